@@ -93,7 +93,7 @@ class Site:
 
     def has_panicked(self):
         text = self.log.read_text(errors="replace") if self.log.exists() else ""
-        return "panicked" in text or "terminate called" in text
+        return any(words in text for words in ("panicked", "terminate called", "fatal runtime error"))
 
 
 class Cases:
@@ -241,6 +241,8 @@ class Cases:
         clock.write_text("+0")
         refused += site.submit(3)
         ended = [site.system.run("job", "wait", number).returncode for number in site.acknowledged]
+        for number in (number for number, status in zip(site.acknowledged, ended) if status):
+            print(f"  job {number}: {site.system.run('job', 'events', number).stdout}", flush=True)
         lost = [event for event in site.system.events() if "node_lost" in json.dumps(event)]
         steps = {name: site.system.run(*name.split()).returncode for name in ("audit verify", "replay --verify")}
         stopped = site.stop()
@@ -310,6 +312,7 @@ class Cases:
         """A removed write-ahead log after SIGKILL is noticed at the start (F4)."""
         site.start().is_ready()
         site.submit(60)
+        time.sleep(WITNESSED_AFTER_SECONDS)
         site.kill()
         newest = max((site.system.data / "ledger").rglob("*.log"), key=lambda path: path.stat().st_mtime)
         newest.unlink()

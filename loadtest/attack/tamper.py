@@ -28,6 +28,8 @@ import forge
 
 PATIENCE_SECONDS = 60
 SLOW_SECONDS = 15
+# Of ten submissions each, beside each verification of a system that works.
+BUSY_BATCHES = 40
 CONFIGURATION = """[ledger]
 snapshot_every_records = 1000
 checkpoint_every_records = 100
@@ -180,7 +182,7 @@ def submit(system, count, choices, more=None):
         shape = choices.choice([{}, {"array": 3}, {"nodes": 2}, {}])
         spec = attack.job(f"honest-{number}", {"tasks": {"argv": ["/bin/true", "honest-word"]}}, **shape)
         text = json.dumps({"jobs": [spec | {"working_directory": "/"} | (more or {})]})
-        key = f"t{choices.randrange(10**12)}"
+        key = f"t{choices.randrange(10**24)}"
         connection.request("POST", "/v1/jobs", text, {"Content-Type": "application/json", "Idempotency-Key": key})
         answer = connection.getresponse()
         said = answer.read()
@@ -793,17 +795,21 @@ class Attacks:
     def busy(self):
         """Nothing is tampered with: verifications of a system that works find nothing."""
         up, done = self.ready("busy"), threading.Event()
+        # A load without end would make a history that nobody verifies in the time that is allowed.
+        allowed = threading.Semaphore(0)
 
         def load(number):
             choices = random.Random(f"{self.options.seed} {number}")
             while not done.is_set():
-                submit(up.system, 10, choices)
+                if allowed.acquire(timeout=0.1):
+                    submit(up.system, 10, choices)
 
         threads = [threading.Thread(target=load, args=(number,), daemon=True) for number in range(2)]
         for thread in threads:
             thread.start()
         try:
             for number in range(self.options.rounds):
+                allowed.release(BUSY_BATCHES)
                 words = ["audit", "verify"] + ["--offline"] * (number % 2)
                 answer = self.judge.run(up.system.data, *words)
                 verdict = CRASH if answer.crash() else MISSED if answer.status else HARMLESS

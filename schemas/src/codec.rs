@@ -146,7 +146,7 @@ impl ListEncoder {
         framed::encode(rest, &mut self.bytes).map_err(CodecError::unencodable)?;
         let mut buffer = Vec::with_capacity(self.bytes.len() + 2 * HEADER_BYTES);
         encode_into(&self.items, &mut buffer)?;
-        if self.bytes.is_empty() {
+        if self.items == 0 && self.bytes.is_empty() {
             // A struct of zeros has no bytes.
             buffer.truncate(HEADER_BYTES);
         }
@@ -160,16 +160,6 @@ impl ListEncoder {
 pub fn digest<T: Serialize + ?Sized>(value: &T) -> [u8; 32] {
     // No type of ours has a form that the encoder refuses.
     *framed::digest(value).expect("every stored type can be encoded").as_bytes()
-}
-
-/// The first payload of the input, and what is behind it.
-///
-/// # Errors
-/// [`CodecError::CutShort`] if the input is shorter than its first payload.
-pub fn split(bytes: &[u8]) -> Result<(&[u8], &[u8]), CodecError> {
-    let length = bytes.get(2..6).and_then(|word| word.first_chunk()).map_or(0, |word| u32::from_le_bytes(*word));
-    let want = HEADER_BYTES + length as usize;
-    bytes.split_at_checked(want).ok_or(CodecError::CutShort { have: bytes.len(), want })
 }
 
 /// The value of a payload, which must be the whole input.

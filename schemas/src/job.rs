@@ -42,6 +42,8 @@ pub struct JobSpec {
     pub types: Vec<JobType>,
     /// What a dialect wants back as it went in and the model has no place for, by `dialect.name`.
     pub attributes: BTreeMap<String, String>,
+    /// The dialect whose command or description it was submitted with; `None` for muster's own. It never changes.
+    pub dialect: Option<String>,
     /// What these components need is staged in before it starts, and staged out after its end (SL-B-01). Without a staging
     /// program of the cluster this is only shown.
     pub staging: Vec<ComponentStaging>,
@@ -146,7 +148,7 @@ pub struct WarningSignal {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dependencies {
-    /// Each group is met when one of its conditions is (Slurm's `?`); all groups must be met.
+    /// Each group is met when one of its conditions is; all groups must be met.
     pub all_of: Vec<Vec<Dependency>>,
 }
 
@@ -172,7 +174,7 @@ pub enum DependencyKind {
     Started,
     /// It has ended in whatever way (`afterany`).
     Ended,
-    /// It has ended well (`afterok`; HPC Pack's parents).
+    /// It has ended well (`afterok`).
     Succeeded,
     /// It has ended, and not well (`afternotok`).
     Failed,
@@ -180,8 +182,8 @@ pub enum DependencyKind {
     SameIndexSucceeded,
     /// No earlier job of the same owner and name is waiting or running (`singleton`).
     Singleton,
-    /// The other job may start only once this one has started, and so on: PBS `before`, turned round at submission and
-    /// kept here so that it can be shown. It never holds this job.
+    /// The other job may start only once this one has started, and so on: turned round at submission and kept here
+    /// so that it can be shown. It never holds this job.
     BeforeStarted,
     /// As above, `beforeany`.
     BeforeEnded,
@@ -189,9 +191,9 @@ pub enum DependencyKind {
     BeforeSucceeded,
     /// As above, `beforenotok`.
     BeforeFailed,
-    /// PBS `on`: so many `Before...` dependencies of other jobs on this one must have been met.
+    /// So many `Before...` dependencies of other jobs on this one must have been met.
     Count(u32),
-    /// It is running now (Slurm `expand`, OAR containers).
+    /// It is running now.
     Running,
 }
 
@@ -199,11 +201,11 @@ pub enum DependencyKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Holds {
-    /// Set and released by the owner (PBS `u`).
+    /// Set and released by the owner.
     pub user: bool,
-    /// Set and released by an operator (PBS `o`).
+    /// Set and released by an operator.
     pub operator: bool,
-    /// Set by muster or an administrator, released by an administrator (PBS `s`).
+    /// Set by muster or an administrator, released by an administrator.
     pub system: bool,
 }
 
@@ -241,6 +243,9 @@ pub struct Notification {
     pub on: Vec<Occasion>,
     /// Where to.
     pub sink: Sink,
+    /// A cancellation is no failure: it is told as an end.
+    #[serde(default)]
+    pub spares_cancelled: bool,
 }
 
 /// What a notification can tell of.
@@ -273,21 +278,6 @@ pub enum Sink {
     Mail(String),
     /// A command, run by the shell as the job's owner.
     Exec(String),
-    /// Mail with the subject that users of another system know and their programs read.
-    MailAs {
-        /// The address, or a login name.
-        address: String,
-        /// Whose subjects.
-        words: MailWords,
-    },
-}
-
-/// Whose subjects a mail has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum MailWords {
-    /// Those of Slurm, such as `Slurm Job_id=93 Name=bash Began, Queued time 00:00:01` (SL-C-15).
-    Slurm,
 }
 
 /// Asks the job to save its state.

@@ -165,6 +165,8 @@ pub struct LaunchOrder {
     pub trace: TraceContext,
     /// How its processes reach a gateway; `None` until the ledger sends the order.
     pub access: Option<JobAccess>,
+    /// The dialect of what is launched: that of the step's own command, else that of the job.
+    pub dialect: Option<String>,
 }
 
 /// What the ledger adds to the submitter's environment: the name of the cluster, under this name.

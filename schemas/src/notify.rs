@@ -48,6 +48,8 @@ pub struct NotifyItem {
     /// Of a job that is over and has run: the file of its standard output, with what differs between its tasks as in the
     /// pattern. The state does not have it, so it is filled in when the item is queued.
     pub output: Option<String>,
+    /// The dialect of the job.
+    pub dialect: Option<String>,
 }
 
 impl NotifyItem {

@@ -1789,7 +1789,7 @@ fn changed<T: Serialize>(what: &str, old: Option<&Arc<T>>, new: Option<&Arc<T>>)
 impl From<&Notification> for SubmittedNotification {
     fn from(notification: &Notification) -> Self {
         let sink = match notification.sink {
-            Sink::Mail(_) | Sink::MailAs { .. } => SinkKind::Mail,
+            Sink::Mail(_) => SinkKind::Mail,
             Sink::Exec(_) => SinkKind::Exec,
         };
         Self { on: notification.on.clone(), sink }

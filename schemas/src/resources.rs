@@ -27,7 +27,7 @@ pub use index_set::IndexSetError;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PropertyValue {
-    /// Present or absent, as Slurm's features.
+    /// Present or absent.
     Flag(bool),
     /// A whole number.
     Number(i64),

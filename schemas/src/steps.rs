@@ -33,6 +33,8 @@ pub struct StepSpec {
     pub ends_on_failure: bool,
     /// What a dialect wants back as it went in, by `dialect.name`.
     pub attributes: BTreeMap<String, String>,
+    /// The dialect whose command launched it; `None` means that of the job.
+    pub dialect: Option<String>,
 }
 
 /// A part of a step on nodes of one component.

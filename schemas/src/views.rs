@@ -343,6 +343,9 @@ pub struct JobView {
     /// Why its run is being stopped, if it is.
     #[serde(default)]
     pub stopping: Option<StopReason>,
+    /// The dialect whose command or description it was submitted with; `None` for muster's own.
+    #[serde(default)]
+    pub dialect: Option<String>,
 }
 
 impl JobView {
@@ -355,6 +358,15 @@ impl JobView {
     pub fn has_number(&self, number: u64) -> bool {
         let own = self.own_number();
         number == self.id.number || (own..own + u64::from(self.components)).contains(&number)
+    }
+
+    /// Whether nobody has to wait any longer to know whether it is in the queue: submission filters and the check behind them
+    /// have let it in or refused it.
+    pub fn is_decided(&self) -> bool {
+        let entry = self.filtering.as_ref().map(|filtering| filtering.entry);
+        let is_on_its_way =
+            matches!(entry, Some(EntryWord::Configuring | EntryWord::Filtering | EntryWord::Validating));
+        self.outcome.is_some() || !is_on_its_way
     }
 }
 

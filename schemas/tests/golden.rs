@@ -113,8 +113,12 @@ fn job() -> JobSpec {
         environment: [("LANG".to_owned(), "C".to_owned())].into(),
         umask: Some(0o022),
         notifications: vec![
-            Notification { on: vec![Occasion::Ended], sink: Sink::Mail("ada@example.org".into()) },
-            Notification { on: vec![], sink: Sink::Exec("echo".into()) },
+            Notification {
+                on: vec![Occasion::Ended],
+                sink: Sink::Mail("ada@example.org".into()),
+                spares_cancelled: false,
+            },
+            Notification { on: vec![], sink: Sink::Exec("echo".into()), spares_cancelled: false },
         ],
         checkpoint: Some(Checkpoint { signal: 12, seconds_before_end: 120 }),
         requeue: RequeuePolicy { on_node_lost: true, on_exit_codes: vec![99], max_runs: 3 },
@@ -129,6 +133,7 @@ fn job() -> JobSpec {
             JobType::FrontHost("front".into()),
         ],
         attributes: [("slurm.comment".to_owned(), "x".to_owned())].into(),
+        dialect: Some("slurm".into()),
         staging: vec![ComponentStaging { component: 0, directives: vec!["#DW".into()], ..ComponentStaging::default() }],
         cancelled_if_never_met: true,
     }

@@ -321,6 +321,34 @@ fn blocks_have_lengths_and_no_zeros_at_their_ends() {
     assert_eq!(bytes(&|| codec::encode(&event).unwrap()), [1, 3, 251, 44, 1]);
 }
 
+/// A digest is that of the body also where more than the hasher is given at a time stands before zeros at the end.
+#[test]
+fn zeros_behind_much_are_left_out_of_a_digest_too() {
+    #[derive(Serialize)]
+    struct Much {
+        text: String,
+        key: [u8; 4],
+        pair: (u8, u64),
+    }
+    let much = Much { text: "x".repeat(70 << 10), key: [0; 4], pair: (0, 0) };
+    let payload = codec::encode(&much).unwrap();
+    assert_eq!(codec::digest(&much), *blake3::hash(&payload[codec::HEADER_BYTES..]).as_bytes());
+}
+
+/// A struct of zeros is one byte: so many bytes of them would be hundreds of times as much memory.
+#[test]
+fn lists_of_zeros_do_not_become_very_much() {
+    let zeros = |count: usize| {
+        let list = codec::encode(&(count as u64)).unwrap();
+        sealed(&[&list[codec::HEADER_BYTES..], &vec![0; count]].concat())
+    };
+    let few = codec::decode::<Vec<now::Job>>(&zeros(1_000)).unwrap();
+    assert!(few.len() == 1_000 && few[0] == now::Job::default());
+    let error = codec::decode::<Vec<now::Job>>(&zeros(8 << 20)).unwrap_err().to_string();
+    assert_eq!(error, "not decodable: lists with more memory than so few bytes can mean");
+    assert_eq!(codec::decode::<Vec<u8>>(&zeros(8 << 20)).unwrap().len(), 8 << 20);
+}
+
 #[test]
 fn lengths_that_lie_are_errors() {
     // A text, a list, a block and a map of more than there is.

@@ -2,6 +2,7 @@
 
 use muster_bus::{LocalBus, Published, SharedBus, Subscription};
 use muster_client::{Client, Endpoint, Moment};
+use muster_dialect::Dialects;
 use muster_ledger::limits::NoLimits;
 use muster_schemas::{
     CommandId, JobId,
@@ -66,7 +67,7 @@ impl System {
         system.add(|bus, ready, stop| muster_ledger::serve(bus, ledger, Arc::new(NoLimits), ready, stop));
         system.add(|bus, ready, stop| muster_planner_service::serve(bus, Default::default(), ready, stop));
         let notifier = muster_notifier::Config { supervisor: muster_binary(), ..Default::default() };
-        system.add(|bus, ready, stop| muster_notifier::serve(bus, notifier, ready, stop));
+        system.add(|bus, ready, stop| muster_notifier::serve(bus, notifier, Dialects::NONE, ready, stop));
         system.add(|bus, ready, stop| muster_accounting::serve(bus, Default::default(), ready, stop));
         let executor = muster_executor::Config {
             node: NODE.into(),
@@ -121,7 +122,7 @@ impl System {
         JobSpec {
             components: vec![Component { launch, ..Component::default() }],
             working_directory: "/".into(),
-            notifications: vec![Notification { on: vec![Occasion::Ended], sink }],
+            notifications: vec![Notification { on: vec![Occasion::Ended], sink, spares_cancelled: false }],
             ..JobSpec::default()
         }
     }

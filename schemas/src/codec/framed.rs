@@ -11,8 +11,8 @@
 //! bincode's standard configuration has it: variants by number, tuples and newtypes without any frame. These cannot grow, but
 //! for variants that are added at the end.
 //!
-//! Decoding is bounded by the input: nothing is longer than what is left of the block that it is in, and named types lie at
-//! most [`MAX_DEPTH`] deep in each other.
+//! Decoding is bounded by the input: nothing is longer than what is left of the block that it is in, the items of lists take at most
+//! [`MEMORY_FOR_EACH_BYTE`] times its memory, and named types lie at most [`MAX_DEPTH`] deep in each other.
 
 mod read;
 mod write;
@@ -25,6 +25,12 @@ use std::fmt;
 /// So deep structs, enums and newtypes may lie in each other. Requests of nodes are the deepest: their text is JSON of at most
 /// 128 levels.
 const MAX_DEPTH: u32 = 160;
+
+/// A struct of zeros is one byte, and may be hundreds in memory: items of lists have this much memory for each byte of the body,
+/// so that few bytes from a stranger do not become very much.
+const MEMORY_FOR_EACH_BYTE: usize = 64;
+/// And so much whatever the body is.
+const MEMORY_BYTES: usize = 16 << 20;
 
 /// Lengths up to this are one byte, as bincode writes numbers.
 const ONE_BYTE: u8 = 250;

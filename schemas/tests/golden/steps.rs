@@ -60,6 +60,7 @@ fn spec() -> StepSpec {
         kill_grace_seconds: Some(5),
         ends_on_failure: true,
         attributes: BTreeMap::from([("slurm.distribution".into(), "cyclic".into())]),
+        dialect: Some("slurm".into()),
     }
 }
 

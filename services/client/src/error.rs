@@ -3,7 +3,7 @@ use muster_schemas::views::{ErrorBody, ErrorCode};
 /// Why a request was not done.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClientError {
-    /// There is no connection to the gateway. Nothing was sent and nothing changed.
+    /// There is no connection to the gateway, or it ended before a query was answered. Nothing changed.
     #[error("{endpoint} cannot be reached: {reason}")]
     Unreachable {
         /// Where the gateway should be.

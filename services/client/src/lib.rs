@@ -548,6 +548,22 @@ impl Client {
     /// One request and its whole answer. A kept connection that the gateway has closed meanwhile is replaced, and the
     /// request repeated: a query changes nothing, and a command has the same id.
     fn ask(&mut self, method: &str, path: &str, body: &[u8], id: Option<CommandId>) -> Result<Response, ClientError> {
+        let answer = self.exchange(method, path, body, id);
+        answer.map_err(|error| match error {
+            ClientError::AnswerLost(reason) if method == "GET" => {
+                ClientError::Unreachable { endpoint: self.endpoint.to_string(), reason }
+            }
+            error => error,
+        })
+    }
+
+    fn exchange(
+        &mut self,
+        method: &str,
+        path: &str,
+        body: &[u8],
+        id: Option<CommandId>,
+    ) -> Result<Response, ClientError> {
         let kept = self.connection.take();
         let was_sent = kept.is_some();
         if let Some(mut kept) = kept
@@ -592,4 +608,29 @@ fn accepted(response: Response) -> Result<Vec<u8>, ClientError> {
 
 fn parse<T: DeserializeOwned>(json: &[u8]) -> Result<T, ClientError> {
     serde_json::from_slice(json).map_err(|error| ClientError::Protocol(format!("the gateway's answer: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    /// What a gateway does that has too many connections: it takes one and ends it.
+    #[test]
+    fn a_query_whose_connection_ends_has_changed_nothing() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let gateway = std::thread::spawn(move || {
+            for _ in 0..2 {
+                drop(listener.accept().unwrap());
+            }
+        });
+        let mut client = Client::new(format!("http://{address}").parse().unwrap()).with_patience(Duration::ZERO);
+        let asked = client.job(JobId::job(1), Moment::default()).unwrap_err();
+        assert!(matches!(asked, ClientError::Unreachable { .. }), "{asked:?}");
+        let one: JobsRequest = serde_json::from_str(r#"{"jobs":{"ids":["1"]}}"#).unwrap();
+        let cancelled = client.cancel(CommandId::new_now(), &one).unwrap_err();
+        assert!(matches!(cancelled, ClientError::AnswerLost(_)), "{cancelled:?}");
+        gateway.join().unwrap();
+    }
 }

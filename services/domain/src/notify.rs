@@ -4,7 +4,7 @@ use crate::state::{Job, State};
 use muster_schemas::{
     JobId, RunId, Timestamp,
     event::{Event, Record},
-    job::{MailWords, Notification, Occasion, Outcome, Sink},
+    job::{Notification, Occasion, Outcome},
     notify::NotifyItem,
     resources::Placement,
 };
@@ -44,6 +44,7 @@ pub fn items(state: &State, record: &Record) -> Vec<NotifyItem> {
                 started: run.and_then(|run| run.started),
                 task_outcomes: job.array.as_ref().map(|array| array.outcomes.keys().cloned().collect()),
                 output: None,
+                dialect: job.dialect.as_deref().map(str::to_owned),
             }
         })
         .collect()
@@ -95,7 +96,7 @@ impl<'r> Happened<'r> {
     fn wanted_by(&self, notification: &Notification) -> Option<Occasion> {
         let on: &[Occasion] =
             if notification.on.is_empty() { &[Occasion::Started, Occasion::Ended] } else { &notification.on };
-        let failed = self.outcome.is_some_and(|outcome| is_failure(outcome, &notification.sink));
+        let failed = self.outcome.is_some_and(|outcome| is_failure(outcome, notification));
         if failed && on.contains(&Occasion::Failed) {
             return Some(Occasion::Failed);
         }
@@ -113,12 +114,10 @@ fn is_first_start(state: &State, whole: &Job, task: &Job) -> bool {
     task.last_run.is_none() && !is_over && !state.job_with_tasks(task.id.number).any(has_started)
 }
 
-/// Whether an end is told as a failure. To users of Slurm a job that was cancelled has not failed.
-fn is_failure(outcome: &Outcome, sink: &Sink) -> bool {
-    match (outcome, sink) {
-        (Outcome::Cancelled, Sink::MailAs { words: MailWords::Slurm, .. }) => false,
-        _ => !outcome.is_success(),
-    }
+/// Whether an end is told as a failure.
+fn is_failure(outcome: &Outcome, notification: &Notification) -> bool {
+    let is_spared = notification.spares_cancelled && *outcome == Outcome::Cancelled;
+    !outcome.is_success() && !is_spared
 }
 
 /// The run that a job has, or had last.

@@ -172,6 +172,7 @@ pub(crate) fn job(spec: &JobSpec) -> Result<(), Refusal> {
     count("types", spec.types.len(), MAX_LIST)?;
     staging::of_job(&spec.staging, spec.components.len().max(1))?;
     attributes(&spec.attributes)?;
+    dialect(spec.dialect.as_deref())?;
     bytes("scripts, arguments, environment and attributes together", carried_bytes(spec), MAX_JOB_BYTES)
 }
 
@@ -213,6 +214,11 @@ fn environment(variables: &BTreeMap<String, String>) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// The name of a dialect. Which there are is known where the program is put together.
+pub(crate) fn dialect(dialect: Option<&str>) -> Result<(), Refusal> {
+    dialect.map_or(Ok(()), |dialect| identifier("dialect", dialect))
+}
+
 /// Whether attributes are not too many, and their names are names.
 pub(crate) fn attributes(attributes: &BTreeMap<String, String>) -> Result<(), Refusal> {
     let total = attributes.iter().map(|(name, value)| name.len() + value.len()).sum();
@@ -222,7 +228,7 @@ pub(crate) fn attributes(attributes: &BTreeMap<String, String>) -> Result<(), Re
 
 fn notification(notification: &Notification) -> Result<(), Refusal> {
     match &notification.sink {
-        Sink::Mail(address) | Sink::MailAs { address, .. } => {
+        Sink::Mail(address) => {
             let wrong = |why| format!("notifications.sink.mail: the address `{}` {why}", shown(address));
             address::check(address).or_else(|why| invalid(wrong(why)))
         }

@@ -7,64 +7,21 @@ use muster_schemas::{
     node::LaunchOrder,
     steps::{StepTasks, TaskVariable},
 };
-use nix::sys::resource::Resource;
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,
-    sync::OnceLock,
 };
 
 /// Ties processes to a run of one spool, also when they have left its process tree. See [`crate::containment`].
 pub const MARKER: &str = "MUSTER_CONTAINMENT_ID";
 
-/// What a dialect adds to the environment of a job's processes.
-pub type AddedVariables = fn(&LaunchOrder) -> BTreeMap<String, String>;
-
-static ADDED: OnceLock<AddedVariables> = OnceLock::new();
-
-/// Lets a dialect add variables to the environment of what is launched: only at a launch it is known where a job runs. The
-/// first call counts; it is for the beginning of a program, before shims are served.
-pub fn add_variables(added: AddedVariables) {
-    // A program says this once, where it is put together; what a second caller wants does not count.
-    let _ = ADDED.set(added);
-}
-
-/// The name of a variable that has the process id of a script, if a dialect wants one.
-pub type ProcessIdVariable = fn(&LaunchOrder) -> Option<&'static str>;
-
-static PROCESS_ID: OnceLock<ProcessIdVariable> = OnceLock::new();
-
-/// Lets a dialect name a variable for the process id, which only the process itself knows. The first call counts, as of
-/// [`add_variables`].
-pub fn add_process_id(variable: ProcessIdVariable) {
-    // See there.
-    let _ = PROCESS_ID.set(variable);
-}
-
-/// The soft limits that a launch asks for: the resource, and how much of it; `None` for no limit.
-pub type SoftLimits = fn(&LaunchOrder) -> Vec<(Resource, Option<u64>)>;
-
-static SOFT_LIMITS: OnceLock<SoftLimits> = OnceLock::new();
-
-/// Lets a dialect say which soft limits the processes of a launch have. The first call counts, as of [`add_variables`].
-pub fn set_soft_limits(limits: SoftLimits) {
-    // See there.
-    let _ = SOFT_LIMITS.set(limits);
-}
-
-/// The soft limits of the tasks of a launch, beside those of this node.
-pub fn soft_limits(order: &LaunchOrder) -> Vec<(Resource, Option<u64>)> {
-    SOFT_LIMITS.get().map(|limits| limits(order)).unwrap_or_default()
-}
-
-/// The variables that all tasks of a launch on this node have in common: the submitter's, and over them muster's own.
-pub fn common(spooled: &SpooledOrder, run_folder: &Path) -> BTreeMap<String, String> {
+/// The variables that all tasks of a launch on this node have in common: the submitter's, over them `added` by the dialect, and
+/// over them muster's own.
+pub fn common(spooled: &SpooledOrder, run_folder: &Path, added: BTreeMap<String, String>) -> BTreeMap<String, String> {
     let order = &spooled.order;
     let mut variables = order.environment.clone();
     add_login_defaults(&mut variables, &spooled.identity);
-    if let Some(added) = ADDED.get() {
-        variables.extend(added(order));
-    }
+    variables.extend(added);
     let file = |name: &str| run_folder.join(name).to_string_lossy().into_owned();
     let node = &order.nodes[order.node_index as usize];
     let mut seen = BTreeSet::new();
@@ -154,9 +111,8 @@ pub enum OwnValue {
     ProcessId,
 }
 
-/// What only a task knows, of a launch without places of its own.
-pub fn of_plain_task(order: &LaunchOrder, rank: u32, local_rank: u32) -> Vec<(String, OwnValue)> {
-    let process_id = PROCESS_ID.get().and_then(|variable| variable(order));
+/// What only a task knows, of a launch without places of its own. `process_id` names the variable that has its process id.
+pub fn of_plain_task(rank: u32, local_rank: u32, process_id: Option<&str>) -> Vec<(String, OwnValue)> {
     of_task(rank, local_rank).into_iter().chain(process_id.map(|name| (name.to_owned(), OwnValue::ProcessId))).collect()
 }
 
@@ -257,7 +213,7 @@ mod tests {
             let mut order = order(7);
             order.environment = environment.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
             order.access = Some(JobAccess { token, server: server.map(str::to_owned) });
-            let variables = common(&spooled(order), Path::new("/spool/runs/7"));
+            let variables = common(&spooled(order), Path::new("/spool/runs/7"), BTreeMap::new());
             [SERVER, TOKEN].map(|name| variables.get(name).cloned().unwrap_or_default())
         };
         let (own, public) = (token.to_string(), "https://head:7457");
@@ -278,7 +234,7 @@ mod tests {
         order.account = Some("physics".into());
         order.gpus = IndexSet::from_range(0, 1);
         let spooled = spooled(order);
-        let variables = common(&spooled, Path::new("/spool/runs/7"));
+        let variables = common(&spooled, Path::new("/spool/runs/7"), BTreeMap::new());
         for (name, value) in [
             ("MUSTER_JOB_ID", "12_3"),
             ("MUSTER_RUN_ID", "7"),

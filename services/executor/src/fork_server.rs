@@ -10,6 +10,7 @@ use crate::{
     shim,
     spool::RunFolder,
 };
+use muster_dialect::Dialects;
 use muster_schemas::event::EndCause;
 use nix::{
     errno::Errno,
@@ -33,21 +34,21 @@ use std::{
 pub const SHIM_SERVER: &str = "shim-server";
 
 /// Turns this process into a fork server if its arguments say so, and never comes back then. A program that runs executors calls
-/// it before anything else: before it starts a thread, opens a file or takes memory.
-pub fn serve_shims_if_asked() {
+/// it before anything else: before it starts a thread, opens a file or takes memory. What is launched is asked about in `dialects`.
+pub fn serve_shims_if_asked(dialects: Dialects) {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().is_some_and(|first| first == SHIM_SERVER) {
-        shim_server_main(arguments.next());
+        shim_server_main(arguments.next(), dialects);
     }
 }
 
 /// The fork server's whole life; `spool` is its argument.
-pub fn shim_server_main(spool: Option<OsString>) -> ! {
+pub fn shim_server_main(spool: Option<OsString>, dialects: Dialects) -> ! {
     let Some(spool) = spool else {
         shim::log(format_args!("{SHIM_SERVER} is started by muster's executor, not by people"));
         leave(2)
     };
-    match serve(Path::new(&spool)) {
+    match serve(Path::new(&spool), dialects) {
         Ok(()) => leave(0),
         Err(error) => {
             shim::log(format_args!("the fork server of {} failed: {error}", spool.display()));
@@ -64,7 +65,7 @@ fn leave(status: i32) -> ! {
 }
 
 /// The process of a shim returns from here too, when its run is over.
-fn serve(spool: &Path) -> io::Result<()> {
+fn serve(spool: &Path, dialects: Dialects) -> io::Result<()> {
     // Signals meant for the executor's session must not reach it. Who leads a session already need not begin one.
     let _ = setsid();
     umask(Mode::from_bits_truncate(0o022));
@@ -87,7 +88,7 @@ fn serve(spool: &Path) -> io::Result<()> {
         match Errno::result(unsafe { libc::fork() }) {
             Ok(0) => {
                 drop(orders);
-                return shim::run(spool, key)
+                return shim::run(spool, key, dialects)
                     .map_err(|error| io::Error::new(error.kind(), format!("shim {key}: {error}")));
             }
             Ok(_) => {}

@@ -17,7 +17,6 @@ pub mod config;
 mod contact;
 pub mod containment;
 mod contents;
-mod end_note;
 pub mod environment;
 pub mod fork_server;
 pub mod identity;
@@ -35,9 +34,6 @@ mod testing;
 
 pub use config::Config;
 pub use containment::ContainmentMode;
-pub use end_note::{EndNote, Ending, set_end_note};
-pub use environment::{AddedVariables, ProcessIdVariable, SoftLimits, add_process_id, add_variables, set_soft_limits};
 pub use fork_server::{SHIM_SERVER, serve_shims_if_asked, shim_server_main};
 pub use key::RunKey;
 pub use service::serve;
-pub use shim::after_login;

@@ -12,13 +12,12 @@ mod supervise;
 mod task;
 mod timeline;
 
-pub use login::after_login;
-
 use crate::{
     key::RunKey,
     protocol::{self, News, Notice},
     spool::{self, CONTROL, Claim, EXECUTOR_SOCKET, End, RunFolder},
 };
+use muster_dialect::{Dialect, Dialects};
 use muster_schemas::{
     event::{EndCause, NodeExit},
     job::Usage,
@@ -44,11 +43,12 @@ const RESULT_RETRY: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// If the spool refuses; what can be told of it is in the spool then.
-pub fn run(spool: &Path, key: RunKey) -> io::Result<()> {
+pub fn run(spool: &Path, key: RunKey, dialects: Dialects) -> io::Result<()> {
     let folder = RunFolder::of(spool, key);
     supervise::become_shim()?;
     let Some(claim) = folder.claim(key)? else { return Ok(()) };
-    let shim = Shim { spool: spool.to_owned(), key, folder, claim };
+    let dialect = dialects.named(claim.order.order.dialect.as_deref());
+    let shim = Shim { spool: spool.to_owned(), key, folder, claim, dialect };
     let end = catch_unwind(AssertUnwindSafe(|| shim.execute())).unwrap_or_else(|_| {
         supervise::end_children();
         exit_without_start(EndCause::Lost("the shim failed; see shims.log in the spool".into())).into()
@@ -86,6 +86,8 @@ struct Shim {
     key: RunKey,
     folder: RunFolder,
     claim: Claim,
+    /// The dialect of what is launched, if it is of one.
+    dialect: Option<&'static dyn Dialect>,
 }
 
 impl Shim {
@@ -98,7 +100,7 @@ impl Shim {
             Ok(control) => control,
             Err(error) => return launch_failed(format!("the control pipe in the spool cannot be opened: {error}")),
         };
-        match launch::launch(&self.claim.order, &self.folder) {
+        match launch::launch(&self.claim.order, &self.folder, self.dialect) {
             Ok(launched) => supervise::supervise(self, launched, control),
             Err(why) => launch_failed(why),
         }

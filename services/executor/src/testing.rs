@@ -41,6 +41,7 @@ pub fn order(run: u64) -> LaunchOrder {
         kill_grace_seconds: 10,
         trace: TraceContext::default(),
         access: None,
+        dialect: None,
     }
 }
 

@@ -320,13 +320,13 @@ async fn a_run_over_its_memory_is_ended_and_says_so() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_belongs_to_its_user() {
     let node = Node::start(ContainmentMode::Auto).await;
-    let mut order = node.script(1, "id -u; id -g; id -G; umask; echo $HOME; touch $MUSTER_TMPDIR/x && echo tmp; cat $MUSTER_NODEFILE; cat ../spool/runs/1/log");
+    let mut order = node.script(1, "id -u; id -g; id -G; umask; echo $HOME; touch $MUSTER_TMPDIR/x && echo tmp; cat $MUSTER_NODEFILE; stat -c %a:%u $MUSTER_NODEFILE; cat ../spool/runs/1/log");
     order.owner.user = "nobody".into();
     order.umask = Some(0o027);
     let exit = node.run(order).await;
     assert_eq!(exit.status, code(1), "the order holds the environment and is not for others to read");
     let output = node.read("out-1");
-    assert!(output.starts_with("65534\n65534\n65534\n0027\n/nonexistent\ntmp\nn1\n"), "{output}");
+    assert!(output.starts_with("65534\n65534\n65534\n0027\n/nonexistent\ntmp\nn1\n600:65534\n"), "{output}");
     assert!(output.contains("Permission denied"), "{output}");
     let meta = fs::metadata(node.work("out-1")).unwrap();
     assert_eq!((meta.uid(), meta.mode() & 0o777), (65534, 0o640));

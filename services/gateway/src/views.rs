@@ -109,6 +109,7 @@ fn job_view(state: &State, reasons: &WaitReasons<'_>, job: &Job) -> JobView {
         elastic: filtering::elastic_view(state, job, placed.map(|latest| latest.placement)),
         by_component: components::views(state, job, job_state, placed.map(|latest| latest.placement)),
         stopping: job.run().and_then(|run| state.run(run)?.stopping),
+        dialect: job.dialect.as_deref().map(str::to_owned),
     }
 }
 

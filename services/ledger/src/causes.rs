@@ -1,20 +1,28 @@
 //! Which record led to which, for whoever shows records: read from the log, whatever this process has seen of it.
 
-use crate::{bundle::BundleError, log::LogError, storage::Storage};
+use crate::{
+    bundle::BundleError,
+    log::{LogError, Stored},
+    storage::Storage,
+};
 use muster_schemas::{
     cause::{Causes, RecordsByJob},
     event::Record,
     ids::{JobId, Sequence},
 };
+use std::{cell::RefCell, collections::VecDeque};
 
-/// So many records are looked at first to find where a command begins.
-const LOOK_BACK: u64 = 4;
+/// Bytes of archived records that a window keeps: what led to a record mostly lies shortly before it.
+const WINDOW_BYTES: usize = 16 << 20;
+/// One for the records that are asked about, and one for those of the same jobs that came long before.
+const WINDOWS: usize = 2;
 
 /// Says of records what led to them; best of each and then of the next one.
 #[derive(Default)]
 pub(crate) struct CausesInLog {
     causes: Causes,
     next: Option<Sequence>,
+    windows: RefCell<Vec<Window>>,
 }
 
 impl CausesInLog {
@@ -23,25 +31,17 @@ impl CausesInLog {
     /// # Errors
     /// If the log or an archive cannot be read.
     pub(crate) fn of(&mut self, record: &Record, storage: &Storage) -> Result<Option<Sequence>, BundleError> {
+        let reading = Reading { storage, windows: &self.windows };
         if self.next != Some(record.sequence) {
-            self.go_to(record, storage)?;
+            self.causes = Causes::default();
+            reading.each(reading.begin_of_command(record)?, record.sequence, |before| {
+                self.causes.of(before, &reading).map(drop)
+            })?;
         }
         self.next = None;
-        let cause = self.causes.of(record, &InStorage(storage))?;
+        let cause = self.causes.of(record, &reading)?;
         self.next = Some(record.sequence.next());
         Ok(cause)
-    }
-
-    /// Takes in what comes before a record in its command.
-    fn go_to(&mut self, record: &Record, storage: &Storage) -> Result<(), BundleError> {
-        self.causes = Causes::default();
-        let begin = begin_of_command(record, storage)?;
-        if begin == record.sequence {
-            return Ok(());
-        }
-        storage.read(begin, Sequence(record.sequence.0 - 1), |stored| {
-            self.causes.of(&stored.record()?, &InStorage(storage)).map(drop)
-        })
     }
 }
 
@@ -51,56 +51,136 @@ impl CausesInLog {
 /// If one of them is not there, or the log or an archive cannot be read.
 pub(crate) fn of_all(sequences: &[Sequence], storage: &Storage) -> Result<Vec<Option<Sequence>>, BundleError> {
     let mut causes = CausesInLog::default();
-    sequences.iter().map(|sequence| causes.of(&record(*sequence, storage)?, storage)).collect()
+    let of = |sequence: &Sequence| {
+        let record = Reading { storage, windows: &causes.windows }.record(*sequence)?;
+        causes.of(&record, storage)
+    };
+    sequences.iter().map(of).collect()
 }
 
-/// The first record of the command that a record is of: the records of a command follow on each other.
-fn begin_of_command(record: &Record, storage: &Storage) -> Result<Sequence, BundleError> {
-    let (mut begin, mut count) = (record.sequence.0, LOOK_BACK);
-    while begin > 1 {
-        let from = begin.saturating_sub(count).max(1);
-        let mut first = begin;
-        storage.read(Sequence(from), Sequence(begin - 1), |stored| {
-            let is_same = stored.record()?.command == record.command;
-            first = if is_same { first.min(stored.sequence.0) } else { begin };
-            Ok(())
-        })?;
-        let is_found = first > from;
-        begin = first;
-        if is_found {
-            break;
+/// Some archived records that follow on each other: an archive can only be read from its beginning on.
+#[derive(Default)]
+struct Window {
+    records: VecDeque<(Sequence, Box<[u8]>)>,
+    bytes: usize,
+}
+
+impl Window {
+    fn get(&self, sequence: Sequence) -> Option<Stored<'_>> {
+        let first = self.records.front()?.0;
+        let (_, value) = self.records.get(usize::try_from(sequence.0.checked_sub(first.0)?).ok()?)?;
+        Some(Stored { sequence, value })
+    }
+
+    /// Takes in the next record of an archive, or not, if there is no room for it behind the one that is wanted. One half is for
+    /// what comes before that.
+    fn take(&mut self, stored: &Stored<'_>, wanted: Sequence, most_bytes: usize) -> bool {
+        let is_behind = stored.sequence > wanted;
+        if is_behind && self.bytes + stored.value.len() > most_bytes {
+            return false;
         }
-        count *= 4;
+        self.bytes += stored.value.len();
+        self.records.push_back((stored.sequence, stored.value.into()));
+        while !is_behind && self.bytes > most_bytes / 2 && self.records.len() > 1 {
+            let oldest = self.records.pop_front();
+            self.bytes -= oldest.map_or(0, |(_, value)| value.len());
+        }
+        true
     }
-    Ok(Sequence(begin))
+
+    /// A part of the archive that holds a record, with that record.
+    fn load(wanted: Sequence, storage: &Storage) -> Result<Self, BundleError> {
+        let missing = || LogError::Archived { sequence: wanted, folder: storage.archives().folder().to_owned() };
+        let archive = storage.archives().holding(wanted).ok_or_else(missing)?;
+        let (mut window, mut is_full) = (Self::default(), false);
+        let read = archive.read(|stored| {
+            is_full = !window.take(stored, wanted, WINDOW_BYTES);
+            if is_full { Err(LogError::Closed.into()) } else { Ok(()) }
+        });
+        match read {
+            Err(_) if is_full => Ok(window),
+            read => read.map(|_| window),
+        }
+    }
 }
 
-/// A record of the log, or of an archive if it has left the log.
-fn record(sequence: Sequence, storage: &Storage) -> Result<Record, BundleError> {
-    if let Some(record) = storage.log()?.record(sequence)? {
-        return Ok(record);
-    }
-    let mut archived = None;
-    storage.read(sequence, sequence, |stored| {
-        archived = Some(stored.record()?);
-        Ok(())
-    })?;
-    archived.ok_or_else(|| LogError::DamagedRecord { sequence, detail: "it is missing".into() }.into())
+/// The log, and the archived records that were read last.
+struct Reading<'a> {
+    storage: &'a Storage,
+    /// Those that were used last come first.
+    windows: &'a RefCell<Vec<Window>>,
 }
 
-struct InStorage<'a>(&'a Storage);
+impl Reading<'_> {
+    /// A record of the log, or of an archive if it has left the log.
+    fn record(&self, sequence: Sequence) -> Result<Record, BundleError> {
+        if let Some(record) = self.storage.log()?.record(sequence)? {
+            return Ok(record);
+        }
+        let mut windows = self.windows.borrow_mut();
+        let window = match windows.iter().position(|window| window.get(sequence).is_some()) {
+            Some(at) => windows.remove(at),
+            None => {
+                windows.truncate(WINDOWS - 1);
+                Window::load(sequence, self.storage)?
+            }
+        };
+        windows.insert(0, window);
+        let missing = || LogError::DamagedRecord { sequence, detail: "it is missing".into() };
+        Ok(windows[0].get(sequence).ok_or_else(missing)?.record()?)
+    }
 
-impl RecordsByJob for InStorage<'_> {
+    /// Shows the records from one up to another, without that one.
+    fn each(
+        &self,
+        from: Sequence,
+        to: Sequence,
+        mut visit: impl FnMut(&Record) -> Result<(), BundleError>,
+    ) -> Result<(), BundleError> {
+        (from.0..to.0).try_for_each(|sequence| visit(&self.record(Sequence(sequence))?))
+    }
+
+    /// The first record of the command that a record is of: the records of a command follow on each other.
+    fn begin_of_command(&self, record: &Record) -> Result<Sequence, BundleError> {
+        let mut begin = record.sequence;
+        while begin.0 > 1 && self.record(Sequence(begin.0 - 1))?.command == record.command {
+            begin = Sequence(begin.0 - 1);
+        }
+        Ok(begin)
+    }
+}
+
+impl RecordsByJob for Reading<'_> {
     type Error = BundleError;
 
     fn last_before(&self, job: JobId, before: Sequence) -> Result<Option<Sequence>, BundleError> {
-        for sequence in self.0.log()?.indexed_before(job, before) {
+        for sequence in self.storage.log()?.indexed_before(job, before) {
             let sequence = sequence?;
             // The index also has records that name only a run of the job.
-            if record(sequence, self.0)?.event.job() == Some(job) {
+            if self.record(sequence)?.event.job() == Some(job) {
                 return Ok(Some(sequence));
             }
         }
         Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever asks about one record after the other reads an archive once for many of them, however large it is.
+    #[test]
+    fn a_window_has_room_on_both_sides_of_what_is_wanted() {
+        let (mut window, value) = (Window::default(), [7; 100]);
+        let mut sequences = (1..=1000).map(Sequence);
+        let mut is_taken =
+            |sequence: &Sequence| window.take(&Stored { sequence: *sequence, value: &value }, Sequence(500), 1000);
+        let full = sequences.find(|sequence| !is_taken(sequence));
+        assert_eq!(full, Some(Sequence(506)));
+        let kept: Vec<u64> = window.records.iter().map(|(sequence, _)| sequence.0).collect();
+        assert_eq!(kept, (496..=505).collect::<Vec<_>>());
+        assert_eq!(window.get(Sequence(500)).map(|stored| stored.value), Some(&value[..]));
+        assert!(window.get(Sequence(495)).is_none() && window.get(Sequence(506)).is_none());
     }
 }

@@ -69,6 +69,17 @@ pub(crate) fn sync_folder_of(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), |folder| std::fs::File::open(folder)?.sync_all())
 }
 
+/// Opens a file for reading; a pipe or device of that name would be read without end.
+///
+/// # Errors
+/// If it cannot be opened; [`io::ErrorKind::InvalidData`] if it is no regular file.
+pub(crate) fn open_regular(path: &Path) -> io::Result<std::fs::File> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is no regular file"));
+    }
+    std::fs::File::open(path)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -14,8 +14,8 @@
 //! value; the first record stands behind 32 zero bytes.
 
 mod batch;
+mod blocks;
 mod error;
-mod file_end;
 mod indexes;
 mod open;
 mod stored;

@@ -12,7 +12,7 @@ use muster_schemas::{
 use rand::RngCore as _;
 use std::{
     fs,
-    io::Write as _,
+    io::{Read as _, Write as _},
     os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
@@ -72,11 +72,13 @@ impl Signer {
     /// If the file cannot be read, is not a key, or is open to others.
     pub fn load(path: &Path) -> Result<Self, KeyError> {
         let failed = |error| KeyError::Io { path: path.to_owned(), error };
-        let mode = fs::metadata(path).map_err(failed)?.permissions().mode() & 0o777;
+        let mut file = crate::open_regular(path).map_err(failed)?;
+        let mode = file.metadata().map_err(failed)?.permissions().mode() & 0o777;
         if mode & 0o077 != 0 {
             return Err(KeyError::Open { path: path.to_owned(), mode });
         }
-        let text = fs::read_to_string(path).map_err(failed)?;
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(failed)?;
         let key = SigningKey::from_pkcs8_pem(&text)
             .map_err(|error| KeyError::Malformed { path: path.to_owned(), detail: error.to_string() })?;
         Ok(Self { key })

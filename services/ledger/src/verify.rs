@@ -302,9 +302,12 @@ fn is_fault(error: &BundleError) -> bool {
 pub fn kind_of(error: &BundleError) -> FaultKind {
     match error {
         BundleError::Malformed { .. }
-        | BundleError::Log(LogError::DamagedRecord { .. } | LogError::Index { .. } | LogError::Witness { .. }) => {
-            FaultKind::Invalid
-        }
+        | BundleError::Log(
+            LogError::DamagedRecord { .. }
+            | LogError::OtherForm { .. }
+            | LogError::Index { .. }
+            | LogError::Witness { .. },
+        ) => FaultKind::Invalid,
         BundleError::Log(_) | BundleError::Io(_) | BundleError::NoSuchRange { .. } | BundleError::Unverified { .. } => {
             FaultKind::Damaged
         }

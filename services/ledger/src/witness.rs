@@ -88,7 +88,7 @@ impl Witness {
     /// If it cannot be read, or is anything else: [`io::ErrorKind::InvalidData`].
     pub fn load(path: &Path) -> io::Result<Option<Self>> {
         use io::Read as _;
-        let file = match fs::File::open(path) {
+        let file = match crate::open_regular(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened?,
         };

@@ -32,6 +32,12 @@ async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     }
 }
 
+/// Bytes that this process has read so far.
+fn bytes_read() -> u64 {
+    let io = fs::read_to_string("/proc/self/io").expect("counts of this process");
+    io.lines().find_map(|line| line.strip_prefix("rchar: ")).expect("bytes read").parse().expect("a number")
+}
+
 fn last_signed(folder: &Path) -> Sequence {
     let storage = Storage::open_read_only(folder).expect("open");
     storage.log().expect("log").last_signed().expect("read")
@@ -331,6 +337,17 @@ async fn archived_records_are_read_on_and_still_verify() {
     assert!(records.iter().any(|record| matches!(record.event, Event::RangeArchived { .. })));
     let history = Query::JobHistory { job: JobId::job(1), from: Sequence(0) };
     assert!(ledger.client.query(&history).await.is_ok(), "what has left the log does not disturb");
+    // What led to archived records is found without reading an archive for each of them.
+    let archives = support::files(&folder.path().join("ledger/archive"), ".musteraudit.gz");
+    let archive_bytes: u64 = archives.iter().map(|archive| fs::metadata(archive).unwrap().len()).sum();
+    let before = bytes_read();
+    let of: Vec<Sequence> = (1..=500).map(Sequence).collect();
+    match ledger.client.query(&Query::Causes { of }).await.unwrap() {
+        QueryAnswer::Causes(causes) => assert_eq!(causes.len(), 500),
+        other => panic!("{other:?}"),
+    }
+    let read = bytes_read() - before;
+    assert!(read < 20 * archive_bytes, "{read} bytes read of archives of {archive_bytes} bytes");
     ledger.stop().await;
 
     let verified = verify_folder(folder.path(), |_| {}).unwrap();

@@ -24,7 +24,8 @@ const SOON: Duration = Duration::from_secs(20);
 
 /// A job that tells of its end.
 fn telling() -> JobSpec {
-    let notification = Notification { on: vec![Occasion::Ended], sink: Sink::Exec("true".into()) };
+    let notification =
+        Notification { on: vec![Occasion::Ended], sink: Sink::Exec("true".into()), spares_cancelled: false };
     JobSpec { notifications: vec![notification], ..job() }
 }
 

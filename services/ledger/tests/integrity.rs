@@ -250,6 +250,32 @@ async fn a_record_under_a_key_that_is_no_sequence_is_told() {
     }
 }
 
+/// The top of a file system has a folder that is none of the log's.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_of_another_name_beside_the_files_is_nothing_to_a_log() {
+    let folder = stopped().await;
+    fs::create_dir(folder.path().join("ledger/log/lost+found")).unwrap();
+    assert_eq!(objection(folder.path()), None);
+    Ledger::start(config(folder.path())).await.stop().await;
+}
+
+/// A pipe would be read for ever by whoever starts or verifies. M-LOG-9
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pipe_in_place_of_a_file_is_told() {
+    for name in ["ledger/log/CURRENT", "ledger/witness", "ledger.key"] {
+        let folder = stopped().await;
+        let path = folder.path().join(name);
+        fs::remove_file(&path).unwrap();
+        let made = std::process::Command::new("mkfifo").arg("--mode=600").arg(&path).status();
+        assert!(made.expect("there is mkfifo").success());
+        let said = refusal(config(folder.path())).await;
+        assert!(said.contains("no regular file"), "{name}: a start says: {said}");
+        // Whoever verifies needs no key.
+        let found = objection(folder.path());
+        assert_eq!(found.is_some_and(|found| found.contains("no regular file")), name != "ledger.key", "{name}");
+    }
+}
+
 /// What the indexes have under keys of a wrong length is an error for who asks. M-LOG-9
 #[tokio::test(flavor = "multi_thread")]
 async fn an_index_with_a_key_of_a_wrong_length_is_an_error() {

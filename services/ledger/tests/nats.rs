@@ -27,7 +27,8 @@ async fn connect(server: &NatsServer) -> SharedBus {
 
 /// Submits a job that tells of its end, and cancels it.
 async fn submit_and_cancel(ledger: &Ledger) {
-    let notification = Notification { on: vec![Occasion::Ended], sink: Sink::Exec("true".into()) };
+    let notification =
+        Notification { on: vec![Occasion::Ended], sink: Sink::Exec("true".into()), spares_cancelled: false };
     let spec = JobSpec { notifications: vec![notification], ..job() };
     let jobs = submitted(&ledger.send(CommandId::new_now(), Command::Submit { jobs: vec![spec] }).await);
     let cancel = Command::Cancel { jobs: JobSelection::Ids(jobs) };

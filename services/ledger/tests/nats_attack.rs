@@ -190,7 +190,8 @@ async fn send(gateway: &LedgerClient, command: Command) -> Answer {
 }
 
 fn secret_job() -> JobSpec {
-    let notification = Notification { on: vec![Occasion::Ended], sink: Sink::Exec("true".into()) };
+    let notification =
+        Notification { on: vec![Occasion::Ended], sink: Sink::Exec("true".into()), spares_cancelled: false };
     let mut spec = JobSpec { notifications: vec![notification], ..job() };
     spec.environment.insert("PASSWORD".into(), SECRET.into());
     spec

@@ -2,7 +2,6 @@
 
 mod columns;
 mod filters;
-mod hpcpack;
 mod logs;
 mod overview;
 mod plans;
@@ -12,7 +11,6 @@ mod steps;
 
 pub use columns::{JobColumn, SortKey};
 pub use filters::{FilterCommand, FilterTestOptions};
-pub use hpcpack::HpcpackVerb;
 pub use logs::LogsOptions;
 pub use overview::{ShellOptions, StatusOptions, TopOptions};
 pub use plans::{ExplainOptions, PlanOptions, ReplayOptions};
@@ -20,7 +18,8 @@ pub use reservations::{CloseOptions, ReservationsOptions, ReserveOptions};
 pub use simulations::{SimulateOptions, WhatifOptions};
 pub use steps::{StepAttachOptions, StepCommand, StepListOptions, StepName, StepRunOptions};
 
-pub use muster_commands::connection::ConnectionOptions;
+pub use muster_cli::connection::ConnectionOptions;
+pub use muster_hpcpack_commands::HpcpackVerb;
 
 use crate::{
     job_options::JobOptions,

@@ -6,7 +6,6 @@ mod doctor;
 mod events;
 mod explain;
 mod filter;
-mod hpcpack;
 mod install;
 mod job;
 mod lists;
@@ -23,13 +22,13 @@ mod submit;
 mod usage;
 mod whatif;
 
-pub use hpcpack::{is_link, rewritten};
-
 use crate::{
     cli::{Cli, Command, JobCommand},
     complete, roles,
 };
-use muster_commands::{exit::CommandResult, slurm};
+use muster_cli::exit::CommandResult;
+use muster_hpcpack_commands as hpcpack;
+use muster_slurm_commands as slurm;
 
 /// Does what the command line asks.
 pub fn run(cli: Cli) -> CommandResult {

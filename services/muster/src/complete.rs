@@ -7,8 +7,8 @@ use clap_complete::{
     engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _},
     env::Shells,
 };
+use muster_cli::exit::{CommandResult, Failure};
 use muster_client::{Client, ClientError, JobQuery, Moment};
-use muster_commands::exit::{CommandResult, Failure};
 use std::{ffi::OsStr, time::Duration};
 
 /// The variable by which a shell asks. It is not the usual `COMPLETE`, which other programs may set for theirs.

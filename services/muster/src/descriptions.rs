@@ -1,7 +1,9 @@
-//! How filter-runners read and write job descriptions: the HPC Pack dialect's job XML, also for jobs of other dialects. And
-//! how the ledger reads the limits of templates.
+//! How filter-runners read and write job descriptions, and how the ledger reads the limits of templates. Both are contracts
+//! with a site, about jobs of every dialect (HPC-F-02): job XML, job JSON and templates, as HPC Pack has them. What a job's own
+//! dialect has more to say stands beside that (SL-S-21).
 
 use bytes::Bytes;
+use muster_dialect::Dialects;
 use muster_filter_runner::{Answer, Description, Descriptions, FileAfter as Left, Judgement};
 use muster_hpcpack::{
     changes::{self, BadOutput},
@@ -16,24 +18,28 @@ use muster_schemas::{
     filter::{FileAfter, FilterAction, FilterExit, FilterHold, FilterKind, JobWarning, PropertyChange, TemplateSpec},
     filter_order::DescribedJob,
 };
-use muster_slurm::{burst_buffer, filtered};
 use std::{collections::BTreeMap, ffi::CString, sync::Arc};
 
-/// The dialect that descriptions are written in.
+/// The descriptions and templates of a site.
 #[derive(Clone, Copy, Debug)]
-pub struct Dialect;
+pub struct SiteDescriptions {
+    /// Who knows what jobs ask for in words of their own.
+    pub dialects: Dialects,
+}
 
-impl Descriptions for Dialect {
+impl Descriptions for SiteDescriptions {
     fn describe(&self, job: &DescribedJob) -> Result<Description, String> {
-        let (xml, json) = jobs::described_in_both(job, || request(job)).map_err(|error| error.to_string())?;
+        let (xml, json) = jobs::described_in_both(job, || self.request(job)).map_err(|error| error.to_string())?;
         Ok(Description { xml: xml.into(), json: json.into() })
     }
 
     fn staged(&self, job: &DescribedJob) -> Result<Description, String> {
         let offset = job.component.map_or(0, |part| part.offset);
         let part = job.of_component(offset).ok_or_else(|| format!("it has no component {offset}"))?;
-        let (_, json) = jobs::described_in_both(&part, || request(&part)).map_err(|error| error.to_string())?;
-        let script = burst_buffer::staged_script(&job.spec, offset);
+        let (_, json) = jobs::described_in_both(&part, || self.request(&part)).map_err(|error| error.to_string())?;
+        let dialect = self.dialects.telling(&job.spec);
+        let script = dialect.and_then(|dialect| dialect.staged_script(&job.spec, offset));
+        let script = script.ok_or("no dialect has a script for it")?;
         Ok(Description { xml: script.into(), json: json.into() })
     }
 
@@ -66,36 +72,38 @@ impl Descriptions for Dialect {
         let groups = if has_access_list { groups_of(&job.owner) } else { Vec::new() };
         let mut validated = jobs::validate(job, &groups, templates, default_template, now)?;
         if !job.spec.attributes.contains_key(jobs::FORMAT_ATTRIBUTE) {
-            take_requests(job, &mut validated)?;
+            self.take_requests(job, &mut validated)?;
         }
         Ok(validated)
     }
 }
 
-/// What a job, or the component that a call is about, asks for in the words of `scontrol update` (SL-S-21).
-fn request(job: &DescribedJob) -> BTreeMap<String, String> {
-    let offset = job.component.map_or(0, |part| part.offset);
-    let Some(component) = job.spec.components.first() else { return BTreeMap::new() };
-    filtered::told(component, &job.alternatives, &job.spec.attributes, offset)
-}
-
-/// Takes over what filters changed of the requests of components (SL-S-21).
-fn take_requests(job: &DescribedJob, validated: &mut Validated) -> Result<(), String> {
-    let whole = job.document.iter().filter(|_| job.changed.is_empty()).map(|document| (0, document));
-    let changed: Vec<_> = whole.chain(job.changed.iter().map(|(offset, document)| (*offset, document))).collect();
-    for (offset, document) in changed {
-        let Some(part) = job.of_component(offset) else { continue };
-        let prefix = if job.spec.components.len() > 1 { format!("{offset}: ") } else { String::new() };
-        let after = jobs::request_of(document).map_err(|error| format!("{prefix}{error}"))?;
-        let spec = &mut validated.spec;
-        filtered::change(spec, offset, &request(&part), &after)
-            .map_err(|why| format!("{prefix}[JobNotValid] {why}"))?;
+impl SiteDescriptions {
+    /// What a job, or the component that a call is about, asks for in words of its dialect.
+    fn request(&self, job: &DescribedJob) -> BTreeMap<String, String> {
+        self.dialects.telling(&job.spec).map(|dialect| dialect.request(job)).unwrap_or_default()
     }
-    Ok(())
+
+    /// Takes over what filters changed of the requests of components.
+    fn take_requests(&self, job: &DescribedJob, validated: &mut Validated) -> Result<(), String> {
+        let Some(dialect) = self.dialects.telling(&job.spec) else { return Ok(()) };
+        let whole = job.document.iter().filter(|_| job.changed.is_empty()).map(|document| (0, document));
+        let changed: Vec<_> = whole.chain(job.changed.iter().map(|(offset, document)| (*offset, document))).collect();
+        for (offset, document) in changed {
+            let Some(part) = job.of_component(offset) else { continue };
+            let prefix = if job.spec.components.len() > 1 { format!("{offset}: ") } else { String::new() };
+            let after = jobs::request_of(document).map_err(|error| format!("{prefix}{error}"))?;
+            let spec = &mut validated.spec;
+            dialect
+                .take_request(spec, offset, &self.request(&part), &after)
+                .map_err(|why| format!("{prefix}[JobNotValid] {why}"))?;
+        }
+        Ok(())
+    }
 }
 
 /// Changes are held against templates by the ledger (HPC-T-10).
-impl TemplateLimits for Dialect {
+impl TemplateLimits for SiteDescriptions {
     fn makes_checks(&self) -> bool {
         true
     }

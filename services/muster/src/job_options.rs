@@ -6,7 +6,7 @@ use crate::{
     values::{self, EnvironmentEntry, GpuCount, SignalBefore},
 };
 use clap::{CommandFactory, FromArgMatches, Parser, error::ContextKind};
-use muster_commands::caller::Caller;
+use muster_cli::caller::Caller;
 use muster_schemas::{
     Timestamp,
     job::{
@@ -357,7 +357,7 @@ impl JobOptions {
     fn notifications(&self) -> Vec<Notification> {
         let mails = self.mail.iter().map(|address| Sink::Mail(address.clone()));
         let sinks = mails.chain(self.notify.iter().cloned());
-        sinks.map(|sink| Notification { on: self.notify_on.clone(), sink }).collect()
+        sinks.map(|sink| Notification { on: self.notify_on.clone(), sink, spares_cancelled: false }).collect()
     }
 
     fn requeue_policy(&self) -> RequeuePolicy {

@@ -1,8 +1,9 @@
 //! Jobs as a table: which columns, in which order of rows.
 
 use crate::{
+    cells::{elapsed_seconds, job_id_text, remark, state_cell},
     cli::{JobColumn, SortKey},
-    show::{elapsed_seconds, job_id_text, local_time_column, remark, state_cell},
+    show::local_time_column,
     table::{Cell, Column, Table, left, right},
     values::{compress_hosts, format_duration},
 };
@@ -36,6 +37,7 @@ const fn heading(column: JobColumn) -> Column {
         JobColumn::User => left("USER"),
         JobColumn::Account => left("ACCOUNT"),
         JobColumn::Queue => left("QUEUE"),
+        JobColumn::Dialect => left("DIALECT"),
         JobColumn::Priority => right("PRIORITY"),
         JobColumn::State => left("STATE"),
         JobColumn::Time => right("TIME"),
@@ -58,6 +60,7 @@ fn cell(job: &JobView, column: JobColumn, now: Timestamp, zone: &TimeZone) -> Ce
         JobColumn::User => (&job.owner).into(),
         JobColumn::Account => job.account.as_deref().unwrap_or_default().into(),
         JobColumn::Queue => (&job.queue).into(),
+        JobColumn::Dialect => job.dialect.as_deref().unwrap_or_default().into(),
         JobColumn::Priority => job.priority.to_string().into(),
         JobColumn::State => state_cell(job),
         JobColumn::Time => elapsed_seconds(job, now).map(format_duration).unwrap_or_default().into(),
@@ -95,6 +98,7 @@ fn compare(one: &JobView, other: &JobView, column: JobColumn, now: Timestamp) ->
         JobColumn::User => one.owner.cmp(&other.owner),
         JobColumn::Account => one.account.cmp(&other.account),
         JobColumn::Queue => one.queue.cmp(&other.queue),
+        JobColumn::Dialect => one.dialect.cmp(&other.dialect),
         JobColumn::Priority => one.priority.cmp(&other.priority),
         JobColumn::State => state_word(one).cmp(state_word(other)),
         JobColumn::Time => elapsed_seconds(one, now).cmp(&elapsed_seconds(other, now)),
@@ -116,7 +120,7 @@ fn state_word(job: &JobView) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{show::tests::job, table::Layout};
+    use crate::{cells::tests::job, table::Layout};
     use muster_schemas::{
         job::{ExitStatus, JobState},
         views::{ArrayView, OutcomeView, OutcomeWord, ReasonView, ReasonWord},

@@ -1,10 +1,12 @@
 //! muster: the one binary of all roles and commands.
 
+mod cells;
 mod cli;
 mod commands;
 mod complete;
 mod config;
 mod descriptions;
+mod dialects;
 mod examples;
 mod job_options;
 mod job_table;
@@ -14,26 +16,23 @@ mod policies;
 mod records;
 mod roles;
 mod script;
-mod show;
-mod slurm;
-mod story;
-mod table;
-mod terminal;
 #[cfg(test)]
 mod testing;
-mod values;
 mod whole_file;
 mod wrong_line;
 
 use clap::{CommandFactory as _, FromArgMatches as _, parser::ValueSource};
 use cli::{Cli, Command, SubmitCli};
-use muster_commands::{
+use dialects::DIALECTS;
+use muster_cli::{
     allocator::Allocator,
     connection, exit,
     process::{leave_at_once, occupy_standard_streams},
-    slurm::{is_brief_link, link},
+    show, story, table, terminal, values,
 };
 use muster_executor::SHIM_SERVER;
+use muster_hpcpack_commands as hpcpack;
+use muster_slurm_commands::{is_brief_link, link};
 use std::{ffi::CStr, process::ExitCode};
 
 /// What must start quickly runs before the C++ initialisers of RocksDB, which it does not need: the fork server and the
@@ -56,11 +55,7 @@ static EARLY: extern "C" fn(libc::c_int, *const *const libc::c_char) = {
         if let Some(status) = link() {
             leave_at_once(status);
         }
-        muster_executor::add_variables(slurm::variables);
-        muster_executor::add_process_id(slurm::process_id_variable);
-        muster_executor::set_soft_limits(slurm::soft_limits);
-        muster_executor::set_end_note(slurm::end_note);
-        muster_executor::serve_shims_if_asked();
+        muster_executor::serve_shims_if_asked(DIALECTS);
         muster_filter_runner::supervise_filters_if_asked();
         muster_notifier::supervise_commands_if_asked();
         if is_submission() {
@@ -97,8 +92,13 @@ fn finish(result: exit::CommandResult) -> u8 {
 /// Whether this is `muster submit`. A dialect's command of that name is called through a link of another name.
 fn is_submission() -> bool {
     let mut arguments = std::env::args_os();
-    let is_link = arguments.next().is_some_and(|path| commands::is_link(&path));
+    let is_link = arguments.next().is_some_and(|path| hpcpack::is_link(&path));
     !is_link && arguments.next().is_some_and(|first| first == "submit")
+}
+
+/// The arguments with the verbs of the HPC Pack dialect in its own part of the grammar.
+fn rewritten(arguments: Vec<std::ffi::OsString>) -> Vec<std::ffi::OsString> {
+    hpcpack::rewritten(arguments, || Cli::command().find_subcommand("job").cloned().unwrap_or_default())
 }
 
 /// The grammar of the command line.
@@ -114,7 +114,7 @@ fn submission() -> clap::Command {
 fn parse() -> Cli {
     let is_submission = is_submission();
     let arguments: Vec<_> = std::env::args_os().collect();
-    let arguments = if is_submission { arguments } else { commands::rewritten(arguments) };
+    let arguments = if is_submission { arguments } else { rewritten(arguments) };
     let grammar = if is_submission { submission } else { grammar };
     let read = grammar().try_get_matches_from(&arguments);
     let matches = read.unwrap_or_else(|error| wrong_line::tell(error, grammar, &arguments));
@@ -136,4 +136,37 @@ fn parse() -> Cli {
 fn die_quietly_when_nobody_reads() {
     // SAFETY: no other thread exists yet, and the default action of a signal needs no handler.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(line: &str) -> String {
+        let arguments = rewritten(line.split(' ').map(std::ffi::OsString::from).collect());
+        arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+    }
+
+    /// HPC-C-01
+    #[test]
+    fn links_and_options_lead_to_the_dialect_and_muster_s_own_verbs_stay() {
+        for (typed, meant) in [
+            ("/usr/bin/job view 7 /xml", "muster job hpcpack view 7 /xml"),
+            ("job submit hostname", "muster job hpcpack submit hostname"),
+            ("./cluscfg listparams", "muster cluscfg listparams"),
+            ("JobTemplate.exe list", "muster jobtemplate list"),
+            ("muster job cancel 7 /force", "muster job hpcpack cancel 7 /force"),
+            ("muster --data x job modify 7 /priority:Normal", "muster --data x job hpcpack modify 7 /priority:Normal"),
+            ("muster job modify 7 --priority=Normal+5", "muster job hpcpack modify 7 --priority=Normal+5"),
+            ("muster job modify 7 --priority=5", "muster job modify 7 --priority=5"),
+            ("muster job cancel 7", "muster job cancel 7"),
+            ("muster job cancel --matching --user x", "muster job cancel --matching --user x"),
+            ("muster job cancel 7 --message=enough", "muster job hpcpack cancel 7 --message=enough"),
+            ("muster job requeue --hold 7", "muster job requeue --hold 7"),
+            ("muster jobs --json", "muster jobs --json"),
+            ("muster submit -- job cancel /force", "muster submit -- job cancel /force"),
+        ] {
+            assert_eq!(of(typed), meant);
+        }
+    }
 }

@@ -6,11 +6,11 @@
 // The runtime of Rust would first ask for the limits of the stack and make room for the handler of its overflow.
 #![no_main]
 
-use muster_commands::{
+use muster_cli::{
     allocator::Allocator,
     process::{leave_at_once, occupy_standard_streams},
-    slurm::{TOOLS, is_brief_link, link},
 };
+use muster_slurm_commands::{TOOLS, is_brief_link, link};
 use std::{ffi::CStr, io::Write as _};
 
 #[global_allocator]

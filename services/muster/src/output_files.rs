@@ -46,7 +46,7 @@ pub fn path(detail: &JobDetail, stream: Stream) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::show::tests::job;
+    use crate::cells::tests::job;
     use muster_schemas::{
         JobId,
         job::{Component, JobSpec, Launch, Program},

@@ -7,19 +7,17 @@ use crate::{
     cli::{ConnectionOptions, LogOptions, Role, ServeOptions, UpOptions},
     config::{self, Loaded},
     connection::SOCKET,
-    descriptions::Dialect,
+    descriptions::SiteDescriptions,
+    dialects::DIALECTS,
     exit::{CommandResult, Failure, Status},
     policies,
 };
 use anyhow::Context as _;
 use group::Group;
 use muster_bus::{LocalBus, NatsBus, SharedBus};
-use muster_commands::{
-    process::leave_at_once,
-    slurm::{BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, CLUSTERS, SCHEDULER_PARAMETERS},
-    stderr_line,
-};
+use muster_cli::{process::leave_at_once, stderr_line};
 use muster_filter_runner::RunnerConfig;
+use muster_slurm_commands::{BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, CLUSTERS, SCHEDULER_PARAMETERS};
 use std::{
     io::Write as _,
     os::unix::fs::DirBuilderExt as _,
@@ -246,8 +244,9 @@ impl Host {
                     traces: self.traces(),
                     ..configuration.ledger.clone()
                 };
+                let descriptions = SiteDescriptions { dialects: DIALECTS };
                 self.group
-                    .start_ledger(|ready, stop| muster_ledger::serve(bus, config, Arc::new(Dialect), ready, stop))
+                    .start_ledger(|ready, stop| muster_ledger::serve(bus, config, Arc::new(descriptions), ready, stop))
                     .await
             }
             Role::Planner => {
@@ -263,12 +262,14 @@ impl Host {
             }
             Role::Notifier => {
                 let config = configuration.notifier.clone();
-                self.group.start("notifier", |ready, stop| muster_notifier::serve(bus, config, ready, stop)).await
+                self.group
+                    .start("notifier", |ready, stop| muster_notifier::serve(bus, config, DIALECTS, ready, stop))
+                    .await
             }
             Role::FilterRunner => {
                 let config = self.filter_runner();
-                let dialect = Arc::new(Dialect);
-                let serve = |ready, stop| muster_filter_runner::serve(bus, config, dialect, ready, stop);
+                let descriptions = Arc::new(SiteDescriptions { dialects: DIALECTS });
+                let serve = |ready, stop| muster_filter_runner::serve(bus, config, descriptions, ready, stop);
                 self.group.start("filter-runner", serve).await
             }
             Role::Accounting => {

@@ -48,8 +48,8 @@ fn advice(verb: &str) -> Option<&'static str> {
 /// Says what is wrong, or what was asked for instead of a command (help, the version), and ends the process.
 pub fn tell(error: clap::Error, grammar: impl Fn() -> Command, arguments: &[OsString]) -> ! {
     if let Some(text) = text_for_verb(&error, &grammar(), arguments) {
-        muster_commands::stderr_line!("muster: {text}");
-        muster_commands::process::leave_at_once(muster_commands::exit::Status::Usage as u8);
+        muster_cli::stderr_line!("muster: {text}");
+        muster_cli::process::leave_at_once(muster_cli::exit::Status::Usage as u8);
     }
     as_typed(error, grammar(), arguments).exit()
 }

@@ -62,8 +62,8 @@ pub(crate) fn of_owner(config: &CommandConfig, item: &NotifyItem, command: &str)
 
 /// The order to have a program of the site send a mail. Many such programs hand the mail to another one that they leave
 /// running.
-pub(crate) fn of_mail(program: &MailProgram, item: &NotifyItem, address: &str) -> Order {
-    let mut arguments = vec!["-s".into(), message::subject(item)];
+pub(crate) fn of_mail(program: &MailProgram, item: &NotifyItem, subject: &str, address: &str) -> Order {
+    let mut arguments = vec!["-s".into(), subject.to_owned()];
     arguments.extend(program.end_of_options.then(|| "--".into()));
     arguments.push(address.into());
     Order {

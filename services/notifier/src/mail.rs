@@ -23,13 +23,13 @@ use std::{path::PathBuf, time::Duration};
 #[serde(default, deny_unknown_fields)]
 pub struct MailConfig {
     /// A program that sends mail, instead of a server: called as `PROGRAM -s SUBJECT -- ADDRESS` with the text on its
-    /// standard input, as the usual programs for mail are and as Slurm calls its `MailProg` (SL-C-15). It has
+    /// standard input, as the usual programs for mail are (SL-C-15). It has
     /// `timeout_seconds`.
     pub program: Option<String>,
     /// The unprivileged account that the program runs as. Only a notifier that is root can switch to it; another runs it as
     /// itself.
     pub account: String,
-    /// Whether `--` stands before the address. A program that was written for Slurm may want exactly three words.
+    /// Whether `--` stands before the address. A program may want exactly three words (SL-C-15).
     pub end_of_options: bool,
     /// The mail server's host name or address. Without it and without a program, mail is given up at once.
     pub host: String,
@@ -117,18 +117,18 @@ impl Mailer {
     }
 
     /// Sends a notification; `Ok` means that the server or the program has taken it.
-    pub(crate) async fn send(&self, item: &NotifyItem, address: &str) -> Result<(), DeliveryError> {
+    pub(crate) async fn send(&self, item: &NotifyItem, subject: &str, address: &str) -> Result<(), DeliveryError> {
         // Who put the notification on the queue had checked it, but an address must not come this far unchecked.
         if let Err(why) = address::check(address) {
             return Err(DeliveryError::Permanent(format!("`{address}` is not a mail address: it {why}")));
         }
         if let Some(program) = &self.program {
-            return command::mail(&self.supervisor, &command::of_mail(program, item, address)).await;
+            return command::mail(&self.supervisor, &command::of_mail(program, item, subject, address)).await;
         }
         let Some(server) = &self.server else {
             return Err(DeliveryError::Permanent("neither a mail server nor a mail program is configured".into()));
         };
-        let mail = self.compose(item, address)?;
+        let mail = self.compose(item, subject, address)?;
         match server.send(mail).await {
             Ok(_) => Ok(()),
             Err(error) if is_final(&error) => Err(DeliveryError::Permanent(with_sources(&error))),
@@ -136,7 +136,7 @@ impl Mailer {
         }
     }
 
-    fn compose(&self, item: &NotifyItem, address: &str) -> Result<Message, DeliveryError> {
+    fn compose(&self, item: &NotifyItem, subject: &str, address: &str) -> Result<Message, DeliveryError> {
         // A login name is one of the domain that the mail comes from.
         let domain = if address.contains('@') { String::new() } else { format!("@{}", self.from.email.domain()) };
         let to: Mailbox = format!("{address}{domain}")
@@ -145,7 +145,7 @@ impl Mailer {
         Message::builder()
             .from(self.from.clone())
             .to(to)
-            .subject(message::subject(item))
+            .subject(subject)
             .message_id(Some(self.message_id(item)))
             .header(ContentType::TEXT_PLAIN)
             .body(message::body(item))

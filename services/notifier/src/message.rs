@@ -1,18 +1,18 @@
 //! What a notification says.
 
+use muster_dialect::Dialects;
 use muster_schemas::{
     Timestamp,
-    job::{ExitStatus, MailWords, Outcome, Sink},
+    job::{ExitStatus, Outcome},
     notify::NotifyItem,
 };
 use std::fmt::Write as _;
 
-/// One line: `[muster] job 12 (simulate) completed`, or what the users of another system know.
-pub(crate) fn subject(item: &NotifyItem) -> String {
-    let words = match &item.sink {
-        Sink::MailAs { words: MailWords::Slurm, .. } => muster_slurm::mail::subject(item),
-        _ => format!("[{}] job {} ({}) {}", item.cluster, item.job, item.name, event_words(item)),
-    };
+/// One line: `[muster] job 12 (simulate) completed`, or what the users of the job's dialect know.
+pub(crate) fn subject(item: &NotifyItem, dialects: Dialects) -> String {
+    let words = dialects.named(item.dialect.as_deref()).and_then(|dialect| dialect.mail_subject(item));
+    let words =
+        words.unwrap_or_else(|| format!("[{}] job {} ({}) {}", item.cluster, item.job, item.name, event_words(item)));
     words.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
 }
 
@@ -53,7 +53,9 @@ fn event_words(item: &NotifyItem) -> String {
 fn run_time(item: &NotifyItem) -> String {
     let (Some(started), Some(_)) = (item.started, &item.outcome) else { return String::new() };
     let seconds = u64::try_from(item.time.micros_since(started)).unwrap_or(0) / 1_000_000;
-    muster_slurm::duration::long(seconds)
+    let (days, seconds) = (seconds / 86_400, seconds % 86_400);
+    let days = if days > 0 { format!("{days}-") } else { String::new() };
+    format!("{days}{:02}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60)
 }
 
 /// The exit status of a job whose processes ended by themselves.

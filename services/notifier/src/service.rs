@@ -1,8 +1,9 @@
 //! The notifier as a service: takes notifications from the work queue and brings each to its end.
 
-use crate::{Config, DeliveryError, command, mail::Mailer};
+use crate::{Config, DeliveryError, command, mail::Mailer, message};
 use anyhow::Context as _;
 use muster_bus::{LedgerClient, SharedBus, WorkItem, WorkQueue};
+use muster_dialect::Dialects;
 use muster_schemas::{
     CommandId, Timestamp,
     command::{Command, CommandEnvelope},
@@ -34,13 +35,14 @@ static ATTEMPTS: LazyLock<Counter<u64>> = LazyLock::new(|| {
 pub async fn serve(
     bus: SharedBus,
     config: Config,
+    dialects: Dialects,
     ready: oneshot::Sender<()>,
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
     let mailer = Mailer::new(&config.mail, config.supervisor.clone()).context("mail cannot be sent")?;
     let slots = Arc::new(Semaphore::new(config.max_deliveries.clamp(1, 1000)));
     let mut items = bus.worker(&WorkQueue::NOTIFY).await.context("the notifier cannot work on its queue")?;
-    let notifier = Arc::new(Notifier { ledger: LedgerClient::new(bus), mailer, config });
+    let notifier = Arc::new(Notifier { ledger: LedgerClient::new(bus), mailer, config, dialects });
     let _ = ready.send(());
     let mut deliveries = JoinSet::new();
     let work = async {
@@ -67,6 +69,8 @@ struct Notifier {
     ledger: LedgerClient,
     mailer: Mailer,
     config: Config,
+    /// Who knows the subjects of mail.
+    dialects: Dialects,
 }
 
 impl Notifier {
@@ -133,7 +137,10 @@ impl Notifier {
 
     async fn deliver(&self, item: &NotifyItem) -> Result<(), DeliveryError> {
         match &item.sink {
-            Sink::Mail(address) | Sink::MailAs { address, .. } => self.mailer.send(item, address).await,
+            Sink::Mail(address) => {
+                let subject = message::subject(item, self.dialects);
+                self.mailer.send(item, &subject, address).await
+            }
             Sink::Exec(text) => {
                 let order = command::of_owner(&self.config.command, item, text)?;
                 command::run(&self.config.supervisor, &order, self.config.command.max_output_bytes).await
@@ -189,7 +196,7 @@ async fn acknowledge(work: WorkItem) {
 
 fn count(item: &NotifyItem, result: &'static str) {
     let sink = match item.sink {
-        Sink::Mail(_) | Sink::MailAs { .. } => "mail",
+        Sink::Mail(_) => "mail",
         Sink::Exec(_) => "exec",
     };
     ATTEMPTS.add(1, &[KeyValue::new("sink", sink), KeyValue::new("result", result)]);

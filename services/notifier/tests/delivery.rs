@@ -1,12 +1,13 @@
 //! Deliveries to a real mail server and by real commands, over the in-process bus.
 
 use muster_bus::{LocalBus, Message, SharedBus, WorkQueue};
+use muster_dialect::{Dialect, Dialects};
 use muster_notifier::{CommandConfig, Config, MailConfig, MailTls, RetryConfig};
 use muster_schemas::{
     JobId, RunId, Sequence, Timestamp,
     command::{Answer, Command, CommandEnvelope, Reply},
     event::{DeliveryResult, Owner},
-    job::{ExitStatus, MailWords, Occasion, Outcome, Sink},
+    job::{ExitStatus, Occasion, Outcome, Sink},
     notify::NotifyItem,
     subjects,
 };
@@ -105,7 +106,7 @@ impl World {
         });
         let shutdown = CancellationToken::new();
         let (ready, is_ready) = oneshot::channel();
-        tokio::spawn(muster_notifier::serve(bus.clone(), config, ready, shutdown.clone()));
+        tokio::spawn(muster_notifier::serve(bus.clone(), config, DIALECTS, ready, shutdown.clone()));
         tokio::time::timeout(DEADLINE, is_ready).await.expect("in time").expect("the notifier starts");
         Self { bus, done, _shutdown: shutdown.drop_guard() }
     }
@@ -172,8 +173,25 @@ fn item(sink: Sink) -> NotifyItem {
         started: Some(Timestamp::now()),
         task_outcomes: None,
         output: None,
+        dialect: None,
     }
 }
+
+/// A dialect with subjects of its own.
+#[derive(Debug)]
+struct Spoken;
+
+impl Dialect for Spoken {
+    fn name(&self) -> &'static str {
+        "spoken"
+    }
+
+    fn mail_subject(&self, item: &NotifyItem) -> Option<String> {
+        Some(format!("{} has gone", item.name))
+    }
+}
+
+const DIALECTS: Dialects = Dialects::new(&[&Spoken], None);
 
 fn mail_item() -> NotifyItem {
     item(Sink::Mail("user@example.org".into()))
@@ -268,14 +286,15 @@ async fn a_mail_program_is_called_with_the_subject_and_the_address() {
         outcome: Some(Outcome::Cancelled),
         started: Some(begin),
         time: begin.plus_seconds(8),
-        ..item(Sink::MailAs { address: "adam".into(), words: MailWords::Slurm })
+        dialect: Some("spoken".into()),
+        ..item(Sink::Mail("adam".into()))
     };
     for (end_of_options, words) in [(true, "<-->\n"), (false, "")] {
         let mut world = World::start(mail_config(MailConfig { end_of_options, ..program.config() })).await;
         world.enqueue(&cancelled).await;
         assert_eq!(world.result().await, DeliveryResult::Delivered);
         let said = program.wrote("said");
-        let subject = "Slurm Job_id=12 Name=bash Ended, Run time 00:00:08, CANCELLED, ExitCode 0";
+        let subject = "bash has gone";
         assert!(said.starts_with(&format!("<-s>\n<{subject}>\n{words}<adam>\n")), "{said}");
         assert!(said.contains("node1,node2"), "{said}");
     }
@@ -319,14 +338,11 @@ async fn an_address_that_is_an_option_comes_to_no_mail_program() {
     let program = MailProgram::new("touch called");
     let mut world = World::start(mail_config(program.config())).await;
     let addresses = ["--exec=!id>/tmp/ran@x", "-oQ", "a b@x"].map(str::to_owned);
-    for (count, address) in (0..).step_by(2).zip(addresses) {
-        let slurm = Sink::MailAs { address: address.clone(), words: MailWords::Slurm };
-        for (count, sink) in (count..).zip([Sink::Mail(address), slurm]) {
-            let item = NotifyItem { of: Sequence(345 + count), ..item(sink) };
-            world.enqueue(&item).await;
-            let (attempts, error) = world.given_up().await;
-            assert!(attempts == 1 && error.contains("is not a mail address"), "{error}");
-        }
+    for (count, address) in (0..).zip(addresses) {
+        let item = NotifyItem { of: Sequence(345 + count), ..item(Sink::Mail(address)) };
+        world.enqueue(&item).await;
+        let (attempts, error) = world.given_up().await;
+        assert!(attempts == 1 && error.contains("is not a mail address"), "{error}");
     }
     assert!(!program.folder.path().join("called").exists());
 }
@@ -612,6 +628,7 @@ async fn a_ledger_that_is_away_learns_the_result_later_under_the_same_command() 
     tokio::spawn(muster_notifier::serve(
         bus.clone(),
         exec_config(CommandConfig::default(), 1),
+        DIALECTS,
         ready,
         shutdown.clone(),
     ));

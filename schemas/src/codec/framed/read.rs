@@ -1,6 +1,6 @@
 //! Bytes to values.
 
-use super::{Failure, MAX_DEPTH, ONE_BYTE};
+use super::{Failure, MAX_DEPTH, MEMORY_BYTES, MEMORY_FOR_EACH_BYTE, ONE_BYTE};
 use bincode::{
     Decode,
     de::{DecoderImpl, read::Reader},
@@ -13,7 +13,8 @@ use serde::{
 
 /// The value of a body, which must be all of it.
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
-    let mut decoder = Decoder { bytes, is_absent: false, is_root: true, depth: 0 };
+    let memory = MEMORY_BYTES.saturating_add(bytes.len().saturating_mul(MEMORY_FOR_EACH_BYTE));
+    let mut decoder = Decoder { bytes, is_absent: false, is_root: true, depth: 0, memory };
     let value = T::deserialize(&mut decoder)?;
     match decoder.bytes.len() {
         0 => Ok(value),
@@ -29,6 +30,8 @@ struct Decoder<'de> {
     /// Whether the next struct is the outermost.
     is_root: bool,
     depth: u32,
+    /// What items of lists may still take.
+    memory: usize,
 }
 
 impl Reader for Decoder<'_> {
@@ -97,6 +100,14 @@ impl<'de> Decoder<'de> {
         }
     }
 
+    /// Counts the memory of an item.
+    #[inline]
+    fn spend(&mut self, bytes: usize) -> Result<(), Failure> {
+        let left = self.memory.checked_sub(bytes);
+        self.memory = left.ok_or_else(|| Failure::new("lists with more memory than so few bytes can mean"))?;
+        Ok(())
+    }
+
     #[inline]
     fn take(&mut self) -> Result<&'de [u8], Failure> {
         let length = self.length()?;
@@ -127,45 +138,38 @@ impl<'de> Decoder<'de> {
         let is_root = std::mem::take(&mut self.is_root);
         let block = if is_root { std::mem::take(&mut self.bytes) } else { self.take()? };
         let rest = std::mem::replace(&mut self.bytes, block);
-        let value = visitor.visit_seq(Fields { decoder: self, left: fields })?;
+        let value = visitor.visit_seq(Items { decoder: self, left: fields, are_fields: true })?;
         self.bytes = rest;
         Ok(value)
     }
 }
 
-/// The fields of a struct.
-struct Fields<'d, 'de> {
+/// The fields of a struct, or the items of a list or a tuple.
+struct Items<'d, 'de> {
     decoder: &'d mut Decoder<'de>,
     left: usize,
+    /// Whether they are the fields of a struct: those at its end can be absent.
+    are_fields: bool,
 }
 
-impl<'de> de::SeqAccess<'de> for Fields<'_, 'de> {
-    type Error = Failure;
-
+impl<'de> Items<'_, 'de> {
+    /// Reads the next one with `seed`, if there is one more.
     #[inline]
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Failure> {
+    fn next<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Failure> {
         if self.left == 0 {
             return Ok(None);
         }
         self.left -= 1;
-        if !self.decoder.bytes.is_empty() {
-            return seed.deserialize(&mut *self.decoder).map(Some);
+        if !self.are_fields {
+            self.decoder.spend(size_of::<T::Value>())?;
+        } else if self.decoder.bytes.is_empty() {
+            let before = std::mem::replace(&mut self.decoder.is_absent, true);
+            let value = seed.deserialize(&mut *self.decoder)?;
+            self.decoder.is_absent = before;
+            return Ok(Some(value));
         }
-        let before = std::mem::replace(&mut self.decoder.is_absent, true);
-        let value = seed.deserialize(&mut *self.decoder)?;
-        self.decoder.is_absent = before;
-        Ok(Some(value))
+        seed.deserialize(&mut *self.decoder).map(Some)
     }
-
-    fn size_hint(&self) -> Option<usize> {
-        Some(self.left)
-    }
-}
-
-/// The items of a list or a tuple.
-struct Items<'d, 'de> {
-    decoder: &'d mut Decoder<'de>,
-    left: usize,
 }
 
 impl<'de> de::SeqAccess<'de> for Items<'_, 'de> {
@@ -173,11 +177,7 @@ impl<'de> de::SeqAccess<'de> for Items<'_, 'de> {
 
     #[inline]
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Failure> {
-        if self.left == 0 {
-            return Ok(None);
-        }
-        self.left -= 1;
-        seed.deserialize(&mut *self.decoder).map(Some)
+        self.next(seed)
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -190,15 +190,12 @@ impl<'de> de::MapAccess<'de> for Items<'_, 'de> {
 
     #[inline]
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Failure> {
-        if self.left == 0 {
-            return Ok(None);
-        }
-        self.left -= 1;
-        seed.deserialize(&mut *self.decoder).map(Some)
+        self.next(seed)
     }
 
     #[inline]
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Failure> {
+        self.decoder.spend(size_of::<V::Value>())?;
         seed.deserialize(&mut *self.decoder)
     }
 
@@ -237,7 +234,7 @@ impl<'de> de::VariantAccess<'de> for Variant<'_, 'de> {
 
     #[inline]
     fn tuple_variant<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, Failure> {
-        visitor.visit_seq(Items { decoder: self.0, left: length })
+        visitor.visit_seq(Items { decoder: self.0, left: length, are_fields: false })
     }
 
     #[inline]
@@ -342,13 +339,13 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Failure> {
         self.is_root = false;
         let left = self.length()?;
-        visitor.visit_seq(Items { decoder: self, left })
+        visitor.visit_seq(Items { decoder: self, left, are_fields: false })
     }
 
     #[inline]
     fn deserialize_tuple<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, Failure> {
         self.is_root = false;
-        visitor.visit_seq(Items { decoder: self, left: length })
+        visitor.visit_seq(Items { decoder: self, left: length, are_fields: false })
     }
 
     #[inline]
@@ -359,14 +356,14 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
         visitor: V,
     ) -> Result<V::Value, Failure> {
         self.is_root = false;
-        self.named(|decoder| visitor.visit_seq(Items { decoder, left: length }))
+        self.named(|decoder| visitor.visit_seq(Items { decoder, left: length, are_fields: false }))
     }
 
     #[inline]
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Failure> {
         self.is_root = false;
         let left = self.length()?;
-        visitor.visit_map(Items { decoder: self, left })
+        visitor.visit_map(Items { decoder: self, left, are_fields: false })
     }
 
     #[inline]

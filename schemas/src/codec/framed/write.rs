@@ -173,9 +173,16 @@ struct Flat<'s, 'a> {
 }
 
 impl Flat<'_, '_> {
+    /// Writes a part of a tuple, which may be a field's zeros: the hasher gets it with the rest of the field.
+    #[inline]
+    fn part<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Failure> {
+        value.serialize(&mut *self.encoder)
+    }
+
+    /// Writes an item of a list.
     #[inline]
     fn item<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Failure> {
-        value.serialize(&mut *self.encoder)?;
+        self.part(value)?;
         self.encoder.item_done();
         Ok(())
     }
@@ -330,41 +337,29 @@ impl<'s, 'a> Serializer for &'s mut Encoder<'a> {
     }
 }
 
-impl ser::SerializeStruct for Block<'_, '_> {
-    type Ok = ();
-    type Error = Failure;
+macro_rules! block {
+    ($($access:ident),+) => {
+        $(impl ser::$access for Block<'_, '_> {
+            type Ok = ();
+            type Error = Failure;
 
-    #[inline]
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, _: &'static str, value: &T) -> Result<(), Failure> {
-        self.field(value)
-    }
+            #[inline]
+            fn serialize_field<T: Serialize + ?Sized>(&mut self, _: &'static str, value: &T) -> Result<(), Failure> {
+                self.field(value)
+            }
 
-    fn skip_field(&mut self, name: &'static str) -> Result<(), Failure> {
-        Err(skipped(name))
-    }
+            fn skip_field(&mut self, name: &'static str) -> Result<(), Failure> {
+                Err(skipped(name))
+            }
 
-    fn end(self) -> Result<(), Failure> {
-        Block::end(self)
-    }
+            fn end(self) -> Result<(), Failure> {
+                Block::end(self)
+            }
+        })+
+    };
 }
 
-impl ser::SerializeStructVariant for Block<'_, '_> {
-    type Ok = ();
-    type Error = Failure;
-
-    #[inline]
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, _: &'static str, value: &T) -> Result<(), Failure> {
-        self.field(value)
-    }
-
-    fn skip_field(&mut self, name: &'static str) -> Result<(), Failure> {
-        Err(skipped(name))
-    }
-
-    fn end(self) -> Result<(), Failure> {
-        Block::end(self)
-    }
-}
+block!(SerializeStruct, SerializeStructVariant);
 
 /// A field that is sometimes written and sometimes not would be taken for the next one.
 #[cold]
@@ -373,14 +368,14 @@ fn skipped(name: &str) -> Failure {
 }
 
 macro_rules! flat {
-    ($($access:ident::$item:ident),+ $(,)?) => {
+    ($($access:ident::$write:ident by $item:ident),+ $(,)?) => {
         $(impl ser::$access for Flat<'_, '_> {
             type Ok = ();
             type Error = Failure;
 
             #[inline]
-            fn $item<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Failure> {
-                self.item(value)
+            fn $write<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Failure> {
+                self.$item(value)
             }
 
             fn end(self) -> Result<(), Failure> {
@@ -391,10 +386,10 @@ macro_rules! flat {
 }
 
 flat! {
-    SerializeSeq::serialize_element,
-    SerializeTuple::serialize_element,
-    SerializeTupleStruct::serialize_field,
-    SerializeTupleVariant::serialize_field,
+    SerializeSeq::serialize_element by item,
+    SerializeTuple::serialize_element by part,
+    SerializeTupleStruct::serialize_field by part,
+    SerializeTupleVariant::serialize_field by part,
 }
 
 impl ser::SerializeMap for Flat<'_, '_> {
@@ -403,7 +398,7 @@ impl ser::SerializeMap for Flat<'_, '_> {
 
     #[inline]
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Failure> {
-        key.serialize(&mut *self.encoder)
+        self.part(key)
     }
 
     #[inline]

@@ -2,10 +2,14 @@
 //!
 //! Nothing here does I/O or looks at a clock. Requirement ids such as HPC-J-06 are those of the dialect's specification.
 
+/// The name of this dialect in the records of jobs.
+pub const NAME: &str = "hpcpack";
+
 pub mod changes;
 pub mod codes;
 pub mod core_settings;
 pub mod description;
+mod dialect;
 pub mod hold;
 pub mod jobs;
 pub mod options;
@@ -19,3 +23,5 @@ pub mod stored_template;
 pub mod tasks;
 pub mod template;
 mod xml;
+
+pub use dialect::HpcPack;

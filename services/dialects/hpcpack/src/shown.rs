@@ -47,14 +47,6 @@ fn ended(outcome: OutcomeWord) -> JobState {
     }
 }
 
-/// Whether nobody has to wait any longer to know whether a job that was submitted is in the queue (HPC-C-03).
-pub fn is_decided(job: &JobView) -> bool {
-    !matches!(
-        state(job),
-        JobState::Configuring | JobState::Submitted | JobState::ExternalValidation | JobState::Validating
-    )
-}
-
 /// The one word for why a job waits (HPC-J-26); `None` for one that does not. `ahead` is the priority of the job that is
 /// ahead of it, if one is and that is known.
 pub fn pending_reason(job: &JobView, ahead: Option<i64>) -> Option<&'static str> {

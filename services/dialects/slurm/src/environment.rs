@@ -7,7 +7,7 @@ mod output;
 
 use crate::options::{Argument, Command, Given, OPTIONS};
 pub use facts::of_run;
-pub use limits::{LIMIT_VARIABLE, RESOURCES, SoftLimit, propagate, soft_limits};
+pub use limits::{LIMIT_VARIABLE, RESOURCES, SoftLimit, propagate, resource, soft_limits};
 pub use output::{
     ASKED_FOR, ArrayFacts, ComponentFacts, JobFacts, StepFacts, StepPart, of_allocation, of_batch_script, of_task,
     with_pack_names,

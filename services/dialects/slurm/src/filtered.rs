@@ -94,7 +94,7 @@ fn tasks(requests: &[Request]) -> Option<String> {
 /// # Errors
 /// A name that is none of those above, or a value that it cannot have, for people. Nothing counts of the change then.
 pub fn change(spec: &mut JobSpec, offset: u32, before: &Terms, after: &Terms) -> Result<(), String> {
-    let is_of_slurm = Attributes(&spec.attributes).job(attributes::job::KIND).is_some();
+    let is_of_slurm = spec.dialect.as_deref() == Some(crate::NAME);
     let JobSpec { components, attributes, .. } = spec;
     let Some(component) = components.get_mut(offset as usize) else {
         return Err(format!("there is no component {offset}"));

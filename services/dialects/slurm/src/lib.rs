@@ -3,9 +3,13 @@
 //!
 //! Nothing here does I/O or looks at a clock. Requirement ids such as SL-S-01 are those of the dialect's specification.
 
+/// The name of this dialect in the records of jobs and steps.
+pub const NAME: &str = "slurm";
+
 pub mod accounts;
 pub mod attributes;
 pub mod burst_buffer;
+mod dialect;
 pub mod duration;
 pub mod environment;
 pub mod features;
@@ -26,3 +30,5 @@ pub mod show;
 pub mod size;
 pub mod steps;
 pub mod words;
+
+pub use dialect::Slurm;

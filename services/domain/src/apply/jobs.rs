@@ -48,6 +48,7 @@ impl State {
             }),
             extras: JobExtras::of(spec),
             notified: None,
+            dialect: spec.dialect.as_deref().map(|dialect| self.pools.text.share(dialect)),
             slot: None,
             predicted_start: None,
             filtering: None,

@@ -74,6 +74,7 @@ impl State {
             array: None,
             extras: whole.extras.clone(),
             notified: None,
+            dialect: whole.dialect.clone(),
             slot: None,
             predicted_start: None,
             filtering: whole.filtering.as_ref().map(|filtering| Box::new(filtering.of_task())),

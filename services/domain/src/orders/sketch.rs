@@ -273,6 +273,7 @@ impl LaunchSketch {
             checkpoint: spec.checkpoint,
             trace: run.trace,
             access: None,
+            dialect: spec.dialect.clone(),
         })
     }
 }

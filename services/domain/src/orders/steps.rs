@@ -118,6 +118,7 @@ impl LaunchSketch {
             cores: cores.clone(),
             walltime_seconds: launched.walltime_seconds,
             checkpoint: None,
+            dialect: launched.dialect.clone().or_else(|| spec.dialect.clone()),
             ..order
         };
         let tasks = StepTasks {

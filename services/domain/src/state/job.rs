@@ -52,6 +52,8 @@ pub struct Job {
     pub extras: Option<Arc<JobExtras>>,
     /// Notifications that came to their end: the event told of, and which of the job's notifications.
     pub notified: Option<Box<BTreeSet<(Sequence, u32)>>>,
+    /// The dialect that it was submitted in; `None` for muster's own.
+    pub dialect: Option<Arc<str>>,
     /// What it was promised, if the planner makes promises; of an array its next task.
     pub slot: Option<Box<SlotSpec>>,
     /// When it is thought to start, as far as it can be foreseen; of an array its next task.
@@ -414,7 +416,7 @@ impl ComponentExtras {
         self.dependencies.iter_mut().flatten().chain(&mut self.before)
     }
 
-    /// Whether `Before...` dependencies of others are only counted, by a `Count` of its own (PBS `on`).
+    /// Whether `Before...` dependencies of others are only counted, by a `Count` of its own.
     pub(crate) fn counts_before(&self) -> bool {
         self.dependencies
             .iter()

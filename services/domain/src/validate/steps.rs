@@ -1,8 +1,8 @@
 //! What a step with places of its own may be.
 
 use super::{
-    MAX_COUNT, MAX_JOB_BYTES, MAX_MEMORY_BYTES, MAX_NODE_NAMES, arguments, attributes, bytes, count, environment,
-    invalid, label, name, number, optional, path, shown, walltime,
+    MAX_COUNT, MAX_JOB_BYTES, MAX_MEMORY_BYTES, MAX_NODE_NAMES, arguments, attributes, bytes, count, dialect,
+    environment, invalid, label, name, number, optional, path, shown, walltime,
 };
 use muster_schemas::{
     command::Refusal,
@@ -28,6 +28,7 @@ pub(crate) fn step(spec: &StepSpec, terms: &[GroupTerms]) -> Result<(), Refusal>
     spec.walltime_seconds.map_or(Ok(()), walltime)?;
     number("kill_grace_seconds", u64::from(spec.kill_grace_seconds.unwrap_or(0)), 0, 86_400)?;
     attributes(&spec.attributes)?;
+    dialect(spec.dialect.as_deref())?;
     places(spec)?;
     spec.groups.iter().try_for_each(group)?;
     if !terms.is_empty() && terms.len() != spec.groups.len() {

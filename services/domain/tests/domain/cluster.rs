@@ -239,7 +239,8 @@ fn what_the_ledger_records_of_itself() {
 fn a_notification_ends_once() {
     let mut cluster = Cluster::new();
     let mut spec = job(1, 1);
-    spec.notifications = vec![Notification { on: Vec::new(), sink: Sink::Mail("ada@example.org".into()) }];
+    spec.notifications =
+        vec![Notification { on: Vec::new(), sink: Sink::Mail("ada@example.org".into()), spares_cancelled: false }];
     let id = cluster.submit("ada", spec);
     let done = |job: JobId, notification| Command::NotificationDone {
         job,

@@ -279,6 +279,25 @@ fn groups_of_a_step_have_directories_and_input_of_their_own() {
 }
 
 #[test]
+fn a_step_is_of_the_dialect_that_launched_it_else_of_that_of_its_job() {
+    let (mut cluster, id, run) = running();
+    let of = |of_step: Option<&str>| StepSpec { dialect: of_step.map(str::to_owned), ..step(&[("node1", 1)]) };
+    let (number, _) = launched(&mut cluster, id, of(None));
+    let (part, node) = (PartId::new(run, 0), cluster.node_id("node1"));
+    let ordered = |of_step: Option<&str>, of_job: Option<&str>| {
+        let submitted = JobSpec { dialect: of_job.map(str::to_owned), ..job(2, 4) };
+        let order = tasks_order(&cluster.state, part, node, number, &submitted, (&of(of_step), &[]));
+        order.expect("it is to be launched").launch.dialect
+    };
+    assert_eq!(ordered(Some("a"), None).as_deref(), Some("a"));
+    assert_eq!(ordered(Some("a"), Some("b")).as_deref(), Some("a"));
+    assert_eq!(ordered(None, Some("b")).as_deref(), Some("b"));
+    assert_eq!(ordered(None, None), None);
+    let refused = Command::LaunchStep { job: id, spec: Box::new(of(Some("a b"))), terms: Vec::new() };
+    cluster.refused(&user("ada"), refused, RefusalCode::Invalid, "dialect: `a b`");
+}
+
+#[test]
 fn the_first_failure_ends_the_others_if_the_step_wants_it_so() {
     for wanted in [false, true] {
         let (mut cluster, id, run) = running();

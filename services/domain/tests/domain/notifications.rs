@@ -6,7 +6,7 @@ use muster_schemas::{
     JobId, PartId,
     command::Command,
     event::EndCause,
-    job::{ExitStatus, Holds, JobSpec, MailWords, Notification, Occasion, Outcome, Sink},
+    job::{ExitStatus, Holds, JobSpec, Notification, Occasion, Outcome, Sink},
     notify::NotifyItem,
     resources::IndexSet,
 };
@@ -15,6 +15,7 @@ fn notifying(spec: JobSpec, on: &[&[Occasion]]) -> JobSpec {
     let notification = |(number, on): (usize, &&[Occasion])| Notification {
         on: on.to_vec(),
         sink: Sink::Mail(format!("user{number}@example.org")),
+        spares_cancelled: false,
     };
     JobSpec { notifications: on.iter().enumerate().map(notification).collect(), ..spec }
 }
@@ -116,11 +117,11 @@ fn the_end_of_the_walltime_is_told() {
 
 /// SL-C-15.
 #[test]
-fn to_users_of_slurm_a_cancelled_job_has_not_failed() {
+fn a_cancelled_job_has_not_failed_where_that_is_spared() {
     let mut cluster = Cluster::new();
     let mut spec = notifying(job(1, 1), &[&[Occasion::Failed, Occasion::Ended], &[Occasion::Failed]]);
     for notification in &mut spec.notifications {
-        notification.sink = Sink::MailAs { address: "ada".into(), words: MailWords::Slurm };
+        notification.spares_cancelled = true;
     }
     let job = cluster.submit("ada", spec);
     let items = items_of(&mut cluster, |cluster| {

@@ -113,6 +113,7 @@ fn launch_by_look(
         checkpoint: spec.checkpoint,
         trace: job.trace,
         access: None,
+        dialect: spec.dialect.clone(),
     })
 }
 

@@ -4,7 +4,7 @@ use crate::support::*;
 use muster_schemas::{
     command::{Command, JobSelection, RefusalCode},
     event::JobChange,
-    job::{ArraySpec, Checkpoint, JobSpec, MailWords, Notification, Program, Sink},
+    job::{ArraySpec, Checkpoint, JobSpec, Notification, Program, Sink},
     resources::{Count, IndexSet, Level, LevelCount, Memory, NodeFilter, Per, Request},
 };
 
@@ -59,6 +59,8 @@ fn values_that_no_process_could_have() {
     refused(|spec| spec.working_directory = "/a\0b".into(), "NUL");
     refused(|spec| spec.name = "a\nb".into(), "U+000A");
     refused(|spec| spec.umask = Some(0o1000), "umask");
+    refused(|spec| spec.dialect = Some(String::new()), "dialect: is empty");
+    refused(|spec| spec.dialect = Some("a b".into()), "dialect: `a b`");
     refused(|spec| spec.components[0].launch.program = Program::Tasks { argv: Vec::new() }, "names no command");
     let no_interpreter = Program::Script { text: "echo".into(), args: Vec::new() };
     refused(|spec| spec.components[0].launch.program = no_interpreter.clone(), "interpreter");
@@ -68,14 +70,12 @@ fn values_that_no_process_could_have() {
 /// F0: an address is a word of the argument list of a mail program, so it may be no option and nothing else but an address.
 #[test]
 fn mail_goes_to_addresses_and_login_names_only() {
-    let to = |sink: Sink| vec![Notification { on: Vec::new(), sink }];
+    let to = |sink: Sink| vec![Notification { on: Vec::new(), sink, spares_cancelled: false }];
     for address in
         ["--exec=!id>/tmp/ran@x", "-oQ", "a b", "a@b c", "a@b\n", "|id@x", "/etc/passwd@x", "a'b@x", "", "a@"]
     {
         let own = to(Sink::Mail(address.into()));
         refused(|spec| spec.notifications = own.clone(), "notifications.sink.mail: ");
-        let slurm = to(Sink::MailAs { address: address.into(), words: MailWords::Slurm });
-        refused(|spec| spec.notifications = slurm.clone(), "notifications.sink.mail: ");
     }
     for address in ["ada", "ada.l-2_x", "ada@example.org", "ada+jobs@localhost"] {
         let mut spec = job(1, 1);

@@ -3,6 +3,7 @@
 use super::{
     execution::ProgramPath,
     files::{Files, plain},
+    login::after_login,
     step,
     streams::Streams,
     task::{Birth, End, Ends, Forked, Task, Tasks, become_task, fork_into},
@@ -13,6 +14,7 @@ use crate::{
     identity::Identity,
     spool::{NODE_FILE, RunFolder, SCRIPT, SpooledOrder, TEMPORARY, give, overwrite},
 };
+use muster_dialect::{Dialect, Host};
 use muster_schemas::{
     job::Program,
     node::LaunchOrder,
@@ -26,6 +28,7 @@ use nix::{
     unistd::{Gid, Uid, fchdir, pipe2, setegid, seteuid, setgroups},
 };
 use std::{
+    collections::BTreeMap,
     ffi::CString,
     fs::{self, File, OpenOptions},
     io,
@@ -60,11 +63,11 @@ pub struct Launched {
     pub script_errors: Option<File>,
 }
 
-/// Starts the tasks of an order that are for this node.
+/// Starts the tasks of an order that are for this node, with what their dialect says of them.
 ///
 /// # Errors
 /// Why it cannot be, for people; nothing is left of it.
-pub fn launch(spooled: &SpooledOrder, folder: &RunFolder) -> Result<Launched, String> {
+pub fn launch(spooled: &SpooledOrder, folder: &RunFolder, dialect: Option<&dyn Dialect>) -> Result<Launched, String> {
     let order = &spooled.order;
     if order.node_index as usize >= order.nodes.len() {
         return Err(format!("the order is for node {} of {}", order.node_index, order.nodes.len()));
@@ -73,8 +76,8 @@ pub fn launch(spooled: &SpooledOrder, folder: &RunFolder) -> Result<Launched, St
     umask(Mode::from_bits_truncate(order.umask.unwrap_or(DEFAULT_UMASK) & 0o777));
     let mut streams = open_streams(spooled, folder)?;
     let tasks = as_user(&spooled.identity, || match &spooled.tasks {
-        Some(tasks) => step::prepare(spooled, tasks, folder, &mut streams),
-        None => prepare(spooled, folder),
+        Some(tasks) => step::prepare(spooled, tasks, folder, &mut streams, dialect),
+        None => prepare(spooled, folder, dialect),
     })?;
     let containment = contain(spooled)?;
     let script = tasks.each.first().filter(|_| script_of(order).is_some());
@@ -96,7 +99,9 @@ fn open_streams(spooled: &SpooledOrder, folder: &RunFolder) -> Result<Option<Str
 /// The files that the job's processes see: node file, temporary folder, script.
 fn make_job_files(spooled: &SpooledOrder, folder: &RunFolder) -> Result<(), String> {
     let make = || -> io::Result<()> {
-        overwrite(&folder.file(NODE_FILE), 0o644, environment::node_file(&spooled.order).as_bytes())?;
+        let nodes = folder.file(NODE_FILE);
+        overwrite(&nodes, 0o600, environment::node_file(&spooled.order).as_bytes())?;
+        give(&nodes, &spooled.identity)?;
         // A run before may have shut it.
         fs::set_permissions(folder.file(TEMPORARY), fs::Permissions::from_mode(0o700))?;
         if let Some((text, _)) = script_of(&spooled.order) {
@@ -141,11 +146,21 @@ fn cannot_become(identity: &Identity, errno: Errno) -> String {
     format!("the shim cannot become user `{}`: {}", identity.user, errno.desc())
 }
 
+/// What the dialect adds to the variables of a launch.
+pub(super) fn added_by(dialect: Option<&dyn Dialect>, order: &LaunchOrder) -> BTreeMap<String, String> {
+    let Some(dialect) = dialect else { return BTreeMap::new() };
+    let added = dialect.variables(order, &Host { now: Timestamp::now(), login: &after_login });
+    if let Some(remark) = added.remark {
+        super::log(format_args!("job {}: {remark}", order.job));
+    }
+    added.set
+}
+
 /// Opens all that the tasks need, as their user.
-fn prepare(spooled: &SpooledOrder, folder: &RunFolder) -> Result<Tasks, String> {
+fn prepare(spooled: &SpooledOrder, folder: &RunFolder, dialect: Option<&dyn Dialect>) -> Result<Tasks, String> {
     let order = &spooled.order;
     let directory = enter_directory(&order.working_directory)?;
-    let variables = environment::common(spooled, folder.path());
+    let variables = environment::common(spooled, folder.path(), added_by(dialect, order));
     let (program, count) = match (&order.launch.program, script_of(order)) {
         (_, Some((_, args))) => (script_program(&folder.file(SCRIPT), args)?, 1),
         (Program::Tasks { argv }, _) => (
@@ -173,7 +188,7 @@ fn prepare(spooled: &SpooledOrder, folder: &RunFolder) -> Result<Tasks, String> 
             cpus: Vec::new(),
         })
     });
-    Tasks::of(order, directory, &variables, each)
+    Tasks::of(order, directory, &variables, each, dialect)
 }
 
 /// Relative paths of the order are meant from here.
@@ -269,7 +284,7 @@ fn fork_all(
     tasks: Tasks,
     streams: &mut Option<Streams>,
 ) -> Result<Forks, String> {
-    let Tasks { each, directory, environment: mut variables, limits } = tasks;
+    let Tasks { each, directory, environment: mut variables, limits, process_id } = tasks;
     let (failures, failures_of_tasks) =
         pipe2(OFlag::O_CLOEXEC).map_err(|errno| format!("no pipe: {}", errno.desc()))?;
     let entrance = containment.entrance().map_err(|error| format!("the run cannot be contained: {error}"))?;
@@ -284,7 +299,7 @@ fn fork_all(
         let files = task.open(streams)?;
         variables.set_own(match &spooled.tasks {
             Some(tasks) => environment::of_step_task(tasks, task.rank, task.local_rank),
-            None => environment::of_plain_task(&spooled.order, task.rank, task.local_rank),
+            None => environment::of_plain_task(task.rank, task.local_rank, process_id),
         });
         match fork_into(&entrance) {
             Ok(Forked::Parent(process)) => processes.push((process, task.rank)),

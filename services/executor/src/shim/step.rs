@@ -3,7 +3,7 @@
 use super::{
     execution::ProgramPath,
     files::Files,
-    launch::{c_string, command_program, enter_directory},
+    launch::{added_by, c_string, command_program, enter_directory},
     streams::{self, Streams},
     task::{End, Ends, Task, Tasks},
 };
@@ -11,6 +11,7 @@ use crate::{
     environment,
     spool::{RunFolder, SpooledOrder},
 };
+use muster_dialect::Dialect;
 use muster_schemas::{
     resources::IndexSet,
     steps::{StepInput, StepOutput, StepStreams, StepTasks, TerminalSize},
@@ -23,10 +24,11 @@ pub fn prepare(
     tasks: &StepTasks,
     folder: &RunFolder,
     streams: &mut Option<Streams>,
+    dialect: Option<&dyn Dialect>,
 ) -> Result<Tasks, String> {
     let order = &spooled.order;
     let directory = enter_directory(&order.working_directory)?;
-    let mut variables = environment::common(spooled, folder.path());
+    let mut variables = environment::common(spooled, folder.path(), added_by(dialect, order));
     variables.retain(|name, _| !tasks.variables.contains_key(name));
     variables.extend(environment::of_step(order, tasks));
     let search = variables.get("PATH").map_or("", String::as_str).to_owned();
@@ -47,7 +49,7 @@ pub fn prepare(
             cpus: cpus_of(spooled, &tasks.ranks, local_rank),
         })
     });
-    Tasks::of(order, directory, &variables, each)
+    Tasks::of(order, directory, &variables, each, dialect)
 }
 
 /// The CPUs of one task: its own if there are as many as all tasks ask for, else all of the step's.

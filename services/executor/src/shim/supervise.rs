@@ -10,10 +10,11 @@ use super::{
 };
 use crate::{
     containment::{Containment, processes},
-    end_note::{self, Ending},
     protocol::{self, Control},
     spool::{End, NOTES, SpooledOrder, TEMPORARY},
 };
+use jiff::tz::TimeZone;
+use muster_dialect::Ending;
 use muster_schemas::{
     event::{EndCause, NodeExit, StopReason},
     job::{ExitStatus, Program, Usage},
@@ -422,8 +423,12 @@ impl<'a> Supervised<'a> {
             _ if self.timed_out => Some(Ending::Walltime),
             reason => reason.map(Ending::Ordered),
         };
-        if let (Some(ending), Some(output)) = (ending, &mut self.script_errors) {
-            end_note::write(&self.spooled.order, ending, output);
+        let (Some(ending), Some(output)) = (ending, &mut self.script_errors) else { return };
+        let at = Timestamp::now().to_jiff().to_zoned(TimeZone::system());
+        let note = self.shim.dialect.and_then(|dialect| dialect.end_note(&self.spooled.order, ending, &at));
+        if let Some(note) = note {
+            // What cannot be written is left out: the end of the job does not depend on it.
+            let _ = output.write_all(note.as_bytes());
         }
     }
 

@@ -4,7 +4,8 @@ use super::{
     execution::{Environment, ProgramPath},
     streams::{Stream, Streams},
 };
-use crate::{containment::Entrance, environment::soft_limits, identity::Identity, spool::SpooledOrder};
+use crate::{containment::Entrance, identity::Identity, spool::SpooledOrder};
+use muster_dialect::Dialect;
 use muster_schemas::{job::Program, node::LaunchOrder};
 use nix::{
     errno::Errno,
@@ -32,6 +33,8 @@ pub struct Tasks {
     pub environment: Environment,
     /// The soft limits that they bring with them.
     pub limits: Vec<(Resource, Option<u64>)>,
+    /// The variable that has the process id of each of them.
+    pub process_id: Option<&'static str>,
 }
 
 impl Tasks {
@@ -44,9 +47,15 @@ impl Tasks {
         directory: File,
         variables: &BTreeMap<String, String>,
         each: impl Iterator<Item = Result<Task, String>>,
+        dialect: Option<&dyn Dialect>,
     ) -> Result<Self, String> {
-        let environment = Environment::new(variables);
-        Ok(Self { each: each.collect::<Result<_, _>>()?, directory, environment, limits: soft_limits(order) })
+        Ok(Self {
+            each: each.collect::<Result<_, _>>()?,
+            directory,
+            environment: Environment::new(variables),
+            limits: dialect.map(|dialect| dialect.soft_limits(order)).unwrap_or_default(),
+            process_id: dialect.and_then(|dialect| dialect.process_id_variable(order)),
+        })
     }
 }
 

@@ -224,6 +224,7 @@ impl Node {
             kill_grace_seconds: 1,
             trace: TraceContext::default(),
             access: None,
+            dialect: None,
         }
     }
 

@@ -77,7 +77,11 @@ pub fn job(name: &str) -> JobSpec {
         components: vec![Component { launch, ..Component::default() }],
         working_directory: "/tmp".into(),
         environment: [("PASSWORD".to_owned(), "secret-value".to_owned())].into(),
-        notifications: vec![Notification { on: vec![Occasion::Ended], sink: Sink::Exec("secret-command".into()) }],
+        notifications: vec![Notification {
+            on: vec![Occasion::Ended],
+            sink: Sink::Exec("secret-command".into()),
+            spares_cancelled: false,
+        }],
         ..JobSpec::default()
     }
 }

@@ -54,6 +54,14 @@ pub enum LogError {
         /// What is wrong.
         detail: String,
     },
+    /// A record was written by a muster that stores in another form.
+    #[error("record {sequence} of the log is in a form that this muster does not read: {detail}; nothing was changed")]
+    OtherForm {
+        /// Which.
+        sequence: Sequence,
+        /// Its form.
+        detail: CodecError,
+    },
     /// The operating system or RocksDB refused: disk full, no permission, broken disk.
     #[error("the log in {folder} cannot be {action}: {detail}")]
     Storage {

@@ -1,6 +1,6 @@
 //! How the database is opened, and what can be wrong with it.
 
-use super::{COMMANDS, FAMILIES, LogError, RECORDS, file_end};
+use super::{COMMANDS, FAMILIES, LogError, RECORDS, blocks};
 use crate::retention;
 use rocksdb::{
     BlockBasedOptions, Cache, ColumnFamilyDescriptor, DB, DBCompressionType, DBRecoveryMode, LogLevel, Options,
@@ -17,7 +17,7 @@ pub(super) fn check_folder(folder: &Path) -> Result<bool, LogError> {
         Err(error) => return Err(open_error(folder, error)),
     };
     if names.iter().any(|name| name == "CURRENT") {
-        check_ends(folder, &names)?;
+        check_files(folder, &names)?;
         return known_families(folder).map(|()| false);
     }
     let is_database = |name: &OsString| {
@@ -30,15 +30,29 @@ pub(super) fn check_folder(folder: &Path) -> Result<bool, LogError> {
     Ok(true)
 }
 
-/// Whether RocksDB can read its manifest and its write-ahead log to their ends.
-fn check_ends(folder: &Path, names: &[OsString]) -> Result<(), LogError> {
+/// Whether RocksDB can read its manifest and its write-ahead log. It would read pipes and endless devices without end.
+fn check_files(folder: &Path, names: &[OsString]) -> Result<(), LogError> {
     let is_read = |name: &&OsString| {
         let name = name.to_string_lossy();
         name.starts_with("MANIFEST") || (name.ends_with(".log") && name.len() > 4)
     };
+    // Others, such as `lost+found`, nobody opens.
+    let is_opened = |name: &&OsString| {
+        let text = name.to_string_lossy();
+        is_read(name)
+            || text == "CURRENT"
+            || text == "IDENTITY"
+            || text.starts_with("OPTIONS")
+            || text.ends_with(".sst")
+    };
+    let is_file = |name: &OsString| std::fs::metadata(folder.join(name)).is_ok_and(|found| found.is_file());
+    if let Some(name) = names.iter().filter(is_opened).find(|name| !is_file(name)) {
+        let detail = format!("its file {} is no regular file", name.display());
+        return Err(LogError::Damaged { folder: folder.to_owned(), detail });
+    }
     for name in names.iter().filter(is_read) {
-        if file_end::is_damaged(&folder.join(name)).map_err(|error| open_error(folder, error))? {
-            let detail = format!("its file {} ends in records of a kind that is not written here", name.display());
+        if blocks::is_damaged(&folder.join(name)).map_err(|error| open_error(folder, error))? {
+            let detail = format!("its file {} has records of a kind that is not written here", name.display());
             return Err(LogError::Damaged { folder: folder.to_owned(), detail });
         }
     }

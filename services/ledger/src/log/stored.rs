@@ -3,7 +3,7 @@
 use super::{Hash, LogError, NO_HASH};
 use crate::hex;
 use muster_schemas::{
-    codec,
+    codec::{self, CodecError},
     event::{Record, uuid_bytes::UuidBytes},
     ids::Sequence,
     time::Timestamp,
@@ -68,9 +68,13 @@ impl<'a> Stored<'a> {
     /// The record.
     ///
     /// # Errors
-    /// [`LogError::DamagedRecord`] if the payload is damaged or carries another sequence than its key.
+    /// [`LogError::DamagedRecord`] if the payload is damaged or carries another sequence than its key; [`LogError::OtherForm`] if
+    /// another muster stores so.
     pub fn record(&self) -> Result<Record, LogError> {
-        let record: Record = codec::decode(self.payload()).map_err(|error| self.damaged(error))?;
+        let record: Record = codec::decode(self.payload()).map_err(|error| match error {
+            CodecError::UnknownVersion { .. } => LogError::OtherForm { sequence: self.sequence, detail: error },
+            error => self.damaged(error),
+        })?;
         if record.sequence != self.sequence {
             return Err(self.damaged(format_args!("it says that it is record {}", record.sequence)));
         }
@@ -96,4 +100,18 @@ pub fn check_link(stored: &Stored<'_>, previous: &Hash) -> Result<(), LogError> 
         hex(&found),
         hex(previous)
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A log of a muster that stores in another form is not called damaged.
+    #[test]
+    fn a_record_in_another_form_is_told_as_that() {
+        let value = [&[0; HASH_BYTES][..], &[1, 1], &[0; 8]].concat();
+        let told = Stored { sequence: Sequence(7), value: &value }.record().unwrap_err();
+        assert!(matches!(told, LogError::OtherForm { sequence: Sequence(7), .. }), "{told}");
+        assert!(told.to_string().contains("a form that this muster does not read: codec 1 version 1"), "{told}");
+    }
 }

@@ -16,6 +16,8 @@ pub enum JobColumn {
     Account,
     /// Its queue.
     Queue,
+    /// The dialect that it was submitted in.
+    Dialect,
     /// Its priority.
     Priority,
     /// Its state, or how it ended.

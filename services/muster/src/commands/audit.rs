@@ -8,7 +8,7 @@ use crate::{
     terminal::Progress,
     whole_file::WholeFile,
 };
-use muster_commands::stderr_line;
+use muster_cli::stderr_line;
 use muster_ledger::{
     bundle::BundleError,
     export::Exported,

@@ -6,8 +6,8 @@ use crate::{
     exit::{CommandResult, Failure},
     policies, show,
 };
+use muster_cli::stderr_line;
 use muster_client::{Client, Moment};
-use muster_commands::stderr_line;
 use muster_planner::policy_file;
 use muster_schemas::{CommandId, policy::Policy};
 use std::{

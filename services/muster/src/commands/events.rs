@@ -9,8 +9,8 @@ use crate::{
     terminal::waiting,
 };
 use jiff::tz::TimeZone;
+use muster_cli::stderr_line;
 use muster_client::{Client, ClientError, Moment};
-use muster_commands::stderr_line;
 use muster_schemas::{JobId, Sequence, Timestamp};
 use serde::Deserialize;
 use std::{io::Write, time::Duration};

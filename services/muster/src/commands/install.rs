@@ -1,7 +1,8 @@
 //! `muster install-commands`: links by which the programs are the commands of their dialects.
 
-use super::{hpcpack, slurm};
 use crate::exit::{CommandResult, Failure};
+use muster_hpcpack_commands as hpcpack;
+use muster_slurm_commands as slurm;
 use nix::unistd::{AccessFlags, access};
 use std::{
     io::ErrorKind,

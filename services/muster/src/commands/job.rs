@@ -1,6 +1,7 @@
 //! `muster job ...`
 
 use crate::{
+    cells,
     cli::{ConnectionOptions, FilterOptions, HoldKinds, JobCommand, ModifyOptions, SelectionOptions},
     commands::{events, hpcpack, submit},
     exit::{CommandResult, Failure},
@@ -11,8 +12,8 @@ use crate::{
     values::{compress_hosts, format_duration, format_size, signal_name},
 };
 use jiff::tz::TimeZone;
+use muster_cli::stderr_line;
 use muster_client::Client;
-use muster_commands::stderr_line;
 use muster_schemas::{
     CommandId, JobId, Timestamp,
     command::{JobFilter, JobSelection},
@@ -107,22 +108,23 @@ fn print_detail(detail: &JobDetail, now: Timestamp) -> Result<(), Failure> {
         Some(outcome) => outcome.to_string(),
         None => job.state.word().to_owned(),
     };
-    let elapsed = show::elapsed_seconds(job, now).map(format_duration);
+    let elapsed = cells::elapsed_seconds(job, now).map(format_duration);
     let size = [(u64::from(job.node_count), "node"), (job.tasks.into(), "task"), (job.cores, "CPU")];
     let size = size.map(|(count, thing)| show::counted(count, thing)).join(", ");
     let limit = job.walltime_seconds.map(|seconds| format_duration(i64::try_from(seconds).unwrap_or(i64::MAX)));
     let dependencies = component.map(|component| dependencies_text(&component.dependencies.all_of));
     show::print_fields(&[
-        ("Job", Some(show::job_id_text(job))),
+        ("Job", Some(cells::job_id_text(job))),
         ("Name", Some(job.name.clone())),
         ("Owner", Some(job.owner.clone())),
         ("Account", job.account.clone()),
         ("Queue", Some(job.queue.clone())),
         ("Priority", Some(job.priority.to_string())),
+        ("Dialect", job.dialect.clone()),
         ("State", Some(state)),
         ("Reason", job.reason.as_ref().map(|reason| show::with_local_times(&reason.text, &TimeZone::system()))),
         ("Message", job.filtering.as_ref().and_then(|filtering| filtering.message.clone())),
-        ("Tasks", job.array.as_ref().map(show::array_text)),
+        ("Tasks", job.array.as_ref().map(cells::array_text)),
         ("Submitted", time(Some(job.submitted))),
         ("Not before", time(job.begin)),
         ("Reservation", job.reservation.clone()),

@@ -2,6 +2,7 @@
 
 use super::reservations;
 use crate::{
+    cells,
     cli::{ConnectionOptions, JobsOptions, NodeCommand, NodesOptions, QueryOptions},
     exit::{CommandResult, Failure, Status},
     job_table, show,
@@ -122,7 +123,7 @@ fn nodes_summary(nodes: &[NodeView]) -> Table {
         let names: Vec<String> = group.iter().map(|node| node.spec.name.clone()).collect();
         table.push([
             group.len().to_string().into(),
-            show::node_state_cell(group[0].state),
+            cells::node_state_cell(group[0].state),
             format!("{}/{}", sum(&|node| node.cores_used.into()), sum(&|node| node.spec.cores.into())).into(),
             format!("{}/{}", format_size(memory.0), format_size(memory.1)).into(),
             if gpus.1 == 0 { "".into() } else { format!("{}/{}", gpus.0, gpus.1).into() },
@@ -154,7 +155,7 @@ fn nodes_table(page: &NodesPage) -> Table {
         };
         table.push([
             (&node.spec.name).into(),
-            show::node_state_cell(node.state),
+            cells::node_state_cell(node.state),
             format!("{}/{}", node.cores_used, node.spec.cores).into(),
             format!("{}/{}", format_size(node.memory_used_bytes), format_size(node.spec.memory_bytes)).into(),
             gpus.into(),

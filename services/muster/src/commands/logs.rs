@@ -11,8 +11,8 @@ use crate::{
     exit::{CommandResult, Failure, Status},
     output_files::{self, Stream},
 };
+use muster_cli::stderr_line;
 use muster_client::{Client, Moment};
-use muster_commands::stderr_line;
 use muster_schemas::{JobId, job::JobState, views::JobDetail};
 use std::{
     fs::File,

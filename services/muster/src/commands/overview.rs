@@ -8,8 +8,8 @@ use crate::{
     terminal::{self, waiting},
     values::format_size,
 };
+use muster_cli::terminal::size_of;
 use muster_client::{Client, JobQuery, Moment};
-use muster_commands::terminal::size_of;
 use muster_schemas::{
     Sequence, Timestamp,
     job::JobState,

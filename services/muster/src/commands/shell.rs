@@ -6,12 +6,12 @@ use crate::{
     exit::{CommandResult, Failure},
     terminal::Ticker,
 };
-use muster_client::Client;
-use muster_commands::{
+use muster_cli::{
     caller::Caller,
     lease::{LEASE_SECONDS, Lease},
     stderr_line,
 };
+use muster_client::Client;
 use muster_schemas::{
     CommandId, JobId,
     command::JobSelection,

@@ -10,15 +10,15 @@ use crate::{
     values::compress_hosts,
 };
 use jiff::tz::TimeZone;
-use muster_client::{Client, ClientError, Moment, OutputReader, StepAddress};
-use muster_commands::stderr_line;
-use muster_commands::{
+use muster_cli::{
+    stderr_line,
     step::{
         input::Input,
         output::{Form, Lines},
     },
     terminal::size,
 };
+use muster_client::{Client, ClientError, Moment, OutputReader, StepAddress};
 use muster_schemas::{
     CommandId,
     job::ExitStatus,

@@ -2,6 +2,7 @@
 
 use super::logs;
 use crate::{
+    cells,
     cli::{ConnectionOptions, LogsOptions, RunOptions, SubmitOptions},
     exit::{CommandResult, Failure},
     job_options::JobOptions,
@@ -11,9 +12,8 @@ use crate::{
     terminal::Ticker,
     values::format_duration,
 };
+use muster_cli::{caller::Caller, stderr_line, verdict::wait_until_decided};
 use muster_client::{Client, Moment};
-use muster_commands::stderr_line;
-use muster_commands::{caller::Caller, verdict::wait_until_decided};
 use muster_schemas::{
     CommandId, JobId, Timestamp,
     job::{JobSpec, Launch, Program, WarningSignal},
@@ -247,9 +247,9 @@ pub fn wait_for_all(connection: &ConnectionOptions, client: &mut Client, jobs: &
 
 /// How a job stands, in a line: `job 7 is running (1:05)`, `job 8 is queued: 5 waiting, 3 running, 42 completed`.
 fn progress_text(job: JobView) -> String {
-    let elapsed = show::elapsed_seconds(&job, Timestamp::now());
+    let elapsed = cells::elapsed_seconds(&job, Timestamp::now());
     let elapsed = elapsed.map(|seconds| format!(" ({})", format_duration(seconds))).unwrap_or_default();
-    let remark = Some(show::remark(&job)).filter(|remark| !remark.is_empty());
+    let remark = Some(cells::remark(&job)).filter(|remark| !remark.is_empty());
     let remark = remark.map(|remark| format!(": {remark}")).unwrap_or_default();
     printable(&format!("job {} is {}{elapsed}{remark}", job.id, job.state.word()))
 }

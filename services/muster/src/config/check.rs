@@ -165,6 +165,11 @@ impl Checker<'_> {
                 Err(format!("`{}` is not {}", values::shorten(text), kind.range()))
             }
             (Kind::Texts, DeValue::Array(array)) if array.iter().all(|entry| entry.get_ref().is_str()) => Ok(()),
+            (Kind::Nodes, DeValue::String(text)) => values::parse_hosts(text).map(drop),
+            (Kind::NodeLists, DeValue::Array(array)) if array.iter().all(|entry| entry.get_ref().is_str()) => {
+                let lists = array.iter().filter_map(|entry| entry.get_ref().as_str());
+                lists.map(values::parse_hosts).try_for_each(|names| names.map(drop))
+            }
             (Kind::Size, DeValue::String(text)) => values::parse_size(text).map(|_| ()),
             (Kind::Size, DeValue::Integer(number)) => match i64::from_str_radix(number.as_str(), number.radix()) {
                 Ok(0..) => Ok(()),

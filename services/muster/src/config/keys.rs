@@ -22,6 +22,10 @@ pub enum Kind {
     OneOf(&'static [&'static str]),
     /// A list of texts.
     Texts,
+    /// Names of nodes, with ranges.
+    Nodes,
+    /// A list of such names.
+    NodeLists,
     /// A number of bytes, or text such as `64G`.
     Size,
     /// A table of truth values, whole numbers and texts.
@@ -46,6 +50,8 @@ impl Kind {
                 format!("one of {}", words.join(", "))
             }
             Self::Texts => "a list of texts".into(),
+            Self::Nodes => "text such as `node[001-128]`".into(),
+            Self::NodeLists => "a list of texts such as `node[001-128]`".into(),
             Self::Size => "a size such as `64G`, or a number of bytes".into(),
             Self::Properties => "a table of truth values, whole numbers and texts".into(),
             Self::Limits => "a table with `max_age_seconds` and `max_bytes`; an age of 0 is no limit".into(),
@@ -239,7 +245,7 @@ const QUEUES: Section = Section {
             "The walltime of jobs that name none. Without it they run without limit.",
         ),
         key("max_walltime_seconds", from_to(1, i64::MAX), "", "No job may ask for more."),
-        key("nodes", Kind::Texts, "[]", "Only these nodes serve it (`[\"node[1-16]\"]`); empty means all."),
+        key("nodes", Kind::NodeLists, "[]", "Only these nodes serve it (`[\"node[1-16]\"]`); empty means all."),
         key("users", Kind::Texts, "[]", "Only these users may submit to it; empty means all."),
         key(
             "max_running_jobs",
@@ -268,7 +274,7 @@ const NODES: Section = Section {
     cluster: true,
     doc: "A node, or many of one kind. Repeat the section for each kind.",
     keys: &[
-        required("name", Kind::Text, "Its name, unique in the cluster, or names with ranges: `node[001-128]`."),
+        required("name", Kind::Nodes, "Its name, unique in the cluster, or names with ranges: `node[001-128]`."),
         required("cores", from_to(1, 65_536), "Cores that jobs may use."),
         key(
             "sockets",

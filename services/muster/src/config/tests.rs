@@ -31,6 +31,11 @@ fn wrong_values_are_told_with_their_place() {
             "[cluster]\nmax_jobs = \"many\"\n",
             "muster.toml:2:12: `max_jobs`: expected a whole number from 1, found string",
         ),
+        (
+            "[[nodes]]\nname = \"node[-0-2]\"\ncores = 4\nmemory = 1\n",
+            "muster.toml:2:8: `name`: `-0-2` is not a number or range such as 01-16",
+        ),
+        ("[[queues]]\nname = \"q\"\nnodes = [\"n1\", \"n[3\"]\n", "muster.toml:3:9: `nodes`: "),
         ("[telemetry]\nlog_format = \"xml\"\n", "muster.toml:2:14: `log_format`: `xml` is not one of `text`, `json`"),
         ("[[nodes]]\nname = \"n1\"\ncores = 4\n", "muster.toml:1:1: `memory` is missing in this [[nodes]]"),
         ("[[nodes]]\nname = \"n1\"\ncores = 4\nmemory = \"64\"\n", "muster.toml:4:10: `memory`: `64` has no unit"),

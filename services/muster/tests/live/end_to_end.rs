@@ -33,7 +33,7 @@ fn a_script_runs_on_its_nodes_and_its_history_is_told() {
 }
 
 /// Each library that a command needs makes its start longer; `services/muster/build.rs` and `mathematics.rs` in
-/// `services/commands` tell why there are so few.
+/// `services/cli` tell why there are so few.
 #[test]
 fn no_library_is_needed_but_that_of_c() {
     let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_muster"));

@@ -1,6 +1,11 @@
 //! Staging and submission filters of jobs with several components, with real programs and Slurm's commands.
 
 use crate::{slurm::Site, system::System};
+use muster_client::{Client, Endpoint};
+use muster_schemas::{
+    CommandId,
+    job::{Component, JobSpec, Launch, Program},
+};
 use std::{fs::Permissions, os::unix::fs::PermissionsExt as _};
 
 /// Copies what each component names in its directives, and writes down its calls. The first call for the second component
@@ -319,6 +324,20 @@ fn a_submission_filter_routes_components_by_their_partition_and_changes_what_the
     site.is_over(&job);
     let nodes = site.ok(&format!("sacct -X -n -P -j {job} -o NodeList,Partition,QOS"));
     assert_eq!(nodes.lines().nth(1), Some("node[3-4]|big|fat"));
+    // Whatever dialect a user says that a job is of, the filter is told what it asks for, and is obeyed.
+    let mut client = Client::new(Endpoint::Unix(site.system.path("data/muster.sock")));
+    for dialect in [None, Some("slurm"), Some("hpcpack"), Some("unknown")] {
+        let launch = Launch { program: Program::Tasks { argv: vec!["true".into()] }, ..Launch::default() };
+        let spec = JobSpec {
+            components: vec![Component { launch, queue: Some("small".into()), ..Component::default() }],
+            working_directory: site.system.path("").display().to_string(),
+            dialect: dialect.map(str::to_owned),
+            ..JobSpec::default()
+        };
+        let job = client.submit(CommandId::new_now(), &[spec]).expect("accepted").jobs[0].number.to_string();
+        site.is_over(&job);
+        assert_eq!(site.ok(&format!("sacct -X -n -P -j {job} -o Partition")), "big\n", "{dialect:?}");
+    }
     // What the filter makes of a job is refused where nobody could have asked for it.
     let text = site.system.read("stage").replace("big", "nowhere");
     site.system.write("stage", &text);

@@ -285,7 +285,7 @@ impl Changes<'_> {
         let Some(address) = self.after.email_address.clone().filter(|address| !address.is_empty()) else {
             return self.warn("NotifyOnStart or NotifyOnCompletion without EmailAddress");
         };
-        let notification = Notification { on, sink: Sink::Mail(address) };
+        let notification = Notification { on, sink: Sink::Mail(address), spares_cancelled: false };
         if !notification.on.is_empty() && !self.spec.notifications.contains(&notification) {
             self.spec.notifications.push(notification);
         }

@@ -29,7 +29,7 @@ pub fn provisional(description: &JobDescription, format: Format) -> JobSpec {
         min: 1,
         max: 1,
     });
-    let mut spec = JobSpec::default();
+    let mut spec = JobSpec { dialect: Some(crate::NAME.to_owned()), ..JobSpec::default() };
     spec.attributes.insert(FORMAT_ATTRIBUTE.to_owned(), format.word().to_owned());
     take_properties(&mut spec, &values, "");
     let alternatives = demand::alternatives(&values, size).unwrap_or_default();
@@ -102,7 +102,7 @@ fn take_properties(spec: &mut JobSpec, values: &JobAttributes, owner: &str) {
     let address = address.unwrap_or_else(|| owner.to_owned());
     spec.notifications = match on.is_empty() || address.is_empty() {
         true => Vec::new(),
-        false => vec![Notification { on, sink: Sink::Mail(address) }],
+        false => vec![Notification { on, sink: Sink::Mail(address), spares_cancelled: false }],
     };
 }
 

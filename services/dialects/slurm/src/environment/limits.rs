@@ -1,5 +1,6 @@
 //! The soft resource limits of the command that submits, which tasks have too (SL-E-13). They travel in Slurm's variables.
 
+use nix::sys::resource::Resource;
 use std::collections::BTreeMap;
 
 /// A limit of a process on what it uses of a resource.
@@ -23,6 +24,23 @@ impl SoftLimit {
         let value = self.most.map_or_else(|| "-1".to_owned(), |most| most.to_string());
         (format!("{LIMIT_VARIABLE}{}", self.resource), value)
     }
+}
+
+/// The limit of that name; `None` if the system has none.
+pub fn resource(name: &str) -> Option<Resource> {
+    Some(match name {
+        "CPU" => Resource::RLIMIT_CPU,
+        "FSIZE" => Resource::RLIMIT_FSIZE,
+        "DATA" => Resource::RLIMIT_DATA,
+        "STACK" => Resource::RLIMIT_STACK,
+        "CORE" => Resource::RLIMIT_CORE,
+        "RSS" => Resource::RLIMIT_RSS,
+        "NPROC" => Resource::RLIMIT_NPROC,
+        "NOFILE" => Resource::RLIMIT_NOFILE,
+        "MEMLOCK" => Resource::RLIMIT_MEMLOCK,
+        "AS" => Resource::RLIMIT_AS,
+        _ => return None,
+    })
 }
 
 /// The limits that the variables of a job or step tell of. What is no number counts for nothing.

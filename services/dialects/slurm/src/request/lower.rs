@@ -12,7 +12,7 @@ use crate::{
 };
 use muster_schemas::{
     job::{
-        self as model, ArraySpec, Component, ComponentStaging, Dependencies, Holds, JobSpec, Launch, MailWords,
+        self as model, ArraySpec, Component, ComponentStaging, Dependencies, Holds, JobSpec, Launch,
         Notification, RequeuePolicy, Sink, WarningSignal,
     },
     time::Timestamp,
@@ -168,6 +168,7 @@ pub fn lower(submission: &Submission<'_>) -> Result<JobSpec, Refusal> {
         notifications: notifications(submission.caller, leader),
         requeue: RequeuePolicy { on_node_lost: requeues(leader, submission.rules), ..RequeuePolicy::default() },
         attributes,
+        dialect: Some(crate::NAME.to_owned()),
         staging,
         cancelled_if_never_met: leader.text("kill-on-invalid-dep").is_some_and(|word| word.eq_ignore_ascii_case("yes")),
         ..JobSpec::default()
@@ -337,9 +338,9 @@ fn notifications(caller: &Caller, leader: &Settings) -> Vec<Notification> {
     }
     let named = leader.text("mail-user").filter(|user| !user.is_empty());
     let to = named.map_or_else(|| (caller.names.user)(caller.uid), str::to_owned);
-    let sink = |address: &str| Sink::MailAs { address: address.to_owned(), words: MailWords::Slurm };
+    let sink = |address: &str| Sink::Mail(address.to_owned());
     let addresses = to.split(',').map(str::trim).filter(|address| !address.is_empty());
-    addresses.map(|address| Notification { on: on.clone(), sink: sink(address) }).collect()
+    addresses.map(|address| Notification { on: on.clone(), sink: sink(address), spares_cancelled: true }).collect()
 }
 
 fn requeues(leader: &Settings, rules: &Rules) -> bool {

@@ -86,6 +86,7 @@ impl StepPlan {
             kill_grace_seconds: None,
             ends_on_failure: ends_on_failure(leader),
             attributes: self.parts.iter().filter_map(distribution).collect(),
+            dialect: Some(crate::NAME.to_owned()),
         };
         prolog::put_around(&mut spec, self.parts.iter().map(|part| &part.settings));
         spec

@@ -2,7 +2,7 @@
 
 use super::submissions::{refusal, request, submit, submit_script, submit_with};
 use muster_schemas::{
-    job::{DependencyKind, Holds, MailWords, Occasion, Program, Sink, WarningSignal},
+    job::{DependencyKind, Holds, Occasion, Program, Sink, WarningSignal},
     resources::{Count, Gpus, Level, LevelCount, Memory, NodeFilter, Per, Request, Sharing},
 };
 use muster_slurm::{
@@ -292,8 +292,9 @@ fn output_of_a_later_group_is_not_the_leaders() {
 fn mail_is_for_the_leader_alone() {
     let job = submit("--mail-type=BEGIN,end --mail-user=bob : --mail-type=ALL --mail-user=eve");
     let [only] = &job.notifications[..] else { panic!("{:?}", job.notifications) };
-    let to = |address: &str| Sink::MailAs { address: address.into(), words: MailWords::Slurm };
+    let to = |address: &str| Sink::Mail(address.into());
     assert_eq!((&only.on, &only.sink), (&vec![Occasion::Started, Occasion::Ended], &to("bob")));
+    assert!(only.spares_cancelled);
     assert_eq!(submit("--mail-type=FAIL").notifications[0].sink, to("ann"));
     assert!(submit("--mail-type=NONE --mail-user=bob").notifications.is_empty());
     let [all] = &submit("--mail-type=ALL").notifications[..] else { panic!() };

@@ -3,7 +3,7 @@
 use muster_schemas::{
     JobId, Sequence, Timestamp,
     event::Owner,
-    job::{ExitStatus, MailWords, Occasion, Outcome, Sink},
+    job::{ExitStatus, Occasion, Outcome, Sink},
     notify::NotifyItem,
 };
 use muster_slurm::mail::subject;
@@ -17,7 +17,7 @@ fn item(occasion: Occasion, outcome: Option<Outcome>) -> NotifyItem {
         of: Sequence(7),
         notification: 0,
         occasion,
-        sink: Sink::MailAs { address: "adam".into(), words: MailWords::Slurm },
+        sink: Sink::Mail("adam".into()),
         time: if occasion == Occasion::Started { started } else { started.plus_seconds(8) },
         event: outcome.as_ref().map_or("", Outcome::word).into(),
         outcome,
@@ -31,6 +31,7 @@ fn item(occasion: Occasion, outcome: Option<Outcome>) -> NotifyItem {
         started: Some(started),
         task_outcomes: None,
         output: None,
+        dialect: Some("slurm".into()),
     }
 }
 

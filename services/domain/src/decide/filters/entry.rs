@@ -136,6 +136,7 @@ pub(super) fn configure(
     }
     let mut submission = Submission::new(access, &job.owner, now, Some(job));
     complete(&mut submission, &mut spec, &intake)?;
+    spec.dialect = job.dialect.as_deref().map(str::to_owned);
     validate_intake(access, &spec, &intake, &job.owner, now)?;
     if spec.components.len() != job.components.len() {
         let message = format!("components: job {id} has {} and keeps that number", job.components.len());

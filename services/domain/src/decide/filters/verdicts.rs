@@ -13,7 +13,7 @@ use muster_schemas::{
     JobId, RunId, Timestamp,
     event::{Event, HoldBy, Validated},
     filter::{CallId, ChainSpec, ChainVerdict, FilterExit, FilterKind, FilterReport, Offer},
-    job::Outcome,
+    job::{JobSpec, Outcome},
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -172,6 +172,8 @@ pub(super) fn validated(
         Err(text) => return refused_with(job, chain, None, text),
     };
     let warnings = validated.warnings.clone();
+    // What filters change of a job does not make it another dialect's.
+    let spec = JobSpec { dialect: job.dialect.as_deref().map(str::to_owned), ..spec };
     let validated = Arc::new(Validated { spec, ..validated });
     let mut events = Vec::new();
     if !chain.spec.filters.is_empty() {

@@ -5,9 +5,9 @@ use crate::support::*;
 use muster_schemas::{
     JobId, Sequence,
     command::{Command, RefusalCode},
-    event::{Intake, Validated},
+    event::{Event, Intake, Validated},
     filter::{JobDocument, JobWarning},
-    job::WaitReason,
+    job::{JobSpec, WaitReason},
 };
 
 fn being_made(text: &str) -> Intake {
@@ -38,6 +38,21 @@ fn a_job_that_two_change_at_once_loses_neither_change() {
     cluster.ok(&user("ada"), again);
     cluster.ok(&user("ada"), Command::EnterJob { job: id });
     assert_eq!(cluster.asked(id).as_deref(), Some("check x0 and a and b"));
+}
+
+/// Another description does not make a job another dialect's.
+#[test]
+fn a_job_that_is_being_made_stays_of_its_dialect() {
+    let mut cluster = Cluster::new();
+    let (id, _) = cluster.intake(job(1, 1), being_made("x0"));
+    let spec = Box::new(JobSpec { dialect: Some("other".into()), ..job(1, 1) });
+    let intake = Box::new(being_made("x1"));
+    let events = cluster.ok(&user("ada"), Command::ConfigureJob { job: id, made_from: None, spec, intake });
+    let configured = events.iter().find_map(|event| match event {
+        Event::JobConfigured { spec, .. } => Some(spec.dialect.clone()),
+        _ => None,
+    });
+    assert_eq!(configured, Some(None));
 }
 
 /// HPC-C-04: the tasks of an array stay those that were submitted, whose number the limits were asked about.

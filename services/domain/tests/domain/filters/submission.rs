@@ -474,6 +474,23 @@ fn a_job_without_a_description_is_judged_by_the_cluster_wide_filter_and_checked_
     cluster.assert_replays();
 }
 
+/// What filters and the check make of a job does not make it another dialect's.
+#[test]
+fn a_job_stays_of_its_dialect() {
+    let mut cluster = three();
+    let of = |dialect: &str| JobSpec { dialect: Some(dialect.into()), ..job(1, 1) };
+    let id = cluster.submit("ada", of("a"));
+    cluster.answer(id, changed("x1"));
+    let events = cluster.pass_check(id, of("b"));
+    let kept = events.iter().find_map(|event| match event {
+        Event::JobValidated { validated, .. } => validated.spec.dialect.as_deref(),
+        _ => None,
+    });
+    assert_eq!(kept, Some("a"));
+    assert_eq!(cluster.state.job(id).and_then(|job| job.dialect.as_deref()), Some("a"));
+    cluster.assert_replays();
+}
+
 /// HPC-F-04
 #[test]
 fn a_chain_stays_as_it_was_when_it_began() {

@@ -1,18 +1,20 @@
 //! `muster filter test`: one call of a filter under the same account, limits and environment as any other, of a job that does
 //! not exist.
 
-use super::{super::hpcpack, read};
+use super::read;
 use crate::{
     cli::{ConnectionOptions, FilterTestOptions, QueryOptions},
     config,
-    descriptions::Dialect,
+    descriptions::SiteDescriptions,
+    dialects::DIALECTS,
     exit::{CommandResult, Failure, Status},
 };
+use muster_cli::stderr_line;
 use muster_client::{Moment, names::User};
-use muster_commands::stderr_line;
 use muster_domain::filters::verdict::{self, Attempt};
 use muster_filter_runner::{Answer, Call, Description, Descriptions as _, Runner, RunnerConfig};
 use muster_hpcpack::jobs;
+use muster_hpcpack_commands::read_file;
 use muster_schemas::{
     JobId, Timestamp,
     event::Owner,
@@ -42,7 +44,9 @@ pub fn test(connection: &ConnectionOptions, options: &FilterTestOptions) -> Comm
     let told = described(&options.job, trial.kind, template)?;
     let call = trial.call(&told);
     let answer = run(loaded.configuration.filter_runner, &call)?;
-    let report = Dialect.judge(trial.kind, trial.action, &told, &answer).into_report(&told, answer.clone());
+    let report = SiteDescriptions { dialects: DIALECTS }
+        .judge(trial.kind, trial.action, &told, &answer)
+        .into_report(&told, answer.clone());
     print!("{}", trial.text(&report, &answer, &told));
     Ok(u8::from(!trial.passes(&report)))
 }
@@ -142,7 +146,7 @@ fn template(connection: &ConnectionOptions, name: &str) -> TemplateSpec {
 /// The job of a file as a filter would be told of it: as it was specified, or for an activation with all defaults.
 fn described(file: &Path, kind: FilterKind, template: impl Fn(&str) -> TemplateSpec) -> Result<Description, Failure> {
     let name = file.display();
-    let bytes = hpcpack::read_file(&name.to_string())?;
+    let bytes = read_file(&name.to_string())?;
     let refused = |error: String| Failure::failed(format!("{name}: {error}"));
     let (format, description, _) = jobs::readable(&bytes).map_err(|error| refused(error.to_string()))?;
     let spec = jobs::provisional(&description, format);
@@ -167,7 +171,9 @@ fn described(file: &Path, kind: FilterKind, template: impl Fn(&str) -> TemplateS
     if kind == FilterKind::Activation {
         let named = job.template.clone().unwrap_or_else(|| "Default".into());
         let (named, default) = (Arc::new(template(&named)), template("Default"));
-        let validated = Dialect.validate(&job, &[named], Some(&default), job.submitted).map_err(refused)?;
+        let validated = SiteDescriptions { dialects: DIALECTS }
+            .validate(&job, &[named], Some(&default), job.submitted)
+            .map_err(refused)?;
         let component = validated.spec.components.first();
         let alternative = component.and_then(|component| component.alternatives.first());
         job.walltime_seconds = alternative.and_then(|alternative| alternative.walltime_seconds);
@@ -178,7 +184,7 @@ fn described(file: &Path, kind: FilterKind, template: impl Fn(&str) -> TemplateS
         job.spec = Arc::new(validated.spec);
         (job.is_entering, job.is_as_received) = (false, false);
     }
-    Dialect.describe(&job).map_err(refused)
+    SiteDescriptions { dialects: DIALECTS }.describe(&job).map_err(refused)
 }
 
 fn priority(spec: &JobSpec) -> i64 {

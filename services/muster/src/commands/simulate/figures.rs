@@ -7,7 +7,7 @@ use crate::{
     terminal,
     values::format_duration,
 };
-use muster_commands::stderr_line;
+use muster_cli::stderr_line;
 use muster_planner::simulate::{Simulation, Stuck, Summary};
 use muster_swf::Dropped;
 use std::fmt::Write as _;

@@ -1,0 +1,230 @@
+//! `sbatch` (SL-S, SL-C-06 to C-11).
+
+use super::{
+    Ended, clusters, forecast, print,
+    site::{self, now, os_text, variable},
+    submission::{
+        self, Problem, caller, carry_limits, fit_to_deadlines, forget_outer_job, lead_back, printed_only, tell,
+        text_of, verdict,
+    },
+};
+use muster_cli::{connection::ConnectionOptions, stderr_line};
+use muster_client::{Client, ClientError, JobQuery, Moment};
+use muster_schemas::{
+    JobId,
+    job::{ExitStatus, JobSpec},
+    views::JobView,
+};
+use muster_slurm::{
+    burst_buffer::{may_have_directives, with_directives},
+    environment,
+    messages::{Refusal, submitted, wait_status},
+    moment::Now,
+    options::{Command, CommandLine, Given, parse},
+    request::{Caller, Program, Rules, ScriptSource, Settings, Submission, components, lower},
+    script::{self, Wanted},
+};
+use std::io::Read as _;
+
+const COMMAND: Command = Command::Sbatch;
+
+/// Does what a command line of `sbatch` asks.
+pub fn run(connection: &ConnectionOptions, words: &[String]) -> Ended {
+    submit(connection, words).map_err(|problem| problem.failure(COMMAND))
+}
+
+fn failed(text: impl std::fmt::Display) -> Problem {
+    submission::failed(COMMAND, text)
+}
+
+fn submit(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem> {
+    let line = parse(COMMAND, words)?.with_files(text_of)?;
+    if let Some(text) = printed_only(COMMAND, &line) {
+        print(&text);
+        return Ok(0);
+    }
+    let now = Now::new(now);
+    let mut caller = caller(COMMAND, connection, words)?;
+    carry_limits(&mut caller);
+    forget_outer_job(&mut caller);
+    let (program, settings) = read(&line, &caller, &now)?;
+    tell(COMMAND, &line, &settings);
+    let mut client = connection.patient_client().map_err(failed)?;
+    let rules = rules(&mut client, &program, &settings)?;
+    let submission = Submission { components: &settings, program, caller: &caller, rules: &rules, now: &now };
+    let mut spec = lower(&submission)?;
+    lead_back(&mut spec.environment, &caller);
+    if let Some(file) = settings.first().and_then(|leader| leader.text("export-file")) {
+        // What the submitter exports goes before what the file has.
+        for (name, value) in variables_of(file)? {
+            spec.environment.entry(name).or_insert(value);
+        }
+    }
+    add_variables(&mut spec, &settings, &caller);
+    let cluster = clusters::of_job(connection, COMMAND, &settings, &spec)?;
+    if let Some(cluster) = &cluster {
+        cluster.lead(&mut spec.environment);
+        client = cluster.connection.patient_client().map_err(failed)?;
+    }
+    forecast::settle(COMMAND, &mut client, &mut spec)?;
+    fit_to_deadlines(&mut client, COMMAND, &settings, &mut spec, &now)?;
+    if settings.iter().any(|settings| settings.is_set("test-only")) {
+        return forecast::tell(COMMAND, &mut client, spec);
+    }
+    let answer = submission::submit(COMMAND, &mut client, &mut spec)?;
+    let job = *answer.jobs.first().ok_or_else(|| failed("the answer names no job"))?;
+    if answer.is_judged
+        && let Some(rejection) = verdict(&mut client, job).map_err(failed)?
+    {
+        return Err(Refusal::Rejected(rejection).into());
+    }
+    let name = cluster.as_ref().map(|cluster| cluster.name.as_str());
+    // The script may say so as well.
+    let says = |option: &str| line.gives(option) || settings.first().is_some_and(|leader| leader.is_set(option));
+    if let Some(line) = submitted(job.number, name, says("parsable"), says("quiet")) {
+        print(&format!("{line}\n"));
+    }
+    if settings.first().is_some_and(|leader| leader.is_set("wait")) {
+        return wait(&mut client, job).map_err(failed);
+    }
+    // The process ends now. What takes these values apart is code that nothing else has touched, and would have to be brought in.
+    std::mem::forget(submission);
+    std::mem::forget((line, caller, settings, spec, client, cluster));
+    Ok(0)
+}
+
+/// What the site says of submissions. It is asked only where that makes a difference.
+fn rules(client: &mut Client, program: &Program, settings: &[Settings]) -> Result<Rules, Problem> {
+    let has_directives = matches!(program, Program::Batch { text, .. } if may_have_directives(text));
+    if !has_directives && !settings.iter().any(|settings| settings.is_set("bb")) {
+        return Ok(Rules::default());
+    }
+    let info = client.info(Moment::Now).map_err(|error| submission::unanswered(COMMAND, &error))?;
+    Ok(site::rules(&info))
+}
+
+/// What runs, and the options of each component.
+fn read(line: &CommandLine, caller: &Caller, now: &Now) -> Result<(Program, Vec<Settings>), Problem> {
+    let (text, args, source) = match script::wanted(line)? {
+        Wanted::Wrapped(command) => (script::wrap(&command), Vec::new(), ScriptSource::Wrapped),
+        Wanted::StandardInput => {
+            let mut bytes = Vec::new();
+            std::io::stdin().read_to_end(&mut bytes).map_err(failed)?;
+            (script::check(&bytes)?.to_owned(), Vec::new(), ScriptSource::StandardInput)
+        }
+        Wanted::File { name, args } => {
+            let search = variable("PATH").unwrap_or_default();
+            let candidates = script::candidates(&name, &caller.directory, &search);
+            let read = candidates.into_iter().find_map(|path| Some((std::fs::read(&path).ok()?, path)));
+            let (bytes, path) = read.ok_or(Refusal::CannotOpenScript(name))?;
+            (script::check(&bytes)?.to_owned(), args, ScriptSource::File(path))
+        }
+    };
+    let given = script::options(&text)?;
+    given.warnings.iter().for_each(|warning| stderr_line!("sbatch: warning: {warning}"));
+    if given.is_for_pbs && !line.gives("ignore-pbs") {
+        stderr_line!(
+            "sbatch: warning: lines that begin with #PBS are not read; say it in lines that begin with #SBATCH"
+        );
+    }
+    let defaults = environment::defaults(COMMAND, None, variable);
+    let named = |section: Vec<Given>| section.into_iter().map(|given| given.with_file(text_of)).collect();
+    let sections = given.sections.into_iter().map(named).collect::<Result<Vec<_>, Refusal>>()?;
+    let settings = components(&sections, &defaults, line, now)?;
+    let text = match settings.first().and_then(|leader| leader.text("bbf")).filter(|path| !path.is_empty()) {
+        None => text,
+        Some(path) => with_directives(&text, &directives_of(path)?),
+    };
+    Ok((Program::Batch { text, args, source }, settings))
+}
+
+/// What a `--bbf` file says (SL-B-08).
+fn directives_of(path: &str) -> Result<String, Problem> {
+    std::fs::read_to_string(path).map_err(|error| failed(format!("Could not load {path}: {}", os_text(&error))))
+}
+
+/// The variables that a file of `--export-file` has, which can be a descriptor that is open already.
+fn variables_of(file: &str) -> Result<Vec<(String, String)>, Problem> {
+    let descriptor = file.parse::<u32>().ok().filter(|number| *number > 2);
+    let path = descriptor.map_or_else(|| file.to_owned(), |number| format!("/dev/fd/{number}"));
+    let bytes = std::fs::read(&path).map_err(|error| failed(format!("Could not load {file}: {}", os_text(&error))))?;
+    Ok(environment::of_file(&String::from_utf8_lossy(&bytes)))
+}
+
+/// Adds the variables of the batch script that are known now (SL-E-03, SL-E-08); where it runs is added when it starts.
+fn add_variables(spec: &mut JobSpec, settings: &[Settings], caller: &Caller) {
+    let count = settings.len();
+    let variables = &mut spec.environment;
+    let mut put = |name: &str, value: &str| variables.insert(name.to_owned(), value.to_owned());
+    put("SLURM_SUBMIT_DIR", &caller.directory);
+    put("SLURM_SUBMIT_HOST", &caller.host);
+    if count > 1 {
+        put("SLURM_HET_SIZE", &count.to_string());
+    }
+    if let Some(array) = &spec.array {
+        let (first, last) = (array.indices.first().unwrap_or(0), array.indices.iter().last().unwrap_or(0));
+        let second = array.indices.iter().nth(1).unwrap_or(first + 1);
+        put("SLURM_ARRAY_TASK_COUNT", &array.indices.len().to_string());
+        put("SLURM_ARRAY_TASK_MIN", &first.to_string());
+        put("SLURM_ARRAY_TASK_MAX", &last.to_string());
+        put("SLURM_ARRAY_TASK_STEP", &(second - first).to_string());
+    }
+    let export = settings.first().and_then(|leader| leader.text("export"));
+    if let Some(export) = export {
+        put("SLURM_EXPORT_ENV", export);
+    }
+    if environment::loads_login(export) || settings.first().is_some_and(|leader| leader.is_set("get-user-env")) {
+        put(environment::LOADS_LOGIN, "1");
+    }
+    for (offset, settings) in settings.iter().enumerate() {
+        if settings.is_set("overcommit") && offset == 0 {
+            put("SLURM_OVERCOMMIT", "1");
+        }
+        for (option, names) in SIZES {
+            let Some(text) = settings.text(option) else { continue };
+            let value = match option {
+                "mem" | "mem-per-cpu" => match muster_slurm::size::parse_megabytes(text) {
+                    Some(megabytes) => megabytes.to_string(),
+                    None => continue,
+                },
+                _ => text.to_owned(),
+            };
+            for name in names {
+                if count > 1 {
+                    put(&format!("{name}_HET_GROUP_{offset}"), &value);
+                }
+                if offset == 0 {
+                    put(name, &value);
+                }
+            }
+        }
+    }
+}
+
+/// The options that the batch script sees in variables, if they were given.
+const SIZES: [(&str, &[&str]); 12] = [
+    ("account", &["SLURM_JOB_ACCOUNT"]),
+    ("partition", &["SLURM_JOB_PARTITION"]),
+    ("qos", &["SLURM_JOB_QOS"]),
+    ("ntasks", &["SLURM_NTASKS", "SLURM_NPROCS"]),
+    ("cpus-per-task", &["SLURM_CPUS_PER_TASK"]),
+    ("ntasks-per-node", &["SLURM_NTASKS_PER_NODE"]),
+    ("mem", &["SLURM_MEM_PER_NODE"]),
+    ("mem-per-cpu", &["SLURM_MEM_PER_CPU"]),
+    ("distribution", &["SLURM_DISTRIBUTION"]),
+    ("dependency", &["SLURM_JOB_DEPENDENCY"]),
+    ("reservation", &["SLURM_JOB_RESERVATION"]),
+    ("licenses", &["SLURM_JOB_LICENSES"]),
+];
+
+/// Waits for a job, or for all tasks of an array (SL-C-11).
+fn wait(client: &mut Client, job: JobId) -> Result<u8, ClientError> {
+    let view = client.wait_for_job(job)?;
+    let ended = |view: &JobView| view.outcome.as_ref().and_then(|outcome| outcome.exit_status);
+    if view.array.is_none() {
+        return Ok(wait_status(&[ended(&view)]));
+    }
+    let tasks = client.jobs(&JobQuery { ids: vec![job], ..JobQuery::default() })?.jobs;
+    let ends: Vec<Option<ExitStatus>> = tasks.iter().filter(|task| task.id.index.is_some()).map(ended).collect();
+    Ok(wait_status(&ends))
+}

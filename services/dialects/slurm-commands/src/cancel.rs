@@ -1,0 +1,292 @@
+//! `scancel` (SL-C-30 to C-32, SL-M-01 to M-05, SL-M-17).
+
+use super::{
+    Ended,
+    refusals::{self, tell},
+    site::Site,
+    wanted,
+};
+use muster_cli::stderr_line;
+use muster_client::{ClientError, Moment};
+use muster_schemas::{
+    CommandId, JobId, StepId,
+    command::{JobEnding, JobSelection},
+    resources::IndexSet,
+    views::{EndRequest, ErrorCode, JobsRequest, SignalRequest, StepEndRequest, StepSignalRequest},
+};
+use muster_slurm::{
+    job_id::{IdExpression, JobPart, StepName},
+    queries::{
+        Failure,
+        scancel::{Recipients, Scancel, parse},
+        words::{question, question_of_step},
+    },
+    select::{Action, Chosen, Target, choose, left_of, listed, matching},
+    show::record::{ArrayTasks, JobRecord},
+};
+use std::io::{BufRead as _, Write as _};
+
+/// The signal that ends a job (SL-C-30).
+const SIGKILL: u8 = 9;
+/// The batch script, among the steps of the core.
+const SCRIPT: StepId = StepId(0);
+
+/// Does what a command line of `scancel` asks. What cannot be done does not keep it from the rest.
+pub fn run(site: &mut Site, words: &[String]) -> Ended {
+    let request = parse(words, &site.surroundings())?;
+    let Some(command) = wanted(site.tool, request) else { return Ok(0) };
+    if command.ids.is_empty() {
+        return by_filter(site, &command);
+    }
+    let mut status = 0;
+    for id in &command.ids {
+        refusals::is_new();
+        status = status.max(by_id(site, &command, id).unwrap_or_else(|failure| tell(&failure)));
+    }
+    Ok(status)
+}
+
+fn by_filter(site: &mut Site, command: &Scancel) -> Ended {
+    // A number names a user as well; who has that number is known only here.
+    let user = command.filter.user.as_deref().filter(|user| user.parse::<u32>().is_err());
+    // Nor is it asked for by name: a component can have one of its own (SL-M-17).
+    let views = site.current(user, None, false)?;
+    let records = as_seen(command, site.records(views, command.filter.needs_details())?);
+    let targets = matching(&command.filter, &records, site.parameters()?.whole_hetjob);
+    if targets.is_empty() {
+        tell_of_no_match(command);
+    }
+    act(site, command, &targets, &records)
+}
+
+fn tell_of_no_match(command: &Scancel) {
+    if command.verbosity > 0 {
+        stderr_line!("{}", command.filter.nothing_matches());
+    }
+}
+
+/// What was cancelled already is over, unless a signal is to end it sooner.
+fn as_seen(command: &Scancel, records: Vec<JobRecord>) -> Vec<JobRecord> {
+    if command.signal.is_some() {
+        return records;
+    }
+    records.into_iter().map(JobRecord::over_if_cancelled).collect()
+}
+
+fn by_id(site: &mut Site, command: &Scancel, id: &IdExpression) -> Ended {
+    let views = site.named(std::slice::from_ref(id))?;
+    let records = as_seen(command, site.records(views, command.filter.needs_details())?);
+    let whole_hetjob = site.parameters()?.whole_hetjob;
+    let chosen = match left_of(&id.job, &command.filter, &records, whole_hetjob) {
+        Some(none) if none.is_empty() => {
+            tell_of_no_match(command);
+            return Ok(0);
+        }
+        Some(left) => Chosen::Targets(left),
+        None => choose(Action::Cancel, &id.job, &records, whole_hetjob)?,
+    };
+    let targets = match chosen {
+        Chosen::Targets(targets) => targets,
+        Chosen::Nothing(_) if command.looks_up() => return Err(command.not_there(id)),
+        Chosen::Nothing(text) => {
+            if command.verbosity > 0 && !command.quiet {
+                stderr_line!("scancel: error: {text}");
+            }
+            return Ok(0);
+        }
+    };
+    match id.step {
+        Some(step @ StepName::Number(number)) => {
+            let record = listed(&id.job, &records).into_iter().next();
+            if command.interactive && !record.is_none_or(|record| confirms(&question_of_step(&record, step))) {
+                return Ok(0);
+            }
+            end_step(site, command, id, &targets, number).map(|()| 0)
+        }
+        // The script is what the job is.
+        _ => act(site, command, &targets, &records),
+    }
+}
+
+fn end_step(
+    site: &mut Site,
+    command: &Scancel,
+    id: &IdExpression,
+    targets: &[Target],
+    number: u32,
+) -> Result<(), Failure> {
+    if command.verbosity > 0 {
+        stderr_line!("{}", command.announcement(&id.job.to_string(), id.step));
+    }
+    // Steps count from 1 in the core, where 0 is the batch script.
+    let step = StepId(number.saturating_add(1));
+    for Target { job, component } in targets.iter().copied() {
+        let id = CommandId::new_now();
+        let done = match command.signal {
+            None => site.client.end_step(id, job, step, &StepEndRequest { component, is_forced: false }),
+            Some(signal) => site.client.signal_step(id, job, step, &StepSignalRequest { signal, component }),
+        };
+        done.map_err(|error| refused(site, job.to_string(), &error))?;
+    }
+    Ok(())
+}
+
+/// Acts on jobs; what cannot be done does not keep it from the rest.
+fn act(site: &mut Site, command: &Scancel, targets: &[Target], records: &[JobRecord]) -> Ended {
+    let mut status = 0;
+    for target in targets.iter().copied() {
+        refusals::is_new();
+        let record = line_of(target, records);
+        let record = record.as_ref();
+        let shown = record.map_or_else(|| target.job.to_string(), |record| record.shown_id().to_string());
+        if command.interactive && !record.is_none_or(|record| confirms(&question(record))) {
+            continue;
+        }
+        if command.verbosity > 0 {
+            // An array is named by its number, whichever of its tasks still wait (SL-C-31).
+            let is_array = target.job.index.is_none() && record.is_some_and(|record| record.array.is_some());
+            let named = if is_array { &target.job.to_string() } else { &shown };
+            stderr_line!("{}", command.announcement(named, None));
+        }
+        let waits = waits(target, record, records);
+        if waits && !command.ends_waiting_jobs() {
+            status = tell(&command.still_waits(&shown));
+            continue;
+        }
+        match carry_out(site, command, target, waits) {
+            Ok(Reached::System) => {}
+            Ok(Reached::Nobody) if manages(site, target, records)? => {}
+            Ok(Reached::Nobody) => status = tell(&denied(&shown)),
+            // It ended meanwhile.
+            Err(error) if matches!(error.code(), Some(ErrorCode::Conflict | ErrorCode::NotFound)) => {
+                if command.verbosity > 0 && !command.quiet {
+                    let text = "Job/step already completing or completed";
+                    stderr_line!("scancel: error: Kill job error on job id {shown}: {text}");
+                }
+            }
+            Err(error) if error.code().is_none() => return Err(site.failure(&error)),
+            Err(error) => status = tell(&refused(site, shown, &error)),
+        }
+    }
+    Ok(status)
+}
+
+/// Whether nothing of it runs. The line of an array tells of the tasks that wait, while others can run.
+fn waits(target: Target, own: Option<&JobRecord>, records: &[JobRecord]) -> bool {
+    let is_its_array =
+        |record: &&JobRecord| record.array.as_ref().is_some_and(|array| array.number == target.job.number);
+    let mut of_array = records.iter().filter(is_its_array);
+    let Some(index) = target.job.index else {
+        return own.is_some_and(|record| record.state.is_pending()) && !of_array.any(|record| record.state.is_placed());
+    };
+    let is_rest = |record: &JobRecord| match record.array.as_ref().map(|array| &array.tasks) {
+        Some(ArrayTasks::Waiting(waiting)) => waiting.contains(index),
+        Some(ArrayTasks::One(known)) => *known == index,
+        None => false,
+    };
+    of_array.any(|record| record.state.is_pending() && is_rest(record))
+}
+
+/// The line of what is acted on; of a task that shares one with others that part of it.
+fn line_of(target: Target, records: &[JobRecord]) -> Option<JobRecord> {
+    let known = records.iter().find(|record| is_of(target, record)).cloned();
+    known.or_else(|| {
+        let indices = target.job.index.map(|index| IndexSet::from_range(index, index))?;
+        let task = JobPart::Tasks { array: target.job.number, indices, max_running: None };
+        listed(&task, records).into_iter().next()
+    })
+}
+
+fn is_of(target: Target, record: &JobRecord) -> bool {
+    match (&record.het, target.component) {
+        (Some(het), component) => het.leader == target.job.number && het.offset == component.unwrap_or(0),
+        (None, _) => {
+            let index = match record.array.as_ref().map(|array| &array.tasks) {
+                Some(ArrayTasks::One(index)) => Some(*index),
+                Some(ArrayTasks::Waiting(_)) | None => None,
+            };
+            record.array_number() == target.job.number && index == target.job.index
+        }
+    }
+}
+
+/// Whom what was asked for had to do with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reached {
+    /// The system was asked, and knows who may do this.
+    System,
+    /// Nobody was there to get the signal, so nobody has looked who sends it.
+    Nobody,
+}
+
+/// Whether the caller may do something to the job that is acted on.
+fn manages(site: &mut Site, target: Target, records: &[JobRecord]) -> Result<bool, Failure> {
+    let number = |record: &JobRecord| record.het.as_ref().map_or_else(|| record.array_number(), |het| het.leader);
+    let caller = site.caller()?;
+    let of_others = records.iter().any(|record| number(record) == target.job.number && record.user != caller);
+    Ok(!of_others || site.is_operator()?)
+}
+
+fn carry_out(site: &mut Site, command: &Scancel, target: Target, waits: bool) -> Result<Reached, ClientError> {
+    let id = CommandId::new_now();
+    let jobs = match target.component {
+        Some(component) => JobSelection::Component { job: target.job, component },
+        None => JobSelection::Ids(vec![target.job]),
+    };
+    match (command.signal, target.component) {
+        (None, _) => site.client.cancel(id, &JobsRequest { jobs })?,
+        // A job without its steps is no job.
+        (Some(SIGKILL), _) if waits || command.recipients == Recipients::Steps => {
+            let ending = JobEnding { is_forced: true, ..JobEnding::default() };
+            site.client.end_jobs(id, &EndRequest { jobs, ending })?
+        }
+        (Some(signal), component) if command.recipients == Recipients::Steps => {
+            return signal_steps(site, target.job, &StepSignalRequest { signal, component });
+        }
+        // The script runs in the first component.
+        (Some(_), Some(component)) if command.recipients == Recipients::Script && component > 0 => {
+            return Ok(Reached::Nobody);
+        }
+        (Some(signal), _) if command.recipients == Recipients::Script => {
+            let request = StepSignalRequest { signal, component: None };
+            site.client.signal_step(id, target.job, SCRIPT, &request)?
+        }
+        (Some(signal), Some(component)) => {
+            return signal_steps(site, target.job, &StepSignalRequest { signal, component: Some(component) });
+        }
+        (Some(signal), None) => site.client.signal(id, &SignalRequest { jobs, signal })?,
+    };
+    Ok(Reached::System)
+}
+
+fn signal_steps(site: &mut Site, job: JobId, request: &StepSignalRequest) -> Result<Reached, ClientError> {
+    let steps = running(site, job)?;
+    for step in steps.iter().copied() {
+        site.client.signal_step(CommandId::new_now(), job, step, request)?;
+    }
+    Ok(if steps.is_empty() { Reached::Nobody } else { Reached::System })
+}
+
+fn running(site: &mut Site, job: JobId) -> Result<Vec<StepId>, ClientError> {
+    let steps = site.client.steps(job, Moment::Now)?.steps;
+    Ok(steps.into_iter().filter(|step| step.ended.is_none()).map(|step| step.step).collect())
+}
+
+fn denied(shown: &str) -> Failure {
+    Failure::error("scancel", format_args!("Kill job error on job id {shown}: Access/permission denied"))
+}
+
+fn refused(site: &Site, shown: String, error: &ClientError) -> Failure {
+    match error.code() {
+        None => site.failure(error),
+        Some(ErrorCode::PermissionDenied) => denied(&shown),
+        Some(_) => Failure::error("scancel", format_args!("Kill job error on job id {shown}: {error}")),
+    }
+}
+
+fn confirms(question: &str) -> bool {
+    let mut out = std::io::stdout();
+    let _ = out.write_all(question.as_bytes()).and_then(|()| out.flush());
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer).is_ok_and(|_| answer.trim_start().starts_with(['y', 'Y']))
+}

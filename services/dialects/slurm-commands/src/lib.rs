@@ -1,0 +1,193 @@
+//! The commands of the Slurm dialect, under their own names or as `muster slurm NAME` (SL-C-01): what reads files, asks the
+//! system and prints. What words and tables mean is in `muster-slurm`, which does none of that.
+
+mod accounting;
+mod allocation;
+mod attach;
+mod batch;
+mod broadcast;
+mod cancel;
+mod clusters;
+mod control;
+mod diagnosis;
+mod forecast;
+mod info;
+mod interrupts;
+mod limits;
+mod manager;
+mod queue;
+mod refusals;
+mod reservation;
+mod salloc;
+mod shown;
+mod site;
+mod srun;
+mod submission;
+mod update;
+
+pub use clusters::CLUSTERS;
+pub use site::{BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, SCHEDULER_PARAMETERS};
+
+use muster_cli::{connection::ConnectionOptions, stderr_line};
+use muster_slurm::{options::version, queries};
+use site::Site;
+use std::{io::Write as _, path::Path};
+
+/// The names under which the program is one of this dialect's commands.
+pub const TOOLS: [&str; 12] = [
+    "sbatch", "salloc", "srun", "sbcast", "sattach", "squeue", "sinfo", "scancel", "scontrol", "sacct", "sacctmgr",
+    "sdiag",
+];
+
+/// What a command came to: its exit status, or what it says when it does nothing.
+type Ended = Result<u8, queries::Failure>;
+
+/// Those that mostly read all jobs into memory.
+const LISTS: [&str; 2] = ["squeue", "sacct"];
+
+/// Whether a program that was called by this path is a command that mostly needs little memory. Finding out needs none.
+pub fn is_brief_link(path: &[u8]) -> bool {
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+    let is_called = |tool: &&str| tool.as_bytes() == name;
+    TOOLS.iter().any(is_called) && !LISTS.iter().any(is_called)
+}
+
+/// Carries the command line out if the program was called through the link of a command of Slurm; `None` if it was not.
+pub fn link() -> Option<u8> {
+    let path = std::env::args_os().next()?;
+    let name = Path::new(&path).file_name()?.to_str()?;
+    let tool = TOOLS.into_iter().find(|tool| *tool == name)?;
+    let mut words = Vec::new();
+    for word in std::env::args_os().skip(1) {
+        match word.into_string() {
+            Ok(word) => words.push(word),
+            Err(word) => {
+                stderr_line!("{tool}: error: {} is not UTF-8 text", word.to_string_lossy());
+                return Some(1);
+            }
+        }
+    }
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    let text = |name| variable(name).and_then(|value| value.into_string().ok());
+    let connection = ConnectionOptions {
+        data: variable("MUSTER_DATA").map(Into::into),
+        server: text("MUSTER_SERVER"),
+        token: text("MUSTER_TOKEN"),
+        ca: variable("MUSTER_CA").map(Into::into),
+        clear_token: text("MUSTER_CLEAR_TOKEN").is_some_and(|word| is_true(&word)),
+        on_failure: None,
+    };
+    Some(run(&connection, tool, &words))
+}
+
+/// Whether the word of a variable is not one for no, as clap reads them.
+fn is_true(word: &str) -> bool {
+    !["0", "f", "false", "n", "no", "off"].iter().any(|no| word.eq_ignore_ascii_case(no))
+}
+
+/// `muster slurm NAME ...`.
+pub fn words(connection: &ConnectionOptions, words: Vec<String>) -> u8 {
+    let known = words.split_first().and_then(|(name, rest)| Some((TOOLS.into_iter().find(|tool| tool == name)?, rest)));
+    match known {
+        Some((tool, rest)) => run(connection, tool, rest),
+        None => {
+            stderr_line!("muster: usage: muster slurm {} ...", TOOLS.join("|"));
+            2
+        }
+    }
+}
+
+fn run(connection: &ConnectionOptions, tool: &'static str, words: &[String]) -> u8 {
+    let connection = &ConnectionOptions { on_failure: Some(refusals::not_done), ..connection.clone() };
+    // SAFETY: a command has one thread, and the default action of a signal needs no handler.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+    let ended = match tool {
+        "sbatch" => batch::run(connection, words),
+        "salloc" => salloc::run(connection, words),
+        "srun" => srun::run(connection, words),
+        _ => match queries::clusters::asked(tool, words, &site::variable) {
+            Some(asked) => on_clusters(connection, tool, words, &asked),
+            None => on_cluster(connection, tool, words),
+        },
+    };
+    let status = ended.unwrap_or_else(|failure| refusals::tell(&failure));
+    if status != 0 {
+        refusals::report(connection, tool, words);
+    }
+    status
+}
+
+/// Carries a command out that lists or controls.
+fn on_cluster(connection: &ConnectionOptions, tool: &'static str, words: &[String]) -> Ended {
+    let mut site = Site::open(tool, connection)?;
+    match tool {
+        "squeue" => queue::run(&mut site, words),
+        "sinfo" => info::run(&mut site, words),
+        "scancel" => cancel::run(&mut site, words),
+        "scontrol" => control::run(&mut site, words),
+        "sattach" => attach::run(&mut site, words),
+        "sbcast" => broadcast::run(&mut site, words),
+        "sacctmgr" => manager::run(&mut site, words),
+        "sdiag" => diagnosis::run(&mut site, words),
+        _ => accounting::run(&mut site, words),
+    }
+}
+
+/// The same on each of several clusters. What cannot be done on one does not keep it from the others.
+fn on_clusters(
+    connection: &ConnectionOptions,
+    tool: &'static str,
+    words: &[String],
+    asked: &queries::clusters::Asked,
+) -> Ended {
+    let clusters = clusters::named(connection, tool, &asked.wish)?;
+    if tool == "scontrol" && clusters.len() > 1 {
+        return Err(queries::Failure::fatal(tool, "Only one cluster can be used at a time with scontrol"));
+    }
+    let mut status = 0;
+    for (place, cluster) in clusters.iter().enumerate() {
+        if asked.has_headings {
+            print(&queries::clusters::heading(&cluster.name, place == 0));
+        }
+        // The rows of all clusters stand in one table.
+        let headless = (tool == "sacct" && place > 0).then(|| "--noheader".to_owned());
+        let words: Vec<String> = headless.into_iter().chain(words.iter().cloned()).collect();
+        let ended = on_cluster(&cluster.connection, tool, &words).unwrap_or_else(|failure| refusals::tell(&failure));
+        refusals::report(&cluster.connection, tool, &words);
+        status = status.max(ended);
+    }
+    Ok(status)
+}
+
+/// What is left to do of a request: help, usage and version are printed here.
+fn wanted<T>(tool: &str, request: queries::Request<T>) -> Option<T> {
+    let text = match request {
+        queries::Request::Run(command) => return Some(command),
+        queries::Request::Help => queries::help(tool).unwrap_or_default(),
+        queries::Request::Usage => queries::usage(tool).unwrap_or_default(),
+        queries::Request::Version => version(env!("CARGO_PKG_VERSION")),
+    };
+    print(&text);
+    None
+}
+
+/// Prints all at once; who does not read it need not.
+fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_hold_all_jobs_in_memory_is_not_brief() {
+        for path in ["sbatch", "/usr/bin/sbatch", "./bin/scancel", "sinfo"] {
+            assert!(is_brief_link(path.as_bytes()), "{path}");
+        }
+        for path in ["/usr/bin/squeue", "sacct", "muster", "sbatch/", "", "xsbatch"] {
+            assert!(!is_brief_link(path.as_bytes()), "{path}");
+        }
+    }
+}

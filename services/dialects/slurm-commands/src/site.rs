@@ -1,0 +1,401 @@
+//! What the commands know of the system and of who calls them, and the jobs that they speak of.
+
+use super::refusals;
+use jiff::{Zoned, tz::TimeZone};
+use muster_cli::connection::ConnectionOptions;
+use muster_client::{
+    Client, ClientError, JobQuery, Moment,
+    names::{self, User},
+};
+use muster_schemas::{
+    JobId, Timestamp,
+    cluster::QueueSpec,
+    job::JobState,
+    views::{EntryWord, ErrorCode, InfoView, JobDetail, JobDetailsPage, JobView, QueuesPage, ReasonWord},
+};
+use muster_slurm::{
+    job_id::{IdExpression, JobPart},
+    moment::TimeFormat,
+    queries::{Failure, Surroundings},
+    request::Rules,
+    select::SchedulerParameters,
+    show::{
+        Clock,
+        record::{ArrayTasks, JobRecord, Person, Sources, of_detail, of_view},
+    },
+};
+use nix::unistd::Uid;
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// So many jobs are asked for in one page.
+const MOST_JOBS: u32 = 10_000;
+/// Finished jobs are shown for so long (`MinJobAge`, SL-C-25).
+const MIN_JOB_AGE_SECONDS: i64 = 300;
+
+/// The system and who asks.
+pub struct Site {
+    /// The command, for messages.
+    pub tool: &'static str,
+    /// What Slurm's command says before the reason if the system cannot be reached.
+    asking: &'static str,
+    /// The gateway's client.
+    pub client: Client,
+    /// When it was asked, and where.
+    pub clock: Clock,
+    /// Login name of the caller.
+    pub user: String,
+    queues: Option<QueuesPage>,
+    info: Option<InfoView>,
+    people: RefCell<BTreeMap<String, Person>>,
+    groups: RefCell<BTreeMap<u32, Arc<str>>>,
+}
+
+impl Site {
+    /// The system that a connection leads to.
+    pub fn open(tool: &'static str, connection: &ConnectionOptions) -> Result<Self, Failure> {
+        let client = connection.patient_client().map_err(|failure| Failure::error(tool, failure))?;
+        Ok(Self {
+            tool,
+            asking: asking_by(tool),
+            client,
+            clock: Clock {
+                now: Timestamp::now(),
+                zone: zone(),
+                format: TimeFormat::from_variable(variable("SLURM_TIME_FORMAT").as_deref()),
+            },
+            user: user_name(Uid::current().as_raw()),
+            queues: None,
+            info: None,
+            people: RefCell::default(),
+            groups: RefCell::default(),
+        })
+    }
+
+    /// From now on this is asked for, in the words that Slurm's command has for it.
+    pub const fn asks(&mut self, asking: &'static str) {
+        self.asking = asking;
+    }
+
+    /// What command lines are read with.
+    pub fn surroundings(&self) -> Surroundings<'_> {
+        Surroundings {
+            variable: &variable,
+            user: &self.user,
+            knows_user: &knows_user,
+            is_root: Uid::current().is_root(),
+            now: now(),
+        }
+    }
+
+    /// What the gateway tells of itself and of who asks. It is asked for once.
+    fn info(&mut self) -> Result<&InfoView, Failure> {
+        let known = match self.info.take() {
+            Some(known) => known,
+            None => self.client.info(Moment::Now).map_err(|error| self.failure(&error))?,
+        };
+        Ok(self.info.insert(known))
+    }
+
+    /// What the site has set for the commands.
+    pub fn parameters(&mut self) -> Result<SchedulerParameters, Failure> {
+        self.info().map(parameters)
+    }
+
+    /// Login name of whom the gateway takes the caller for: a token can speak for another than [`Self::user`].
+    pub fn caller(&mut self) -> Result<String, Failure> {
+        self.info().map(|info| info.caller.clone())
+    }
+
+    /// Whether the caller may manage everybody's jobs.
+    pub fn is_operator(&mut self) -> Result<bool, Failure> {
+        let caller = self.caller()?;
+        manages_all(&mut self.client, &caller).map_err(|error| self.failure(&error))
+    }
+
+    /// Why a request was not done.
+    pub fn failure(&self, error: &ClientError) -> Failure {
+        match error.code() {
+            None | Some(ErrorCode::Unavailable) => {
+                refusals::is_known();
+                Failure { lines: away_lines(self.tool, &format!("{}: {}", self.asking, away(error)), error), code: 1 }
+            }
+            Some(ErrorCode::PermissionDenied) => Failure::error(self.tool, "Access/permission denied"),
+            Some(_) => Failure::error(self.tool, error),
+        }
+    }
+
+    /// Does something with what views of jobs do not tell.
+    pub fn with_sources<T>(&self, act: impl FnOnce(&Sources<'_>) -> T) -> T {
+        let queue = |name: &str| self.queue(name);
+        let person = |name: &str| self.person(name);
+        let group = |gid| self.group(gid);
+        act(&Sources { queue: &queue, person: &person, group: &group })
+    }
+
+    /// All queues and licences. They are asked for once.
+    pub fn queues(&mut self) -> Result<&QueuesPage, Failure> {
+        let known = match self.queues.take() {
+            Some(known) => known,
+            None => self.client.queues(Moment::Now).map_err(|error| self.failure(&error))?,
+        };
+        Ok(self.queues.insert(known))
+    }
+
+    /// Asks for the queues if one of the jobs waits because of its queue: only then it matters how the queue stands.
+    fn know_queues_of(&mut self, views: &[JobView]) -> Result<(), Failure> {
+        let is_stopped =
+            |view: &JobView| view.reason.as_ref().is_some_and(|reason| reason.code == ReasonWord::QueueStopped);
+        if views.iter().any(is_stopped) { self.queues().map(drop) } else { Ok(()) }
+    }
+
+    fn queue(&self, name: &str) -> Option<&QueueSpec> {
+        self.queues.as_ref()?.queues.iter().map(|queue| &queue.spec).find(|spec| spec.name == name)
+    }
+
+    fn person(&self, name: &str) -> Person {
+        let mut people = self.people.borrow_mut();
+        // Most jobs of a list are of somebody who is known already, and a list can be long.
+        if let Some(known) = people.get(name) {
+            return known.clone();
+        }
+        people.entry(name.to_owned()).or_insert_with(|| look_up(name)).clone()
+    }
+
+    fn group(&self, gid: u32) -> Arc<str> {
+        let mut groups = self.groups.borrow_mut();
+        Arc::clone(groups.entry(gid).or_insert_with(|| group_name(gid).into()))
+    }
+
+    /// The lines of jobs; with `detailed` what they asked for is looked up too. Of components only that tells their names.
+    pub fn records(&mut self, views: Vec<JobView>, detailed: bool) -> Result<Vec<JobRecord>, Failure> {
+        self.know_queues_of(&views)?;
+        let is_detailed = |view: &JobView| detailed || view.components > 1;
+        let wanted: Vec<JobId> = views.iter().filter(|view| is_detailed(view)).map(|view| view.id).collect();
+        let mut details = self.details(&wanted, false)?.jobs.into_iter().peekable();
+        let mut records = Vec::with_capacity(views.len());
+        self.with_sources(|sources| {
+            for view in views {
+                // One that has gone meanwhile was there when it was listed.
+                match details.next_if(|detail| detail.job.id == view.id) {
+                    Some(detail) => records.extend(of_detail(&detail, sources)),
+                    None => records.extend(of_view(rest_of_array(view), sources)),
+                }
+            }
+        });
+        records.retain(|record| !is_used_up(record));
+        Ok(records)
+    }
+
+    /// What is known of several jobs, in the order of their ids; those that there are none of are left out.
+    pub fn details(&mut self, jobs: &[JobId], with_steps: bool) -> Result<JobDetailsPage, Failure> {
+        if jobs.is_empty() {
+            return Ok(JobDetailsPage::default());
+        }
+        let page = self.client.job_details(jobs, with_steps).map_err(|error| self.failure(&error))?;
+        let jobs = page.jobs.into_iter().map(|detail| JobDetail { job: rest_of_array(detail.job), ..detail });
+        Ok(JobDetailsPage { jobs: jobs.collect(), ..page })
+    }
+
+    /// All of a job; `None` if there is none.
+    pub fn detail(&mut self, job: JobId) -> Result<Option<JobDetail>, Failure> {
+        match self.client.job(job, Moment::Now) {
+            Ok(detail) => Ok(Some(JobDetail { job: rest_of_array(detail.job), ..detail })),
+            Err(error) if error.code() == Some(ErrorCode::NotFound) => Ok(None),
+            Err(error) => Err(self.failure(&error)),
+        }
+    }
+
+    /// The views that a query finds, without jobs that submission filters refused: of those nobody has a number (SL-S-11).
+    pub fn views(&mut self, query: &JobQuery) -> Result<Vec<JobView>, Failure> {
+        let mut views = self.client.jobs(query).map_err(|error| self.failure(&error))?.jobs;
+        views.retain(|view| !was_refused(view));
+        Ok(views)
+    }
+
+    /// The jobs that ids name, also by the number of a component or of a task of an array.
+    pub fn named(&mut self, ids: &[IdExpression]) -> Result<Vec<JobView>, Failure> {
+        let numbers: BTreeSet<u64> = ids.iter().map(|id| number(&id.job)).collect();
+        let ids = numbers.into_iter().map(JobId::job).collect();
+        self.views(&JobQuery { ids, limit: Some(MOST_JOBS), ..JobQuery::default() })
+    }
+
+    /// All jobs of a user and of a name that are not over, and with `finished` those that ended a short time ago.
+    pub fn current(&mut self, user: Option<&str>, name: Option<&str>, finished: bool) -> Result<Vec<JobView>, Failure> {
+        let page = self.client.all_jobs(user, name, finished).map_err(|error| self.failure(&error))?;
+        let oldest = self.clock.now.plus_seconds(-MIN_JOB_AGE_SECONDS);
+        let mut views = page.jobs;
+        views.retain(|view| view.ended.is_none_or(|ended| ended >= oldest) && !was_refused(view));
+        Ok(views)
+    }
+}
+
+/// Whether submission filters refused the job, so that it never was in the queue.
+pub fn was_refused(view: &JobView) -> bool {
+    view.filtering.as_ref().is_some_and(|filtering| filtering.entry == EntryWord::Refused)
+}
+
+/// The setting of `[slurm]` that gateways pass on.
+pub const SCHEDULER_PARAMETERS: &str = "scheduler_parameters";
+
+/// The words of staging directives that gateways pass on, with commas between them.
+pub const BURST_BUFFER_DIRECTIVES: &str = "burst_buffer_directives";
+/// What staging directives are taken for.
+pub const BURST_BUFFER_TYPE: &str = "burst_buffer_type";
+
+/// What the site says of submissions (SL-B-01, SL-B-07).
+pub fn rules(info: &InfoView) -> Rules {
+    let slurm = info.dialects.get("slurm");
+    let setting = |name: &str| slurm.and_then(|slurm| slurm.get(name)).map_or("", String::as_str);
+    let words = setting(BURST_BUFFER_DIRECTIVES).split(',').filter(|word| !word.is_empty());
+    Rules {
+        directive_words: words.map(str::to_owned).collect(),
+        persistent_buffers: setting(BURST_BUFFER_TYPE) != "script",
+        ..Rules::default()
+    }
+}
+
+/// Whether the user whom the gateway takes the caller for may manage everybody's jobs.
+pub fn is_operator(client: &mut Client) -> Result<bool, ClientError> {
+    let caller = client.info(Moment::Now)?.caller;
+    manages_all(client, &caller)
+}
+
+fn manages_all(client: &mut Client, user: &str) -> Result<bool, ClientError> {
+    if user == user_name(0) {
+        return Ok(true);
+    }
+    let settings = client.config(Moment::Now)?.settings;
+    Ok([&settings.operators, &settings.administrators].into_iter().any(|names| names.iter().any(|name| name == user)))
+}
+
+/// What the site has set for the commands.
+pub fn parameters(info: &InfoView) -> SchedulerParameters {
+    let text = info.dialects.get("slurm").and_then(|slurm| slurm.get(SCHEDULER_PARAMETERS));
+    SchedulerParameters::parse(text.map_or("", String::as_str))
+}
+
+/// The number that a job, component or array is looked for with.
+pub const fn number(part: &JobPart) -> u64 {
+    match part {
+        JobPart::Number(number) | JobPart::AllTasks(number) => *number,
+        JobPart::Component { leader, .. } => *leader,
+        JobPart::Tasks { array, .. } => *array,
+    }
+}
+
+/// The line of an array is about the tasks that have not started, which wait although others run (SL-C-17).
+fn rest_of_array(view: JobView) -> JobView {
+    let waits = view.array.as_ref().is_some_and(|array| !array.remaining.is_empty() && array.running > 0);
+    match waits && view.outcome.is_none() {
+        true => JobView { state: JobState::Queued, started: None, run: None, nodes: Vec::new(), ..view },
+        false => view,
+    }
+}
+
+/// The line of an array all of whose tasks have lines of their own.
+fn is_used_up(record: &JobRecord) -> bool {
+    let tasks = record.array.as_ref().map(|array| &array.tasks);
+    matches!(tasks, Some(ArrayTasks::Waiting(indices)) if indices.is_empty())
+}
+
+/// The present moment in the zone of this process.
+pub fn now() -> Zoned {
+    Timestamp::now().to_jiff().to_zoned(zone())
+}
+
+/// The zone of this process. [`TimeZone::system`] looks through the whole database of zones for the name of this one; to
+/// read its file takes a tenth of that, which a command that is called a thousand times by a script feels.
+fn zone() -> TimeZone {
+    let is_plain = |name: &str| name.starts_with(|c: char| c.is_ascii_alphabetic()) && !name.contains("..");
+    let file = match variable("TZ") {
+        None => "/etc/localtime".to_owned(),
+        Some(name) if is_plain(&name) => format!("/usr/share/zoneinfo/{name}"),
+        Some(_) => return TimeZone::system(),
+    };
+    let read = std::fs::read(file).ok().and_then(|bytes| TimeZone::tzif("", &bytes).ok());
+    read.unwrap_or_else(TimeZone::system)
+}
+
+/// The job that this process is a part of.
+pub fn surrounding_job() -> Option<JobId> {
+    let number: u64 = variable("SLURM_JOB_ID")?.parse().ok()?;
+    // The number of the first task of an array is that of the array too.
+    let own = variable("MUSTER_JOB_ID").and_then(|text| text.parse::<JobId>().ok());
+    Some(own.filter(|job| job.number == number).unwrap_or(JobId::job(number)))
+}
+
+/// A variable of the environment.
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// Whether there is a user of that name or number.
+pub fn knows_user(name: &str) -> bool {
+    name.parse::<u32>().is_ok() || User::named(name).is_some()
+}
+
+fn look_up(name: &str) -> Person {
+    let Some(User { uid, gid, .. }) = User::named(name) else { return Person::default() };
+    Person { uid, gid, group: group_name(gid).into() }
+}
+
+/// The name of a user, or its number.
+pub fn user_name(uid: u32) -> String {
+    User::numbered(uid).map_or_else(|| uid.to_string(), |user| user.name)
+}
+
+/// The name of a group, or its number.
+pub fn group_name(gid: u32) -> String {
+    names::group_name(gid).unwrap_or_else(|| gid.to_string())
+}
+
+/// What the system says of an error, as Slurm's commands have it: Rust adds a number.
+pub fn os_text(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split_once(" (os error ").map_or(text.as_str(), |(text, _)| text).to_owned()
+}
+
+/// This host's name.
+pub fn host() -> String {
+    nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_default()
+}
+
+/// What Slurm's commands say before the reason why they could not ask. Programs tell by these words that the system is away and
+/// a job only unknown for a while.
+const fn asking_by(tool: &'static str) -> &'static str {
+    match tool.as_bytes() {
+        b"sinfo" => "slurm_load_partitions",
+        b"sdiag" => "slurm_get_statistics",
+        b"sacct" => "sacct: error: Problem talking to the database",
+        b"sacctmgr" => "sacctmgr: error: Problem talking to the database",
+        b"sattach" => "sattach: error: Could not get job step info",
+        b"sbcast" => "sbcast: error: slurm_job_sbcast_lookup",
+        _ => "slurm_load_jobs error",
+    }
+}
+
+/// Why there was no answer, in Slurm's words.
+pub fn away(error: &ClientError) -> String {
+    match error {
+        ClientError::Unreachable { .. } => "Unable to contact slurm controller (connect failure)".to_owned(),
+        ClientError::AnswerLost(_) => "Socket timed out on send/recv operation".to_owned(),
+        refused if refused.is_unavailable() => "Unable to contact slurm controller (connect failure)".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// These words, and what the gateway says if it answers for somebody who is away.
+pub fn away_lines(tool: &str, text: &str, error: &ClientError) -> Vec<String> {
+    let detail = error.is_unavailable().then(|| format!("{tool}: {error}"));
+    [text.to_owned()].into_iter().chain(detail).collect()
+}
+
+/// There is no connection, or an answer that nobody can read.
+pub fn unreachable(tool: &str, error: &ClientError) -> Failure {
+    refusals::is_known();
+    Failure { lines: away_lines(tool, &format!("{tool}: error: {}", away(error)), error), code: 1 }
+}
