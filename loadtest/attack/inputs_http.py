@@ -334,7 +334,7 @@ def keys(run, count):
     others = [
         ("POST", "/v1/jobs", {"jobs": [{**spec, "name": "other"}]}),
         ("POST", "/v1/nodes/actions/drain", {"nodes": ["node1"], "reason": "x"}),
-        ("POST", f"/v1/jobs/{http.jobs[1]}/steps", {"launch": spec["components"][0]["launch"]}),
+        ("POST", f"/v1/jobs/{http.jobs[1]}/steps/launch", {"groups": [{"programs": [{"argv": ["true"]}]}]}),
         ("POST", f"/v1/jobs/{http.jobs[1]}/enter", None), ("POST", f"/v1/jobs/{http.jobs[1]}/keep", {"seconds": 5}),
         ("POST", "/v1/jobs/actions/hold", {"jobs": {"ids": [http.jobs[2]]}, "holds": ["user"]}),
         ("POST", "/v1/refusals", {"what": "x", "why": "because"}), ("POST", "/v1/reservations", {"name": "r1", "nodes": ["node1"]}),

@@ -699,12 +699,15 @@ def token_status(system, job, token):
     return system.ask("GET", f"/v1/jobs/{job}", headers=[bearer(token)]).status
 
 
+# A step without places, which may share the cores of others.
+STEP = {"overlaps": True, "groups": [{"programs": [{"argv": ["true"]}]}], "streams": {"stdout": "discarded"}}
+
+
 def own_is_good(checks, system, job, token):
     checks.check("job tokens: it reads itself", token_status(system, job, token) == 200)
-    launch = {"launch": {"program": {"tasks": {"argv": ["true"]}}, "stdout": "/dev/null"}}
-    answer = system.ask("POST", f"/v1/jobs/{job}/steps", launch, [bearer(token)])
+    answer = system.ask("POST", f"/v1/jobs/{job}/steps/launch", STEP, [bearer(token)])
     checks.check("job tokens: it starts a step", answer.status == 200, answer)
-    for change in ({"change": {"name": "x"}}, {"further": {"attributes": {"slurm.comment": "y"}}}):
+    for change in ({"change": {"name": "x"}}, {"change": {"attributes": {"slurm.comment": "y"}}}):
         answer = system.ask("POST", "/v1/jobs/actions/modify", {"jobs": {"ids": [job]}, **change}, [bearer(token)])
         checks.check(f"job tokens: it changes itself ({next(iter(change))})", answer.status == 200, answer)
 
@@ -745,8 +748,8 @@ def addresses(path, own, other, operation):
 
 
 def bodies_for(path, other, own):
-    if path.endswith("/steps"):
-        return {"launch": {"program": {"tasks": {"argv": ["true"]}}, "stdout": "/dev/null"}}
+    if path.endswith("/steps/launch"):
+        return STEP
     if "/actions/" in path and "/jobs/" in path:
         return {"jobs": {"ids": [other]}}
     return {}
@@ -759,7 +762,7 @@ def of_several(own, other):
     for jobs in selections:
         yield "cancel", {"jobs": jobs}
     yield "modify", {"jobs": {"ids": [other]}, "change": {"name": "x"}}
-    yield "modify", {"jobs": {"ids": [other]}, "further": {"attributes": {"x": "y"}}}
+    yield "modify", {"jobs": {"ids": [other]}, "change": {"attributes": {"x": "y"}}}
     yield "tell", {"jobs": {"ids": [other]}, "text": "x"}
     yield "signal", {"jobs": {"ids": [own, other]}, "signal": 9}
 
@@ -792,7 +795,7 @@ def early_refusals(checks, binary, where, a, b):
             "unknown address": ("POST", "/v1/nowhere", ()), "wrong method": ("DELETE", "/v1/jobs", ()),
             "unknown parameter": ("POST", "/v1/jobs/actions/cancel?x=1", ()), "empty key": ("POST", "/v1/jobs", ("idempotency-key: ",)),
             "long key": ("POST", "/v1/jobs", ("idempotency-key: " + "a" * 300,)),
-            "no such job": ("POST", "/v1/jobs/999/steps", ()), "not a job": ("POST", "/v1/jobs/x/steps", ()),
+            "no such job": ("POST", "/v1/jobs/999/steps/launch", ()), "not a job": ("POST", "/v1/jobs/x/steps/launch", ()),
             "not JSON": ("POST", "/v1/jobs", ()), "GET with a body": ("GET", "/v1/info", ()),
             "healthz with a body": ("POST", "/healthz", ()), "expect": ("POST", "/v1/nowhere", ("expect: 100-continue",)),
             "input": ("POST", "/v1/jobs/1/steps/1/input?run=1&offset=0", ()), "DELETE with a body": ("DELETE", "/v1/templates/none", ()),

@@ -359,12 +359,12 @@ def http_ways(jobs):
     }
     for verb, body in bodies.items():
         yield f"POST {verb}", "POST", f"/v1/jobs/actions/{verb}", body
-    yield "POST modify attributes", "POST", "/v1/jobs/actions/modify", {"jobs": {"ids": [het]}, "further": {"attributes": {"x": "y"}}}
+    yield "POST modify attributes", "POST", "/v1/jobs/actions/modify", {"jobs": {"ids": [het]}, "change": {"attributes": {"x": "y"}}}
     yield "POST conclude", "POST", f"/v1/jobs/{job}/conclude", {"status": {"code": 0}}
     yield "POST keep", "POST", f"/v1/jobs/{job}/keep", {"seconds": 10}
     yield "POST enter", "POST", f"/v1/jobs/{job}/enter", None
     launch = {"groups": [{"argv": ["id"], "tasks": 1}]}
-    yield "POST steps", "POST", f"/v1/jobs/{job}/steps", {"argv": ["id"]}
+    yield "POST steps", "POST", f"/v1/jobs/{job}/steps/launch", {"groups": [{"programs": [{"argv": ["id"]}]}]}
     yield "POST steps/launch", "POST", f"/v1/jobs/{job}/steps/launch", launch
     yield "POST step signal", "POST", f"/v1/jobs/{job}/steps/1/signal", {"signal": 9}
     yield "POST step end", "POST", f"/v1/jobs/{job}/steps/1/end", {}

@@ -3,17 +3,17 @@
 use crate::{
     accounts::AccountChange,
     cluster::ClusterChange,
-    event::{Actor, Commit, DeliveryResult, FurtherChange, Intake, JobChange, NodeExit, TraceContext, Validated},
+    event::{Actor, Commit, DeliveryResult, Intake, JobChange, NodeExit, TraceContext, Validated},
     filter::{CallId, FilterReport, FilterSettings, JobDocument, TemplateSpec},
     ids::{CommandId, JobId, NodeId, PartId, RunId, Sequence, StepId},
-    job::{ExitStatus, Holds, JobSpec, JobState, Launch, Occasion},
+    job::{ExitStatus, Holds, JobSpec, JobState, Occasion},
     job_token::JobToken,
     node::{Briefing, Mark},
     plan::{NodeClosure, ProposedPlan, ReservationSpec},
     policy::Policy,
     resources::Placement,
     scheduling::SchedulingSettings,
-    steps::{GroupTerms, StepSpec, TaskStatus},
+    steps::{StepSpec, TaskStatus},
     tasks::TaskList,
     time::Timestamp,
 };
@@ -209,8 +209,10 @@ pub enum Command {
         part: PartId,
         /// The step.
         step: StepId,
-        /// How.
+        /// How, taken together.
         exit: NodeExit,
+        /// How each task ended; tasks that were not started are not among them.
+        statuses: Vec<TaskStatus>,
     },
     /// The ledger has not heard of a node for too long.
     NodeSilent {
@@ -218,17 +220,6 @@ pub enum Command {
         node: NodeId,
         /// Why it is thought lost.
         reason: String,
-    },
-    /// Start a step inside a running job. The job's owner.
-    StartStep {
-        /// The job.
-        job: JobId,
-        /// What it runs; its program must be `tasks`.
-        launch: Launch,
-        /// How many tasks; `None` means as many as the job has.
-        tasks: Option<u32>,
-        /// On how many of the job's nodes; `None` means all that the tasks need.
-        nodes: Option<u32>,
     },
     /// A notification came to its end.
     NotificationDone {
@@ -337,10 +328,8 @@ pub enum Command {
     LaunchStep {
         /// The job.
         job: JobId,
-        /// All of it, but for what its groups have of their own.
+        /// All of it; the places of a group that has none are filled in.
         spec: Box<StepSpec>,
-        /// For each of its groups; none if they have nothing of their own.
-        terms: Vec<GroupTerms>,
     },
     /// Send a signal to the processes of a step. The job's owner.
     SignalStep {
@@ -363,17 +352,6 @@ pub enum Command {
         component: Option<u32>,
         /// Without grace.
         is_forced: bool,
-    },
-    /// All tasks of a step that [`Command::LaunchStep`] launched are gone from the node.
-    NodeTasksEnded {
-        /// The part of the run.
-        part: PartId,
-        /// The step.
-        step: StepId,
-        /// How, taken together.
-        exit: NodeExit,
-        /// How each task ended; tasks that were not started are not among them.
-        statuses: Vec<TaskStatus>,
     },
     /// End a job that only holds resources for its client, because the client is done. The job's owner.
     ConcludeJob {
@@ -415,15 +393,6 @@ pub enum Command {
         jobs: JobSelection,
         /// The class.
         class: String,
-    },
-    /// As [`Command::Modify`], with more that changes: all of it or nothing.
-    Alter {
-        /// Which jobs.
-        jobs: JobSelection,
-        /// What; nothing at all is right if more changes.
-        change: JobChange,
-        /// What more.
-        further: Box<FurtherChange>,
     },
     /// Say something to running jobs (SL-C-33). Users to their own jobs, operators to all.
     TellJobs {

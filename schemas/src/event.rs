@@ -12,12 +12,12 @@ use crate::{
         StagingSettings, TemplateSpec,
     },
     ids::{CommandId, JobId, NodeId, RunId, Sequence, StepId},
-    job::{ExitStatus, Holds, JobSpec, Launch, Occasion, Outcome, Usage, WaitReason},
+    job::{ExitStatus, Holds, JobSpec, Occasion, Outcome, Usage, WaitReason},
     plan::{BackfillPass, NodeClosure, PlanRecord, ReservationSpec},
     policy::Policy,
     resources::{IndexSet, NodeSpec, Placement},
     scheduling::SchedulingSettings,
-    steps::{GroupTerms, StepShare, StepSpec, TaskStatus},
+    steps::{StepShare, StepSpec, TaskStatus},
     tasks::{TaskInstance, TaskList},
     time::Timestamp,
 };
@@ -139,14 +139,6 @@ pub struct JobChange {
     pub dependencies: Option<crate::job::Dependencies>,
     /// At most so many tasks of the array at a time.
     pub max_running: Option<u32>,
-    /// Only this component; `None` means all.
-    pub component: Option<u32>,
-}
-
-/// What can change of a job beside what [`JobChange`] has, whose shape is in the log. `None` leaves a field as it is.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct FurtherChange {
     /// Another reservation, empty for none; only of a waiting job.
     pub reservation: Option<String>,
     /// Another deadline; only of a waiting job.
@@ -159,15 +151,10 @@ pub struct FurtherChange {
     pub component: Option<u32>,
 }
 
-impl FurtherChange {
+impl JobChange {
     /// Whether nothing is to be changed.
     pub fn is_empty(&self) -> bool {
         *self == Self { component: self.component, ..Self::default() }
-    }
-
-    /// Whether it is of what only a waiting job can change.
-    pub const fn needs_waiting(&self) -> bool {
-        self.reservation.is_some() || self.deadline.is_some()
     }
 }
 
@@ -263,8 +250,10 @@ pub enum Event {
         job: JobId,
         /// Whose it is.
         owner: Arc<Owner>,
-        /// All of it, with defaults filled in.
+        /// All of it, with defaults filled in. Of a job with a description it is provisional until [`Event::JobValidated`].
         spec: Arc<JobSpec>,
+        /// What comes with a job that has a description, a template or tasks of its own; `None` for any other.
+        intake: Option<Arc<Intake>>,
     },
     /// Holds were added.
     JobHeld {
@@ -282,7 +271,7 @@ pub enum Event {
         /// Those taken away.
         holds: Holds,
     },
-    /// The job was changed.
+    /// The job was changed (SL-C-36).
     JobModified {
         /// The job.
         job: JobId,
@@ -303,24 +292,27 @@ pub enum Event {
         /// Where.
         placement: Arc<Placement>,
     },
-    /// The processes of a run have started on one node, and on others they have not yet. Where components share the node
-    /// [`Event::RunPartStarted`] says it.
-    RunNodeStarted {
+    /// The processes of a run have started on one node for one component, and elsewhere they have not yet.
+    RunPartStarted {
         /// The job.
         job: JobId,
         /// The run.
         run: RunId,
         /// The node.
         node: NodeId,
+        /// Which component of the job, from 0.
+        component: u32,
     },
-    /// The processes of a run have started on its last node: the job runs.
+    /// The last part of a run has started: the job runs.
     RunStarted {
         /// The job.
         job: JobId,
         /// The run.
         run: RunId,
-        /// The node that was the last to start. Of one that components share [`Event::RunPartStarted`] said so before.
+        /// The node that was the last to start.
         node: NodeId,
+        /// The component that started last there, from 0.
+        component: u32,
     },
     /// A run is being stopped: its nodes are ordered to end it.
     RunStopping {
@@ -331,14 +323,16 @@ pub enum Event {
         /// Why.
         reason: StopReason,
     },
-    /// The part of a run on one node has ended, others go on. Where components share the node [`Event::RunPartEnded`] says it.
-    RunNodeEnded {
+    /// The part of a run on one node for one component has ended, others go on.
+    RunPartEnded {
         /// The job.
         job: JobId,
         /// The run.
         run: RunId,
         /// The node.
         node: NodeId,
+        /// Which component of the job, from 0.
+        component: u32,
         /// How.
         exit: NodeExit,
     },
@@ -369,12 +363,16 @@ pub enum Event {
         /// How.
         outcome: Outcome,
     },
-    /// A suspension was asked for; the nodes are ordered to stop the processes.
+    /// A suspension was asked for; the nodes are ordered to stop the processes (SL-C-37).
     JobSuspended {
         /// The job.
         job: JobId,
         /// The run.
         run: RunId,
+        /// Others can have its cores until it goes on. It keeps all else that it has.
+        lends_cores: bool,
+        /// It was to go on, and has not since its cores were not free: its processes stand still already.
+        was_resuming: bool,
     },
     /// The job goes on after a suspension. If its cores were lent, it has them again.
     JobResumed {
@@ -391,32 +389,6 @@ pub enum Event {
         run: RunId,
         /// The signal's number.
         signal: u8,
-    },
-    /// A step was started from inside a run.
-    StepStarted {
-        /// The job.
-        job: JobId,
-        /// The run.
-        run: RunId,
-        /// The step.
-        step: StepId,
-        /// What it runs.
-        launch: Arc<Launch>,
-        /// For each node of the step the number of tasks there, in order of rank.
-        tasks: Vec<NodeTasks>,
-    },
-    /// The part of a step on one node has ended.
-    StepNodeEnded {
-        /// The job.
-        job: JobId,
-        /// The run.
-        run: RunId,
-        /// The step.
-        step: StepId,
-        /// The node.
-        node: NodeId,
-        /// How.
-        exit: NodeExit,
     },
     /// The last part of a step has ended.
     StepEnded {
@@ -523,18 +495,6 @@ pub enum Event {
     ReservationBegun {
         /// Its name.
         name: String,
-    },
-    /// As [`Event::JobSubmitted`], of a job with a description, a template or tasks of its own. With a description its
-    /// specification is provisional until [`Event::JobValidated`].
-    JobReceived {
-        /// Its number.
-        job: JobId,
-        /// Whose it is.
-        owner: Arc<Owner>,
-        /// All of it, with defaults filled in.
-        spec: Arc<JobSpec>,
-        /// What comes with it.
-        intake: Arc<Intake>,
     },
     /// A job that is not yet in the queue was changed by who makes it.
     JobConfigured {
@@ -844,7 +804,7 @@ pub enum Event {
         run: RunId,
         /// The step.
         step: StepId,
-        /// All of it.
+        /// All of it, with its places filled in.
         spec: Arc<StepSpec>,
         /// What it takes of each of its nodes, in the order of its places.
         shares: Vec<StepShare>,
@@ -875,8 +835,8 @@ pub enum Event {
         /// Without grace.
         is_forced: bool,
     },
-    /// The tasks of a step on one node have ended. Where components share the node [`Event::StepPartEnded`] says it.
-    StepTasksEnded {
+    /// The part of a step on one node for one component has ended.
+    StepPartEnded {
         /// The job.
         job: JobId,
         /// The run.
@@ -885,6 +845,8 @@ pub enum Event {
         step: StepId,
         /// The node.
         node: NodeId,
+        /// Which component of the job, from 0.
+        component: u32,
         /// How, taken together.
         exit: NodeExit,
         /// How each task ended; tasks that were not started are not among them.
@@ -996,13 +958,6 @@ pub enum Event {
         /// It is down: what runs there is stopped, as if the node were lost. Else what runs there goes on.
         is_down: bool,
     },
-    /// A job was changed otherwise than [`Event::JobModified`] can say (SL-C-36).
-    JobAltered {
-        /// The job.
-        job: JobId,
-        /// What changed.
-        change: Arc<FurtherChange>,
-    },
     /// Somebody, who is the actor of the record, has something to say to a running job (SL-C-33): it is written behind what
     /// its script says on standard error.
     JobTold {
@@ -1019,67 +974,6 @@ pub enum Event {
     JobNumbersSet {
         /// No job from here on has a lower number.
         first: u64,
-    },
-    /// The processes of a component have started on a node that components of the job share (SL-P-07), where
-    /// [`Event::RunNodeStarted`] would not say which part it is. If with it the job runs, [`Event::RunStarted`] follows.
-    RunPartStarted {
-        /// The job.
-        job: JobId,
-        /// The run.
-        run: RunId,
-        /// The node.
-        node: NodeId,
-        /// The component.
-        component: u32,
-    },
-    /// The part of a component on a node that components of the job share has ended, others go on (SL-P-07).
-    RunPartEnded {
-        /// The job.
-        job: JobId,
-        /// The run.
-        run: RunId,
-        /// The node.
-        node: NodeId,
-        /// The component.
-        component: u32,
-        /// How.
-        exit: NodeExit,
-    },
-    /// The tasks of a step in a component have ended on a node that components of the job share (SL-P-07).
-    StepPartEnded {
-        /// The job.
-        job: JobId,
-        /// The run.
-        run: RunId,
-        /// The step.
-        step: StepId,
-        /// The node.
-        node: NodeId,
-        /// The component.
-        component: u32,
-        /// How, taken together.
-        exit: NodeExit,
-        /// How each task ended; tasks that were not started are not among them.
-        statuses: Vec<TaskStatus>,
-    },
-    /// Groups of a step have something of their own in place of what [`Event::StepLaunched`], which is right before it, says
-    /// for all (SL-O-01, SL-O-07).
-    StepTermsSet {
-        /// The job.
-        job: JobId,
-        /// The run.
-        run: RunId,
-        /// The step.
-        step: StepId,
-        /// What each of its groups has.
-        groups: Vec<GroupTerms>,
-    },
-    /// Others can have the cores of a suspended run until it goes on. It keeps all else that it has (SL-C-37).
-    RunCoresLent {
-        /// The job.
-        job: JobId,
-        /// The run.
-        run: RunId,
     },
     /// A suspended job is to go on as soon as nobody else has its cores; nobody gets them any more. [`Event::JobResumed`]
     /// says when it does (SL-C-37).
@@ -1176,11 +1070,13 @@ pub struct WaitingJob {
     pub reason: WaitReason,
 }
 
-/// The part of a run on one node, and how it ended.
+/// The part of a run on one node for one component, and how it ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NodePart {
     /// The node.
     pub node: NodeId,
+    /// Which component of the job, from 0.
+    pub component: u32,
     /// How it ended there.
     pub exit: NodeExit,
 }
@@ -1241,18 +1137,14 @@ impl Event {
             Self::JobModified { .. } => ("job", "modified"),
             Self::JobEligible { .. } => ("job", "eligible"),
             Self::RunAllocated { .. } => ("job", "allocated"),
-            Self::RunNodeStarted { .. } => ("run", "node_started"),
             Self::RunStarted { .. } => ("job", "started"),
             Self::RunStopping { .. } => ("job", "stopping"),
-            Self::RunNodeEnded { .. } => ("run", "node_ended"),
             Self::RunEnded { .. } => ("run", "ended"),
             Self::JobRequeued { .. } => ("job", "requeued"),
             Self::JobFinished { .. } => ("job", "finished"),
             Self::JobSuspended { .. } => ("job", "suspended"),
             Self::JobResumed { .. } => ("job", "resumed"),
             Self::JobSignalled { .. } => ("job", "signalled"),
-            Self::StepStarted { .. } => ("step", "started"),
-            Self::StepNodeEnded { .. } => ("step", "node_ended"),
             Self::StepEnded { .. } => ("step", "ended"),
             Self::NotificationDone { .. } => ("job", "notified"),
             Self::Checkpoint { .. } => ("log", "checkpoint"),
@@ -1267,7 +1159,6 @@ impl Event {
             Self::NodeClosuresSet { .. } => ("node", "closures_set"),
             Self::Planned { .. } => ("plan", "made"),
             Self::ReservationBegun { .. } => ("reservation", "begun"),
-            Self::JobReceived { .. } => ("job", "submitted"),
             Self::JobConfigured { .. } => ("job", "configured"),
             Self::JobEntered { .. } => ("job", "entered"),
             Self::JobValidated { .. } => ("job", "validated"),
@@ -1308,7 +1199,6 @@ impl Event {
             Self::StepLaunched { .. } => ("step", "launched"),
             Self::StepSignalled { .. } => ("step", "signalled"),
             Self::StepStopping { .. } => ("step", "stopping"),
-            Self::StepTasksEnded { .. } => ("step", "tasks_ended"),
             Self::RunPartStarted { .. } => ("run", "part_started"),
             Self::RunPartEnded { .. } => ("run", "part_ended"),
             Self::StepPartEnded { .. } => ("step", "part_ended"),
@@ -1325,11 +1215,8 @@ impl Event {
             Self::CommandRefused { .. } => ("command", "refused"),
             Self::NodeTakenOut { is_down: false, .. } => ("node", "drained"),
             Self::NodeTakenOut { .. } => ("node", "down"),
-            Self::JobAltered { .. } => ("job", "altered"),
             Self::JobTold { .. } => ("job", "told"),
             Self::JobNumbersSet { .. } => ("cluster", "job_numbers_set"),
-            Self::StepTermsSet { .. } => ("step", "terms_set"),
-            Self::RunCoresLent { .. } => ("job", "cores_lent"),
             Self::JobResuming { .. } => ("job", "resuming"),
         }
     }
@@ -1352,12 +1239,10 @@ impl Event {
             | Self::JobSuspended { job, .. }
             | Self::JobResumed { job, .. }
             | Self::JobSignalled { job, .. }
-            | Self::StepStarted { job, .. }
             | Self::StepEnded { job, .. }
             | Self::NotificationDone { job, .. }
             | Self::StartRefused { job, .. }
             | Self::TasksFinished { job, .. }
-            | Self::JobReceived { job, .. }
             | Self::JobConfigured { job, .. }
             | Self::JobEntered { job }
             | Self::JobValidated { job, .. }
@@ -1391,15 +1276,8 @@ impl Event {
             | Self::ComponentStopping { job, .. }
             | Self::ComponentEnded { job, .. }
             | Self::ClassChanged { job, .. }
-            | Self::JobAltered { job, .. }
             | Self::JobTold { job, .. }
-            | Self::StepTermsSet { job, .. }
-            | Self::RunCoresLent { job, .. }
             | Self::JobResuming { job, .. }
-            | Self::RunNodeStarted { job, .. }
-            | Self::RunNodeEnded { job, .. }
-            | Self::StepNodeEnded { job, .. }
-            | Self::StepTasksEnded { job, .. }
             | Self::RunPartStarted { job, .. }
             | Self::RunPartEnded { job, .. }
             | Self::StepPartEnded { job, .. } => Some(*job),
@@ -1419,16 +1297,12 @@ impl Event {
     pub const fn run(&self) -> Option<RunId> {
         match self {
             Self::RunAllocated { run, .. }
-            | Self::RunNodeStarted { run, .. }
             | Self::RunStarted { run, .. }
             | Self::RunStopping { run, .. }
-            | Self::RunNodeEnded { run, .. }
             | Self::RunEnded { run, .. }
             | Self::JobSuspended { run, .. }
             | Self::JobResumed { run, .. }
             | Self::JobSignalled { run, .. }
-            | Self::StepStarted { run, .. }
-            | Self::StepNodeEnded { run, .. }
             | Self::StepEnded { run, .. }
             | Self::RunBackfilled { run, .. }
             | Self::RunGrown { run, .. }
@@ -1440,15 +1314,12 @@ impl Event {
             | Self::StepLaunched { run, .. }
             | Self::StepSignalled { run, .. }
             | Self::StepStopping { run, .. }
-            | Self::StepTasksEnded { run, .. }
             | Self::RunPartStarted { run, .. }
             | Self::RunPartEnded { run, .. }
             | Self::StepPartEnded { run, .. }
             | Self::ComponentStopping { run, .. }
             | Self::ComponentEnded { run, .. }
             | Self::JobTold { run, .. }
-            | Self::StepTermsSet { run, .. }
-            | Self::RunCoresLent { run, .. }
             | Self::JobResuming { run, .. } => Some(*run),
             _ => None,
         }

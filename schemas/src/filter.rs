@@ -326,6 +326,8 @@ pub struct ChainFilter {
     pub spec: FilterSpec,
     /// BLAKE3 of its program in hex, as a runner last found it; `None` before its first call.
     pub program_hash: Option<String>,
+    /// The component of the job that it is asked about, from 0; `None` means all of the job.
+    pub component: Option<u32>,
 }
 
 /// A chain as it was when it began.

@@ -7,9 +7,7 @@ use crate::{
     accounts::{AccountChange, AccountSettings},
     cluster::{ClusterSettings, QueueSpec},
     command::RefusalCode,
-    event::{
-        Actor, Event, FurtherChange, HoldBy, Intake, JobChange, NodeExit, Record, ShrinkReason, StopReason, Validated,
-    },
+    event::{Actor, Event, HoldBy, Intake, JobChange, NodeExit, Record, ShrinkReason, StopReason, Validated},
     filter::{
         ActivationParameters, CallId, ChainFilter, ChainSpec, ChainVerdict, FileAfter, FilterExit, FilterKind,
         FilterReport, PropertyChange,
@@ -331,15 +329,8 @@ public_events! {
     "job" "modified" JobModified {
         /// The job.
         job: JobId,
-        /// What changed; what did not is `null`.
-        change: Arc<JobChange>,
-    }
-    /// More of a job was changed than a `modified` event can say.
-    "job" "altered" JobAltered {
-        /// The job.
-        job: JobId,
         /// What changed; what did not is `null`. Of attributes only the names are told.
-        change: AlteredJob,
+        change: ModifiedJob,
     }
     /// Somebody said something to a running job.
     "job" "told" JobTold {
@@ -362,14 +353,16 @@ public_events! {
         /// Where.
         nodes: Vec<AllocatedNode>,
     }
-    /// The processes of a run have started on one node, which no components share, and on others they have not yet.
-    "run" "node_started" RunNodeStarted {
+    /// The processes of a run have started on one node for one component, and elsewhere they have not yet.
+    "run" "part_started" RunPartStarted {
         /// The job.
         job: JobId,
         /// The run.
         run: RunId,
         /// The node's name.
         node: String,
+        /// The component, from 0.
+        component: u32,
     }
     /// The processes of a job have started on all its nodes: it runs.
     "job" "started" JobStarted {
@@ -379,6 +372,8 @@ public_events! {
         run: RunId,
         /// Name of the node that was the last to start.
         node: String,
+        /// The component that started last there, from 0.
+        component: u32,
     }
     /// A job is being stopped.
     "job" "stopping" JobStopping {
@@ -389,14 +384,16 @@ public_events! {
         /// Why.
         reason: StopReason,
     }
-    /// The part of a run on one node, which no components share, has ended, others go on.
-    "run" "node_ended" RunNodeEnded {
+    /// The part of a run on one node for one component has ended, others go on.
+    "run" "part_ended" RunPartEnded {
         /// The job.
         job: JobId,
         /// The run.
         run: RunId,
         /// The node's name.
         node: String,
+        /// The component, from 0.
+        component: u32,
         /// How it ended.
         exit: NodeExit,
     }
@@ -408,6 +405,8 @@ public_events! {
         run: RunId,
         /// Name of the node where it ended last; `null` if that node was lost.
         node: Option<String>,
+        /// The component that ended last there, from 0.
+        component: Option<u32>,
         /// How it ended there.
         exit: Option<NodeExit>,
         /// How the run came to its end.
@@ -437,13 +436,10 @@ public_events! {
         job: JobId,
         /// The run.
         run: RunId,
-    }
-    /// Others can have the cores of a suspended job until it goes on. It keeps all else that it has.
-    "job" "cores_lent" JobCoresLent {
-        /// The job.
-        job: JobId,
-        /// The run.
-        run: RunId,
+        /// Others can have its cores until it goes on. It keeps all else that it has.
+        lends_cores: bool,
+        /// It was to go on, and has not since its cores were not free.
+        was_resuming: bool,
     }
     /// A suspended job is to go on as soon as nobody else has its cores.
     "job" "resuming" JobResuming {
@@ -467,30 +463,6 @@ public_events! {
         run: RunId,
         /// The signal's number.
         signal: u8,
-    }
-    /// A step was started from inside a job.
-    "step" "started" StepStarted {
-        /// The job.
-        job: JobId,
-        /// The run.
-        run: RunId,
-        /// The step.
-        step: StepId,
-        /// The nodes of the step, in order of rank.
-        nodes: Vec<StepNode>,
-    }
-    /// The part of a step on one node has ended.
-    "step" "node_ended" StepNodeEnded {
-        /// The job.
-        job: JobId,
-        /// The run.
-        run: RunId,
-        /// The step.
-        step: StepId,
-        /// The node's name.
-        node: String,
-        /// How it ended.
-        exit: NodeExit,
     }
     /// A step has ended on its last node.
     "step" "ended" StepEnded {
@@ -899,15 +871,6 @@ public_events! {
         /// How long it may run, in seconds; `null` means as long as its job.
         walltime_seconds: Option<u64>,
     }
-    /// Groups of a step that was just launched have working directories or standard input of their own.
-    "step" "terms_set" StepTermsSet {
-        /// The job.
-        job: JobId,
-        /// The run.
-        run: RunId,
-        /// The step.
-        step: StepId,
-    }
     /// A signal was sent to the processes of a step.
     "step" "signalled" StepSignalled {
         /// The job.
@@ -934,46 +897,7 @@ public_events! {
         /// Without grace.
         is_forced: bool,
     }
-    /// The tasks of a step on one node, which no components share, have ended.
-    "step" "tasks_ended" StepTasksEnded {
-        /// The job.
-        job: JobId,
-        /// The run.
-        run: RunId,
-        /// The step.
-        step: StepId,
-        /// The node's name.
-        node: String,
-        /// How, taken together.
-        exit: NodeExit,
-        /// How each task ended, those that ended alike together.
-        statuses: Vec<TaskStatus>,
-    }
-    /// The processes of a component have started on a node that components of the job share.
-    "run" "part_started" RunPartStarted {
-        /// The job.
-        job: JobId,
-        /// The run.
-        run: RunId,
-        /// The node's name.
-        node: String,
-        /// The component, from 0.
-        component: u32,
-    }
-    /// The part of a component on a node that components of the job share has ended, others go on.
-    "run" "part_ended" RunPartEnded {
-        /// The job.
-        job: JobId,
-        /// The run.
-        run: RunId,
-        /// The node's name.
-        node: String,
-        /// The component, from 0.
-        component: u32,
-        /// How it ended.
-        exit: NodeExit,
-    }
-    /// The tasks of a step in a component have ended on a node that components of the job share.
+    /// The part of a step on one node for one component has ended.
     "step" "part_ended" StepPartEnded {
         /// The job.
         job: JobId,
@@ -1113,7 +1037,25 @@ public_events! {
 
 /// What changed of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
-pub struct AlteredJob {
+pub struct ModifiedJob {
+    /// A new name.
+    pub name: Option<String>,
+    /// Another queue.
+    pub queue: Option<String>,
+    /// Another account.
+    pub account: Option<String>,
+    /// Another priority.
+    pub priority: Option<i64>,
+    /// Another begin time.
+    pub begin: Option<Timestamp>,
+    /// Another walltime for every alternative.
+    pub walltime_seconds: Option<u64>,
+    /// Other alternatives.
+    pub alternatives: Option<Vec<Alternative>>,
+    /// Other dependencies.
+    pub dependencies: Option<Dependencies>,
+    /// At most so many tasks of the array at a time.
+    pub max_running: Option<u32>,
     /// Another reservation, empty for none.
     pub reservation: Option<String>,
     /// Another deadline.
@@ -1126,14 +1068,24 @@ pub struct AlteredJob {
     pub component: Option<u32>,
 }
 
-impl From<&FurtherChange> for AlteredJob {
-    fn from(change: &FurtherChange) -> Self {
+impl From<&JobChange> for ModifiedJob {
+    fn from(change: &JobChange) -> Self {
+        let JobChange { attributes, component, .. } = change;
         Self {
+            name: change.name.clone(),
+            queue: change.queue.clone(),
+            account: change.account.clone(),
+            priority: change.priority,
+            begin: change.begin,
+            walltime_seconds: change.walltime_seconds,
+            alternatives: change.alternatives.clone(),
+            dependencies: change.dependencies.clone(),
+            max_running: change.max_running,
             reservation: change.reservation.clone(),
             deadline: change.deadline,
             requeue_on_node_lost: change.requeue_on_node_lost,
-            attributes: change.attributes.keys().cloned().collect(),
-            component: change.component,
+            attributes: attributes.keys().cloned().collect(),
+            component: *component,
         }
     }
 }
@@ -1321,32 +1273,36 @@ impl EventData {
             }
             Event::NodeTakenOut { node: id, reason, .. } => NodeDown { node: node(id), reason: reason.clone() }.into(),
             Event::NodeResumed { node: id } => NodeResumed { node: node(id) }.into(),
-            Event::JobSubmitted { job, owner, spec } => submitted(*job, &owner.user, spec, None).into(),
+            Event::JobSubmitted { job, owner, spec, intake } => {
+                submitted(*job, &owner.user, spec, intake.as_deref()).into()
+            }
             Event::JobHeld { job, holds, reason } => held(*job, *holds, reason, None).into(),
             Event::JobReleased { job, holds } => released(*job, *holds, None).into(),
             Event::ComponentHeld { job, component, holds, reason } => {
                 held(*job, *holds, reason, Some(*component)).into()
             }
             Event::ComponentReleased { job, component, holds } => released(*job, *holds, Some(*component)).into(),
-            Event::JobModified { job, change } => JobModified { job: *job, change: change.clone() }.into(),
-            Event::JobAltered { job, change } => JobAltered { job: *job, change: (&**change).into() }.into(),
+            Event::JobModified { job, change } => JobModified { job: *job, change: (&**change).into() }.into(),
             Event::JobTold { job, run, .. } => JobTold { job: *job, run: *run }.into(),
             Event::JobEligible { job } => JobEligible { job: *job }.into(),
             Event::RunAllocated { job, run, placement } => {
                 JobAllocated { job: *job, run: *run, nodes: allocated(placement, names) }.into()
             }
-            Event::RunNodeStarted { job, run, node: id } => {
-                RunNodeStarted { job: *job, run: *run, node: node(id) }.into()
+            Event::RunPartStarted { job, run, node: id, component } => {
+                RunPartStarted { job: *job, run: *run, node: node(id), component: *component }.into()
             }
-            Event::RunStarted { job, run, node: id } => JobStarted { job: *job, run: *run, node: node(id) }.into(),
+            Event::RunStarted { job, run, node: id, component } => {
+                JobStarted { job: *job, run: *run, node: node(id), component: *component }.into()
+            }
             Event::RunStopping { job, run, reason } => JobStopping { job: *job, run: *run, reason: *reason }.into(),
-            Event::RunNodeEnded { job, run, node: id, exit } => {
-                RunNodeEnded { job: *job, run: *run, node: node(id), exit: exit.clone() }.into()
+            Event::RunPartEnded { job, run, node: id, component, exit } => {
+                RunPartEnded { job: *job, run: *run, node: node(id), component: *component, exit: exit.clone() }.into()
             }
             Event::RunEnded { job, run, last, outcome, usage } => RunEnded {
                 job: *job,
                 run: *run,
                 node: last.as_ref().map(|part| node(&part.node)),
+                component: last.as_ref().map(|part| part.component),
                 exit: last.as_ref().map(|part| part.exit.clone()),
                 outcome: outcome.into(),
                 usage: *usage,
@@ -1354,21 +1310,13 @@ impl EventData {
             .into(),
             Event::JobRequeued { job, reason } => JobRequeued { job: *job, reason: *reason }.into(),
             Event::JobFinished { job, outcome } => finished(*job, outcome).into(),
-            Event::JobSuspended { job, run } => JobSuspended { job: *job, run: *run }.into(),
-            Event::RunCoresLent { job, run } => JobCoresLent { job: *job, run: *run }.into(),
+            Event::JobSuspended { job, run, lends_cores, was_resuming } => {
+                let (lends_cores, was_resuming) = (*lends_cores, *was_resuming);
+                JobSuspended { job: *job, run: *run, lends_cores, was_resuming }.into()
+            }
             Event::JobResuming { job, run } => JobResuming { job: *job, run: *run }.into(),
             Event::JobResumed { job, run } => JobResumed { job: *job, run: *run }.into(),
             Event::JobSignalled { job, run, signal } => JobSignalled { job: *job, run: *run, signal: *signal }.into(),
-            Event::StepStarted { job, run, step, tasks, .. } => StepStarted {
-                job: *job,
-                run: *run,
-                step: *step,
-                nodes: tasks.iter().map(|part| StepNode { node: node(&part.node), tasks: part.tasks }).collect(),
-            }
-            .into(),
-            Event::StepNodeEnded { job, run, step, node: id, exit } => {
-                StepNodeEnded { job: *job, run: *run, step: *step, node: node(id), exit: exit.clone() }.into()
-            }
             Event::StepEnded { job, run, step, status } => {
                 StepEnded { job: *job, run: *run, step: *step, exit_status: *status }.into()
             }
@@ -1401,7 +1349,6 @@ impl EventData {
                 NodeClosuresSet { node: node(id), closures: closures.clone() }.into()
             }
             Event::Planned { plan } => planned(plan).into(),
-            Event::JobReceived { job, owner, spec, intake } => submitted(*job, &owner.user, spec, Some(intake)).into(),
             Event::JobConfigured { job, spec, .. } => JobConfigured { job: *job, name: spec.name.clone() }.into(),
             Event::JobEntered { job } => JobEntered { job: *job }.into(),
             Event::JobValidated { job, validated } => self::validated(*job, validated).into(),
@@ -1498,29 +1445,11 @@ impl EventData {
                 walltime_seconds: spec.walltime_seconds,
             }
             .into(),
-            Event::StepTermsSet { job, run, step, groups: _ } => {
-                StepTermsSet { job: *job, run: *run, step: *step }.into()
-            }
             Event::StepSignalled { job, run, step, component, signal } => {
                 StepSignalled { job: *job, run: *run, step: *step, component: *component, signal: *signal }.into()
             }
             Event::StepStopping { job, run, step, component, is_forced } => {
                 StepStopping { job: *job, run: *run, step: *step, component: *component, is_forced: *is_forced }.into()
-            }
-            Event::StepTasksEnded { job, run, step, node: id, exit, statuses } => StepTasksEnded {
-                job: *job,
-                run: *run,
-                step: *step,
-                node: node(id),
-                exit: exit.clone(),
-                statuses: statuses.clone(),
-            }
-            .into(),
-            Event::RunPartStarted { job, run, node: id, component } => {
-                RunPartStarted { job: *job, run: *run, node: node(id), component: *component }.into()
-            }
-            Event::RunPartEnded { job, run, node: id, component, exit } => {
-                RunPartEnded { job: *job, run: *run, node: node(id), component: *component, exit: exit.clone() }.into()
             }
             Event::StepPartEnded { job, run, step, node: id, component, exit, statuses } => StepPartEnded {
                 job: *job,
@@ -1619,24 +1548,18 @@ impl EventData {
             Self::JobHeld(data) => data.job.to_string(),
             Self::JobReleased(data) => data.job.to_string(),
             Self::JobModified(data) => data.job.to_string(),
-            Self::JobAltered(data) => data.job.to_string(),
             Self::JobTold(data) => data.job.to_string(),
             Self::JobEligible(data) => data.job.to_string(),
             Self::JobAllocated(data) => data.job.to_string(),
-            Self::RunNodeStarted(data) => data.job.to_string(),
             Self::JobStarted(data) => data.job.to_string(),
             Self::JobStopping(data) => data.job.to_string(),
-            Self::RunNodeEnded(data) => data.job.to_string(),
             Self::RunEnded(data) => data.job.to_string(),
             Self::JobRequeued(data) => data.job.to_string(),
             Self::JobFinished(data) => data.job.to_string(),
             Self::JobSuspended(data) => data.job.to_string(),
-            Self::JobCoresLent(data) => data.job.to_string(),
             Self::JobResuming(data) => data.job.to_string(),
             Self::JobResumed(data) => data.job.to_string(),
             Self::JobSignalled(data) => data.job.to_string(),
-            Self::StepStarted(data) => data.job.to_string(),
-            Self::StepNodeEnded(data) => data.job.to_string(),
             Self::StepEnded(data) => data.job.to_string(),
             Self::JobNotified(data) => data.job.to_string(),
             Self::JobStartRefused(data) => data.job.to_string(),
@@ -1672,10 +1595,8 @@ impl EventData {
             Self::JobShrunk(data) => data.job.to_string(),
             Self::TaskStarted(data) => data.job.to_string(),
             Self::StepLaunched(data) => data.job.to_string(),
-            Self::StepTermsSet(data) => data.job.to_string(),
             Self::StepSignalled(data) => data.job.to_string(),
             Self::StepStopping(data) => data.job.to_string(),
-            Self::StepTasksEnded(data) => data.job.to_string(),
             Self::RunPartStarted(data) => data.job.to_string(),
             Self::RunPartEnded(data) => data.job.to_string(),
             Self::StepPartEnded(data) => data.job.to_string(),

@@ -1,6 +1,10 @@
 //! Steps: programs that are started inside a running job, as tasks on any of its nodes, with streams of their own.
 
-use crate::{ids::NodeId, job::ExitStatus, resources::IndexSet};
+use crate::{
+    ids::NodeId,
+    job::{ExitStatus, WarningSignal},
+    resources::IndexSet,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
@@ -29,6 +33,8 @@ pub struct StepSpec {
     pub walltime_seconds: Option<u64>,
     /// From SIGTERM to SIGKILL; `None` means what the cluster's settings say.
     pub kill_grace_seconds: Option<u32>,
+    /// Sent this long before its walltime, or else that of its job, is over.
+    pub warning: Option<WarningSignal>,
     /// The first task that does not exit with 0 ends all others.
     pub ends_on_failure: bool,
     /// What a dialect wants back as it went in, by `dialect.name`.
@@ -43,7 +49,8 @@ pub struct StepSpec {
 pub struct StepGroup {
     /// The component of the job whose nodes it uses, from 0.
     pub component: u32,
-    /// The nodes, in the order in which tasks see them.
+    /// The nodes, in the order in which tasks see them. If the only group of a step has none, its tasks fill the nodes of the
+    /// job, those of all components, and with [`StepSpec::overlaps`] they may use all of its cores there.
     pub places: Vec<StepPlace>,
     /// Cores for each task; 0 means 1.
     pub cpus_per_task: u32,
@@ -53,17 +60,15 @@ pub struct StepGroup {
     pub programs: Vec<StepProgram>,
     /// Variables of its own, over those of the step.
     pub environment: BTreeMap<String, String>,
-}
-
-/// What a group has in place of what its step says for all of them. It is in the log beside the step, whose shape in old logs
-/// cannot grow.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct GroupTerms {
     /// Where its tasks start; `None` means as [`StepSpec::working_directory`] says.
     pub working_directory: Option<String>,
     /// Where the standard input of its tasks comes from; `None` means as [`StepStreams::stdin`] says.
     pub stdin: Option<StepInput>,
+    /// Of the only group of a step, without places: how many tasks are put on nodes of the job; `None` means as many as the
+    /// job has. With places this is `None`.
+    pub tasks: Option<u32>,
+    /// Of such a group: on how many of the job's nodes; `None` means all that the tasks need.
+    pub nodes: Option<u32>,
 }
 
 /// The tasks of a step on a node.
@@ -83,7 +88,8 @@ pub struct StepPlace {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StepProgram {
-    /// The ranks that run it.
+    /// The ranks that run it; none in a group without places, where all do.
+    #[serde(default)]
     pub ranks: IndexSet,
     /// The command and its arguments. One without a slash is searched for in `PATH`.
     pub argv: Vec<String>,
@@ -214,14 +220,14 @@ impl StepSpec {
         self.groups.iter().flat_map(|group| group.places.iter().map(move |place| (group, place)))
     }
 
-    /// Where the tasks of a group read from; `terms` are those of all groups, or none.
-    pub fn stdin_of<'a>(&'a self, terms: &'a [GroupTerms], group: usize) -> &'a StepInput {
-        terms.get(group).and_then(|terms| terms.stdin.as_ref()).unwrap_or(&self.streams.stdin)
+    /// Where the tasks of one of its groups read from.
+    pub fn stdin_of<'a>(&'a self, group: &'a StepGroup) -> &'a StepInput {
+        group.stdin.as_ref().unwrap_or(&self.streams.stdin)
     }
 
-    /// Where the tasks of a group start, if it is not where their job does.
-    pub fn working_directory_of<'a>(&'a self, terms: &'a [GroupTerms], group: usize) -> Option<&'a String> {
-        terms.get(group).and_then(|terms| terms.working_directory.as_ref()).or(self.working_directory.as_ref())
+    /// Where the tasks of one of its groups start, if it is not where their job does.
+    pub fn working_directory_of<'a>(&'a self, group: &'a StepGroup) -> Option<&'a String> {
+        group.working_directory.as_ref().or(self.working_directory.as_ref())
     }
 
     /// The group of each of its places, in their order.

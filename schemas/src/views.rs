@@ -15,18 +15,18 @@ pub use filtering::*;
 pub use forecast::*;
 pub use reservations::*;
 pub use steps::{
-    ConcludeRequest, KeepRequest, StepDetail, StepEndRequest, StepInputAnswer, StepLaunchRequest, StepNodeDetail,
-    StepSignalRequest, StepTerminalRequest, StepsPage,
+    ConcludeRequest, KeepRequest, StepDetail, StepEndRequest, StepInputAnswer, StepNodeDetail, StepSignalRequest,
+    StepTerminalRequest, StepsPage,
 };
 pub use timetable::*;
 
 use crate::{
     cluster::QueueSpec,
     command::{FaultKind, JobSelection, Refusal, RefusalCode},
-    event::{FurtherChange, JobChange, NodeExit, StopReason},
+    event::{JobChange, NodeExit, StopReason},
     filter::StagingSettings,
     ids::{JobId, RunId, Sequence, StepId},
-    job::{ExitStatus, Holds, JobSpec, JobState, Launch, Outcome, Usage, WaitReason},
+    job::{ExitStatus, Holds, JobSpec, JobState, Outcome, Usage, WaitReason},
     plan::NodeClosure,
     resources::{IndexSet, NodeSpec},
     time::Timestamp,
@@ -805,11 +805,7 @@ pub struct ModifyRequest {
     /// Which jobs.
     pub jobs: JobSelection,
     /// What to change.
-    #[serde(default)]
     pub change: JobChange,
-    /// What more to change.
-    #[serde(default)]
-    pub further: FurtherChange,
 }
 
 /// What is said to which running jobs.
@@ -861,20 +857,6 @@ pub struct ResumeNodesRequest {
     pub nodes: Vec<String>,
 }
 
-/// A step to start inside a running job.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct StepRequest {
-    /// What it runs; its program must be `tasks`.
-    pub launch: Launch,
-    /// How many tasks; left out, as many as the job has.
-    #[serde(default)]
-    pub tasks: Option<u32>,
-    /// On how many of the job's nodes; left out, all that the tasks need.
-    #[serde(default)]
-    pub nodes: Option<u32>,
-}
-
 /// What came of a command. It is on the ledger's disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CommandAnswer {
@@ -896,21 +878,6 @@ pub struct StepAnswer {
     pub run: RunId,
     /// The step.
     pub step: StepId,
-}
-
-/// How a step stands.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct StepView {
-    /// The run that it belongs to.
-    pub run: RunId,
-    /// The step.
-    pub step: StepId,
-    /// Whether all its processes are gone.
-    pub ended: bool,
-    /// The first status that is not 0, else 0; `null` while it runs, and if no process of it could be started.
-    pub exit_status: Option<ExitStatus>,
-    /// Why it ended where it did not end by itself, node by node, for people.
-    pub detail: Option<String>,
 }
 
 /// How far the verification of the log has come. One is sent per line of the answer.

@@ -1,6 +1,6 @@
 //! One sentence for people about each event.
 
-use super::{AllocatedNode, AlteredJob, EventData};
+use super::{AllocatedNode, EventData, ModifiedJob};
 use crate::{
     event::{EndCause, NodeExit, StopReason},
     filter::{CallId, FilterAction},
@@ -47,8 +47,7 @@ impl fmt::Display for EventData {
                 let what = Whole(data.job, data.component);
                 write!(f, "{what} was released from {}", HoldNames(data.holds))
             }
-            Self::JobModified(data) => write!(f, "job {} was changed", data.job),
-            Self::JobAltered(data) => write!(f, "job {} has another {}", data.job, Named(&data.change)),
+            Self::JobModified(data) => write!(f, "job {} was changed: {}", data.job, Named(&data.change)),
             Self::JobTold(data) => write!(f, "something was said to job {}", data.job),
             Self::JobEligible(data) => write!(f, "job {} may start from now on", data.job),
             Self::JobAllocated(data) => {
@@ -64,27 +63,22 @@ impl fmt::Display for EventData {
                     more => write!(f, " and {more} more (run {})", data.run),
                 }
             }
-            Self::RunNodeStarted(data) => write!(f, "job {} started on {}", data.job, data.node),
+            Self::RunPartStarted(data) => write!(f, "{} started on {}", part(data.job, data.component), data.node),
             Self::JobStarted(data) => write!(f, "job {} runs (run {}, {})", data.job, data.run, data.node),
             Self::JobStopping(data) => write!(f, "job {} is being stopped: {}", data.job, stop_text(data.reason)),
-            Self::RunNodeEnded(data) => {
-                write!(f, "job {} ended on {}: {}", data.job, data.node, Exit(&data.exit))
+            Self::RunPartEnded(data) => {
+                write!(f, "{} ended on {}: {}", part(data.job, data.component), data.node, Exit(&data.exit))
             }
             Self::RunEnded(data) => write!(f, "run {} of job {} ended: {}", data.run, data.job, data.outcome),
             Self::JobRequeued(data) => write!(f, "job {} is back in the queue: {}", data.job, stop_text(data.reason)),
             Self::JobFinished(data) => write!(f, "job {} finished: {}", data.job, data.outcome),
+            Self::JobSuspended(data) if data.lends_cores => {
+                write!(f, "job {} was suspended, and others can have its cores", data.job)
+            }
             Self::JobSuspended(data) => write!(f, "job {} was suspended", data.job),
-            Self::JobCoresLent(data) => write!(f, "others can have the cores of job {}", data.job),
             Self::JobResuming(data) => write!(f, "job {} goes on as soon as nobody else has its cores", data.job),
             Self::JobResumed(data) => write!(f, "job {} goes on", data.job),
             Self::JobSignalled(data) => write!(f, "job {} was sent signal {}", data.job, data.signal),
-            Self::StepStarted(data) => {
-                let tasks: u64 = data.nodes.iter().map(|node| u64::from(node.tasks)).sum();
-                write!(f, "step {} of job {} started with {tasks} tasks", data.step, data.job)
-            }
-            Self::StepNodeEnded(data) => {
-                write!(f, "step {} of job {} ended on {}: {}", data.step, data.job, data.node, Exit(&data.exit))
-            }
             Self::StepEnded(data) => {
                 write!(f, "step {} of job {} ended", data.step, data.job)?;
                 data.exit_status.map_or(Ok(()), |status| write!(f, ": {status}"))
@@ -226,9 +220,6 @@ impl fmt::Display for EventData {
                 let nodes = data.nodes.iter().map(|node| &node.node).collect::<BTreeSet<_>>().len();
                 write!(f, "step {} of job {} was launched with {tasks} tasks on {nodes} nodes", data.step, data.job)
             }
-            Self::StepTermsSet(data) => {
-                write!(f, "groups of step {} of job {} have terms of their own", data.step, data.job)
-            }
             Self::StepSignalled(data) => {
                 write!(f, "step {} of job {} was sent signal {}", data.step, data.job, data.signal)
             }
@@ -236,30 +227,9 @@ impl fmt::Display for EventData {
                 write!(f, "step {} of job {} is being ended", data.step, data.job)?;
                 data.component.map_or(Ok(()), |component| write!(f, " in component {component}"))
             }
-            Self::StepTasksEnded(data) => {
-                write!(f, "step {} of job {} ended on {}: {}", data.step, data.job, data.node, Exit(&data.exit))
-            }
-            Self::RunPartStarted(data) => {
-                write!(f, "component {} of job {} started on {}", data.component, data.job, data.node)
-            }
-            Self::RunPartEnded(data) => {
-                write!(
-                    f,
-                    "component {} of job {} ended on {}: {}",
-                    data.component,
-                    data.job,
-                    data.node,
-                    Exit(&data.exit)
-                )
-            }
             Self::StepPartEnded(data) => {
-                let (step, component, job) = (data.step, data.component, data.job);
-                write!(
-                    f,
-                    "step {step} of component {component} of job {job} ended on {}: {}",
-                    data.node,
-                    Exit(&data.exit)
-                )
+                let whose = part(data.job, data.component);
+                write!(f, "step {} of {whose} ended on {}: {}", data.step, data.node, Exit(&data.exit))
             }
             Self::JobKept(data) => match data.seconds {
                 Some(seconds) if data.is_late => {
@@ -328,6 +298,11 @@ impl fmt::Display for HoldNames {
 /// A job, or one component of it.
 struct Whole(JobId, Option<u32>);
 
+/// A component of a job. The first is the job itself, which most have alone.
+fn part(job: JobId, component: u32) -> Whole {
+    Whole(job, Some(component).filter(|number| *number > 0))
+}
+
 impl fmt::Display for Whole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.1.map_or(Ok(()), |component| write!(f, "component {component} of "))?;
@@ -394,18 +369,27 @@ const fn stop_text(reason: StopReason) -> &'static str {
 }
 
 /// What of a job is another now.
-struct Named<'a>(&'a AlteredJob);
+struct Named<'a>(&'a ModifiedJob);
 
 impl fmt::Display for Named<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let AlteredJob { reservation, deadline, requeue_on_node_lost, attributes, .. } = self.0;
+        let change = self.0;
         let fields = [
-            (reservation.is_some(), "reservation"),
-            (deadline.is_some(), "deadline"),
-            (requeue_on_node_lost.is_some(), "way to be requeued"),
+            (change.name.is_some(), "name"),
+            (change.queue.is_some(), "queue"),
+            (change.account.is_some(), "account"),
+            (change.priority.is_some(), "priority"),
+            (change.begin.is_some(), "begin time"),
+            (change.walltime_seconds.is_some(), "walltime"),
+            (change.alternatives.is_some(), "request"),
+            (change.dependencies.is_some(), "dependencies"),
+            (change.max_running.is_some(), "array limit"),
+            (change.reservation.is_some(), "reservation"),
+            (change.deadline.is_some(), "deadline"),
+            (change.requeue_on_node_lost.is_some(), "requeueing after the loss of a node"),
         ];
         let named = fields.iter().filter(|(is_changed, _)| *is_changed).map(|(_, name)| *name);
-        let all: Vec<&str> = named.chain(attributes.iter().map(String::as_str)).collect();
+        let all: Vec<&str> = named.chain(change.attributes.iter().map(String::as_str)).collect();
         f.write_str(&all.join(", "))
     }
 }

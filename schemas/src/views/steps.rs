@@ -1,11 +1,11 @@
 //! Steps as the API shows them, and requests about them.
 
 use crate::{
-    event::NodeExit,
+    event::{EndCause, NodeExit},
     ids::{JobId, RunId, Sequence, StepId},
     job::{ExitStatus, Usage},
     resources::IndexSet,
-    steps::{GroupTerms, StepSpec, TaskStatus, TerminalSize},
+    steps::{TaskStatus, TerminalSize},
     time::Timestamp,
 };
 use serde::{Deserialize, Serialize};
@@ -65,6 +65,26 @@ pub struct StepNodeDetail {
     pub exit: Option<NodeExit>,
 }
 
+impl StepDetail {
+    /// Why it ended where it did not end by itself, node by node, for people.
+    pub fn why(&self) -> Option<String> {
+        let causes: Vec<String> = self.nodes.iter().filter_map(|node| cause_text(node.exit.as_ref()?)).collect();
+        (!causes.is_empty()).then(|| causes.join("; "))
+    }
+}
+
+/// Why a part did not end by itself.
+fn cause_text(exit: &NodeExit) -> Option<String> {
+    match &exit.cause {
+        EndCause::Itself => None,
+        EndCause::Walltime => Some("its walltime was over".to_owned()),
+        EndCause::Killed => Some("it was killed".to_owned()),
+        EndCause::OutOfMemory => Some("it used too much memory".to_owned()),
+        EndCause::LaunchFailed(why) => Some(format!("it could not be started: {why}")),
+        EndCause::Lost(why) => Some(format!("it was lost: {why}")),
+    }
+}
+
 /// Steps, in the order of their jobs and numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StepsPage {
@@ -72,24 +92,6 @@ pub struct StepsPage {
     pub steps: Vec<StepDetail>,
     /// The answer is as after this record.
     pub sequence: Sequence,
-}
-
-/// A step to launch.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct StepLaunchRequest {
-    /// All of it, but for what its groups have of their own.
-    #[serde(flatten)]
-    pub spec: StepSpec,
-    /// For each of its groups what it has in place of what the step says for all; left out or empty, nothing.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub terms: Vec<GroupTerms>,
-}
-
-impl From<StepSpec> for StepLaunchRequest {
-    fn from(spec: StepSpec) -> Self {
-        Self { spec, terms: Vec::new() }
-    }
 }
 
 /// A signal for a step.

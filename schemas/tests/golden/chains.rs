@@ -3,7 +3,7 @@
 use super::{Fixture, job};
 use muster_schemas::{
     JobId, StepId, Timestamp,
-    event::{Event, HoldBy, Intake, NodeTasks, Owner, ShrinkReason, StopReason, Validated},
+    event::{Event, HoldBy, Intake, NodeTasks, ShrinkReason, StopReason, Validated},
     filter::{
         ActivationOrdering, ActivationParameters, CallId, ChainFilter, ChainSpec, ChainVerdict, FileAfter,
         FilterAction, FilterExit, FilterForm, FilterHold, FilterKind, FilterReport, FilterSettings, FilterSpec,
@@ -88,7 +88,7 @@ fn tasks() -> TaskList {
     }
 }
 
-fn intake() -> Intake {
+pub fn intake() -> Intake {
     Intake {
         template: Some("Small".into()),
         document: Some(JobDocument { format: "xml".into(), is_compressed: true, bytes: Arc::from(*b"<Job/>") }),
@@ -135,7 +135,7 @@ pub(super) fn events(fixture: &Fixture) -> Vec<Event> {
     let chain = ChainSpec {
         number: 12,
         kind,
-        filters: vec![ChainFilter { spec: filter(), program_hash: Some("ab".into()) }],
+        filters: vec![ChainFilter { spec: filter(), program_hash: Some("ab".into()), component: Some(1) }],
         limit_seconds: 15,
         offer: Some(Offer {
             run,
@@ -164,11 +164,9 @@ pub(super) fn events(fixture: &Fixture) -> Vec<Event> {
         hold_until: Some(Timestamp(9_000_000)),
         warnings: vec![warning()],
     };
-    let owner = Arc::new(Owner { user: "ada".into(), uid: 1000, gid: 1000 });
     let report = Arc::new(report());
     let exit = FilterExit::NotFound("/opt/filters/licences".into());
     vec![
-        Event::JobReceived { job, owner, spec: Arc::new(self::job()), intake: Arc::new(intake()) },
         Event::JobConfigured { job, spec: Arc::new(self::job()), intake: Arc::new(Intake::default()) },
         Event::JobEntered { job },
         Event::JobValidated { job, validated: Arc::new(validated) },

@@ -1,14 +1,12 @@
 //! Samples of the events of components that are held or ended alone, and of staging.
 
-use super::{Fixture, exit};
+use super::Fixture;
 use muster_schemas::{
-    StepId, Timestamp,
-    event::{Event, FurtherChange, StopReason},
+    Timestamp,
+    event::{Event, StopReason},
     filter::StagingSettings,
-    job::{ExitStatus, Holds, Outcome, Usage, WaitReason},
+    job::{Holds, Outcome, Usage, WaitReason},
     plan::{BackfillPass, ComponentMode, PlannedComponent, PlannedComponents},
-    resources::IndexSet,
-    steps::TaskStatus,
 };
 use std::sync::Arc;
 
@@ -51,31 +49,8 @@ pub fn passed(fixture: &Fixture) -> Vec<Event> {
 /// The events of what people change later.
 pub fn altered(fixture: &Fixture) -> Vec<Event> {
     let Fixture { job_id: job, run, node, .. } = fixture.clone();
-    let component = 2;
     vec![
         Event::NodeTakenOut { node, reason: "bad disk".into(), is_down: true },
-        Event::JobAltered {
-            job,
-            change: Arc::new(FurtherChange {
-                reservation: Some("r1".into()),
-                deadline: Some(Timestamp::from_unix_seconds(1_750_000_000)),
-                requeue_on_node_lost: Some(true),
-                attributes: [("slurm.0.comment".to_owned(), "later".to_owned())].into(),
-                component: Some(component),
-            }),
-        },
         Event::JobTold { job, run, text: "save your work".into() },
-    ]
-}
-
-/// The events of components that share a node.
-pub fn on_a_shared_node(fixture: &Fixture) -> Vec<Event> {
-    let Fixture { job_id: job, run, node, .. } = fixture.clone();
-    let (component, step) = (1, StepId(2));
-    let statuses = vec![TaskStatus { ranks: IndexSet::first_n(2), status: ExitStatus::Code(0) }];
-    vec![
-        Event::RunPartStarted { job, run, node, component },
-        Event::RunPartEnded { job, run, node, component, exit: exit() },
-        Event::StepPartEnded { job, run, step, node, component, exit: exit(), statuses },
     ]
 }

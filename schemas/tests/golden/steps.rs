@@ -4,11 +4,11 @@ use super::{Fixture, exit};
 use muster_schemas::{
     StepId,
     event::Event,
-    job::ExitStatus,
+    job::{ExitStatus, WarningSignal},
     resources::IndexSet,
     steps::{
-        GroupTerms, StepGroup, StepInput, StepOutput, StepPlace, StepProgram, StepShare, StepSpec, StepStreams,
-        TaskStatus, TaskVariable, TerminalSize,
+        StepGroup, StepInput, StepOutput, StepPlace, StepProgram, StepShare, StepSpec, StepStreams, TaskStatus,
+        TaskVariable, TerminalSize,
     },
 };
 use std::{collections::BTreeMap, sync::Arc};
@@ -33,6 +33,10 @@ fn spec() -> StepSpec {
                 StepProgram { ranks: ranks("3"), argv: vec!["c".into()] },
             ],
             environment: BTreeMap::from([("GROUP".into(), "0".into())]),
+            working_directory: Some("/own".into()),
+            stdin: Some(StepInput::Task(2)),
+            tasks: Some(3),
+            nodes: Some(2),
         }],
         streams: StepStreams {
             stdin: StepInput::Task(2),
@@ -58,17 +62,11 @@ fn spec() -> StepSpec {
         overlaps: true,
         walltime_seconds: Some(60),
         kill_grace_seconds: Some(5),
+        warning: Some(WarningSignal { signal: 10, seconds_before_end: 30 }),
         ends_on_failure: true,
         attributes: BTreeMap::from([("slurm.distribution".into(), "cyclic".into())]),
         dialect: Some("slurm".into()),
     }
-}
-
-/// The terms of a step's groups, which came later.
-pub fn terms_set(fixture: &Fixture) -> Vec<Event> {
-    let Fixture { job_id: job, run, .. } = fixture.clone();
-    let own = GroupTerms { working_directory: Some("/own".into()), stdin: Some(StepInput::Task(2)) };
-    vec![Event::StepTermsSet { job, run, step: StepId(3), groups: vec![GroupTerms::default(), own] }]
 }
 
 pub fn events(fixture: &Fixture) -> Vec<Event> {
@@ -90,11 +88,12 @@ pub fn events(fixture: &Fixture) -> Vec<Event> {
         },
         Event::StepSignalled { job, run, step, component: Some(1), signal: 10 },
         Event::StepStopping { job, run, step, component: None, is_forced: true },
-        Event::StepTasksEnded {
+        Event::StepPartEnded {
             job,
             run,
             step,
             node,
+            component: 1,
             exit: exit(),
             statuses: vec![
                 TaskStatus { ranks: IndexSet::from_range(0, 0), status: ExitStatus::Code(0) },

@@ -99,7 +99,6 @@ impl Books {
         for record in history {
             match &record.event {
                 Event::JobSubmitted { .. }
-                | Event::JobReceived { .. }
                 | Event::JobConfigured { .. }
                 | Event::JobValidated { .. }
                 | Event::JobModified { .. } => self.apply_event(record),
@@ -122,9 +121,7 @@ impl Books {
 
     fn apply_event(&mut self, record: &Record) {
         match &record.event {
-            Event::JobSubmitted { job, owner, spec } | Event::JobReceived { job, owner, spec, .. } => {
-                self.charge(*job, &owner.user, spec);
-            }
+            Event::JobSubmitted { job, owner, spec, .. } => self.charge(*job, &owner.user, spec),
             Event::JobConfigured { job, spec, .. } => self.charge_anew(*job, spec),
             Event::JobValidated { job, validated } => self.charge_anew(*job, &validated.spec),
             Event::JobModified { job, change } => {

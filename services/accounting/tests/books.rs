@@ -39,7 +39,7 @@ impl History {
         };
         let spec = Arc::new(JobSpec { components: vec![component], ..JobSpec::default() });
         let owner = Arc::new(Owner { user: user.into(), uid: 1000, gid: 1000 });
-        self.add(seconds, Event::JobSubmitted { job: JobId::job(job), owner, spec });
+        self.add(seconds, Event::JobSubmitted { job: JobId::job(job), owner, spec, intake: None });
     }
 
     fn allocate(&mut self, seconds: i64, job: JobId, run: u64, cores: u32) {
@@ -57,7 +57,7 @@ impl History {
     }
 
     fn start(&mut self, seconds: i64, job: JobId, run: u64) {
-        self.add(seconds, Event::RunStarted { job, run: RunId(run), node: NodeId(0) });
+        self.add(seconds, Event::RunStarted { job, run: RunId(run), node: NodeId(0), component: 0 });
     }
 
     fn end(&mut self, seconds: i64, job: JobId, run: u64, outcome: Outcome) {
@@ -74,7 +74,7 @@ impl History {
             started: lasted.map(|seconds| ended.plus_seconds(-seconds)),
             ended,
         };
-        let last = Some(NodePart { node: NodeId(0), exit });
+        let last = Some(NodePart { node: NodeId(0), component: 0, exit });
         let usage = Usage { cpu_time_micros: 5, peak_memory_bytes: 1 };
         self.add(seconds, Event::RunEnded { job, run: RunId(run), last, outcome, usage });
     }
@@ -190,7 +190,8 @@ fn a_job_with_a_description_is_charged_as_it_was_checked() {
         ..JobSpec::default()
     };
     let owner = Arc::new(Owner { user: "ada".into(), uid: 1000, gid: 1000 });
-    history.add(0, Event::JobReceived { job, owner, spec: Arc::new(spec("first")), intake: Arc::default() });
+    let intake = Some(Arc::default());
+    history.add(0, Event::JobSubmitted { job, owner, spec: Arc::new(spec("first")), intake });
     let validated = Validated { spec: spec("checked"), ..Validated::default() };
     history.add(1, Event::JobValidated { job, validated: Arc::new(validated) });
     history.allocate(2, job, 1, 1);

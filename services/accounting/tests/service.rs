@@ -33,9 +33,9 @@ fn history() -> Vec<Record> {
     let component = ComponentPlacement { alternative: 0, shares: vec![share] };
     let placement = Arc::new(Placement { components: vec![component] });
     let events = [
-        Event::JobSubmitted { job, owner, spec },
+        Event::JobSubmitted { job, owner, spec, intake: None },
         Event::RunAllocated { job, run: RunId(1), placement },
-        Event::RunStarted { job, run: RunId(1), node: NodeId(0) },
+        Event::RunStarted { job, run: RunId(1), node: NodeId(0), component: 0 },
         Event::RunEnded { job, run: RunId(1), last: None, outcome: Outcome::Completed, usage: Usage::default() },
     ];
     (1..)

@@ -31,8 +31,7 @@ use muster_schemas::{
     views::{
         CommandAnswer, DrainRequest, ErrorBody, ErrorCode, HoldRequest, InfoView, JobDetail, JobDetailsPage, JobView,
         JobsPage, JobsRequest, ModifyRequest, NodeView, NodesPage, QueuesPage, ReasonWord, RefusalNote, ReleaseRequest,
-        RequeueRequest, ResumeNodesRequest, SignalRequest, StepAnswer, StepRequest, StepView, TellRequest,
-        VerifyProgress,
+        RequeueRequest, ResumeNodesRequest, SignalRequest, StepDetail, TellRequest, VerifyProgress,
     },
 };
 use query::encode;
@@ -223,14 +222,6 @@ impl Client {
         self.command(id, "PUT", "/v1/policy", policy)
     }
 
-    /// Starts a step inside a running job.
-    ///
-    /// # Errors
-    /// As [`submit`](Self::submit).
-    pub fn start_step(&mut self, id: CommandId, job: JobId, request: &StepRequest) -> Result<StepAnswer, ClientError> {
-        self.command(id, "POST", &format!("/v1/jobs/{job}/steps"), request)
-    }
-
     /// One page of jobs.
     ///
     /// # Errors
@@ -350,9 +341,9 @@ impl Client {
     ///
     /// # Errors
     /// As [`wait_for_job`](Self::wait_for_job).
-    pub fn wait_for_step(&mut self, job: JobId, run: RunId, step: StepId) -> Result<StepView, ClientError> {
+    pub fn wait_for_step(&mut self, job: JobId, run: RunId, step: StepId) -> Result<StepDetail, ClientError> {
         let path = format!("/v1/jobs/{job}/steps/{step}/wait?run={run}&timeout_seconds=60");
-        self.poll(&path, |view: &StepView| view.ended)
+        self.poll(&path, |step: &StepDetail| step.ended.is_some())
     }
 
     /// All nodes.

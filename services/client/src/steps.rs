@@ -6,10 +6,10 @@ use muster_schemas::{
     job::ExitStatus,
     resources::IndexSet,
     step_io::{Frame, MAX_WRITE_BYTES, OutputPage, OutputPart},
-    steps::TerminalSize,
+    steps::{StepSpec, TerminalSize},
     views::{
-        CommandAnswer, ConcludeRequest, KeepRequest, StepAnswer, StepEndRequest, StepInputAnswer, StepLaunchRequest,
-        StepSignalRequest, StepTerminalRequest, StepsPage,
+        CommandAnswer, ConcludeRequest, KeepRequest, StepAnswer, StepEndRequest, StepInputAnswer, StepSignalRequest,
+        StepTerminalRequest, StepsPage,
     },
 };
 use std::time::{Duration, Instant};
@@ -54,11 +54,11 @@ impl Client {
         &mut self,
         id: CommandId,
         job: JobId,
-        request: &StepLaunchRequest,
+        spec: &StepSpec,
         wait_seconds: u32,
     ) -> Result<StepAnswer, ClientError> {
         let wait = wait_seconds.min(60);
-        self.command(id, "POST", &format!("/v1/jobs/{job}/steps/launch?wait_seconds={wait}"), request)
+        self.command(id, "POST", &format!("/v1/jobs/{job}/steps/launch?wait_seconds={wait}"), spec)
     }
 
     /// The steps of a job, also those that have ended.

@@ -4,7 +4,6 @@
 //! much as can be made of it, the same on every machine, and never panics.
 
 mod accounts;
-mod altered;
 mod cluster;
 mod components;
 mod dependencies;
@@ -55,32 +54,35 @@ impl State {
             Event::NodeUp { node, boot_id } => self.node_up(*node, boot_id, now),
             Event::NodeLost { node, reason } => self.node_lost(*node, reason, now),
             Event::NodeResumed { node } => self.node_drained(*node, None),
-            Event::JobSubmitted { job, owner, spec } => self.job_submitted(*job, owner, spec, record),
+            Event::JobSubmitted { job, owner, spec, intake: None } => self.job_submitted(*job, owner, spec, record),
+            Event::JobSubmitted { job, owner, spec, intake: Some(intake) } => {
+                self.job_received(*job, owner, spec, intake, record);
+            }
             Event::JobHeld { job, holds, .. } => self.holds_changed(*job, |now_held| now_held.union(*holds)),
             Event::JobReleased { job, holds } => self.holds_changed(*job, |now_held| now_held.without(*holds)),
             Event::JobModified { job, change } => self.job_modified(*job, change, now),
             Event::JobEligible { job } => self.job_eligible(*job, now),
             Event::RunAllocated { job, run, placement } => self.run_allocated(*job, *run, placement, now),
-            Event::RunNodeStarted { run, node, .. } => self.part_started(*run, *node),
-            Event::RunStarted { job, run, node } => self.run_started(*job, *run, *node, now),
+            Event::RunPartStarted { run, node, component, .. } => self.part_started(*run, *node, *component),
+            Event::RunStarted { job, run, node, component } => {
+                self.part_started(*run, *node, *component);
+                self.run_started(*job, *run, now);
+            }
             Event::RunStopping { run, reason, .. } => self.change_run(*run, |run| run.stopping = Some(*reason)),
-            Event::RunNodeEnded { run, node, exit, .. } => {
-                self.part_ended(*run, *node, exit);
+            Event::RunPartEnded { run, node, component, exit, .. } => {
+                self.part_ended(*run, *node, *component, exit);
                 self.left_part_ended(*run, *node);
             }
             Event::RunEnded { job, run, outcome, usage, .. } => self.run_ended(*job, *run, outcome, *usage, now),
             Event::JobRequeued { job, reason } => self.job_requeued(*job, *reason, now),
             Event::JobFinished { job, outcome } => self.job_finished(*job, outcome, now),
             Event::TasksFinished { job, indices, outcome } => self.tasks_finished(*job, indices, outcome, now),
-            Event::JobSuspended { run, .. } => self.suspension_changed(*run, Suspension::Suspended),
-            Event::RunCoresLent { run, .. } => {
-                self.suspension_changed(*run, Suspension::Lent);
-                self.note_freed();
-            }
+            Event::JobSuspended { run, lends_cores, .. } => self.run_suspended(*run, *lends_cores),
             Event::JobResuming { run, .. } => self.suspension_changed(*run, Suspension::Resuming(record.sequence)),
             Event::JobResumed { run, .. } => self.suspension_changed(*run, Suspension::Resumed),
-            Event::StepStarted { run, step, tasks, .. } => self.step_started(*run, *step, tasks),
-            Event::StepNodeEnded { run, step, node, exit, .. } => self.step_part_ended(*run, *step, *node, exit),
+            Event::StepPartEnded { run, step, node, component, exit, .. } => {
+                self.step_part_ended(*run, *step, *node, *component, exit);
+            }
             Event::StepEnded { job, run, step, .. } => self.step_ended(*job, *run, *step, now),
             Event::NotificationDone { job, of, notification, .. } => self.notified(*job, *of, *notification),
             Event::RangeArchived { last, .. } => self.archived = self.archived.max(*last),
@@ -94,8 +96,7 @@ impl State {
             Event::NodeClosuresSet { node, closures } => self.node_closures_set(*node, closures),
             Event::Planned { plan } => self.planned(plan),
             Event::BackfillPassed { pass } => self.backfill_passed(pass),
-            Event::JobReceived { .. }
-            | Event::JobConfigured { .. }
+            Event::JobConfigured { .. }
             | Event::JobEntered { .. }
             | Event::JobValidated { .. }
             | Event::JobQueued { .. }
@@ -138,10 +139,9 @@ impl State {
             | Event::RunShrunk { .. }
             | Event::TaskStarted { .. }
             | Event::TasksStopping { .. } => self.tasks_changed(record),
-            Event::StepLaunched { .. }
-            | Event::StepStopping { .. }
-            | Event::StepTasksEnded { .. }
-            | Event::JobKept { .. } => self.sessions_changed(record),
+            Event::StepLaunched { .. } | Event::StepStopping { .. } | Event::JobKept { .. } => {
+                self.sessions_changed(record)
+            }
             Event::ComponentHeld { .. }
             | Event::ComponentReleased { .. }
             | Event::ComponentStopping { .. }
@@ -149,15 +149,13 @@ impl State {
             Event::AccountsChanged { changes } => self.accounts_changed(changes),
             Event::AccountSettingsChanged { settings } => self.account_settings_changed(settings),
             Event::ClassChanged { job, component, class } => self.class_changed(*job, *component, class),
-            Event::NodeTakenOut { .. } | Event::JobAltered { .. } => self.altered(record),
-            Event::RunPartStarted { .. } | Event::RunPartEnded { .. } | Event::StepPartEnded { .. } => {
-                self.shared_part_changed(&record.event);
+            Event::NodeTakenOut { node, reason, is_down } => {
+                self.node_taken_out(*node, reason, *is_down, &record.actor);
             }
             Event::JobTold { .. }
             | Event::CommandRefused { .. }
             | Event::JobSignalled { .. }
             | Event::StepSignalled { .. }
-            | Event::StepTermsSet { .. }
             | Event::Checkpoint { .. }
             | Event::StartRefused { .. }
             | Event::FilterLateResult { .. } => {}

@@ -108,13 +108,13 @@ pub fn call_seed(state: &State, job: JobId) -> Option<CallSeed> {
         spec: specification(job, filtering, kind),
         tasks: job.tasks.as_ref().map(|tasks| tasks.listed),
         template: filtering.template.as_deref().map(str::to_owned),
-        document: document(job, filtering, chain, call),
+        document: document(filtering, chain, call),
         name: chain.told.name.to_string(),
         priority: chain.told.priority,
         walltime_seconds: chain.told.walltime_seconds,
         alternatives: chain.told.alternatives.clone(),
         work: work(state, filtering, chain, call),
-        component: filters::component(job, &chain.spec, call.id.position)
+        component: filters::component(&chain.spec, call.id.position)
             .map(|offset| ComponentPart { offset, count: u32::try_from(job.components.len()).unwrap_or(u32::MAX) }),
         changed: changed_components(job, chain, call),
     })
@@ -128,7 +128,7 @@ fn changed_components(job: &Job, chain: &Chain, call: &OutstandingCall) -> Vec<(
     }
     let mut last = BTreeMap::new();
     for passed in &chain.passed {
-        let component = filters::component(job, &chain.spec, passed.position);
+        let component = filters::component(&chain.spec, passed.position);
         last.extend(component.zip(passed.changed));
     }
     last.into_iter().collect()
@@ -144,13 +144,13 @@ fn specification(job: &Job, filtering: &Filtering, kind: FilterKind) -> Sequence
 
 /// What a submission filter gets is what the nearest filter before it gave back; a revert gets what the filter itself gave
 /// back (HPC-F-50, HPC-F-53).
-fn document(job: &Job, filtering: &Filtering, chain: &Chain, call: &OutstandingCall) -> DocumentSeed {
+fn document(filtering: &Filtering, chain: &Chain, call: &OutstandingCall) -> DocumentSeed {
     match call.id.kind {
         FilterKind::Activation => return filtering.validated.map_or(DocumentSeed::None, DocumentSeed::Validated),
         FilterKind::StageIn | FilterKind::StageOut => return DocumentSeed::None,
         FilterKind::Submission => {}
     }
-    let component = |position| filters::component(job, &chain.spec, position);
+    let component = |position| filters::component(&chain.spec, position);
     let own = component(call.id.position);
     let of_own = chain.passed.iter().rev().filter(|passed| component(passed.position) == own);
     let changed = of_own.into_iter().find_map(|passed| passed.changed);

@@ -71,7 +71,6 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
             control::requeue(&access, &jobs, hold, not_before)
         }
         Command::Configure { change, keep_unnamed } => configure::configure(&access, &change, keep_unnamed),
-        Command::Alter { jobs, change, further } => modify::alter(&access, &jobs, change, *further, now),
         Command::TellJobs { jobs, text } => control::tell(&access, &jobs, &text),
         Command::DrainNodes { nodes, reason, is_down: false } => nodes::drain(&access, &nodes, &reason),
         Command::DrainNodes { nodes, reason, is_down: true } => nodes::take_down(&access, &nodes, &reason),
@@ -88,9 +87,8 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         }
         Command::NodeStarted { part } => reports::started(&access, part),
         Command::NodeEnded { part, exit } => reports::ended(&access, part, exit),
-        Command::NodeStepEnded { part, step, exit } => steps::ended(&access, part, step, exit),
+        Command::NodeStepEnded { part, step, exit, statuses } => steps::ended(&access, part, step, exit, statuses),
         Command::NodeSilent { node, reason } => nodes::silent(&access, node, &reason, now),
-        Command::StartStep { job, launch, tasks, nodes } => steps::start(&access, job, launch, tasks, nodes),
         Command::NotificationDone { job, of, notification, occasion, result } => {
             access.require_notifier()?;
             Ok(notification_done(state, Event::NotificationDone { job, of, notification, occasion, result }))
@@ -117,15 +115,12 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         | Command::RunnersMissing { .. }
         | Command::CallsLost { .. }
         | Command::PlannerHello) => filters::decide(&access, command, now),
-        Command::LaunchStep { job, spec, terms } => steps::launch::launch(&access, job, *spec, terms),
+        Command::LaunchStep { job, spec } => steps::launch::launch(&access, job, *spec),
         Command::SignalStep { job, step, component, signal } => {
             steps::launch::signal(&access, job, step, component, signal)
         }
         Command::EndStep { job, step, component, is_forced } => {
             steps::launch::end(&access, job, step, component, is_forced)
-        }
-        Command::NodeTasksEnded { part, step, exit, statuses } => {
-            steps::launch::tasks_ended(&access, part, step, exit, statuses)
         }
         Command::ConcludeJob { job, status } => clients::conclude(&access, job, status),
         Command::KeepJob { job, seconds } => clients::keep(&access, job, seconds),

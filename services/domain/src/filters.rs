@@ -2,11 +2,11 @@
 
 pub mod verdict;
 
-use crate::state::{Chain, Filtering, Job, Passed};
+use crate::state::{Chain, Filtering, Passed};
 use muster_schemas::{
     JobId,
     event::Event,
-    filter::{CallId, ChainSpec, ChainVerdict, FilterAction, FilterForm, FilterKind},
+    filter::{CallId, ChainSpec, ChainVerdict, FilterAction, FilterForm},
 };
 
 /// The call of a chain that asks a filter to take back what it did.
@@ -16,18 +16,8 @@ pub(crate) fn revert_call(job: JobId, chain: &ChainSpec, position: u32) -> CallI
 
 /// The component that a call is about, if it is not about the whole job: submission filters judge one component of several
 /// after the other, each by all of them (SL-S-21); and components are staged one after the other.
-///
-/// What judges the whole of a job with several components is a chain that an earlier release began.
-pub(crate) fn component(job: &Job, chain: &ChainSpec, position: u32) -> Option<u32> {
-    if chain.kind.is_staging() {
-        return job.staged_components().get(position as usize).map(|staged| staged.component);
-    }
-    let (filters, components) = (chain.filters.len(), job.components.len());
-    let is_divided = chain.kind == FilterKind::Submission && components > 1 && filters.is_multiple_of(components);
-    if !is_divided || position as usize >= filters {
-        return None;
-    }
-    u32::try_from(position as usize / (filters / components)).ok()
+pub(crate) fn component(chain: &ChainSpec, position: u32) -> Option<u32> {
+    chain.filters.get(position as usize)?.component
 }
 
 /// Whether a filter can be asked to take back what it did (HPC-F-56).

@@ -63,7 +63,7 @@ impl<'r> Happened<'r> {
         let (occasion, word) = match event {
             Event::RunStarted { .. } => (Occasion::Started, "started"),
             Event::JobRequeued { .. } => (Occasion::Requeued, "requeued"),
-            Event::JobSuspended { .. } => (Occasion::Suspended, "suspended"),
+            Event::JobSuspended { was_resuming: false, .. } => (Occasion::Suspended, "suspended"),
             Event::JobResumed { .. } => (Occasion::Suspended, "resumed"),
             Event::JobHeld { .. } | Event::ComponentHeld { .. } => (Occasion::Held, "held"),
             Event::JobReleased { .. } | Event::ComponentReleased { .. } => (Occasion::Held, "released"),

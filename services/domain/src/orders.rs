@@ -144,12 +144,12 @@ pub fn follow_up(state: &State, record: &Record) -> Vec<(NodeId, OrderSeed)> {
         Event::JobSignalled { run, signal, .. } => {
             to_unended(state, *run, |_, _, part| Some(OrderSeed::Signal { part, signal: *signal }))
         }
-        Event::JobSuspended { run, .. } => to_unended(state, *run, |_, _, part| Some(OrderSeed::Suspend { part })),
+        Event::JobSuspended { run, was_resuming: false, .. } => {
+            to_unended(state, *run, |_, _, part| Some(OrderSeed::Suspend { part }))
+        }
         Event::JobResumed { run, .. } => to_unended(state, *run, |_, _, part| Some(OrderSeed::Resume { part })),
         Event::JobModified { job, change } => walltime_orders(state, *job, change),
-        Event::StepStarted { run, step, .. } | Event::StepLaunched { run, step, .. } => {
-            step_launches(state, *run, *step)
-        }
+        Event::StepLaunched { run, step, .. } => step_launches(state, *run, *step),
         Event::StepStopping { run, step, component, .. } => {
             steps::to_parts(state, *run, *step, *component, |run, launched, part, inside| {
                 steps::stop(state, run, *step, launched, (part, inside))
@@ -355,7 +355,7 @@ fn missed(state: &State, run: &Run, (part, id): (&Part, PartId), is_known: bool)
         Suspension::Resumed => orders.push(OrderSeed::Resume { part: id }),
     }
     for step in run.steps.keys() {
-        let at = state.step_position(run, *step, part);
+        let at = run.step_position(*step, part);
         orders.extend(at.and_then(|at| step_launch(state, run, *step, at)).map(|(_, order)| order));
     }
     orders

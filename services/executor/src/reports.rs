@@ -99,10 +99,7 @@ impl Reports {
             Report::Ended(End { exit, statuses }) if key.is_step() => {
                 let (part, step, exit) = (key.part, key.step, exit.clone());
                 let ended = exit.ended;
-                let command = match &statuses[..] {
-                    [] => Command::NodeStepEnded { part, step, exit },
-                    statuses => Command::NodeTasksEnded { part, step, exit, statuses: statuses.to_vec() },
-                };
+                let command = Command::NodeStepEnded { part, step, exit, statuses: statuses.clone() };
                 (b"node step ended", ended, command)
             }
             Report::Ended(End { exit, .. }) => {

@@ -63,8 +63,7 @@ async fn launch(node: &Node, order: TasksOrder) {
 
 async fn step_ended(node: &Node) -> (NodeExit, Vec<TaskStatus>) {
     node.told("the end of the step", |command| match command {
-        Command::NodeTasksEnded { step: StepId(STEP), exit, statuses, .. } => Some((exit.clone(), statuses.clone())),
-        Command::NodeStepEnded { step: StepId(STEP), exit, .. } => Some((exit.clone(), Vec::new())),
+        Command::NodeStepEnded { step: StepId(STEP), exit, statuses, .. } => Some((exit.clone(), statuses.clone())),
         _ => None,
     })
     .await
@@ -300,7 +299,7 @@ async fn what_the_client_says_is_heard_however_early_it_is_said() {
         }
         let status = node
             .told("the end of the step", |command| match command {
-                Command::NodeTasksEnded { step: StepId(ended), statuses, .. } if *ended == step => {
+                Command::NodeStepEnded { step: StepId(ended), statuses, .. } if *ended == step => {
                     Some(statuses.clone())
                 }
                 _ => None,

@@ -82,7 +82,7 @@ pub(crate) fn may_ask(job: JobId, method: &Method, path: &str, query: Option<&st
         // Which jobs are meant stands in the body: the command is looked at.
         ["", "v1", "jobs", "actions", _] | ["", "v1", "refusals"] => writes,
         ["", "v1", "jobs", id] => reads && own(id),
-        ["", "v1", "jobs", id, "steps"] => (reads || writes) && own(id),
+        ["", "v1", "jobs", id, "steps"] => reads && own(id),
         ["", "v1", "jobs", id, "wait" | "events" | "explanation"] => reads && own(id),
         ["", "v1", "jobs", id, "conclude" | "keep"] => writes && own(id),
         ["", "v1", "jobs", id, "steps", "launch"] => writes && own(id),
@@ -112,7 +112,6 @@ fn concerns(own: JobId, command: &Command) -> bool {
         Command::Hold { jobs, .. }
         | Command::Release { jobs, .. }
         | Command::Modify { jobs, .. }
-        | Command::Alter { jobs, .. }
         | Command::Cancel { jobs }
         | Command::Signal { jobs, .. }
         | Command::Suspend { jobs }
@@ -126,8 +125,7 @@ fn concerns(own: JobId, command: &Command) -> bool {
             JobSelection::Component { job, .. } => *job == own,
             JobSelection::Matching(_) => false,
         },
-        Command::StartStep { job, .. }
-        | Command::LaunchStep { job, .. }
+        Command::LaunchStep { job, .. }
         | Command::SignalStep { job, .. }
         | Command::EndStep { job, .. }
         | Command::ConcludeJob { job, .. }
@@ -157,7 +155,6 @@ fn concerns(own: JobId, command: &Command) -> bool {
         | Command::NodeStarted { .. }
         | Command::NodeEnded { .. }
         | Command::NodeStepEnded { .. }
-        | Command::NodeTasksEnded { .. }
         | Command::NodeSilent { .. }
         | Command::NotificationDone { .. }
         | Command::ClaimCalls { .. }
@@ -236,8 +233,7 @@ mod tests {
     #[test]
     fn a_job_may_alter_itself_only() {
         let own = JobId::job(7);
-        let alter =
-            |jobs| concerns(own, &Command::Alter { jobs, change: Default::default(), further: Default::default() });
+        let alter = |jobs| concerns(own, &Command::Modify { jobs, change: Default::default() });
         assert!(alter(JobSelection::Ids(vec![own])));
         assert!(!alter(JobSelection::Ids(vec![own, JobId::job(8)])));
         assert!(!alter(JobSelection::Matching(Default::default())));

@@ -62,7 +62,7 @@ pub(crate) fn router(app: App) -> Router {
         .route("/v1/jobs/{id}/events", get(jobs::events))
         .route("/v1/jobs/{id}/explanation", get(plans::explanation))
         .route("/v1/jobs/{id}/wait", get(jobs::wait))
-        .route("/v1/jobs/{id}/steps", get(steps::of_job).post(commands::start_step))
+        .route("/v1/jobs/{id}/steps", get(steps::of_job))
         .route("/v1/jobs/{id}/steps/launch", post(steps::launch))
         .route("/v1/jobs/{id}/steps/{step}/signal", post(steps::signal))
         .route("/v1/jobs/{id}/steps/{step}/end", post(steps::end))
@@ -72,7 +72,7 @@ pub(crate) fn router(app: App) -> Router {
         .route("/v1/jobs/{id}/conclude", post(steps::conclude))
         .route("/v1/jobs/{id}/keep", post(steps::keep))
         .route("/v1/steps", get(steps::running))
-        .route("/v1/jobs/{id}/steps/{step}/wait", get(jobs::wait_for_step))
+        .route("/v1/jobs/{id}/steps/{step}/wait", get(steps::wait_for_step))
         .route("/v1/nodes", get(state::nodes))
         .route("/v1/nodes/{name}", get(state::node))
         .route("/v1/nodes/actions/drain", post(commands::drain))
@@ -159,7 +159,6 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         commands::modify,
         commands::tell,
         commands::note_refusal,
-        commands::start_step,
         commands::drain,
         commands::resume_nodes,
         commands::configure,
@@ -196,7 +195,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         plans::plan,
         plans::accuracy,
         plans::forecast,
-        jobs::wait_for_step,
+        steps::wait_for_step,
         steps::launch,
         steps::of_job,
         steps::running,

@@ -64,7 +64,7 @@ fn backfill_pass(state: &State) -> Option<BackfillPassView> {
 fn count(counted: &mut Counted, record: &Record, components: impl Fn(JobId) -> u64) {
     let Counted { statistics, starts } = counted;
     match &record.event {
-        Event::JobSubmitted { .. } | Event::JobReceived { .. } => statistics.submitted += 1,
+        Event::JobSubmitted { .. } => statistics.submitted += 1,
         Event::RunAllocated { job, .. } => {
             statistics.started += 1;
             starts.push(*job);

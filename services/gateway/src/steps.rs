@@ -12,7 +12,7 @@ use muster_schemas::{
     event::{Event, NodeExit, Record},
     job::Usage,
     resources::IndexSet,
-    steps::{GroupTerms, StepSpec, TaskStatus},
+    steps::{StepSpec, TaskStatus},
     views::{StepDetail, StepNodeDetail},
 };
 use std::{
@@ -49,31 +49,9 @@ fn take(steps: &mut BTreeMap<(RunId, StepId), StepDetail>, job: JobId, record: &
             };
             steps.insert((*run, *step), detail);
         }
-        Event::StepStarted { job: of, run, step, tasks, .. } if *of == job => {
-            let nodes = tasks.iter().map(|part| StepNodeDetail {
-                node: state.node_name(part.node).into_owned(),
-                component: 0,
-                tasks: part.tasks,
-                ranks: IndexSet::new(),
-                cores: IndexSet::new(),
-                exit: None,
-            });
-            let detail = StepDetail { overlaps: true, ..begun((job, *run, *step), record.time, nodes.collect()) };
-            steps.insert((*run, *step), detail);
-        }
-        Event::StepTasksEnded { run, step, node, exit, statuses, .. } => {
-            if let Some(detail) = steps.get_mut(&(*run, *step)) {
-                part_ended(detail, (&state.node_name(*node), None), exit, statuses);
-            }
-        }
         Event::StepPartEnded { run, step, node, component, exit, statuses, .. } => {
             if let Some(detail) = steps.get_mut(&(*run, *step)) {
-                part_ended(detail, (&state.node_name(*node), Some(*component)), exit, statuses);
-            }
-        }
-        Event::StepNodeEnded { run, step, node, exit, .. } => {
-            if let Some(detail) = steps.get_mut(&(*run, *step)) {
-                part_ended(detail, (&state.node_name(*node), None), exit, &[]);
+                part_ended(detail, (&state.node_name(*node), *component), exit, statuses);
             }
         }
         Event::StepStopping { run, step, .. } => {
@@ -116,15 +94,10 @@ fn begun((job, run, step): (JobId, RunId, StepId), launched: Timestamp, nodes: V
     }
 }
 
-/// What the log says of the end of a part: on which node, and for which component where components share it.
-fn part_ended(
-    detail: &mut StepDetail,
-    (node, component): (&str, Option<u32>),
-    exit: &NodeExit,
-    statuses: &[TaskStatus],
-) {
-    let is_of = |part: &&mut StepNodeDetail| component.map_or(part.exit.is_none(), |one| one == part.component);
-    if let Some(part) = detail.nodes.iter_mut().filter(|part| part.node == node).find(is_of) {
+/// What the log says of the end of a part: on which node, and for which component.
+fn part_ended(detail: &mut StepDetail, (node, component): (&str, u32), exit: &NodeExit, statuses: &[TaskStatus]) {
+    let is_of = |part: &&mut StepNodeDetail| part.node == node && part.component == component;
+    if let Some(part) = detail.nodes.iter_mut().find(is_of) {
         part.exit = Some(exit.clone());
     }
     detail.usage.cpu_time_micros = detail.usage.cpu_time_micros.saturating_add(exit.usage.cpu_time_micros);
@@ -145,6 +118,11 @@ pub(crate) fn running(state: &State) -> Vec<StepDetail> {
     let mut steps: Vec<StepDetail> = all.map(|(run, id, step)| of_state(state, run, id, step)).collect();
     steps.sort_by_key(|step| (step.job, step.run, step.step));
     steps
+}
+
+/// A step that runs, if it was launched and is no task of a list.
+pub(crate) fn running_step(state: &State, run: RunId, step: StepId) -> Option<StepDetail> {
+    Some(of_state(state, state.run(run)?, step, state.launched_step(run, step)?))
 }
 
 fn of_state(state: &State, run: &Run, id: StepId, launched: &LaunchedStep) -> StepDetail {
@@ -172,8 +150,6 @@ pub(crate) struct KnownStep {
     /// Its owner's login name.
     pub(crate) owner: String,
     pub(crate) spec: Arc<StepSpec>,
-    /// What its groups have of their own.
-    pub(crate) terms: Vec<GroupTerms>,
 }
 
 /// Steps whose streams were asked for lately. What is in it never changes.
@@ -184,7 +160,7 @@ pub(crate) struct StepBook(Mutex<BTreeMap<(RunId, StepId), Arc<KnownStep>>>);
 const MAX_REMEMBERED: usize = 1_024;
 
 impl StepBook {
-    /// A step that was launched with places of its own.
+    /// A step that was launched.
     pub(crate) async fn find(
         &self,
         app: &App,
@@ -203,7 +179,7 @@ impl StepBook {
     async fn look_up(&self, app: &App, job: JobId, run: RunId, step: StepId) -> Result<Arc<KnownStep>, ApiError> {
         app.reader.catch_up(None).await?;
         let started = |state: &State| Some(state.run(run)?.steps.get(&step)?.started_sequence);
-        let mut history = match app.reader.projection().read(started) {
+        let history = match app.reader.projection().read(started) {
             Some(sequence) => app.reader.replay(sequence, 1).await?,
             None => app.reader.job_history(job, None).await?,
         };
@@ -216,18 +192,8 @@ impl StepBook {
             _ => None,
         });
         let spec = launch.ok_or_else(|| unknown(job, run, step))?;
-        if let ([launched], true) = (history.as_slice(), spec.groups.len() > 1) {
-            // What the groups have of their own is right behind the launch.
-            history = app.reader.replay(launched.sequence.next(), 1).await?;
-        }
-        let terms = history.iter().find_map(|record| match &record.event {
-            Event::StepTermsSet { run: of_run, step: number, groups, .. } if (*of_run, *number) == (run, step) => {
-                Some(groups.clone())
-            }
-            _ => None,
-        });
         let owner = crate::routes::owner_of(app, job).await?;
-        let known = Arc::new(KnownStep { job, owner, spec, terms: terms.unwrap_or_default() });
+        let known = Arc::new(KnownStep { job, owner, spec });
         let mut book = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if book.len() >= MAX_REMEMBERED {
             book.clear();

@@ -431,20 +431,16 @@ pub(crate) fn runs(records: &[Record], names: &dyn Names) -> Vec<RunView> {
                     run_nodes(removed, names).iter().for_each(|gone| remove_node(&mut view.nodes, gone));
                 }
             }
-            Event::RunNodeEnded { run, node, exit, .. } => {
-                if let Some(view) = runs.get_mut(run) {
-                    set_exit(view, &NodePart { node: *node, exit: exit.clone() }, None, names);
-                }
-            }
             Event::RunPartEnded { run, node, component, exit, .. } => {
                 if let Some(view) = runs.get_mut(run) {
-                    set_exit(view, &NodePart { node: *node, exit: exit.clone() }, Some(*component), names);
+                    let part = NodePart { node: *node, component: *component, exit: exit.clone() };
+                    set_exit(view, &part, names);
                 }
             }
             Event::RunEnded { run, last, outcome, usage, .. } => {
                 if let Some(view) = runs.get_mut(run) {
                     if let Some(part) = last {
-                        set_exit(view, part, None, names);
+                        set_exit(view, part, names);
                     }
                     end_run(view, record.time, outcome);
                     view.usage = *usage;
@@ -461,11 +457,10 @@ fn end_run(view: &mut RunView, time: Timestamp, outcome: &Outcome) {
     view.outcome = Some(outcome.into());
 }
 
-/// How a part ended: that of a component, where components share the node, else the one of which no end was told.
-fn set_exit(view: &mut RunView, part: &NodePart, component: Option<u32>, names: &dyn Names) {
+fn set_exit(view: &mut RunView, part: &NodePart, names: &dyn Names) {
     let name = muster_schemas::public::node_name(names, part.node);
-    let is_it = |node: &&mut RunNodeView| component.map_or(node.exit.is_none(), |one| one == node.component);
-    if let Some(node) = view.nodes.iter_mut().filter(|node| node.node == name).find(is_it) {
+    let is_it = |node: &&mut RunNodeView| node.node == name && node.component == part.component;
+    if let Some(node) = view.nodes.iter_mut().find(is_it) {
         node.exit = Some(part.exit.clone());
     }
 }

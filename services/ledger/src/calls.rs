@@ -171,7 +171,7 @@ fn document(log: &Log, seed: DocumentSeed) -> Result<Option<JobDocument>, LogErr
 
 fn received(record: Option<Record>) -> Option<Option<JobDocument>> {
     match record?.event {
-        Event::JobReceived { intake, .. } | Event::JobConfigured { intake, .. } => {
+        Event::JobSubmitted { intake: Some(intake), .. } | Event::JobConfigured { intake, .. } => {
             let Intake { document, .. } = Arc::unwrap_or_clone(intake);
             Some(document)
         }

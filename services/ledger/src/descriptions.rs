@@ -12,13 +12,7 @@ use std::sync::Arc;
 
 /// Whether a record of this event has all of a job.
 pub(crate) const fn describes(event: &Event) -> bool {
-    matches!(
-        event,
-        Event::JobSubmitted { .. }
-            | Event::JobReceived { .. }
-            | Event::JobConfigured { .. }
-            | Event::JobValidated { .. }
-    )
+    matches!(event, Event::JobSubmitted { .. } | Event::JobConfigured { .. } | Event::JobValidated { .. })
 }
 
 /// All of a job, as this record has it.
@@ -46,8 +40,8 @@ pub(crate) fn described(log: &Log, sequence: Sequence) -> Result<Described, LogE
 /// There is no such record, or it has no job.
 pub(crate) fn described_by(record: Option<Record>, sequence: Sequence) -> Result<Described, LogError> {
     match record.map(|record| record.event) {
-        Some(Event::JobSubmitted { spec, .. }) => Ok((spec, None)),
-        Some(Event::JobReceived { spec, intake, .. } | Event::JobConfigured { spec, intake, .. }) => {
+        Some(Event::JobSubmitted { spec, intake: None, .. }) => Ok((spec, None)),
+        Some(Event::JobSubmitted { spec, intake: Some(intake), .. } | Event::JobConfigured { spec, intake, .. }) => {
             Ok((spec, Arc::unwrap_or_clone(intake).tasks.map(Arc::new)))
         }
         Some(Event::JobValidated { validated, .. }) => {
@@ -106,7 +100,7 @@ fn add(found: &mut Option<JobDocuments>, record: Record) -> bool {
             found.get_or_insert(JobDocuments { version, received: None, effective, spec, tasks, template });
             false
         }
-        Event::JobReceived { spec, intake, .. } | Event::JobConfigured { spec, intake, .. } => {
+        Event::JobSubmitted { spec, intake: Some(intake), .. } | Event::JobConfigured { spec, intake, .. } => {
             let Intake { document, tasks, template, .. } = Arc::unwrap_or_clone(intake);
             let as_received = || {
                 let spec = Arc::unwrap_or_clone(spec);
@@ -115,7 +109,7 @@ fn add(found: &mut Option<JobDocuments>, record: Record) -> bool {
             found.get_or_insert_with(as_received).received = document;
             true
         }
-        Event::JobSubmitted { spec, .. } => {
+        Event::JobSubmitted { spec, intake: None, .. } => {
             let spec = Arc::unwrap_or_clone(spec);
             let (received, effective, tasks, template) = (None, None, None, None);
             found.get_or_insert(JobDocuments { version, received, effective, spec, tasks, template });

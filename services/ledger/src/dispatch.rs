@@ -24,8 +24,8 @@ use muster_schemas::{
     command::{Answer, Refusal, RefusalCode, Reply},
     content::{Missing, ShortOrder},
     event::{Event, Record},
-    ids::{Sequence, StepId},
-    job::{Component, JobSpec, Launch, Program},
+    ids::Sequence,
+    job::{Component, JobSpec, Program},
     node::{Briefing, Mark, NodeOrder, OrderNode},
     resources::NodeSpec,
     tasks::TaskList,
@@ -271,7 +271,7 @@ impl Large {
 struct Records<R> {
     log: R,
     jobs: Kept<Sequence, Arc<JobRecord>>,
-    steps: Kept<Sequence, Arc<Started>>,
+    steps: Kept<Sequence, Arc<Launched>>,
     /// Lists of nodes are the same for all parts of a run or step.
     nodes: Kept<ByAddress, Option<Content>>,
 }
@@ -299,11 +299,11 @@ impl JobRecord {
     }
 }
 
-/// What the record of a step's start says.
-enum Started {
-    Plain(Arc<Launch>),
-    /// With an environment of its own, if that is large.
-    Placed(Box<StepRecord>, Option<Content>),
+/// What the record of a step's launch says.
+struct Launched {
+    record: StepRecord,
+    /// Its own environment, if it has one and that is large.
+    environment: Option<Content>,
 }
 
 /// Takes a value away that is large enough to be sent by its hash.
@@ -348,21 +348,13 @@ impl<R: ReadRecord> Records<R> {
                 let contents = Large { environment: job.environment.clone(), ..Large::default() };
                 self.without_nodes(NodeOrder::Hold(Box::new(order)), contents).map(Some)
             }
-            Sketch::Step { part, step, submitted, started } => {
+            Sketch::Step { part, step: StepSketch { step, at, cores }, submitted, started } => {
                 let job = self.job(submitted)?;
-                let (order, environment) = match (&step, &*self.step(started, step.number())?) {
-                    (StepSketch::Plain(step, nodes), Started::Plain(launch)) => {
-                        let order = part.step_order(*step, nodes, &job.spec, launch);
-                        (order.map(|order| NodeOrder::Launch(Box::new(order))), job.environment.clone())
-                    }
-                    (StepSketch::Placed { step, at, cores }, Started::Placed(record, own)) => {
-                        let order = part.tasks_order((*step, *at), cores, &job.spec, record);
-                        let of_job = || job.environment.clone().filter(|_| !record.has_environment());
-                        (order.map(|order| NodeOrder::LaunchTasks(Box::new(order))), own.clone().or_else(of_job))
-                    }
-                    _ => return Err(damaged(started, "it should be the start of another kind of step")),
-                };
-                let contents = Large { environment, ..Large::default() };
+                let launched = self.step(started)?;
+                let order = part.tasks_order((step, at), &cores, &job.spec, &launched.record);
+                let of_job = || job.environment.clone().filter(|_| !launched.record.has_environment());
+                let contents = Large { environment: launched.environment.clone().or_else(of_job), ..Large::default() };
+                let order = order.map(|order| NodeOrder::LaunchTasks(Box::new(order)));
                 order.map(|order| self.without_nodes(order, contents)).transpose()
             }
             Sketch::Task { part, task, listed } => {
@@ -394,23 +386,15 @@ impl<R: ReadRecord> Records<R> {
         self.jobs.get(&sequence, || JobRecord::of(log.record(sequence)?, sequence).map(Arc::new))
     }
 
-    fn step(&mut self, started: Sequence, number: StepId) -> Result<Arc<Started>, LogError> {
+    fn step(&mut self, started: Sequence) -> Result<Arc<Launched>, LogError> {
         let log = &self.log;
-        self.steps.get(&started, || {
-            Ok(Arc::new(match log.record(started)?.map(|record| record.event) {
-                Some(Event::StepStarted { launch, .. }) => Started::Plain(launch),
-                Some(Event::StepLaunched { spec, .. }) => {
-                    // What its groups have of their own is in the record behind it, if they have something.
-                    let terms = match log.record(started.next())?.map(|record| record.event) {
-                        Some(Event::StepTermsSet { step, groups, .. }) if step == number => groups,
-                        _ => Vec::new(),
-                    };
-                    let mut spec = Arc::unwrap_or_clone(spec);
-                    let environment = spec.environment.as_mut().map(taken).transpose()?.flatten();
-                    Started::Placed(Box::new(StepRecord::new(spec, terms)), environment)
-                }
-                _ => return Err(damaged(started, "it should be the start of a step")),
-            }))
+        self.steps.get(&started, || match log.record(started)?.map(|record| record.event) {
+            Some(Event::StepLaunched { spec, .. }) => {
+                let mut spec = Arc::unwrap_or_clone(spec);
+                let environment = spec.environment.as_mut().map(taken).transpose()?.flatten();
+                Ok(Arc::new(Launched { record: StepRecord::new(spec), environment }))
+            }
+            _ => Err(damaged(started, "it should be the launch of a step")),
         })
     }
 
@@ -587,7 +571,7 @@ mod tests {
             ..StepGroup::default()
         };
         let spec = StepSpec { groups: vec![group], ..StepSpec::default() };
-        ask(user(), Command::LaunchStep { job, spec: Box::new(spec), terms: Vec::new() });
+        ask(user(), Command::LaunchStep { job, spec: Box::new(spec) });
         ledger.page(Sequence(1), 1 << 20).unwrap().records
     }
 
@@ -617,7 +601,7 @@ mod tests {
         let all =
             ["run", "step"].iter().flat_map(|kind| (0..NODES).map(move |at| (format!("n{at}"), (*kind, at, true))));
         assert_eq!(sent, all.collect::<Vec<_>>());
-        let once = [(submitted, 1), (launched, 1), (launched.next(), 1)];
+        let once = [(submitted, 1), (launched, 1)];
         assert_eq!(*log.reads.borrow(), BTreeMap::from(once));
     }
 

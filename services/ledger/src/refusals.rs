@@ -36,7 +36,7 @@ struct Counts {
 pub(crate) const fn audited(command: &Command) -> Option<&'static str> {
     Some(match command {
         Command::Submit { .. } | Command::SubmitDocument { .. } => "submit",
-        Command::Modify { .. } | Command::Alter { .. } => "modify",
+        Command::Modify { .. } => "modify",
         Command::ConfigureJob { .. } => "configure_job",
         Command::EnterJob { .. } => "enter",
         Command::ChangeClass { .. } => "change_class",
@@ -49,7 +49,6 @@ pub(crate) const fn audited(command: &Command) -> Option<&'static str> {
         Command::Resume { .. } => "resume",
         Command::Signal { .. } => "signal",
         Command::TellJobs { .. } => "tell",
-        Command::StartStep { .. } => "start_step",
         Command::LaunchStep { .. } => "launch_step",
         Command::SignalStep { .. } => "signal_step",
         Command::EndStep { .. } => "end_step",

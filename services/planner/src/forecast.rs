@@ -50,7 +50,7 @@ pub fn foresee_within(
     let actor = Arc::new(Actor::User(owner.clone()));
     let decision = decide(projection.state(), &actor, &Command::Submit { jobs: vec![spec] }, now)?;
     let submitted = decision.events.into_iter().find_map(|event| match event {
-        Event::JobSubmitted { job, owner, spec } => Some((job, owner, Arc::unwrap_or_clone(spec))),
+        Event::JobSubmitted { job, owner, spec, intake: None } => Some((job, owner, Arc::unwrap_or_clone(spec))),
         _ => None,
     });
     let nothing = || Refusal::new(RefusalCode::Invalid, "no job would be submitted");
@@ -59,7 +59,7 @@ pub fn foresee_within(
     let queue = spec.components.first().and_then(|lead| lead.queue.clone()).unwrap_or_default();
     let sequence = projection.state().sequence();
     open_gates(&mut spec);
-    assume(&mut projection, &actor, now, Event::JobSubmitted { job, owner, spec: Arc::new(spec) });
+    assume(&mut projection, &actor, now, Event::JobSubmitted { job, owner, spec: Arc::new(spec), intake: None });
     let mut arrivals = waiting_for_reservations(projection.state(), job);
     arrivals.insert(job, arrivals.get(&job).map_or(begin, |opens| begin.max(*opens)));
     for name in unbegun_reservations(projection.state(), job) {

@@ -495,7 +495,7 @@ fn can_change_plan(event: &Event) -> bool {
         Event::StartRefused { .. } | Event::CommandRefused { .. } => false,
         Event::Checkpoint { .. } | Event::RangeArchived { .. } | Event::NotificationDone { .. } => false,
         Event::RunNumbersRaised { .. } | Event::JobNumbersSet { .. } => false,
-        Event::RunNodeStarted { .. } | Event::RunStopping { .. } | Event::RunNodeEnded { .. } => false,
+        Event::RunPartStarted { .. } | Event::RunStopping { .. } | Event::RunPartEnded { .. } => false,
         Event::ComponentStopping { .. } | Event::ComponentEnded { .. } => false,
         Event::JobSignalled { .. } | Event::PlannerStarted { .. } => false,
         Event::FilterChainStarted { .. } | Event::RunBackfilled { .. } | Event::RunGrown { .. } => false,
@@ -506,9 +506,7 @@ fn can_change_plan(event: &Event) -> bool {
         Event::FilterLateResult { .. } | Event::FilterRunnersMissing { .. } => false,
         Event::JobWarned { .. } | Event::JobMessage { .. } | Event::JobTold { .. } => false,
         Event::StepLaunched { .. } | Event::StepSignalled { .. } | Event::StepStopping { .. } => false,
-        Event::StepTermsSet { .. } | Event::StepTasksEnded { .. } | Event::JobKept { .. } => false,
-        Event::RunPartStarted { .. } | Event::RunPartEnded { .. } | Event::StepPartEnded { .. } => false,
-        Event::StepStarted { .. } | Event::StepNodeEnded { .. } | Event::StepEnded { .. } => false,
+        Event::StepPartEnded { .. } | Event::StepEnded { .. } | Event::JobKept { .. } => false,
         _ => true,
     }
 }

@@ -57,30 +57,19 @@ impl Attempt {
         Self { job, parts, has_started: false, stopping: BTreeSet::new(), over: BTreeSet::new() }
     }
 
-    /// The part on a node that something happens to. If it is not said for which component, components do not share the node.
-    fn lasting(&mut self, node: NodeId, component: Option<u32>) -> Result<&mut Part, String> {
-        let (job, over) = (self.job, &self.over);
-        let is_meant = |of: &u32| component.map_or(!over.contains(of), |one| one == *of);
-        let mut parts = self.parts.range_mut((node, 0)..=(node, u32::MAX)).filter(|((_, of), _)| is_meant(of));
-        let ((_, of), part) = parts.next().ok_or_else(|| format!("job {job} has no part on node {node}"))?;
-        if over.contains(of) {
-            return Err(format!("component {of} of job {job} is heard of after it ended alone"));
+    /// The part that something happens to.
+    fn lasting(&mut self, node: NodeId, component: u32) -> Result<&mut Part, String> {
+        let job = self.job;
+        if self.over.contains(&component) {
+            return Err(format!("component {component} of job {job} is heard of after it ended alone"));
         }
-        match parts.next() {
-            Some(_) => Err(format!("it is not said which part of job {job} on node {node} is meant")),
-            None => Ok(part),
-        }
+        let part = self.parts.get_mut(&(node, component));
+        part.ok_or_else(|| format!("job {job} has no part on node {node} for component {component}"))
     }
 
     fn is_shared(&self, node: NodeId) -> bool {
         let components = self.parts.range((node, 0)..=(node, u32::MAX)).map(|((_, component), _)| component);
         components.filter(|component| !self.over.contains(component)).count() > 1
-    }
-
-    /// The part on a node of which no end was told, if there is one such.
-    fn last_on(&self, node: NodeId) -> Option<u32> {
-        let mut unended = self.parts.range((node, 0)..=(node, u32::MAX)).filter(|(_, part)| !part.has_ended);
-        unended.next().filter(|_| unended.next().is_none()).map(|((_, component), _)| *component)
     }
 }
 
@@ -93,7 +82,7 @@ impl Components {
                 self.are_tasks_numbered = true;
                 Ok(())
             }
-            Event::JobSubmitted { job, spec, .. } | Event::JobReceived { job, spec, .. } => self.submitted(*job, spec),
+            Event::JobSubmitted { job, spec, .. } => self.submitted(*job, spec),
             Event::JobConfigured { job, spec, .. } => {
                 self.know(*job, spec);
                 Ok(())
@@ -103,24 +92,17 @@ impl Components {
                 Ok(())
             }
             Event::RunAllocated { job, run, placement } => self.allocated(*job, *run, placement),
-            Event::RunNodeStarted { run, node, .. } => self.part_started(*run, *node, None),
-            Event::RunPartStarted { run, node, component, .. } => self.part_started(*run, *node, Some(*component)),
-            Event::RunStarted { run, node, .. } => {
-                if !self.attempts.get(run).is_some_and(|attempt| attempt.is_shared(*node)) {
-                    self.part_started(*run, *node, None)?;
-                }
+            Event::RunPartStarted { run, node, component, .. } => self.part_started(*run, *node, *component),
+            Event::RunStarted { run, node, component, .. } => {
+                self.part_started(*run, *node, *component)?;
                 self.run_started(*run)
             }
-            Event::RunNodeEnded { run, node, exit, .. } => self.part_ended(*run, *node, None, exit),
-            Event::RunPartEnded { run, node, component, exit, .. } => {
-                self.part_ended(*run, *node, Some(*component), exit)
-            }
+            Event::RunPartEnded { run, node, component, exit, .. } => self.part_ended(*run, *node, *component, exit),
             Event::ComponentStopping { run, component, .. } => self.stopping(*run, *component),
             Event::ComponentEnded { run, component, .. } => self.component_ended(*run, *component),
             Event::RunEnded { run, last, .. } => {
                 if let Some(last) = last {
-                    let component = self.attempts.get(run).and_then(|attempt| attempt.last_on(last.node));
-                    self.part_ended(*run, last.node, component, &last.exit)?;
+                    self.part_ended(*run, last.node, last.component, &last.exit)?;
                 }
                 self.run_ended(*run, last.is_some())
             }
@@ -172,7 +154,7 @@ impl Components {
         Ok(())
     }
 
-    fn part_started(&mut self, run: RunId, node: NodeId, component: Option<u32>) -> Result<(), String> {
+    fn part_started(&mut self, run: RunId, node: NodeId, component: u32) -> Result<(), String> {
         if let Some(attempt) = self.attempt(run)? {
             attempt.lasting(node, component)?.has_started = true;
         }
@@ -191,7 +173,7 @@ impl Components {
         missing.map_or(Ok(()), |(component, _)| Err(format!("job {job} runs, and its component {component} does not")))
     }
 
-    fn part_ended(&mut self, run: RunId, node: NodeId, component: Option<u32>, exit: &NodeExit) -> Result<(), String> {
+    fn part_ended(&mut self, run: RunId, node: NodeId, component: u32, exit: &NodeExit) -> Result<(), String> {
         let Some(attempt) = self.attempt(run)? else { return Ok(()) };
         let job = attempt.job;
         let part = attempt.lasting(node, component)?;

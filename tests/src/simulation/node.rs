@@ -379,7 +379,7 @@ impl NodeHost {
         let id = self.report_id(b"ended", key, exit.ended, known.holds);
         let command = match step {
             WHOLE => Command::NodeEnded { part, exit },
-            step => Command::NodeStepEnded { part, step, exit },
+            step => Command::NodeStepEnded { part, step, exit, statuses: Vec::new() },
         };
         self.asked.insert(id, Asked::Ended(key));
         Some((id, command))

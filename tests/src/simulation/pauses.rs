@@ -92,12 +92,10 @@ impl World {
     pub(super) fn check_losses(&self, written: &[StoredRecord]) -> Result<(), String> {
         for stored in written {
             let lost = match &stored.record.event {
-                Event::RunNodeEnded { run, node, exit, .. } | Event::RunPartEnded { run, node, exit, .. } => {
-                    match &exit.cause {
-                        EndCause::Lost(why) => Some((*run, self.number_of(*node), why)),
-                        _ => None,
-                    }
-                }
+                Event::RunPartEnded { run, node, exit, .. } => match &exit.cause {
+                    EndCause::Lost(why) => Some((*run, self.number_of(*node), why)),
+                    _ => None,
+                },
                 Event::RunEnded { run, last: None, outcome: Outcome::NodeLost(why), .. } => {
                     Some((*run, why.split(':').next().and_then(node::number), why))
                 }

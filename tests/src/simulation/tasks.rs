@@ -28,7 +28,7 @@ impl Tasks {
     /// Takes an event in.
     pub(super) fn see(&mut self, event: &Event) -> Result<(), String> {
         match event {
-            Event::JobReceived { job, intake, .. } => self.listed(*job, intake.tasks.as_ref()),
+            Event::JobSubmitted { job, intake: Some(intake), .. } => self.listed(*job, intake.tasks.as_ref()),
             Event::JobValidated { job, validated } => self.listed(*job, validated.tasks.as_ref()),
             Event::TaskStarted { job, run, step, instance, .. } => self.started(*job, *run, *step, *instance)?,
             Event::StepEnded { run, step, status, .. } => {

@@ -137,7 +137,7 @@ impl Truth {
             if stored.previous_hash != self.last_hash {
                 return Err(format!("the hash chain is broken at record {sequence}"));
             }
-            if let Event::JobSubmitted { job, .. } | Event::JobReceived { job, .. } = &stored.record.event
+            if let Event::JobSubmitted { job, .. } = &stored.record.event
                 && !self.submitted.insert(*job)
             {
                 return Err(format!("job {job} was submitted twice"));

@@ -120,7 +120,7 @@ impl Script {
         let runtime_seconds = self.runtime_seconds();
         let end = self.now.plus_seconds(runtime_seconds as i64);
         let (spec, owner) = (Arc::new(self.spec(runtime_seconds)), owner(self.random.random_range(0..USERS)));
-        let submitted = Event::JobSubmitted { job, owner: Arc::new(owner.clone()), spec };
+        let submitted = Event::JobSubmitted { job, owner: Arc::new(owner.clone()), spec, intake: None };
         self.add(self.now, Actor::User(owner), submitted);
         self.add(self.now, Actor::Ledger, Event::RunAllocated { job, run, placement: Arc::default() });
         let (outcome, usage) = (Outcome::Completed, Usage::default());

@@ -66,10 +66,7 @@ fn change(client: &mut Client, view: &JobView, command: &JobCommand) -> CommandR
         }
         let change = job_change(client, view, &command.edits, now)?;
         if change != JobChange::default() {
-            client.modify(
-                CommandId::new_now(),
-                &ModifyRequest { jobs: jobs.clone(), change, further: Default::default() },
-            )?;
+            client.modify(CommandId::new_now(), &ModifyRequest { jobs: jobs.clone(), change })?;
         }
     }
     if let Some(until) = until {

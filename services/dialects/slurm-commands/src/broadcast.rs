@@ -179,7 +179,7 @@ impl Copy {
     ) -> Result<(), Failure> {
         let failed = |error: ClientError| Failure::error(self.tool, error);
         let spec = self.spec(nodes, script, file.is_some());
-        let step = client.launch_step(CommandId::new_now(), job, &spec.into(), 60).map_err(failed)?;
+        let step = client.launch_step(CommandId::new_now(), job, &spec, 60).map_err(failed)?;
         let address = StepAddress { job, run: step.run, step: step.step };
         if let Some(file) = file {
             let feeder = client.another().with_patience(PATIENCE);

@@ -30,10 +30,8 @@ use muster_schemas::{
     CommandId, JobId, Timestamp,
     event::EndCause,
     job::{ExitStatus, JobState},
-    steps::TerminalSize,
-    views::{
-        ErrorCode, JobDetail, RunNodeView, StepAnswer, StepDetail, StepEndRequest, StepLaunchRequest, StepNodeDetail,
-    },
+    steps::{StepSpec, TerminalSize},
+    views::{ErrorCode, JobDetail, RunNodeView, StepAnswer, StepDetail, StepEndRequest, StepNodeDetail},
 };
 use muster_slurm::{
     environment::{JobFacts, defaults},
@@ -242,8 +240,7 @@ impl Run<'_> {
             lead_back(environment, &self.caller);
         }
         self.run_beside(&plan, "prolog");
-        let request = StepLaunchRequest { spec, terms: plan.terms(&launcher, &streams) };
-        let StepAnswer { run, step, .. } = self.launch(client, job, &request, plan.leader())?;
+        let StepAnswer { run, step, .. } = self.launch(client, job, &spec, plan.leader())?;
         // What fails from here on was not refused.
         refusals::is_known();
         let address = StepAddress { job, run, step };
@@ -336,7 +333,7 @@ impl Run<'_> {
             return Ok(status);
         }
         // Some were not started, or are lost: the log says why.
-        if let Some(why) = &over.detail {
+        if let Some(why) = over.why() {
             stderr_line!("{COMMAND}: error: StepId={}.{number}: {why}", detail.job.own_number());
         }
         Ok(steps::worst([status, over.exit_status.unwrap_or(ExitStatus::Code(1)), ExitStatus::Code(1)]))
@@ -422,7 +419,7 @@ impl Run<'_> {
         &self,
         client: &mut Client,
         job: JobId,
-        request: &StepLaunchRequest,
+        spec: &StepSpec,
         leader: &Settings,
     ) -> Result<StepAnswer, Problem> {
         let [waiting, created] = steps::waiting_lines(job.number);
@@ -434,7 +431,7 @@ impl Run<'_> {
             if let Some(left) = at_most.map(|most| most.saturating_sub(begin.elapsed()).as_secs_f64().ceil()) {
                 seconds = seconds.min(left as u32);
             }
-            let answer = client.launch_step(CommandId::new_now(), job, request, seconds);
+            let answer = client.launch_step(CommandId::new_now(), job, spec, seconds);
             match answer {
                 Err(ClientError::Refused(refusal)) if refusal.code == ErrorCode::Busy => {
                     if at_most.is_some_and(|most| begin.elapsed() >= most) {

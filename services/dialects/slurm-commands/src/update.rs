@@ -11,7 +11,7 @@ use muster_schemas::{
     CommandId, JobId,
     cluster::{ClusterChange, QueueSpecChange},
     command::JobSelection,
-    event::{FurtherChange, JobChange},
+    event::JobChange,
     job::{Holds, JobState},
     views::{
         ClassRequest, DrainRequest, ErrorCode, HoldRequest, JobDetail, JobView, ModifyRequest, ReleaseRequest,
@@ -112,13 +112,11 @@ fn carry_out(
         }
         None => {}
     }
-    let further = asked.further(component, detail.spec.components.len());
-    let change = JobChange { component, ..asked.change };
-    let is_nothing = change == JobChange { component, ..JobChange::default() };
-    if further.is_empty() && is_nothing && (asked.class.is_some() || asked.hold.is_some()) {
+    let change = asked.in_components(component, detail.spec.components.len());
+    if change.is_empty() && (asked.class.is_some() || asked.hold.is_some()) {
         return Ok(());
     }
-    let request = ModifyRequest { jobs: JobSelection::Ids(vec![job]), change, further };
+    let request = ModifyRequest { jobs: JobSelection::Ids(vec![job]), change };
     site.client.modify(CommandId::new_now(), &request).map(drop)
 }
 
@@ -169,7 +167,7 @@ pub fn top(site: &mut Site, ids: &[IdExpression]) -> Ended {
     }
     for (priority, jobs) in order(&waiting, &chosen, is_operator) {
         let change = JobChange { priority: Some(priority), ..JobChange::default() };
-        let request = ModifyRequest { jobs: JobSelection::Ids(jobs), change, further: FurtherChange::default() };
+        let request = ModifyRequest { jobs: JobSelection::Ids(jobs), change };
         let done = site.client.modify(CommandId::new_now(), &request);
         done.map_err(|error| site.failure(&error))?;
     }

@@ -1,9 +1,10 @@
 //! Settings, queues, licences, nodes.
 
-use crate::state::{ClusterIdentity, Node, Queue, State, node::gpu_count};
+use crate::state::{ClusterIdentity, Node, Queue, State, TakenOut, node::gpu_count};
 use muster_schemas::{
     NodeId, Sequence, Timestamp,
     cluster::{ClusterSettings, NodeCondition, QueueSpec},
+    event::Actor,
     resources::{IndexSet, NodeSpec},
 };
 use std::sync::Arc;
@@ -93,6 +94,18 @@ impl State {
         self.altered.nodes.remove(&id);
         if reason.is_none() {
             self.note_freed();
+        }
+    }
+
+    pub(super) fn node_taken_out(&mut self, id: NodeId, reason: &String, is_down: bool, actor: &Actor) {
+        self.node_drained(id, Some(reason));
+        let by = match actor {
+            Actor::User(owner) => owner.user.as_str(),
+            _ => "muster",
+        };
+        let at = self.time;
+        if self.nodes.contains_key(&id) {
+            self.altered.nodes.insert(id, TakenOut { by: by.into(), at, is_down });
         }
     }
 }

@@ -20,7 +20,6 @@ impl State {
     pub(super) fn filters_changed(&mut self, record: &Record) {
         let now = self.time;
         match &record.event {
-            Event::JobReceived { job, owner, spec, intake } => self.job_received(*job, owner, spec, intake, record),
             Event::JobConfigured { job, spec, intake } => self.job_configured(*job, spec, intake, record),
             Event::JobEntered { job } => self.job_entered(*job, now),
             Event::JobValidated { job, validated } => self.job_validated(*job, validated, record),

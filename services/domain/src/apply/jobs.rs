@@ -145,6 +145,9 @@ impl State {
         if let (Some(limit), Some(array)) = (change.max_running, &mut job.array) {
             array.max_running = Some(limit);
         }
+        if let Some(again) = change.requeue_on_node_lost {
+            Arc::make_mut(job.extras.get_or_insert_default()).requeue.on_node_lost = again;
+        }
         job.planner_reason = None;
         for (number, component) in job.components.iter_mut().enumerate() {
             if change.component.is_none_or(|only| only as usize == number) {
@@ -165,6 +168,10 @@ impl State {
             self.note_freed();
         }
         self.change_job(id, |kept| *kept = job);
+        if !change.attributes.is_empty() {
+            let kept = self.altered.attributes.entry(id.whole()).or_default();
+            kept.extend(change.attributes.iter().map(|(name, value)| (name.clone(), value.clone())));
+        }
         if changes_need(change) {
             self.void_plans(id);
         }
@@ -191,6 +198,13 @@ impl State {
         if let Some(dependencies) = &change.dependencies {
             let conditions = self.conditions(dependencies, now);
             component.extras.get_or_insert_default().dependencies = conditions;
+        }
+        if let Some(reservation) = &change.reservation {
+            let name = Some(reservation.as_str()).filter(|name| !name.is_empty());
+            component.extras.get_or_insert_default().reservation = name.map(|name| self.pools.text.share(name));
+        }
+        if let Some(deadline) = change.deadline {
+            component.extras.get_or_insert_default().deadline = Some(deadline);
         }
         let alternatives = change
             .alternatives
@@ -369,4 +383,6 @@ fn changes_need(change: &JobChange) -> bool {
         || change.walltime_seconds.is_some()
         || change.alternatives.is_some()
         || change.dependencies.is_some()
+        || change.reservation.is_some()
+        || change.deadline.is_some()
 }

@@ -18,6 +18,15 @@ impl State {
         }
     }
 
+    /// The processes of a run are stopped. Others can have its cores from here on, if it lends them.
+    pub(super) fn run_suspended(&mut self, id: RunId, lends_cores: bool) {
+        let suspension = if lends_cores { Suspension::Lent } else { Suspension::Suspended };
+        self.suspension_changed(id, suspension);
+        if lends_cores {
+            self.note_freed();
+        }
+    }
+
     /// Counts anew which cores of a node are free, and who has it for himself.
     fn count_free_cores(&mut self, id: NodeId) {
         let (cores, alone) = self.kept_from_others(id, None);

@@ -3,7 +3,7 @@
 use crate::state::{Job, Part, PartState, Phase, Run, RunSummary, State, Step, StepPart};
 use muster_schemas::{
     JobId, NodeId, RunId, Sequence, StepId, Timestamp,
-    event::{Event, NodeExit, NodeTasks},
+    event::NodeExit,
     job::{Outcome, Usage},
     resources::Placement,
 };
@@ -131,41 +131,18 @@ impl State {
         }
     }
 
-    pub(super) fn part_started(&mut self, run: RunId, node: NodeId) {
+    pub(super) fn part_started(&mut self, run: RunId, node: NodeId, component: u32) {
         let sequence = self.sequence;
-        self.change_run(run, |run| set_started(run.only_part_mut(node), sequence));
+        self.change_run(run, |run| set_started(run.part_of_mut(node, component), sequence));
     }
 
-    /// What a record about a part says on a node that components share (SL-P-07); other records mean nothing here.
-    pub(super) fn shared_part_changed(&mut self, event: &Event) {
-        let sequence = self.sequence;
-        match event {
-            Event::RunPartStarted { run, node, component, .. } => {
-                self.change_run(*run, |run| set_started(run.part_of_mut(*node, *component), sequence));
-            }
-            Event::RunPartEnded { run, node, component, exit, .. } => {
-                self.change_run(*run, |run| set_ended(run.part_of_mut(*node, *component), exit));
-            }
-            Event::StepPartEnded { run, step, node, component, exit, .. } => {
-                let launched = self.launched_step(*run, *step);
-                let Some(at) = launched.and_then(|launched| launched.position(*node, *component)) else { return };
-                self.change_run(*run, |run| run.end_step_part(*step, at, exit));
-            }
-            _ => {}
-        }
-    }
-
-    pub(super) fn run_started(&mut self, job: JobId, run: RunId, node: NodeId, now: Timestamp) {
-        let sequence = self.sequence;
-        self.change_run(run, |run| {
-            set_started(run.only_part_mut(node), sequence);
-            run.started = Some(now);
-        });
+    pub(super) fn run_started(&mut self, job: JobId, run: RunId, now: Timestamp) {
+        self.change_run(run, |run| run.started = Some(now));
         self.refresh_dependents(job, now);
     }
 
-    pub(super) fn part_ended(&mut self, run: RunId, node: NodeId, exit: &NodeExit) {
-        self.change_run(run, |run| set_ended(run.only_part_mut(node), exit));
+    pub(super) fn part_ended(&mut self, run: RunId, node: NodeId, component: u32, exit: &NodeExit) {
+        self.change_run(run, |run| set_ended(run.part_of_mut(node, component), exit));
     }
 
     pub(super) fn run_ended(&mut self, id: JobId, run: RunId, outcome: &Outcome, usage: Usage, now: Timestamp) {
@@ -201,21 +178,16 @@ impl State {
         self.refresh_dependents(id, now);
     }
 
-    pub(super) fn step_started(&mut self, run: RunId, step: StepId, tasks: &[NodeTasks]) {
+    pub(super) fn step_started(&mut self, run: RunId, step: StepId, parts: impl Iterator<Item = StepPart>) {
         let started_sequence = self.sequence;
         self.change_run(run, |run| {
             run.next_step = run.next_step.max(StepId(step.0.saturating_add(1)));
-            let parts = tasks.iter().map(|part| StepPart { node: part.node, tasks: part.tasks, exit: None });
             run.steps.insert(step, Step { started_sequence, parts: parts.collect() });
         });
     }
 
-    pub(super) fn step_part_ended(&mut self, run: RunId, step: StepId, node: NodeId, exit: &NodeExit) {
-        self.change_run(run, |run| {
-            if let Some(at) = run.open_step_part(step, node) {
-                run.end_step_part(step, at, exit);
-            }
-        });
+    pub(super) fn step_part_ended(&mut self, run: RunId, step: StepId, node: NodeId, component: u32, exit: &NodeExit) {
+        self.change_run(run, |run| run.end_step_part(step, node, component, exit));
     }
 }
 

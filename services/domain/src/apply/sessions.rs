@@ -1,9 +1,10 @@
-//! Steps with places of their own, and jobs that end with their clients.
+//! Steps, and jobs that end with their clients.
 
-use crate::state::{AtOnce, KeptJob, LaunchedStep, State};
+use crate::state::{AtOnce, KeptJob, LaunchedStep, State, StepPart};
 use muster_schemas::{
     JobId, RunId, StepId,
-    event::{Event, NodeTasks, Record},
+    event::{Event, Record},
+    steps::StepShare,
 };
 
 impl State {
@@ -11,9 +12,13 @@ impl State {
     pub(super) fn sessions_changed(&mut self, record: &Record) {
         match &record.event {
             Event::StepLaunched { run, step, spec, shares, .. } => {
-                let tasks: Vec<NodeTasks> =
-                    shares.iter().map(|share| NodeTasks { node: share.node, tasks: share.tasks }).collect();
-                self.step_started(*run, *step, &tasks);
+                let part = |share: &StepShare| StepPart {
+                    node: share.node,
+                    component: share.component,
+                    tasks: share.tasks,
+                    exit: None,
+                };
+                self.step_started(*run, *step, shares.iter().map(part));
                 let launched = LaunchedStep::of(spec, shares, self.time);
                 if self.runs.contains_key(run) {
                     self.sessions.launched.entry(*run).or_default().insert(*step, launched);
@@ -22,7 +27,6 @@ impl State {
             Event::StepStopping { run, step, component, is_forced, .. } => {
                 self.step_stopping(*run, *step, *component, AtOnce::of(*is_forced));
             }
-            Event::StepTasksEnded { run, step, node, exit, .. } => self.step_part_ended(*run, *step, *node, exit),
             Event::JobKept { job, seconds, is_late } => self.job_kept(*job, *seconds, *is_late),
             _ => {}
         }

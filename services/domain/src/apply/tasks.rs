@@ -1,7 +1,7 @@
 //! Tasks of jobs that are lists of them, and runs that grow and shrink.
 
 use crate::{
-    state::{Ending, Part, PartState, Run, State, Step, StepPart, TaskBook, index::TaskKeys},
+    state::{Ending, Part, PartState, Run, State, StepPart, TaskBook, index::TaskKeys},
     tasking,
 };
 use muster_schemas::{
@@ -19,7 +19,7 @@ impl State {
             Event::RunShrinking { job, run, removed, reason } => self.run_shrinking(*job, *run, removed, *reason),
             Event::RunShrunk { job, run, removed } => self.run_shrunk(*job, *run, removed),
             Event::TaskStarted { job, run, step, instance, cores } => {
-                self.task_started(*job, *run, *step, *instance, cores, record.sequence);
+                self.task_started(*job, *run, *step, *instance, cores);
             }
             Event::TasksStopping { job, reason, is_graceful, .. } => {
                 let ending = Ending { reason: *reason, is_graceful: *is_graceful };
@@ -89,22 +89,11 @@ impl State {
         self.note_freed();
     }
 
-    fn task_started(
-        &mut self,
-        id: JobId,
-        run: RunId,
-        step: StepId,
-        instance: TaskInstance,
-        cores: &[NodeTasks],
-        started_sequence: Sequence,
-    ) {
+    fn task_started(&mut self, id: JobId, run: RunId, step: StepId, instance: TaskInstance, cores: &[NodeTasks]) {
         let now = self.time;
-        self.change_run(run, |run| {
-            run.next_step = run.next_step.max(StepId(step.0.saturating_add(1)));
-            // The one process of it is on its first node; on the others it only has cores.
-            let first = cores.first().map(|part| StepPart { node: part.node, tasks: 1, exit: None });
-            run.steps.insert(step, Step { started_sequence, parts: first.into_iter().collect() });
-        });
+        // The one process of it is on its first node; on the others it only has cores.
+        let first = cores.first().map(|part| StepPart { node: part.node, component: 0, tasks: 1, exit: None });
+        self.step_started(run, step, first.into_iter());
         let cores = cores.iter().map(|part| (part.node, part.tasks)).collect();
         self.change_tasks(id, |tasks| tasks.began(step, instance, cores, now));
     }

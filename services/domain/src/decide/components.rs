@@ -52,35 +52,28 @@ pub(super) fn end(state: &State, job: &Job, component: u32, ending: &JobEnding) 
     let mut events = vec![Event::ComponentStopping { job: id, run: run.id, component, reason }];
     if run.parts.iter().filter(|part| part.component == component).all(Part::has_ended) {
         // Its processes have ended by themselves; all that is left to do is to give its resources back.
-        events.extend(over(state, job, run, component, &SingleEnd { reason, over: None }, None));
+        events.extend(over(job, run, component, &SingleEnd { reason, over: None }, None));
     }
     Ok(events)
 }
 
 /// What follows if the part that ends is the last one of a component that is being ended.
-pub(super) fn part_ended(state: &State, job: &Job, run: &Run, part: &Part, exit: &NodeExit) -> Vec<Event> {
+pub(super) fn part_ended(job: &Job, run: &Run, part: &Part, exit: &NodeExit) -> Vec<Event> {
     let component = part.component;
     let Some(end) = job.single_end(component) else { return Vec::new() };
     let mut others = run.others(part).filter(|part| part.component == component);
-    if others.all(Part::has_ended) { over(state, job, run, component, end, Some((part, exit))) } else { Vec::new() }
+    if others.all(Part::has_ended) { over(job, run, component, end, Some((part, exit))) } else { Vec::new() }
 }
 
 /// What follows when all parts of a component have ended, one of them now: what steps had there is over, and its resources
 /// are free.
-fn over(
-    state: &State,
-    job: &Job,
-    run: &Run,
-    component: u32,
-    end: &SingleEnd,
-    last: Option<(&Part, &NodeExit)>,
-) -> Vec<Event> {
+fn over(job: &Job, run: &Run, component: u32, end: &SingleEnd, last: Option<(&Part, &NodeExit)>) -> Vec<Event> {
     let parts = || run.parts.iter().filter(move |part| part.component == component);
     let exit_of = |part: &Part| last.filter(|(last, _)| last.is(part)).map(|(_, exit)| exit.clone());
     let exits: Vec<NodeExit> = parts().filter_map(|part| exit_of(part).or_else(|| part.exit().cloned())).collect();
     let usage = exits.iter().fold(Usage::default(), |sum, exit| super::reports::together(sum, exit.usage));
     let ends: Vec<(&Part, &NodeExit)> = parts().zip(&exits).collect();
-    let mut events: Vec<Event> = steps_over(state, run, &ends);
+    let mut events: Vec<Event> = steps_over(run, &ends);
     let outcome = end.outcome();
     events.push(Event::ComponentEnded { job: job.id, run: run.id, component, outcome, usage });
     let removed = Arc::new(only(&run.placement, component));
@@ -99,11 +92,11 @@ fn only(placement: &Placement, component: u32) -> Placement {
 
 /// No process of these parts of the run is left: parts of steps in them of which no end was told have ended as they did
 /// (SL-M-15).
-fn steps_over(state: &State, run: &Run, ends: &[(&Part, &NodeExit)]) -> Vec<Event> {
+fn steps_over(run: &Run, ends: &[(&Part, &NodeExit)]) -> Vec<Event> {
     let mut events = Vec::new();
     for (id, step) in &run.steps {
         let open_in = |part: &Part| {
-            let at = state.step_position(run, *id, part)?;
+            let at = run.step_position(*id, part)?;
             step.parts.get(at).filter(|of_step| of_step.exit.is_none()).map(|_| at)
         };
         let open: BTreeMap<usize, (&Part, NodeExit)> =
@@ -111,11 +104,8 @@ fn steps_over(state: &State, run: &Run, ends: &[(&Part, &NodeExit)]) -> Vec<Even
         if open.is_empty() {
             continue;
         }
-        let is_launched = state.launched_step(run.id, *id).is_some();
-        events.extend(open.values().cloned().map(|(part, exit)| match is_launched {
-            true => super::steps::launch::part_ended(run, *id, part.node, part.component, exit, Vec::new()),
-            false => Event::StepNodeEnded { job: run.job, run: run.id, step: *id, node: part.node, exit },
-        }));
+        let ended = |(part, exit)| super::steps::part_ended(run, *id, part, exit, Vec::new());
+        events.extend(open.values().cloned().map(ended));
         let end_of = |at: usize| open.get(&at).map(|(_, exit)| exit);
         let exits: Option<Vec<&NodeExit>> =
             (0..).zip(&step.parts).map(|(at, part)| part.exit.as_ref().or_else(|| end_of(at))).collect();

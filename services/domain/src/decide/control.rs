@@ -208,11 +208,12 @@ pub(super) fn suspend(access: &Access, jobs: &JobSelection) -> Result<Decision, 
     access.require_operator("suspend jobs")?;
     act_on(access, jobs, |target| {
         let run = started_run(access.state, target)?;
-        let mut events = one_if(!run.is_suspended(), || Event::JobSuspended { job: run.job, run: run.id });
+        // One that is to go on is suspended anew.
+        let is_done = matches!(run.suspension, Suspension::Suspended | Suspension::Lent);
         // A list of tasks keeps its cores: its books say which of its tasks has which.
-        let is_lent = run.suspension == Suspension::Lent || target.job().tasks.is_some();
-        events.extend(one_if(!is_lent, || Event::RunCoresLent { job: run.job, run: run.id }));
-        Ok(events)
+        let lends_cores = target.job().tasks.is_none();
+        let was_resuming = matches!(run.suspension, Suspension::Resuming(_));
+        Ok(one_if(!is_done, || Event::JobSuspended { job: run.job, run: run.id, lends_cores, was_resuming }))
     })
 }
 

@@ -15,7 +15,7 @@ use crate::{
 use muster_schemas::{
     Timestamp,
     command::{JobSelection, Refusal},
-    event::{Event, FurtherChange, JobChange},
+    event::{Event, JobChange},
     resources::Alternative,
 };
 use std::{collections::BTreeMap, sync::Arc};
@@ -26,7 +26,7 @@ pub(super) fn modify(
     change: JobChange,
     now: Timestamp,
 ) -> Result<Decision, Refusal> {
-    validate_change(&change)?;
+    validate_change(&change, now)?;
     let mut moves = Moves::default();
     act_on(access, jobs, |target| {
         let changes = match target {
@@ -92,77 +92,12 @@ fn entering_queue<'a>(
     Ok(queue.spec.max_jobs.filter(|_| more > 0).map(|most| (queue, most, more)))
 }
 
-/// As [`modify`], with more that changes.
-pub(super) fn alter(
-    access: &Access,
-    jobs: &JobSelection,
-    change: JobChange,
-    further: FurtherChange,
-    now: Timestamp,
-) -> Result<Decision, Refusal> {
-    if further.is_empty() {
-        return modify(access, jobs, change, now);
-    }
-    validate_further(&further, now)?;
-    let more = act_on(access, jobs, |target| {
-        let (job, further) = match target {
-            Target::Task(array, index) => return Err(not_started(array, index)),
-            Target::Component(job, number) => (job, FurtherChange { component: Some(number), ..further.clone() }),
-            Target::Array(job) | Target::Job(job) => (job, further.clone()),
-        };
-        require_alterable(access, job, &further)?;
-        Ok(vec![Event::JobAltered { job: target.id(), change: Arc::new(further) }])
-    })?;
-    if is_nothing(&change) {
-        return Ok(more);
-    }
-    let mut decision = modify(access, jobs, change, now)?;
-    decision.events.extend(more.events);
-    Ok(decision)
-}
-
-fn validate_further(further: &FurtherChange, now: Timestamp) -> Result<(), Refusal> {
-    let named = further.reservation.as_deref().filter(|name| !name.is_empty());
-    named.map_or(Ok(()), |name| validate::name("reservation", name))?;
-    validate::attributes(&further.attributes)?;
-    match further.deadline {
-        Some(deadline) if deadline <= now => Err(invalid("deadline: has passed already")),
-        _ => Ok(()),
-    }
-}
-
-/// Whether a job may become that.
-fn require_alterable(access: &Access, job: &Job, further: &FurtherChange) -> Result<(), Refusal> {
-    if job.is_finished() {
-        return Err(conflict(format!("job {} is over", job.id)));
-    }
-    if further.needs_waiting() && !job.is_waiting() {
-        let id = job.id;
-        return Err(conflict(format!(
-            "job {id} does not wait any more; its reservation and deadline cannot be changed"
-        )));
-    }
-    require_number(job, further.component)?;
-    let Some(name) = further.reservation.as_deref().filter(|name| !name.is_empty()) else { return Ok(()) };
-    let of_component = |number: usize| further.component.is_none_or(|only| only as usize == number);
-    let concerned = job.components.iter().enumerate().filter(|(number, _)| of_component(*number));
-    for (_, component) in concerned {
-        submit::require_reservation(access.state, Some(name), &job.owner, component.account.as_deref())?;
-    }
-    Ok(())
-}
-
 fn not_started(array: &Job, index: u32) -> Refusal {
     conflict(format!("task {index} of array {} has not started; change the whole array", array.id))
 }
 
-/// Whether nothing is to be changed.
-fn is_nothing(change: &JobChange) -> bool {
-    *change == JobChange { component: change.component, ..JobChange::default() }
-}
-
-fn validate_change(change: &JobChange) -> Result<(), Refusal> {
-    if is_nothing(change) {
+fn validate_change(change: &JobChange, now: Timestamp) -> Result<(), Refusal> {
+    if change.is_empty() {
         return Err(invalid("change: nothing is to be changed"));
     }
     change.name.as_ref().map_or(Ok(()), |name| validate::name("name", name))?;
@@ -174,18 +109,31 @@ fn validate_change(change: &JobChange) -> Result<(), Refusal> {
     if change.max_running == Some(0) {
         return Err(invalid("max_running: is 0, no task could ever run"));
     }
-    Ok(())
+    let reservation = change.reservation.as_deref().filter(|name| !name.is_empty());
+    reservation.map_or(Ok(()), |name| validate::name("reservation", name))?;
+    validate::attributes(&change.attributes)?;
+    match change.deadline {
+        Some(deadline) if deadline <= now => Err(invalid("deadline: has passed already")),
+        _ => Ok(()),
+    }
 }
 
 fn changed_array(access: &Access, moves: &mut Moves, job: &Job, change: &JobChange) -> Result<Vec<JobChange>, Refusal> {
-    if job.is_finished() || !job.is_waiting() && !changes_only_limit(change) {
+    if job.is_finished() || !job.is_waiting() && !fits_started_array(change) {
         return Err(conflict(format!("array {} has no tasks that wait", job.id)));
     }
     changed_waiting(access, moves, job, change)
 }
 
-fn changes_only_limit(change: &JobChange) -> bool {
-    *change == JobChange { max_running: change.max_running, ..JobChange::default() }
+/// Whether it can be changed of an array whose tasks have all started.
+fn fits_started_array(change: &JobChange) -> bool {
+    let fitting = JobChange {
+        max_running: change.max_running,
+        requeue_on_node_lost: change.requeue_on_node_lost,
+        attributes: change.attributes.clone(),
+        ..JobChange::default()
+    };
+    *change == fitting
 }
 
 fn changed_job(access: &Access, moves: &mut Moves, job: &Job, change: &JobChange) -> Result<Vec<JobChange>, Refusal> {
@@ -202,13 +150,17 @@ fn changed_job(access: &Access, moves: &mut Moves, job: &Job, change: &JobChange
         name: change.name.clone(),
         walltime_seconds: change.walltime_seconds,
         priority: change.priority,
+        requeue_on_node_lost: change.requeue_on_node_lost,
+        attributes: change.attributes.clone(),
         component: change.component,
         ..JobChange::default()
     };
     if *change != running_only {
-        let message =
-            format!("job {} does not wait any more; only its name, walltime and priority can be changed", job.id);
-        return Err(conflict(message));
+        return Err(conflict(format!(
+            "job {} does not wait any more; only its name, walltime, priority, attributes and whether it is requeued can be \
+             changed",
+            job.id
+        )));
     }
     require_number(job, change.component)?;
     // It runs only because it ends before the job that it went around starts (HPC-B-12).
@@ -294,7 +246,7 @@ fn split(change: &JobChange, completed: &[Vec<Alternative>]) -> Vec<JobChange> {
         alternatives: Some(asked.clone()),
         ..JobChange::default()
     };
-    let rest = Some(rest).filter(|rest| !is_nothing(rest));
+    let rest = Some(rest).filter(|rest| !rest.is_empty());
     rest.into_iter().chain(all().map(own)).collect()
 }
 
@@ -324,11 +276,18 @@ fn require_fit_together(
     if wishes.len() < 2 { Ok(()) } else { submit::require_fit_together(access.state, &wishes) }
 }
 
-/// Another account must be one that may use the reservations that the job names.
+/// Another reservation must be one that the job may use, another account one that may use the reservations that the job names.
 fn require_reservations(access: &Access, job: &Job, change: &JobChange) -> Result<(), Refusal> {
+    let concerned = || job.components.iter().enumerate().filter(|(number, _)| concerns(change, *number));
+    if let Some(name) = &change.reservation {
+        for (_, component) in concerned().filter(|_| !name.is_empty()) {
+            let account = change.account.as_deref().or(component.account.as_deref());
+            submit::require_reservation(access.state, Some(name), &job.owner, account)?;
+        }
+        return Ok(());
+    }
     let Some(account) = change.account.as_deref() else { return Ok(()) };
-    let concerned = job.components.iter().enumerate().filter(|(number, _)| concerns(change, *number));
-    for name in concerned.filter_map(|(_, component)| component.reservation()) {
+    for name in concerned().filter_map(|(_, component)| component.reservation()) {
         if access.state.reservation(name).is_some() {
             submit::require_reservation(access.state, Some(name), &job.owner, Some(account))?;
         }

@@ -115,7 +115,7 @@ fn together_lost(state: &State, run: &Run, lost: &[Part], exit: &NodeExit) -> Ve
     if !rest.is_empty() {
         let mut after = run.clone();
         after.stopping = after.stopping.or(stop_in(&events));
-        events.iter().for_each(|event| note_step_end(state, &mut after, event));
+        events.iter().for_each(|event| note_step_end(&mut after, event));
         if let Some(part) = after.part_of_mut(part.node, part.component) {
             part.state = PartState::Ended(Box::new(exit.clone()));
         }
@@ -125,23 +125,13 @@ fn together_lost(state: &State, run: &Run, lost: &[Part], exit: &NodeExit) -> Ve
 }
 
 /// Takes the end of a part of a step, or of the step, into a run.
-fn note_step_end(state: &State, run: &mut Run, event: &Event) {
-    let (step, at, exit) = match event {
-        Event::StepPartEnded { step, node, component, exit, .. } => {
-            let launched = state.launched_step(run.id, *step);
-            (*step, launched.and_then(|launched| launched.position(*node, *component)), exit)
-        }
-        Event::StepNodeEnded { step, node, exit, .. } | Event::StepTasksEnded { step, node, exit, .. } => {
-            (*step, run.open_step_part(*step, *node), exit)
-        }
+fn note_step_end(run: &mut Run, event: &Event) {
+    match event {
+        Event::StepPartEnded { step, node, component, exit, .. } => run.end_step_part(*step, *node, *component, exit),
         Event::StepEnded { step, .. } => {
             run.steps.remove(step);
-            return;
         }
-        _ => return,
-    };
-    if let Some(at) = at {
-        run.end_step_part(step, at, exit);
+        _ => {}
     }
 }
 
@@ -155,38 +145,26 @@ fn stop_in(events: &[Event]) -> Option<StopReason> {
 pub(super) fn started(access: &Access, id: PartId) -> Result<Decision, Refusal> {
     let node = access.require_node()?;
     let launching = access.state.part_named(node.id, id).filter(|(_, part)| part.state == PartState::Launching);
-    Ok(Decision::done(launching.map(|(run, part)| part_started(run, part)).unwrap_or_default()))
+    Ok(Decision::done(launching.map(|(run, part)| part_started(run, part)).into_iter().collect()))
 }
 
 /// The processes of a part that was being launched run.
-fn part_started(run: &Run, part: &Part) -> Vec<Event> {
+fn part_started(run: &Run, part: &Part) -> Event {
     told_started(run, part, run.started.is_none() && run.others(part).all(has_started))
 }
 
 /// Says that a part has started, and whether with it the whole run has.
-fn told_started(run: &Run, part: &Part, whole_run: bool) -> Vec<Event> {
-    let (id, node, component) = (run.id, part.node, part.component);
-    let mut events = Vec::new();
-    if run.is_shared(node) {
-        let news = (!part.has_begun()).then_some(Event::RunPartStarted { job: run.job, run: id, node, component });
-        events.extend(news);
-    } else if !whole_run {
-        events.push(Event::RunNodeStarted { job: run.job, run: id, node });
+fn told_started(run: &Run, part: &Part, whole_run: bool) -> Event {
+    let (job, run, node, component) = (run.job, run.id, part.node, part.component);
+    match whole_run {
+        true => Event::RunStarted { job, run, node, component },
+        false => Event::RunPartStarted { job, run, node, component },
     }
-    if whole_run {
-        events.push(Event::RunStarted { job: run.job, run: id, node });
-    }
-    events
 }
 
 /// The end of a part of a run that goes on.
 fn part_ended(run: &Run, part: &Part, exit: NodeExit) -> Event {
-    let (id, node, component) = (run.id, part.node, part.component);
-    if run.is_shared(node) {
-        Event::RunPartEnded { job: run.job, run: id, node, component, exit }
-    } else {
-        Event::RunNodeEnded { job: run.job, run: id, node, exit }
-    }
+    Event::RunPartEnded { job: run.job, run: run.id, node: part.node, component: part.component, exit }
 }
 
 fn has_started(part: &Part) -> bool {
@@ -209,7 +187,8 @@ fn has_run_by_now(job: &Job, run: &Run, part: &Part, exit: &NodeExit) -> bool {
 pub(super) fn ended(access: &Access, id: PartId, exit: NodeExit) -> Result<Decision, Refusal> {
     let node = access.require_node()?;
     if let Some(run) = access.state.run(id.run()).filter(|run| has_left(access.state, run, node.id)) {
-        return Ok(Decision::done(vec![Event::RunNodeEnded { job: run.job, run: run.id, node: node.id, exit }]));
+        let (job, run, node, component) = (run.job, run.id, node.id, id.component());
+        return Ok(Decision::done(vec![Event::RunPartEnded { job, run, node, component, exit }]));
     }
     let part = access.state.part_named(node.id, id).filter(|(_, part)| !part.has_ended());
     let events = part.map(|(run, part)| end_part(access.state, run, part, exit, Reporter::Node));
@@ -235,16 +214,16 @@ fn end_part(state: &State, run: &Run, part: &Part, exit: NodeExit, reporter: Rep
     let mut events = Vec::new();
     let Some(job) = state.job(run.job) else { return events };
     if has_run_by_now(job, run, part, &exit) {
-        events.extend(told_started(run, part, true));
+        events.push(told_started(run, part, true));
     } else if part.state == PartState::Launching && exit.started.is_some() {
-        events.extend(part_started(run, part));
+        events.push(part_started(run, part));
     }
     if run.others(part).all(Part::has_ended) {
         events.extend(end_run(state, job, run, part, exit, reporter));
         return events;
     }
     let stop = if run.stopping.is_none() { stops_the_rest(job, run, part, &exit) } else { None };
-    let component_over = components::part_ended(state, job, run, part, &exit);
+    let component_over = components::part_ended(job, run, part, &exit);
     events.push(part_ended(run, part, exit));
     events.extend(component_over);
     if let Some(reason) = stop {
@@ -292,7 +271,11 @@ fn end_run(state: &State, job: &Job, run: &Run, last: &Part, exit: NodeExit, rep
     exits.retain(|(part, _)| job.single_end(part.component).is_none());
     let outcome = outcome(state, job, run, &exits);
     let next = aftermath(state, job, &outcome);
-    let last = (reporter == Reporter::Node).then(|| NodePart { node: last.node, exit: exit.clone() });
+    let last = (reporter == Reporter::Node).then(|| NodePart {
+        node: last.node,
+        component: last.component,
+        exit: exit.clone(),
+    });
     [Event::RunEnded { job: run.job, run: run.id, last, outcome, usage }, next]
 }
 

@@ -40,7 +40,7 @@ pub(super) fn submit(state: &State, access: &Access, jobs: Vec<JobSpec>, now: Ti
         let components = spec.components.len();
         next += numbers_taken(&spec, are_tasks_numbered);
         ids.push(job);
-        events.push(Event::JobSubmitted { job, owner: owner.clone(), spec: Arc::new(spec) });
+        events.push(Event::JobSubmitted { job, owner: owner.clone(), spec: Arc::new(spec), intake: None });
         if state.filter_settings().submission.is_some() {
             events.extend(entry::chain(state, (job, components), None, state.next_chain() + ids.len() as u64 - 1));
         }

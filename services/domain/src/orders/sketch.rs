@@ -118,7 +118,7 @@ impl RunSketch {
     }
 }
 
-/// The nodes of a run as its orders name them, with the tasks that the run or a step has there.
+/// The nodes of a run as its orders name them, with the tasks that the run has there.
 #[derive(Debug)]
 pub struct RunNodes {
     nodes: Arc<Vec<OrderNode>>,
@@ -128,7 +128,8 @@ pub struct RunNodes {
 }
 
 impl RunNodes {
-    fn of(state: &State, run: &Run, tasks: impl Iterator<Item = u32>) -> Self {
+    fn of(state: &State, run: &Run) -> Self {
+        let tasks = run.placement.shares().map(|share| share.tasks);
         let (mut first_ranks, mut total_tasks) = (Vec::with_capacity(run.parts.len()), 0_u32);
         let node = |(part, tasks): (&Part, u32)| {
             first_ranks.push(total_tasks);
@@ -137,16 +138,6 @@ impl RunNodes {
         };
         let nodes = Arc::new(run.parts.iter().zip(tasks).map(node).collect());
         Self { nodes, first_ranks, total_tasks }
-    }
-
-    fn of_run(state: &State, run: &Run) -> Self {
-        Self::of(state, run, run.placement.shares().map(|share| share.tasks))
-    }
-
-    fn of_step(state: &State, run: &Run, step: StepId) -> Self {
-        let parts = run.steps.get(&step).map(|step| &step.parts);
-        let tasks = |part: &Part| Some(parts?.get(state.step_position(run, step, part)?)?.tasks);
-        Self::of(state, run, run.parts.iter().map(|part| tasks(part).unwrap_or(0)))
     }
 }
 
@@ -161,29 +152,15 @@ pub struct LaunchSketch {
     walltime_seconds: Option<u64>,
 }
 
-/// What a state knows of the part of a step on one node.
+/// What a state knows of the part of a step on one node: see [`LaunchSketch::tasks_order`].
 #[derive(Clone, Debug)]
-pub enum StepSketch {
-    /// Of one that runs the same everywhere: [`LaunchSketch::step_order`].
-    Plain(StepId, Arc<RunNodes>),
-    /// Of one with places of its own: [`LaunchSketch::tasks_order`].
-    Placed {
-        /// Its number.
-        step: StepId,
-        /// Which of its places.
-        at: usize,
-        /// Its cores there.
-        cores: IndexSet,
-    },
-}
-
-impl StepSketch {
+pub struct StepSketch {
     /// The number of the step.
-    pub fn number(&self) -> StepId {
-        match self {
-            Self::Plain(step, _) | Self::Placed { step, .. } => *step,
-        }
-    }
+    pub step: StepId,
+    /// Which of its places.
+    pub at: usize,
+    /// Its cores there.
+    pub cores: IndexSet,
 }
 
 impl LaunchSketch {
@@ -209,12 +186,6 @@ impl LaunchSketch {
     pub fn hold_order(&self, nodes: &RunNodes, spec: &JobSpec) -> Option<LaunchOrder> {
         let launch = spec.components.get(self.component as usize)?.launch.clone();
         self.order_among(nodes, spec, Launch { program: Program::None, ..launch })
-    }
-
-    /// Everything that a node needs to start its part of a step that runs the same everywhere; `launch` is what the record of its start
-    /// says.
-    pub fn step_order(&self, step: StepId, nodes: &RunNodes, spec: &JobSpec, launch: &Launch) -> Option<LaunchOrder> {
-        Some(LaunchOrder { step, ..self.order_among(nodes, spec, launch.clone())? })
     }
 
     fn order_among(&self, nodes: &RunNodes, spec: &JobSpec, launch: Launch) -> Option<LaunchOrder> {
@@ -282,8 +253,7 @@ impl LaunchSketch {
 pub struct Sketches<'a> {
     state: &'a State,
     runs: HashMap<RunId, Option<Arc<RunSketch>>>,
-    /// By step; 0 is the run itself.
-    nodes: HashMap<(RunId, StepId), Arc<RunNodes>>,
+    nodes: HashMap<RunId, Arc<RunNodes>>,
 }
 
 impl<'a> Sketches<'a> {
@@ -297,11 +267,11 @@ impl<'a> Sketches<'a> {
         Some(match seed {
             OrderSeed::Launch { part, submitted_sequence: submitted } => {
                 let (run, part) = self.part(node, part)?;
-                Sketch::Launch { part, nodes: self.nodes_of(run, StepId(0)), submitted }
+                Sketch::Launch { part, nodes: self.nodes_of(run), submitted }
             }
             OrderSeed::Hold { part, submitted_sequence: submitted } => {
                 let (run, part) = self.part(node, part)?;
-                Sketch::Hold { part, nodes: self.nodes_of(run, StepId(0)), submitted }
+                Sketch::Hold { part, nodes: self.nodes_of(run), submitted }
             }
             OrderSeed::LaunchStep { part, step, submitted_sequence: submitted, started_sequence: started } => {
                 let (run, part) = self.part(node, part)?;
@@ -333,22 +303,15 @@ impl<'a> Sketches<'a> {
         Some((run, sketch))
     }
 
-    fn nodes_of(&mut self, run: &Run, step: StepId) -> Arc<RunNodes> {
+    fn nodes_of(&mut self, run: &Run) -> Arc<RunNodes> {
         let state = self.state;
-        let make = || match step {
-            StepId(0) => RunNodes::of_run(state, run),
-            step => RunNodes::of_step(state, run, step),
-        };
-        self.nodes.entry((run.id, step)).or_insert_with(|| Arc::new(make())).clone()
+        self.nodes.entry(run.id).or_insert_with(|| Arc::new(RunNodes::of(state, run))).clone()
     }
 
-    fn step(&mut self, run: &Run, part: &LaunchSketch, node: NodeId, step: StepId) -> Option<StepSketch> {
-        let Some(placed) = self.state.launched_step(run.id, step) else {
-            run.steps.get(&step)?;
-            return Some(StepSketch::Plain(step, self.nodes_of(run, step)));
-        };
-        let at = placed.position(node, part.component)?;
-        Some(StepSketch::Placed { step, at, cores: placed.parts.get(at)?.share.cores.clone() })
+    fn step(&self, run: &Run, part: &LaunchSketch, node: NodeId, step: StepId) -> Option<StepSketch> {
+        let launched = self.state.launched_step(run.id, step)?;
+        let at = launched.position(node, part.component)?;
+        Some(StepSketch { step, at, cores: launched.parts.get(at)?.share.cores.clone() })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Orders about steps with places of their own.
+//! Orders about steps.
 
 use super::{LaunchSketch, OrderSeed, kill_grace};
 use crate::state::{AtOnce, LaunchedPart, LaunchedStep, Run, State};
@@ -7,7 +7,7 @@ use muster_schemas::{
     job::{JobSpec, Launch, Program},
     node::{LaunchOrder, OrderNode, TasksOrder},
     resources::IndexSet,
-    steps::{GroupTerms, StepSpec, StepStreams, StepTasks},
+    steps::{StepSpec, StepStreams, StepTasks},
 };
 use std::sync::Arc;
 
@@ -49,11 +49,10 @@ pub(super) fn stop(
     Some(OrderSeed::StopStep { part: inside, step, grace_seconds })
 }
 
-/// What the records of a step's launch say, in the way in which the orders to its nodes need it.
+/// What the record of a step's launch says, in the way in which the orders to its nodes need it.
 #[derive(Debug)]
 pub struct StepRecord {
     step: StepSpec,
-    terms: Vec<GroupTerms>,
     /// For each of its places the group, and which place of the group it is.
     places: Vec<(usize, usize)>,
     nodes: Arc<Vec<OrderNode>>,
@@ -61,8 +60,8 @@ pub struct StepRecord {
 }
 
 impl StepRecord {
-    /// What the record of the launch says, with the terms of its groups in the record behind it.
-    pub fn new(step: StepSpec, terms: Vec<GroupTerms>) -> Self {
+    /// What the record of the launch says.
+    pub fn new(step: StepSpec) -> Self {
         let nodes = step.places().map(|(group, place)| OrderNode {
             name: place.node.clone(),
             tasks: u32::try_from(place.ranks.len()).unwrap_or(u32::MAX),
@@ -71,7 +70,7 @@ impl StepRecord {
         let nodes = Arc::new(nodes.collect());
         let places =
             step.groups.iter().enumerate().flat_map(|(at, group)| (0..group.places.len()).map(move |of| (at, of)));
-        Self { places: places.collect(), nodes, total_tasks: step.total_tasks(), terms, step }
+        Self { places: places.collect(), nodes, total_tasks: step.total_tasks(), step }
     }
 }
 
@@ -83,7 +82,7 @@ impl StepRecord {
 }
 
 impl LaunchSketch {
-    /// Everything that a node needs to start its tasks of a step with places of its own: of the place `at`, with these cores.
+    /// Everything that a node needs to start its tasks of a step: of the place `at`, with these cores.
     pub fn tasks_order(
         &self,
         (step, at): (StepId, usize),
@@ -95,13 +94,16 @@ impl LaunchSketch {
         let (group_index, of_group) = *record.places.get(at)?;
         let group = launched.groups.get(group_index)?;
         let place = group.places.get(of_group)?;
-        let working_directory =
-            launched.working_directory_of(&record.terms, group_index).unwrap_or(&spec.working_directory);
+        let working_directory = launched.working_directory_of(group).unwrap_or(&spec.working_directory);
         let meets = |ranks: &IndexSet| !ranks.intersection(&place.ranks).is_empty();
         let programs: Vec<_> = group.programs.iter().filter(|program| meets(&program.ranks)).cloned().collect();
         let argv = programs.first()?.argv.clone();
-        let kill_grace_seconds = launched.kill_grace_seconds;
-        let launch = Launch { program: Program::Tasks { argv }, kill_grace_seconds, ..Launch::default() };
+        let launch = Launch {
+            program: Program::Tasks { argv },
+            kill_grace_seconds: launched.kill_grace_seconds,
+            warning: launched.warning,
+            ..Launch::default()
+        };
         let order = self.order(spec, Default::default(), launch)?;
         let mut environment = launched.environment.clone().unwrap_or_else(|| spec.environment.clone());
         environment.extend(group.environment.clone());
@@ -116,7 +118,7 @@ impl LaunchSketch {
             total_tasks: record.total_tasks,
             cpus_per_task: group.cpus_per_task.max(1),
             cores: cores.clone(),
-            walltime_seconds: launched.walltime_seconds,
+            walltime_seconds: launched.walltime_seconds.or(launched.warning.and(order.walltime_seconds)),
             checkpoint: None,
             dialect: launched.dialect.clone().or_else(|| spec.dialect.clone()),
             ..order
@@ -125,10 +127,7 @@ impl LaunchSketch {
             ranks: place.ranks.clone(),
             programs,
             variables: launched.variables.clone(),
-            streams: StepStreams {
-                stdin: launched.stdin_of(&record.terms, group_index).clone(),
-                ..launched.streams.clone()
-            },
+            streams: StepStreams { stdin: launched.stdin_of(group).clone(), ..launched.streams.clone() },
             ends_on_failure: launched.ends_on_failure,
         };
         Some(TasksOrder { launch, tasks })

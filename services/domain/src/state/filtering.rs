@@ -301,7 +301,7 @@ impl super::State {
         let of_template = template.and_then(|name| self.template(name)).map_or(&[][..], |found| found.filters(kind));
         let all = of_template.iter().chain(self.filters.settings.cluster_wide(kind));
         let hash = |path: &String| self.filters.program_hashes.get(path).cloned();
-        all.map(|spec| ChainFilter { spec: spec.clone(), program_hash: hash(&spec.path) }).collect()
+        all.map(|spec| ChainFilter { spec: spec.clone(), program_hash: hash(&spec.path), component: None }).collect()
     }
 
     /// Whether activation filters judge each start of a job, and its growth: those of its template, or the cluster-wide

@@ -92,6 +92,8 @@ pub struct Step {
 pub struct StepPart {
     /// The node.
     pub node: NodeId,
+    /// Which component of the job it is in, from 0.
+    pub component: u32,
     /// How many tasks.
     pub tasks: u32,
     /// How it ended, if it has.
@@ -153,14 +155,6 @@ impl Run {
         self.parts.get_mut(at)
     }
 
-    /// Its part on a node, unless components share the node: then the node alone does not say which part is meant.
-    pub(crate) fn only_part_mut(&mut self, node: NodeId) -> Option<&mut Part> {
-        let mut positions = self.parts.positions_on(node);
-        let only = positions.next().filter(|_| positions.next().is_none());
-        drop(positions);
-        self.parts.get_mut(only?)
-    }
-
     /// Whether components share a node (SL-P-07).
     pub fn is_shared(&self, node: NodeId) -> bool {
         self.parts_on(node).nth(1).is_some()
@@ -208,15 +202,15 @@ impl Run {
         self.parts.iter().map(|part| part.node)
     }
 
-    /// The part of a step on a node, unless components share the node, of which no end was told.
-    pub(crate) fn open_step_part(&self, step: StepId, node: NodeId) -> Option<usize> {
-        let parts = &self.steps.get(&step)?.parts;
-        parts.positions_on(node).find(|at| parts[*at].exit.is_none())
+    /// Which part of one of its steps is inside a part of it.
+    pub(crate) fn step_position(&self, step: StepId, part: &Part) -> Option<usize> {
+        self.steps.get(&step)?.position(part.node, part.component)
     }
 
     /// A part of a step has ended.
-    pub(crate) fn end_step_part(&mut self, step: StepId, at: usize, exit: &NodeExit) {
-        if let Some(part) = self.steps.get_mut(&step).and_then(|step| step.parts.get_mut(at)) {
+    pub(crate) fn end_step_part(&mut self, step: StepId, node: NodeId, component: u32, exit: &NodeExit) {
+        let Some(step) = self.steps.get_mut(&step) else { return };
+        if let Some(part) = step.position(node, component).and_then(|at| step.parts.get_mut(at)) {
             part.exit = Some(exit.clone());
         }
     }
@@ -233,6 +227,13 @@ impl Run {
     /// timeout.
     pub(crate) fn due(&self) -> Option<Timestamp> {
         (self.started.is_none() && self.stopping.is_none()).then_some(self.launch_deadline)
+    }
+}
+
+impl Step {
+    /// Which of its parts is that on a node for a component.
+    pub fn position(&self, node: NodeId, component: u32) -> Option<usize> {
+        self.parts.positions_on(node).find(|at| self.parts[*at].component == component)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What clients do inside running jobs: the steps that they have launched, and the jobs that end with them.
 
-use super::{ByNode, OnNode, Part, Run, State};
+use super::{ByNode, OnNode, Run, State};
 use muster_schemas::{
     JobId, NodeId, RunId, StepId, Timestamp,
     resources::IndexSet,
@@ -12,7 +12,7 @@ use std::{collections::BTreeMap, sync::Arc};
 /// What a state has of clients.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Sessions {
-    /// Steps that were launched with places of their own and have not ended.
+    /// Steps that were launched and have not ended. Tasks of a list, which are steps too, are not among them.
     pub(crate) launched: BTreeMap<RunId, BTreeMap<StepId, LaunchedStep>>,
     /// Jobs whose client has to be heard of.
     pub(crate) kept: BTreeMap<JobId, KeptJob>,
@@ -29,7 +29,7 @@ pub struct KeptJob {
     pub is_late: bool,
 }
 
-/// A step that was launched with places of its own and has not ended. How far each part is says [`super::Step`], whose
+/// A step that was launched and has not ended. How far each part is says [`super::Step`], whose
 /// parts are in the same order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchedStep {
@@ -106,12 +106,12 @@ pub(crate) struct InUse {
 }
 
 impl State {
-    /// The steps of a run that were launched with places of their own and have not ended, by number.
+    /// The steps of a run that were launched and have not ended, by number.
     pub fn launched_steps(&self, run: RunId) -> impl Iterator<Item = (StepId, &LaunchedStep)> {
         self.sessions.launched.get(&run).into_iter().flatten().map(|(id, step)| (*id, step))
     }
 
-    /// A step that was launched with places of its own and has not ended.
+    /// A step that was launched and has not ended.
     pub fn launched_step(&self, run: RunId, step: StepId) -> Option<&LaunchedStep> {
         self.sessions.launched.get(&run)?.get(&step)
     }
@@ -119,16 +119,6 @@ impl State {
     /// Whether, and until when, the client of a job has to be heard of.
     pub fn kept(&self, job: JobId) -> Option<KeptJob> {
         self.sessions.kept.get(&job).copied()
-    }
-
-    /// Which part of a step of a run is inside a part of the run.
-    pub(crate) fn step_position(&self, run: &Run, step: StepId, part: &Part) -> Option<usize> {
-        if let Some(launched) = self.launched_step(run.id, step) {
-            return launched.position(part.node, part.component);
-        }
-        // A step without places of its own is in the first of the parts on a node.
-        let is_first = run.part(part.node).is_some_and(|first| first.is(part));
-        run.steps.get(&step)?.parts.positions_on(part.node).next().filter(|_| is_first)
     }
 
     /// What steps of a run have of its part on a node for a component that no other step may use.

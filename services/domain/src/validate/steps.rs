@@ -1,13 +1,13 @@
-//! What a step with places of its own may be.
+//! What a step may be.
 
 use super::{
     MAX_COUNT, MAX_JOB_BYTES, MAX_MEMORY_BYTES, MAX_NODE_NAMES, arguments, attributes, bytes, count, dialect,
-    environment, invalid, label, name, number, optional, path, shown, walltime,
+    environment, invalid, label, name, number, optional, path, shown, signal, walltime,
 };
 use muster_schemas::{
     command::Refusal,
     resources::IndexSet,
-    steps::{GroupTerms, StepGroup, StepInput, StepOutput, StepSpec, StepStreams},
+    steps::{StepGroup, StepInput, StepOutput, StepSpec, StepStreams},
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const MAX_STEP_TASKS: u64 = 1_000_000;
 
 /// All of a step that can be judged without the state.
-pub(crate) fn step(spec: &StepSpec, terms: &[GroupTerms]) -> Result<(), Refusal> {
+pub(crate) fn step(spec: &StepSpec) -> Result<(), Refusal> {
     label("name", &spec.name)?;
     working_directory("working_directory", spec.working_directory.as_ref())?;
     spec.environment.as_ref().map_or(Ok(()), environment)?;
@@ -27,21 +27,12 @@ pub(crate) fn step(spec: &StepSpec, terms: &[GroupTerms]) -> Result<(), Refusal>
     environment(&names)?;
     spec.walltime_seconds.map_or(Ok(()), walltime)?;
     number("kill_grace_seconds", u64::from(spec.kill_grace_seconds.unwrap_or(0)), 0, 86_400)?;
+    spec.warning.map_or(Ok(()), |warning| signal("warning.signal", warning.signal))?;
     attributes(&spec.attributes)?;
     dialect(spec.dialect.as_deref())?;
     places(spec)?;
     spec.groups.iter().try_for_each(group)?;
-    if !terms.is_empty() && terms.len() != spec.groups.len() {
-        let (given, groups) = (terms.len(), spec.groups.len());
-        return invalid(format!("terms: {given} are given, the step has {groups} groups"));
-    }
-    terms.iter().try_for_each(terms_of_group)?;
-    bytes("arguments, environments and attributes together", carried_bytes(spec, terms), MAX_JOB_BYTES)
-}
-
-fn terms_of_group(terms: &GroupTerms) -> Result<(), Refusal> {
-    working_directory("terms.working_directory", terms.working_directory.as_ref())?;
-    terms.stdin.as_ref().map_or(Ok(()), |stdin| input("terms.stdin.file", stdin))
+    bytes("arguments, environments and attributes together", carried_bytes(spec), MAX_JOB_BYTES)
 }
 
 fn working_directory(field: &str, folder: Option<&String>) -> Result<(), Refusal> {
@@ -56,19 +47,19 @@ fn input(field: &str, stdin: &StepInput) -> Result<(), Refusal> {
     if let StepInput::File(file) = stdin { path(field, file) } else { Ok(()) }
 }
 
-fn carried_bytes(spec: &StepSpec, terms: &[GroupTerms]) -> usize {
+fn carried_bytes(spec: &StepSpec) -> usize {
     let pairs =
         |map: &BTreeMap<String, String>| map.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
     let programs = spec.groups.iter().flat_map(|group| &group.programs).flat_map(|program| &program.argv);
     let groups: usize = spec.groups.iter().map(|group| pairs(&group.environment)).sum();
     let places: usize = spec.places().map(|(_, place)| place.node.len()).sum();
-    let paths = |terms: &GroupTerms| {
-        let file = if let Some(StepInput::File(file)) = &terms.stdin { file.len() } else { 0 };
-        file + terms.working_directory.as_ref().map_or(0, String::len)
+    let paths = |group: &StepGroup| {
+        let file = if let Some(StepInput::File(file)) = &group.stdin { file.len() } else { 0 };
+        file + group.working_directory.as_ref().map_or(0, String::len)
     };
-    let terms: usize = terms.iter().map(paths).sum();
+    let paths: usize = spec.groups.iter().map(paths).sum();
     let own = spec.environment.as_ref().map_or(0, pairs) + pairs(&spec.attributes);
-    programs.map(String::len).sum::<usize>() + groups + places + terms + own
+    programs.map(String::len).sum::<usize>() + groups + places + paths + own
 }
 
 fn streams(streams: &StepStreams) -> Result<(), Refusal> {
@@ -115,6 +106,13 @@ fn group(group: &StepGroup) -> Result<(), Refusal> {
     number("groups.cpus_per_task", u64::from(group.cpus_per_task), 0, most)?;
     number("groups.memory_bytes", group.memory_bytes.unwrap_or(0), 0, MAX_MEMORY_BYTES)?;
     environment(&group.environment)?;
+    working_directory("groups.working_directory", group.working_directory.as_ref())?;
+    group.stdin.as_ref().map_or(Ok(()), |stdin| input("groups.stdin.file", stdin))?;
+    if group.tasks.is_some() || group.nodes.is_some() {
+        return invalid(
+            "groups.tasks, groups.nodes: are for the only group of a step, which then has no places".into(),
+        );
+    }
     for place in &group.places {
         name("groups.places.node", &place.node)?;
         number("groups.places.cores", u64::from(place.cores.unwrap_or(1)), 1, most)?;

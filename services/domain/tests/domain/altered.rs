@@ -8,7 +8,7 @@ use muster_domain::{
 use muster_schemas::{
     JobId, PartId, Timestamp,
     command::{Command, RefusalCode},
-    event::{Event, FurtherChange, JobChange, StopReason},
+    event::{Event, JobChange, StopReason},
     job::{ExitStatus, Outcome, RequeuePolicy},
     plan::{ReservationSpec, ReservedNodes},
 };
@@ -88,8 +88,8 @@ fn a_state_without_such_changes_has_the_bytes_that_it_had_before() {
     assert!(with.len() > before.1.len());
 }
 
-fn alter(job: JobId, further: FurtherChange) -> Command {
-    Command::Alter { jobs: ids(&[job]), change: JobChange::default(), further: Box::new(further) }
+fn alter(job: JobId, change: JobChange) -> Command {
+    Command::Modify { jobs: ids(&[job]), change }
 }
 
 fn reservation(name: &str, node: &str, from: i64, to: i64, now: Timestamp) -> ReservationSpec {
@@ -112,17 +112,17 @@ fn a_waiting_job_gets_another_reservation_deadline_and_attributes() {
     cluster.ok(&user("oper"), Command::Reserve { reservation: Box::new(made) });
     let id = cluster.submit("ada", job(1, 1));
     let attributes = [("slurm.0.comment".to_owned(), "later".to_owned())].into();
-    let change = FurtherChange {
+    let change = JobChange {
         reservation: Some("r1".into()),
         deadline: Some(now.plus_seconds(100)),
         requeue_on_node_lost: Some(true),
         attributes,
-        component: None,
+        ..JobChange::default()
     };
     cluster.refused(&user("bob"), alter(id, change.clone()), RefusalCode::PermissionDenied, "ada");
-    let nowhere = FurtherChange { reservation: Some("r2".into()), ..FurtherChange::default() };
+    let nowhere = JobChange { reservation: Some("r2".into()), ..JobChange::default() };
     cluster.refused(&user("ada"), alter(id, nowhere), RefusalCode::NotFound, "r2");
-    let late = FurtherChange { deadline: Some(now.plus_seconds(-1)), ..FurtherChange::default() };
+    let late = JobChange { deadline: Some(now.plus_seconds(-1)), ..JobChange::default() };
     cluster.refused(&user("ada"), alter(id, late), RefusalCode::Invalid, "deadline");
     cluster.ok(&user("ada"), alter(id, change));
     let altered = cluster.state.job(id).unwrap();
@@ -131,7 +131,7 @@ fn a_waiting_job_gets_another_reservation_deadline_and_attributes() {
     assert!(altered.extras.as_ref().unwrap().requeue.on_node_lost);
     let kept: Vec<(&str, &str)> = cluster.state.altered_attributes(id).collect();
     assert_eq!(kept, [("slurm.0.comment", "later")]);
-    let none = FurtherChange { reservation: Some(String::new()), ..FurtherChange::default() };
+    let none = JobChange { reservation: Some(String::new()), ..JobChange::default() };
     cluster.ok(&user("ada"), alter(id, none));
     let extras = cluster.state.job(id).unwrap().lead().extras.clone().unwrap();
     assert_eq!(extras.reservation, None);
@@ -148,14 +148,14 @@ fn of_a_running_job_only_attributes_and_what_becomes_of_it_change() {
     let id = cluster.submit("ada", job(1, 1));
     let run = cluster.start(id, &["node1"], 1);
     let later = Some(cluster.now.plus_seconds(900));
-    let deadline = FurtherChange { deadline: later, ..FurtherChange::default() };
+    let deadline = JobChange { deadline: later, ..JobChange::default() };
     cluster.refused(&user("ada"), alter(id, deadline), RefusalCode::Conflict, "does not wait any more");
-    let again = FurtherChange { requeue_on_node_lost: Some(true), ..FurtherChange::default() };
+    let again = JobChange { requeue_on_node_lost: Some(true), ..JobChange::default() };
     cluster.ok(&user("ada"), alter(id, again.clone()));
     cluster.ok(&root(), take_down(&["node1"]));
     cluster.end(run, "node1", ExitStatus::Signal(15));
     assert!(cluster.is_waiting(id), "it may be started again now");
-    let unknown = FurtherChange { component: Some(3), ..again };
+    let unknown = JobChange { component: Some(3), ..again };
     cluster.refused(&user("ada"), alter(id, unknown), RefusalCode::Invalid, "component");
 }
 
@@ -164,13 +164,11 @@ fn of_a_running_job_only_attributes_and_what_becomes_of_it_change() {
 fn a_change_that_is_refused_in_part_changes_nothing() {
     let mut cluster = Cluster::new();
     let id = cluster.submit("ada", job(1, 1));
-    let change = JobChange { queue: Some("nowhere".into()), ..JobChange::default() };
-    let further = FurtherChange { requeue_on_node_lost: Some(true), ..FurtherChange::default() };
-    let command = Command::Alter { jobs: ids(&[id]), change, further: Box::new(further.clone()) };
-    cluster.refused(&user("ada"), command, RefusalCode::NotFound, "nowhere");
-    let change = JobChange { priority: Some(7), ..JobChange::default() };
-    let events = cluster.ok(&user("ada"), Command::Alter { jobs: ids(&[id]), change, further: Box::new(further) });
-    assert!(matches!(events[..], [Event::JobModified { .. }, Event::JobAltered { .. }]), "{events:?}");
+    let again = JobChange { requeue_on_node_lost: Some(true), ..JobChange::default() };
+    let nowhere = JobChange { queue: Some("nowhere".into()), ..again.clone() };
+    cluster.refused(&user("ada"), alter(id, nowhere), RefusalCode::NotFound, "nowhere");
+    let events = cluster.ok(&user("ada"), alter(id, JobChange { priority: Some(7), ..again }));
+    assert!(matches!(events[..], [Event::JobModified { .. }]), "{events:?}");
     cluster.assert_replays();
 }
 

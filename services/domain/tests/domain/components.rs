@@ -149,7 +149,7 @@ fn a_component_ends_alone_and_its_node_is_free_while_the_others_go_on() {
     cluster.pass(3);
     let events = killed(&mut cluster, run, "node2");
     assert!(
-        matches!(events[..], [Event::RunNodeEnded { .. }, Event::ComponentEnded { .. }, Event::RunShrunk { .. }]),
+        matches!(events[..], [Event::RunPartEnded { .. }, Event::ComponentEnded { .. }, Event::RunShrunk { .. }]),
         "{events:?}"
     );
     assert_eq!(orders(&cluster), [("node2".to_owned(), OrderSeed::Forget { part: PartId::new(run, 0) })]);
@@ -193,9 +193,9 @@ fn steps_lose_their_tasks_in_the_component_and_go_on_in_the_others() {
         }
     };
     let spec = StepSpec { groups: vec![group(0, 0, "node1"), group(1, 1, "node2")], ..StepSpec::default() };
-    cluster.ok(&user("ada"), Command::LaunchStep { job: id, spec: Box::new(spec), terms: Vec::new() });
+    cluster.ok(&user("ada"), Command::LaunchStep { job: id, spec: Box::new(spec) });
     let alone = StepSpec { groups: vec![group(1, 0, "node2")], ..StepSpec::default() };
-    let launch_alone = Command::LaunchStep { job: id, spec: Box::new(alone), terms: Vec::new() };
+    let launch_alone = Command::LaunchStep { job: id, spec: Box::new(alone) };
     cluster.ok(&user("ada"), launch_alone.clone());
     cluster.ok(&user("ada"), cancel(only(id, 1)));
     cluster.refused(&user("ada"), launch_alone, RefusalCode::Conflict, "was ended, the others go on");
@@ -207,12 +207,8 @@ fn steps_lose_their_tasks_in_the_component_and_go_on_in_the_others() {
     assert_eq!(open.collect::<Vec<_>>(), [true, false]);
     // A late report of a task there means nothing more.
     let exit = exit(ExitStatus::Signal(9), EndCause::Killed, cluster.now);
-    let late = Command::NodeTasksEnded {
-        part: PartId::new(run, 0),
-        step: StepId(1),
-        exit: exit.clone(),
-        statuses: Vec::new(),
-    };
+    let late =
+        Command::NodeStepEnded { part: PartId::new(run, 0), step: StepId(1), exit: exit.clone(), statuses: Vec::new() };
     assert_eq!(cluster.ok(&executor("node2"), late.clone()), []);
     let events = cluster.ok(&executor("node1"), late);
     assert!(matches!(events.last(), Some(Event::StepEnded { step: StepId(1), .. })), "{events:?}");

@@ -162,7 +162,7 @@ fn a_run_gives_up_what_it_does_not_use_and_can_come_back() {
     assert!(too_early.contains("has not ended"), "{too_early}");
     let end = NodeExit { status: None, started: None, ..exit(OK, EndCause::Itself, cluster.now) };
     let events = cluster.ok(&executor("node2"), Command::NodeEnded { part: PartId::new(run, 0), exit: end });
-    assert!(matches!(&events[..], [Event::RunNodeEnded { .. }]), "the run goes on: {events:?}");
+    assert!(matches!(&events[..], [Event::RunPartEnded { .. }]), "the run goes on: {events:?}");
     cluster.grow(job, cluster.placement(&["node2"], 1)).unwrap();
     cluster.ok(&executor("node2"), Command::NodeStarted { part: PartId::new(run, 0) });
     assert_eq!(held(&cluster, run), [(node1, 2), (node2, 1)]);

@@ -429,7 +429,7 @@ fn changes_that_are_refused() {
     cluster.refused(&ada, modify(too_large), RefusalCode::Invalid, "can never run");
     cluster.start(id, &["node1"], 1);
     let account = JobChange { account: Some("late".into()), ..JobChange::default() };
-    cluster.refused(&ada, modify(account), RefusalCode::Conflict, "only its name, walltime and priority");
+    cluster.refused(&ada, modify(account), RefusalCode::Conflict, "only its name, walltime, priority, attributes");
 }
 
 /// SL-C-36: what a job is called says nothing of where it runs.

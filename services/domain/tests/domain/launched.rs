@@ -1,4 +1,4 @@
-//! Steps with places of their own: cores, numbers, signals, ends; and jobs that end with their clients.
+//! Steps: cores, numbers, signals, ends; and jobs that end with their clients.
 
 use crate::{support::*, written::tasks_order};
 use muster_domain::{
@@ -11,7 +11,7 @@ use muster_schemas::{
     event::{EndCause, Event, StopReason},
     job::{ExitStatus, JobSpec, JobState, Launch, Outcome},
     resources::IndexSet,
-    steps::{GroupTerms, StepGroup, StepInput, StepPlace, StepProgram, StepSpec, TaskStatus},
+    steps::{StepGroup, StepInput, StepPlace, StepProgram, StepSpec, TaskStatus},
 };
 use proptest::prelude::*;
 
@@ -35,7 +35,7 @@ fn step(places: &[(&str, u32)]) -> StepSpec {
 }
 
 fn launch(job: JobId, spec: StepSpec) -> Command {
-    Command::LaunchStep { job, spec: Box::new(spec), terms: Vec::new() }
+    Command::LaunchStep { job, spec: Box::new(spec) }
 }
 
 fn launched(cluster: &mut Cluster, job: JobId, spec: StepSpec) -> (StepId, Vec<IndexSet>) {
@@ -48,7 +48,7 @@ fn launched(cluster: &mut Cluster, job: JobId, spec: StepSpec) -> (StepId, Vec<I
 fn ended(run: RunId, step: StepId, code: u8, cluster: &Cluster) -> Command {
     let status = ExitStatus::Code(code);
     let statuses = vec![TaskStatus { ranks: ranks("0"), status }];
-    Command::NodeTasksEnded {
+    Command::NodeStepEnded {
         part: PartId::new(run, 0),
         step,
         exit: exit(status, EndCause::Itself, cluster.now),
@@ -85,12 +85,12 @@ fn steps_get_cores_that_no_other_step_has_and_numbers_of_one_counter() {
     cluster.refused(&ada, launch(id, step(&[("node3", 1)])), RefusalCode::Invalid, "`node3` is not a node of");
     let now = ended(run, first, 0, &cluster);
     let events = cluster.ok(&executor("node1"), now);
-    assert!(matches!(events[..], [Event::StepTasksEnded { .. }, Event::StepEnded { .. }]), "{events:?}");
+    assert!(matches!(events[..], [Event::StepPartEnded { .. }, Event::StepEnded { .. }]), "{events:?}");
     let (third, cores) = launched(&mut cluster, id, step(&[("node1", 1)]));
     assert_eq!((third, cores), (StepId(3), vec![ranks("0")]));
     // A component that took no part in a step shows a gap; the counter is the run's.
-    let old = Command::StartStep { job: id, launch: tasks(), tasks: Some(1), nodes: None };
-    assert!(matches!(cluster.run(&ada, old), Ok((_, Reply::Step { step: StepId(4), .. }))));
+    let plain = plain_step(id, Some(1), None);
+    assert!(matches!(cluster.run(&ada, plain), Ok((_, Reply::Step { step: StepId(4), .. }))));
     cluster.assert_replays();
 }
 
@@ -232,7 +232,7 @@ fn a_part_of_a_step_can_be_signalled_and_ended_alone() {
     cluster.assert_replays();
 }
 
-/// SL-O-01, SL-O-07: what groups have of their own is behind the step in the log, whose shape is that of old logs.
+/// SL-O-01, SL-O-07
 #[test]
 fn groups_of_a_step_have_directories_and_input_of_their_own() {
     let (mut cluster, id, run) = running();
@@ -246,35 +246,29 @@ fn groups_of_a_step_have_directories_and_input_of_their_own() {
         groups: vec![of_group("node1", 0), of_group("node2", 1)],
         ..StepSpec::default()
     };
-    let own = GroupTerms { working_directory: Some("/own".into()), stdin: Some(StepInput::File("input".into())) };
-    let with = |terms: Vec<GroupTerms>| Command::LaunchStep { job: id, spec: Box::new(spec.clone()), terms };
-    let ada = user("ada");
-    cluster.refused(&ada, with(vec![own.clone()]), RefusalCode::Invalid, "1 are given, the step has 2 groups");
-    let relative = GroupTerms { working_directory: Some("own".into()), stdin: None };
-    cluster.refused(&ada, with(vec![relative, own.clone()]), RefusalCode::Invalid, "terms.working_directory: `own`");
-    let endless = GroupTerms { stdin: Some(StepInput::File("x".repeat(1 << 16))), working_directory: None };
-    cluster.refused(&ada, with(vec![endless, own.clone()]), RefusalCode::Invalid, "terms.stdin.file");
-    let terms = vec![GroupTerms::default(), own];
-    let (events, _) = cluster.run(&ada, with(terms.clone())).expect("it fits");
-    let [Event::StepLaunched { step, .. }, Event::StepTermsSet { step: of, groups, .. }] = &events[..] else {
-        panic!("{events:?}")
+    let with = |folder: Option<&str>, input: Option<&str>| {
+        let mut spec = spec.clone();
+        spec.groups[1].working_directory = folder.map(str::to_owned);
+        spec.groups[1].stdin = input.map(|file| StepInput::File(file.into()));
+        spec
     };
-    assert_eq!((step, groups), (of, &terms));
+    let ada = user("ada");
+    let relative = launch(id, with(Some("own"), None));
+    cluster.refused(&ada, relative, RefusalCode::Invalid, "groups.working_directory: `own`");
+    let endless = launch(id, with(None, Some(&"x".repeat(1 << 16))));
+    cluster.refused(&ada, endless, RefusalCode::Invalid, "groups.stdin.file");
+    let spec = with(Some("/own"), Some("input"));
+    let (events, _) = cluster.run(&ada, launch(id, spec.clone())).expect("it fits");
+    let [Event::StepLaunched { step, .. }] = &events[..] else { panic!("{events:?}") };
     let order = |node: &str| {
         let (part, node) = (PartId::new(run, 0), cluster.node_id(node));
         let submitted = job(2, 4);
-        tasks_order(&cluster.state, part, node, *step, &submitted, (&spec, &terms)).expect("it is to be launched")
+        tasks_order(&cluster.state, part, node, *step, &submitted, &spec).expect("it is to be launched")
     };
     let (first, second) = (order("node1"), order("node2"));
     assert_eq!((first.launch.working_directory.as_str(), &first.tasks.streams.stdin), ("/all", &StepInput::Nothing));
     assert_eq!(second.launch.working_directory, "/own");
     assert_eq!(second.tasks.streams.stdin, StepInput::File("input".into()));
-    let none = vec![GroupTerms::default(); 2];
-    let (events, _) = cluster.run(&ada, with(none)).expect("it fits");
-    assert!(
-        matches!(events[..], [Event::StepLaunched { .. }]),
-        "nothing of their own is nothing in the log: {events:?}"
-    );
     cluster.assert_replays();
 }
 
@@ -286,14 +280,14 @@ fn a_step_is_of_the_dialect_that_launched_it_else_of_that_of_its_job() {
     let (part, node) = (PartId::new(run, 0), cluster.node_id("node1"));
     let ordered = |of_step: Option<&str>, of_job: Option<&str>| {
         let submitted = JobSpec { dialect: of_job.map(str::to_owned), ..job(2, 4) };
-        let order = tasks_order(&cluster.state, part, node, number, &submitted, (&of(of_step), &[]));
+        let order = tasks_order(&cluster.state, part, node, number, &submitted, &of(of_step));
         order.expect("it is to be launched").launch.dialect
     };
     assert_eq!(ordered(Some("a"), None).as_deref(), Some("a"));
     assert_eq!(ordered(Some("a"), Some("b")).as_deref(), Some("a"));
     assert_eq!(ordered(None, Some("b")).as_deref(), Some("b"));
     assert_eq!(ordered(None, None), None);
-    let refused = Command::LaunchStep { job: id, spec: Box::new(of(Some("a b"))), terms: Vec::new() };
+    let refused = launch(id, of(Some("a b")));
     cluster.refused(&user("ada"), refused, RefusalCode::Invalid, "dialect: `a b`");
 }
 
@@ -323,9 +317,10 @@ fn a_part_that_was_lost_is_one_that_failed() {
     let (number, _) = launched(&mut cluster, id, spec);
     let mut lost = exit(ExitStatus::Code(0), EndCause::Lost("its shim was killed".into()), cluster.now);
     lost.status = None;
-    let events =
-        cluster.ok(&executor("node1"), Command::NodeStepEnded { part: PartId::new(run, 0), step: number, exit: lost });
-    assert!(matches!(events[..], [Event::StepTasksEnded { .. }, Event::StepStopping { .. }]), "{events:?}");
+    let part = PartId::new(run, 0);
+    let report = Command::NodeStepEnded { part, step: number, exit: lost, statuses: Vec::new() };
+    let events = cluster.ok(&executor("node1"), report);
+    assert!(matches!(events[..], [Event::StepPartEnded { .. }, Event::StepStopping { .. }]), "{events:?}");
 }
 
 #[test]
@@ -430,7 +425,7 @@ enum Happens {
     Launch { first: u32, second: u32, overlaps: bool, ends_on_failure: bool },
     End { step: u32, forced: bool },
     Report { step: u32, node: u8, code: u8 },
-    Old,
+    Plain,
 }
 
 fn happens() -> impl Strategy<Value = Happens> {
@@ -441,7 +436,7 @@ fn happens() -> impl Strategy<Value = Happens> {
         }),
         1 => (1..20u32, flag()).prop_map(|(step, forced)| Happens::End { step, forced }),
         4 => (1..20u32, 0..2u8, 0..2u8).prop_map(|(step, node, code)| Happens::Report { step, node, code }),
-        1 => Just(Happens::Old),
+        1 => Just(Happens::Plain),
     ]
 }
 
@@ -468,10 +463,7 @@ proptest! {
                     let name = ["node1", "node2"][usize::from(node)];
                     (executor(name), ended(run, StepId(step), code, &cluster))
                 }
-                Happens::Old => {
-                    let old = Command::StartStep { job: id, launch: tasks(), tasks: Some(1), nodes: None };
-                    (user("ada"), old)
-                }
+                Happens::Plain => (user("ada"), plain_step(id, Some(1), None)),
             };
             if let Ok((_, Reply::Step { step, .. })) = cluster.run(&actor, command) {
                 prop_assert!(numbers.insert(step), "step {step} was given twice");

@@ -4,10 +4,7 @@ use crate::{
     lists::{list, sweep},
     support::*,
 };
-use muster_domain::{
-    State,
-    orders::{OrderSeed, follow_up, reconcile},
-};
+use muster_domain::orders::{OrderSeed, follow_up, reconcile};
 use muster_schemas::{
     JobId, PartId, RunId,
     cluster::ClusterConfig,
@@ -74,7 +71,7 @@ fn end(cluster: &mut Cluster, run: RunId) {
 fn the_cores_of_a_suspended_job_are_for_others_and_it_waits_for_them() {
     let mut cluster = Cluster::new();
     let (long, run) = running(&mut cluster, "0-3");
-    assert_eq!(verbs(&suspend(&mut cluster, &[long])), ["suspended", "cores_lent"]);
+    assert_eq!(verbs(&suspend(&mut cluster, &[long])), ["suspended"]);
     assert_eq!((standing(&cluster, long), free(&cluster, "node1")), (JobState::Suspended, "0-3".into()));
     let (_, urgent) = running(&mut cluster, "1-2");
     assert_eq!(free(&cluster, "node1"), "0,3");
@@ -107,7 +104,7 @@ fn a_job_whose_cores_are_free_goes_on_at_once() {
     let _other = running(&mut cluster, "2-3");
     assert_eq!(verbs(&resume(&mut cluster, &[id])), ["resumed"]);
     assert_eq!(free(&cluster, "node1"), "");
-    assert_eq!(verbs(&suspend(&mut cluster, &[id])), ["suspended", "cores_lent"], "as often as anybody likes");
+    assert_eq!(verbs(&suspend(&mut cluster, &[id])), ["suspended"], "as often as anybody likes");
     cluster.assert_replays();
 }
 
@@ -150,7 +147,10 @@ fn a_job_that_is_to_go_on_can_be_suspended_again() {
     let (_, other) = running(&mut cluster, "1");
     resume(&mut cluster, &[id]);
     assert_eq!(free(&cluster, "node1"), "2-3");
-    assert_eq!(suspend(&mut cluster, &[id]), [Event::RunCoresLent { job: id, run }]);
+    assert_eq!(
+        suspend(&mut cluster, &[id]),
+        [Event::JobSuspended { job: id, run, lends_cores: true, was_resuming: true }]
+    );
     assert_eq!(free(&cluster, "node1"), "0,2-3");
     assert!(suspend(&mut cluster, &[id]).is_empty());
     end(&mut cluster, other);
@@ -284,7 +284,7 @@ fn a_node_hears_of_a_suspension_once_and_goes_on_only_when_the_cores_are_there()
 fn no_step_starts_in_a_job_that_has_lent_its_cores() {
     let mut cluster = Cluster::new();
     let (id, _) = running(&mut cluster, "0-1");
-    let step = || Command::StartStep { job: id, launch: tasks(), tasks: None, nodes: None };
+    let step = || plain_step(id, None, None);
     suspend(&mut cluster, &[id]);
     cluster.refused(&user("ada"), step(), RefusalCode::Busy, "is suspended");
     resume(&mut cluster, &[id]);
@@ -301,24 +301,6 @@ fn a_node_keeps_the_cores_that_are_lent() {
     smaller.nodes[0].cores = 2;
     let smaller = Command::Configure { change: Box::new(smaller.into()), keep_unnamed: false };
     cluster.refused(&root(), smaller, RefusalCode::Conflict, "cannot become smaller");
-}
-
-/// Logs of earlier releases have suspensions without more: those jobs keep their cores, until somebody asks again.
-#[test]
-fn a_suspension_of_an_earlier_release_keeps_its_cores() {
-    let mut cluster = Cluster::new();
-    let (id, run) = running(&mut cluster, "0-3");
-    let before = cluster.state.clone();
-    cluster.append(&user("oper"), vec![Event::JobSuspended { job: id, run }]);
-    assert_eq!((standing(&cluster, id), free(&cluster, "node1")), (JobState::Suspended, "".into()));
-    assert_eq!(suspend(&mut cluster, &[id]), [Event::RunCoresLent { job: id, run }]);
-    assert_eq!(free(&cluster, "node1"), "0-3");
-    cluster.assert_replays();
-    let mut old = Cluster { state: before, log: cluster.log[..cluster.log.len() - 1].to_vec(), now: cluster.now };
-    old.state = State::new();
-    old.log.clone().iter().for_each(|record| old.state.apply(record));
-    assert_eq!(verbs(&resume(&mut old, &[id])), ["resumed"]);
-    old.assert_replays();
 }
 
 /// All components of a job lend and go on together; of one that ended alone meanwhile nothing is waited for.

@@ -137,7 +137,8 @@ impl Cluster {
     pub fn end_step_with(&mut self, run: RunId, step: StepId, exit: NodeExit) -> Vec<Event> {
         let node = self.state.run(run).expect("the run is there").steps[&step].parts[0].node;
         let node = self.state.node_name(node).into_owned();
-        let mut events = self.ok(&executor(&node), Command::NodeStepEnded { part: PartId::new(run, 0), step, exit });
+        let report = Command::NodeStepEnded { part: PartId::new(run, 0), step, exit, statuses: Vec::new() };
+        let mut events = self.ok(&executor(&node), report);
         events.extend(self.settle());
         events
     }

@@ -90,6 +90,7 @@ fn an_array_of_an_older_log_keeps_its_one_number() {
         job: JobId::job(number),
         owner: owner.clone(),
         spec: Arc::new(spec),
+        intake: None,
     };
     let complete = |spec: JobSpec| JobSpec { name: "old".into(), ..spec };
     cluster.append(

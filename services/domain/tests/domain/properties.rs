@@ -260,9 +260,7 @@ impl Model {
                 Command::DrainNodes { nodes: vec![self.node(node)], reason: "fan".into(), is_down: false },
             ),
             Step::Drain { node, resume: true } => (user("oper"), Command::ResumeNodes { nodes: vec![self.node(node)] }),
-            Step::Launch { job } => {
-                (root(), Command::StartStep { job: self.job(job), launch: tasks(), tasks: None, nodes: None })
-            }
+            Step::Launch { job } => (root(), plain_step(self.job(job), None, None)),
             Step::Pass { .. } => (Actor::Ledger, Command::Tick),
             Step::Configure { what } => (root(), self.configuration(what)),
             Step::Policy { what } => {
@@ -551,10 +549,8 @@ fn random_histories_reach_every_event() {
         ("job", "eligible"),
         ("plan", "made"),
         ("job", "allocated"),
-        ("run", "node_started"),
         ("job", "started"),
         ("job", "stopping"),
-        ("run", "node_ended"),
         ("run", "part_started"),
         ("run", "part_ended"),
         ("run", "ended"),
@@ -564,10 +560,9 @@ fn random_histories_reach_every_event() {
         ("job", "component_stopping"),
         ("job", "component_ended"),
         ("job", "suspended"),
-        ("job", "cores_lent"),
         ("job", "resuming"),
         ("job", "resumed"),
-        ("step", "started"),
+        ("step", "launched"),
         ("policy", "set"),
         ("reservation", "set"),
         ("reservation", "placed"),

@@ -3,9 +3,9 @@
 use crate::{support::*, written::launch_order};
 use muster_domain::orders::{OrderSeed, follow_up};
 use muster_schemas::{
-    JobId, PartId, RunId, StepId,
+    JobId, NodeId, PartId, RunId, StepId,
     command::{Command, RefusalCode, Reply},
-    event::{Actor, EndCause, Event, NodeExit, NodeTasks, StopReason},
+    event::{Actor, EndCause, Event, NodeExit, StopReason},
     job::{ExitStatus, JobState, Outcome, RequeuePolicy, Usage, WaitReason},
 };
 
@@ -26,15 +26,15 @@ fn a_run_starts_with_its_last_node_and_ends_with_its_last_node() {
     let run = cluster.allocate(id, &["node1", "node2"], 1);
     let (node1, node2) = (cluster.node_id("node1"), cluster.node_id("node2"));
     let first = cluster.ok(&executor("node2"), Command::NodeStarted { part: PartId::new(run, 0) });
-    assert_eq!(first, [Event::RunNodeStarted { job: id, run, node: node2 }]);
+    assert_eq!(first, [Event::RunPartStarted { job: id, run, node: node2, component: 0 }]);
     assert!(
         cluster.ok(&executor("node2"), Command::NodeStarted { part: PartId::new(run, 0) }).is_empty(),
         "a repeated report"
     );
     let last = cluster.ok(&executor("node1"), Command::NodeStarted { part: PartId::new(run, 0) });
-    assert_eq!(last, [Event::RunStarted { job: id, run, node: node1 }]);
+    assert_eq!(last, [Event::RunStarted { job: id, run, node: node1, component: 0 }]);
     let one = cluster.end(run, "node1", ExitStatus::Code(5));
-    assert!(matches!(one.as_slice(), [Event::RunNodeEnded { .. }]), "the others go on: {one:?}");
+    assert!(matches!(one.as_slice(), [Event::RunPartEnded { .. }]), "the others go on: {one:?}");
     assert!(cluster.end(run, "node1", ExitStatus::Code(0)).is_empty(), "a repeated report");
     cluster.end(run, "node2", ExitStatus::Code(6));
     assert_eq!(cluster.outcome(id), Some(Outcome::Failed(ExitStatus::Code(5))), "the first by rank");
@@ -54,7 +54,7 @@ fn a_script_speaks_for_its_run() {
     assert!(
         matches!(
             events.as_slice(),
-            [Event::RunNodeEnded { .. }, Event::RunStopping { reason: StopReason::PeerEnded, .. }]
+            [Event::RunPartEnded { .. }, Event::RunStopping { reason: StopReason::PeerEnded, .. }]
         ),
         "{events:?}"
     );
@@ -70,7 +70,7 @@ fn a_node_that_only_holds_resources_speaks_for_nobody() {
     let id = cluster.submit("ada", job(2, 1));
     let run = cluster.start(id, &["node2", "node3"], 1);
     let events = cluster.end(run, "node3", ExitStatus::Code(0));
-    assert!(matches!(events.as_slice(), [Event::RunNodeEnded { .. }]), "{events:?}");
+    assert!(matches!(events.as_slice(), [Event::RunPartEnded { .. }]), "{events:?}");
     assert_eq!(cluster.outcome(id), None);
     cluster.end(run, "node2", ExitStatus::Code(3));
     assert_eq!(cluster.outcome(id), Some(Outcome::Failed(ExitStatus::Code(3))));
@@ -105,12 +105,12 @@ fn a_script_has_run_also_if_the_other_nodes_were_not_ready() {
         assert!(
             matches!(
                 events.as_slice(),
-                [Event::RunStarted { .. }, Event::RunNodeEnded { .. }, Event::RunStopping { .. }]
+                [Event::RunStarted { .. }, Event::RunPartEnded { .. }, Event::RunStopping { .. }]
             ),
             "{events:?}"
         );
         let late = cluster.ok(&executor("node2"), Command::NodeStarted { part: PartId::new(run, 0) });
-        assert!(matches!(late.as_slice(), [Event::RunNodeStarted { .. }]), "a run starts once: {late:?}");
+        assert!(matches!(late.as_slice(), [Event::RunPartStarted { .. }]), "a run starts once: {late:?}");
         cluster.ok(&executor("node2"), ended(run, exit(ExitStatus::Signal(9), EndCause::Killed, cluster.now)));
         assert_eq!(cluster.outcome(id), Some(Outcome::Completed));
         assert!(cluster.state.job(id).unwrap().last_run.as_ref().unwrap().started.is_some());
@@ -146,7 +146,7 @@ fn a_failed_launch_on_one_node_stops_the_others() {
     let cause = EndCause::LaunchFailed("no such user".into());
     let failed = NodeExit { status: None, cause, usage: Usage::default(), started: None, ended: cluster.now };
     let events = cluster.ok(&executor("node2"), ended(run, failed));
-    assert!(matches!(events.as_slice(), [Event::RunNodeEnded { .. }, Event::RunStopping { .. }]), "{events:?}");
+    assert!(matches!(events.as_slice(), [Event::RunPartEnded { .. }, Event::RunStopping { .. }]), "{events:?}");
     cluster.ok(&executor("node1"), ended(run, exit(ExitStatus::Signal(15), EndCause::Killed, cluster.now)));
     assert_eq!(cluster.outcome(id), Some(Outcome::LaunchFailed("no such user".into())));
 }
@@ -264,7 +264,7 @@ fn each_part_of_a_run_is_judged_by_its_own_start() {
     cluster.ok(&executor("node2"), Command::NodeStarted { part: PartId::new(run, 0) });
     assert_eq!(cluster.hello_as_of("node2", "boot1", &[], Some(made)), []);
     let events = cluster.hello_as_of("node1", "boot1", &[], Some(made));
-    assert!(matches!(events.as_slice(), [Event::RunNodeEnded { .. }, Event::RunStopping { .. }]), "{events:?}");
+    assert!(matches!(events.as_slice(), [Event::RunPartEnded { .. }, Event::RunStopping { .. }]), "{events:?}");
     cluster.assert_replays();
 }
 
@@ -350,11 +350,17 @@ fn only_the_node_itself_reports_for_it() {
     );
 }
 
+/// How many tasks of a step that was launched go to which node.
+fn dealt(events: &[Event]) -> Vec<(NodeId, u32)> {
+    let [Event::StepLaunched { shares, .. }] = events else { panic!("{events:?}") };
+    shares.iter().map(|share| (share.node, share.tasks)).collect()
+}
+
 #[test]
 fn steps() {
     let mut cluster = Cluster::new();
     let id = cluster.submit("ada", job(2, 4));
-    let start = |tasks, nodes| Command::StartStep { job: id, launch: crate::support::tasks(), tasks, nodes };
+    let start = |tasks, nodes| plain_step(id, tasks, nodes);
     cluster.refused(&user("ada"), start(None, None), RefusalCode::Conflict, "does not run");
     let run = cluster.start(id, &["node1", "node2"], 4);
     cluster.refused(&user("bob"), start(None, None), RefusalCode::PermissionDenied, "belongs to ada");
@@ -363,15 +369,15 @@ fn steps() {
     let (node1, node2) = (cluster.node_id("node1"), cluster.node_id("node2"));
     let (events, reply) = cluster.run(&user("ada"), start(Some(3), None)).unwrap();
     assert_eq!(reply, Reply::Step { run, step: StepId(1) });
-    let Event::StepStarted { tasks: layout, .. } = &events[0] else { panic!("{events:?}") };
-    assert_eq!(layout, &[NodeTasks { node: node1, tasks: 2 }, NodeTasks { node: node2, tasks: 1 }]);
+    assert_eq!(dealt(&events), [(node1, 2), (node2, 1)]);
     let (events, _) = cluster.run(&user("ada"), start(Some(3), Some(1))).unwrap();
-    let Event::StepStarted { tasks: layout, step, .. } = &events[0] else { panic!("{events:?}") };
-    assert_eq!((layout.as_slice(), *step), ([NodeTasks { node: node1, tasks: 3 }].as_slice(), StepId(2)));
+    assert_eq!(dealt(&events), [(node1, 3)]);
+    assert!(matches!(events[..], [Event::StepLaunched { step: StepId(2), .. }]), "{events:?}");
     let end = |code, now| Command::NodeStepEnded {
         part: PartId::new(run, 0),
         step: StepId(1),
         exit: exit(ExitStatus::Code(code), EndCause::Itself, now),
+        statuses: Vec::new(),
     };
     let now = cluster.now;
     assert_eq!(cluster.ok(&executor("node2"), end(4, now)).len(), 1);
@@ -387,7 +393,7 @@ fn steps() {
 fn a_step_waits_until_the_run_has_started_on_all_nodes() {
     let mut cluster = Cluster::new();
     let id = cluster.submit("ada", job(2, 1));
-    let start = || Command::StartStep { job: id, launch: crate::support::tasks(), tasks: Some(2), nodes: None };
+    let start = || plain_step(id, Some(2), None);
     let run = cluster.allocate(id, &["node1", "node2"], 1);
     let part = PartId::new(run, 0);
     cluster.ok(&executor("node1"), Command::NodeStarted { part });
@@ -402,15 +408,14 @@ fn a_step_has_no_success_if_some_of_its_tasks_never_ran() {
         let mut cluster = Cluster::new();
         let id = cluster.submit("ada", job(2, 1));
         let run = cluster.start(id, &["node1", "node2"], 1);
-        let launch = crate::support::tasks();
-        cluster.ok(&user("ada"), Command::StartStep { job: id, launch, tasks: Some(2), nodes: None });
+        cluster.ok(&user("ada"), plain_step(id, Some(2), None));
         let (part, step, now) = (PartId::new(run, 0), StepId(1), cluster.now);
         let ended = |node| {
             let mut exit = exit(ExitStatus::Code(0), EndCause::Itself, now);
             if node == failing {
                 (exit.status, exit.cause) = (None, EndCause::LaunchFailed("no such command".into()));
             }
-            Command::NodeStepEnded { part, step, exit }
+            Command::NodeStepEnded { part, step, exit, statuses: Vec::new() }
         };
         cluster.ok(&executor("node1"), ended("node1"));
         let events = cluster.ok(&executor("node2"), ended("node2"));

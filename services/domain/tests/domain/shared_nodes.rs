@@ -118,16 +118,15 @@ fn step(components: &[u32]) -> StepSpec {
 }
 
 fn launch(cluster: &mut Cluster, job: JobId, spec: StepSpec) -> (StepId, Vec<Event>) {
-    let (events, reply) = cluster
-        .run(&user("ada"), Command::LaunchStep { job, spec: Box::new(spec), terms: Vec::new() })
-        .expect("it fits");
+    let (events, reply) =
+        cluster.run(&user("ada"), Command::LaunchStep { job, spec: Box::new(spec) }).expect("it fits");
     let Reply::Step { step, .. } = reply else { panic!("{reply:?}") };
     (step, events)
 }
 
 fn step_ends(cluster: &mut Cluster, part: PartId, step: StepId, code: u8) -> Vec<Event> {
     let exit = exit(ExitStatus::Code(code), EndCause::Itself, cluster.now);
-    cluster.ok(&executor("node1"), Command::NodeStepEnded { part, step, exit })
+    cluster.ok(&executor("node1"), Command::NodeStepEnded { part, step, exit, statuses: Vec::new() })
 }
 
 /// SL-P-07, SL-I-13: each part is launched and starts on its own; the job runs when both do.
@@ -154,8 +153,7 @@ fn each_component_is_launched_and_starts_on_its_own() {
     assert_eq!(events, [Event::RunPartStarted { job: id, run, node, component: 1 }]);
     assert!(cluster.ok(&executor("node1"), Command::NodeStarted { part: parts[1] }).is_empty(), "a repeated report");
     let events = cluster.ok(&executor("node1"), Command::NodeStarted { part: parts[0] });
-    let started = Event::RunStarted { job: id, run, node };
-    assert_eq!(events, [Event::RunPartStarted { job: id, run, node, component: 0 }, started]);
+    assert_eq!(events, [Event::RunStarted { job: id, run, node, component: 0 }]);
     cluster.assert_replays();
 }
 
@@ -164,7 +162,7 @@ fn each_component_is_launched_and_starts_on_its_own() {
 fn a_short_script_has_run_before_the_other_component_was_there() {
     let (mut cluster, id, run) = allocated();
     let events = ends(&mut cluster, PartId::new(run, 0), ExitStatus::Code(0), EndCause::Itself);
-    let expected = [("run", "part_started"), ("job", "started"), ("run", "part_ended"), ("job", "stopping")];
+    let expected = [("job", "started"), ("run", "part_ended"), ("job", "stopping")];
     assert_eq!(kinds(&events), expected, "{events:?}");
     assert!(follow(&cluster, &events).contains(&OrderSeed::Stop {
         part: PartId::new(run, 1),
@@ -286,7 +284,7 @@ fn a_step_runs_in_both_components_of_a_node() {
     let node = cluster.node_id("node1");
     let order = |component| {
         let part = PartId::new(run, component);
-        tasks_order(&cluster.state, part, node, number, &two(2), (spec, &[])).expect("it is to be launched")
+        tasks_order(&cluster.state, part, node, number, &two(2), spec).expect("it is to be launched")
     };
     for component in [0, 1] {
         let order = order(component);
@@ -306,7 +304,7 @@ fn a_step_runs_in_both_components_of_a_node() {
     assert_eq!(follow(&cluster, &events), [expected]);
     // The other core of each component is free for another step, a third is not.
     let (second, _) = launch(&mut cluster, id, step(&[1]));
-    let busy = Command::LaunchStep { job: id, spec: Box::new(step(&[1])), terms: Vec::new() };
+    let busy = Command::LaunchStep { job: id, spec: Box::new(step(&[1])) };
     cluster.refused(&user("ada"), busy, RefusalCode::Busy, "are free of other steps");
     assert_eq!(
         kinds(&step_ends(&mut cluster, PartId::new(run, 1), second, 0)),
@@ -345,7 +343,7 @@ fn a_component_that_ends_alone_ends_its_tasks_on_a_shared_node() {
     let open: Vec<bool> = steps[&both].parts.iter().map(|part| part.exit.is_none()).collect();
     assert_eq!(open, [true, false]);
     let events = step_ends(&mut cluster, PartId::new(run, 0), both, 0);
-    assert!(matches!(events[..], [Event::StepTasksEnded { .. }, Event::StepEnded { .. }]), "{events:?}");
+    assert!(matches!(events[..], [Event::StepPartEnded { .. }, Event::StepEnded { .. }]), "{events:?}");
     cluster.assert_replays();
 }
 
@@ -353,20 +351,17 @@ fn a_component_that_ends_alone_ends_its_tasks_on_a_shared_node() {
 #[test]
 fn a_plain_step_is_in_the_first_component_of_a_node() {
     let (mut cluster, id, run) = running();
-    let argv = vec!["true".to_owned()];
-    let launch = Launch { program: muster_schemas::job::Program::Tasks { argv }, ..Launch::default() };
-    let start = |tasks| Command::StartStep { job: id, launch: launch.clone(), tasks: Some(tasks), nodes: None };
+    let start = |tasks| plain_step(id, Some(tasks), None);
     cluster.refused(&user("ada"), start(3), RefusalCode::LimitReached, "room for 1 to 2");
-    let many = Command::StartStep { job: id, launch: launch.clone(), tasks: None, nodes: None };
-    let events = cluster.ok(&user("ada"), many);
-    let Event::StepStarted { tasks, .. } = &events[0] else { panic!("{events:?}") };
-    assert_eq!(tasks.iter().map(|part| part.tasks).sum::<u32>(), 1, "the tasks of the first component");
+    let events = cluster.ok(&user("ada"), plain_step(id, None, None));
+    let Event::StepLaunched { shares, .. } = &events[0] else { panic!("{events:?}") };
+    assert_eq!(shares.iter().map(|share| share.tasks).sum::<u32>(), 1, "the tasks of the first component");
     step_ends(&mut cluster, PartId::new(run, 0), StepId(1), 0);
     let events = cluster.ok(&user("ada"), start(2));
     let orders = follow(&cluster, &events);
     assert!(matches!(orders[..], [OrderSeed::LaunchStep { part, .. }] if part == PartId::new(run, 0)), "{orders:?}");
     let events = step_ends(&mut cluster, PartId::new(run, 0), StepId(2), 0);
-    assert_eq!(kinds(&events), [("step", "node_ended"), ("step", "ended")]);
+    assert_eq!(kinds(&events), [("step", "part_ended"), ("step", "ended")]);
     cluster.assert_replays();
 }
 
@@ -397,13 +392,13 @@ fn a_placement_can_share_some_nodes_and_not_others() {
     let started = |cluster: &mut Cluster, node: &str, component| {
         kinds(&cluster.ok(&executor(node), Command::NodeStarted { part: PartId::new(run, component) }))
     };
-    assert_eq!(started(&mut cluster, "node2", 0), [("run", "node_started")]);
+    assert_eq!(started(&mut cluster, "node2", 0), [("run", "part_started")]);
     assert_eq!(started(&mut cluster, "node1", 0), [("run", "part_started")]);
     assert!(started(&mut cluster, "node2", 2).is_empty(), "that component is not there");
-    assert_eq!(started(&mut cluster, "node1", 2), [("run", "part_started"), ("job", "started")]);
+    assert_eq!(started(&mut cluster, "node1", 2), [("job", "started")]);
     let gone: Arc<NodeExit> = Arc::new(exit(ExitStatus::Code(0), EndCause::Itself, cluster.now));
     let end = |component| Command::NodeEnded { part: PartId::new(run, component), exit: (*gone).clone() };
-    assert_eq!(kinds(&cluster.ok(&executor("node2"), end(0))), [("run", "node_ended")]);
+    assert_eq!(kinds(&cluster.ok(&executor("node2"), end(0))), [("run", "part_ended")]);
     cluster.assert_replays();
 }
 
@@ -428,7 +423,7 @@ fn a_part_keeps_its_name_when_its_neighbour_has_gone() {
     let orders: Vec<PartId> = follow(&cluster, &events).iter().map(stopped).collect();
     assert_eq!(orders, [PartId::new(run, 0), PartId::new(run, 2)]);
     let end = gone(2, &cluster);
-    assert_eq!(kinds(&cluster.ok(&executor("node2"), end)), [("run", "node_ended")]);
+    assert_eq!(kinds(&cluster.ok(&executor("node2"), end)), [("run", "part_ended")]);
     let end = gone(0, &cluster);
     let events = cluster.ok(&executor("node1"), end);
     let forgotten = [PartId::new(run, 0), PartId::new(run, 2)].map(|part| OrderSeed::Forget { part });

@@ -3,7 +3,7 @@
 
 use crate::{
     support::*,
-    written::{launch_order_of, step_order},
+    written::{launch_order_of, tasks_order},
 };
 use muster_domain::{
     State,
@@ -15,7 +15,7 @@ use muster_schemas::{
     cluster::ClusterConfig,
     command::{Command, JobSelection, Reply, Start},
     event::{Actor, EndCause, Event},
-    job::{ExitStatus, JobSpec, Launch, Program},
+    job::{ExitStatus, JobSpec, Program},
     node::{
         CLUSTER_NAME_VARIABLE, JOB_NUMBER_VARIABLE, LaunchOrder, NODE_CORES_VARIABLE, OrderNode,
         RESTART_COUNT_VARIABLE, node_cores_text,
@@ -39,33 +39,18 @@ pub fn name_by_look(state: &State, run: &Run, part: &Part) -> PartId {
     PartId::new(run.id, if is_shared { part.component } else { 0 })
 }
 
-/// A launch, by a look at the whole run; of a step that runs the same everywhere, with the tasks of its parts.
-fn launch_by_look(
-    state: &State,
-    run: &Run,
-    part: &Part,
-    spec: &JobSpec,
-    of_step: Option<(StepId, &Launch)>,
-) -> Option<LaunchOrder> {
+/// A launch, by a look at the whole run.
+fn launch_by_look(state: &State, run: &Run, part: &Part, spec: &JobSpec) -> Option<LaunchOrder> {
     let job = state.job(run.job)?;
     let component = spec.components.get(part.component as usize)?;
     let at = run.parts.iter().position(|other| other.is(part))?;
     let share =
         run.placement.shares_by_component().find(|(of, share)| (*of, share.node) == (part.component, part.node))?.1;
-    let tasks: Vec<u32> = match of_step {
-        None => run.placement.shares().map(|share| share.tasks).collect(),
-        Some((step, _)) => {
-            let parts = &run.steps.get(&step)?.parts;
-            let of_node = |part: &Part| parts.iter().find(|of_step| of_step.node == part.node).map_or(0, |of| of.tasks);
-            let is_first =
-                |part: &Part| run.parts.iter().find(|other| other.node == part.node).is_some_and(|o| o.is(part));
-            run.parts.iter().map(|part| if is_first(part) { of_node(part) } else { 0 }).collect()
-        }
-    };
-    let mut launch = of_step.map_or(&component.launch, |(_, launch)| launch).clone();
+    let tasks: Vec<u32> = run.placement.shares().map(|share| share.tasks).collect();
+    let mut launch = component.launch.clone();
     let is_first = run.parts.iter().find(|first| first.component == part.component)?.is(part);
     let mut environment = spec.environment.clone();
-    if of_step.is_none() && matches!(launch.program, Program::Script { .. }) {
+    if matches!(launch.program, Program::Script { .. }) {
         if !is_first {
             launch.program = Program::None;
         } else if run.parts.len() > 1 {
@@ -91,7 +76,7 @@ fn launch_by_look(
     Some(LaunchOrder {
         job: job.id,
         part: name_by_look(state, run, part),
-        step: of_step.map_or(StepId(0), |(step, _)| step),
+        step: StepId(0),
         name: job.name.to_string(),
         owner: (*job.owner).clone(),
         account: kept.account.as_deref().map(str::to_owned),
@@ -145,7 +130,7 @@ pub fn assert_as_by_look(cluster: &Cluster) {
             if !is_list {
                 let spec = submitted(cluster, job);
                 let order = launch_order_of(&mut sketches, name, part.node, &spec);
-                assert_eq!(order, launch_by_look(state, run, part, &spec, None));
+                assert_eq!(order, launch_by_look(state, run, part, &spec));
             }
         }
     }
@@ -238,15 +223,20 @@ proptest! {
         prop_assert!(!has_forgotten(&cluster.state, NodeId(forgotten), &listed, cluster.state.sequence()));
         prop_assert!(!has_forgotten(&cluster.state, NodeId(forgotten), &[], Sequence(0)));
 
-        // A step that runs the same everywhere.
-        cluster.ok(&user("ada"), Command::StartStep { job: id, launch: tasks(), tasks: None, nodes: None });
+        // A step that names no places.
+        let events = cluster.ok(&user("ada"), plain_step(id, None, None));
+        let [Event::StepLaunched { step, spec: launched, .. }] = &events[..] else { panic!("{events:?}") };
         let known = cluster.state.run(run).expect("it runs");
-        let step = *known.steps.keys().next().expect("it was started");
         let spec = submitted(&cluster, cluster.state.job(id).expect("it is there"));
+        let mut next_rank = 0;
         for part in known.parts.iter().filter(|part| known.part(part.node).is_some_and(|first| first.is(part))) {
             let name = name_by_look(&cluster.state, known, part);
-            let order = step_order(&cluster.state, name, part.node, step, &spec, &tasks());
-            prop_assert_eq!(order, launch_by_look(&cluster.state, known, part, &spec, Some((step, &tasks()))));
+            let order = tasks_order(&cluster.state, name, part.node, *step, &spec, launched).expect("it has tasks there");
+            let share = known.share_of(part.node, part.component).expect("it has a share");
+            let ranks = IndexSet::from_range(next_rank, next_rank + share.tasks - 1);
+            next_rank += share.tasks;
+            prop_assert_eq!((order.launch.part, &order.launch.cores), (name, &share.cores));
+            prop_assert_eq!(order.tasks.ranks, ranks);
         }
 
         cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[id]) });

@@ -15,6 +15,7 @@ use muster_schemas::{
     resources::{
         Alternative, ComponentPlacement, Count, IndexSet, Level, LevelCount, NodeShare, NodeSpec, Placement, Request,
     },
+    steps::{StepGroup, StepProgram, StepSpec},
 };
 use std::sync::Arc;
 
@@ -71,6 +72,14 @@ pub fn script() -> Launch {
 
 pub fn tasks() -> Launch {
     Launch { program: Program::Tasks { argv: vec!["true".into()] }, ..Launch::default() }
+}
+
+/// A step of `true` on nodes of the job that it does not name.
+pub fn plain_step(job: JobId, tasks: Option<u32>, nodes: Option<u32>) -> Command {
+    let program = StepProgram { argv: vec!["true".into()], ..StepProgram::default() };
+    let group = StepGroup { programs: vec![program], tasks, nodes, ..StepGroup::default() };
+    let spec = StepSpec { groups: vec![group], overlaps: true, ..StepSpec::default() };
+    Command::LaunchStep { job, spec: Box::new(spec) }
 }
 
 /// A script on so many nodes with so many cores on each.

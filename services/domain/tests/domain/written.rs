@@ -6,9 +6,9 @@ use muster_domain::{
 };
 use muster_schemas::{
     NodeId, PartId, Sequence, StepId,
-    job::{JobSpec, Launch},
+    job::JobSpec,
     node::{LaunchOrder, TasksOrder},
-    steps::{GroupTerms, StepSpec},
+    steps::StepSpec,
     tasks::TaskList,
 };
 
@@ -37,31 +37,17 @@ fn step_sketch(state: &State, part: PartId, node: NodeId, step: StepId) -> Optio
     Sketches::new(state).sketch(node, seed)
 }
 
-pub fn step_order(
-    state: &State,
-    part: PartId,
-    node: NodeId,
-    step: StepId,
-    spec: &JobSpec,
-    launch: &Launch,
-) -> Option<LaunchOrder> {
-    match step_sketch(state, part, node, step)? {
-        Sketch::Step { part, step: StepSketch::Plain(step, nodes), .. } => part.step_order(step, &nodes, spec, launch),
-        other => panic!("{other:?}"),
-    }
-}
-
 pub fn tasks_order(
     state: &State,
     part: PartId,
     node: NodeId,
     step: StepId,
     spec: &JobSpec,
-    (launched, terms): (&StepSpec, &[GroupTerms]),
+    launched: &StepSpec,
 ) -> Option<TasksOrder> {
-    let record = StepRecord::new(launched.clone(), terms.to_vec());
+    let record = StepRecord::new(launched.clone());
     match step_sketch(state, part, node, step)? {
-        Sketch::Step { part, step: StepSketch::Placed { step, at, cores }, .. } => {
+        Sketch::Step { part, step: StepSketch { step, at, cores }, .. } => {
             part.tasks_order((step, at), &cores, spec, &record)
         }
         other => panic!("{other:?}"),

@@ -1,11 +1,10 @@
 //! Requests that change something.
 
-use super::{job_id, steps};
 use crate::{
     app::{App, Asked},
     body::Json,
     error::ApiError,
-    params::{Params, Path},
+    params::Params,
 };
 use axum::extract::State;
 use muster_schemas::{
@@ -14,11 +13,10 @@ use muster_schemas::{
     policy::Policy,
     views::{
         CommandAnswer, DrainRequest, ErrorBody, HoldRequest, JobsRequest, ModifyRequest, RefusalNote, ReleaseRequest,
-        RequeueRequest, ResumeNodesRequest, SignalRequest, StepAnswer, StepRequest, SubmitRequest, TellRequest,
+        RequeueRequest, ResumeNodesRequest, SignalRequest, SubmitRequest, TellRequest,
     },
 };
 use serde::Deserialize;
-use tokio::time::Instant;
 use utoipa::IntoParams;
 
 pub(super) type Answered = Result<axum::Json<CommandAnswer>, ApiError>;
@@ -98,12 +96,8 @@ pub(crate) async fn signal(State(app): State<App>, asked: Asked, Json(request): 
     params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
     responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
 pub(crate) async fn modify(State(app): State<App>, asked: Asked, Json(request): Json<ModifyRequest>) -> Answered {
-    let ModifyRequest { jobs, change, further } = request;
-    let command = match further.is_empty() {
-        true => Command::Modify { jobs, change },
-        false => Command::Alter { jobs, change, further: Box::new(further) },
-    };
-    app.jobs_command(asked, command).await
+    let ModifyRequest { jobs, change } = request;
+    app.jobs_command(asked, Command::Modify { jobs, change }).await
 }
 
 /// Say something to running jobs
@@ -128,26 +122,6 @@ pub(crate) async fn note_refusal(State(app): State<App>, asked: Asked, Json(note
     // The program need not wait: that it has ended takes nothing back.
     let noting = tokio::spawn(async move { app.jobs_command(asked, Command::NoteRefusal { what, why }).await });
     noting.await.unwrap_or_else(|error| Err(ApiError::unavailable(error.to_string())))
-}
-
-/// Start a step inside a running job
-///
-/// Waits up to 60 seconds until the job has started on all of its nodes, and is refused with the code `busy` after that.
-#[utoipa::path(post, path = "/v1/jobs/{id}/steps", tag = "jobs", request_body = StepRequest,
-    params(("id" = String, Path, description = "The job."),
-        ("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
-    responses((status = 200, body = StepAnswer), (status = "default", body = ErrorBody)))]
-pub(crate) async fn start_step(
-    State(app): State<App>,
-    Path(id): Path<String>,
-    asked: Asked,
-    Json(request): Json<StepRequest>,
-) -> Result<axum::Json<StepAnswer>, ApiError> {
-    let StepRequest { launch, tasks, nodes } = request;
-    let job = job_id(&id)?;
-    let command = Command::StartStep { job, launch, tasks, nodes };
-    let deadline = Instant::now() + steps::START_WAIT;
-    steps::when_it_fits(&app, &asked, job, &command, deadline, steps::when_started).await.map(axum::Json)
 }
 
 /// Let nodes take no new jobs

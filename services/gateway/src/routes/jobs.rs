@@ -21,12 +21,12 @@ use muster_domain::{
     state::{Component, Condition, ConditionStatus, Job},
 };
 use muster_schemas::{
-    JobId, RunId, Sequence, StepId, Timestamp,
+    JobId, Sequence, Timestamp,
     command::{Query, QueryAnswer},
-    event::{EndCause, Event, NodeExit, Owner, Record},
+    event::{Event, Owner, Record},
     job::{Dependencies, JobSpec, JobState, Launch, Program, WaitReason},
     resources::Alternative,
-    views::{DependencyWord, ErrorBody, ErrorCode, JobDetail, JobView, JobsPage, OutcomeWord, StepView, TaskView},
+    views::{DependencyWord, ErrorBody, ErrorCode, JobDetail, JobView, JobsPage, OutcomeWord, StepDetail, TaskView},
 };
 use serde::Deserialize;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -544,7 +544,7 @@ impl WaitUntil {
     }
 }
 
-fn deadline(timeout_seconds: Option<u32>) -> Result<Instant, ApiError> {
+pub(super) fn deadline(timeout_seconds: Option<u32>) -> Result<Instant, ApiError> {
     let seconds = timeout_seconds.unwrap_or(60);
     if seconds > MAX_WAIT_SECONDS {
         return Err(ApiError::invalid(format!("`timeout_seconds` is {seconds}, and must be 0 to {MAX_WAIT_SECONDS}")));
@@ -593,92 +593,5 @@ pub(super) async fn changed(
         changed = changes.changed() => changed.is_ok(),
         () = tokio::time::sleep_until(deadline) => false,
         () = app.shutdown.cancelled() => false,
-    }
-}
-
-/// Which step to wait for, and how long.
-#[derive(Debug, Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct StepWaitParams {
-    /// The run that the step belongs to.
-    run: RunId,
-    /// Answer at the latest after so long, 0 to 300; 60 if left out.
-    timeout_seconds: Option<u32>,
-}
-
-/// Wait until a step is over
-#[utoipa::path(get, path = "/v1/jobs/{id}/steps/{step}/wait", tag = "jobs",
-    params(("id" = String, Path, description = "The job."), ("step" = u32, Path, description = "The step."),
-        StepWaitParams),
-    responses((status = 200, body = StepView), (status = "default", body = ErrorBody)))]
-pub(crate) async fn wait_for_step(
-    State(app): State<App>,
-    Path((id, step)): Path<(String, String)>,
-    Params(params): Params<StepWaitParams>,
-) -> Result<axum::Json<StepView>, ApiError> {
-    let id = job_id(&id)?;
-    let step = step.parse().map(StepId).map_err(|_| ApiError::malformed(format!("`{step}` is not a step number")))?;
-    let deadline = deadline(params.timeout_seconds)?;
-    app.reader.catch_up(None).await?;
-    let mut changes = app.reader.projection().changes();
-    loop {
-        changes.borrow_and_update();
-        let lasts = app
-            .reader
-            .projection()
-            .read(|state| state.run(params.run).is_some_and(|run| run.job == id && run.steps.contains_key(&step)));
-        if !lasts {
-            let history = app.reader.job_history(id, None).await?;
-            let view = step_view(&history, params.run, step);
-            let unknown = || ApiError::not_found(format!("there is no step {step} in run {} of job {id}", params.run));
-            return view.map(axum::Json).ok_or_else(unknown);
-        }
-        if !changed(&app, &mut changes, deadline).await {
-            let view = StepView { run: params.run, step, ended: false, exit_status: None, detail: None };
-            return Ok(axum::Json(view));
-        }
-    }
-}
-
-/// A step that is over, by the records of its job.
-fn step_view(history: &[Record], of_run: RunId, of_step: StepId) -> Option<StepView> {
-    let mut view = None;
-    for record in history {
-        match &record.event {
-            Event::StepStarted { run, step, .. } | Event::StepLaunched { run, step, .. }
-                if (*run, *step) == (of_run, of_step) =>
-            {
-                view = Some(StepView { run: of_run, step: of_step, ended: true, exit_status: None, detail: None });
-            }
-            Event::StepNodeEnded { run, step, exit, .. }
-            | Event::StepTasksEnded { run, step, exit, .. }
-            | Event::StepPartEnded { run, step, exit, .. }
-                if (*run, *step) == (of_run, of_step) =>
-            {
-                if let (Some(view), Some(text)) = (&mut view, cause_text(exit)) {
-                    let before = view.detail.take().map(|before| before + "; ").unwrap_or_default();
-                    view.detail = Some(before + &text);
-                }
-            }
-            Event::StepEnded { run, step, status, .. } if (*run, *step) == (of_run, of_step) => {
-                if let Some(view) = &mut view {
-                    view.exit_status = *status;
-                }
-            }
-            _ => {}
-        }
-    }
-    view
-}
-
-/// Why a part did not end by itself.
-fn cause_text(exit: &NodeExit) -> Option<String> {
-    match &exit.cause {
-        EndCause::Itself => None,
-        EndCause::Walltime => Some("its walltime was over".to_owned()),
-        EndCause::Killed => Some("it was killed".to_owned()),
-        EndCause::OutOfMemory => Some("it used too much memory".to_owned()),
-        EndCause::LaunchFailed(why) => Some(format!("it could not be started: {why}")),
-        EndCause::Lost(why) => Some(format!("it was lost: {why}")),
     }
 }

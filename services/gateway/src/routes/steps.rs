@@ -18,9 +18,10 @@ use muster_schemas::{
     event::{Owner, Record},
     resources::IndexSet,
     step_io::{AT_END, MAX_READ_BYTES},
+    steps::StepSpec,
     views::{
         CommandAnswer, ConcludeRequest, ErrorBody, ErrorCode, KeepRequest, StepAnswer, StepDetail, StepEndRequest,
-        StepInputAnswer, StepLaunchRequest, StepSignalRequest, StepTerminalRequest, StepsPage,
+        StepInputAnswer, StepSignalRequest, StepTerminalRequest, StepsPage,
     },
 };
 use serde::Deserialize;
@@ -30,8 +31,6 @@ use utoipa::IntoParams;
 
 /// How long somebody waits at most.
 const MAX_WAIT_SECONDS: u32 = 300;
-/// So long a step of a script waits until the other nodes of its job have started.
-pub(super) const START_WAIT: Duration = Duration::from_secs(60);
 /// Nobody waits longer for output than this, so that a lost connection is noticed.
 const MAX_READ_SECONDS: u32 = 20;
 
@@ -49,10 +48,11 @@ pub(crate) struct LaunchParams {
     wait_seconds: u32,
 }
 
-/// Launch a step inside a running job, with places of its own
+/// Launch a step inside a running job
 ///
-/// Refused with the code `busy` if it fits as soon as other steps have ended.
-#[utoipa::path(post, path = "/v1/jobs/{id}/steps/launch", tag = "steps", request_body = StepLaunchRequest,
+/// Refused with the code `busy` if it fits as soon as the job has started on all its nodes, or other steps have ended. A group
+/// without places fills nodes of the job.
+#[utoipa::path(post, path = "/v1/jobs/{id}/steps/launch", tag = "steps", request_body = StepSpec,
     params(("id" = String, Path, description = "The job."), LaunchParams,
         ("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
     responses((status = 200, body = StepAnswer), (status = "default", body = ErrorBody)))]
@@ -61,33 +61,21 @@ pub(crate) async fn launch(
     Path(id): Path<String>,
     Params(params): Params<LaunchParams>,
     asked: Asked,
-    Json(StepLaunchRequest { spec, terms }): Json<StepLaunchRequest>,
+    Json(spec): Json<StepSpec>,
 ) -> Result<axum::Json<StepAnswer>, ApiError> {
     let job = job_id(&id)?;
     let deadline = Instant::now() + wait(params.wait_seconds, MAX_WAIT_SECONDS)?;
-    let command = Command::LaunchStep { job, spec: Box::new(spec), terms };
-    when_it_fits(&app, &asked, job, &command, deadline, |_| Again::AfterChange).await.map(axum::Json)
+    let command = Command::LaunchStep { job, spec: Box::new(spec) };
+    when_it_fits(&app, &asked, job, &command, deadline).await.map(axum::Json)
 }
 
-/// Whether it makes sense to ask again after `busy`.
-pub(super) enum Again {
-    /// No: somebody else has to do something first.
-    No,
-    /// At once: what stood in the way is gone, and the answer is that to an earlier attempt.
-    AtOnce,
-    /// When the job's uses are others.
-    AfterChange,
-}
-
-/// Starts a step, again and again while it is refused as `busy` and the job's uses, as they were before, say that it makes
-/// sense.
-pub(super) async fn when_it_fits(
+/// Launches a step, again whenever it was refused as `busy` and the job's uses are others than before.
+async fn when_it_fits(
     app: &App,
     asked: &Asked,
     job: JobId,
     command: &Command,
     deadline: Instant,
-    again: impl Fn(Uses) -> Again,
 ) -> Result<StepAnswer, ApiError> {
     let mut changes = app.reader.projection().changes();
     for attempt in 0u32.. {
@@ -104,12 +92,7 @@ pub(super) async fn when_it_fits(
                 break;
             }
             Err(error) if error.0.code == ErrorCode::Busy => {
-                let asks_again = match again(before) {
-                    Again::No => false,
-                    Again::AtOnce => Instant::now() < deadline,
-                    Again::AfterChange => uses_changed(app, &mut changes, job, before, deadline).await,
-                };
-                if !asks_again {
+                if !uses_changed(app, &mut changes, job, before, deadline).await {
                     return Err(error);
                 }
             }
@@ -120,25 +103,16 @@ pub(super) async fn when_it_fits(
 }
 
 /// What decides whether a step of a job fits; nothing of a job that has no run.
-pub(super) type Uses = Option<RunUses>;
+type Uses = Option<RunUses>;
 
 /// What decides whether a step of a run fits.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct RunUses {
+struct RunUses {
     has_started: bool,
     is_stopping: bool,
     has_lent: bool,
     /// How many parts of steps use cores of it.
     open_parts: usize,
-}
-
-/// A step of a script waits for the other nodes of its job, but not for the end of a suspension.
-pub(super) fn when_started(uses: Uses) -> Again {
-    match uses {
-        Some(run) if run.has_lent => Again::No,
-        Some(run) if run.has_started => Again::AtOnce,
-        _ => Again::AfterChange,
-    }
 }
 
 fn uses(app: &App, job: JobId) -> Uses {
@@ -178,6 +152,52 @@ fn wait(seconds: u32, most: u32) -> Result<Duration, ApiError> {
         return Err(ApiError::invalid(format!("`wait_seconds` is {seconds}, and must be 0 to {most}")));
     }
     Ok(Duration::from_secs(seconds.into()))
+}
+
+/// Which step to wait for, and how long.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct StepWaitParams {
+    /// The run that the step belongs to.
+    run: RunId,
+    /// Answer at the latest after so long, 0 to 300; 60 if left out.
+    timeout_seconds: Option<u32>,
+}
+
+/// Wait until a step is over
+#[utoipa::path(get, path = "/v1/jobs/{id}/steps/{step}/wait", tag = "jobs",
+    params(("id" = String, Path, description = "The job."), ("step" = u32, Path, description = "The step."),
+        StepWaitParams),
+    responses((status = 200, body = StepDetail), (status = "default", body = ErrorBody)))]
+pub(crate) async fn wait_for_step(
+    State(app): State<App>,
+    Path((id, step)): Path<(String, String)>,
+    Params(params): Params<StepWaitParams>,
+) -> Result<axum::Json<StepDetail>, ApiError> {
+    let id = job_id(&id)?;
+    let step = step_id(&step)?;
+    let deadline = jobs::deadline(params.timeout_seconds)?;
+    let unknown = || ApiError::not_found(format!("there is no step {step} in run {} of job {id}", params.run));
+    app.reader.catch_up(None).await?;
+    let mut changes = app.reader.projection().changes();
+    loop {
+        changes.borrow_and_update();
+        let lasts = app
+            .reader
+            .projection()
+            .read(|state| state.run(params.run).is_some_and(|run| run.job == id && run.steps.contains_key(&step)));
+        if !lasts {
+            let history = app.reader.job_history(id, None).await?;
+            // Nothing of what its client keeps with it is of interest here.
+            let steps = steps_of(&app, id, &history, true);
+            let found = steps.into_iter().find(|known| (known.run, known.step) == (params.run, step));
+            return found.map(axum::Json).ok_or_else(unknown);
+        }
+        if !jobs::changed(&app, &mut changes, deadline).await {
+            let found = app.reader.projection().read(|state| steps::running_step(state, params.run, step));
+            return found.map(axum::Json).ok_or_else(unknown);
+        }
+    }
 }
 
 /// List the steps of a job, also those that have ended

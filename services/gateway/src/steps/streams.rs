@@ -155,7 +155,7 @@ impl Streams<'_> {
     }
 
     fn stdin(&self, place: &Place) -> &StepInput {
-        self.known.spec.stdin_of(&self.known.terms, place.group)
+        self.known.spec.stdin_of(&self.known.spec.groups[place.group])
     }
 
     /// Whether there is a task that reads.

@@ -263,7 +263,7 @@ fn a_key_of_another_command_is_refused_and_says_so() {
     assert!(first.starts_with("HTTP/1.1 200"), "{first}");
     let others = [
         ("/v1/nodes/actions/drain", r#"{"nodes":["node1"],"reason":"broken"}"#),
-        ("/v1/jobs/7/steps", r#"{"launch":{"program":{"tasks":{"argv":["true"]}}}}"#),
+        ("/v1/jobs/7/steps/launch", r#"{"groups":[{"programs":[{"argv":["true"]}]}]}"#),
         ("/v1/jobs/actions/cancel", r#"{"jobs":{"ids":["7"]}}"#),
     ];
     for (path, body) in others {

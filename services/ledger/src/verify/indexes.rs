@@ -190,10 +190,8 @@ impl Group {
         (self.time, self.last) = (record.time, record.sequence);
         self.refused = None;
         match &record.event {
-            Event::JobSubmitted { job, .. } | Event::JobReceived { job, .. } => self.jobs.push(*job),
-            Event::StepStarted { run, step, .. } | Event::StepLaunched { run, step, .. } => {
-                self.step = Some((*run, *step))
-            }
+            Event::JobSubmitted { job, .. } => self.jobs.push(*job),
+            Event::StepLaunched { run, step, .. } => self.step = Some((*run, *step)),
             Event::CommandRefused { code, .. } if is_first => self.refused = Some(*code),
             _ => {}
         }

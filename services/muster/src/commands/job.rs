@@ -96,7 +96,7 @@ fn modify(client: &mut Client, id: CommandId, options: ModifyOptions) -> Result<
     if change == (JobChange { component: change.component, ..JobChange::default() }) {
         return Err(Failure::usage("nothing to change: name at least one option such as --priority"));
     }
-    Ok(client.modify(id, &ModifyRequest { jobs: selection(options.jobs), change, further: Default::default() })?)
+    Ok(client.modify(id, &ModifyRequest { jobs: selection(options.jobs), change })?)
 }
 
 fn print_detail(detail: &JobDetail, now: Timestamp) -> Result<(), Failure> {

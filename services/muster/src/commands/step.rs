@@ -24,7 +24,7 @@ use muster_schemas::{
     job::ExitStatus,
     step_io::Content,
     steps::{StepGroup, StepInput, StepOutput, StepSpec, StepStreams},
-    views::{ErrorCode, StepAnswer, StepDetail, StepEndRequest, StepLaunchRequest, StepSignalRequest},
+    views::{ErrorCode, StepAnswer, StepDetail, StepEndRequest, StepSignalRequest},
 };
 use std::collections::BTreeSet;
 
@@ -71,9 +71,7 @@ pub fn run_command(connection: &ConnectionOptions, options: StepRunOptions) -> C
     };
     let spec = spec(&options, groups, streams);
     let width = options.label.then(|| (spec.total_tasks() - 1).to_string().len());
-    let request = StepLaunchRequest::from(spec);
-    let spec = &request.spec;
-    let StepAnswer { run, step, .. } = launch(&mut client, &options, &request)?;
+    let StepAnswer { run, step, .. } = launch(&mut client, &options, &spec)?;
     let address = StepAddress { job: options.job, run, step };
     let input = Input::start(client.another(), address, options.pty);
     let mut lines = Lines::new(Form::of(width, spec.total_tasks(), options.pty));
@@ -86,8 +84,8 @@ pub fn run_command(connection: &ConnectionOptions, options: StepRunOptions) -> C
     }
     // Some were not started, or are lost: the log says why.
     let view = client.wait_for_step(options.job, run, step)?;
-    if let Some(detail) = &view.detail {
-        stderr_line!("muster: step {step} of job {}: {detail}", options.job);
+    if let Some(why) = view.why() {
+        stderr_line!("muster: step {step} of job {}: {why}", options.job);
     }
     let status = view.exit_status.map_or(1, ExitStatus::shell_code);
     Ok(status.max(lines.highest_status()).max(1))
@@ -127,11 +125,10 @@ pub fn show_command(client: &mut Client, options: &StepRunOptions) -> Result<Opt
     };
     let spec = spec(options, groups, streams);
     let form = Form::of(None, spec.total_tasks(), false);
-    let StepAnswer { run, step, .. } =
-        match client.launch_step(CommandId::new_now(), options.job, &StepLaunchRequest::from(spec), 0) {
-            Err(ClientError::Refused(refusal)) if refusal.code == ErrorCode::Conflict => return Ok(None),
-            answer => answer?,
-        };
+    let StepAnswer { run, step, .. } = match client.launch_step(CommandId::new_now(), options.job, &spec, 0) {
+        Err(ClientError::Refused(refusal)) if refusal.code == ErrorCode::Conflict => return Ok(None),
+        answer => answer?,
+    };
     let mut lines = Lines::new(form);
     let mut bytes = 0;
     let mut reader = OutputReader::of(StepAddress { job: options.job, run, step });
@@ -150,12 +147,12 @@ pub fn show_command(client: &mut Client, options: &StepRunOptions) -> Result<Opt
     }
 }
 
-fn launch(client: &mut Client, options: &StepRunOptions, request: &StepLaunchRequest) -> Result<StepAnswer, Failure> {
+fn launch(client: &mut Client, options: &StepRunOptions, spec: &StepSpec) -> Result<StepAnswer, Failure> {
     let mut waits = false;
     loop {
         // The first asks without patience, so that a person is told what is waited for.
         let seconds = if waits { WAIT_SECONDS } else { 0 };
-        match client.launch_step(CommandId::new_now(), options.job, request, seconds) {
+        match client.launch_step(CommandId::new_now(), options.job, spec, seconds) {
             Err(ClientError::Refused(refusal)) if refusal.code == ErrorCode::Busy && !options.now => {
                 if !std::mem::replace(&mut waits, true) {
                     stderr_line!("muster: waiting: {}", refusal.message);

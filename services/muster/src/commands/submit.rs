@@ -16,8 +16,9 @@ use muster_cli::{caller::Caller, stderr_line, verdict::wait_until_decided};
 use muster_client::{Client, Moment};
 use muster_schemas::{
     CommandId, JobId, Timestamp,
-    job::{JobSpec, Launch, Program, WarningSignal},
-    views::{EntryWord, JobView, StepRequest},
+    job::{JobSpec, Program, WarningSignal},
+    steps::{self, StepGroup, StepInput, StepProgram, StepSpec, StepStreams},
+    views::{EntryWord, JobView},
 };
 use std::{
     io::IsTerminal as _,
@@ -149,27 +150,41 @@ fn wait_for(connection: &ConnectionOptions, client: &mut Client, job: JobId) -> 
 /// Starts a step inside a job, waits for it and gives its status.
 pub fn run_step(connection: &ConnectionOptions, options: RunOptions) -> CommandResult {
     let output = StepOutput::choose(options.output.as_deref(), options.error.is_some())?;
-    let launch = Launch {
-        program: Program::Tasks { argv: options.words },
-        stdout: Some(output.pattern()),
-        stderr: options.error,
-        stdin: options.input,
+    let streams = StepStreams {
+        stdin: options.input.map_or(StepInput::Nothing, StepInput::File),
+        stdout: steps::StepOutput::File(output.pattern()),
+        stderr: options.error.map(steps::StepOutput::File),
         append_output: output.appends(),
+        terminal: None,
+    };
+    let group = StepGroup {
+        programs: vec![StepProgram { argv: options.words.clone(), ..StepProgram::default() }],
+        tasks: options.ntasks,
+        nodes: options.nodes,
+        ..StepGroup::default()
+    };
+    let spec = StepSpec {
+        name: options.words.first().cloned().unwrap_or_default(),
+        groups: vec![group],
+        streams,
+        overlaps: true,
         warning: options
             .warn
             .map(|before| WarningSignal { signal: before.signal, seconds_before_end: before.seconds_before_end }),
-        kill_grace_seconds: None,
+        ..StepSpec::default()
     };
     let mut client = connection.patient_client()?;
-    let request = StepRequest { launch, tasks: options.ntasks, nodes: options.nodes };
-    let step = client.start_step(CommandId::new_now(), options.job, &request)?;
-    let view = client.wait_for_step(options.job, step.run, step.step)?;
+    let step = client.launch_step(CommandId::new_now(), options.job, &spec, START_WAIT_SECONDS)?;
+    let ended = client.wait_for_step(options.job, step.run, step.step)?;
     output.finish()?;
-    if let Some(detail) = &view.detail {
-        stderr_line!("muster: step {} of job {}: {detail}", step.step, options.job);
+    if let Some(why) = ended.why() {
+        stderr_line!("muster: step {} of job {}: {why}", step.step, options.job);
     }
-    Ok(view.exit_status.map_or(1, muster_schemas::job::ExitStatus::shell_code))
+    Ok(ended.exit_status.map_or(1, muster_schemas::job::ExitStatus::shell_code))
 }
+
+/// A step of a script waits so long until the other nodes of its job have started.
+const START_WAIT_SECONDS: u32 = 60;
 
 /// Where a step's output goes. Its tasks run elsewhere, so it must be a file.
 enum StepOutput {

@@ -97,7 +97,7 @@ impl Story {
 fn gives_way(event: &Event, job: JobId, nodes: &BTreeSet<NodeId>, before: &State) -> bool {
     let is_own = |id: &JobId| *id == job || *id == job.whole();
     match event {
-        Event::RunEnded { run, .. } | Event::RunCoresLent { run, .. } => {
+        Event::RunEnded { run, .. } | Event::JobSuspended { run, lends_cores: true, .. } => {
             before.run(*run).is_some_and(|run| run.placement.shares().any(|share| nodes.contains(&share.node)))
         }
         Event::RunShrunk { removed, .. } => removed.shares().any(|share| nodes.contains(&share.node)),
@@ -106,11 +106,10 @@ fn gives_way(event: &Event, job: JobId, nodes: &BTreeSet<NodeId>, before: &State
         | Event::NodeAdded { node, .. }
         | Event::NodeChanged { node, .. }
         | Event::NodeClosuresSet { node, .. } => nodes.contains(node),
-        Event::JobSubmitted { job: id, .. }
+        Event::JobSubmitted { job: id, intake: None, .. }
         | Event::JobReleased { job: id, .. }
         | Event::ComponentReleased { job: id, .. }
         | Event::JobModified { job: id, .. }
-        | Event::JobAltered { job: id, .. }
         | Event::JobRequeued { job: id, .. }
         | Event::JobEligible { job: id } => is_own(id),
         Event::QueueSet { .. }

@@ -4,7 +4,7 @@ use muster_domain::State;
 use muster_schemas::{
     JobId, RunId, Timestamp,
     command::{Command, JobSelection},
-    event::{Actor, Event, JobChange, Record},
+    event::{Actor, Event, Record},
     job::{JobSpec, Launch, Outcome, Program},
     resources::{IndexSet, Placement},
 };
@@ -111,7 +111,7 @@ impl History {
 
     fn note_outcome(&mut self, record: &Record) {
         match &record.event {
-            Event::JobSubmitted { job, owner, spec } => {
+            Event::JobSubmitted { job, owner, spec, intake: None } => {
                 let queue = spec.components.first().and_then(|component| component.queue.as_deref());
                 let past = PastJob {
                     user: owner.user.as_str().into(),
@@ -161,10 +161,11 @@ impl History {
         let is_user = matches!(*record.actor, Actor::User(_));
         let event = &record.event;
         Some(match event {
-            Event::JobSubmitted { job, owner, spec } => What::Event(Event::JobSubmitted {
+            Event::JobSubmitted { job, owner, spec, intake: None } => What::Event(Event::JobSubmitted {
                 job: *job,
                 owner: owner.clone(),
                 spec: Arc::new(without_launch(spec)),
+                intake: None,
             }),
             Event::ClusterInitialised { .. }
             | Event::SettingsChanged { .. }
@@ -211,11 +212,6 @@ impl History {
                 };
                 What::Command(Command::ChangeClass { jobs, class: class.clone() })
             }
-            Event::JobAltered { job, change } if is_user => What::Command(Command::Alter {
-                jobs: only(*job),
-                change: JobChange::default(),
-                further: Box::new(change.as_ref().clone()),
-            }),
             Event::JobFinished { job, outcome: Outcome::Cancelled } if is_user && self.waits(*job) => {
                 What::Command(Command::Cancel { jobs: only(*job) })
             }

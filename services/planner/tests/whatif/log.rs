@@ -74,7 +74,7 @@ impl Script {
         let job = JobId::job(self.jobs);
         let actor = user(name);
         let Actor::User(owner) = &*actor else { unreachable!("it is a user") };
-        let event = Event::JobSubmitted { job, owner: Arc::new(owner.clone()), spec: Arc::new(spec) };
+        let event = Event::JobSubmitted { job, owner: Arc::new(owner.clone()), spec: Arc::new(spec), intake: None };
         self.add(seconds, &actor, event);
         job
     }

@@ -17,7 +17,7 @@ use crate::{
     size,
 };
 use muster_schemas::{
-    event::{FurtherChange, JobChange},
+    event::JobChange,
     resources::{Alternative, Count, Level, LevelCount, Memory, Per, Request},
 };
 use std::collections::BTreeMap;
@@ -29,8 +29,6 @@ pub struct JobUpdate {
     pub change: JobChange,
     /// Another service class.
     pub class: Option<String>,
-    /// What else changes there, but for attributes.
-    pub further: FurtherChange,
     /// What changes of the attributes of the component, by their names: options that the model has no place for. An empty one
     /// goes.
     pub attributes: BTreeMap<&'static str, String>,
@@ -52,8 +50,8 @@ impl JobUpdate {
         self
     }
 
-    /// What more changes of the job, for one component or for all of so many.
-    pub fn further(&self, component: Option<u32>, components: usize) -> FurtherChange {
+    /// What changes of the job, for one component or for all of so many.
+    pub fn in_components(&self, component: Option<u32>, components: usize) -> JobChange {
         let offsets = match component {
             Some(offset) => offset as usize..offset as usize + 1,
             None => 0..components.max(1),
@@ -61,7 +59,7 @@ impl JobUpdate {
         let of = |offset: usize| {
             self.attributes.iter().map(move |(name, value)| (attributes::component_key(offset, name), value.clone()))
         };
-        FurtherChange { component, attributes: offsets.flat_map(of).collect(), ..self.further.clone() }
+        JobChange { component, attributes: offsets.flat_map(of).collect(), ..self.change.clone() }
     }
 }
 
@@ -169,8 +167,8 @@ fn apply(
         "Account" => change.account = Some(text.to_owned()),
         "Name" | "JobName" => change.name = Some(text.to_owned()),
         "QOS" => result.class = Some(text.to_owned()),
-        "ReservationName" => result.further.reservation = Some(text.to_owned()),
-        "Deadline" => result.further.deadline = Some(moment::parse(text, now)?),
+        "ReservationName" => change.reservation = Some(text.to_owned()),
+        "Deadline" => change.deadline = Some(moment::parse(text, now)?),
         "Partition" => change.queue = Some(text.split(',').next()?.to_owned()),
         "Priority" => match values::priority(text)? {
             0 => result.hold = Some(true),
@@ -365,7 +363,7 @@ fn attribute(pair: &Pair, record: &JobRecord, result: &mut JobUpdate) -> Option<
         "MinTmpDiskNode" => (names::TMP, size::parse_megabytes(text).map(|_| text.to_owned())?),
         "Requeue" => {
             let is_requeued = flag(text)?;
-            result.further.requeue_on_node_lost = Some(is_requeued);
+            result.change.requeue_on_node_lost = Some(is_requeued);
             (names::NO_REQUEUE, set_if(!is_requeued))
         }
         "Contiguous" => (names::CONTIGUOUS, set_if(flag(text)?)),

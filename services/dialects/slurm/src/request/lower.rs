@@ -12,8 +12,8 @@ use crate::{
 };
 use muster_schemas::{
     job::{
-        self as model, ArraySpec, Component, ComponentStaging, Dependencies, Holds, JobSpec, Launch,
-        Notification, RequeuePolicy, Sink, WarningSignal,
+        self as model, ArraySpec, Component, ComponentStaging, Dependencies, Holds, JobSpec, Launch, Notification,
+        RequeuePolicy, Sink, WarningSignal,
     },
     time::Timestamp,
 };

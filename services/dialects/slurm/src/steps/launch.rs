@@ -1,6 +1,6 @@
 //! From a planned step to what the system launches.
 
-use super::{Input, PlannedPart, StepPlan, Streams, World, prolog};
+use super::{PlannedPart, StepPlan, Streams, World, prolog};
 use crate::{
     attributes::{component, component_key},
     environment::{self, JobFacts},
@@ -10,7 +10,7 @@ use crate::{
 };
 use muster_schemas::{
     resources::IndexSet,
-    steps::{GroupTerms, StepGroup, StepPlace, StepProgram, StepSpec, TaskVariable},
+    steps::{StepGroup, StepPlace, StepProgram, StepSpec, TaskVariable},
 };
 use std::collections::BTreeMap;
 
@@ -71,7 +71,10 @@ impl StepPlan {
         }
         let mut environments: Vec<Variables> = self.parts.iter().map(|part| exported(part, &inherited)).collect();
         let environment = take_common(&mut environments);
-        let groups = environments.into_iter().enumerate().map(|(part, own)| self.group(part, own, job, programs));
+        let groups = environments.into_iter().enumerate().map(|(part, own)| {
+            let group = self.group(part, own, job, programs);
+            self.with_own(group, part, launcher, streams)
+        });
         let variables = OF_TASKS.iter().map(|(name, variable)| ((*name).to_owned(), *variable));
         let mut spec = StepSpec {
             name: self.name(),
@@ -84,6 +87,7 @@ impl StepPlan {
             overlaps: leader.is_set("overlap"),
             walltime_seconds: leader.value("time", crate::duration::TimeLimit::parse).and_then(|limit| limit.seconds()),
             kill_grace_seconds: None,
+            warning: None,
             ends_on_failure: ends_on_failure(leader),
             attributes: self.parts.iter().filter_map(distribution).collect(),
             dialect: Some(crate::NAME.to_owned()),
@@ -92,14 +96,16 @@ impl StepPlan {
         spec
     }
 
-    /// What each of its parts has of its own beside what [`StepPlan::spec`] says of all (SL-O-01, SL-O-07).
-    pub fn terms(&self, launcher: &Launcher, streams: &Streams) -> Vec<GroupTerms> {
+    /// A part with its own working directory and standard input, where they are not those of the whole step (SL-O-01, SL-O-07).
+    fn with_own(&self, group: StepGroup, part: usize, launcher: &Launcher, streams: &Streams) -> StepGroup {
         let of_all = directory(launcher, self.leader());
-        let of_part = |(part, input): (&PlannedPart, &Input)| GroupTerms {
-            working_directory: Some(directory(launcher, &part.settings)).filter(|own| *own != of_all),
-            stdin: Some(input.of_tasks.clone()).filter(|own| *own != streams.of_tasks.stdin),
-        };
-        self.parts.iter().zip(&streams.inputs).map(of_part).collect()
+        let own = directory(launcher, &self.parts[part].settings);
+        let input = streams.inputs.get(part).map(|input| input.of_tasks.clone());
+        StepGroup {
+            working_directory: Some(own).filter(|own| *own != of_all),
+            stdin: input.filter(|own| *own != streams.of_tasks.stdin),
+            ..group
+        }
     }
 
     /// Its name: what was asked for, else the program's.
@@ -133,6 +139,7 @@ impl StepPlan {
             programs,
             environment: exported.into_iter().chain(self.variables(job, ranks.first().unwrap_or(0))).collect(),
             places,
+            ..StepGroup::default()
         }
     }
 

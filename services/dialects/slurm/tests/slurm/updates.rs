@@ -93,9 +93,8 @@ fn what_the_model_has_no_place_for_is_kept_beside_it() {
     assert_eq!((update.change.name.as_deref(), update.change.queue.as_deref()), (Some("x"), Some("p2")));
     assert_eq!(update.change.begin, Some(ago(-60)));
     let update = waiting("qos=high reservationname=r1 deadline=now+3600");
-    let further = &update.further;
-    assert_eq!((update.class.as_deref(), further.reservation.as_deref()), (Some("high"), Some("r1")));
-    assert_eq!(further.deadline, Some(ago(-3600)));
+    assert_eq!((update.class.as_deref(), update.change.reservation.as_deref()), (Some("high"), Some("r1")));
+    assert_eq!(update.change.deadline, Some(ago(-3600)));
     assert!(waiting("dependency=afterok:5").change.dependencies.is_some());
     assert_eq!(waiting("dependency=").change.dependencies, Some(Default::default()));
 }
@@ -104,15 +103,15 @@ fn what_the_model_has_no_place_for_is_kept_beside_it() {
 #[test]
 fn attributes_of_one_component_change_or_those_of_all() {
     let keys = |component, count| {
-        let further = waiting("comment=c requeue=0").further(component, count);
-        assert_eq!((further.requeue_on_node_lost, further.component), (Some(false), component));
-        further.attributes.into_iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>()
+        let change = waiting("comment=c requeue=0").in_components(component, count);
+        assert_eq!((change.requeue_on_node_lost, change.component), (Some(false), component));
+        change.attributes.into_iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>()
     };
     assert_eq!(keys(Some(2), 3), ["slurm.2.comment=c", "slurm.2.no-requeue=yes"]);
     assert_eq!(keys(None, 1), ["slurm.0.comment=c", "slurm.0.no-requeue=yes"]);
     assert_eq!(keys(None, 2).len(), 4);
     let back = waiting("requeue=1 oversubscribe=no");
-    assert_eq!(back.further.requeue_on_node_lost, Some(true));
+    assert_eq!(back.change.requeue_on_node_lost, Some(true));
     assert_eq!(back.attributes, [("no-requeue", String::new()), ("oversubscribe", String::new())].into());
 }
 

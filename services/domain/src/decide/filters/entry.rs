@@ -43,9 +43,13 @@ pub(super) fn submit_document(
     let warnings = intake.warnings.clone();
     let template = intake.template.clone();
     let (is_configuring, components) = (intake.is_configuring, spec.components.len());
-    let received =
-        Event::JobReceived { job, owner: Arc::new(owner.clone()), spec: Arc::new(spec), intake: Arc::new(intake) };
-    let mut events: Vec<Event> = numbers.into_iter().chain([received]).collect();
+    let submitted = Event::JobSubmitted {
+        job,
+        owner: Arc::new(owner.clone()),
+        spec: Arc::new(spec),
+        intake: Some(Arc::new(intake)),
+    };
+    let mut events: Vec<Event> = numbers.into_iter().chain([submitted]).collect();
     events.extend(warned(job, warnings));
     if !is_configuring {
         let template = template.as_deref().or(Some(DEFAULT_TEMPLATE));
@@ -109,7 +113,11 @@ pub(in crate::decide) fn chain(
 ) -> Option<Event> {
     let kind = FilterKind::Submission;
     let of_job = state.filters(kind, template);
-    let filters: Vec<ChainFilter> = (0..components.max(1)).flat_map(|_| of_job.iter().cloned()).collect();
+    let about = |component| move |filter: &ChainFilter| ChainFilter { component, ..filter.clone() };
+    let filters: Vec<ChainFilter> = match u32::try_from(components).unwrap_or(u32::MAX) {
+        0 | 1 => of_job,
+        several => (0..several).flat_map(|number| of_job.iter().map(about(Some(number)))).collect(),
+    };
     if filters.is_empty() {
         return None;
     }

@@ -48,6 +48,7 @@ fn began(state: &State, job: &Job, kind: FilterKind, number: u64) -> Option<Even
             revert_on_unknown: false,
         },
         program_hash: state.filters.program_hashes.get(path).cloned(),
+        component: Some(component),
     };
     let filters = job.staged_components().iter().map(|staged| filter(staged.component)).collect();
     let limit_seconds = match kind {

@@ -101,7 +101,7 @@ fn too_late(chain: &Chain, call: CallId, exit: FilterExit) -> Event {
 
 /// What stands before everything that a filter says of one of several components: `1: ` (SL-S-12).
 fn whose(job: &Job, chain: &ChainSpec, position: u32) -> String {
-    let of_several = filters::component(job, chain, position).filter(|_| job.components.len() > 1);
+    let of_several = filters::component(chain, position).filter(|_| job.components.len() > 1);
     of_several.map(|component| format!("{component}: ")).unwrap_or_default()
 }
 

@@ -1,41 +1,34 @@
-//! Steps with places of their own: which cores of the job they get, and how they end.
+//! Launching steps: which cores of the job they get. Signals to them, and their end by request.
 
-use super::{ends_with, exits_with, open_part, require_cores, require_start, status_that_counts};
+use super::{layout, require_cores, require_start};
 use crate::{
     decide::{Decision, access::Access, conflict, invalid, not_found, refuse},
     state::{Job, LaunchedStep, ProgramKind, Run, State},
     validate,
 };
 use muster_schemas::{
-    JobId, NodeId, PartId, StepId,
+    JobId, StepId,
     command::{Refusal, RefusalCode, Reply},
     event::{Event, NodeExit},
     job::ExitStatus,
     resources::{NodeShare, size_texts},
-    steps::{GroupTerms, StepGroup, StepPlace, StepShare, StepSpec, TaskStatus},
+    steps::{StepGroup, StepPlace, StepShare, StepSpec},
 };
 use std::sync::Arc;
 
 /// Launches a step, all of it or none: whoever waits for cores holds none meanwhile (SL-R-08).
-pub(in crate::decide) fn launch(
-    access: &Access,
-    job: JobId,
-    spec: StepSpec,
-    terms: Vec<GroupTerms>,
-) -> Result<Decision, Refusal> {
-    validate::step(&spec, &terms)?;
+pub(in crate::decide) fn launch(access: &Access, job: JobId, spec: StepSpec) -> Result<Decision, Refusal> {
     let run = running(access, job)?;
+    let spec = layout::with_places(access.state, run, spec)?;
+    validate::step(&spec)?;
     require_start(run)?;
     require_cores(run)?;
     let shares =
         spec.places().map(|(group, place)| share(access.state, run, &spec, group, place)).collect::<Result<_, _>>()?;
     let step = run.next_step;
     let run = run.id;
-    let mut events = vec![Event::StepLaunched { job, run, step, spec: Arc::new(spec), shares }];
-    if terms.iter().any(|of_group| *of_group != GroupTerms::default()) {
-        events.push(Event::StepTermsSet { job, run, step, groups: terms });
-    }
-    Ok(Decision { events, reply: Reply::Step { run, step } })
+    let event = Event::StepLaunched { job, run, step, spec: Arc::new(spec), shares };
+    Ok(Decision { events: vec![event], reply: Reply::Step { run, step } })
 }
 
 /// The run of a job in which the actor may start and end steps.
@@ -105,7 +98,7 @@ fn within(share: &NodeShare, cores: u64, memory_bytes: u64, node: &str, of_job: 
     Ok(())
 }
 
-/// A step that was launched with places of its own and runs.
+/// A step that was launched and runs.
 fn launched<'a>(
     access: &Access<'a>,
     job: JobId,
@@ -164,48 +157,8 @@ pub(in crate::decide) fn end(
     Ok(Decision::done(if is_news { vec![event] } else { Vec::new() }))
 }
 
-/// The tasks on a node have ended. A repeated report means nothing more.
-pub(in crate::decide) fn tasks_ended(
-    access: &Access,
-    part: PartId,
-    step: StepId,
-    exit: NodeExit,
-    statuses: Vec<TaskStatus>,
-) -> Result<Decision, Refusal> {
-    let Some((run, known, at)) = open_part(access, part, step)? else { return Ok(Decision::done(Vec::new())) };
-    let launched = access.state.launched_step(run.id, step).and_then(|launched| launched.parts.get(at));
-    let component = launched.map_or(0, |part| part.share.component);
-    let mut events = vec![part_ended(run, step, known.parts[at].node, component, exit.clone(), statuses)];
-    if ends_with(known, at) {
-        let status = status_that_counts(exits_with(known, at, &exit));
-        events.push(Event::StepEnded { job: run.job, run: run.id, step, status });
-    } else if ends_the_others(access.state, run, step, &exit) {
-        let (job, run) = (run.job, run.id);
-        events.push(Event::StepStopping { job, run, step, component: None, is_forced: false });
-    }
-    Ok(Decision::done(events))
-}
-
-/// The event of the end of a part, by what the node alone says or does not say.
-pub(in crate::decide) fn part_ended(
-    run: &Run,
-    step: StepId,
-    node: NodeId,
-    component: u32,
-    exit: NodeExit,
-    statuses: Vec<TaskStatus>,
-) -> Event {
-    let is_shared = run.is_shared(node);
-    let (job, run) = (run.job, run.id);
-    if is_shared {
-        Event::StepPartEnded { job, run, step, node, component, exit, statuses }
-    } else {
-        Event::StepTasksEnded { job, run, step, node, exit, statuses }
-    }
-}
-
 /// Whether the end of one part ends the others: if the step wants it so, and they are not being ended already.
-fn ends_the_others(state: &State, run: &Run, step: StepId, exit: &NodeExit) -> bool {
+pub(super) fn ends_the_others(state: &State, run: &Run, step: StepId, exit: &NodeExit) -> bool {
     let has_failed = exit.status.is_none_or(|status| status != ExitStatus::Code(0));
     state.launched_step(run.id, step).is_some_and(|launched| {
         launched.ends_on_failure && has_failed && launched.parts.iter().all(|part| part.stopping.is_none())

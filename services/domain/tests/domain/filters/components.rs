@@ -131,21 +131,3 @@ fn filters_of_components_are_rolled_back_from_the_last() {
     }
     assert_eq!(reverted, [1, 0]);
 }
-
-/// A chain that an earlier release began judges the job as a whole.
-#[test]
-fn a_chain_that_is_not_divided_judges_the_whole_job() {
-    let mut cluster = judged();
-    let id = cluster.submit("ada", several(2));
-    let chain = cluster.log.iter().rposition(|record| matches!(record.event, Event::FilterChainStarted { .. }));
-    let mut log = cluster.log.clone();
-    let Event::FilterChainStarted { chain, .. } = &mut log[chain.expect("a chain")].event else { panic!() };
-    std::sync::Arc::make_mut(chain).filters.truncate(1);
-    cluster.state = muster_domain::State::new();
-    log.iter().for_each(|record| cluster.state.apply(record));
-    cluster.log = log;
-    assert_eq!(told(&cluster, id), None);
-    cluster.answer(id, code(3));
-    let text = "[SubmissionFilterFailed] submission filter 'C' failed the job (exit code 3)";
-    assert_eq!(cluster.outcome(id), Some(Outcome::Refused(text.into())));
-}

@@ -150,7 +150,9 @@ impl Cluster {
     fn document(&self, at: Sequence) -> String {
         let record = &self.log[at.0 as usize - 1];
         let document = match &record.event {
-            Event::JobReceived { intake, .. } | Event::JobConfigured { intake, .. } => intake.document.clone(),
+            Event::JobSubmitted { intake: Some(intake), .. } | Event::JobConfigured { intake, .. } => {
+                intake.document.clone()
+            }
             Event::JobValidated { validated, .. } => validated.document.clone(),
             Event::FilterVerdict { report, .. } => match &report.file {
                 FileAfter::Changed { document, .. } => Some(document.clone()),
