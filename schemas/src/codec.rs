@@ -33,6 +33,9 @@ use serde::{Serialize, de::DeserializeOwned};
 const CODEC_FRAMED: u8 = 2;
 /// The newest schema version. Older ones are upcast in [`decode`] once there are any.
 pub const SCHEMA_VERSION: u8 = 1;
+/// What a ledger of this muster may write and send: it rises with each kind of event, command or message that an older muster cannot
+/// read although the schema version is the same. Fields that are added do not raise it.
+pub const FEATURE_LEVEL: u32 = 1;
 /// Bytes of a header.
 pub const HEADER_BYTES: usize = 10;
 /// No payload is larger.
@@ -52,8 +55,8 @@ pub enum CodecError {
     /// More bytes than the header says.
     #[error("{0} bytes too many")]
     TooLong(usize),
-    /// Written by a newer muster, or not by muster.
-    #[error("codec {codec} version {version} is not known to this muster")]
+    /// Written by another muster, or not by muster.
+    #[error("codec {codec} version {version} is not known to this muster: {}", other_muster(*codec, *version))]
     UnknownVersion {
         /// The codec id found.
         codec: u8,
@@ -74,6 +77,15 @@ pub enum CodecError {
     /// The value cannot be encoded: too large.
     #[error("not encodable: {0}")]
     Unencodable(String),
+}
+
+/// What is to be done about bytes of another version.
+fn other_muster(codec: u8, version: u8) -> &'static str {
+    if (codec, version) > (CODEC_FRAMED, SCHEMA_VERSION) {
+        "a newer one wrote it, upgrade this one"
+    } else {
+        "an older one wrote it, upgrade that one"
+    }
 }
 
 impl CodecError {

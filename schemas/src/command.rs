@@ -636,6 +636,8 @@ pub enum QueryAnswer {
         cluster_id: [u8; 16],
         /// Hash of the last record.
         last_hash: [u8; 32],
+        /// What the ledger may write: [`crate::codec::FEATURE_LEVEL`] of its muster.
+        feature_level: u32,
     },
     /// Records, contiguous from the one asked for; empty if there is none yet.
     Records(Commit),

@@ -1401,6 +1401,8 @@ pub struct Record {
     pub trace: TraceContext,
     /// What happened.
     pub event: Event,
+    /// Which reign of a ledger it was decided in: 0 as long as a cluster has one ledger only.
+    pub epoch: u64,
 }
 
 /// What one group commit wrote: the unit that the event stream carries. Its sequences are contiguous.

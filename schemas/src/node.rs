@@ -14,6 +14,21 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
 
+/// An order as it travels.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OrderEnvelope {
+    /// What is ordered.
+    pub order: NodeOrder,
+    /// The reign of the ledger that orders it, as in records.
+    pub epoch: u64,
+}
+
+impl From<NodeOrder> for OrderEnvelope {
+    fn from(order: NodeOrder) -> Self {
+        Self { order, epoch: 0 }
+    }
+}
+
 /// An order to one node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -7,7 +7,10 @@ use crate::{
     accounts::{AccountChange, AccountSettings},
     cluster::{ClusterSettings, QueueSpec},
     command::RefusalCode,
-    event::{Actor, Event, HoldBy, Intake, JobChange, NodeExit, Record, ShrinkReason, StopReason, Validated},
+    event::{
+        Actor, Event, HoldBy, Intake, JobChange, NodeExit, Record, ShrinkReason, StopReason, Validated,
+        uuid_bytes::UuidBytes,
+    },
     filter::{
         ActivationParameters, CallId, ChainFilter, ChainSpec, ChainVerdict, FileAfter, FilterExit, FilterKind,
         FilterReport, PropertyChange,
@@ -44,6 +47,8 @@ pub trait Names {
     fn node_name(&self, node: NodeId) -> Option<&str>;
     /// The name that the cluster had when the record was appended, or got by it.
     fn cluster_name(&self, at: Sequence) -> &str;
+    /// What tells the log from every other: the id in its first record; zeros before that.
+    fn log_id(&self) -> UuidBytes;
 }
 
 /// An event ready to be sent.
@@ -64,7 +69,7 @@ pub fn cloud_event(record: &Record, cause: Option<Sequence>, names: &dyn Names) 
     let envelope = CloudEvent {
         specversion: "1.0",
         id: record.sequence.to_string(),
-        source: format!("/muster/{}", subjects::token(cluster)),
+        source: format!("/muster/{}/{}", subjects::token(cluster), names.log_id()),
         r#type: type_name(kind, verb),
         subject: &subject,
         time: record.time,
@@ -97,7 +102,7 @@ struct CloudEvent<'a> {
     specversion: &'static str,
     /// The sequence of the record in the log. With `source` it tells the event from every other.
     id: String,
-    /// The cluster: `/muster/NAME`.
+    /// The log: `/muster/CLUSTER/ID`, with the name of its cluster and an id that no other log has.
     source: String,
     /// What happened: `muster.KIND.VERB.VERSION`.
     r#type: String,

@@ -19,7 +19,15 @@ impl Log {
         for event in events {
             let sequence = Sequence(self.0.len() as u64 + 1);
             let trace = TraceContext::default();
-            self.0.push(Record { sequence, time: Timestamp(0), actor: actor.clone().into(), command, trace, event });
+            self.0.push(Record {
+                sequence,
+                time: Timestamp(0),
+                actor: actor.clone().into(),
+                command,
+                trace,
+                event,
+                epoch: 0,
+            });
         }
     }
 

@@ -346,6 +346,7 @@ fn records() -> Vec<Record> {
         command: CommandId::derived(&[&[at as u8]]),
         trace: TraceContext { trace_id: [1; 16], span_id: [2; 8], flags: 1 },
         event,
+        epoch: 0,
     };
     events().into_iter().enumerate().map(record).collect()
 }

@@ -4,7 +4,7 @@
 
 use muster_schemas::{
     NodeId, Sequence, codec,
-    event::{Event, Record},
+    event::{Event, Record, uuid_bytes::UuidBytes},
     public::{Names, catalogue, cloud_event, documents},
 };
 use serde_json::Value;
@@ -23,6 +23,10 @@ impl Names for FewNames {
 
     fn cluster_name(&self, _: Sequence) -> &str {
         "my cluster"
+    }
+
+    fn log_id(&self) -> UuidBytes {
+        UuidBytes([1; 16])
     }
 }
 
@@ -196,7 +200,7 @@ fn an_event_is_one_line_and_says_where_it_comes_from() {
     let event: Value = serde_json::from_str(&public.json).unwrap();
     assert_eq!(event["specversion"], "1.0");
     assert_eq!(event["id"], record.sequence.to_string());
-    assert_eq!(event["source"], "/muster/my%20cluster");
+    assert_eq!(event["source"], "/muster/my%20cluster/01010101-0101-0101-0101-010101010101");
     assert_eq!(event["type"], "muster.job.started.v1");
     assert_eq!(public.bus_subject, format!("muster.events.job.started.{}", event["subject"].as_str().unwrap()));
     assert!(event["time"].as_str().unwrap().ends_with('Z'));

@@ -2,6 +2,27 @@
 
 pub mod simulation;
 
+use std::{fs, io, os::unix::fs::PermissionsExt as _, path::Path};
+
+/// Copies a folder with all that is in it. The copies are their owner's alone, as keys have to be.
+///
+/// # Errors
+/// Something cannot be read or written.
+pub fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let copy = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_folder(&entry.path(), &copy)?;
+        } else {
+            fs::copy(entry.path(), &copy)?;
+            fs::set_permissions(&copy, fs::Permissions::from_mode(0o600))?;
+        }
+    }
+    Ok(())
+}
+
 /// The muster binary that was built together with the test that asks.
 ///
 /// # Panics

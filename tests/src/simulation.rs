@@ -237,6 +237,18 @@ pub fn run(seed: u64, options: Options) -> Result<Report, Failure> {
     result.map(|()| world.report()).map_err(|what| failed(at_micros, what))
 }
 
+/// As [`run`], and puts the ledger's data folder, as it is then, into `folder`.
+///
+/// # Errors
+/// As [`run`]; or the folder cannot be copied.
+pub fn run_and_keep(seed: u64, options: Options, folder: &std::path::Path) -> Result<Report, Failure> {
+    let failed = |what| Failure { seed, components: options.components, at_micros: 0, what };
+    let mut world = World::new(seed, options).map_err(failed)?;
+    world.live().map_err(failed)?;
+    world.ledger.keep(folder).map_err(failed)?;
+    Ok(world.report())
+}
+
 impl World {
     fn new(seed: u64, options: Options) -> Result<Self, String> {
         let mut agenda = Agenda { now: BEGINNING, entries: BTreeMap::new(), count: 0 };

@@ -108,8 +108,15 @@ fn encoded_log(ended: u64, waiting: u64) -> Result<Vec<Vec<u8>>> {
         let (actor, command) = (Arc::new(actor), CommandId::new_now());
         for event in decision.events {
             let sequence = state.sequence().next();
-            let record =
-                Record { sequence, time: now, actor: actor.clone(), command, trace: TraceContext::default(), event };
+            let record = Record {
+                sequence,
+                time: now,
+                actor: actor.clone(),
+                command,
+                trace: TraceContext::default(),
+                event,
+                epoch: 0,
+            };
             state.apply(&record);
             log.push(codec::encode(&record)?);
         }

@@ -17,7 +17,7 @@ use muster_schemas::{
     content::Missing,
     event::{Actor, Owner, TraceContext},
     job::Program,
-    node::{Heartbeat, NodeOrder},
+    node::{Heartbeat, NodeOrder, OrderEnvelope},
     plan::ProposedPlan,
     resources::{ComponentPlacement, Count, IndexSet, Level, LevelCount, NodeShare, NodeSpec, Placement, Request},
 };
@@ -289,7 +289,7 @@ async fn launched(mut orders: Subscription, nodes: usize) -> Result<(PartId, Mis
         let order = orders.next().await.context("the bus is closed")?;
         // Each order says all there is: to read each would be measured too.
         if part.run() == RunId(0) {
-            let (order, missing) = match order.message.decode()? {
+            let (order, missing) = match order.message.decode::<OrderEnvelope>()?.order {
                 NodeOrder::ByHash(short) => (short.order, short.missing),
                 order => (order, Missing::default()),
             };

@@ -27,6 +27,7 @@ impl History {
             command: CommandId::derived(&[&sequence.0.to_le_bytes()]),
             trace: TraceContext::default(),
             event,
+            epoch: 0,
         });
     }
 

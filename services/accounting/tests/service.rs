@@ -47,6 +47,7 @@ fn history() -> Vec<Record> {
             command: CommandId::derived(&[&number.to_le_bytes()]),
             trace: TraceContext::default(),
             event,
+            epoch: 0,
         })
         .collect()
 }
@@ -68,6 +69,7 @@ async fn serve_replays(bus: &SharedBus, records: Vec<Record>) {
                     first: records.first().map_or(Sequence(1), |record| record.sequence),
                     cluster_id: [0; 16],
                     last_hash: [0; 32],
+                    feature_level: 1,
                 },
                 other => panic!("unexpected query {other:?}"),
             };

@@ -3,6 +3,7 @@ use crate::{
     pause::{Backoff, after},
 };
 use muster_schemas::{
+    codec::FEATURE_LEVEL,
     command::{Answer, Command, CommandEnvelope, Query, QueryAnswer, RefusalCode},
     content::{ContentAnswer, ContentHash, ContentRequest},
     event::{Actor, TraceContext},
@@ -72,6 +73,12 @@ impl LedgerClient {
         let unavailable = |answer: &QueryAnswer| matches!(answer, QueryAnswer::Refused(refusal) if refusal.code == RefusalCode::Unavailable);
         match self.ask(subject, encode(subject, query)?, unavailable).await? {
             QueryAnswer::Refused(refusal) => Err(BusError::Refused(refusal)),
+            QueryAnswer::Head { feature_level, .. } if feature_level > FEATURE_LEVEL => {
+                Err(BusError::Unusable(format!(
+                    "the ledger writes what this muster cannot read (feature level {feature_level}, this one has \
+                 {FEATURE_LEVEL}): upgrade this one"
+                )))
+            }
             answer => Ok(answer),
         }
     }

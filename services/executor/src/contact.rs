@@ -98,6 +98,7 @@ impl Contact {
                 tracing::warn!(node, %error, "contact with the ledger is lost; runs go on");
                 self.lost = true;
             }
+            Talk::Failed(error) if !error.is_retryable() => tracing::warn!(node, %error, "no contact with the ledger"),
             Talk::Failed(error) => tracing::debug!(node, %error, "no contact with the ledger yet"),
             Talk::Briefing(_) => {}
         }

@@ -15,7 +15,11 @@ use crate::{
 use anyhow::Context as _;
 use muster_bus::{LedgerClient, Published, SharedBus, Subscription};
 use muster_schemas::{
-    PartId, RunId, StepId, Timestamp, command::QueryAnswer, content::ShortOrder, event::StopReason, node::NodeOrder,
+    PartId, RunId, StepId, Timestamp,
+    command::QueryAnswer,
+    content::ShortOrder,
+    event::StopReason,
+    node::{NodeOrder, OrderEnvelope},
     subjects,
 };
 use muster_telemetry::{
@@ -228,8 +232,8 @@ impl Executor {
     }
 
     fn ordered(&mut self, order: &Published) {
-        match order.message.decode() {
-            Ok(order) => self.obey(order),
+        match order.message.decode::<OrderEnvelope>() {
+            Ok(envelope) => self.obey(envelope.order),
             Err(error) => {
                 tracing::warn!(%error, "an order cannot be understood; the next heartbeat brings it again");
             }

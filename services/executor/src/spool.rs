@@ -211,7 +211,7 @@ impl Spool {
             }
         };
         let folder = self.root.join(FREE).join(&name);
-        let filled = overwrite(&folder.join(LOG), 0o600, &encode(&ordered(order))?);
+        let filled = overwrite(&folder.join(LOG), 0o600, &encode(&Entry::Ordered(Box::new(order.clone())))?);
         // Also a spool that was left by an earlier executor can hold the run's folder; then it is not replaced.
         let placed = filled.and_then(|()| fs::rename(&folder, self.run(order.key()).path()));
         if placed.is_err() {
@@ -298,8 +298,7 @@ pub struct SpooledOrder {
     pub cpus: Vec<u32>,
     /// The soft limit of open files that the processes start with.
     pub open_files: u64,
-    /// What is special to a step with places of its own; it stands beside this in the spool.
-    #[serde(skip)]
+    /// What is special to a step.
     pub tasks: Option<StepTasks>,
 }
 
@@ -331,26 +330,15 @@ enum Entry {
     /// Just before the first process of the job.
     Started(Timestamp),
     /// Nothing follows.
-    Ended(NodeExit),
-    /// As `Ordered`, of a step with places of its own.
-    OrderedTasks(Box<SpooledOrder>, Box<StepTasks>),
-    /// As `Ended`, with how each task did.
-    EndedTasks(NodeExit, Vec<TaskStatus>),
-}
-
-fn ordered(order: &SpooledOrder) -> Entry {
-    match &order.tasks {
-        None => Entry::Ordered(Box::new(order.clone())),
-        Some(tasks) => Entry::OrderedTasks(Box::new(order.clone()), Box::new(tasks.clone())),
-    }
+    Ended(End),
 }
 
 /// How a run or step ended on the node.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
     /// How, taken together.
     pub exit: NodeExit,
-    /// How each task of a step with places of its own ended; none for others.
+    /// How each task of a step ended; none for runs and for tasks of a list.
     pub statuses: Vec<TaskStatus>,
 }
 
@@ -382,9 +370,7 @@ impl RunLog {
                 Entry::Ordered(order) => log.order = Some(*order),
                 Entry::Claimed { .. } => log.claimed = true,
                 Entry::Started(at) => log.started = Some(at),
-                Entry::Ended(exit) => log.end = Some(exit.into()),
-                Entry::OrderedTasks(order, tasks) => log.order = Some(SpooledOrder { tasks: Some(*tasks), ..*order }),
-                Entry::EndedTasks(exit, statuses) => log.end = Some(End { exit, statuses }),
+                Entry::Ended(end) => log.end = Some(end),
             }
         }
         log
@@ -413,11 +399,7 @@ impl Claim {
     /// # Errors
     /// If the disk refuses.
     pub fn ended(&self, end: &End) -> io::Result<()> {
-        let exit = end.exit.clone();
-        append(
-            &self.file,
-            &if end.statuses.is_empty() { Entry::Ended(exit) } else { Entry::EndedTasks(exit, end.statuses.clone()) },
-        )
+        append(&self.file, &Entry::Ended(end.clone()))
     }
 }
 
@@ -495,7 +477,7 @@ impl RunFolder {
         let whole: usize = frames(&bytes).map(<[u8]>::len).sum();
         file.set_len(whole as u64)?;
         append(&file, &Entry::Claimed { pid: std::process::id() })?;
-        append(&file, &Entry::Ended(exit.clone()))
+        append(&file, &Entry::Ended(exit.clone().into()))
     }
 
     /// The log with its lock; `None` if the run is claimed, or there is no log. Who only looks whether a shim lives has

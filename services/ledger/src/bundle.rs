@@ -357,6 +357,7 @@ mod tests {
                     3 => Event::Checkpoint { of: Sequence(2), state_digest: [1; 32], signature: signer.sign(b"") },
                     _ => Event::QueueRemoved { name: format!("q{number}") },
                 },
+                epoch: 0,
             };
             codec::encode_into(&record, &mut value).unwrap();
             let stored = Stored { sequence: record.sequence, value: &value };

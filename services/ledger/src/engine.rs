@@ -488,6 +488,7 @@ impl Engine {
             command: asked_by.command,
             trace,
             event,
+            epoch: 0,
         };
         round.bytes += round.batch.append(&record, job)?;
         self.state.apply(&record);

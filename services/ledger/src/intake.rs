@@ -10,6 +10,7 @@ use crate::{
 };
 use muster_bus::{BusError, Message, Request, RequestStream, SharedBus};
 use muster_schemas::{
+    codec::CodecError,
     command::{Answer, CommandEnvelope, Query, QueryAnswer, Refusal, RefusalCode},
     content::{ContentAnswer, ContentRequest},
     event::Actor,
@@ -204,7 +205,7 @@ fn heartbeat(engine: &EngineHandle, request: Request) {
             engine.heartbeat(heartbeat, Box::new(move |briefing| reply(request, &briefing)));
         }
         Ok(heartbeat) => tracing::warn!(node = heartbeat.node, "a heartbeat on another node's subject"),
-        Err(error) => tracing::warn!(%error, "a heartbeat that cannot be understood"),
+        Err(error) => not_understood(request, &error),
     }
 }
 
@@ -218,7 +219,7 @@ fn content(engine: &EngineHandle, contents: &Contents, max_bytes: usize, request
             reply(request, &answer);
         }
         Ok(asked) => tracing::warn!(node = asked.node, "a node asks on another node's subject"),
-        Err(error) => tracing::warn!(%error, "a question for a content that cannot be understood"),
+        Err(error) => not_understood(request, &error),
     }
 }
 
@@ -228,7 +229,15 @@ fn runner_heartbeat(engine: &EngineHandle, request: Request) {
             engine.runner_beat(heartbeat, request);
         }
         Ok(heartbeat) => tracing::warn!(runner = heartbeat.runner, "a sign of life on another runner's subject"),
-        Err(error) => tracing::warn!(%error, "a sign of life of a runner that cannot be understood"),
+        Err(error) => not_understood(request, &error),
+    }
+}
+
+/// A sender of another version gets an answer that it cannot read: that tells it why it is not heard.
+fn not_understood(request: Request, error: &CodecError) {
+    tracing::warn!(%error, subject = request.subject, "a message cannot be understood");
+    if matches!(error, CodecError::UnknownVersion { .. }) {
+        reply(request, &Refusal::new(RefusalCode::Invalid, error.to_string()));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use muster_domain::State;
 use muster_schemas::{
-    event::{Event, Record},
+    event::{Event, Record, uuid_bytes::UuidBytes},
     ids::{NodeId, Sequence},
     public,
 };
@@ -12,6 +12,7 @@ use std::collections::HashMap;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     cluster: String,
+    log: [u8; 16],
     /// Also those of nodes that have been removed: what follows can still tell of them.
     nodes: HashMap<NodeId, String>,
 }
@@ -21,6 +22,7 @@ impl Names {
     pub(crate) fn of(state: &State) -> Self {
         Self {
             cluster: state.settings().name.clone(),
+            log: state.cluster().map_or([0; 16], |cluster| cluster.cluster_id),
             nodes: state.known_nodes().map(|(node, name)| (node, name.to_owned())).collect(),
         }
     }
@@ -28,6 +30,7 @@ impl Names {
     /// Takes in what a record says, before its public form is made.
     pub(crate) fn learn(&mut self, record: &Record) {
         match &record.event {
+            Event::ClusterInitialised { cluster_id, .. } => self.log = cluster_id.0,
             Event::SettingsChanged { settings } => self.cluster.clone_from(&settings.name),
             Event::NodeAdded { node, spec } => drop(self.nodes.insert(*node, spec.name.clone())),
             _ => {}
@@ -43,5 +46,9 @@ impl public::Names for Names {
     /// That of the last record learnt, which is the one that is asked for.
     fn cluster_name(&self, _: Sequence) -> &str {
         &self.cluster
+    }
+
+    fn log_id(&self) -> UuidBytes {
+        UuidBytes(self.log)
     }
 }

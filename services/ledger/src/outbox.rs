@@ -20,7 +20,7 @@ use muster_schemas::{
     filter_order::FilterOrder,
     ids::Sequence,
     job::Program,
-    node::NodeOrder,
+    node::{NodeOrder, OrderEnvelope},
     notify::NotifyItem,
     output, public, subjects,
 };
@@ -419,9 +419,8 @@ fn write_orders(
     let (ended, end) = oneshot::channel::<()>();
     let runtime = tokio::runtime::Handle::current();
     std::thread::Builder::new().name("muster-orders".into()).spawn(move || {
-        writer.run(|node, order| {
-            runtime.block_on(shutdown.run_until_cancelled(send_order(&bus, node, &order))).is_some()
-        });
+        writer
+            .run(|node, order| runtime.block_on(shutdown.run_until_cancelled(send_order(&bus, node, order))).is_some());
         drop(ended);
     })?;
     Ok(async move {
@@ -429,8 +428,8 @@ fn write_orders(
     })
 }
 
-async fn send_order(bus: &SharedBus, node: &str, order: &NodeOrder) {
-    let message = match Message::encode(order) {
+async fn send_order(bus: &SharedBus, node: &str, order: NodeOrder) {
+    let message = match Message::encode(&OrderEnvelope::from(order)) {
         Ok(message) => message,
         Err(error) => return tracing::error!(%error, node, "an order cannot be sent"),
     };

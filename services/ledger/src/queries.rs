@@ -11,6 +11,7 @@ use crate::{
     verify::{Fault, Verification},
 };
 use muster_schemas::{
+    codec,
     command::{Query, QueryAnswer, Refusal, RefusalCode},
     event::{Commit, Record},
     ids::Sequence,
@@ -111,7 +112,7 @@ impl Queries {
         let Head { sequence: last, hash: last_hash, .. } = *self.head.borrow();
         let first = self.storage.log()?.first()?;
         let cluster_id = self.storage.identity()?.cluster_id.0;
-        Ok(QueryAnswer::Head { last, first, cluster_id, last_hash })
+        Ok(QueryAnswer::Head { last, first, cluster_id, last_hash, feature_level: codec::FEATURE_LEVEL })
     }
 
     /// A page of records, from an archive if they have left the log.

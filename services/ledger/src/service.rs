@@ -391,6 +391,7 @@ fn initialise(log: &Log, layout: &Layout, signer: &Signer, now: Timestamp) -> an
         command: CommandId::new_now(),
         trace: TraceContext::default(),
         event: Event::ClusterInitialised { cluster_id, public_key: signer.public_key() },
+        epoch: 0,
     };
     let mut batch = log.batch(Head::EMPTY);
     batch.append(&record, None)?;

@@ -10,7 +10,7 @@ use muster_schemas::{
     event::{Actor, DeliveryResult, EndCause, Event, NodeExit, TraceContext},
     ids::{CommandId, JobId, NodeId, RunId, Sequence},
     job::{ExitStatus, JobSpec, Notification, Occasion, Sink, Usage},
-    node::{Briefing, CLUSTER_NAME_VARIABLE, Heartbeat, LaunchOrder, Mark, NodeOrder},
+    node::{Briefing, CLUSTER_NAME_VARIABLE, Heartbeat, LaunchOrder, Mark, NodeOrder, OrderEnvelope},
     notify::NotifyItem,
     plan::ProposedPlan,
     resources::{ComponentPlacement, IndexSet, NodeShare, Placement},
@@ -112,8 +112,7 @@ async fn a_launch_is_ordered_and_ordered_again_when_it_was_lost() {
     start(&ledger, job).await;
 
     let order = tokio::time::timeout(SOON, orders.next()).await.expect("in time").expect("an order");
-    let order: NodeOrder = order.message.decode().unwrap();
-    let order = [order];
+    let order = [order.message.decode::<OrderEnvelope>().unwrap().order];
     let order = launch(&order);
     let mut environment = spec.environment.clone();
     environment.insert(CLUSTER_NAME_VARIABLE.into(), "muster".into());

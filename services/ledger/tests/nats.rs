@@ -10,7 +10,7 @@ use muster_schemas::{
     event::{Actor, TraceContext},
     ids::{CommandId, JobId, NodeId, Sequence},
     job::{JobSpec, Notification, Occasion, Sink},
-    node::NodeOrder,
+    node::{NodeOrder, OrderEnvelope},
     notify::NotifyItem,
     plan::ProposedPlan,
     resources::{ComponentPlacement, IndexSet, NodeShare, NodeSpec, Placement},
@@ -144,7 +144,9 @@ async fn a_node_fetches_what_its_own_orders_name_and_nothing_of_other_nodes() {
     ask(&planner, Actor::Planner, on_node(0, job)).await;
 
     let order = tokio::time::timeout(SOON, orders.next()).await.expect("in time").expect("an order");
-    let NodeOrder::ByHash(short) = order.message.decode().unwrap() else { panic!("it says all of it") };
+    let NodeOrder::ByHash(short) = order.message.decode::<OrderEnvelope>().unwrap().order else {
+        panic!("it says all of it")
+    };
     assert!(order.message.payload.len() < 2000, "{} bytes", order.message.payload.len());
     let hash = short.missing.environment.expect("it is large");
     let bytes = first.content("node1", hash).await.expect("its order names it");

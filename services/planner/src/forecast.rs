@@ -97,6 +97,7 @@ fn assume(projection: &mut Projection, actor: &Arc<Actor>, now: Timestamp, event
         command: CommandId::derived(&[b"forecast"]),
         trace: TraceContext::default(),
         event,
+        epoch: 0,
     });
 }
 

@@ -96,6 +96,7 @@ impl Verifier {
             command: muster_schemas::CommandId::derived(&[b"against"]),
             trace: muster_schemas::event::TraceContext::default(),
             event: Event::PolicySet { policy: policy.clone() },
+            epoch: 0,
         });
         self.projection = Projection::of(state);
         self.against = Some(policy);

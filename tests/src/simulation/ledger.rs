@@ -7,7 +7,11 @@ use muster_schemas::{
     Sequence, Timestamp, codec, command::Command, event::Record, filter::CallId, filter_order::FilterOrder,
 };
 use rand::{Rng, rngs::SmallRng};
-use std::{fs, path::PathBuf, sync::Arc};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 use tempfile::TempDir;
 
 /// Where a crash hits.
@@ -81,6 +85,12 @@ impl LedgerHost {
     pub(super) fn stop(&mut self) {
         self.running = None;
         self.inbox.clear();
+    }
+
+    /// Stops it, and copies its folder.
+    pub(super) fn keep(&mut self, to: &Path) -> Result<(), String> {
+        self.stop();
+        crate::copy_folder(self.folder.path(), to).map_err(text)
     }
 
     /// The calls of filters that the next round decides on.

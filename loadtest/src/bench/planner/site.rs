@@ -62,7 +62,7 @@ impl Site {
         for event in events {
             let sequence = self.projection.state().sequence().next();
             let (time, trace) = (self.now, TraceContext::default());
-            let record = Record { sequence, time, actor: actor.clone(), command, trace, event };
+            let record = Record { sequence, time, actor: actor.clone(), command, trace, event, epoch: 0 };
             self.projection.apply(&record);
             records.push(record);
         }

@@ -136,6 +136,7 @@ impl Script {
             command: CommandId(Default::default()),
             trace: TraceContext::default(),
             event,
+            epoch: 0,
         });
     }
 

@@ -65,6 +65,7 @@ pub fn record_of(sequence: u64, event: Event) -> Record {
         command: CommandId::derived(&[&sequence.to_be_bytes()]),
         trace: TraceContext::default(),
         event,
+        epoch: 0,
     }
 }
 
@@ -172,7 +173,13 @@ impl TestLedger {
         let inner = self.inner.lock().expect("no test panics with the lock");
         let last = Sequence(inner.records.len() as u64);
         match query {
-            Query::Head => QueryAnswer::Head { last, first: Sequence(1), cluster_id: [0; 16], last_hash: [0; 32] },
+            Query::Head => QueryAnswer::Head {
+                last,
+                first: Sequence(1),
+                cluster_id: [0; 16],
+                last_hash: [0; 32],
+                feature_level: 1,
+            },
             Query::Replay { from, .. } if *from <= inner.archived => {
                 QueryAnswer::Refused(Refusal::new(RefusalCode::NotFound, "archived"))
             }

@@ -1,7 +1,7 @@
 //! Names that records of the past go by: history is shown with the names of its time.
 
 use super::State;
-use muster_schemas::{NodeId, Sequence, public};
+use muster_schemas::{NodeId, Sequence, event::uuid_bytes::UuidBytes, public};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -32,5 +32,9 @@ impl public::Names for State {
         let past = &self.past_names.clusters;
         let later = past.partition_point(|(ended_by, _)| *ended_by <= at);
         past.get(later).map_or(&self.settings().name, |(_, name)| name)
+    }
+
+    fn log_id(&self) -> UuidBytes {
+        UuidBytes(self.cluster().map_or([0; 16], |cluster| cluster.cluster_id))
     }
 }

@@ -160,6 +160,7 @@ impl Cluster {
                 command: CommandId::derived(&[]),
                 trace: TraceContext::default(),
                 event,
+                epoch: 0,
             };
             self.state.apply(&record);
             self.log.push(record);

@@ -15,7 +15,7 @@ use muster_schemas::{
     content::{ContentAnswer, ContentBytes, ContentHash, ContentRequest},
     event::{NodeExit, Owner, StopReason, TraceContext},
     job::{ExitStatus, Launch, Program},
-    node::{Briefing, Heartbeat, LaunchOrder, NodeOrder, OrderNode},
+    node::{Briefing, Heartbeat, LaunchOrder, NodeOrder, OrderEnvelope, OrderNode},
     resources::IndexSet,
     subjects,
 };
@@ -136,7 +136,7 @@ impl Node {
     }
 
     pub async fn order(&self, order: NodeOrder) {
-        let message = Message::encode(&order).unwrap();
+        let message = Message::encode(&OrderEnvelope::from(order)).unwrap();
         self.bus.publish(&subjects::node_orders(NODE), message).await.unwrap();
     }
 
@@ -328,8 +328,13 @@ async fn serve_ledger(bus: &SharedBus, notes: &Arc<Mutex<Notes>>) {
     let mut queries = bus.serve(subjects::HEAD).await.unwrap();
     tokio::spawn(async move {
         while let Some(request) = queries.next().await {
-            let head =
-                QueryAnswer::Head { last: Sequence(1), first: Sequence(1), cluster_id: [7; 16], last_hash: [0; 32] };
+            let head = QueryAnswer::Head {
+                last: Sequence(1),
+                first: Sequence(1),
+                cluster_id: [7; 16],
+                last_hash: [0; 32],
+                feature_level: 1,
+            };
             request.reply(Message::encode(&head).unwrap());
         }
     });

@@ -26,7 +26,7 @@ use muster_schemas::{
     event::{Event, Owner, Record},
     job::{Dependencies, JobSpec, JobState, Launch, Program, WaitReason},
     resources::Alternative,
-    views::{DependencyWord, ErrorBody, ErrorCode, JobDetail, JobView, JobsPage, OutcomeWord, StepDetail, TaskView},
+    views::{DependencyWord, ErrorBody, ErrorCode, JobDetail, JobView, JobsPage, OutcomeWord, TaskView},
 };
 use serde::Deserialize;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};

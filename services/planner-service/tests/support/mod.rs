@@ -84,6 +84,7 @@ impl Ledger {
             command: CommandId::derived(&[&self.state.sequence().0.to_le_bytes()]),
             trace: TraceContext::default(),
             event,
+            epoch: 0,
         };
         self.state.apply(&record);
         self.records.push(record);
@@ -188,6 +189,7 @@ fn answer_query(records: &[Record], request: Request) {
             first: Sequence(1),
             cluster_id: [0; 16],
             last_hash: [0; 32],
+            feature_level: 1,
         },
         Query::Snapshot { .. } => QueryAnswer::Snapshot { sequence: Sequence(0), part: Vec::new(), total_bytes: 0 },
         other => panic!("unexpected query {other:?}"),

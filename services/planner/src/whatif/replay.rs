@@ -358,6 +358,7 @@ impl<'h> Cluster<'h> {
             command: CommandId(Default::default()),
             trace: TraceContext::default(),
             event,
+            epoch: 0,
         };
         match &record.event {
             Event::RunAllocated { job, run, placement } => self.note_start(*job, *run, placement),

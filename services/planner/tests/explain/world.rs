@@ -107,6 +107,7 @@ impl World {
                 command: id,
                 trace: TraceContext::default(),
                 event,
+                epoch: 0,
             };
             self.projection.apply(&record);
             self.records.push(record);

@@ -154,6 +154,7 @@ impl World {
             command,
             trace: TraceContext::default(),
             event,
+            epoch: 0,
         };
         self.plan_is_due |= self.projection.apply(&record);
         self.records.push(record);

@@ -76,6 +76,7 @@ impl World {
             command: CommandId::derived(&[&sequence.0.to_le_bytes()]),
             trace: TraceContext::default(),
             event,
+            epoch: 0,
         };
         self.projection.apply(&record);
     }

@@ -60,6 +60,7 @@ impl Script {
             command: CommandId(Default::default()),
             trace: TraceContext::default(),
             event,
+            epoch: 0,
         };
         self.records.push(record);
     }
