@@ -116,12 +116,22 @@ pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, CodecError> {
     Ok(buffer)
 }
 
+/// Room before the items for the header and the widest number of items.
+const FRONT_BYTES: usize = HEADER_BYTES + 9;
+
 /// Encodes a struct whose first field is a list, item by item: the payload is that of the whole struct, which is never in
 /// memory.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ListEncoder {
     items: u64,
+    /// What stands before the items is only known at the end: the room for it is in front, so that nothing is moved then.
     bytes: Vec<u8>,
+}
+
+impl Default for ListEncoder {
+    fn default() -> Self {
+        Self { items: 0, bytes: vec![0; FRONT_BYTES] }
+    }
 }
 
 impl ListEncoder {
@@ -132,27 +142,28 @@ impl ListEncoder {
     pub fn push<T: Serialize + ?Sized>(&mut self, item: &T) -> Result<(), CodecError> {
         framed::encode_item(item, &mut self.bytes).map_err(CodecError::unencodable)?;
         self.items += 1;
-        match self.bytes.len() {
+        match self.bytes.len() - FRONT_BYTES {
             0..=MAX_BODY_BYTES => Ok(()),
             bytes => Err(CodecError::Unencodable(format!("{bytes} bytes, more than {MAX_BODY_BYTES}"))),
         }
     }
 
-    /// The payload of the struct that has the list and, behind it, the fields of another struct.
+    /// The payload of the struct that has the list and, behind it, the fields of another struct: a buffer, and the place in
+    /// it where the payload begins.
     ///
     /// # Errors
     /// As [`encode_into`].
-    pub fn finish<T: Serialize>(mut self, rest: &T) -> Result<Vec<u8>, CodecError> {
+    pub fn finish<T: Serialize>(mut self, rest: &T) -> Result<(Vec<u8>, usize), CodecError> {
         framed::encode(rest, &mut self.bytes).map_err(CodecError::unencodable)?;
-        let mut buffer = Vec::with_capacity(self.bytes.len() + 2 * HEADER_BYTES);
-        encode_into(&self.items, &mut buffer)?;
-        if self.items == 0 && self.bytes.is_empty() {
+        let mut front = encode(&self.items)?;
+        if self.items == 0 && self.bytes.len() == FRONT_BYTES {
             // A struct of zeros has no bytes.
-            buffer.truncate(HEADER_BYTES);
+            front.truncate(HEADER_BYTES);
         }
-        buffer.extend_from_slice(&self.bytes);
-        seal(&mut buffer, 0)?;
-        Ok(buffer)
+        let start = FRONT_BYTES - front.len();
+        self.bytes[start..FRONT_BYTES].copy_from_slice(&front);
+        seal(&mut self.bytes, start)?;
+        Ok((self.bytes, start))
     }
 }
 

@@ -68,7 +68,8 @@ fn whole_list(wanted: &JobsParams, source: &Source) -> Result<Bytes, ApiError> {
     let too_large = |error: CodecError| ApiError::new(ErrorCode::TooLarge, error.to_string());
     let mut jobs = ListEncoder::default();
     let (sequence, time) = wanted.each(source, usize::MAX, |view| jobs.push(&view).map_err(too_large))?;
-    jobs.finish(&BehindJobs { next: None, sequence, time }).map(Bytes::from).map_err(too_large)
+    let (buffer, start) = jobs.finish(&BehindJobs { next: None, sequence, time }).map_err(too_large)?;
+    Ok(Bytes::from(buffer).slice(start..))
 }
 
 /// What a [`JobsPage`](muster_schemas::views::JobsPage) has behind its jobs.
