@@ -13,7 +13,7 @@ use crate::{
     policies,
 };
 use anyhow::Context as _;
-use group::Group;
+use group::{Group, on_own_thread};
 use muster_bus::{LocalBus, NatsBus, SharedBus};
 use muster_cli::{process::leave_at_once, stderr_line};
 use muster_filter_runner::RunnerConfig;
@@ -251,7 +251,13 @@ impl Host {
             }
             Role::Planner => {
                 let config = configuration.planner.clone();
-                self.group.start("planner", |ready, stop| muster_planner_service::serve(bus, config, ready, stop)).await
+                // A pass over 100,000 waiting jobs takes milliseconds.
+                let serve = |ready, stop| {
+                    on_own_thread("muster-planner", async {
+                        muster_planner_service::serve(bus, config, ready, stop).await
+                    })
+                };
+                self.group.start("planner", serve).await
             }
             Role::Executor => {
                 let mut config = configuration.executor.clone();

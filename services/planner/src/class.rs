@@ -29,6 +29,8 @@ pub(crate) struct Class {
     pub least_cores: u64,
     /// Why it cannot be served as the machine is, however long it waits, if that is so.
     pub hopeless: Option<WaitReason>,
+    /// A number for that reason, which no other reason of any class has had; 0 as long as there has been none.
+    pub judgement: u64,
     /// If there is a choice, which ways of each component cannot be served, however long it waits.
     pub hopeless_ways: Vec<Vec<bool>>,
 }
@@ -149,6 +151,8 @@ pub(crate) struct Classes {
     unjudged: Vec<ClassId>,
     /// Classes that are.
     hopeless: BTreeSet<ClassId>,
+    /// The number of the last judgement.
+    judgements: u64,
 }
 
 impl Classes {
@@ -163,8 +167,17 @@ impl Classes {
         let ways = ways(demand, settings);
         let least = least_of(&ways);
         let (demand_of_class, hopeless_ways) = (demand.clone(), Vec::new());
-        let class =
-            Class { demand: demand_of_class, uses: 1, size, least, ways, least_cores, hopeless: None, hopeless_ways };
+        let class = Class {
+            demand: demand_of_class,
+            uses: 1,
+            size,
+            least,
+            ways,
+            least_cores,
+            hopeless: None,
+            judgement: 0,
+            hopeless_ways,
+        };
         let id = match self.unused.pop() {
             Some(id) => {
                 self.classes[id as usize] = class;
@@ -209,6 +222,10 @@ impl Classes {
             self.hopeless.remove(&id);
         }
         let class = &mut self.classes[id as usize];
+        if class.hopeless != hopeless {
+            self.judgements += 1;
+            class.judgement = self.judgements;
+        }
         (class.hopeless, class.hopeless_ways) = (hopeless, hopeless_ways);
     }
 

@@ -353,11 +353,7 @@ impl Engine {
     /// Says what is known of why a waiting job waits, so that a pass does not tell it again where that may concern all jobs of
     /// a site: that it can never be served as things are. [`Self::enqueue`] forgets it.
     pub fn set_known_reason(&mut self, id: JobId, reason: Option<Arc<WaitReason>>) {
-        if let Some(place) = self.queue.place_of(id)
-            && let Some(entry) = self.queue.get_mut(place)
-        {
-            entry.known_reason = reason;
-        }
+        self.queue.set_known_reason(id, reason);
     }
 
     /// Gives a waiting job another promise, or none.

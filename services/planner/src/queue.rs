@@ -6,7 +6,7 @@
 
 use crate::{
     PolicyError,
-    class::{ClassId, Size},
+    class::{ClassId, Classes, Size},
     model::{Activation, Holder, QueuedJob, QueuedTasks, Slot},
 };
 use muster_schemas::{
@@ -43,7 +43,7 @@ pub(crate) struct Entry {
     pub activation: Option<Arc<Activation>>,
     /// How much had been freed when it was last found that its slot cannot be earlier.
     pub looked_at: Option<usize>,
-    /// Why it waits, as far as that is known already.
+    /// Why it waits, as far as that is known already: see [`Queue::set_known_reason`].
     pub known_reason: Option<Arc<WaitReason>>,
     block: u32,
 }
@@ -146,6 +146,8 @@ pub(crate) struct Queue {
     classes: Vec<Option<ClassId>>,
     /// Whether the filters of each entry are being asked, likewise.
     pending: Vec<bool>,
+    /// For each entry the last judgement of its class that is what is known of why it waits; 0 for none.
+    known_judgements: Vec<u64>,
     /// What the activation filters of all jobs together come to.
     pub gates: Gates,
     /// The keys of each entry, so many as the longest order has.
@@ -185,6 +187,7 @@ impl Queue {
             entries: Vec::new(),
             classes: Vec::new(),
             pending: Vec::new(),
+            known_judgements: Vec::new(),
             gates: Gates::default(),
             keys: Vec::new(),
             width,
@@ -236,6 +239,43 @@ impl Queue {
     /// Nobody knows any more why any job waits.
     pub fn forget_known_reasons(&mut self) {
         self.entries.iter_mut().flatten().for_each(|entry| entry.known_reason = None);
+        self.known_judgements.fill(0);
+    }
+
+    /// Says what is known of why a job waits.
+    pub fn set_known_reason(&mut self, id: JobId, reason: Option<Arc<WaitReason>>) {
+        let Some(place) = self.place_of(id) else { return };
+        if let Some(entry) = self.get_mut(place) {
+            entry.known_reason = reason;
+        }
+        self.known_judgements[place as usize] = 0;
+    }
+
+    /// The places of jobs that no waiting helps, and of which that is not known yet, in no particular order.
+    pub fn unaware(&mut self, classes: &Classes) -> Vec<Place> {
+        let mut unaware = Vec::new();
+        for at in 0..self.classes.len() {
+            let Some(class) = self.classes[at].map(|class| classes.get(class)) else { continue };
+            let Some(reason) = &class.hopeless else { continue };
+            let place = at as Place;
+            if !self.knows(place, class.judgement, reason) {
+                unaware.push(place);
+            }
+        }
+        unaware
+    }
+
+    /// Whether a judgement of its class is what is known of why the job at a place waits. Entries are large and many: each is
+    /// looked at once for each judgement.
+    fn knows(&mut self, place: Place, judgement: u64, reason: &WaitReason) -> bool {
+        if self.known_judgements[place as usize] == judgement {
+            return true;
+        }
+        let is_known = self.get(place).is_some_and(|entry| entry.known_reason.as_deref() == Some(reason));
+        if is_known {
+            self.known_judgements[place as usize] = judgement;
+        }
+        is_known
     }
 
     /// All jobs, in no particular order.
@@ -271,6 +311,7 @@ impl Queue {
             self.entries.push(None);
             self.classes.push(None);
             self.pending.push(false);
+            self.known_judgements.push(0);
             self.keys.resize(self.entries.len() * self.width, 0.0);
             u32::try_from(self.entries.len() - 1).unwrap_or(u32::MAX)
         });
@@ -279,6 +320,7 @@ impl Queue {
         self.gates.count(&entry, true);
         self.entries[place as usize] = Some(entry);
         self.classes[place as usize] = Some(class);
+        self.known_judgements[place as usize] = 0;
         self.compute_keys(place, facts, queues, Timestamp(0));
         self.blocks[block as usize].fresh.push(place);
         place

@@ -137,6 +137,24 @@ impl Group {
     }
 }
 
+/// Runs a role on a thread of its own. The requests that share the other threads do not wait for it, however long it computes.
+///
+/// # Errors
+/// As the role; no thread can be had.
+pub async fn on_own_thread<F>(name: &str, role: F) -> anyhow::Result<()>
+where
+    F: Future<Output = anyhow::Result<()>> + Send + 'static,
+{
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (sender, ended) = oneshot::channel();
+    let run = move || {
+        // Nobody listens any more once the process stops.
+        let _ = sender.send(runtime.block_on(role));
+    };
+    std::thread::Builder::new().name(name.to_owned()).spawn(run)?;
+    ended.await.context("its thread ended")?
+}
+
 fn worker_failure(ended: Result<(String, anyhow::Result<()>), tokio::task::JoinError>) -> anyhow::Error {
     match ended {
         Ok((name, result)) => described(&name, result),
