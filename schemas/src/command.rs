@@ -115,7 +115,7 @@ pub enum Command {
         /// Which jobs.
         jobs: JobSelection,
     },
-    /// Let suspended jobs go on, as soon as nobody else has their cores. Operators.
+    /// Resume suspended jobs as soon as their cores are free. Operators.
     Resume {
         /// Which jobs.
         jobs: JobSelection,

@@ -137,7 +137,7 @@ pub struct JobChange {
     pub alternatives: Option<Vec<crate::resources::Alternative>>,
     /// Other dependencies; only of a waiting job.
     pub dependencies: Option<crate::job::Dependencies>,
-    /// At most so many tasks of the array at a time.
+    /// Maximum number of tasks of the array running at a time.
     pub max_running: Option<u32>,
     /// Only this component; `None` means all.
     pub component: Option<u32>,

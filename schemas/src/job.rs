@@ -576,22 +576,22 @@ impl fmt::Display for WaitReason {
             Self::Dependency(job) => write!(f, "waits for job {job}"),
             Self::DependencyNeverMet(job) => write!(f, "waits for job {job}, which can no longer satisfy it"),
             Self::QueueStopped => f.write_str("its queue is stopped"),
-            Self::ArrayLimit => f.write_str("as many tasks of its array run as may"),
+            Self::ArrayLimit => f.write_str("array limit reached"),
             Self::Limit(limit) => write!(f, "limit reached: {limit}"),
             Self::Resources(what) => write!(f, "not enough free: {what}"),
             Self::BehindJob(job) => write!(f, "job {job} is ahead of it"),
             Self::NodesUnavailable(which) => write!(f, "nodes not available: {which}"),
             Self::NeverFits(why) => write!(f, "never fits: {why}"),
             Self::Namesake => f.write_str("an earlier job of the same owner and name has not ended"),
-            Self::Announced => f.write_str("jobs that are to go before it have not come yet"),
+            Self::Announced => f.write_str("jobs announced ahead of it have not been submitted yet"),
             Self::Reserved { start } => write!(f, "has a reservation from {start}"),
             Self::WouldDelay(job) => write!(f, "it fits now but would delay job {job}, which has a reservation"),
-            Self::ReservationGone(name) => write!(f, "its reservation `{name}` does not exist any more"),
+            Self::ReservationGone(name) => write!(f, "its reservation `{name}` no longer exists"),
             Self::ReservationNotBegun(name) => write!(f, "its reservation `{name}` has not begun"),
             Self::ExternalPlanner(text) => f.write_str(text),
             Self::PlannerFailed(what) => write!(f, "external planner: {what}"),
             Self::Configuring => f.write_str("its owner has not submitted it yet"),
-            Self::FilterPending(filter) => write!(f, "waits for the answer of {filter}"),
+            Self::FilterPending(filter) => write!(f, "waits for {filter} to answer"),
             Self::ActivationFilter(filter) => write!(f, "activation filter '{filter}' said not now"),
             Self::BlockedByJob(job) => write!(f, "the activation filter of job {job} keeps it from starting"),
             Self::HeldUntil { until, by } => {
@@ -600,9 +600,9 @@ impl fmt::Display for WaitReason {
                     HoldBy::Administrator => "an administrator",
                     HoldBy::Filter => "an activation filter",
                 };
-                write!(f, "held by {whom} until {until}")
+                write!(f, "held until {until} by {whom}")
             }
-            Self::StagingIn(component) => write!(f, "what component {component} needs is staged in"),
+            Self::StagingIn(component) => write!(f, "component {component} is being staged in"),
             Self::BufferMissing(name) => write!(f, "the persistent buffer `{name}` does not exist"),
             Self::StagingFailed(why) => write!(f, "staging in failed: {why}"),
         }

@@ -257,7 +257,7 @@ pub struct Request {
     pub path: Vec<LevelCount>,
     /// How many tasks (processes) run in it; `None` means one for each node.
     pub tasks: Option<u32>,
-    /// At most so many tasks on a node.
+    /// Maximum number of tasks per node.
     pub tasks_per_node: Option<u32>,
     /// Cores for each task.
     pub cpus_per_task: u32,

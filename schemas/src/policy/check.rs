@@ -130,7 +130,8 @@ impl Faults {
             }
         }
         if mode == BackfillMode::Conservative && reservations == Some(0) {
-            let message = "expected 1 or more: `conservative` promises every job a start, or the first so many";
+            let message =
+                "expected 1 or more: `conservative` promises a start to every job, or to this many first jobs";
             self.add(&format!("{place}.reservations"), message.into());
         }
         if look_ahead == Some(0) {

@@ -227,7 +227,7 @@ fn filtering_reason(job: &Job, filtering: &Filtering) -> Option<WaitReason> {
             let refusal = filtering.refusal.as_ref()?;
             hold().or_else(|| Some(WaitReason::ActivationFilter(refusal.filter.to_string())))
         }
-        Some(_) => hold().or_else(|| Some(WaitReason::FilterPending("filters that take back what they did".into()))),
+        Some(_) => hold().or_else(|| Some(WaitReason::FilterPending("its rollback filters".into()))),
         None if filtering.entry == Entry::Entered && chain.is_none() => hold(),
         None => Some(WaitReason::FilterPending(pending(chain))),
     }

@@ -95,7 +95,7 @@ impl Contact {
         match talk {
             Talk::Refused(message) => tracing::warn!(node, message, "the ledger does not accept this node yet"),
             Talk::Failed(error) if self.greeted => {
-                tracing::warn!(node, %error, "contact with the ledger is lost; runs go on");
+                tracing::warn!(node, %error, "lost contact with the ledger; runs continue");
                 self.lost = true;
             }
             Talk::Failed(error) => tracing::debug!(node, %error, "no contact with the ledger yet"),

@@ -213,7 +213,7 @@ pub(crate) async fn authenticate(
 async fn of_job(app: &App, peer: Peer, token: &JobToken) -> Result<Arc<Owner>, ApiError> {
     match own_job::owner(app, token).await? {
         Some(owner) => Ok(owner),
-        None => Err(app.callers.refuse(peer, "this is no token of a job that runs").await),
+        None => Err(app.callers.refuse(peer, "this is not the token of a running job").await),
     }
 }
 
@@ -229,7 +229,7 @@ impl<S: Sync> FromRequestParts<S> for Caller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        let unknown = || ApiError::new(ErrorCode::Unauthenticated, "it is not known who calls");
+        let unknown = || ApiError::new(ErrorCode::Unauthenticated, "the caller is unknown");
         parts.extensions.get::<Self>().cloned().ok_or_else(unknown)
     }
 }

@@ -65,7 +65,7 @@ impl FromRequest<App> for Raw {
 /// is. What it takes of its caller's budget is held until the request is answered.
 async fn read(request: Request, app: &App, max_bytes: usize) -> Result<Bytes, ApiError> {
     let patience = Duration::from_secs(u64::from(app.config.body_seconds));
-    let unknown = || ApiError::unavailable("it is not known who calls");
+    let unknown = || ApiError::unavailable("the caller is unknown");
     let admission = request.extensions().get::<Arc<Admission>>().cloned().ok_or_else(unknown)?;
     let holdings = request.extensions().get::<Holdings>().cloned().ok_or_else(unknown)?;
     let mut room = Room { admission, holdings, max_bytes: max_bytes as u64, bytes: 0, has_turn: false };

@@ -383,7 +383,7 @@ impl<S: Sync> FromRequestParts<S> for Admitted {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let admission = parts.extensions.get::<Arc<Admission>>().cloned();
-        admission.map(Self).ok_or_else(|| ApiError::unavailable("it is not known who calls"))
+        admission.map(Self).ok_or_else(|| ApiError::unavailable("the caller is unknown"))
     }
 }
 

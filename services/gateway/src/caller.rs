@@ -147,7 +147,7 @@ impl Names {
     }
 }
 
-/// The tokens file: on each line a token and the login name of whom it speaks for, `#` begins a comment.
+/// The tokens file: on each line a token and the login name of its user, `#` begins a comment.
 #[derive(Debug)]
 struct Tokens {
     file: PathBuf,

@@ -102,7 +102,7 @@ impl Config {
             bail!("the gateway has nothing to listen on: set `socket` or `listen`");
         }
         if self.listen.is_some() && self.tokens_file.is_none() {
-            bail!("the gateway listens on TCP and has no `tokens_file`: nobody could use it");
+            bail!("the gateway listens on TCP but has no `tokens_file`, so nobody could use it");
         }
         if self.tls_certificate.is_some() != self.tls_key.is_some() {
             bail!("`tls_certificate` and `tls_key` need each other");

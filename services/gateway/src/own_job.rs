@@ -172,9 +172,7 @@ fn concerns(own: JobId, command: &Command) -> bool {
 
 /// A job wants something that its token does not give.
 pub(crate) fn not_its_own(job: JobId) -> ApiError {
-    let message = format!(
-        "this is the token of job {job}: it is good for that job alone, to read and change it and to run steps"
-    );
+    let message = format!("this is the token of job {job}: it can only read and change that job and run its steps");
     ApiError::new(ErrorCode::PermissionDenied, message)
 }
 

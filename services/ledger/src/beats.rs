@@ -111,7 +111,7 @@ pub(crate) async fn look_after_bus(bus: SharedBus, beats: &Beats) {
         match bus.request(subjects::HEAD, question.clone(), ANSWER_WITHIN).await {
             Ok(_) => beats.note_bus(asked),
             Err(error) => {
-                tracing::debug!(%error, "the bus does not carry what is sent; the silence of nodes does not count")
+                tracing::debug!(%error, "the bus delivers nothing; the silence of nodes does not count")
             }
         }
     }

@@ -78,7 +78,10 @@ impl Clock {
         let is_behind = behind_micros > WORTH_A_WARNING.as_micros() as i64;
         if is_behind && !self.behind {
             let seconds = behind_micros / 1_000_000;
-            tracing::warn!(seconds, "the system's clock is behind the last record; going on at half speed meanwhile");
+            tracing::warn!(
+                seconds,
+                "the system's clock is behind the last record; advancing at half speed until it catches up"
+            );
         }
         self.behind = is_behind;
     }

@@ -225,7 +225,7 @@ impl<R: ReadRecord> OrderWriter<R> {
     /// `None` if there is nothing to do any more, or the log cannot say what to launch: the node's heartbeats bring it up again.
     fn complete(&mut self, node: &str, sketch: Sketch) -> Option<NodeOrder> {
         let whole = self.records.complete(sketch).unwrap_or_else(|error| {
-            tracing::error!(%error, "what is to be launched cannot be read");
+            tracing::error!(%error, "the submission to launch cannot be read");
             None
         });
         let Whole { order, contents } = whole?;

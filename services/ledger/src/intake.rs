@@ -228,7 +228,7 @@ fn runner_heartbeat(engine: &EngineHandle, request: Request) {
             engine.runner_beat(heartbeat, request);
         }
         Ok(heartbeat) => tracing::warn!(runner = heartbeat.runner, "a sign of life on another runner's subject"),
-        Err(error) => tracing::warn!(%error, "a sign of life of a runner that cannot be understood"),
+        Err(error) => tracing::warn!(%error, "unreadable heartbeat of a runner"),
     }
 }
 

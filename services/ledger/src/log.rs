@@ -183,7 +183,7 @@ impl Log {
     /// The sequence that a record stands under.
     fn sequence_of(&self, key: &[u8]) -> Result<Sequence, LogError> {
         let sequence = <[u8; 8]>::try_from(key).ok().map(u64::from_be_bytes).filter(|number| *number > 0);
-        sequence.map(Sequence).ok_or_else(|| self.damaged("a record stands under a key that is no sequence"))
+        sequence.map(Sequence).ok_or_else(|| self.damaged("a record has a key that is not a sequence"))
     }
 
     /// Whose log it is; `None` if it has no first record yet.
@@ -286,7 +286,7 @@ impl Log {
             let middle = Sequence(before + (behind - before) / 2);
             let record = self.record(middle)?.ok_or(LogError::DamagedRecord {
                 sequence: middle,
-                detail: "it is missing, although there are records before and behind it".into(),
+                detail: "it is missing, although there are records before and after it".into(),
             })?;
             if record.time <= time { before = middle.0 } else { behind = middle.0 }
         }

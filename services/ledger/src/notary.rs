@@ -51,7 +51,7 @@ impl Notary {
                 let signed = self.sign();
                 match &signed {
                     Err(error) if !is_failing => {
-                        tracing::error!(%error, "the end of the log cannot be signed: what is lost or altered there is not found");
+                        tracing::error!(%error, "the end of the log cannot be signed: loss or alteration there would go unnoticed");
                     }
                     Ok(()) if is_failing => tracing::info!("the end of the log is signed again"),
                     _ => {}

@@ -64,7 +64,7 @@ pub struct Config {
     /// A signed checkpoint of log and state is made after so many records, but never so often that it takes more than
     /// a tenth of one processor. At least 100.
     pub checkpoint_every_records: u64,
-    /// A checkpoint is also made when there have been records without one for so long, within the same bound. At least 1.
+    /// Longest time that records wait for a checkpoint, within the same bound. At least 1.
     pub checkpoint_every_seconds: u64,
     /// A command that is sent again within this time gets its first answer. At least 86,400.
     pub command_retention_seconds: u64,
@@ -301,11 +301,11 @@ fn heed_witness(storage: &Storage, config: &Config, head: Head) -> anyhow::Resul
     });
     match heeded {
         Ok(Unsigned { records, since: Some(since) }) => {
-            tracing::warn!(records, %since, "no signature covers the last records, because the ledger was not stopped; going on behind them");
+            tracing::warn!(records, %since, "no signature covers the last records, because the ledger was not stopped cleanly; continuing after them");
         }
         Ok(_) => {}
         Err(error @ LogError::Witness { .. }) if config.accept_log_end => {
-            tracing::warn!(%error, "going on from the end that the log has, as --accept-log-end says");
+            tracing::warn!(%error, "continuing from the present end of the log (--accept-log-end)");
         }
         Err(error) => return Err(error.into()),
     }

@@ -240,7 +240,7 @@ fn read_header(file: &mut fs::File) -> io::Result<Header> {
     let word = |at: usize| bytes[at..].first_chunk().map_or(0, |chunk| u64::from_le_bytes(*chunk));
     let hash = |at: usize| bytes[at..].first_chunk().copied().unwrap_or_default();
     if bytes[..8] != *MAGIC || bytes[8..12] != LAYOUT.to_le_bytes() {
-        return Err(invalid("not a snapshot of a layout that is known"));
+        return Err(invalid("unknown snapshot layout"));
     }
     let signature = SignatureBytes { r: hash(84), s: hash(116) };
     Ok(Header {

@@ -127,7 +127,7 @@ impl Witness {
     pub(crate) fn check(&self, log: &Log, identity: &Identity) -> Result<(), LogError> {
         let objection = |detail: String| Err(LogError::Witness { folder: log.folder().to_owned(), detail });
         if self.cluster_id != identity.cluster_id {
-            return objection("its witness is of another cluster".into());
+            return objection("its witness belongs to another cluster".into());
         }
         if !signing::is_signed(&identity.public_key, self.text().as_bytes(), &self.signature) {
             return objection("its witness is not signed by the key of the log".into());
@@ -144,9 +144,7 @@ impl Witness {
         }
         if self.end == End::Closed && last > durable {
             let added = last.0 - durable.0;
-            return objection(format!(
-                "its ledger stopped at record {durable}, and {added} records were added behind it since"
-            ));
+            return objection(format!("its ledger stopped at record {durable}; {added} records were added after that"));
         }
         Ok(())
     }

@@ -226,7 +226,7 @@ async fn a_record_behind_the_end_of_a_clean_stop_is_told() {
     let folder = stopped().await;
     assert_eq!(objection(folder.path()), None);
     add_behind_the_end(folder.path());
-    both_object(folder.path(), "1 records were added behind it").await;
+    both_object(folder.path(), "1 records were added after that").await;
 
     let folder = tempfile::tempdir().unwrap();
     killed(folder.path()).await;
@@ -246,7 +246,7 @@ async fn a_record_under_a_key_that_is_no_sequence_is_told() {
             db.put_cf(records, key, value).unwrap();
         });
         let found = objection(folder.path()).unwrap_or_default();
-        assert!(found.contains("under a key that is no sequence"), "{key:?}: {found}");
+        assert!(found.contains("a key that is not a sequence"), "{key:?}: {found}");
     }
 }
 

@@ -97,7 +97,7 @@ pub enum Command {
     Cancel(SelectionOptions),
     /// Show what a job wrote
     Logs(LogsOptions),
-    /// Open a shell in a running job, or in a job of its own that ends with it
+    /// Open a shell in a running job, or in a new job that ends with the shell
     Shell(Box<ShellOptions>),
     /// Show or change one job, or several
     #[command(subcommand)]
@@ -109,7 +109,7 @@ pub enum Command {
     Node(NodeCommand),
     /// Keep nodes for some jobs for a time
     Reserve(ReserveOptions),
-    /// Give a reservation up; jobs that run in it go on
+    /// Delete a reservation; jobs running in it continue
     Unreserve {
         /// The reservation
         name: String,
@@ -145,13 +145,13 @@ pub enum Command {
     Doctor(DoctorOptions),
     /// HPC Pack: show and change job templates and their filters; `jobtemplate /help` lists the verbs
     Jobtemplate {
-        /// What stands behind it
+        /// Its arguments
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
         words: Vec<String>,
     },
     /// HPC Pack: show and set settings of filters and scheduling: `setparams`, `listparams`, `view`
     Cluscfg {
-        /// What stands behind it
+        /// Its arguments
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
         words: Vec<String>,
     },
@@ -288,13 +288,13 @@ pub struct SubmitOptions {
     /// Wait until the job has ended, and exit with its status (128 + the number of a signal)
     #[arg(long)]
     pub wait: bool,
-    /// Wait, and show what it writes meanwhile
+    /// Wait, and show the job's output meanwhile
     #[arg(short = 'f', long, conflicts_with_all = ["no_wait", "parsable", "array"])]
     pub follow: bool,
     /// Do not wait for what submission filters have to say
     #[arg(long, conflicts_with = "wait")]
     pub no_wait: bool,
-    /// Print the job's number alone
+    /// Print only the job's number
     #[arg(long)]
     pub parsable: bool,
     /// Print the job that would be submitted, as JSON, and submit nothing
@@ -428,7 +428,7 @@ pub enum JobCommand {
     },
     /// Cancel jobs
     Cancel(SelectionOptions),
-    /// Hold jobs until they are released; those that run go on, and are held when they are put back
+    /// Hold jobs until they are released; running jobs continue and are held when they are requeued
     Hold {
         /// Which holds.
         #[command(flatten)]
@@ -451,7 +451,7 @@ pub enum JobCommand {
     },
     /// Stop the processes of running jobs; others can have their cores meanwhile
     Suspend(SelectionOptions),
-    /// Let suspended jobs go on, as soon as nobody else has their cores
+    /// Resume suspended jobs as soon as their cores are free
     Resume(SelectionOptions),
     /// Stop running jobs and put them back into the queue
     Requeue {
@@ -505,7 +505,7 @@ pub struct ModifyOptions {
     /// Another walltime, also of running jobs
     #[arg(short = 't', long, value_name = "TIME", value_parser = values::parse_walltime)]
     pub time: Option<u64>,
-    /// At most so many tasks of the array at a time
+    /// Maximum number of tasks of the array running at a time
     #[arg(long, value_name = "N", value_parser = values::parse_positive)]
     pub max_running: Option<u32>,
     /// Only this component of the job, from 0
@@ -544,7 +544,7 @@ pub enum NodeCommand {
         /// The node
         node: String,
     },
-    /// Let nodes take no new jobs; what runs there goes on
+    /// Stop new jobs on nodes; running jobs continue
     Drain {
         /// Why, for people
         #[arg(long, value_name = "TEXT", default_value = "")]
@@ -642,7 +642,7 @@ pub enum AuditCommand {
         /// Read the data folder itself, without a running system
         #[arg(long)]
         offline: bool,
-        /// The cluster's key as you know it from elsewhere: a log that was begun with another one is another history
+        /// The cluster's key from a trusted source; a log begun with another key is another history
         #[arg(long, value_name = "HEX", requires = "offline")]
         public_key: Option<String>,
         /// Print JSON for programs
@@ -692,7 +692,7 @@ pub enum ConfigCommand {
         /// Only show what would change
         #[arg(long, conflicts_with = "policy")]
         dry_run: bool,
-        /// Do not ask. Where nobody can be asked, lists of users and administrators are only emptied with this
+        /// Do not ask. Without a terminal, lists of users and administrators are emptied only with this option
         #[arg(long, short)]
         yes: bool,
         /// Put this policy in force instead: a built-in one by name, or a file

@@ -33,7 +33,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     (
         "step run",
         &[
-            ("muster step run -n 4 --label 7 -- hostname", "four tasks in job 7, each line behind its rank"),
+            ("muster step run -n 4 --label 7 -- hostname", "four tasks in job 7, each line prefixed with its rank"),
             ("muster step run -n 1 --overlap --pty 7 -- top", "a terminal in job 7"),
         ],
     ),
@@ -62,7 +62,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ),
     (
         "shell",
-        &[("muster shell 7", "in a running job"), ("muster shell -N 1 -c 4 -t 1h", "in a job of its own, for an hour")],
+        &[("muster shell 7", "in a running job"), ("muster shell -N 1 -c 4 -t 1h", "in a separate job, for an hour")],
     ),
     ("job", &[("muster job show 7", "all that is known of job 7"), ("muster job events 7", "what happened to it")]),
     ("job show", &[("muster job show 7", "all that is known of job 7"), ("muster job show --json 7", "for programs")]),
@@ -71,7 +71,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ("job hold", &[("muster job hold --reason 'wrong input' 7", "with a reason for others")]),
     ("job release", &[("muster job release 7", "job 7 may start")]),
     ("job suspend", &[("muster job suspend 7", "its processes stop")]),
-    ("job resume", &[("muster job resume 7", "they go on")]),
+    ("job resume", &[("muster job resume 7", "they continue")]),
     ("job requeue", &[("muster job requeue --hold 7", "back into the queue, and held there")]),
     ("job signal", &[("muster job signal USR1 7", "SIGUSR1 to job 7")]),
     ("job modify", &[("muster job modify -t 2h --priority 5 7", "another walltime and priority")]),

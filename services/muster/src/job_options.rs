@@ -29,7 +29,7 @@ pub struct JobOptions {
     /// How many tasks (processes of `-- COMMAND`) in all; default one for each node
     #[arg(short = 'n', long, value_name = "N", value_parser = values::parse_positive, help_heading = "Resources")]
     pub ntasks: Option<u32>,
-    /// At most so many tasks on a node
+    /// Maximum number of tasks per node
     #[arg(long, value_name = "N", value_parser = values::parse_positive, help_heading = "Resources")]
     pub ntasks_per_node: Option<u32>,
     /// CPUs (cores) for each task; default 1
@@ -116,7 +116,7 @@ pub struct JobOptions {
     /// Standard input; default /dev/null
     #[arg(short = 'i', long, value_name = "FILE", help_heading = "Input and output")]
     pub input: Option<String>,
-    /// Write behind what the output files have
+    /// Append to the output files
     #[arg(long, help_heading = "Input and output")]
     pub append: bool,
     /// Set a variable (`NAME=VALUE`) or take it over from here (`NAME`, with --clean-env)
@@ -132,7 +132,7 @@ pub struct JobOptions {
     /// Tell of the job: `exec:COMMAND` or `mail:ADDRESS`
     #[arg(long, value_name = "SINK", value_parser = parse_sink, help_heading = "Notifications and signals")]
     pub notify: Vec<Sink>,
-    /// On which occasions: started, ended, failed, requeued, suspended, held, walltime_over; default started and ended; with each_task an array tells of each of its tasks
+    /// When to notify: started, ended, failed, requeued, suspended, held, walltime_over; default started and ended; with each_task, for each task of an array
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = values::parse_occasion, help_heading = "Notifications and signals")]
     pub notify_on: Vec<Occasion>,
     /// Signal the script, or all processes of tasks, before the walltime is over; default 60 seconds before
@@ -150,7 +150,7 @@ pub struct JobOptions {
     /// Start it again if it ends with one of these exit codes
     #[arg(long, value_name = "CODES", value_delimiter = ',', help_heading = "Notifications and signals")]
     pub requeue_on_exit: Vec<u8>,
-    /// With --requeue: at most so many runs in all; default 10
+    /// With --requeue: maximum number of runs in total; default 10
     #[arg(long, value_name = "N", value_parser = values::parse_positive, help_heading = "Notifications and signals")]
     pub max_runs: Option<u32>,
 }

@@ -409,7 +409,7 @@ impl Host {
         };
         let filter = &loaded.configuration.telemetry.log_filter;
         if let Err(error) = self.telemetry.set_log_filter(filter) {
-            tracing::error!(%error, "the log filter stays as it was");
+            tracing::error!(%error, "the log filter is unchanged");
         }
         let differing = loaded.file.process_keys_that_differ(&self.loaded.file);
         let needs_restart: Vec<String> = differing.into_iter().filter(|key| key != "telemetry.log_filter").collect();

@@ -17,7 +17,7 @@ const KEEP_SECONDS: std::ops::RangeInclusive<u32> = 10..=86_400;
 pub(super) fn conclude(access: &Access, id: JobId, status: ExitStatus) -> Result<Decision, Refusal> {
     let job = own_job(access, id)?;
     if job.lead().program != ProgramKind::None {
-        return Err(conflict(format!("job {id} runs a program of its own, which says how it ends")));
+        return Err(conflict(format!("job {id} has its own program, which determines its end")));
     }
     let events = match &job.phase {
         Phase::Active(run) => {
@@ -85,7 +85,7 @@ fn client_lost(state: &State, id: JobId) -> Vec<Event> {
     let mut events = vec![Event::JobKept { job: id, seconds: None, is_late: false }];
     let ended = state.job(id).map(|job| control::end_job(state, job, &JobEnding::default(), Outcome::Cancelled));
     if let Some(Ok(ended)) = ended {
-        events.push(Event::JobMessage { job: id, text: "its client was not heard of any more".into() });
+        events.push(Event::JobMessage { job: id, text: "its client no longer reports".into() });
         events.extend(ended);
     }
     events

@@ -38,7 +38,7 @@ pub(super) fn end(state: &State, job: &Job, component: u32, ending: &JobEnding) 
     let run = job.run().and_then(|run| state.run(run));
     let Some(run) = run.filter(|run| run.started.is_some() && run.stopping.is_none()) else {
         let word = control::word(state, job);
-        return Err(conflict(format!("job {id} does not run, it is {word}: no component of it can be ended alone")));
+        return Err(conflict(format!("job {id} is {word}, not running: a single component cannot be ended")));
     };
     let reason = control::stop_reason(ending);
     let before = job.single_end(component);

@@ -163,7 +163,7 @@ fn is_nothing(change: &JobChange) -> bool {
 
 fn validate_change(change: &JobChange) -> Result<(), Refusal> {
     if is_nothing(change) {
-        return Err(invalid("change: nothing is to be changed"));
+        return Err(invalid("change: nothing to change"));
     }
     change.name.as_ref().map_or(Ok(()), |name| validate::name("name", name))?;
     change.queue.as_ref().map_or(Ok(()), |queue| validate::name("queue", queue))?;

@@ -194,7 +194,7 @@ impl<'a> Plan<'a> {
         let whole = if job.array.is_some() { Some(job) } else { self.state.job(id.whole()) };
         let started = self.arrays.get(&id.number).copied().unwrap_or(0);
         match whole.and_then(|whole| whole.array.as_ref()) {
-            Some(array) if array.headroom() <= started => Err("as many tasks of its array run as may".into()),
+            Some(array) if array.headroom() <= started => Err("array limit reached".into()),
             _ => Ok(()),
         }
     }
@@ -207,11 +207,11 @@ impl<'a> Plan<'a> {
         for name in job.queues() {
             let queue = self.queue(name).ok_or_else(|| format!("queue `{name}` does not exist"))?;
             if queue.spec.max_running_jobs.is_some_and(|most| queue.running >= most) {
-                return Err(format!("as many jobs of queue `{name}` run as may"));
+                return Err(format!("queue `{name}` has reached its limit of running jobs"));
             }
             let of_user = queue.running_of(&job.owner.user);
             if queue.spec.max_running_jobs_per_user.is_some_and(|most| of_user >= most) {
-                return Err(format!("as many jobs of user {} run in queue `{name}` as may", job.owner.user));
+                return Err(format!("user {} has reached the limit of running jobs in queue `{name}`", job.owner.user));
             }
         }
         Ok(())

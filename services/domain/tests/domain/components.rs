@@ -120,7 +120,7 @@ fn holds_of_components_need_the_same_rights_and_a_component_that_is_there() {
 fn what_is_only_done_to_whole_jobs_is_refused_for_a_component() {
     let mut cluster = Cluster::new();
     let id = cluster.submit("ada", three());
-    cluster.refused(&user("ada"), cancel(only(id, 1)), RefusalCode::Conflict, "no component of it can be ended alone");
+    cluster.refused(&user("ada"), cancel(only(id, 1)), RefusalCode::Conflict, "a single component cannot be ended");
     started(&mut cluster, id);
     cluster.refused(&user("ada"), cancel(only(id, 0)), RefusalCode::Invalid, "ends with its first component");
     let whole = "as a whole";

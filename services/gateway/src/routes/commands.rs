@@ -66,7 +66,7 @@ pub(crate) async fn suspend(State(app): State<App>, asked: Asked, Json(request):
     app.jobs_command(asked, Command::Suspend { jobs: request.jobs }).await
 }
 
-/// Let suspended jobs go on, as soon as nobody else has their cores
+/// Resume suspended jobs as soon as their cores are free
 #[utoipa::path(post, path = "/v1/jobs/actions/resume", tag = "jobs", request_body = JobsRequest,
     params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
     responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]

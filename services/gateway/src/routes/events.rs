@@ -40,7 +40,7 @@ pub(crate) struct EventsParams {
 /// on with behind any event by `Last-Event-ID`. Comments say where it begins (`: from 12`), when everything has been sent
 /// that had happened before the request (`: caught up`), and that it is alive. An event of type `error` ends it.
 #[utoipa::path(get, path = "/v1/events", tag = "events",
-    params(EventsParams, ("Last-Event-ID" = Option<u64>, Header, description = "Go on behind this event.")),
+    params(EventsParams, ("Last-Event-ID" = Option<u64>, Header, description = "Continue after this event.")),
     responses((status = 200, content_type = "text/event-stream", body = String), (status = "default", body = ErrorBody)))]
 pub(crate) async fn stream(
     State(app): State<App>,

@@ -166,7 +166,7 @@ pub(crate) async fn forecast(
 pub(crate) struct PlanParams {
     /// Only jobs of this queue.
     queue: Option<String>,
-    /// At most so many waiting jobs, the first in order; all if left out.
+    /// Maximum number of waiting jobs, first in order; all if left out.
     limit: Option<u32>,
 }
 

@@ -124,10 +124,7 @@ impl Indexes {
         // Records may have been written meanwhile, but no entry is there before its record.
         let head = log.head()?.sequence;
         if found.greatest > head {
-            return Err(altered(
-                log,
-                format!("an index tells of record {}, and the log ends at {head}", found.greatest),
-            ));
+            return Err(altered(log, format!("an index names record {}, but the log ends at {head}", found.greatest)));
         }
         if found.of_jobs != self.of_jobs {
             let (found, there) = (found.of_jobs, self.of_jobs);

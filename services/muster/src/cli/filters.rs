@@ -29,10 +29,10 @@ pub struct FilterTestOptions {
     /// How a program that is given by its path is called
     #[arg(long, default_value = "exec")]
     pub form: Form,
-    /// Have it take back what it did
+    /// Call its rollback
     #[arg(long)]
     pub revert: bool,
-    /// It may take so many seconds, 1 to 120 [default: what the system says of a filter that is defined, else 15]
+    /// Time limit in seconds, 1 to 120 [default: the limit of a defined filter, otherwise 15]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=120))]
     pub time_limit: Option<u32>,
     /// An activation: passes of the planner so far

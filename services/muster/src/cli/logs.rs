@@ -10,7 +10,7 @@ pub struct LogsOptions {
     /// Go on as the job writes, until it has ended
     #[arg(short = 'f', long)]
     pub follow: bool,
-    /// Standard error, if it has a file of its own
+    /// Standard error, if it goes to a separate file
     #[arg(short = 'e', long)]
     pub stderr: bool,
     /// Only the last lines

@@ -13,7 +13,7 @@ pub enum StepCommand {
     Run(StepRunOptions),
     /// List the steps of a job, or of all jobs that run
     List(StepListOptions),
-    /// Show what the tasks of a running step say, beside the client that runs it
+    /// Show the output of a running step, in addition to its own client
     Attach(StepAttachOptions),
     /// Send a signal to the processes of a step
     #[command(override_usage = "muster step signal [OPTIONS] SIGNAL STEP")]

@@ -211,7 +211,7 @@ const CLUSTER: Section = Section {
             "max_jobs",
             from_to(1, i64::MAX),
             "10000000",
-            "At most so many jobs in the queue at a time; an array counts as one.",
+            "Maximum number of jobs in the queue at a time; an array counts as one.",
         ),
         key(
             "first_job_number",
@@ -247,23 +247,13 @@ const QUEUES: Section = Section {
         key("max_walltime_seconds", from_to(1, i64::MAX), "", "No job may ask for more."),
         key("nodes", Kind::NodeLists, "[]", "Only these nodes serve it (`[\"node[1-16]\"]`); empty means all."),
         key("users", Kind::Texts, "[]", "Only these users may submit to it; empty means all."),
-        key(
-            "max_running_jobs",
-            from_to(0, U32_MAX),
-            "",
-            "At most so many of its jobs run at a time; tasks of arrays count singly.",
-        ),
-        key(
-            "max_running_jobs_per_user",
-            from_to(0, U32_MAX),
-            "",
-            "At most so many of its jobs of one user run at a time.",
-        ),
+        key("max_running_jobs", from_to(0, U32_MAX), "", "Maximum number of its running jobs; each array task counts."),
+        key("max_running_jobs_per_user", from_to(0, U32_MAX), "", "Maximum number of its running jobs for one user."),
         key(
             "max_jobs",
             from_to(0, U32_MAX),
             "",
-            "At most so many jobs wait and run in it at a time; an array counts as one.",
+            "Maximum number of its waiting and running jobs; an array counts as one.",
         ),
     ],
 };
@@ -322,7 +312,7 @@ const ACCOUNTS: Section = Section {
     name: "accounts",
     shape: Shape::Table,
     cluster: true,
-    doc: "What of accounts, associations and service classes (QOS) is enforced; they themselves are made with `sacctmgr`. Without this section it stays as it is.",
+    doc: "Which checks of accounts, associations and service classes (QOS) are enforced. Create these with `sacctmgr`. Without this section nothing changes.",
     keys: &[
         key(
             "enforce",
@@ -334,7 +324,7 @@ const ACCOUNTS: Section = Section {
             "queue_classes",
             Kind::Properties,
             "{}",
-            "Service classes of queues, whose limits hold for every job in it beside those of its own class: `{ night = \"long\" }`.",
+            "Service classes of queues. Their limits apply to every job in the queue, in addition to those of the job's own class: `{ night = \"long\" }`.",
         ),
     ],
 };
@@ -364,7 +354,7 @@ const BUS: Section = Section {
             "tls_ca_file",
             Kind::Path,
             "",
-            "Certificates (PEM) that the server's certificate is checked against, beside the system's.",
+            "Certificates (PEM) that the server's certificate is checked against, in addition to the system's.",
         ),
         key("tls_certificate_file", Kind::Path, "", "Certificate (PEM) to show to the server; needs `tls_key_file`."),
         key("tls_key_file", Kind::Path, "", "Key (PEM) of that certificate."),
@@ -389,13 +379,13 @@ const LEDGER: Section = Section {
     name: "ledger",
     shape: Shape::Table,
     cluster: false,
-    doc: "The log and what is made of it. It is kept in `ledger/` in the data folder (`--data`).",
+    doc: "The log and everything derived from it. It is kept in `ledger/` in the data folder (`--data`).",
     keys: &[
         key(
             "snapshot_every_records",
             from_to(1000, i64::MAX),
             "20000",
-            "A snapshot of the state is made after so many records. A query of the past replays at most so many, as long as its snapshot is kept.",
+            "Number of records between snapshots of the state. While its snapshot is kept, a query of the past replays no more than this.",
         ),
         key(
             "keep_snapshots",
@@ -407,13 +397,13 @@ const LEDGER: Section = Section {
             "checkpoint_every_records",
             from_to(100, i64::MAX),
             "10000",
-            "A signed checkpoint of log and state is made after so many records, but never so often that it takes more than a tenth of one processor.",
+            "Number of records between signed checkpoints of log and state. Checkpoints never take more than a tenth of one processor.",
         ),
         key(
             "checkpoint_every_seconds",
             from_to(1, YEAR_SECONDS),
             "60",
-            "A checkpoint is also made when there have been records without one for so long, within the same bound.",
+            "Longest time that records wait for a checkpoint, within the same bound.",
         ),
         key(
             "command_retention_seconds",
@@ -459,7 +449,7 @@ const PLANNER: Section = Section {
             "max_waiting",
             from_to(1, 1_000_000),
             "10000",
-            "An external planner is shown at most so many of the jobs that wait, the first in order.",
+            "Maximum number of waiting jobs shown to an external planner, first in order.",
         ),
         key(
             "fallback",
@@ -511,7 +501,7 @@ const TELEMETRY: Section = Section {
             "cluster",
             Kind::Text,
             "",
-            "The cluster that this process belongs to, said in what it exports. Without it the `name` in `[cluster]`, if the file has one.",
+            "The cluster name in everything that this process exports. Without it the `name` in `[cluster]`, if the file has one.",
         ),
         key(
             "metrics_listen",
@@ -538,7 +528,7 @@ const EXECUTOR: Section = Section {
             "spool_dir",
             Kind::Path,
             "",
-            "What the node must not forget: a folder of this executor alone, on a local file system that outlives a reboot, and through whose parents the users of jobs may pass. Without it `spool/NODE` in the data folder.",
+            "The folder for what the node must not forget. Only this executor uses it; it is on a local file system that survives a reboot, and job users can traverse its parents. Without it `spool/NODE` in the data folder.",
         ),
         key(
             "heartbeat_seconds",
@@ -577,8 +567,8 @@ const NOTIFIER: Section = Section {
     name: "notifier",
     shape: Shape::Table,
     cluster: false,
-    doc: "What tells people and programs of jobs.",
-    keys: &[key("max_deliveries", from_to(1, 1000), "8", "At most so many deliveries at a time.")],
+    doc: "Notifies people and programs about jobs.",
+    keys: &[key("max_deliveries", from_to(1, 1000), "8", "Maximum number of simultaneous deliveries.")],
 };
 
 const NOTIFIER_MAIL: Section = Section {
@@ -619,7 +609,7 @@ const NOTIFIER_MAIL: Section = Section {
             "\"none\"",
             "Whether and how the connection is encrypted: not at all, before anything is said, or from the first byte.",
         ),
-        key("ca_file", Kind::Path, "", "Certificates (PEM) of authorities that are trusted beside the system's."),
+        key("ca_file", Kind::Path, "", "Certificates (PEM) of authorities to trust in addition to the system's."),
         key("username", Kind::Text, "", "The user name, if the server wants one."),
         key("password_file", Kind::Path, "", "File with the password."),
         key("from", Kind::Text, "\"muster@localhost\"", "Whom the mail comes from."),
@@ -656,8 +646,13 @@ const NOTIFIER_RETRY: Section = Section {
             "The pause after the first failure; each further one is twice as long, give or take a quarter.",
         ),
         key("longest_pause_seconds", Kind::Seconds, "3600.0", "No pause is longer."),
-        key("max_attempts", from_to(1, 1_000_000), "30", "It is given up after so many attempts."),
-        key("max_age_seconds", from_to(1, YEAR_SECONDS), "86400", "It is given up so long after what it tells of."),
+        key("max_attempts", from_to(1, 1_000_000), "30", "Maximum number of attempts before a delivery is given up."),
+        key(
+            "max_age_seconds",
+            from_to(1, YEAR_SECONDS),
+            "86400",
+            "Maximum age of the event before a delivery is given up.",
+        ),
     ],
 };
 
@@ -683,7 +678,7 @@ const FILTER_RUNNER: Section = Section {
             "administrators",
             Kind::Texts,
             "[]",
-            "Users beside root who may own programs of filters and the folders on their path; what others can change is not run.",
+            "Users, in addition to root, who may own filter programs and the folders on their path. A program that others can change is not run.",
         ),
         key(
             "slots",
@@ -743,7 +738,7 @@ const ACCOUNTING: Section = Section {
             "snapshot_every_records",
             from_to(1, i64::MAX),
             "1000000",
-            "The file is written anew after so many records, and at a clean stop.",
+            "Number of records after which the file is rewritten; it is also rewritten at a clean stop.",
         ),
     ],
 };
@@ -816,7 +811,7 @@ const GATEWAY: Section = Section {
             "tokens_file",
             Kind::Path,
             "",
-            "The tokens that are accepted over TCP: on each line a token of at least 16 characters and the login name of whom it speaks for. Its mode is 0600. It is read again when it changes.",
+            "The tokens that are accepted over TCP: on each line a token of at least 16 characters and the login name of its user. Its mode is 0600. It is read again when it changes.",
         ),
         key("max_body_bytes", from_to(1024, 1 << 30), "67108864", "The largest request body."),
         key(
@@ -853,7 +848,7 @@ const GATEWAY: Section = Section {
             "body_seconds",
             from_to(1, 3600),
             "20",
-            "How long the body of a request may stand still. On average it brings 64 KiB each second beside twice this time.",
+            "How long the body of a request may make no progress. On average it brings 64 KiB each second beside twice this time.",
         ),
     ],
 };

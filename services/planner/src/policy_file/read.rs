@@ -134,7 +134,7 @@ impl Reader<'_> {
         let is_word = token(self.text, &span).starts_with(char::is_alphabetic);
         let before = &self.text[..self.text.floor_char_boundary(span.start)];
         let is_value = before.trim_end_matches([' ', '[']).ends_with(['=', ',']);
-        self.expected(span, message, if is_word && is_value { "; text stands in quotes" } else { "" });
+        self.expected(span, message, if is_word && is_value { "; put text in quotes" } else { "" });
     }
 
     /// Tells that the value at this place is not what was expected.

@@ -180,7 +180,7 @@ options! {
     "container-id" _ Required(Text), BAR - Kept Other ["_CONTAINER_ID"] "ID" "OCI container id";
     "contiguous" _ Flag, BAR - Kept Constraint [] "" "nodes that follow each other";
     "core-spec" 'S' Required(Number), BAR - Kept Constraint ["_CORE_SPEC"] "CORES" "cores left to the system";
-    "cores-per-socket" _ Required(Text), BAR - Kept Constraint [] "CORES" "nodes with so many cores on a socket";
+    "cores-per-socket" _ Required(Text), BAR - Kept Constraint [] "CORES" "nodes with this many cores per socket";
     "cpu-bind" _ Required(Text), AR - Kept Step ["SLURM_CPU_BIND"] "TYPE" "bind tasks to CPUs";
     "cpu-freq" _ Required(Text), BAR - Kept Run ["SLURM_CPU_FREQ_REQ"] "MIN[-MAX]" "CPU frequency and governor";
     "cpus-per-gpu" _ Required(Count), BAR - Kept Gres ["_CPUS_PER_GPU"] "N" "CPUs for each GPU";
@@ -232,7 +232,7 @@ options! {
     "mem-bind" _ Required(Text), BAR - Kept Step ["_MEM_BIND"] "TYPE" "bind memory to domains";
     "mem-per-cpu" _ Required(Megabytes), BAR - Model Constraint ["_MEM_PER_CPU"] "SIZE" "memory for each CPU";
     "mem-per-gpu" _ Required(Megabytes), BAR - Kept Gres ["_MEM_PER_GPU"] "SIZE" "memory for each GPU";
-    "mincpus" _ Required(Count), BAR - Kept Constraint [] "N" "at least so many CPUs on each node";
+    "mincpus" _ Required(Count), BAR - Kept Constraint [] "N" "minimum number of CPUs per node";
     "mpi" _ Required(Text), R - Kept Step ["SLURM_MPI_TYPE"] "TYPE" "kind of MPI";
     "msg-timeout" _ Required(Number), R + Kept Step ["SLURM_MSG_TIMEOUT"] "SECONDS" "time allowed for a message";
     "multi-prog" _ Flag, R - Kept Step ["SLURM_MULTI_PROG"] "" "the program is a file of ranks and programs";
@@ -257,7 +257,7 @@ options! {
     "overcommit" 'O' Flag, BAR - Kept Run ["_OVERCOMMIT"] "" "more tasks than CPUs";
     "overlap" _ Flag, R - Kept Step ["SLURM_OVERLAP"] "" "the step shares CPUs with other steps";
     "oversubscribe" 's' Flag, BAR - Kept Run ["SBATCH_OVERSUBSCRIBE" "SALLOC_OVERSUBSCRIBE"] "" "share the nodes with other jobs";
-    "parsable" _ Flag, B + Client Other ["SBATCH_PARSABLE"] "" "print the job number alone";
+    "parsable" _ Flag, B + Client Other ["SBATCH_PARSABLE"] "" "print only the job number";
     "partition" 'p' Required(Text), BAR - Kept Run ["_PARTITION"] "NAMES" "partition the job runs in";
     "power" _ Required(Text), BAR - Kept Run ["_POWER"] "FLAGS" "power management";
     "prefer" _ Required(Constraint), BAR - Kept Constraint ["_PREFER"] "LIST" "features wished for";
@@ -279,16 +279,16 @@ options! {
     "send-libs" _ Optional(Text), R - Kept Step ["SLURM_SEND_LIBS"] "yes|no" "copy the program's libraries too";
     "signal" _ Required(SignalAhead), BAR + Kept Run ["_SIGNAL"] "[R|B:]SIGNAL[@SECONDS]" "signal ahead of the time limit";
     "slurmd-debug" _ Required(Text), R + Kept Step ["SLURMD_DEBUG"] "LEVEL" "debug level on the nodes";
-    "sockets-per-node" _ Required(Text), BAR - Kept Constraint [] "N" "nodes with so many sockets";
+    "sockets-per-node" _ Required(Text), BAR - Kept Constraint [] "N" "nodes with this many sockets";
     "spread-job" _ Flag, BAR - Kept Run ["_SPREAD_JOB"] "" "spread the job over many nodes";
     "stepmgr" _ Flag, BA - Kept Other [] "" "steps are managed on the nodes";
-    "switches" _ Required(Switches), BAR - Kept Constraint ["SBATCH_REQ_SWITCH" "SALLOC_REQ_SWITCH" "SLURM_REQ_SWITCH"] "N[@TIME]" "at most so many switches";
+    "switches" _ Required(Switches), BAR - Kept Constraint ["SBATCH_REQ_SWITCH" "SALLOC_REQ_SWITCH" "SLURM_REQ_SWITCH"] "N[@TIME]" "maximum number of switches";
     "task-epilog" _ Required(Text), R + Kept Step ["SLURM_TASK_EPILOG"] "PROGRAM" "run on the node after each task";
     "task-prolog" _ Required(Text), R + Kept Step ["SLURM_TASK_PROLOG"] "PROGRAM" "run on the node before each task";
     "test-only" _ Flag, BR + Client Run ["SLURM_TEST_ONLY"] "" "tell when the job would start, submit nothing";
     "thread-spec" _ Required(Number), BAR - Kept Constraint ["_THREAD_SPEC"] "THREADS" "threads left to the system";
     "threads" 'T' Required(Count), R - Kept Step ["SLURM_THREADS"] "N" "threads of the command itself";
-    "threads-per-core" _ Required(Count), BAR - Kept Constraint ["_THREADS_PER_CORE"] "N" "nodes with so many threads on a core";
+    "threads-per-core" _ Required(Count), BAR - Kept Constraint ["_THREADS_PER_CORE"] "N" "nodes with this many threads per core";
     "time" 't' Required(Time), BAR + Model Run ["_TIMELIMIT"] "TIME" "time limit";
     "time-min" _ Required(Time), BAR + Kept Run ["_TIME_MIN"] "TIME" "least time limit";
     "tmp" _ Required(Megabytes), BAR - Kept Constraint [] "SIZE" "temporary disk space on each node";

@@ -131,7 +131,7 @@ pub(super) fn configure(
 ) -> Result<Decision, Refusal> {
     let job = being_made(access, id)?;
     if made_from.is_some_and(|version| version != job.submitted_sequence) {
-        let message = format!("job {id} was changed meanwhile; make the change again of what it is now");
+        let message = format!("job {id} has changed meanwhile; repeat the change on its present version");
         return Err(conflict(message));
     }
     let mut submission = Submission::new(access, &job.owner, now, Some(job));
@@ -211,7 +211,7 @@ fn entering(state: &State, job: &Job, number: &mut u64) -> Vec<Event> {
 /// A job that is over is queued again: its submission filters judge it from the start, as it was submitted (HPC-F-22).
 pub(in crate::decide) fn enter_again(state: &State, job: &Job, number: &mut u64) -> Result<Vec<Event>, Refusal> {
     if job.filtering.as_ref().is_some_and(|filtering| filtering.chain.is_some()) {
-        let message = "filters are still taking back what they did for it; try again when they have";
+        let message = "its filters are still rolling back; try again when they have finished";
         return Err(conflict(format!("job {}: {message}", job.id)));
     }
     if job.staging_due() == Some(FilterKind::StageOut) {

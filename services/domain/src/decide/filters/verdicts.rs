@@ -242,7 +242,7 @@ impl Activation<'_> {
 
     fn can_start(&self, batch: &Batch, offer: &Offer) -> Result<(), String> {
         if self.chain.is_withdrawn {
-            return Err("what was offered is not there any more".into());
+            return Err("the offered resources are no longer there".into());
         }
         if offer.growth {
             return plan::recheck_growth(batch.state, offer, batch.now);

@@ -20,7 +20,7 @@ impl<'a> Plan<'a> {
         let ProposedGrowth { job: id, added, count, current } = growth;
         let (job, run) = self.unchanged_run(id)?;
         if job.filtering.as_ref().is_some_and(|filtering| filtering.chain.is_some()) {
-            return Err("its filters are being asked already, or take back what they did".into());
+            return Err("its filters are already being asked or are rolling back".into());
         }
         elastic::growth_problem(self.state, id, &added).map_or(Ok(()), Err)?;
         self.check_addition(job, run, &added)?;

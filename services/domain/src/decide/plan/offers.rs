@@ -20,7 +20,7 @@ impl<'a> Plan<'a> {
             return Err(format!("the activation filter of job {blocker} keeps it from starting"));
         }
         if self.judged.is_some_and(|priority| job.lead().priority <= priority) {
-            return Err("the activation filters of a job that goes first have not answered yet".into());
+            return Err("the activation filters of a job ahead of it have not answered yet".into());
         }
         if self.is_asked(job) { self.may_be_asked(job) } else { Ok(()) }
     }
@@ -101,7 +101,7 @@ impl<'a> Plan<'a> {
         let job = self.startable(id)?;
         let Some(kept) = reserved(job).cloned() else { return Err("nothing is kept for it".into()) };
         if !includes(&placement, &kept.placement) {
-            return Err("what is to be kept for it does not include what is kept already".into());
+            return Err("the new reservation does not include what is already kept for it".into());
         }
         self.give_back_kept(job);
         if let Err(why) = self.check_placement(job, &placement) {
