@@ -175,7 +175,7 @@ impl Faults {
 
     fn keeps_no_promises(&mut self, place: &str, mode: BackfillMode, start: ComponentStart) {
         if mode == BackfillMode::Conservative && start == ComponentStart::BackfillPass {
-            let message = "backfill passes make their reservations anew, which `conservative` never does: expected \
+            let message = "backfill passes renew their reservations, which `conservative` never does: expected \
                            `start` \"any_pass\", or `mode` \"easy\" with as many `reservations` as are wanted";
             self.add(place, message.into());
         }
