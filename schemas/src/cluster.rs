@@ -77,9 +77,9 @@ pub struct ClusterSettings {
     pub operators: Vec<String>,
     /// Users who may do everything. `root` and the user that runs the ledger always may.
     pub administrators: Vec<String>,
-    /// A finished job can be listed and depended on at least so long; after that it is read from the log.
+    /// Minimum time for which a finished job can be listed and depended on; after that it is read from the log.
     pub finished_job_retention_seconds: u64,
-    /// A node that has not reported for so long is lost.
+    /// A node that has not reported for this long is lost.
     pub node_lost_after_seconds: u32,
     /// A launch that no node has confirmed within this time has failed.
     pub launch_timeout_seconds: u32,

@@ -329,11 +329,11 @@ impl Admission {
         if !account.is_own() {
             if of_caller >= FOLLOWERS_PER_CALLER {
                 return Err(busy(format!(
-                    "{of_caller} connections of yours follow events, as many as of one caller may"
+                    "{of_caller} connections of yours follow events, as many as one caller may have"
                 )));
             }
             if used.followers >= FOLLOWERS {
-                return Err(busy(format!("{FOLLOWERS} connections follow events, as many as may")));
+                return Err(busy(format!("{FOLLOWERS} connections follow events, as many as the gateway allows")));
             }
             used.followers += 1;
         }

@@ -102,7 +102,7 @@ mod tests {
         };
         assert_eq!(at(10_100, 100), 10_100);
         assert_eq!(at(6_500, 100), 10_100, "an hour back: it stands");
-        assert_eq!(at(6_520, 120), 10_110, "and goes on at half speed");
+        assert_eq!(at(6_520, 120), 10_110, "and advances at half speed");
         assert_eq!(at(13_720, 7_320), 13_720, "until the system's clock has caught up");
         assert_eq!(at(13_721, 7_321), 13_721);
     }

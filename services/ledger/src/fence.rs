@@ -52,7 +52,7 @@ pub enum FenceError {
     /// The bus has records that the log does not: the log lost its end.
     #[error(
         "the bus holds records up to {stream}, but the log ends at {log}: the log was put back to an earlier state. \
-         Restore its newest state, or delete the stream {} to go on from here",
+         Restore its newest state, or delete the stream {} to continue from here",
         subjects::LOG_STREAM
     )]
     LogIsBehind {
@@ -63,8 +63,8 @@ pub enum FenceError {
     },
     /// The bus has another record in the place of one of the log.
     #[error(
-        "record {record} on the bus is another than in this log: a ledger with a copy of this data folder has gone on in another \
-         way. Find out which data folder is the right one; to go on with this one delete the stream {}",
+        "record {record} on the bus is another than in this log: a ledger with a copy of this data folder has continued another \
+         way. Find out which data folder is the right one; to continue with this one, delete the stream {}",
         subjects::LOG_STREAM
     )]
     AnotherHistory {
@@ -291,7 +291,7 @@ impl Guard {
 
     async fn clear(&self, why: &str) -> Result<(), BusError> {
         tracing::warn!(
-            "the stream {} cannot be gone on with: {why}. It is emptied; nothing is lost, because the ledger has the log",
+            "the stream {} cannot be continued: {why}. It is emptied; nothing is lost, because the ledger has the log",
             subjects::LOG_STREAM
         );
         patiently("emptying the log stream", || self.bus.clear_log()).await

@@ -148,7 +148,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     ("audit export", &[("muster audit export --from 1 bundle.jsonl", "for a third party")]),
-    ("replay", &[("muster replay --verify", "fold the log anew and compare")]),
+    ("replay", &[("muster replay --verify", "fold the log again and compare")]),
     (
         "simulate",
         &[

@@ -176,7 +176,7 @@ pub(crate) fn speak_when_libraries_give_up() {
     }
     extern "C" fn told() {
         stderr_line!(
-            "muster: the storage got no memory or no thread and cannot go on; look at the limits of address space \
+            "muster: the storage got no memory or no thread and cannot continue; look at the limits of address space \
              (`ulimit -v`) and of processes (`ulimit -u`)"
         );
         leave_at_once(Status::Failed as u8)

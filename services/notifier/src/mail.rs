@@ -45,7 +45,7 @@ pub struct MailConfig {
     pub password_file: Option<PathBuf>,
     /// Whom the mail comes from.
     pub from: String,
-    /// A server that does not answer for so long has failed, in seconds.
+    /// A server that does not answer for this long has failed, in seconds.
     pub timeout_seconds: u64,
 }
 

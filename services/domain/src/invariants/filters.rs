@@ -54,7 +54,7 @@ fn filtering(state: &State, job: &Job, filtering: &Filtering) -> Result<(), Stri
 fn chain(job: &Job, filtering: &Filtering, chain: &Chain) -> Result<(), String> {
     let call = chain.call.as_ref().ok_or("a chain without an outstanding call")?;
     let is_own = call.id.job == job.id && call.id.chain == chain.spec.number && call.id.kind == chain.spec.kind;
-    ensure(is_own, || format!("call {} is of another chain", call.id))?;
+    ensure(is_own, || format!("call {} belongs to another chain", call.id))?;
     ensure((1..=3).contains(&call.attempt), || format!("call {} has attempt {}", call.id, call.attempt))?;
     let in_order = chain.passed.windows(2).all(|pair| pair[0].position < pair[1].position);
     ensure(in_order, || "filters passed out of order".into())?;

@@ -198,7 +198,7 @@ fn steps_lose_their_tasks_in_the_component_and_go_on_in_the_others() {
     let launch_alone = Command::LaunchStep { job: id, spec: Box::new(alone), terms: Vec::new() };
     cluster.ok(&user("ada"), launch_alone.clone());
     cluster.ok(&user("ada"), cancel(only(id, 1)));
-    cluster.refused(&user("ada"), launch_alone, RefusalCode::Conflict, "was ended, the others go on");
+    cluster.refused(&user("ada"), launch_alone, RefusalCode::Conflict, "was ended; the others continue");
     let events = killed(&mut cluster, run, "node2");
     let ended = |event: &&Event| matches!(event, Event::StepEnded { .. });
     let steps: Vec<&Event> = events.iter().filter(ended).collect();

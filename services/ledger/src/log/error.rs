@@ -29,8 +29,8 @@ pub enum LogError {
     },
     /// The log is not the one that its witness tells of, or the witness cannot be believed.
     #[error(
-        "the log in {folder} does not end as it did: {detail}. Restore the folder from a backup; or, to go on from the end that the \
-         log has now, start the ledger once with --accept-log-end. Nothing was changed"
+        "the log in {folder} does not end as it did: {detail}. Restore the folder from a backup; or, to continue from the \
+         present end of the log, start the ledger once with --accept-log-end. Nothing was changed"
     )]
     Witness {
         /// The folder.

@@ -185,9 +185,9 @@ const CLUSTER: Section = Section {
             "finished_job_retention_seconds",
             from_to(0, YEAR_SECONDS),
             "3600",
-            "A finished job can be listed and depended on at least so long. After that it is read from the log: `muster job show`, `--at`.",
+            "Minimum time for which a finished job can be listed and depended on. After that it is read from the log: `muster job show`, `--at`.",
         ),
-        key("node_lost_after_seconds", from_to(2, 86_400), "30", "A node that has not reported for so long is lost."),
+        key("node_lost_after_seconds", from_to(2, 86_400), "30", "A node that has not reported for this long is lost."),
         key(
             "launch_timeout_seconds",
             from_to(1, 86_400),
@@ -391,7 +391,7 @@ const LEDGER: Section = Section {
             "keep_snapshots",
             from_to(1, 100_000),
             "64",
-            "So many of the newest snapshots are all kept; of older ones ever fewer.",
+            "Number of newest snapshots that are all kept; older ones are thinned out.",
         ),
         key(
             "checkpoint_every_records",
@@ -516,7 +516,7 @@ const EXECUTOR: Section = Section {
     name: "executor",
     shape: Shape::Table,
     cluster: false,
-    doc: "What runs the jobs of a node.",
+    doc: "Runs the jobs of a node.",
     keys: &[
         key(
             "node",
@@ -613,7 +613,7 @@ const NOTIFIER_MAIL: Section = Section {
         key("username", Kind::Text, "", "The user name, if the server wants one."),
         key("password_file", Kind::Path, "", "File with the password."),
         key("from", Kind::Text, "\"muster@localhost\"", "Whom the mail comes from."),
-        key("timeout_seconds", from_to(1, 3600), "30", "A server that does not answer for so long has failed."),
+        key("timeout_seconds", from_to(1, 3600), "30", "A server that does not answer for this long has failed."),
     ],
 };
 
@@ -660,7 +660,7 @@ const FILTER_RUNNER: Section = Section {
     name: "filter_runner",
     shape: Shape::Table,
     cluster: false,
-    doc: "What runs a site's filters. Which filters there are is set in the running system (`muster filter list`).",
+    doc: "Runs a site's filters. Which filters there are is set in the running system (`muster filter list`).",
     keys: &[
         key(
             "name",

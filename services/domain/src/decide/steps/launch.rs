@@ -60,7 +60,7 @@ fn share(
     let name = &place.node;
     let of_job = format!("component {} of job {}", group.component, run.job);
     if state.job(run.job).is_some_and(|job| job.single_end(group.component).is_some()) {
-        return Err(conflict(format!("{of_job} was ended, the others go on")));
+        return Err(conflict(format!("{of_job} was ended; the others continue")));
     }
     let node = state.node_by_name(name).map(|node| node.id);
     let held = node.and_then(|node| Some((run.part_of(node, group.component)?, run.share_of(node, group.component)?)));
