@@ -65,7 +65,7 @@ impl QueueSpec {
     }
 }
 
-/// What holds for the whole cluster.
+/// Settings of the whole cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ClusterSettings {

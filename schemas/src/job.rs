@@ -532,7 +532,7 @@ pub enum WaitReason {
     },
     /// It fits now, but would delay this job, which was promised a start.
     WouldDelay(JobId),
-    /// The advance reservation that it is to run in does not exist any more.
+    /// The advance reservation that it is to run in no longer exists.
     ReservationGone(String),
     /// The advance reservation that it is to run in has not begun.
     ReservationNotBegun(String),

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 #[serde(default, deny_unknown_fields)]
 pub struct SchedulingSettings {
     /// How jobs get more than their least size. `None` leaves all jobs to the policy, as it orders and backfills: lists of
-    /// tasks grow behind all that starts and is promised, shrink, and make way for lists of tasks alone.
+    /// tasks grow after everything that starts or is promised, shrink, and make way for lists of tasks alone.
     pub mode: Option<SchedulingMode>,
     /// With a mode: so many jobs behind the first that waits are looked at for backfill; 0 for none, negative for all;
     /// `None` means 1,000 (HPC-B-01).

@@ -194,7 +194,7 @@ pub enum ReasonWord {
     Reserved,
     /// It fits, but would delay another job, which was promised a start.
     WouldDelay,
-    /// The advance reservation that it is to run in does not exist any more.
+    /// The advance reservation that it is to run in no longer exists.
     ReservationGone,
     /// The advance reservation that it is to run in has not begun.
     ReservationNotBegun,

@@ -42,7 +42,7 @@ impl fmt::Display for EventData {
                 let holds = WaitReason::Held(data.holds);
                 write!(f, "{} is {holds}{}", Whole(data.job, data.component), Because(&data.reason))
             }
-            Self::JobReleased(data) if data.was_timed => write!(f, "job {} is not held any more", data.job),
+            Self::JobReleased(data) if data.was_timed => write!(f, "job {} is no longer held", data.job),
             Self::JobReleased(data) => {
                 let what = Whole(data.job, data.component);
                 write!(f, "{what} was released from {}", HoldNames(data.holds))
@@ -123,7 +123,7 @@ impl fmt::Display for EventData {
             Self::ReservationBegun(data) => write!(f, "reservation {} has begun", data.reservation),
             Self::ReservationRemoved(data) => write!(f, "reservation {} was removed", data.reservation),
             Self::NodeClosuresSet(data) => match data.closures.first() {
-                None => write!(f, "node {} has no closure any more", data.node),
+                None => write!(f, "node {} no longer has a closure", data.node),
                 Some(first) => write!(f, "node {} is closed from {}{}", data.node, first.from, Because(&first.reason)),
             },
             Self::PlanMade(data) => write!(
@@ -141,8 +141,10 @@ impl fmt::Display for EventData {
                 data.mode.number(),
                 data.total
             ),
-            Self::JobConfigured(data) => write!(f, "job {} ({}) was changed by who makes it", data.job, data.name),
-            Self::JobEntered(data) => write!(f, "job {} is to enter the queue", data.job),
+            Self::JobConfigured(data) => {
+                write!(f, "job {} ({}) was changed while being configured", data.job, data.name)
+            }
+            Self::JobEntered(data) => write!(f, "job {} will enter the queue", data.job),
             Self::JobValidated(data) => match &data.template {
                 Some(template) => {
                     write!(f, "job {} passed the checks of template {template}, revision {}", data.job, data.revision)

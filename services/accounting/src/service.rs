@@ -202,7 +202,7 @@ impl Desk {
 async fn first_record(ledger: &LedgerClient) -> Result<Sequence, BusError> {
     match ledger.query(&Query::Head).await? {
         QueryAnswer::Head { first, .. } => Ok(first),
-        _ => Err(BusError::Unavailable("the ledger does not tell where the log begins".to_owned())),
+        _ => Err(BusError::Unavailable("the ledger does not say where the log begins".to_owned())),
     }
 }
 

@@ -48,7 +48,7 @@ const FORGOTTEN_GRACE_SECONDS: u32 = 10;
 static RUNS: LazyLock<UpDownCounter<i64>> = LazyLock::new(|| {
     metrics::up_down_counter(
         "muster_executor_runs",
-        "Runs and steps on this process's nodes whose end is not on the log.",
+        "Runs and steps on this process's nodes whose end is not in the log.",
     )
 });
 static LAUNCHES: LazyLock<Counter<u64>> =
@@ -396,7 +396,7 @@ impl Executor {
         let Some(run) = self.runs.get(&key).filter(|run| !matches!(run.stage, Stage::Ended(_))) else { return };
         match RunFolder::of(&self.spool_root, key).add_note(text) {
             Ok(()) => self.control(key, Control::Notes),
-            Err(error) => tracing::warn!(parent: &run.span, %key, %error, "the job cannot be told what was said to it"),
+            Err(error) => tracing::warn!(parent: &run.span, %key, %error, "the message to the job cannot be stored"),
         }
     }
 

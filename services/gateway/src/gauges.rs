@@ -116,7 +116,7 @@ impl Gauges {
             ),
             cores: Family::new(
                 "muster_cores",
-                "Cores: of all nodes, of those that are up, and those that runs have.",
+                "Cores of all nodes, of nodes that are up, and in use by runs.",
                 &["kind"],
             ),
             licences: Family::new(

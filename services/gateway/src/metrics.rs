@@ -15,7 +15,7 @@ pub(crate) struct Metrics {
 impl Metrics {
     pub(crate) fn new() -> Self {
         Self {
-            requests: counter("muster_gateway_requests_total", "Requests of callers who are known."),
+            requests: counter("muster_gateway_requests_total", "Requests of known callers."),
             refused_requests: counter("muster_gateway_refused_requests_total", "Requests of them that were refused."),
             command_seconds: duration_seconds(
                 "muster_gateway_command_seconds",

@@ -82,8 +82,7 @@ impl Contents {
     pub(crate) fn answer(&self, request: &ContentRequest, max_bytes: usize) -> ContentAnswer {
         let bytes = self.inner().of_node(request);
         let Some(bytes) = bytes else {
-            let message =
-                format!("no order to node `{}` names such a content, or it is not kept any more", request.node);
+            let message = format!("no order to node `{}` names such a content, or it is no longer kept", request.node);
             return ContentAnswer::Refused(Refusal::new(RefusalCode::NotFound, message));
         };
         let from = usize::try_from(request.offset).unwrap_or(usize::MAX).min(bytes.len());

@@ -33,7 +33,7 @@ pub enum FenceError {
     /// Another ledger answers.
     #[error(
         "another ledger answers on this bus, of the {whose} and with records up to {last}. One bus has one ledger: stop \
-         the other one, or give this one a bus of its own. Nothing was changed"
+         the other one, or give this one its own bus. Nothing was changed"
     )]
     AnotherAnswers {
         /// Which cluster it is of.
@@ -73,8 +73,8 @@ pub enum FenceError {
     },
     /// The folder of the log was taken away, or another one is in its place.
     #[error(
-        "the folder {} was taken away or replaced while the ledger wrote it, so this ledger has stopped to answer. What it \
-         acknowledged since then is not on disk: find out who took it away, and put it back, from a backup if need be",
+        "the folder {} was removed or replaced while the ledger was writing to it, so this ledger has stopped answering. What it \
+         acknowledged since then is not on disk: find out who removed it, and restore it, from a backup if need be",
         folder.display()
     )]
     FolderGone {

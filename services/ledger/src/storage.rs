@@ -324,7 +324,7 @@ impl Storage {
             match self.snapshots.part(sequence, &self.identity()?, offset, max_bytes) {
                 Ok((part, total)) => return Ok(Some((sequence, part, total))),
                 Err(error) if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) => {
-                    tracing::warn!(%sequence, %error, "a snapshot is not what it was, and is skipped");
+                    tracing::warn!(%sequence, %error, "a snapshot has been altered and is skipped");
                     self.snapshots.note(sequence, false);
                 }
                 Err(error) => return Err(error.into()),

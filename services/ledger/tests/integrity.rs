@@ -526,7 +526,7 @@ async fn a_ledger_whose_folder_is_taken_away_stops_to_answer() {
     ledger.submit(1).await;
     fs::rename(folder.path().join("ledger"), folder.path().join("elsewhere")).unwrap();
     let error = tokio::time::timeout(Duration::from_secs(60), ledger.ended()).await.expect("it ends").unwrap_err();
-    assert!(error.to_string().contains("was taken away"), "{error}");
+    assert!(error.to_string().contains("was removed"), "{error}");
     assert!(!folder.path().join("ledger").exists(), "it is not made again");
     let error = refusal(config(folder.path())).await;
     assert!(error.contains("the log was lost") && error.contains("--new-log"), "{error}");

@@ -86,7 +86,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("muster job submit /id:7", "what job new and job add have made"),
         ],
     ),
-    ("job view", &[("muster job view 7", "how job 7 stands"), ("muster job view 7 /history", "every event of it")]),
+    ("job view", &[("muster job view 7", "the state of job 7"), ("muster job view 7 /history", "every event of it")]),
     ("job list", &[("muster job list /all", "the jobs of everybody")]),
     ("job listtasks", &[("muster job listtasks 7", "the tasks of job 7")]),
     ("job clone", &[("muster job clone 7", "a job like job 7, to be submitted later")]),
@@ -95,7 +95,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         "nodes",
         &[
             ("muster nodes --summary", "a line for nodes that are alike"),
-            ("muster nodes --state lost,drained", "what is out of service"),
+            ("muster nodes --state lost,drained", "nodes out of service"),
         ],
     ),
     (
@@ -122,7 +122,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ("reservations", &[("muster reservations", "those that are not over")]),
     ("filter", &[("muster filter list", "which filters there are")]),
     ("filter list", &[("muster filter list", "which filters there are, and how they did")]),
-    ("filter test", &[("muster filter test /opt/site/quota job.xml", "what a program says of a job")]),
+    ("filter test", &[("muster filter test /opt/site/quota job.xml", "what a program says about a job")]),
     ("explain", &[("muster explain 7", "why job 7 waits and what would start it")]),
     ("plan", &[("muster plan --svg plan.svg", "a chart of what runs and is foreseen")]),
     (

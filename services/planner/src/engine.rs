@@ -335,7 +335,7 @@ impl Engine {
         self.queue.insert(job, class, &facts, &self.queues);
     }
 
-    /// A job does not wait any more.
+    /// A job no longer waits.
     pub fn dequeue(&mut self, id: JobId) {
         let Some(entry) = self.queue.remove(id) else { return };
         let components = self.classes.get(entry.class).demand.components.len();
@@ -386,7 +386,7 @@ impl Engine {
         self.queue.get(self.queue.place_of(id)?)?.slot.as_ref()
     }
 
-    /// A run holds resources from now on. It does not wait any more, if that was said before.
+    /// A run holds resources from now on. It no longer waits, if that was said before.
     pub fn begin(&mut self, run: ActiveRun) {
         let usage = Usage::of(&run.placement, &run.demand);
         self.hold_using(run, usage);

@@ -119,7 +119,7 @@ impl Guard {
     /// # Errors
     /// If the filter cannot be understood; the old one stays in force.
     pub fn set_log_filter(&self, filter: &str) -> anyhow::Result<()> {
-        self.filter.reload(parse_filter(filter)?).context("the log filter cannot be changed any more")
+        self.filter.reload(parse_filter(filter)?).context("the log filter can no longer be changed")
     }
 }
 

@@ -269,7 +269,7 @@ pub(super) fn change_class(access: &Access, jobs: &JobSelection, class: &str) ->
             select::Target::Job(job) | select::Target::Array(job) => (job, None),
         };
         if !job.is_waiting() {
-            return Err(conflict(format!("job {} does not wait any more; its class stays", job.id)));
+            return Err(conflict(format!("job {} no longer waits; its class stays", job.id)));
         }
         let concerns = |number: usize| component.is_none_or(|only| only as usize == number);
         let moved = |number: usize, charge: Charge| match concerns(number) {

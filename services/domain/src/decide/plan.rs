@@ -170,7 +170,7 @@ impl<'a> Plan<'a> {
         }
         let known = self.state.job(id);
         let job = known.or_else(|| id.index.and_then(|_| self.state.job(id.whole())));
-        let job = job.ok_or("it does not exist any more")?;
+        let job = job.ok_or("it no longer exists")?;
         match (&job.array, id.index) {
             (Some(_), None) => return Err("an array is started by its tasks".into()),
             (Some(array), Some(index)) if !self.state.startable(job, array).contains(index) => {
@@ -179,7 +179,7 @@ impl<'a> Plan<'a> {
             _ => {}
         }
         if !job.is_waiting() {
-            return Err("it does not wait any more".into());
+            return Err("it no longer waits".into());
         }
         match self.state.gate_reason(job) {
             Some(reason) => Err(reason.to_string()),

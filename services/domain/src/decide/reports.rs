@@ -66,7 +66,7 @@ fn numbers_raised(state: &State, highest: RunId) -> Option<Event> {
 /// Parts of runs that the node had started and does not know any more are over: they cannot be started a second time.
 fn forgotten_parts(state: &State, node: &Node, known: &[PartId], as_of: Sequence, now: Timestamp) -> Vec<Event> {
     let forgotten = |run: &Run, part: &Part| orders::is_forgotten(state, run, part, known, as_of);
-    parts_lost(state, node, forgotten, "the node had started it and does not know it any more", now)
+    parts_lost(state, node, forgotten, "the node had started it but no longer knows it", now)
 }
 
 /// What ran there before is gone. Of the parts that the node names it tells itself how they ended; what was ordered or started after

@@ -378,9 +378,7 @@ fn require_dependency(access: &Access, dependency: &Dependency, own: Option<JobI
     }
     access.require_management(job)?;
     if job.id != target || !job.is_waiting() {
-        return Err(conflict(format!(
-            "dependencies: job {target} does not wait any more, nothing can be put before it"
-        )));
+        return Err(conflict(format!("dependencies: job {target} no longer waits, nothing can be put before it")));
     }
     Ok(())
 }

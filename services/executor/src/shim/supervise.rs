@@ -270,7 +270,7 @@ impl<'a> Supervised<'a> {
             Control::Resize(size) => self.with_streams(|streams| streams.resize(size)),
             Control::Notes => {
                 let written = self.write_notes();
-                self.log_failure("told what was said to it", written);
+                self.log_failure("given the messages to it", written);
             }
         }
     }

@@ -133,7 +133,7 @@ impl Indexes {
         // Old answers may have been forgotten meanwhile.
         if found.makers > self.makers {
             let more = found.makers - self.makers;
-            return Err(altered(log, format!("{more} answers tell of jobs or steps that no command has made")));
+            return Err(altered(log, format!("{more} answers name jobs or steps that no command created")));
         }
         Ok(())
     }

@@ -165,7 +165,7 @@ const CLUSTER: Section = Section {
     name: "cluster",
     shape: Shape::Table,
     cluster: true,
-    doc: "What holds for the whole cluster.",
+    doc: "Settings of the whole cluster.",
     keys: &[
         key("name", Kind::Text, "\"muster\"", "The cluster's name."),
         key(
@@ -298,13 +298,8 @@ const STAGING: Section = Section {
     doc: "The site's program that brings the files of jobs in before they start and out after their end, run by the filter-runners ([staging](../filters.md#staging)).",
     keys: &[
         key("program", Kind::Path, "", "Its absolute path on the runners. Without it nothing is staged."),
-        key("stage_in_timeout_seconds", from_to(1, 604_800), "86400", "So long it may take to stage in one component."),
-        key(
-            "stage_out_timeout_seconds",
-            from_to(1, 604_800),
-            "86400",
-            "So long it may take to stage out one component.",
-        ),
+        key("stage_in_timeout_seconds", from_to(1, 604_800), "86400", "Time limit for staging in one component."),
+        key("stage_out_timeout_seconds", from_to(1, 604_800), "86400", "Time limit for staging out one component."),
     ],
 };
 
@@ -333,7 +328,7 @@ const BUS: Section = Section {
     name: "bus",
     shape: Shape::Table,
     cluster: false,
-    doc: "What connects the roles. `muster up` always uses the bus inside its process.",
+    doc: "Connects the roles. `muster up` always uses the bus inside its process.",
     keys: &[
         key(
             "url",
@@ -430,7 +425,7 @@ const PLANNER: Section = Section {
     name: "planner",
     shape: Shape::Table,
     cluster: false,
-    doc: "What chooses which jobs start where: the policy in force (`muster policy`), unless an external planner is named.",
+    doc: "Chooses which jobs start where: the policy in force (`muster policy`), unless an external planner is named.",
     keys: &[
         key(
             "command",
@@ -444,7 +439,7 @@ const PLANNER: Section = Section {
             "",
             "Where else a program is that plans instead: `bus`, if it serves the subject `muster.planner.external`.",
         ),
-        key("answer_timeout_seconds", from_to(1, 3600), "30", "An external planner has so long for each answer."),
+        key("answer_timeout_seconds", from_to(1, 3600), "30", "Time limit for each answer of an external planner."),
         key(
             "max_waiting",
             from_to(1, 1_000_000),
@@ -455,7 +450,7 @@ const PLANNER: Section = Section {
             "fallback",
             Kind::Boolean,
             "false",
-            "While the external planner does not work, plan by the policy in force; otherwise no job starts meanwhile.",
+            "While the external planner does not work, plan by the policy in force; otherwise no job starts.",
         ),
         key("predict", Kind::Boolean, "true", "Whether the starts of waiting jobs are predicted."),
         key(
@@ -594,7 +589,7 @@ const NOTIFIER_MAIL: Section = Section {
             "end_of_options",
             Kind::Boolean,
             "true",
-            "Whether `--` stands before the address. A program that was written for Slurm may want exactly three words.",
+            "Whether to put `--` before the address. A program that was written for Slurm may want exactly three words.",
         ),
         key(
             "host",
@@ -628,7 +623,7 @@ const NOTIFIER_COMMAND: Section = Section {
             "max_output_bytes",
             from_to(0, 1 << 20),
             "2048",
-            "So much of what a failed command wrote is kept for the error.",
+            "Amount of a failed command's output that is kept for the error.",
         ),
     ],
 };
@@ -684,13 +679,13 @@ const FILTER_RUNNER: Section = Section {
             "slots",
             from_to(1, 65_536),
             "16",
-            "So many programs are run at the same time; more calls wait for other runners.",
+            "Number of programs that run at the same time; further calls wait for other runners.",
         ),
         key(
             "persistent_processes",
             from_to(1, 1024),
             "1",
-            "So many processes serve one persistent filter, each one call at a time.",
+            "Number of processes that serve one persistent filter, each handling one call at a time.",
         ),
         key(
             "scratch",
@@ -720,7 +715,7 @@ const ACCOUNTING: Section = Section {
     name: "accounting",
     shape: Shape::Table,
     cluster: false,
-    doc: "What counts usage.",
+    doc: "Counts usage.",
     keys: &[
         key(
             "window_seconds",
@@ -747,7 +742,7 @@ const SLURM: Section = Section {
     name: "slurm",
     shape: Shape::Table,
     cluster: false,
-    doc: "What the commands of Slurm ask the gateway for.",
+    doc: "Settings that Slurm's commands ask the gateway for.",
     keys: &[
         key(
             "burst_buffer_directives",
@@ -848,7 +843,7 @@ const GATEWAY: Section = Section {
             "body_seconds",
             from_to(1, 3600),
             "20",
-            "How long the body of a request may make no progress. On average it brings 64 KiB each second beside twice this time.",
+            "How long the body of a request may make no progress. On average it must bring 64 KiB per second, with an allowance of twice this time.",
         ),
     ],
 };

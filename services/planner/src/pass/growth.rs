@@ -73,7 +73,7 @@ impl Engine {
         }
     }
 
-    /// Without a mode: what is left behind all that starts and is promised is for the runs that can use more, as if they stood
+    /// Without a mode: what is left after everything that starts or is promised is for the runs that can use more, as if they stood
     /// at the end of the queue (HPC-S-01).
     pub(super) fn resize_behind(&mut self, cycle: &mut Cycle) {
         if self.scheduling.mode.is_some() || self.elastic.is_empty() {

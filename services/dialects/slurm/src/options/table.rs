@@ -237,7 +237,7 @@ options! {
     "msg-timeout" _ Required(Number), R + Kept Step ["SLURM_MSG_TIMEOUT"] "SECONDS" "time allowed for a message";
     "multi-prog" _ Flag, R - Kept Step ["SLURM_MULTI_PROG"] "" "the program is a file of ranks and programs";
     "network" _ Required(Text), BAR - Kept Other ["_NETWORK"] "TYPE" "network of the job";
-    "nice" _ Optional(Nice), BAR + Kept Run [] "N" "lower the priority by so much";
+    "nice" _ Optional(Nice), BAR + Kept Run [] "N" "lower the priority by this much";
     "no-allocate" 'Z' Flag, R + Kept Other ["SLURM_NO_ALLOCATE"] "" "run without an allocation (administrators)";
     "no-bell" _ Flag, A - Client Other ["SALLOC_NO_BELL"] "" "no bell when the job starts";
     "no-kill" 'k' Optional(Text), BAR + Kept Run ["_NO_KILL"] "off" "do not end the job when a node fails";
@@ -285,7 +285,7 @@ options! {
     "switches" _ Required(Switches), BAR - Kept Constraint ["SBATCH_REQ_SWITCH" "SALLOC_REQ_SWITCH" "SLURM_REQ_SWITCH"] "N[@TIME]" "maximum number of switches";
     "task-epilog" _ Required(Text), R + Kept Step ["SLURM_TASK_EPILOG"] "PROGRAM" "run on the node after each task";
     "task-prolog" _ Required(Text), R + Kept Step ["SLURM_TASK_PROLOG"] "PROGRAM" "run on the node before each task";
-    "test-only" _ Flag, BR + Client Run ["SLURM_TEST_ONLY"] "" "tell when the job would start, submit nothing";
+    "test-only" _ Flag, BR + Client Run ["SLURM_TEST_ONLY"] "" "show when the job would start; submit nothing";
     "thread-spec" _ Required(Number), BAR - Kept Constraint ["_THREAD_SPEC"] "THREADS" "threads left to the system";
     "threads" 'T' Required(Count), R - Kept Step ["SLURM_THREADS"] "N" "threads of the command itself";
     "threads-per-core" _ Required(Count), BAR - Kept Constraint ["_THREADS_PER_CORE"] "N" "nodes with this many threads per core";
@@ -302,8 +302,8 @@ options! {
     "verbose" 'v' Flag, BAR + Client Run [] "" "say more; repeat it for still more";
     "version" 'V' Flag, BAR - Client Help [] "" "show the version";
     "wait" 'W' Flag, B + Client Run ["SBATCH_WAIT"] "" "return when the job has ended";
-    "wait" 'W' Required(Number), A + Client Run ["SALLOC_WAIT"] "SECONDS" "wait so long for the allocation";
-    "wait" 'W' Required(Number), R + Kept Step ["SLURM_WAIT"] "SECONDS" "end the step so long after its first task";
+    "wait" 'W' Required(Number), A + Client Run ["SALLOC_WAIT"] "SECONDS" "maximum time to wait for the allocation";
+    "wait" 'W' Required(Number), R + Kept Step ["SLURM_WAIT"] "SECONDS" "end the step this long after its first task";
     "wait-all-nodes" _ Required(Number), BA + Kept Run ["_WAIT_ALL_NODES"] "0|1" "begin when all nodes are up";
     "wckey" _ Required(Text), BAR + Kept Run ["_WCKEY"] "KEY" "workload characterization key";
     "wrap" _ Required(Text), B - Client Run [] "COMMAND" "wrap a command into a script";

@@ -168,7 +168,7 @@ fn being_made<'a>(access: &Access<'a>, id: JobId) -> Result<&'a Job, Refusal> {
     let entry = |job: &Job| job.filtering.as_ref().map(|filtering| filtering.entry);
     match target {
         Target::Job(job) | Target::Array(job) if job.is_waiting() && entry(job) == Some(Entry::Configuring) => Ok(job),
-        _ => Err(conflict(format!("job {id} is not being made any more"))),
+        _ => Err(conflict(format!("job {id} is no longer being made"))),
     }
 }
 

@@ -248,7 +248,7 @@ impl Activation<'_> {
             return plan::recheck_growth(batch.state, offer, batch.now);
         }
         if offer.latest_start.is_some_and(|latest| latest < batch.now) {
-            return Err("the job would not end in time any more".into());
+            return Err("the job would no longer end in time".into());
         }
         if let Some(blocker) = batch.blocker(self.job) {
             return Err(format!("the activation filter of job {blocker} keeps it from starting"));

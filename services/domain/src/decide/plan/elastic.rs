@@ -50,7 +50,7 @@ impl<'a> Plan<'a> {
         if self.started.contains(&id) {
             return Err("the plan changes it twice".into());
         }
-        let job = self.state.job(id).ok_or("it does not exist any more")?;
+        let job = self.state.job(id).ok_or("it no longer exists")?;
         let run = job.run().and_then(|run| self.state.run(run)).ok_or("it does not run")?;
         if self.stopping.contains(&run.id) { Err("the plan stops it".into()) } else { Ok((job, run)) }
     }

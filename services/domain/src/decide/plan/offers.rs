@@ -175,7 +175,7 @@ fn backfills(state: &State) -> bool {
 /// Whether a start that filters passed can still be made (HPC-F-39).
 pub(in crate::decide) fn recheck_start(state: &State, job: &Job, offer: &Offer, now: Timestamp) -> Result<(), String> {
     if !job.is_waiting() {
-        return Err("it does not wait any more".into());
+        return Err("it no longer waits".into());
     }
     let hold = job.filtering.as_ref().and_then(|filtering| filtering.hold);
     if let Some((until, _)) = hold {
@@ -194,8 +194,8 @@ pub(in crate::decide) fn recheck_start(state: &State, job: &Job, offer: &Offer, 
 
 /// Whether a run can still grow by what filters passed (HPC-F-39).
 pub(in crate::decide) fn recheck_growth(state: &State, offer: &Offer, now: Timestamp) -> Result<(), String> {
-    let run = state.run(offer.run).filter(|run| run.stopping.is_none()).ok_or("it does not run any more")?;
-    let job = state.job(run.job).ok_or("it does not exist any more")?;
+    let run = state.run(offer.run).filter(|run| run.stopping.is_none()).ok_or("it no longer runs")?;
+    let job = state.job(run.job).ok_or("it no longer exists")?;
     let mut plan = Plan::new(state, now);
     for share in offer.placement.shares() {
         if let Some(node) = state.node(share.node) {

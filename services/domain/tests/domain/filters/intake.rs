@@ -93,7 +93,7 @@ fn a_job_that_is_being_made_is_judged_only_when_it_enters() {
     assert_eq!(words(&events), ["job.entered", "filter.chain_started"]);
     assert_eq!(cluster.state.job(id).map(|job| job.submitted), Some(cluster.now), "it counts as submitted now");
     assert_eq!(cluster.asked(id).as_deref(), Some("A submission filter x1"));
-    cluster.refused(&user("ada"), configure, RefusalCode::Conflict, "not being made any more");
+    cluster.refused(&user("ada"), configure, RefusalCode::Conflict, "no longer being made");
     cluster.answer(id, code(4));
     assert_eq!(
         words(&cluster.ok(&user("ada"), Command::EnterJob { job: id })),
