@@ -132,7 +132,7 @@ pub enum Command {
     /// Verify the history, or export it so that others can
     #[command(subcommand)]
     Audit(AuditCommand),
-    /// Fold the log again and print the digest of the state; make the planner's decisions again
+    /// Fold the log again and print the digest of the state; repeat the planner's decisions
     Replay(ReplayOptions),
     /// Run the jobs of a trace under a policy in simulated time
     Simulate(SimulateOptions),
@@ -157,7 +157,7 @@ pub enum Command {
     },
     /// Slurm: sbatch, squeue, sinfo, scancel, scontrol, sacct; `muster slurm NAME --help` lists the options
     Slurm {
-        /// The command and what stands behind it
+        /// The command and its arguments
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
         words: Vec<String>,
     },
@@ -166,7 +166,7 @@ pub enum Command {
         /// The folder; made if it is missing.
         dir: PathBuf,
     },
-    /// Print what a shell has to run so that it completes commands, options, jobs, nodes, queues and policies
+    /// Print the script that makes a shell complete commands, options, jobs, nodes, queues and policies
     Completions {
         /// The shell.
         shell: clap_complete::Shell,
@@ -231,10 +231,10 @@ pub struct UpOptions {
 /// What a ledger may do once although the log is not what it was.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct LogOptions {
-    /// Begin a new log although the key, the spool or the books of an earlier one are there: a new cluster, with jobs from 1
+    /// Begin a new log although the key, the spool or the books of an earlier one exist: a new cluster, with job numbers from 1
     #[arg(long)]
     pub new_log: bool,
-    /// Go on from the end that the log has now, although records that were durable are gone or the witness is not to be believed
+    /// Continue from the present end of the log, although durable records are missing or the witness cannot be trusted
     #[arg(long)]
     pub accept_log_end: bool,
 }
@@ -291,7 +291,7 @@ pub struct SubmitOptions {
     /// Wait, and show the job's output meanwhile
     #[arg(short = 'f', long, conflicts_with_all = ["no_wait", "parsable", "array"])]
     pub follow: bool,
-    /// Do not wait for what submission filters have to say
+    /// Do not wait for the verdict of submission filters
     #[arg(long, conflicts_with = "wait")]
     pub no_wait: bool,
     /// Print only the job's number
@@ -364,7 +364,7 @@ pub struct JobsOptions {
     /// Finished jobs too, as far as they are kept
     #[arg(short = 'a', long)]
     pub all: bool,
-    /// At most so many
+    /// Maximum number of rows
     #[arg(long, value_name = "N", value_parser = values::parse_positive)]
     pub limit: Option<u32>,
     /// These columns, in this order
@@ -410,7 +410,7 @@ pub struct HoldKinds {
 /// `muster job`.
 #[derive(Debug, Subcommand)]
 pub enum JobCommand {
-    /// Show all that is known of a job
+    /// Show everything known about a job
     Show {
         /// When, and in which form.
         #[command(flatten)]
@@ -418,7 +418,7 @@ pub enum JobCommand {
         /// The job, array or task
         id: JobId,
     },
-    /// Tell what happened to a job
+    /// Show what happened to a job
     Events {
         /// Print JSON for programs, one event a line
         #[arg(long)]
@@ -449,7 +449,7 @@ pub enum JobCommand {
         #[command(flatten)]
         jobs: SelectionOptions,
     },
-    /// Stop the processes of running jobs; others can have their cores meanwhile
+    /// Stop the processes of running jobs; their cores are free for others meanwhile
     Suspend(SelectionOptions),
     /// Resume suspended jobs as soon as their cores are free
     Resume(SelectionOptions),
@@ -522,7 +522,7 @@ pub struct NodesOptions {
     /// Only nodes in these states: unknown, up, drained, lost
     #[arg(short = 's', long, value_name = "STATES", value_delimiter = ',', value_parser = parse_node_state)]
     pub state: Vec<NodeStateWord>,
-    /// A line for all nodes that are alike
+    /// One line for each group of identical nodes
     #[arg(long, conflicts_with = "json")]
     pub summary: bool,
     /// When, and in which form.
@@ -536,7 +536,7 @@ pub struct NodesOptions {
 /// `muster node`.
 #[derive(Debug, Subcommand)]
 pub enum NodeCommand {
-    /// Show all that is known of a node
+    /// Show everything known about a node
     Show {
         /// When, and in which form.
         #[command(flatten)]
@@ -557,9 +557,9 @@ pub enum NodeCommand {
         /// The nodes, such as `node[1-4]`
         nodes: String,
     },
-    /// Let nodes serve no jobs for a time that is known beforehand; nothing is started that would run into it
+    /// Close nodes to jobs for a time known in advance; no job starts that would run into it
     Close(CloseOptions),
-    /// Take all closures of nodes away
+    /// Remove all closures of nodes
     Open {
         /// The nodes, such as `node[1-4]`
         nodes: String,
@@ -572,7 +572,7 @@ pub struct EventsOptions {
     /// Begin with the record of this sequence [default: the first, or with --follow the next]
     #[arg(long, value_name = "N")]
     pub from: Option<u64>,
-    /// Go on as things happen
+    /// Continue as things happen
     #[arg(short = 'f', long)]
     pub follow: bool,
     /// Only events of this job, array or task
@@ -676,13 +676,13 @@ pub enum ConfigCommand {
     },
     /// Read a configuration file or a policy file and say what is wrong with it
     Check {
-        /// Take it for a policy file also if it has no `version`
+        /// Treat it as a policy file even if it has no `version`
         #[arg(long)]
         policy: bool,
         /// The file [default: /etc/muster/muster.toml]
         file: Option<PathBuf>,
     },
-    /// Make the cluster's configuration what a file says, or with --policy the planner's policy
+    /// Apply a configuration file to the cluster, or with --policy a policy file to the planner
     ///
     /// The difference is shown first, and at a terminal you are asked whether to apply it.
     Apply {

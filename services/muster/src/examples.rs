@@ -64,8 +64,11 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         "shell",
         &[("muster shell 7", "in a running job"), ("muster shell -N 1 -c 4 -t 1h", "in a separate job, for an hour")],
     ),
-    ("job", &[("muster job show 7", "all that is known of job 7"), ("muster job events 7", "what happened to it")]),
-    ("job show", &[("muster job show 7", "all that is known of job 7"), ("muster job show --json 7", "for programs")]),
+    ("job", &[("muster job show 7", "everything known about job 7"), ("muster job events 7", "what happened to it")]),
+    (
+        "job show",
+        &[("muster job show 7", "everything known about job 7"), ("muster job show --json 7", "for programs")],
+    ),
     ("job events", &[("muster job events 7", "what happened to job 7")]),
     ("job cancel", &[("muster job cancel 7", "job 7"), ("muster job cancel --matching -J sweep", "all of a name")]),
     ("job hold", &[("muster job hold --reason 'wrong input' 7", "with a reason for others")]),
@@ -100,9 +103,12 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ),
     (
         "node",
-        &[("muster node show node1", "all that is known of a node"), ("muster node drain node1", "no new jobs there")],
+        &[
+            ("muster node show node1", "everything known about a node"),
+            ("muster node drain node1", "no new jobs there"),
+        ],
     ),
-    ("node show", &[("muster node show node1", "all that is known of a node")]),
+    ("node show", &[("muster node show node1", "everything known about a node")]),
     ("node drain", &[("muster node drain --reason 'new disk' node[1-4]", "no new jobs there")]),
     ("node resume", &[("muster node resume node[1-4]", "they take jobs again")]),
     (

@@ -43,7 +43,7 @@ pub struct MailConfig {
     pub username: Option<String>,
     /// A file with the password; line ends at its end do not count.
     pub password_file: Option<PathBuf>,
-    /// Whom the mail comes from.
+    /// The sender of mail.
     pub from: String,
     /// A server that does not answer for this long has failed, in seconds.
     pub timeout_seconds: u64,

@@ -31,7 +31,7 @@ pub struct PlanOptions {
     /// Draw what runs and is promised on each node to this file instead
     #[arg(long, value_name = "FILE", conflicts_with_all = ["accuracy", "json"])]
     pub svg: Option<PathBuf>,
-    /// Say how well starts were foreseen instead
+    /// Show how accurate the predictions of starts were instead
     #[arg(long, conflicts_with_all = ["at", "at_seq"])]
     pub accuracy: bool,
     /// Only jobs started since then [default: a day ago]
@@ -42,7 +42,7 @@ pub struct PlanOptions {
 /// `muster replay`.
 #[derive(Debug, Args)]
 pub struct ReplayOptions {
-    /// Compare with the digests that checkpoints recorded, and make every decision of the planner again
+    /// Compare with the digests that checkpoints recorded, and repeat every decision of the planner
     #[arg(long)]
     pub verify: bool,
     /// Make the decisions under this policy instead: a built-in one or a file

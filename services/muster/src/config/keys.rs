@@ -194,7 +194,7 @@ const CLUSTER: Section = Section {
             "60",
             "A launch that no node has confirmed within this time has failed.",
         ),
-        key("kill_grace_seconds", from_to(0, 86_400), "10", "From SIGTERM to SIGKILL when a job is stopped."),
+        key("kill_grace_seconds", from_to(0, 86_400), "10", "Time from SIGTERM to SIGKILL when a job is stopped."),
         key(
             "default_memory_per_core_bytes",
             from_to(0, i64::MAX),
@@ -343,7 +343,7 @@ const BUS: Section = Section {
             "inbox_prefix",
             Kind::Text,
             "",
-            "What the subjects begin with on which answers come: `_INBOX` and more, without dots. Without it `_INBOX_USER`, so that each user can be kept from the answers to others.",
+            "Prefix of the subjects for answers: `_INBOX` and more, without dots. Without it `_INBOX_USER`, so that each user can be kept from the answers to others.",
         ),
         key(
             "tls_ca_file",
@@ -437,7 +437,7 @@ const PLANNER: Section = Section {
             "external",
             Kind::OneOf(&["bus"]),
             "",
-            "Where else a program is that plans instead: `bus`, if it serves the subject `muster.planner.external`.",
+            "Where else the program that plans is: `bus`, if it serves the subject `muster.planner.external`.",
         ),
         key("answer_timeout_seconds", from_to(1, 3600), "30", "Time limit for each answer of an external planner."),
         key(
@@ -607,7 +607,7 @@ const NOTIFIER_MAIL: Section = Section {
         key("ca_file", Kind::Path, "", "Certificates (PEM) of authorities to trust in addition to the system's."),
         key("username", Kind::Text, "", "The user name, if the server wants one."),
         key("password_file", Kind::Path, "", "File with the password."),
-        key("from", Kind::Text, "\"muster@localhost\"", "Whom the mail comes from."),
+        key("from", Kind::Text, "\"muster@localhost\"", "The sender of mail."),
         key("timeout_seconds", from_to(1, 3600), "30", "A server that does not answer for this long has failed."),
     ],
 };
@@ -655,7 +655,7 @@ const FILTER_RUNNER: Section = Section {
     name: "filter_runner",
     shape: Shape::Table,
     cluster: false,
-    doc: "Runs a site's filters. Which filters there are is set in the running system (`muster filter list`).",
+    doc: "Runs a site's filters. The filters themselves are set in the running system (`muster filter list`).",
     keys: &[
         key(
             "name",
@@ -819,7 +819,7 @@ const GATEWAY: Section = Section {
             "max_connections_per_caller",
             from_to(1, 1_000_000),
             "",
-            "Connections of one caller at a time: of a user of the host, of a token's user, or of an address that has shown no token. Without it an eighth of all. It does not hold for root and the user of the gateway.",
+            "Connections of one caller at a time: of a user of the host, of a token's user, or of an address that has shown no token. Without it an eighth of all. It does not apply to root and the user of the gateway.",
         ),
         key(
             "max_bytes_in_flight",
