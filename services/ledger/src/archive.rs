@@ -99,7 +99,7 @@ impl Archive {
         read(&self.path, visit)
     }
 
-    /// What it is of.
+    /// The header of the archive.
     ///
     /// # Errors
     /// If the file cannot be read.

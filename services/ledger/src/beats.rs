@@ -26,7 +26,7 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 /// A report that waits for its answer.
 pub(crate) type Waiting = (Heartbeat, ReplyTo<Briefing>);
 
-/// What nodes have reported and the decide loop has not looked at yet.
+/// Reports of nodes that the decide loop has not looked at yet.
 pub(crate) struct Beats {
     inner: Mutex<Inner>,
 }
@@ -64,7 +64,7 @@ impl Beats {
         was_empty
     }
 
-    /// The next reports to answer, at most so many.
+    /// The next reports to answer, no more than `at_most`.
     pub(crate) fn take(&self, at_most: usize) -> Vec<Waiting> {
         let mut inner = self.inner();
         let count = at_most.min(inner.order.len());

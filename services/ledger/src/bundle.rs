@@ -1,8 +1,8 @@
 //! Audit bundles: a range of the log as a file that a third party can verify without muster. Archives are bundles too,
 //! compressed. `docs/audit.md` describes the format, `ops/verify-bundle` verifies it and shares no code with this.
 //!
-//! A bundle is lines of JSON: a header, one line for each record, a trailer. What proves the records are `payload`
-//! and `hash`; `record` is the same decoded, for people, and is covered by the trailer's checksum and signature.
+//! A bundle is lines of JSON: a header, one line for each record, a trailer. `payload` and `hash` prove the records;
+//! `record` is the same decoded, for people, and is covered by the trailer's checksum and signature.
 
 use crate::{
     from_hex, hex,

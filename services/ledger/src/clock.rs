@@ -8,8 +8,8 @@ const WORTH_A_WARNING: Duration = Duration::from_secs(1);
 
 /// Gives the time of each round of decisions.
 ///
-/// When the system's clock jumps back, this one goes on at half speed until the other has caught up: timers still come
-/// due, and a jump forth and back does not leave it ahead for ever.
+/// When the system's clock jumps back, this one advances at half speed until the other has caught up: timers still
+/// come due, and a jump forth and back does not leave it ahead for ever.
 #[derive(Debug)]
 pub struct Clock {
     source: Source,

@@ -1,4 +1,4 @@
-//! What jobs are, as the log has it: the state only keeps which records say it.
+//! Descriptions of jobs from the log: the state only keeps which records hold them.
 
 use crate::log::{Log, LogError};
 use muster_schemas::{
@@ -76,7 +76,7 @@ pub(crate) fn job_of_number(log: &Log, number: u64, tasks_from: Option<u64>) -> 
     Ok(task().map(|index| JobId::task(before, index)).or_else(component))
 }
 
-/// What a job was described with; `None` if there is no such job.
+/// The documents that describe a job; `None` if there is no such job.
 ///
 /// # Errors
 /// A record cannot be read.

@@ -59,7 +59,7 @@ pub(crate) enum ReplyToNode {
 }
 
 impl ReplyToNode {
-    /// What the node has to do.
+    /// Tells a node what it has to do.
     pub(crate) fn brief(self, briefing: Briefing) {
         match self {
             Self::Heartbeat(reply) => reply(briefing),
@@ -144,7 +144,8 @@ impl Desk {
     }
 }
 
-/// Where the order writer reads records. Each read is by itself: nothing is held that keeps the log from being opened anew.
+/// Where the order writer reads records. Each read is by itself: nothing is held that keeps the log from being
+/// reopened.
 pub(crate) trait ReadRecord {
     /// The record of a sequence, if the log has it.
     ///

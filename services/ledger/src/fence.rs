@@ -174,9 +174,9 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// Becomes the writer of the log stream for a log that ends at `head`. Also tells the record that the stream ends with:
-    /// publishing goes on behind it. A stream that holds nothing, or nothing of this log, begins behind `head`: readers get what is
-    /// before it from the ledger.
+    /// Becomes the writer of the log stream for a log that ends at `head`. Returns the record that the stream ends
+    /// with: publishing continues after it. A stream that holds nothing, or nothing of this log, begins after `head`:
+    /// readers get earlier records from the ledger.
     pub(crate) async fn enter(
         bus: &SharedBus,
         storage: &Arc<Storage>,
@@ -226,8 +226,9 @@ impl Guard {
         }
     }
 
-    /// Makes sure that this ledger still is the writer: returns the record that the stream ends with, or `None` if this ledger has to
-    /// end. Nothing is answered meanwhile. A stream that was lost, or holds what is no log, begins anew behind `before`.
+    /// Makes sure that this ledger still is the writer: returns the record that the stream ends with, or `None` if
+    /// this ledger has to end. Nothing is answered until then. A stream that was lost, or holds no log, begins again
+    /// after `before`.
     pub(crate) async fn settle(&mut self, before: Sequence) -> Option<Sequence> {
         self.fence.set(Standing::Doubt);
         let mut pause = FIRST_PAUSE;

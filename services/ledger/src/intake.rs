@@ -1,4 +1,5 @@
-//! What comes from the bus: it is decoded, and its sender's kind checked, before the decide loop sees it.
+//! Messages from the bus: they are decoded, and the kind of their sender is checked, before the decide loop sees
+//! them.
 
 use crate::{
     beats::Beats,

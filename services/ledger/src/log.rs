@@ -45,7 +45,7 @@ use std::{
 /// A BLAKE3 hash.
 pub type Hash = [u8; 32];
 
-/// What stands before the first record.
+/// The hash before the first record.
 pub const NO_HASH: Hash = [0; 32];
 /// The newest layout of the folder that this program knows.
 pub const FORMAT_VERSION: u32 = 1;
@@ -467,8 +467,8 @@ impl Log {
             .collect()
     }
 
-    /// The last record that a checkpoint signed; 0 if there is none. What the index says of records that are not there does not
-    /// count.
+    /// The last record that a checkpoint signed; 0 if there is none. Entries of the index for records that do not
+    /// exist do not count.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -602,7 +602,7 @@ pub struct Notice {
     pub of: Sequence,
     /// Which of those that follow from the record.
     pub number: u32,
-    /// What was stored.
+    /// The stored bytes.
     pub payload: Vec<u8>,
 }
 

@@ -1,4 +1,4 @@
-//! What the numbers in records mean, for their public form.
+//! Names for the numbers in records, for their public form.
 
 use muster_domain::State;
 use muster_schemas::{

@@ -23,7 +23,7 @@ use tokio::sync::watch;
 /// How often the end is signed, if it has moved.
 const SIGN_EVERY: Duration = Duration::from_secs(1);
 
-/// What it takes to sign the end of a log.
+/// Everything needed to sign the end of a log.
 pub(crate) struct Notary {
     pub(crate) storage: Arc<Storage>,
     pub(crate) signer: Arc<Signer>,

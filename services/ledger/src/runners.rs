@@ -91,8 +91,8 @@ impl Runners {
         self.heard.iter().filter(move |(_, heard)| is_there(heard)).map(|(name, heard)| (name.as_str(), heard))
     }
 
-    /// Calls of the staging program that a runner has claimed and that no runner has said for too long that it has: it has
-    /// ended, or was started anew. Such calls may take hours, so that their time limit is not waited for.
+    /// Calls of the staging program that a runner has claimed and that no runner has reported for too long: the
+    /// runner has ended, or was restarted. Such calls may take hours, so their time limit is not awaited.
     pub(crate) fn lost_calls(&mut self, state: &State, now: Instant) -> Vec<CallId> {
         if now < self.next_look || state.staging_settings().program.is_none() {
             return Vec::new();
@@ -127,7 +127,7 @@ impl Runners {
     }
 }
 
-/// What a runner is told that has these calls in hand.
+/// The briefing for a runner that has these calls in hand.
 pub(crate) fn briefing(state: &State, calls: &[CallId]) -> RunnerBriefing {
     let settings = state.filter_settings();
     let of_templates =

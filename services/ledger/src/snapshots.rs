@@ -257,7 +257,7 @@ fn invalid(detail: impl Into<String>) -> io::Error {
 }
 
 /// Whether a snapshot is kept: the newest `dense` all, then every second one, and for each doubling of the age half
-/// as many. What is dropped once would be dropped ever after.
+/// as many. A snapshot that is dropped once would always be dropped later.
 pub fn is_kept(sequence: Sequence, newest: Sequence, every: u64, dense: u64) -> bool {
     let every = every.max(1);
     let (place, age) = (sequence.0 / every, (newest.0 - sequence.0) / every);

@@ -13,8 +13,8 @@ use muster_schemas::{
 };
 use std::{fs, io, path::Path, time::Duration};
 
-/// Records that no signature covers can span so much time, and no more: the end is signed each second, and a checkpoint made each
-/// minute. More of them were not written by a ledger that runs as it should.
+/// The longest time that records without a signature can span: the end is signed each second, and a checkpoint made
+/// each minute. A longer span was not written by a ledger that runs as it should.
 pub const LONGEST_UNSIGNED: Duration = Duration::from_secs(60);
 /// No witness is larger.
 const MAX_BYTES: u64 = 4096;
@@ -26,13 +26,13 @@ pub struct Witness {
     pub sequence: Sequence,
     /// Its hash.
     pub hash: Hash,
-    /// Whether the log may go on behind it.
+    /// Whether the log may continue after it.
     pub end: End,
     cluster_id: UuidBytes,
     signature: SignatureBytes,
 }
 
-/// Whether a log goes on behind the record that a witness tells of.
+/// Whether a log continues after the record that a witness names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// A ledger is writing it, or was killed.
@@ -150,7 +150,8 @@ impl Witness {
     }
 }
 
-/// What a witness, or none, says of a log; returns it if it is to be believed. A log without a record needs none.
+/// Checks a log against its witness, or against the lack of one; returns the witness if it is to be believed. A log
+/// without a record needs none.
 ///
 /// # Errors
 /// [`LogError::Witness`] if the log is not what it was.
@@ -182,7 +183,8 @@ pub(crate) fn unsigned(log: &Log, signed: Sequence, last: Sequence) -> Result<Un
 }
 
 impl Unsigned {
-    /// What is wrong about so many records without a signature in a log that ends at this time; `None` if it can be.
+    /// The objection to the number of records without a signature in a log that ends at this time; `None` if there is
+    /// none.
     pub fn objection(&self, end: Timestamp) -> Option<String> {
         let since = self.since?;
         let longest = i64::try_from(LONGEST_UNSIGNED.as_micros()).unwrap_or(i64::MAX);

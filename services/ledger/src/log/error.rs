@@ -72,7 +72,7 @@ pub enum LogError {
         /// What the system said.
         detail: String,
     },
-    /// It is being opened anew after a failed write.
+    /// It is being reopened after a failed write.
     #[error("the log is being opened again after a failed write; try again")]
     Closed,
     /// Records that were moved to an archive are needed, and the archive is not there.

@@ -17,7 +17,7 @@ use muster_schemas::{
     time::Timestamp,
 };
 
-/// What the records that have passed say of the indexes.
+/// The entries that the indexes must have according to the records that have passed.
 pub(super) struct Indexes {
     /// Records up to this one are trusted, and what the indexes say of them.
     after: Sequence,
@@ -27,7 +27,7 @@ pub(super) struct Indexes {
     has_marks: bool,
     /// Answers that are remembered and tell of what was made: each has records.
     makers: u64,
-    /// What is known of the command whose records pass now.
+    /// The command whose records pass now.
     group: Option<Group>,
 }
 
