@@ -30,7 +30,7 @@ pub enum EntryWord {
     Refused,
 }
 
-/// What filters, a template or a hold until a time have to do with a job.
+/// How filters, a template or a timed hold affect a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FilteringView {
     /// The template that it names.

@@ -15,7 +15,7 @@ use tokio::time::{self, Instant};
 /// How soon a ledger that does not answer is tried again; doubles up to the heartbeat.
 const FIRST_RETRY: Duration = Duration::from_millis(50);
 
-/// What is to be done about the contact.
+/// The next thing to do about the contact.
 #[derive(Debug)]
 pub enum Moment {
     /// It is time to say which parts of runs there are.

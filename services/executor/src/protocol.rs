@@ -1,4 +1,4 @@
-//! What executor and shims tell each other.
+//! Messages between executor and shims.
 
 use crate::key::RunKey;
 use muster_schemas::{codec, event::StopReason, steps::TerminalSize};
@@ -25,7 +25,7 @@ pub enum Control {
     Signal(u8),
     /// Stop all processes; the walltime stands still.
     Suspend,
-    /// Let them go on.
+    /// Let them continue.
     Resume,
     /// End it.
     Stop {
@@ -34,7 +34,7 @@ pub enum Control {
         /// From SIGTERM to SIGKILL.
         grace_seconds: u32,
     },
-    /// It may run so long from its start; `None` means without limit.
+    /// Its walltime, counted from its start; `None` means no limit.
     SetWalltime(Option<u64>),
     /// The client has all output before this offset.
     Acknowledged(u64),
@@ -53,11 +53,11 @@ pub enum Control {
 pub struct Notice {
     /// Which run or step.
     pub key: RunKey,
-    /// What has happened.
+    /// The event.
     pub news: News,
 }
 
-/// What has happened to a run.
+/// An event of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum News {
     /// All its processes have been started.

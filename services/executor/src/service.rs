@@ -57,8 +57,8 @@ static LAUNCH_SECONDS: LazyLock<Histogram<f64>> = LazyLock::new(|| {
     metrics::duration_seconds("muster_executor_launch_seconds", "From the order to the start or end of its processes.")
 });
 
-/// Runs the executor of a node until `shutdown`. Runs go on under their shims then, and are found again by the next call
-/// with the same spool. `ready` is told once the ledger knows that the node is up.
+/// Runs the executor of a node until `shutdown`. Runs then continue under their shims, and are found again by the
+/// next call with the same spool. `ready` is told once the ledger knows that the node is up.
 ///
 /// # Errors
 /// If the configuration is out of range, the spool cannot be used or belongs to another cluster, the containment asked for is not
@@ -112,12 +112,12 @@ struct Executor {
 struct Run {
     about: Option<About>,
     stage: Stage,
-    /// What the ledger has been told.
+    /// Whether the ledger knows that it started.
     told_start: bool,
     /// A report of it is on its way; the next waits for it.
     telling: bool,
     controls: VecDeque<Control>,
-    /// What it was last resized to.
+    /// The size that it was last given.
     size: Option<Size>,
     ordered: Instant,
     /// When this executor came to know of it. A run can come to a node again: then its start is told again.
@@ -126,7 +126,7 @@ struct Run {
 }
 
 enum Stage {
-    /// What its order names is being fetched: nothing is on the disk, and nothing was started.
+    /// The contents that its order names are being fetched: nothing is on the disk, and nothing was started.
     Fetching,
     Launching,
     Running,

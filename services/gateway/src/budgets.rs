@@ -1,4 +1,5 @@
-//! What each caller, and all of them together, may use of the gateway at a time: connections and bytes.
+//! Limits for each caller, and for all of them together, on the connections and bytes of the gateway in use at a
+//! time.
 //!
 //! The gateway shares its process with the ledger and an executor, so that nobody may take all memory or all open files.
 
@@ -387,7 +388,7 @@ impl<S: Sync> FromRequestParts<S> for Admitted {
     }
 }
 
-/// What a part of the past keeps until it has been sent.
+/// The budget that an answer about the past holds until it has been sent.
 #[derive(Debug)]
 #[expect(dead_code, reason = "they are held, not looked at")]
 pub(crate) enum PastPart {
@@ -458,16 +459,16 @@ impl Drop for HeldBytes {
     }
 }
 
-/// What a request holds until it is answered.
+/// The budget that a request holds until it is answered.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Holdings(Arc<Mutex<Vec<Holding>>>);
 
 /// A part of a budget.
 #[derive(Debug)]
 pub(crate) enum Holding {
-    /// Of the bytes.
+    /// A hold on bytes.
     Bytes { _held: HeldBytes },
-    /// Of the turns for large bodies.
+    /// A turn for a large body.
     Turn { _turn: LargeBody },
 }
 

@@ -1,4 +1,4 @@
-//! Who calls: by the kernel's word on the Unix socket, by a token over TCP.
+//! The identity of a caller: given by the kernel on the Unix socket, by a token over TCP.
 
 use crate::{
     budgets::{Account, Budgets},

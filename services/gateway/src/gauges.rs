@@ -128,7 +128,7 @@ impl Gauges {
         }))
     }
 
-    /// Makes the numbers anew if anything has changed. Those of a large cluster may be some seconds old.
+    /// Recomputes the numbers if anything has changed. Those of a large cluster may be some seconds old.
     pub(crate) fn count(&self, reader: &Reader) {
         let mut shown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let sequence = reader.projection().sequence();

@@ -3,7 +3,7 @@ use muster_telemetry::metrics::{
     Counter, Histogram, UpDownCounter, counter, duration_seconds, render_prometheus, up_down_counter,
 };
 
-/// What the gateway counts.
+/// Metrics of the gateway.
 pub(crate) struct Metrics {
     pub(crate) requests: Counter<u64>,
     pub(crate) refused_requests: Counter<u64>,

@@ -46,7 +46,7 @@ pub(crate) struct JobViews<'a> {
 }
 
 impl<'a> JobViews<'a> {
-    /// Of a state whose head of the order may be known.
+    /// Views of a state whose head of the order may be known.
     pub(crate) fn new(state: &'a State, head: OrderHead) -> Self {
         Self { state, reasons: state.wait_reasons_from(head) }
     }
@@ -56,12 +56,12 @@ impl<'a> JobViews<'a> {
         self.reasons.into_head()
     }
 
-    /// Of a job, an array, or a task that has started.
+    /// The view of a job, an array, or a task that has started.
     pub(crate) fn of(&self, job: &Job) -> JobView {
         job_view(self.state, &self.reasons, job)
     }
 
-    /// Of a task of an array that has never started, or that is over and forgotten.
+    /// The view of a task of an array that has never started, or that is over and forgotten.
     pub(crate) fn of_task(&self, whole: &Job, index: u32) -> Option<JobView> {
         task_view(self.state, self.of(whole), whole, index)
     }

@@ -41,7 +41,7 @@ pub(crate) struct FilterState {
     pub(crate) runners_missing: Option<Timestamp>,
 }
 
-/// What filters, a template or a hold until a time have to do with a job. Most jobs have none of it.
+/// How filters, a template or a timed hold affect a job. Most jobs have none of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filtering {
     /// The template that it names, as it was written.

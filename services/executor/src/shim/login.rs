@@ -1,4 +1,4 @@
-//! What a user sees after a login on this node.
+//! The environment of a user after a login on this node.
 
 use super::{
     supervise::end_children,

@@ -88,7 +88,7 @@ struct Supervised<'a> {
     reaped: Reaped,
     streams: Option<Streams>,
     script_errors: Option<fs::File>,
-    /// So many bytes of what was said to the job are written.
+    /// How many bytes of the messages to the job are written.
     notes_written: usize,
     /// Whether there is output that the executor has still to be told of, and when it may be.
     untold: bool,

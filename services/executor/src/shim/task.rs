@@ -180,7 +180,7 @@ enum Stage {
     Execute,
 }
 
-/// What the tasks of a launch do alike between their fork and their program.
+/// The setup that the tasks of a launch share between their fork and their program.
 pub struct Birth<'a> {
     spooled: &'a SpooledOrder,
     entrance: &'a Entrance,

@@ -3,7 +3,7 @@
 use muster_schemas::node::LaunchOrder;
 use std::time::Duration;
 
-/// What is due now.
+/// An action that is due now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
     /// Send this signal to all processes, so that they save their state.
@@ -24,7 +24,7 @@ pub struct Timeline {
     /// `None` while it is suspended.
     running_since: Option<Duration>,
     walltime: Option<Duration>,
-    /// What is ahead of the end and has not been done: what, and how long before.
+    /// Actions before the end that are still to be done, and how long before it.
     ahead: Vec<(Due, Duration)>,
     grace: Duration,
     ending: Ending,
@@ -65,7 +65,7 @@ impl Timeline {
         self.running_since.is_none()
     }
 
-    /// What is due, one thing at a time; to be asked until there is nothing.
+    /// The next due action; to be asked until there is none.
     pub fn due(&mut self, now: Duration) -> Option<Due> {
         match self.ending {
             Ending::No => self.due_by_walltime(now),
@@ -125,7 +125,7 @@ impl Timeline {
         self.running_since = None;
     }
 
-    /// The walltime goes on.
+    /// The walltime continues.
     pub fn resume(&mut self, now: Duration) {
         self.running_since.get_or_insert(now);
     }

@@ -175,7 +175,7 @@ pub(crate) async fn resume_nodes(
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ConfigureParams {
-    /// What is not named stays as it is. Otherwise nodes, queues and licences that are not named are removed, and
+    /// Keep everything that is not named. Otherwise nodes, queues and licences that are not named are removed, and
     /// settings take their defaults; lists of users that would become empty unnamed are refused.
     #[serde(default)]
     keep_unnamed: bool,

@@ -65,7 +65,7 @@ pub(crate) struct JobsParams {
     #[serde(default, deserialize_with = "words")]
     #[param(value_type = Option<String>)]
     state: Vec<JobState>,
-    /// At most so many: 1 to 10,000; 1,000 if left out.
+    /// Maximum number of jobs: 1 to 10,000; 1,000 if left out.
     limit: Option<u32>,
     /// Only jobs behind this one in the order of ids.
     after: Option<JobId>,
@@ -113,9 +113,10 @@ impl JobsParams {
             && equal(&self.name, job.name)
     }
 
-    /// Makes views of the jobs that match, in order of their ids, from behind `after`, at most so many. It is done in
-    /// pieces between which the state goes on: whoever changes it waits for none of them for long. Each job is as at the
-    /// moment of its piece, and none that is there all the time is missing or twice. Gives the first of these moments.
+    /// Makes views of the jobs that match, in order of their ids, after `after`, up to a maximum. It is done in
+    /// pieces between which the state continues, so that changes of the state never wait for long. Each job is as at
+    /// the moment of its piece, and none that exists all the time is missing or twice. Gives the first of these
+    /// moments.
     pub(super) fn each(
         &self,
         source: &Source,
@@ -297,9 +298,9 @@ pub(super) struct Found {
     pub(super) up_to: Option<Sequence>,
     /// Its tasks, if it is a list of them.
     pub(super) tasks: Vec<TaskView>,
-    /// What its first component asks for.
+    /// The request of its first component.
     pub(super) alternatives: Arc<[Alternative]>,
-    /// What is not as it was submitted.
+    /// Attributes that differ from the submission.
     altered: Altered,
 }
 
@@ -511,15 +512,15 @@ pub(crate) async fn events(
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct WaitParams {
-    /// Answer at the latest after so long, 0 to 300; 60 if left out.
+    /// Maximum time to wait for the answer, 0 to 300 seconds; 60 if left out.
     timeout_seconds: Option<u32>,
-    /// What to wait for; that it is over if left out.
+    /// The condition to wait for; the end of the job if left out.
     #[serde(default)]
     #[param(inline)]
     until: WaitUntil,
 }
 
-/// What is waited for. A job that is over is waited for no longer in any case.
+/// A condition to wait for. The end of a job always ends the wait.
 #[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum WaitUntil {
@@ -602,7 +603,7 @@ pub(super) async fn changed(
 pub(crate) struct StepWaitParams {
     /// The run that the step belongs to.
     run: RunId,
-    /// Answer at the latest after so long, 0 to 300; 60 if left out.
+    /// Maximum time to wait for the answer, 0 to 300 seconds; 60 if left out.
     timeout_seconds: Option<u32>,
 }
 

@@ -35,7 +35,7 @@ const VERIFY_RECORDS: u64 = 20_000;
 pub(crate) struct RecordsParams {
     /// The first wanted; the first of all if left out.
     from: Option<Sequence>,
-    /// About so many bytes in all, but at least one record; the ledger has a limit of its own.
+    /// About this many bytes in all, but at least one record; the ledger has its own limit.
     max_bytes: Option<u32>,
 }
 

@@ -1,4 +1,5 @@
-//! What is planned, why jobs wait, and how good plans were. The planner's own library answers, from the state asked for.
+//! Plans, reasons why jobs wait, and how good plans were. The planner's own library answers, from the state asked
+//! for.
 
 use super::{job_id, jobs};
 use crate::{

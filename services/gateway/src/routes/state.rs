@@ -127,7 +127,7 @@ pub(crate) async fn info(
     Ok(axum::Json(view))
 }
 
-/// What usage is asked for.
+/// A query for usage.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct UsageParams {
@@ -141,7 +141,8 @@ pub(crate) struct UsageParams {
     account: Option<String>,
     /// Only in this queue.
     queue: Option<String>,
-    /// What rows tell apart, between commas: `window`, `user`, `account`, `queue`; left out, all of them.
+    /// Columns that separate rows, with commas between them: `window`, `user`, `account`, `queue`; left out, all of
+    /// them.
     #[serde(default, deserialize_with = "words")]
     #[param(value_type = Option<String>)]
     by: Vec<UsageDimension>,

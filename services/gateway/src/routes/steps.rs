@@ -30,7 +30,7 @@ use utoipa::IntoParams;
 
 /// How long somebody waits at most.
 const MAX_WAIT_SECONDS: u32 = 300;
-/// So long a step of a script waits until the other nodes of its job have started.
+/// How long a step of a script waits until the other nodes of its job have started.
 pub(super) const START_WAIT: Duration = Duration::from_secs(60);
 /// Nobody waits longer for output than this, so that a lost connection is noticed.
 const MAX_READ_SECONDS: u32 = 20;
@@ -43,8 +43,8 @@ fn step_id(text: &str) -> Result<StepId, ApiError> {
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct LaunchParams {
-    /// Wait so long until the job has started on all its nodes, and for cores that other steps use: 0 to 300; 0 if left
-    /// out.
+    /// Maximum time to wait until the job has started on all its nodes, and for cores that other steps use: 0 to 300
+    /// seconds; 0 if left out.
     #[serde(default)]
     wait_seconds: u32,
 }
@@ -119,10 +119,10 @@ pub(super) async fn when_it_fits(
     Err(ApiError::unavailable("the ledger's reply does not fit the command"))
 }
 
-/// What decides whether a step of a job fits; nothing of a job that has no run.
+/// Facts that decide whether a step of a job fits; `None` if the job has no run.
 pub(super) type Uses = Option<RunUses>;
 
-/// What decides whether a step of a run fits.
+/// Facts that decide whether a step of a run fits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct RunUses {
     has_started: bool,
@@ -266,9 +266,9 @@ pub(crate) struct OutputParams {
     /// Only watch: what was read need not have arrived. Others tell by `from` what has, which is not kept any longer.
     #[serde(default)]
     watch: bool,
-    /// Answer at the latest after so long, 0 to 20; 20 if left out.
+    /// Maximum time to wait for the answer, 0 to 20 seconds; 20 if left out.
     wait_seconds: Option<u32>,
-    /// At most so much from each node, 1 to 1,048,576.
+    /// Maximum number of bytes from each node, 1 to 1,048,576.
     max_bytes: Option<u32>,
 }
 
@@ -340,7 +340,7 @@ pub(crate) struct InputParams {
     is_last: bool,
     /// Only for tasks of these groups of the step, by their places from 0, as `0,2`; left out, for all that read.
     groups: Option<String>,
-    /// Wait so long for room, 0 to 20; 0 if left out.
+    /// Maximum time to wait for room, 0 to 20 seconds; 0 if left out.
     #[serde(default)]
     wait_seconds: u32,
 }

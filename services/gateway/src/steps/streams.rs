@@ -1,5 +1,5 @@
-//! The streams of a step, asked of all its nodes at a time. Nothing is kept here: who asks says how far it is, so that a
-//! gateway can be started anew in the middle.
+//! The streams of a step, asked of all its nodes at a time. Nothing is kept here: the client says how far it is, so
+//! that a gateway can be restarted in the middle.
 
 use super::KnownStep;
 use crate::{app::App, error::ApiError};
@@ -34,7 +34,7 @@ pub(crate) struct ReadFrom {
     pub(crate) offsets: Vec<Option<u64>>,
     /// Whether all before the offsets need not be kept.
     pub(crate) acknowledges: bool,
-    /// At most so much from each node.
+    /// Maximum number of bytes from each node.
     pub(crate) max_bytes: u32,
 }
 
@@ -47,7 +47,7 @@ struct Place<'a> {
     of_step: &'a StepPlace,
 }
 
-/// What is said to tasks.
+/// Input for tasks.
 pub(crate) struct Said<'a> {
     /// How much was said before.
     pub(crate) offset: u64,
