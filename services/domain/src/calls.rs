@@ -30,7 +30,7 @@ pub struct CallSeed {
     pub owner: Arc<Owner>,
     /// When the job was submitted.
     pub submitted: Timestamp,
-    /// What filters are told that it is: queued, or running if it is to grow (HPC-F-38).
+    /// The state that filters are told: queued, or running if it is to grow (HPC-F-38).
     pub state: JobState,
     /// Whether submission filters or the check behind them judge it.
     pub is_entering: bool,
@@ -48,9 +48,9 @@ pub struct CallSeed {
     pub priority: i64,
     /// Its walltime in seconds, as filters of this chain are told.
     pub walltime_seconds: Option<u64>,
-    /// What its first component asks for, as filters of this chain are told.
+    /// The request of its first component, as filters of this chain are told.
     pub alternatives: Arc<[Alternative]>,
-    /// What is to be done.
+    /// The work to do.
     pub work: FilterWork,
     /// The component that it is about, and how many there are, if it is not about the whole job.
     pub component: Option<ComponentPart>,

@@ -1,4 +1,4 @@
-//! What is general about chains of filters: what an answer means, what is rolled back, and what follows then.
+//! Rules for all chains of filters: what an answer means, what is rolled back, and what follows then.
 
 pub mod verdict;
 
@@ -17,7 +17,7 @@ pub(crate) fn revert_call(job: JobId, chain: &ChainSpec, position: u32) -> CallI
 /// The component that a call is about, if it is not about the whole job: submission filters judge one component of several
 /// after the other, each by all of them (SL-S-21); and components are staged one after the other.
 ///
-/// What judges the whole of a job with several components is a chain that an earlier release began.
+/// A chain that judges the whole of a job with several components was begun by an earlier release.
 pub(crate) fn component(job: &Job, chain: &ChainSpec, position: u32) -> Option<u32> {
     if chain.kind.is_staging() {
         return job.staged_components().get(position as usize).map(|staged| staged.component);
@@ -61,7 +61,7 @@ pub(crate) fn go_on_with_rollback(job: JobId, chain: &ChainSpec, passed: &[u32])
 
 /// How a chain that does not pass came to its end.
 pub(crate) struct Failure {
-    /// What that means.
+    /// The meaning of the answer.
     pub(crate) verdict: ChainVerdict,
     /// The place of the filter that ended it; one behind the last if none did.
     pub(crate) position: u32,

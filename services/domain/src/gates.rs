@@ -1,4 +1,5 @@
-//! What keeps a waiting job from being planned: holds, begin times, dependencies, stopped queues, reservations.
+//! Reasons that keep a waiting job from being planned: holds, begin times, dependencies, stopped queues,
+//! reservations.
 
 use crate::state::{
     ArrayState, Chain, Condition, ConditionStatus, Entry, Filtering, Job, Phase, Stage, State, job::ComponentExtras,
@@ -12,7 +13,7 @@ use muster_schemas::{
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// What dependencies can be about.
+/// The facts that dependencies can be about.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Facts {
     started: Option<Timestamp>,
@@ -150,7 +151,7 @@ impl State {
         if self.settings().cancel_never_met { &self.index.doomed } else { &self.index.given_up }
     }
 
-    /// What is so of a job, array or task. `None` if the state does not know it (any more).
+    /// The facts about a job, array or task. `None` if the state does not know it (any more).
     pub(crate) fn facts(&self, id: JobId) -> Option<Facts> {
         let Some(job) = self.job(id) else { return self.facts_of_unstarted_task(id) };
         if let Phase::Finished(finished) = &job.phase {
@@ -273,8 +274,8 @@ fn is_same_index(condition: &Condition) -> bool {
     condition.dependency.kind == DependencyKind::SameIndexSucceeded
 }
 
-/// Brings a condition up to date with what is so of its job. What has happened stays so, also if the job is queued
-/// again; that it can never happen is taken back then.
+/// Brings a condition up to date with the facts about its job. A fact that has happened stays so, also if the job is
+/// queued again; that it can never happen is taken back then.
 pub(crate) fn update(condition: &mut Condition, facts: Facts, now: Timestamp) {
     let sticky = condition.dependency.kind != DependencyKind::Running;
     if sticky && matches!(condition.status, ConditionStatus::Met | ConditionStatus::Delayed(_)) {

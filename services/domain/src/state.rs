@@ -1,4 +1,4 @@
-//! What the history amounts to at one point of the log. Everything here can be read; only [`State::apply`] changes it.
+//! The sum of the history at one point of the log. Everything here can be read; only [`State::apply`] changes it.
 
 pub mod accounts;
 pub mod altered;

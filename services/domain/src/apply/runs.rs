@@ -136,7 +136,7 @@ impl State {
         self.change_run(run, |run| set_started(run.only_part_mut(node), sequence));
     }
 
-    /// What a record about a part says on a node that components share (SL-P-07); other records mean nothing here.
+    /// Applies a record about a part on a node that components share (SL-P-07); other records mean nothing here.
     pub(super) fn shared_part_changed(&mut self, event: &Event) {
         let sequence = self.sequence;
         match event {

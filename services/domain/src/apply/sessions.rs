@@ -7,7 +7,7 @@ use muster_schemas::{
 };
 
 impl State {
-    /// What a record about clients means; other records mean nothing here.
+    /// Applies a record about clients; other records mean nothing here.
     pub(super) fn sessions_changed(&mut self, record: &Record) {
         match &record.event {
             Event::StepLaunched { run, step, spec, shares, .. } => {

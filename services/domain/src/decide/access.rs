@@ -1,4 +1,4 @@
-//! Who may do what.
+//! Permissions.
 
 use super::refuse;
 use crate::state::{Job, Node, State};
@@ -66,7 +66,7 @@ impl<'a> Access<'a> {
         }
     }
 
-    /// Who reports what calls came to: a runner, or the ledger for checks that no filter comes before.
+    /// Requires the sender of reports about calls: a runner, or the ledger for checks that no filter comes before.
     pub(super) fn require_caller(&self) -> Result<&'a str, Refusal> {
         if *self.actor == Actor::Ledger { Ok("ledger") } else { self.require_runner() }
     }

@@ -1,4 +1,4 @@
-//! One component of a job: held, released, and ended while the others go on.
+//! One component of a job: held, released, and ended while the others continue.
 
 use super::{conflict, control, invalid};
 use crate::state::{Job, Part, Run, SingleEnd, State};
@@ -25,8 +25,8 @@ pub(super) fn release(job: &Job, component: u32, holds: Holds) -> Vec<Event> {
     if taken.is_empty() { Vec::new() } else { vec![Event::ComponentReleased { job: job.id, component, holds: taken }] }
 }
 
-/// Ends a component of a running job; the others go on (SL-M-02). A job that has not started is only ended as a whole
-/// (SL-M-03), and one ends with its first component (SL-I-12).
+/// Ends a component of a running job; the others continue (SL-M-02). A job that has not started is only ended as a
+/// whole (SL-M-03), and one ends with its first component (SL-I-12).
 pub(super) fn end(state: &State, job: &Job, component: u32, ending: &JobEnding) -> Result<Vec<Event>, Refusal> {
     let id = job.id;
     if component == 0 {
@@ -57,7 +57,7 @@ pub(super) fn end(state: &State, job: &Job, component: u32, ending: &JobEnding) 
     Ok(events)
 }
 
-/// What follows if the part that ends is the last one of a component that is being ended.
+/// The events that follow if the part that ends is the last one of a component that is being ended.
 pub(super) fn part_ended(state: &State, job: &Job, run: &Run, part: &Part, exit: &NodeExit) -> Vec<Event> {
     let component = part.component;
     let Some(end) = job.single_end(component) else { return Vec::new() };

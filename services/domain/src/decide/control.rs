@@ -237,7 +237,7 @@ pub(super) fn resume(access: &Access, jobs: &JobSelection) -> Result<Decision, R
     })
 }
 
-/// Suspended runs that waited for their cores go on, and nothing is kept any more of what others wait for.
+/// Suspended runs that waited for their cores continue, and nothing that others wait for is kept any longer.
 pub(super) fn going_on(state: &State) -> impl Iterator<Item = Event> {
     let released = state.kept_in_the_way().map(|(job, run)| Event::ResourcesReleased { job, run });
     state.ready_to_go_on().map(goes_on).chain(released)

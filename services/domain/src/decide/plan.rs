@@ -91,7 +91,7 @@ struct Plan<'a> {
     now: Timestamp,
     next_run: RunId,
     next_chain: u64,
-    /// What the planner says of starts beside their placement.
+    /// The planner's facts about starts, in addition to their placement.
     facts: BTreeMap<JobId, StartFacts>,
     pass: u64,
     epoch: u64,

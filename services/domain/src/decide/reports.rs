@@ -1,4 +1,4 @@
-//! What executors report: that a node is there, that parts of runs started and ended.
+//! Reports of executors: that a node is there, that parts of runs started and ended.
 
 use super::{Decision, access::Access, components};
 use crate::state::{Job, Node, Part, PartState, ProgramKind, Run, State};
@@ -12,7 +12,7 @@ use muster_schemas::{
     node::Briefing,
 };
 
-/// The node is there. What it has to do about its runs is [`crate::orders::reconcile`], which the ledger adds.
+/// The node is there. Its orders about its runs come from [`crate::orders::reconcile`], which the ledger adds.
 pub(super) fn hello(
     access: &Access,
     boot_id: &str,
@@ -41,7 +41,7 @@ pub(super) fn hello(
     Ok(Decision { events, reply: Reply::NodeOrders(Briefing::default()) })
 }
 
-/// What a node says that it knows.
+/// The knowledge of a node, as it reports it.
 #[derive(Clone, Copy)]
 pub(super) struct Known<'a> {
     /// The parts of runs.

@@ -68,12 +68,12 @@ pub(super) struct Submission<'a> {
     fitting: Vec<(String, Vec<Alternative>)>,
     /// For each queue with a limit how many jobs of this submission enter it.
     queued: BTreeMap<String, u64>,
-    /// What they come to for accounts and classes.
+    /// Their effect on accounts and classes.
     entering: accounts::Entering,
 }
 
 impl<'a> Submission<'a> {
-    /// Of jobs of an owner; of one that is known already if it is to become something else.
+    /// Checks for jobs of an owner, or for a known job that is to change.
     pub(super) fn new(access: &'a Access<'a>, owner: &'a Owner, now: Timestamp, own: Option<&'a Job>) -> Self {
         Self {
             state: access.state,
@@ -221,7 +221,7 @@ pub(super) fn find_queue<'a>(state: &'a State, name: &str) -> Result<&'a Queue, 
     state.queue(name).ok_or_else(|| not_found(format!("queue `{}` does not exist", validate::shown(name))))
 }
 
-/// Whether a queue that takes at most so many jobs takes these more, of which each component is one (SL-L-01).
+/// Whether a queue with this limit on its jobs takes these more, each component counting as one (SL-L-01).
 pub(super) fn require_queue_room(state: &State, queue: &Queue, most: u32, entering: u64) -> Result<(), Refusal> {
     let name = &queue.spec.name;
     let further = state.index.submitted.further_in(name);
@@ -336,9 +336,9 @@ fn require_holds(access: &Access, component: &Component) -> Result<(), Refusal> 
     Ok(())
 }
 
-/// Whether every job that is depended on exists, and those that are put behind this one may be. The number of a component
-/// stands for its job, that of a task of an array for the task (SL-C-19). What is no array, or depends on none, has no tasks
-/// of the same index: then the whole has to end well.
+/// Whether every job that is depended on exists, and those that are put behind this one may be. The number of a
+/// component stands for its job, that of a task of an array for the task (SL-C-19). A job that is no array, or
+/// depends on none, has no tasks of the same index: then the whole has to end well.
 pub(super) fn complete_dependencies(
     access: &Access,
     dependencies: &mut Dependencies,

@@ -4,7 +4,7 @@ use super::ensure;
 use crate::state::{Chain, Entry, Filtering, Job, State};
 use muster_schemas::{filter::FilterAction, filter::FilterKind, resources::Placement};
 
-/// What is kept for jobs that wait, as a run would have it.
+/// The resources kept for waiting jobs, as a run would have them.
 pub(super) fn kept(state: &State) -> impl Iterator<Item = (&Job, &std::sync::Arc<Placement>)> {
     let jobs = state.jobs().filter(|job| is_kept(job));
     jobs.filter_map(|job| Some((job, job.filtering.as_ref()?.kept()?.1)))

@@ -15,7 +15,7 @@ use muster_schemas::{
 };
 use std::{collections::BTreeMap, sync::Arc};
 
-/// What is new of a run is to be held, and what is more is to be used.
+/// New parts of a run are to be held, and larger shares are to be used.
 pub(super) fn grown(state: &State, run: RunId, added: &Placement) -> Vec<(NodeId, OrderSeed)> {
     let Some(run) = state.run(run).filter(|run| run.stopping.is_none()) else { return Vec::new() };
     let parts = added.shares().filter_map(|share| run.part(share.node));
@@ -65,7 +65,7 @@ pub(super) fn stop_grace(state: &State, run: &Run, tasks: &TaskBook) -> u32 {
     kill_grace(state, run).min(most)
 }
 
-/// What a state knows of an instance of a task that is to be started: once, on the first of the instance's nodes.
+/// The state's knowledge of an instance of a task that is to be started: once, on the first of the instance's nodes.
 #[derive(Clone, Debug)]
 pub struct TaskSketch {
     step: StepId,

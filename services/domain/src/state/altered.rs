@@ -1,11 +1,11 @@
-//! What people have changed since: nodes that they took out of service, attributes of jobs.
+//! Later changes by people: nodes that they took out of service, attributes of jobs.
 
 use super::State;
 use muster_schemas::{JobId, NodeId, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// What a state has of such changes.
+/// The part of a state for such changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Altered {
     /// Nodes that were taken out of service. [`super::Node::drained`] says why, also of those that were when nobody kept by
@@ -27,7 +27,7 @@ pub struct TakenOut {
 }
 
 impl State {
-    /// Who took a node out of service, if it is and that is known.
+    /// Who took a node out of service, if it is and the actor was recorded.
     pub fn taken_out(&self, node: NodeId) -> Option<&TakenOut> {
         self.altered.nodes.get(&node)
     }

@@ -1,4 +1,4 @@
-//! What stands for the tasks of an array that have not started, and for those that are over.
+//! The tasks of an array that have not started, and those that are over.
 
 use muster_schemas::{
     job::{Holds, Outcome},
@@ -14,7 +14,7 @@ pub struct ArrayState {
     pub tasks: u64,
     /// The tasks that have never started.
     pub remaining: IndexSet,
-    /// At most so many tasks run at a time.
+    /// Maximum number of tasks that run at a time.
     pub max_running: Option<u32>,
     /// Holds of single tasks that have never started.
     pub held: BTreeMap<u32, Holds>,

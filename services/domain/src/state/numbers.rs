@@ -5,7 +5,7 @@ use muster_schemas::{JobId, job::JobSpec, resources::IndexSet};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What a state has of numbers.
+/// The part of a state for numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Numbers {
     /// No job since it was set has a lower number; 0 before it was ever set.

@@ -1,4 +1,4 @@
-//! What clients do inside running jobs: the steps that they have launched, and the jobs that end with them.
+//! Actions of clients inside running jobs: the steps that they have launched, and the jobs that end with them.
 
 use super::{ByNode, OnNode, Part, Run, State};
 use muster_schemas::{
@@ -9,7 +9,7 @@ use muster_schemas::{
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// What a state has of clients.
+/// The part of a state for clients.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Sessions {
     /// Steps that were launched with places of their own and have not ended.
@@ -33,7 +33,7 @@ pub struct KeptJob {
 /// parts are in the same order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchedStep {
-    /// What people call it.
+    /// Its name, for people.
     pub name: Arc<str>,
     /// Since when.
     pub launched: Timestamp,
@@ -52,7 +52,7 @@ pub struct LaunchedStep {
 /// The part of a launched step on one node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchedPart {
-    /// What it takes of the node.
+    /// Its share of the node.
     pub share: StepShare,
     /// Whether it is being ended, and if so whether without grace.
     pub stopping: Option<AtOnce>,
@@ -98,7 +98,7 @@ impl OnNode for LaunchedPart {
     }
 }
 
-/// What steps of a run have of a part of it that no other step may use.
+/// The resources of a part of a run that its steps use exclusively.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct InUse {
     pub(crate) cores: IndexSet,
@@ -131,7 +131,7 @@ impl State {
         run.steps.get(&step)?.parts.positions_on(part.node).next().filter(|_| is_first)
     }
 
-    /// What steps of a run have of its part on a node for a component that no other step may use.
+    /// The resources of the run's part on a node for a component that its steps use exclusively.
     pub(crate) fn in_use(&self, run: &Run, node: NodeId, component: u32) -> InUse {
         let mut in_use = InUse::default();
         for (id, step) in self.launched_steps(run.id).filter(|(_, step)| !step.overlaps) {

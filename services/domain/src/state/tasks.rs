@@ -19,13 +19,13 @@ use std::{
 /// fill the log.
 const SHORTEST_SERVICE_SECONDS: i64 = 1;
 
-/// The tasks of a job and how they stand. What they launch stays in the log. Instances that wait or have ended are
+/// The tasks of a job and how they stand. Their launches stay in the log. Instances that wait or have ended are
 /// counted or kept as ranges, so that a sweep of a million is no larger than one of two.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskBook {
     /// The record that has the list.
     pub listed: Sequence,
-    /// What sizes count.
+    /// The unit that sizes count.
     pub unit: SizeUnit,
     /// The least that the job runs on.
     pub min: u32,
@@ -60,7 +60,7 @@ pub struct TaskBook {
     pub leaving: BTreeSet<NodeId>,
     /// Nodes of which the run has had another share before.
     pub resized: BTreeSet<NodeId>,
-    /// What it is to give up when no task uses it any more, and why.
+    /// The resources that it gives up when no task uses them any more, and why.
     pub shrinking: Option<(Arc<Placement>, ShrinkReason)>,
     /// If no task starts any more but those that release nodes: why, and whether those that run may end by themselves.
     pub ending: Option<Ending>,
@@ -88,16 +88,16 @@ pub struct RunningTask {
     pub is_stopping: bool,
 }
 
-/// What a running job could do with more resources, and without some of those that it has.
+/// The use that a running job has for more resources, and the resources that it could do without.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Elastic {
-    /// What sizes count.
+    /// The unit that sizes count.
     pub unit: SizeUnit,
     /// The least that the job runs on.
     pub min: u32,
     /// The greatest that it grows to.
     pub max: u32,
-    /// What it holds, without what it is to give up.
+    /// Its holdings, without those that it has to give up.
     pub current: u32,
     /// How many more units its queued tasks can use now: they fit nowhere in what it holds (HPC-S-09).
     pub wanted: u32,
@@ -139,8 +139,8 @@ impl TaskBook {
         }
     }
 
-    /// As it is, but for what has become of the tasks of another book, if they are the same: the job was checked anew, and
-    /// what has ended well is not run again.
+    /// This book with the progress of another one, if their tasks are the same: the job was checked again, and tasks
+    /// that have ended well are not run again.
     pub(crate) fn going_on_from(self, before: Option<&Self>) -> Self {
         let same = |(one, other): (&Task, &Task)| one.kind == other.kind;
         let before = before
@@ -290,8 +290,8 @@ impl TaskBook {
         }
     }
 
-    /// The run is over: instances that ran are put back, or have failed if they must not run twice, unless somebody asked
-    /// for it all to run again. What has finished stays so (HPC-S-13).
+    /// The run is over: instances that ran are put back, or have failed if they must not run twice, unless somebody
+    /// asked for it all to run again. Finished instances stay so (HPC-S-13).
     pub(crate) fn run_over(&mut self, outcome: &Outcome) {
         for (_, RunningTask { instance, .. }) in std::mem::take(&mut self.running) {
             let Some(task) = self.tasks.get_mut(instance.task as usize) else { continue };
@@ -366,7 +366,7 @@ impl State {
         self.rebalanced
     }
 
-    /// What a running job that is a list of tasks could do with more or fewer resources; `None` for others.
+    /// The use that a running list of tasks has for more or fewer resources; `None` for other jobs.
     pub fn elastic(&self, job: JobId) -> Option<Elastic> {
         let (job, book, run) = self.task_run(job)?;
         Some(super::room::elastic(self, job, book, run))
@@ -378,8 +378,8 @@ impl State {
         Some((job, job.tasks.as_deref()?, self.run(job.run()?)?))
     }
 
-    /// Shares that a running job could give up now, so many of its unit or fewer, without stopping a task: the last that it
-    /// got first. What it needs to keep its least is not looked at.
+    /// Shares that a running job could give up now, up to this many of its units, without stopping a task: the last
+    /// that it got first. Its minimum is not taken into account.
     pub fn unused(&self, job: JobId, units: u32) -> Placement {
         self.task_run(job).map(|(_, book, run)| super::room::unused(self, book, run, units)).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! What runners ask and report: claims, answers, silence.
+//! Requests and reports of runners: claims, answers, silence.
 
 use super::verdicts::{self, Batch};
 use crate::{
@@ -67,7 +67,7 @@ fn may_claim(call: &OutstandingCall, runner: &str, attempt: u32, now: Timestamp)
     call.claimed.is_none() && call.attempt == attempt && !has_no_program
 }
 
-/// What calls came to. The first answer of any attempt counts; whatever comes later changes nothing (HPC-F-86).
+/// The outcomes of calls. The first answer of any attempt counts; later ones change nothing (HPC-F-86).
 pub(super) fn report(
     access: &Access,
     reports: Vec<CallReport>,

@@ -1,4 +1,4 @@
-//! What other decisions mean for chains, blocks and kept resources of the jobs that they are about.
+//! The effect of other decisions on chains, blocks and kept resources of the jobs that they are about.
 //!
 //! Most jobs have none of these, and most decisions are not looked at.
 

@@ -99,8 +99,8 @@ fn require_template(state: &State, name: &str, owner: &Owner) -> Result<(), Stri
     }
 }
 
-/// The beginning of the chain of submission filters, if there are any for a job of this template. Of a job with several
-/// components each is judged by all of them (SL-S-21).
+/// The beginning of the chain of submission filters, if there are any for a job of this template. Each of them judges
+/// all components of a job (SL-S-21).
 pub(in crate::decide) fn chain(
     state: &State,
     (job, components): (JobId, usize),
@@ -120,8 +120,8 @@ pub(in crate::decide) fn chain(
     })
 }
 
-/// Another specification and description of a job that is still being made (HPC-C-04). Whoever says what it was made of is
-/// refused if the job has become another since.
+/// Another specification and description of a job that is still being made (HPC-C-04). A caller that names the
+/// version it started from is refused if the job has changed since.
 pub(super) fn configure(
     access: &Access,
     (id, made_from): (JobId, Option<Sequence>),

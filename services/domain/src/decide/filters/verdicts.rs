@@ -1,4 +1,4 @@
-//! What follows from the answer of a filter, or of the check behind the filters.
+//! The events that follow from the answer of a filter, or of the check behind the filters.
 
 use super::{entry, holds, staging, warned};
 use crate::{

@@ -40,7 +40,7 @@ impl<'a> Plan<'a> {
         !is_granted && self.state.has_activation_filters(job)
     }
 
-    /// Offers a start to the filters of a job. What is offered is set aside (HPC-F-82).
+    /// Offers a start to the filters of a job. The offer is set aside (HPC-F-82).
     pub(super) fn offer(&mut self, job: &Job, id: JobId, run: RunId, placement: Placement) -> Event {
         let facts = self.facts.get(&id).copied();
         let facts = facts.unwrap_or_else(|| StartFacts {
@@ -113,7 +113,7 @@ impl<'a> Plan<'a> {
         Ok(vec![Event::ResourcesReserved { job: id, run: kept.run, placement: Arc::new(placement) }])
     }
 
-    /// What is kept for a job counts as free for it.
+    /// Resources kept for a job count as free for it.
     pub(super) fn give_back_kept(&mut self, job: &Job) {
         if let Some(Kept { run, placement }) = reserved(job) {
             self.give_back(job, *run, placement);
