@@ -14,7 +14,7 @@ use std::{
 /// The number of a class. Numbers of classes that nobody uses any more are given again.
 pub(crate) type ClassId = u32;
 
-/// What is known of all jobs with one demand.
+/// Facts about all jobs with one demand.
 #[derive(Clone, Debug)]
 pub(crate) struct Class {
     pub demand: Arc<Demand>,
@@ -58,7 +58,7 @@ impl Class {
     }
 }
 
-/// What a job takes, for orders and limits: the sum over its components, each by its first alternative.
+/// The size of a job, for orders and limits: the sum over its components, each by its first alternative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Size {
     /// Nodes.
@@ -241,7 +241,7 @@ impl Classes {
         &self.classes[id as usize]
     }
 
-    /// Measures all demands anew, after the memory of requests that name none has changed.
+    /// Measures all demands again, after the memory of requests that name none has changed.
     pub fn measure(&mut self, settings: &ClusterSettings) {
         for class in &mut self.classes {
             class.size = Size::of(&class.demand, settings);

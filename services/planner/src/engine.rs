@@ -1,6 +1,6 @@
 //! The planner's memory between passes: the machine with its lines, the jobs that wait, the runs, and what is promised.
 //!
-//! It is told what happens, step by step, so that a pass never builds anything anew. An engine that was told the same in
+//! It is told about changes step by step, so that a pass never rebuilds anything. An engine that was told the same in
 //! another order, or was built from the outcome, makes the same plans.
 
 mod held;
@@ -180,7 +180,7 @@ impl Engine {
         };
     }
 
-    /// What a run can do with more or fewer resources.
+    /// The use that a run has for more or fewer resources.
     pub fn elastic(&self, job: JobId) -> Option<&ElasticRun> {
         self.elastic.get(&job)
     }
@@ -381,7 +381,7 @@ impl Engine {
         entry.slot = slot;
     }
 
-    /// What a waiting job is promised.
+    /// The promise of a waiting job.
     pub fn slot(&self, id: JobId) -> Option<&Slot> {
         self.queue.get(self.queue.place_of(id)?)?.slot.as_ref()
     }
@@ -479,7 +479,7 @@ impl Engine {
         }
     }
 
-    /// Makes a search for a class that goes on in time a quick one.
+    /// Makes a search for a class that continues in time a quick one.
     pub(crate) fn refresh_gaps(&mut self, class: ClassId, now: Timestamp) {
         let demand = &self.classes.get(class).demand;
         if self.search(now).as_pool(demand).is_some() {

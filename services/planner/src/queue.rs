@@ -48,7 +48,7 @@ pub(crate) struct Entry {
     block: u32,
 }
 
-/// What the activation filters of all jobs that wait together come to.
+/// The sum of the activation filters of all jobs that wait together.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Gates {
     /// How many jobs have to do with filters.
@@ -146,9 +146,9 @@ pub(crate) struct Queue {
     classes: Vec<Option<ClassId>>,
     /// Whether the filters of each entry are being asked, likewise.
     pending: Vec<bool>,
-    /// What the activation filters of all jobs together come to.
+    /// The sum of the activation filters of all jobs.
     pub gates: Gates,
-    /// The keys of each entry, so many as the longest order has.
+    /// The keys of each entry, as many as the longest order has.
     keys: Vec<f64>,
     width: usize,
     free: Vec<Place>,
@@ -156,7 +156,7 @@ pub(crate) struct Queue {
     blocks: Vec<Block>,
 }
 
-/// What a queue is told about a job to compute its keys.
+/// The facts about a job from which a queue computes its keys.
 pub(crate) struct Facts<'f> {
     pub size: Size,
     pub queue: &'f str,
@@ -446,8 +446,8 @@ impl Queue {
         }
     }
 
-    /// Whether a job of this priority in a queue would stand behind the one at a place, which waits in a queue too, were it
-    /// to wait again. Of a job that does not wait only an order by priority can say so.
+    /// Whether a job of this priority in a queue would stand behind the one at a place, which waits in a queue too,
+    /// were it to wait again. For a job that does not wait only an order by priority can say so.
     pub fn would_stand_behind(
         &self,
         place: Place,

@@ -1,8 +1,8 @@
-//! What is free of one node (or of one licence) from each moment on.
+//! The free resources of one node (or of one licence) from each moment on.
 //!
-//! A line is a list of steps; each says what is free from its time on. Whatever holds something for a time is taken off
-//! the steps of that time and later put back with the same bounds, so a line never has to be built anew. In future time
-//! only counts matter: a job that starts takes any free cores, and holds them to its end, so at every moment as many are
+//! A line is a list of steps; each says how much is free from its time on. A holding for a time is taken off the
+//! steps of that time and later put back with the same bounds, so a line never has to be rebuilt. In future time only
+//! counts matter: a job that starts takes any free cores, and holds them to its end, so at every moment as many are
 //! free as the counts say.
 
 use muster_schemas::Timestamp;
@@ -51,7 +51,7 @@ impl Counts {
         }
     }
 
-    /// Of each count the lesser.
+    /// The lesser of each count.
     #[must_use]
     pub fn least(mut self, other: &Self) -> Self {
         self.memory_bytes = self.memory_bytes.min(other.memory_bytes);
@@ -83,7 +83,7 @@ struct Step {
 /// The beginning of every line.
 pub const ALWAYS: Timestamp = Timestamp(i64::MIN);
 
-/// What is free, from each moment on.
+/// The free counts, from each moment on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
     /// Ascending; the first is [`ALWAYS`]. Neighbours differ.
@@ -111,7 +111,7 @@ impl Line {
         self.join(first);
     }
 
-    /// What is free at a moment.
+    /// The free counts at a moment.
     pub fn at(&self, moment: Timestamp) -> Counts {
         self.steps[self.index_at(moment)].free
     }
@@ -123,7 +123,7 @@ impl Line {
         rest.fold(self.steps[first].free, |least, step| least.least(&step.free))
     }
 
-    /// As [`Line::least`], but given up as soon as it is fewer than so many cores.
+    /// As [`Line::least`], but given up as soon as it is fewer than this many cores.
     pub fn least_with_cores(&self, cores: i32, from: Timestamp, until: Timestamp) -> Option<Counts> {
         let first = self.index_at(from);
         let mut least = self.steps[first].free;
@@ -136,8 +136,8 @@ impl Line {
         (least.cores >= cores).then_some(least)
     }
 
-    /// The first moment from `from` on, but before `bound`, from which on so many cores are free for so long. What comes
-    /// after `own` is not looked at: the searcher has it already.
+    /// The first moment from `from` on, but before `bound`, from which on this many cores are free for the duration.
+    /// Times after `own` are not looked at: the searcher has them already.
     pub fn earliest_cores(
         &self,
         cores: i32,
@@ -177,7 +177,7 @@ impl Line {
         self.steps[after..].iter().map(|step| step.at)
     }
 
-    /// What is free from a moment on, and from each later change on.
+    /// The free counts from a moment on, and from each later change on.
     pub fn steps_from(&self, from: Timestamp) -> impl Iterator<Item = (Timestamp, &Counts)> {
         self.steps[self.index_at(from)..].iter().map(move |step| (step.at.max(from), &step.free))
     }

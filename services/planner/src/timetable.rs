@@ -1,4 +1,4 @@
-//! What runs, what is promised and what is foreseen, as a table and as a chart.
+//! Runs, promises and predictions, as a table and as a chart.
 
 mod accuracy;
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 /// Names of fonts that are looked for, in this order.
 const FONTS: &str = "DejaVu Sans, Liberation Sans, Noto Sans, Arial, Helvetica, sans-serif";
 
-/// What is written and drawn in full.
+/// The colour of text and full lines.
 pub(super) const INK: &str = "#222222";
 /// Lines that only guide the eye.
 pub(super) const GRID: &str = "#dddddd";

@@ -6,7 +6,7 @@ use muster_domain::state::{Accounts, Amount, Charge, Counter, Rule, Rules};
 use muster_schemas::views::LimitView;
 use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
-/// Who may use how much, and what is in use.
+/// Limits of accounts, and their present use.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AccountLimits {
     accounts: Arc<Accounts>,

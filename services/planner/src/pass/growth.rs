@@ -34,7 +34,7 @@ impl Engine {
         }
     }
 
-    /// A run is to give up so many units, which it does not do at once.
+    /// A run is to give up a number of units, which it does not do at once.
     pub(super) fn propose_shrink(&self, cycle: &mut Cycle, elastic: &ElasticRun, units: u32, reason: ShrinkReason) {
         let Some(run) = self.run(elastic.job) else { return };
         let removed = resize::cut(&self.machine, &run.placement, elastic.size.unit, units, &elastic.busy);

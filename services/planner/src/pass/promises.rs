@@ -46,9 +46,9 @@ impl Engine {
         }
     }
 
-    /// Takes back promises that cannot be kept because a node, a licence or time on them was lost, or that the policy does
-    /// not keep because another one made them. Under a policy that keeps promises they are made anew, in order, with those
-    /// of jobs that have none.
+    /// Takes back promises that cannot be kept because a node, a licence or time on them was lost, or that the policy
+    /// does not keep because another one made them. Under a policy that keeps promises they are made again, in order,
+    /// with those of jobs that have none.
     pub(super) fn drop_broken_promises(&mut self, cycle: &mut Cycle) {
         if !std::mem::take(&mut self.slots_in_doubt) || self.machine.promises() == 0 {
             return;

@@ -61,7 +61,7 @@ pub(super) const PER: [(&str, LimitPer); 5] = [
     ("queue", LimitPer::Queue),
 ];
 
-/// What is wrong in a span of bytes.
+/// A fault in a span of bytes.
 pub(super) struct Fault {
     pub(super) span: Range<usize>,
     pub(super) message: String,
@@ -93,7 +93,7 @@ pub fn names_version(text: &str) -> bool {
     has(DeTable::parse_recoverable(text).0.get_ref(), "version")
 }
 
-/// What stands in the span, up to the end of its line.
+/// The text of the span, up to the end of its line.
 pub(super) fn token(text: &str, span: &Range<usize>) -> String {
     let (start, end) = (text.floor_char_boundary(span.start), text.ceil_char_boundary(span.end));
     words::shorten(text[start..end.max(start)].lines().next().unwrap_or_default())
@@ -109,7 +109,7 @@ struct Reader<'t> {
     spans: BTreeMap<String, Range<usize>>,
     /// Where the texts of formulas stand, without their quotes.
     formulas: BTreeMap<String, Range<usize>>,
-    /// Tables of which a part could not be read. What seems senseless in them may be a matter of that part.
+    /// Tables of which a part could not be read. Anything that seems senseless in them may come from that part.
     broken: BTreeSet<String>,
 }
 

@@ -86,7 +86,7 @@ impl Search<'_> {
 }
 
 impl Taken<'_> {
-    /// What is left of a node.
+    /// The rest of a node.
     pub(super) fn left_of<'a>(&self, mut free: FreeNode<'a>) -> FreeNode<'a> {
         if !self.shares.is_empty() {
             self.shares.get(&free.node).into_iter().flatten().for_each(|share| free.take(share));
