@@ -31,7 +31,7 @@ pub trait RecordsByJob {
     fn last_before(&self, job: JobId, before: Sequence) -> Result<Option<Sequence>, Self::Error>;
 }
 
-/// What has been seen so far and nothing else: the records of jobs that came before are not looked up.
+/// The records seen so far and nothing else: the records of jobs that came before are not looked up.
 #[derive(Debug)]
 pub struct Remembered;
 
@@ -60,7 +60,7 @@ pub struct Causes {
 }
 
 impl Causes {
-    /// What led to the next record; `None` if it is where something began.
+    /// The cause of the next record; `None` if it is where something began.
     ///
     /// # Errors
     /// If a record of the same job cannot be looked up. The record counts as seen even so.

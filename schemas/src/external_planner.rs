@@ -18,7 +18,7 @@ use utoipa::ToSchema;
 /// The version of the protocol that is described here.
 pub const PROTOCOL: u32 = 1;
 
-/// What the service says. Each message is answered by one of [`FromPlanner`].
+/// A message of the service. Each is answered by one of [`FromPlanner`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ToPlanner {
@@ -28,7 +28,7 @@ pub enum ToPlanner {
     Cycle(Box<Cycle>),
 }
 
-/// What a planner says.
+/// A message of a planner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum FromPlanner {
@@ -53,7 +53,7 @@ pub struct Cycle {
     pub seen: Sequence,
     /// The time to plan for.
     pub at: Timestamp,
-    /// At most so many starts are taken from an answer; what is left can start in the next cycle, which follows at once.
+    /// Maximum number of starts taken from an answer; the rest can start in the next cycle, which follows at once.
     pub max_starts: u32,
     /// The policy in force. Nobody but the planner sees to its limits.
     #[schema(value_type = Policy)]
@@ -145,9 +145,9 @@ pub struct CycleQueue {
     pub nodes: Vec<String>,
     /// How many of its jobs run.
     pub running: u32,
-    /// At most so many may.
+    /// Maximum number of its running jobs.
     pub max_running_jobs: Option<u32>,
-    /// At most so many of one user may.
+    /// Maximum number of its running jobs of one user.
     pub max_running_jobs_per_user: Option<u32>,
 }
 
@@ -181,11 +181,11 @@ pub struct CycleRun {
     pub allocated: Timestamp,
     /// When it ends at the latest by its walltime; `null` if it has none or is suspended.
     pub expected_end: Option<Timestamp>,
-    /// What it has of each node; of a suspended job without the cores that it has lent.
+    /// Its share of each node; for a suspended job without the cores that it has lent.
     pub nodes: Vec<CycleShare>,
 }
 
-/// What a run has of a node.
+/// A run's share of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CycleShare {
     /// The node.
@@ -205,7 +205,7 @@ pub struct CycleShare {
 pub struct CycleJob {
     /// The job or array.
     pub job: JobId,
-    /// What people call it.
+    /// Its name, for people.
     pub name: String,
     /// Whose it is.
     pub user: String,
@@ -234,7 +234,7 @@ pub struct CycleJob {
 pub struct CycleTasks {
     /// Their indices, as `0-9,12`.
     pub indices: IndexSet,
-    /// At most so many more may run now; `null` means all.
+    /// How many more may run now; `null` means all.
     pub headroom: Option<u32>,
 }
 
@@ -260,14 +260,14 @@ pub struct CycleAlternative {
     pub least: Least,
     /// Whether its nodes serve no other job meanwhile.
     pub exclusive: bool,
-    /// What is asked for in full, as in a submission.
+    /// The requests in full, as in a submission.
     pub requests: Vec<Request>,
     /// Whether each request gets nodes of its own; otherwise they may share nodes.
     pub scatter: bool,
 }
 
-/// The least that a placement must have, over all nodes. A request can ask for more than these sums, such as so many
-/// cores on each node; a start that names no amounts is placed by everything that is asked for.
+/// The least that a placement must have, over all nodes. A request can ask for more than these sums, such as a number
+/// of cores on each node; a start that names no amounts is placed by the full request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Least {
     /// Nodes.
@@ -333,7 +333,7 @@ pub struct ExternalComponent {
     pub nodes: Vec<ExternalShare>,
 }
 
-/// What a component gets of a node.
+/// A component's share of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ExternalShare {
@@ -353,7 +353,7 @@ pub struct ExternalShare {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum Units {
-    /// So many.
+    /// A number of units.
     Count(u32),
     /// These, as `0-3,8`.
     List(IndexSet),

@@ -33,11 +33,11 @@ mod summary;
 
 /// The version at the end of every event type. A changed shape gets a new one.
 pub const VERSION: &str = "v1";
-/// A `plan.waiting` or `plan.made` event lists at most so many jobs; its counts are of all.
+/// Maximum number of jobs that a `plan.waiting` or `plan.made` event lists; its counts are of all.
 pub const MAX_WAITING_JOBS: usize = 10_000;
 
-/// What the numbers in an event mean. Whoever has the state can say, whenever it is asked: the public form of a record is
-/// the same bytes wherever and however late it is made.
+/// The meaning of the numbers in an event. The state can always tell: the public form of a record is the same bytes
+/// wherever and however late it is made.
 pub trait Names {
     /// The name of a node, also of one that has been removed; `None` if it has never been there.
     fn node_name(&self, node: NodeId) -> Option<&str>;
@@ -98,7 +98,7 @@ struct CloudEvent<'a> {
     id: String,
     /// The cluster: `/muster/NAME`.
     source: String,
-    /// What happened: `muster.KIND.VERB.VERSION`.
+    /// The event: `muster.KIND.VERB.VERSION`.
     r#type: String,
     /// The id of the job or the name of the node, queue, licence or cluster that it happened to.
     subject: &'a str,
@@ -109,14 +109,14 @@ struct CloudEvent<'a> {
     /// W3C trace context of the job, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     traceparent: Option<String>,
-    /// Who asked for it: `user:NAME`, `node:NAME`, `runner:NAME`, `planner`, `notifier` or `ledger`.
+    /// Its actor: `user:NAME`, `node:NAME`, `runner:NAME`, `planner`, `notifier` or `ledger`.
     actor: String,
     /// The `id` of the event that led to this one; left out where something began (HPC-E-01).
     #[serde(skip_serializing_if = "Option::is_none")]
     causedby: Option<String>,
     /// One sentence for people. Its wording is not stable.
     summary: String,
-    /// What belongs to this type of event.
+    /// The data of this type of event.
     #[schema(value_type = Object)]
     data: &'a EventData,
 }
@@ -134,9 +134,9 @@ fn actor_text(actor: &Actor) -> String {
 
 /// A kind of event in the catalogue.
 pub struct EventType {
-    /// What it happens to, such as `job`.
+    /// The kind of thing that it happens to, such as `job`.
     pub kind: &'static str,
-    /// What happens, such as `started`.
+    /// The event, such as `started`.
     pub verb: &'static str,
     /// When it is sent, for people.
     pub summary: &'static str,
@@ -223,14 +223,14 @@ public_events! {
     "node" "added" NodeAdded {
         /// Its name.
         node: String,
-        /// What it is.
+        /// Its specification.
         spec: Arc<NodeSpec>,
     }
     /// A node became something else.
     "node" "changed" NodeChanged {
         /// Its name.
         node: String,
-        /// What it is from now on.
+        /// Its specification from now on.
         spec: Arc<NodeSpec>,
     }
     /// A node was removed.
@@ -275,7 +275,7 @@ public_events! {
     "job" "submitted" JobSubmitted {
         /// Its id; for an array that of the whole.
         job: JobId,
-        /// What people call it.
+        /// Its name, for people.
         name: String,
         /// Login name of whose it is.
         owner: String,
@@ -283,7 +283,7 @@ public_events! {
         array: Option<ArraySpec>,
         /// Its components: one for a plain job.
         components: Vec<SubmittedComponent>,
-        /// Who is told of what.
+        /// Who is notified, and of what.
         notifications: Vec<SubmittedNotification>,
         /// Kinds of job with rules of their own.
         types: Vec<JobType>,
@@ -324,14 +324,14 @@ public_events! {
     "job" "modified" JobModified {
         /// The job.
         job: JobId,
-        /// What changed; what did not is `null`.
+        /// The change; fields that did not change are `null`.
         change: Arc<JobChange>,
     }
     /// More of a job was changed than a `modified` event can say.
     "job" "altered" JobAltered {
         /// The job.
         job: JobId,
-        /// What changed; what did not is `null`. Of attributes only the names are told.
+        /// The change; fields that did not change are `null`. Attributes are only named.
         change: AlteredJob,
     }
     /// Somebody said something to a running job.
@@ -389,7 +389,7 @@ public_events! {
         /// Why.
         reason: StopReason,
     }
-    /// The part of a run on one node, which no components share, has ended, others go on.
+    /// The part of a run on one node, which no components share, has ended; others continue.
     "run" "node_ended" RunNodeEnded {
         /// The job.
         job: JobId,
@@ -413,7 +413,7 @@ public_events! {
         /// How the run came to its end.
         #[serde(flatten)]
         outcome: OutcomeView,
-        /// What it used on all nodes.
+        /// Its usage on all nodes.
         usage: Usage,
     }
     /// A job is back in the queue after a run.
@@ -438,21 +438,21 @@ public_events! {
         /// The run.
         run: RunId,
     }
-    /// Others can have the cores of a suspended job until it goes on. It keeps all else that it has.
+    /// Others can have the cores of a suspended job until it continues. It keeps everything else.
     "job" "cores_lent" JobCoresLent {
         /// The job.
         job: JobId,
         /// The run.
         run: RunId,
     }
-    /// A suspended job is to go on as soon as nobody else has its cores.
+    /// A suspended job will continue as soon as nobody else has its cores.
     "job" "resuming" JobResuming {
         /// The job.
         job: JobId,
         /// The run.
         run: RunId,
     }
-    /// A suspended job goes on.
+    /// A suspended job continues.
     "job" "resumed" JobResumed {
         /// The job.
         job: JobId,
@@ -511,7 +511,7 @@ public_events! {
         of: Sequence,
         /// Which of the job's notifications, from 0.
         notification: u32,
-        /// What it told.
+        /// The occasion of the notification.
         occasion: Occasion,
         /// Whether the mail server took it, or the command exited with 0.
         delivered: bool,
@@ -609,7 +609,7 @@ public_events! {
     "job" "configured" JobConfigured {
         /// The job.
         job: JobId,
-        /// What people call it.
+        /// Its name, for people.
         name: String,
     }
     /// A job that was being made, or that had failed before it was in the queue, is to enter the queue.
@@ -629,7 +629,7 @@ public_events! {
         name: String,
         /// Its priority from now on.
         priority: Option<i64>,
-        /// What it asks for from now on.
+        /// Its request from now on.
         alternatives: Vec<Alternative>,
         /// How many tasks it lists, if it is a list of tasks.
         tasks: Option<u64>,
@@ -643,7 +643,7 @@ public_events! {
     "filter" "chain_started" FilterChainStarted {
         /// The job.
         job: JobId,
-        /// What is judged.
+        /// The kind of filter.
         filter_kind: FilterKind,
         /// The number of the chain.
         chain: u64,
@@ -651,7 +651,7 @@ public_events! {
         filters: Vec<ChainFilter>,
         /// The time limit of each call, in seconds.
         limit_seconds: u32,
-        /// What activation filters are told.
+        /// The parameters of activation filters.
         parameters: Option<ActivationParameters>,
         /// The candidates that are set aside.
         nodes: Vec<AllocatedNode>,
@@ -662,7 +662,7 @@ public_events! {
         job: JobId,
         /// The call.
         call: CallId,
-        /// What the filter sees as `MUSTER_INVOCATION_ID`.
+        /// The value of `MUSTER_INVOCATION_ID` for the filter.
         invocation: String,
         /// How often it has been handed out, this time included.
         attempt: u32,
@@ -675,7 +675,7 @@ public_events! {
         job: JobId,
         /// The call.
         call: CallId,
-        /// Who does not have it.
+        /// The runner that does not have it.
         runner: String,
     }
     /// A runner that has a call has been silent for too long: the call is offered to all again.
@@ -694,13 +694,13 @@ public_events! {
         /// How it is to end.
         outcome: OutcomeView,
     }
-    /// What a filter that judged came to.
+    /// The verdict of a filter.
     "filter" "verdict" FilterVerdict {
         /// The job.
         job: JobId,
         /// The call.
         call: CallId,
-        /// What it came to.
+        /// Its outcome.
         #[serde(flatten)]
         result: FilterResult,
     }
@@ -708,7 +708,7 @@ public_events! {
     "filter" "chain_passed" FilterChainPassed {
         /// The job.
         job: JobId,
-        /// What was judged.
+        /// The kind of filter.
         filter_kind: FilterKind,
         /// The number of the chain.
         chain: u64,
@@ -717,11 +717,11 @@ public_events! {
     "filter" "chain_failed" FilterChainFailed {
         /// The job.
         job: JobId,
-        /// What was judged.
+        /// The kind of filter.
         filter_kind: FilterKind,
         /// The number of the chain.
         chain: u64,
-        /// What that means.
+        /// The meaning of the outcome.
         verdict: ChainVerdict,
         /// The place of the filter that ended it, from 0; one behind the last if no filter did.
         position: u32,
@@ -734,7 +734,7 @@ public_events! {
         job: JobId,
         /// The call.
         call: CallId,
-        /// What it came to.
+        /// Its outcome.
         #[serde(flatten)]
         result: FilterResult,
     }
@@ -744,7 +744,7 @@ public_events! {
         job: JobId,
         /// The call.
         call: CallId,
-        /// What it came to.
+        /// Its outcome.
         #[serde(flatten)]
         result: FilterResult,
     }
@@ -761,7 +761,7 @@ public_events! {
     "filter" "rollback_completed" FilterRollbackCompleted {
         /// The job.
         job: JobId,
-        /// What was judged.
+        /// The kind of filter.
         filter_kind: FilterKind,
         /// The number of the chain.
         chain: u64,
@@ -790,7 +790,7 @@ public_events! {
     "job" "warning" JobWarningRaised {
         /// The job.
         job: JobId,
-        /// What kind.
+        /// The kind.
         code: String,
         /// For people.
         text: String,
@@ -843,7 +843,7 @@ public_events! {
         job: JobId,
         /// The run.
         run: RunId,
-        /// What is added.
+        /// The added resources.
         nodes: Vec<AllocatedNode>,
     }
     /// A running job did not get the resources that it was offered.
@@ -872,7 +872,7 @@ public_events! {
         run: RunId,
         /// Why.
         reason: ShrinkReason,
-        /// What it is to give up.
+        /// The resources that it has to give up.
         nodes: Vec<AllocatedNode>,
     }
     /// A running job gave up resources.
@@ -881,7 +881,7 @@ public_events! {
         job: JobId,
         /// The run.
         run: RunId,
-        /// What it gave up.
+        /// The resources that it gave up.
         nodes: Vec<AllocatedNode>,
     }
     /// A step was launched inside a job.
@@ -892,9 +892,9 @@ public_events! {
         run: RunId,
         /// The step.
         step: StepId,
-        /// What people call it.
+        /// Its name, for people.
         name: String,
-        /// What it takes of each of its nodes, in their order.
+        /// Its share of each of its nodes, in their order.
         nodes: Vec<StepPart>,
         /// How long it may run, in seconds; `null` means as long as its job.
         walltime_seconds: Option<u64>,
@@ -960,7 +960,7 @@ public_events! {
         /// The component, from 0.
         component: u32,
     }
-    /// The part of a component on a node that components of the job share has ended, others go on.
+    /// The part of a component on a node that components of the job share has ended; others continue.
     "run" "part_ended" RunPartEnded {
         /// The job.
         job: JobId,
@@ -994,12 +994,12 @@ public_events! {
     "job" "kept" JobKept {
         /// The job.
         job: JobId,
-        /// Within so long from now; `null` means that it need not be heard of any more.
+        /// Seconds from now; `null` means that it no longer has to report.
         seconds: Option<u32>,
         /// It was not heard of in time, and has as long again.
         is_late: bool,
     }
-    /// One component of a running job is being ended, the others go on.
+    /// One component of a running job is being ended; the others continue.
     "job" "component_stopping" JobComponentStopping {
         /// The job.
         job: JobId,
@@ -1010,7 +1010,8 @@ public_events! {
         /// Why.
         reason: StopReason,
     }
-    /// One component of a running job has ended, the others go on; what it gives up says the `shrunk` event that follows.
+    /// One component of a running job has ended; the others continue. The `shrunk` event that follows says what it
+    /// gives up.
     "job" "component_ended" JobComponentEnded {
         /// The job.
         job: JobId,
@@ -1021,7 +1022,7 @@ public_events! {
         /// How it came to its end.
         #[serde(flatten)]
         outcome: OutcomeView,
-        /// What it used on its nodes.
+        /// Its usage on its nodes.
         usage: Usage,
     }
     /// The planner made a pass of backfill that starts jobs with several components.
@@ -1039,10 +1040,10 @@ public_events! {
     }
     /// Accounts, users, associations or service classes changed.
     "accounts" "changed" AccountsChanged {
-        /// What changed, in this order.
+        /// The changes, in this order.
         changes: Arc<Vec<AccountChange>>,
     }
-    /// What of accounts and classes is enforced changed.
+    /// The enforcement of accounts and classes changed.
     "accounts" "settings_changed" AccountsSettingsChanged {
         /// The settings from now on.
         settings: Arc<AccountSettings>,
@@ -1058,13 +1059,14 @@ public_events! {
     }
     /// The system, or the program that was called, refused a command of the user who is the actor; nothing else changed.
     "command" "refused" CommandRefused {
-        /// What was asked for, such as `submit`; the program and its verb if that is what refused, such as `srun`.
+        /// The request, such as `submit`; the program and its verb if a program refused, such as `srun`.
         command: String,
-        /// What kind of refusal.
+        /// The kind of refusal.
         code: RefusalCode,
         /// Why.
         message: String,
-        /// So many refusals of the same user before this one left no event, because there were too many in a short time.
+        /// Number of refusals of the same user before this one that left no event, because there were too many in a
+        /// short time.
         unrecorded: u64,
     }
     /// A task of a running job was started, as a step of it.
@@ -1111,7 +1113,7 @@ public_events! {
     }
 }
 
-/// What changed of a job.
+/// The changes of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct AlteredJob {
     /// Another reservation, empty for none.
@@ -1149,7 +1151,7 @@ pub struct ReceivedDocument {
     pub hash: String,
 }
 
-/// What a call of a filter came to.
+/// The outcome of a call of a filter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct FilterResult {
     /// How it ended.
@@ -1162,7 +1164,7 @@ pub struct FilterResult {
     pub program_hash: Option<String>,
     /// BLAKE3 of the description that it was given, in hex.
     pub input_hash: String,
-    /// What it changed of the description, as far as that can be taken.
+    /// Its changes of the description, as far as they can be taken.
     pub changes: Vec<PropertyChange>,
     /// The text that it wants shown on the job.
     pub message: Option<String>,
@@ -1189,7 +1191,7 @@ pub struct SubmittedComponent {
     pub begin: Option<Timestamp>,
     /// If it has not ended by then it is not started any more.
     pub deadline: Option<Timestamp>,
-    /// What must have happened before.
+    /// Conditions for its start.
     pub dependencies: Dependencies,
     /// Holds that it was submitted with.
     pub holds: Holds,
@@ -1199,7 +1201,7 @@ pub struct SubmittedComponent {
     pub alternatives: Vec<Alternative>,
 }
 
-/// On which occasions somebody is told. Whom is theirs to know.
+/// The occasions on which somebody is notified. The receivers are not disclosed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct SubmittedNotification {
     /// On which occasions; empty means start and end.
@@ -1227,7 +1229,7 @@ pub struct WaitingJob {
     pub reason: ReasonView,
 }
 
-/// What a plan says of a job that waits. What did not change is left out.
+/// A plan's statement about a waiting job. Unchanged parts are left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct PlannedJob {
     /// The job or array.
@@ -1265,7 +1267,7 @@ pub struct PassedComponent {
     pub nodes: Vec<String>,
 }
 
-/// What a run has of one node.
+/// A run's share of one node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct AllocatedNode {
     /// The node's name.
@@ -1286,7 +1288,7 @@ pub struct AllocatedNode {
     pub exclusive: bool,
 }
 
-/// So many tasks of a step on a node.
+/// A number of tasks of a step on a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct StepNode {
     /// The node's name.
@@ -1295,7 +1297,7 @@ pub struct StepNode {
     pub tasks: u32,
 }
 
-/// What a step takes of a node.
+/// A step's share of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct StepPart {
     /// The node's name.

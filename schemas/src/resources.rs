@@ -1,4 +1,4 @@
-//! What a cluster has and what a job asks for.
+//! Resources of a cluster and requests of jobs.
 //!
 //! Resources form a tree: cluster > switch > node > socket > core, with GPUs and memory on nodes and floating licences
 //! beside the tree. A job asks for counts along a path of levels, so that one request type serves `-N 2 -n 8`,
@@ -79,13 +79,13 @@ pub enum Count {
 }
 
 impl Count {
-    /// Exactly so many.
+    /// Exactly this many.
     pub const fn exactly(count: u32) -> Self {
         Self::Range { min: count, max: count }
     }
 }
 
-/// One part of a path: so many of a level, inside each of the part before.
+/// One part of a path: a number at a level, inside each of the part before.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LevelCount {
@@ -95,7 +95,7 @@ pub struct LevelCount {
     pub count: Count,
 }
 
-/// What an amount is counted by.
+/// The unit by which an amount is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Per {
@@ -133,7 +133,7 @@ pub struct Gpus {
     pub model: Option<String>,
 }
 
-/// What a node must be like to serve a request.
+/// Properties that a node must have to serve a request.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NodeFilter {
@@ -145,7 +145,7 @@ pub enum NodeFilter {
         property: String,
         /// How it must stand to the value.
         relation: Relation,
-        /// What it is compared with.
+        /// The value that it is compared with.
         value: PropertyValue,
     },
     /// All of these hold.
@@ -306,7 +306,7 @@ pub struct Alternative {
     pub scatter: bool,
 }
 
-/// What a node is.
+/// The specification of a node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NodeSpec {
@@ -331,7 +331,7 @@ fn one() -> u32 {
     1
 }
 
-/// What a run has of one node.
+/// A run's share of one node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 pub struct NodeShare {
     /// The node.

@@ -1,5 +1,5 @@
-//! What the HTTP API shows and takes: the public JSON of jobs, runs, nodes and queues. Keys are stable: they are only
-//! ever added.
+//! Shapes that the HTTP API shows and takes: the public JSON of jobs, runs, nodes and queues. Keys are stable: they
+//! are only ever added.
 
 mod accounts;
 mod explanation;
@@ -121,7 +121,7 @@ pub struct OutcomeView {
     pub outcome: OutcomeWord,
     /// The first status that is not 0, by task rank; only of `failed`, and 0 of `completed`.
     pub exit_status: Option<ExitStatus>,
-    /// What else there is to say, for people: why it could not be launched, which node was lost and how, why it was refused.
+    /// Details for people: why it could not be launched, which node was lost and how, why it was refused.
     pub detail: Option<String>,
 }
 
@@ -212,11 +212,11 @@ pub enum ReasonWord {
     BlockedByJob,
     /// It is held until a time.
     HeldUntil,
-    /// What it needs is being staged in, or is to be.
+    /// It is being staged in, or will be.
     StagingIn,
     /// A persistent buffer that it needs does not exist.
     BufferMissing,
-    /// What it needs could not be staged in, and it is held.
+    /// Staging in failed, and it is held.
     StagingFailed,
 }
 
@@ -276,7 +276,7 @@ pub struct JobView {
     /// task of an array that is older than such numbers has that of the array (SL-C-18).
     #[serde(default)]
     pub number: u64,
-    /// What people call it.
+    /// Its name, for people.
     pub name: String,
     /// Login name of whose it is.
     pub owner: String,
@@ -329,9 +329,9 @@ pub struct JobView {
     /// When it is thought to start, if it waits and that can be foreseen; of an array its next task.
     #[serde(default)]
     pub predicted_start: Option<Timestamp>,
-    /// What has become of the tasks, if it is an array.
+    /// The progress of the tasks, if it is an array.
     pub array: Option<ArrayView>,
-    /// What filters, a template or a hold until a time have to do with it; most jobs have none of it.
+    /// How filters, a template or a timed hold affect it; most jobs have none of these.
     #[serde(default)]
     pub filtering: Option<Box<FilteringView>>,
     /// Its size and its tasks, if it is a list of tasks.
@@ -412,7 +412,7 @@ pub struct ComponentView {
     pub planned_nodes: Vec<String>,
 }
 
-/// What has become of the tasks of an array.
+/// The progress of the tasks of an array.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ArrayView {
     /// How many tasks it has in all.
@@ -425,7 +425,7 @@ pub struct ArrayView {
     pub running: u64,
     /// How many have ended, by outcome.
     pub finished: BTreeMap<OutcomeWord, u64>,
-    /// At most so many run at a time.
+    /// Maximum number that run at a time.
     pub max_running: Option<u32>,
     /// The tasks that are over without ever having started, by how they ended.
     #[serde(default)]
@@ -465,7 +465,7 @@ pub struct RunView {
     pub ended: Option<Timestamp>,
     /// How it ended.
     pub outcome: Option<OutcomeView>,
-    /// What it used on all nodes; 0 until it has ended.
+    /// Its usage on all nodes; 0 until it has ended.
     pub usage: Usage,
 }
 
@@ -500,12 +500,12 @@ pub struct JobDetail {
     pub spec: JobSpec,
     /// Whether parts of `spec` were left out.
     pub redacted: bool,
-    /// Its runs, oldest first. Of an array: none, ask for its tasks.
+    /// Its runs, oldest first. An array has none; ask for its tasks.
     pub runs: Vec<RunView>,
-    /// Its tasks, if it is a list of them. What they run is in its description.
+    /// Its tasks, if it is a list of them. Their commands are in its description.
     #[serde(default)]
     pub tasks: Vec<TaskView>,
-    /// Who cancelled it or a component of it, oldest first. Of an array: none, ask for its tasks.
+    /// Who cancelled it or a component of it, oldest first. Empty for an array; ask for its tasks.
     #[serde(default)]
     pub cancels: Vec<CancelView>,
     /// How each of its dependencies stands, by component, in the places that they have in `spec`. Empty if it has none.
@@ -519,7 +519,7 @@ pub struct JobDetail {
 pub enum DependencyWord {
     /// It may still be met.
     Unmet,
-    /// What it is about has happened, and its delay lasts.
+    /// Its event has happened, and its delay lasts.
     Delayed,
     /// It is met.
     Met,
@@ -536,7 +536,7 @@ pub struct CancelView {
     pub run: Option<RunId>,
     /// Only this component, from 0; `null` means the whole job.
     pub component: Option<u32>,
-    /// Who did: the login name.
+    /// The login name of the user who did.
     pub user: String,
     /// The number of that user.
     pub uid: u32,
@@ -570,7 +570,7 @@ pub struct JobDetailsPage {
 /// A node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NodeView {
-    /// What it is.
+    /// Its specification.
     pub spec: NodeSpec,
     /// Whether it serves.
     pub state: NodeStateWord,
@@ -587,7 +587,7 @@ pub struct NodeView {
     /// An operator took it down; else it is drained, if it is out of service.
     #[serde(default)]
     pub is_down: bool,
-    /// Who took it out of service, as far as it is known.
+    /// Who took it out of service, if that was recorded.
     #[serde(default)]
     pub taken_out_by: Option<String>,
     /// Since when it is out of service, as far as it is known.
@@ -641,7 +641,7 @@ pub struct NodesPage {
 /// A queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct QueueView {
-    /// What it is.
+    /// Its specification.
     pub spec: QueueSpec,
     /// Whether jobs that name no queue go there.
     pub default: bool,
@@ -696,7 +696,7 @@ pub struct LicenceView {
     pub used: u32,
 }
 
-/// What this system is and how it stands.
+/// The identity and state of this system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct InfoView {
     /// The gateway's version.
@@ -793,26 +793,26 @@ pub struct RequeueRequest {
     /// Hold them there.
     #[serde(default)]
     pub hold: bool,
-    /// They do not start again before so many seconds have passed.
+    /// They do not start again before this many seconds have passed.
     #[serde(default)]
     pub delay_seconds: u32,
 }
 
-/// What to change of which jobs.
+/// A change of several jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModifyRequest {
     /// Which jobs.
     pub jobs: JobSelection,
-    /// What to change.
+    /// The change.
     #[serde(default)]
     pub change: JobChange,
-    /// What more to change.
+    /// Further changes.
     #[serde(default)]
     pub further: FurtherChange,
 }
 
-/// What is said to which running jobs.
+/// A message to running jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TellRequest {
@@ -822,11 +822,11 @@ pub struct TellRequest {
     pub text: String,
 }
 
-/// What a program refused by itself (SL-L-10).
+/// A refusal by a program itself (SL-L-10).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RefusalNote {
-    /// What was asked for, such as the program's name; 1 to 64 bytes without control characters.
+    /// The request, such as the program's name; 1 to 64 bytes without control characters.
     pub what: String,
     /// Why it is not done, for people; 1 to 1,024 bytes.
     pub why: String,
@@ -865,7 +865,7 @@ pub struct ResumeNodesRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StepRequest {
-    /// What it runs; its program must be `tasks`.
+    /// Its launch; its program must be `tasks`.
     pub launch: Launch,
     /// How many tasks; left out, as many as the job has.
     #[serde(default)]
@@ -875,7 +875,7 @@ pub struct StepRequest {
     pub nodes: Option<u32>,
 }
 
-/// What came of a command. It is on the ledger's disk.
+/// The result of a command. It is on the ledger's disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CommandAnswer {
     /// Queries that name it as `wait_seq` see what the command did; on this gateway every later query does.
@@ -928,9 +928,9 @@ pub struct VerifyProgress {
     pub unsigned_records: u64,
     /// The time of the first of them.
     pub unsigned_since: Option<Timestamp>,
-    /// What is wrong, if something is: the first fault. It ends the verification.
+    /// The first fault, if there is one. It ends the verification.
     pub fault: Option<String>,
-    /// What kind of fault it is; left out if it is not known, because the verification could not be made.
+    /// The kind of fault; left out if it is not known, because the verification could not be made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault_kind: Option<FaultKind>,
 }
@@ -938,7 +938,7 @@ pub struct VerifyProgress {
 /// Why a request was not done. Nothing changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ErrorBody {
-    /// What kind of error, for programs.
+    /// The kind of error, for programs.
     pub code: ErrorCode,
     /// What was wrong and what was expected, for people.
     pub message: String,
@@ -969,7 +969,7 @@ pub enum ErrorCode {
     Unavailable,
     /// HTTP 507: the ledger cannot write: disk full or broken.
     StorageFailed,
-    /// HTTP 409: others use what it needs at the moment; asked anew, it may succeed as soon as they have ended.
+    /// HTTP 409: others use the resources at the moment; the same request may succeed as soon as they have ended.
     Busy,
 }
 

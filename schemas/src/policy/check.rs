@@ -1,4 +1,4 @@
-//! What makes no sense in a policy, whichever way it came.
+//! Rules of a policy that make no sense, whichever way it came.
 
 use super::{
     Backfill, BackfillMode, CandidateOrder, ComponentStart, Components, Limit, LimitPer, OrderKey, Policy,
@@ -27,7 +27,7 @@ const MOST_AMOUNT: u64 = i64::MAX as u64;
 pub struct PolicyFault {
     /// Where, as in the file: `backfill.look_ahead`, `limit.0.max_nodes`, `queue.long.order.1`; entries count from 0.
     pub place: String,
-    /// What is wrong there, for people.
+    /// The fault, for people.
     pub message: String,
     /// If it is a formula that cannot be read, where in its text, which `message` does not say.
     pub formula: Option<FormulaError>,

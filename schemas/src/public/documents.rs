@@ -166,7 +166,7 @@ fn fields<'a>(schema: &'a Value, schemas: &'a BTreeMap<String, Value>) -> Vec<(&
     own.chain(parts.flat_map(|part| fields(part, schemas))).collect()
 }
 
-/// What a value is, in a few words.
+/// The type of a value, in a few words.
 fn type_text(schema: &Value) -> String {
     if let Some(name) = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix(COMPONENTS)) {
         return name.to_owned();

@@ -399,7 +399,7 @@ const fn stop_text(reason: StopReason) -> &'static str {
     }
 }
 
-/// What of a job is another now.
+/// The attributes of a job that have changed.
 struct Named<'a>(&'a AlteredJob);
 
 impl fmt::Display for Named<'_> {

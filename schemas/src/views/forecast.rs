@@ -1,4 +1,4 @@
-//! What would become of a job that is not submitted, and how the scheduler does.
+//! The outlook for a job that is not submitted, and statistics of the scheduler.
 
 use super::OutcomeWord;
 use crate::{
@@ -24,7 +24,7 @@ pub struct ForecastRequest {
 pub struct Forecast {
     /// The number that it would have.
     pub job: JobId,
-    /// When it would start, as far as that can be foreseen. What holds it and what it depends on does not count.
+    /// When it would start, as far as that can be foreseen. Holds and dependencies do not count.
     pub start: Option<Timestamp>,
     /// Names of its nodes then, in the order of its components.
     pub nodes: Vec<String>,
