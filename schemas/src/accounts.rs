@@ -24,7 +24,7 @@ pub struct AccountSettings {
     pub classes: bool,
     /// A job that could never start under the limits is refused when it is submitted; otherwise it waits (SL-L-05).
     pub refuses_hopeless: bool,
-    /// Classes of queues, by queue: they hold for each component in it beside its own class.
+    /// Classes of queues, by queue: they apply to each component in it in addition to its own class.
     pub queue_classes: BTreeMap<String, String>,
 }
 
@@ -42,7 +42,7 @@ pub struct AccountSpec {
     pub parent: Option<String>,
 }
 
-/// A user who is known to the accounts.
+/// A user of the accounts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct UserSpec {
@@ -60,7 +60,7 @@ pub struct AssociationKey {
     pub account: String,
     /// The user; `None` means the account as a whole.
     pub user: Option<String>,
-    /// The queue that it is for; `None` means all that have no association of their own.
+    /// Its queue; `None` means all that have no association of their own.
     pub queue: Option<String>,
 }
 
@@ -153,8 +153,8 @@ pub struct JobBounds {
     pub walltime_seconds: Option<u64>,
 }
 
-/// A change of one thing, from what it was to what it is to be. It is refused if the thing has become something else
-/// meanwhile, so that of two who change it at once neither undoes what the other did.
+/// A change of one thing, from its old to its new state. It is refused if the thing has changed meanwhile, so that of
+/// two simultaneous changes neither undoes the other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[allow(clippy::large_enum_variant, reason = "they are few, and stand in lists")]
@@ -163,28 +163,28 @@ pub enum AccountChange {
     Account {
         /// As it was; `None` adds it.
         before: Option<AccountSpec>,
-        /// As it is to be; `None` removes it.
+        /// Its new state; `None` removes it.
         after: Option<AccountSpec>,
     },
     /// A change of a user.
     User {
         /// As the user was; `None` adds one.
         before: Option<UserSpec>,
-        /// As the user is to be; `None` removes one.
+        /// The new state of the user; `None` removes one.
         after: Option<UserSpec>,
     },
     /// A change of an association.
     Association {
         /// As it was; `None` adds it.
         before: Option<AssociationSpec>,
-        /// As it is to be; `None` removes it.
+        /// Its new state; `None` removes it.
         after: Option<AssociationSpec>,
     },
     /// A change of a service class.
     Class {
         /// As it was; `None` adds it.
         before: Option<ClassSpec>,
-        /// As it is to be; `None` removes it.
+        /// Its new state; `None` removes it.
         after: Option<ClassSpec>,
     },
 }

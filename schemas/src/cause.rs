@@ -1,5 +1,5 @@
-//! Which record led to which (HPC-E-01). It follows from the log, so that it is not stored: whoever reads the log again
-//! comes to the same.
+//! Which record led to which (HPC-E-01). It follows from the log, so that it is not stored: another reading of the
+//! log comes to the same.
 //!
 //! - What a person's command did, and what a worker's did that is of no job, was caused by the first record of that
 //!   command; that first record by none.

@@ -140,7 +140,7 @@ pub enum NodeCondition {
     Unknown,
     /// It reports and serves jobs.
     Up,
-    /// It was heard of, but not lately: why it is thought lost.
+    /// It reported, but not lately: why it is thought lost.
     Lost(String),
 }
 

@@ -20,7 +20,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A command with who asks and how to recognise a retry.
+/// A command with its sender and the means to recognise a retry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandEnvelope {
     /// A retry has the same.
@@ -110,7 +110,8 @@ pub enum Command {
         /// Its number, 1 to 64.
         signal: u8,
     },
-    /// Stop the processes of running jobs. Others can have their cores meanwhile, all else stays theirs. Operators.
+    /// Stop the processes of running jobs. Their cores are free for others meanwhile, everything else stays theirs.
+    /// Operators.
     Suspend {
         /// Which jobs.
         jobs: JobSelection,
@@ -174,7 +175,7 @@ pub enum Command {
         closures: Vec<NodeClosure>,
     },
     /// The planner's decisions. Each start is checked against the state at this moment; those that no longer fit are
-    /// refused singly, the others stand.
+    /// refused singly, the others are kept.
     CommitPlan {
         /// All of them.
         plan: Box<ProposedPlan>,
@@ -212,7 +213,7 @@ pub enum Command {
         /// How.
         exit: NodeExit,
     },
-    /// The ledger has not heard of a node for too long.
+    /// A node has not reported for too long.
     NodeSilent {
         /// Its number.
         node: NodeId,
@@ -234,7 +235,7 @@ pub enum Command {
     NotificationDone {
         /// The job.
         job: JobId,
-        /// The event that it tells of.
+        /// The event that it is about.
         of: Sequence,
         /// Which of the job's notifications, from 0.
         notification: u32,
@@ -265,7 +266,7 @@ pub enum Command {
         /// The file's name.
         file: String,
     },
-    /// Submit a job with a description, a template or tasks of its own. Users.
+    /// Submit a job with a description, a template or its own tasks. Users.
     SubmitDocument {
         /// The job as far as its dialect could tell before the checks; provisional if there is a description.
         spec: Box<JobSpec>,
@@ -305,7 +306,7 @@ pub enum Command {
     },
     /// Make or change a job template. Administrators.
     SetTemplate {
-        /// As it is to be; the revision is counted by the ledger.
+        /// Its new content; the revision is counted by the ledger.
         template: Box<TemplateSpec>,
     },
     /// Remove a job template. Administrators.
@@ -337,9 +338,9 @@ pub enum Command {
     LaunchStep {
         /// The job.
         job: JobId,
-        /// All of it, but for what its groups have of their own.
+        /// All of it, but for the settings of its groups.
         spec: Box<StepSpec>,
-        /// For each of its groups; none if they have nothing of their own.
+        /// For each of its groups; none if they have no settings of their own.
         terms: Vec<GroupTerms>,
     },
     /// Send a signal to the processes of a step. The job's owner.
@@ -387,18 +388,18 @@ pub enum Command {
     KeepJob {
         /// The job.
         job: JobId,
-        /// 10 to 86,400; `None` means that it need not be heard of any more.
+        /// 10 to 86,400; `None` means that it no longer has to report.
         seconds: Option<u32>,
     },
     /// Make these the cluster-wide filters and the way filters are called, and this the way resources are given to jobs: both or
     /// neither. Administrators.
     SetParameters {
-        /// All of how filters are called; `None` leaves it as it is.
+        /// All settings for calls of filters; `None` leaves them as they are.
         filters: Option<Box<FilterSettings>>,
-        /// All of how resources are given to jobs; `None` leaves it as it is.
+        /// All settings for giving resources to jobs; `None` leaves them as they are.
         scheduling: Option<Box<SchedulingSettings>>,
     },
-    /// The runners that had claimed these calls do not have them any more: they are offered to others (SL-B-01). The ledger
+    /// The runners that had claimed these calls no longer have them: they are offered to others (SL-B-01). The ledger
     /// itself.
     CallsLost {
         /// Which.
@@ -483,7 +484,7 @@ pub enum CallOutcome {
     Refused(String),
 }
 
-/// A job that is to start now.
+/// A job that starts now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Start {
     /// The job, or the task of an array (which comes into being with this).
@@ -519,7 +520,7 @@ pub enum Reply {
     Submitted(Vec<JobId>),
     /// It is done for these jobs.
     Jobs(Vec<JobId>),
-    /// These starts of the plan were refused, each with why; the others stand.
+    /// These starts of the plan were refused, each with its reason; the others are kept.
     Planned(Vec<RefusedStart>),
     /// Orders for the node about the runs that it named and about those that it did not.
     NodeOrders(Briefing),
@@ -542,7 +543,7 @@ pub enum Reply {
 pub enum FaultKind {
     /// Something contradicts: it was altered, removed or added.
     Invalid,
-    /// Something cannot be read any more.
+    /// Something can no longer be read.
     Damaged,
     /// Nothing contradicts, but no signature covers the end, or it could not be compared.
     Unproven,
@@ -577,7 +578,7 @@ pub enum RefusalCode {
     PermissionDenied,
     /// It is not possible in the present state, for example releasing a job that has finished.
     Conflict,
-    /// A limit of the queue or cluster stands against it.
+    /// A limit of the queue or cluster has been reached.
     LimitReached,
     /// The ledger cannot write: disk full or broken. Nothing was accepted.
     StorageFailed,
@@ -649,7 +650,7 @@ pub enum Query {
     JobOfNumber {
         /// The number.
         number: u64,
-        /// Tasks of arrays from this number on have numbers of their own; `None` if none has.
+        /// Tasks of arrays from this number on have their own numbers; `None` if none has.
         tasks_from: Option<u64>,
     },
 }

@@ -175,7 +175,7 @@ pub enum ContentAnswer {
         /// Those from the offset on, as many as a message takes.
         part: ContentBytes,
     },
-    /// The node was sent no order that names it, or the ledger does not have it any more: a heartbeat brings the order again.
+    /// The node was sent no order that names it, or the ledger no longer has it: a heartbeat brings the order again.
     Refused(Refusal),
 }
 

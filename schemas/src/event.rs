@@ -160,7 +160,7 @@ pub struct FurtherChange {
 }
 
 impl FurtherChange {
-    /// Whether nothing is to be changed.
+    /// Whether there is nothing to change.
     pub fn is_empty(&self) -> bool {
         *self == Self { component: self.component, ..Self::default() }
     }
@@ -226,7 +226,7 @@ pub enum Event {
         /// Its specification.
         spec: Arc<NodeSpec>,
     },
-    /// A node became something else; its name stays.
+    /// The specification of a node changed; its name stays.
     NodeChanged {
         /// Its number.
         node: NodeId,
@@ -245,7 +245,7 @@ pub enum Event {
         /// Changes when the machine boots: runs of an earlier boot are gone.
         boot_id: String,
     },
-    /// A node has not been heard of for too long, or its executor said that it cannot continue.
+    /// A node has not reported for too long, or its executor said that it cannot continue.
     NodeLost {
         /// Its number.
         node: NodeId,
@@ -275,11 +275,11 @@ pub enum Event {
         /// Why, for people.
         reason: String,
     },
-    /// Holds were taken away.
+    /// Holds were removed.
     JobReleased {
         /// The job, array or task.
         job: JobId,
-        /// Those taken away.
+        /// The removed holds.
         holds: Holds,
     },
     /// The job was changed.
@@ -440,7 +440,7 @@ pub enum Event {
     NotificationDone {
         /// The job.
         job: JobId,
-        /// The event that it tells of.
+        /// The event that it is about.
         of: Sequence,
         /// Which of the job's notifications, from 0.
         notification: u32,
@@ -532,7 +532,7 @@ pub enum Event {
         /// Its name.
         name: String,
     },
-    /// As [`Event::JobSubmitted`], of a job with a description, a template or tasks of its own. With a description its
+    /// As [`Event::JobSubmitted`], for a job with a description, a template or its own tasks. With a description its
     /// specification is provisional until [`Event::JobValidated`].
     JobReceived {
         /// Its number.
@@ -544,7 +544,7 @@ pub enum Event {
         /// Additions to its specification.
         intake: Arc<Intake>,
     },
-    /// A job that is not yet in the queue was changed by who makes it.
+    /// A job that is not yet in the queue was changed while being configured.
     JobConfigured {
         /// The job.
         job: JobId,
@@ -553,7 +553,7 @@ pub enum Event {
         /// Additions to its specification from now on.
         intake: Arc<Intake>,
     },
-    /// A job that was being made, or that had failed before it was in the queue, is to enter the queue.
+    /// A job that was being configured, or that had failed before it was in the queue, will enter the queue.
     JobEntered {
         /// The job.
         job: JobId,
@@ -627,14 +627,14 @@ pub enum Event {
         /// Its outcome.
         report: Arc<FilterReport>,
     },
-    /// A filter did not take back what it had done. It is not asked again (HPC-F-54).
+    /// A filter did not undo its work. It is not asked again (HPC-F-54).
     FilterRevertFailed {
         /// The call.
         call: CallId,
         /// Its outcome.
         report: Arc<FilterReport>,
     },
-    /// A filter cannot be asked to take back what it has done (HPC-F-56).
+    /// A filter cannot be asked to undo its work (HPC-F-56).
     FilterRevertSkipped {
         /// The call that is not made.
         call: CallId,
@@ -650,7 +650,7 @@ pub enum Event {
         /// The chain.
         chain: u64,
     },
-    /// An answer came that nobody waits for any more. It changes nothing (HPC-F-86).
+    /// An answer came that nobody waits for any longer. It changes nothing (HPC-F-86).
     FilterLateResult {
         /// The call.
         call: CallId,
@@ -677,7 +677,7 @@ pub enum Event {
         /// Whose hold it is.
         by: HoldBy,
     },
-    /// The job is not held until a time any more.
+    /// A timed hold of the job has ended.
     JobHoldEnded {
         /// The job.
         job: JobId,
@@ -705,7 +705,7 @@ pub enum Event {
         /// Its priority.
         priority: i64,
     },
-    /// A job blocks no others any more (HPC-F-32).
+    /// A job no longer blocks others (HPC-F-32).
     QueueUnblocked {
         /// The job that did.
         job: JobId,
@@ -719,14 +719,14 @@ pub enum Event {
         /// All that is kept.
         placement: Arc<Placement>,
     },
-    /// Resources are not kept for a job any more.
+    /// Resources are no longer kept for a job.
     ResourcesReleased {
         /// The job.
         job: JobId,
         /// The number that its run would have had.
         run: RunId,
     },
-    /// A run that begins goes around a job that waits (HPC-B-12).
+    /// A run starts ahead of a waiting job (HPC-B-12).
     RunBackfilled {
         /// The job.
         job: JobId,
@@ -742,8 +742,8 @@ pub enum Event {
         /// The added resources.
         added: Arc<Placement>,
     },
-    /// A run is to give up resources: its tasks get no more room there from here on. They are given up when no task of
-    /// it uses them any more.
+    /// A run has to give up resources: its tasks get no more room there from here on. They are given up when no task
+    /// of it uses them any longer.
     RunShrinking {
         /// The job.
         job: JobId,
@@ -826,14 +826,15 @@ pub enum Event {
         /// The attempt that it is offered as from here on.
         attempt: u32,
     },
-    /// The job is to end as soon as the answer of a filter that is outstanding for it is there (HPC-F-23, HPC-F-68).
+    /// The job will end as soon as the outstanding answer of a filter for it is there (HPC-F-23, HPC-F-68).
     JobEndRequested {
         /// The job.
         job: JobId,
-        /// How it is to end.
+        /// How it will end.
         outcome: Outcome,
     },
-    /// A run of tasks is to end: from here on only tasks that release nodes start. When none is left the run is stopped.
+    /// A run of tasks is ending: from here on only tasks that release nodes start. When none is left the run is
+    /// stopped.
     TasksStopping {
         /// The job.
         job: JobId,
@@ -898,14 +899,14 @@ pub enum Event {
         /// How each task ended; tasks that were not started are not among them.
         statuses: Vec<TaskStatus>,
     },
-    /// The client of a job has to be heard of from now on.
+    /// The client of a job has to report from now on.
     JobKept {
         /// The job.
         job: JobId,
         /// Seconds from now; `None` means that it no longer has to report.
         seconds: Option<u32>,
-        /// It was not heard of in time, and has as long again, since nobody may have been there to hear it. Then the job is
-        /// cancelled.
+        /// It did not report in time, and has as long again, since the report may have found no listener. Then the
+        /// job is cancelled.
         is_late: bool,
     },
     /// Holds were added to one component of a job (SL-M-04).
@@ -919,13 +920,13 @@ pub enum Event {
         /// Why, for people.
         reason: String,
     },
-    /// Holds of one component of a job were taken away (SL-M-04).
+    /// Holds of one component of a job were removed (SL-M-04).
     ComponentReleased {
         /// The job.
         job: JobId,
         /// Which of its components, from 0.
         component: u32,
-        /// Those taken away.
+        /// The removed holds.
         holds: Holds,
     },
     /// One component of a running job is being ended: its nodes are ordered to end it, the others continue (SL-M-02).
@@ -984,7 +985,7 @@ pub enum Event {
         /// The class from now on.
         class: String,
     },
-    /// A command of a user about jobs was refused: the actor says who. Nothing else changed (SL-L-10).
+    /// A command of a user about jobs was refused; the actor is the user. Nothing else changed (SL-L-10).
     CommandRefused {
         /// The request, as one word.
         command: String,
@@ -996,11 +997,11 @@ pub enum Event {
         /// short time.
         unrecorded: u64,
     },
-    /// A node takes no new jobs: an operator, who is the actor of the record, took it out of service (SL-C-38).
+    /// A node takes no new jobs: the actor of the record, an operator, took it out of service (SL-C-38).
     NodeTakenOut {
         /// Its number.
         node: NodeId,
-        /// Why, as the operator said.
+        /// The operator's reason.
         reason: String,
         /// It is down: its runs are stopped, as if the node were lost. Otherwise its runs continue.
         is_down: bool,
@@ -1012,8 +1013,8 @@ pub enum Event {
         /// The change.
         change: Arc<FurtherChange>,
     },
-    /// Somebody, who is the actor of the record, has something to say to a running job (SL-C-33): it is written behind what
-    /// its script says on standard error.
+    /// A message to a running job from the actor of the record (SL-C-33): it is written after the output of its
+    /// script on standard error.
     JobTold {
         /// The job.
         job: JobId,
@@ -1071,8 +1072,8 @@ pub enum Event {
         /// How each task ended; tasks that were not started are not among them.
         statuses: Vec<TaskStatus>,
     },
-    /// Groups of a step have something of their own in place of what [`Event::StepLaunched`], which is right before it, says
-    /// for all (SL-O-01, SL-O-07).
+    /// Groups of a step have settings that override those of [`Event::StepLaunched`], which is right before it
+    /// (SL-O-01, SL-O-07).
     StepTermsSet {
         /// The job.
         job: JobId,
@@ -1154,13 +1155,13 @@ pub enum HoldBy {
 pub enum ShrinkReason {
     /// It has no work for them (HPC-S-10).
     Idle,
-    /// Others are to have a share of them (HPC-S-08).
+    /// Others get a share of them (HPC-S-08).
     Rebalanced,
     /// A job of higher priority claims them, when its tasks there have ended (HPC-S-12).
     Preempted,
     /// As that, and its tasks there are stopped (HPC-S-14).
     TasksPreempted,
-    /// Others are to have a share of them, and its tasks there are stopped (HPC-S-08, HPC-S-14).
+    /// Others get a share of them, and its tasks there are stopped (HPC-S-08, HPC-S-14).
     TasksRebalanced,
 }
 
@@ -1525,7 +1526,7 @@ fn from_hex(text: &str, bytes: &mut [u8]) -> Option<()> {
     Some(())
 }
 
-/// One entry of the log, without the hash of the entry before (which stands in front of its bytes on disk).
+/// One entry of the log, without the hash of the entry before (which is in front of its bytes on disk).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// Its place in the log.

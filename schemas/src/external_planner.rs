@@ -1,7 +1,8 @@
 //! The messages between the planner's service and a program that plans in its place: JSON, one message on a line over
 //! standard input and output, one message in a payload over the bus. `docs/external-planner.md` describes them.
 //!
-//! Each cycle shows all that there is, so that a program need not remember anything and a lost message changes nothing.
+//! Each cycle shows everything, so that a program does not have to remember anything and a lost message changes
+//! nothing.
 
 use crate::{
     ids::{JobId, Sequence},
@@ -38,7 +39,7 @@ pub enum FromPlanner {
     Plan(ExternalPlan),
 }
 
-/// Both sides say which version they speak.
+/// Both sides name their version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Hello {
@@ -46,7 +47,7 @@ pub struct Hello {
     pub protocol: u32,
 }
 
-/// Everything that there is to plan with. Lists of what has names are in the order of the names.
+/// The planner's whole input. Lists of named things are in the order of the names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Cycle {
     /// The last record of the log that this shows the outcome of. The answer repeats it.
@@ -137,7 +138,7 @@ pub struct CycleLicence {
 pub struct CycleQueue {
     /// Its name.
     pub name: String,
-    /// Jobs of a queue with a higher priority stand first.
+    /// Jobs of a queue with a higher priority come first.
     pub priority: i64,
     /// Whether its jobs are started.
     pub started: bool,
@@ -258,11 +259,11 @@ pub struct CycleAlternative {
     pub licences: BTreeMap<String, u32>,
     /// The least that a placement must have, over all nodes.
     pub least: Least,
-    /// Whether its nodes serve no other job meanwhile.
+    /// Whether its nodes serve no other job while it runs.
     pub exclusive: bool,
     /// The requests in full, as in a submission.
     pub requests: Vec<Request>,
-    /// Whether each request gets nodes of its own; otherwise they may share nodes.
+    /// Whether each request gets separate nodes; otherwise they may share nodes.
     pub scatter: bool,
 }
 
@@ -328,8 +329,8 @@ pub struct ExternalStart {
 pub struct ExternalComponent {
     /// Which of its alternatives, from 0.
     pub alternative: u32,
-    /// Its nodes; the first is its lead node, and task ranks follow this order. If none of them says how much, the service
-    /// places the component on these nodes; if there are none, anywhere.
+    /// Its nodes; the first is its lead node, and task ranks follow this order. If none of them names an amount, the
+    /// service places the component on these nodes; if there are none, anywhere.
     pub nodes: Vec<ExternalShare>,
 }
 

@@ -1,5 +1,5 @@
-//! Filters: a site's own programs that judge whether a job may enter the queue (submission) and whether it may take these
-//! resources now (activation), the chains that they are called in, and what their calls come to.
+//! Filters: a site's own programs that judge whether a job may enter the queue (submission) and whether it may take
+//! these resources now (activation), the chains that they are called in, and the outcomes of their calls.
 
 use crate::{
     ids::{JobId, RunId},
@@ -269,7 +269,7 @@ pub struct CallId {
     pub chain: u64,
     /// The place of the filter in the chain, from 0; one behind the last filter is the validation.
     pub position: u32,
-    /// To judge or to take back.
+    /// To judge or to undo.
     pub action: FilterAction,
 }
 
@@ -304,9 +304,9 @@ pub struct ActivationParameters {
 pub struct Offer {
     /// For a start the number that the run will have; for growth the run that grows.
     pub run: RunId,
-    /// The candidates; for growth what is to be added.
+    /// The candidates; for growth the addition.
     pub placement: Arc<Placement>,
-    /// Whether a running job is to grow by them.
+    /// Whether a running job would grow by them.
     pub growth: bool,
     /// The parameters of the filters.
     pub parameters: ActivationParameters,
@@ -315,7 +315,7 @@ pub struct Offer {
     pub preempts: Vec<JobId>,
     /// The resources that each of them has to give up, in their order.
     pub claims: Vec<Placement>,
-    /// The start goes around a job that waits, and would delay it if it were later than this (HPC-B-15).
+    /// The start goes ahead of a waiting job, and would delay it if it were later than this (HPC-B-15).
     pub latest_start: Option<Timestamp>,
 }
 
@@ -406,7 +406,7 @@ pub struct PropertyChange {
     pub property: String,
     /// Before; `None` if it was not specified.
     pub old: Option<String>,
-    /// Now; `None` if it is not specified any more.
+    /// Now; `None` if it is no longer specified.
     pub new: Option<String>,
 }
 

@@ -54,8 +54,8 @@ pub enum FilterWork {
     /// Check the job against its template, as the last call of a submission chain, and make of its description what is
     /// scheduled. No program is run.
     Validate {
-        /// Those of the templates that it names which exist: the one named at submission, and those that filters named. The
-        /// description says which of them counts (HPC-F-18).
+        /// Those of the templates named for it that exist: the one named at submission, and those that filters named.
+        /// The description says which of them counts (HPC-F-18).
         templates: Vec<Arc<TemplateSpec>>,
         /// The template whose defaults and limits apply where the other has none.
         default_template: Option<Arc<TemplateSpec>>,
@@ -80,7 +80,7 @@ pub struct RunnerHeartbeat {
 pub struct RunnerBriefing {
     /// The persistent filters that are defined now. Processes of others are retired (HPC-F-67).
     pub persistent: Vec<FilterSpec>,
-    /// Those of its calls that nobody waits for any more, as their jobs were cancelled (HPC-F-23).
+    /// Those of its calls that nobody waits for any longer, as their jobs were cancelled (HPC-F-23).
     pub given_up: Vec<CallId>,
 }
 
@@ -103,8 +103,8 @@ pub struct DescribedJob {
     pub tasks: Option<Arc<TaskList>>,
     /// The template that it names.
     pub template: Option<String>,
-    /// Its description as the filter is to get it: as it was received, as the last filter that changed it left it, or with
-    /// all defaults. `None` if it never had one: then it is written from `spec`.
+    /// Its description in the form that the filter gets: as it was received, as the last filter that changed it left
+    /// it, or with all defaults. `None` if it never had one: then it is written from `spec`.
     pub document: Option<JobDocument>,
     /// Whether `document` is what a submitter wrote; else it was written by muster or a filter.
     pub is_as_received: bool,

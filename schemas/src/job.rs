@@ -24,7 +24,7 @@ pub struct JobSpec {
     pub name: String,
     /// One for a plain job; several start together or not at all.
     pub components: Vec<Component>,
-    /// Makes it an array: one task for each index, each like a job of its own.
+    /// Makes it an array: one task for each index, each like a separate job.
     pub array: Option<ArraySpec>,
     /// The submitter's working directory.
     pub working_directory: String,
@@ -38,7 +38,7 @@ pub struct JobSpec {
     pub checkpoint: Option<Checkpoint>,
     /// When muster may start it a second time by itself.
     pub requeue: RequeuePolicy,
-    /// Kinds of job with rules of their own.
+    /// Kinds of job with special rules.
     pub types: Vec<JobType>,
     /// Values that a dialect wants back unchanged and that the model has no place for, by `dialect.name`.
     pub attributes: BTreeMap<String, String>,
@@ -46,7 +46,7 @@ pub struct JobSpec {
     pub dialect: Option<String>,
 }
 
-/// A part of a job with a launch and a request of its own. Everything that decides when and where it runs is kept by
+/// A part of a job with its own launch and request. Everything that decides when and where it runs is kept by
 /// component (SL-S-02); the rest is kept by job.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -61,7 +61,7 @@ pub struct Component {
     pub priority: Option<i64>,
     /// Not before this time.
     pub begin: Option<Timestamp>,
-    /// If it has not ended by then it is not started any more.
+    /// If it has not ended by then it is no longer started.
     pub deadline: Option<Timestamp>,
     /// Conditions for its start.
     pub dependencies: Dependencies,
@@ -260,7 +260,7 @@ pub enum Occasion {
     Held,
     /// The job's walltime is over, and it is being ended.
     WalltimeOver,
-    /// No occasion of its own: an array tells of each of its tasks instead of the whole.
+    /// Not an occasion: notifications are for each task of an array instead of the whole.
     EachTask,
 }
 
@@ -302,7 +302,7 @@ impl Default for RequeuePolicy {
     }
 }
 
-/// A kind of job with rules of its own.
+/// A kind of job with special rules.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JobType {
@@ -311,7 +311,7 @@ pub enum JobType {
         /// Back into the queue rather than cancelled.
         requeue: bool,
     },
-    /// Its placement is a cluster of its own, in which other jobs run.
+    /// Its placement is a separate cluster, in which other jobs run.
     Container,
     /// Runs inside the container job.
     Inner(JobId),
@@ -454,7 +454,7 @@ pub struct Usage {
     pub peak_memory_bytes: u64,
 }
 
-/// Where a job stands, as one word. A task of an array and the array itself have one each.
+/// The state of a job, as one word. A task of an array and the array itself have one each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JobState {
@@ -523,7 +523,7 @@ pub enum WaitReason {
     NeverFits(String),
     /// An earlier job of the same owner and name has not ended.
     Namesake,
-    /// Jobs that are to go before it have not come yet.
+    /// Jobs announced ahead of it have not been submitted yet.
     Announced,
     /// It was promised a start.
     Reserved {
@@ -532,13 +532,13 @@ pub enum WaitReason {
     },
     /// It fits now, but would delay this job, which was promised a start.
     WouldDelay(JobId),
-    /// The advance reservation that it is to run in no longer exists.
+    /// Its advance reservation no longer exists.
     ReservationGone(String),
-    /// The advance reservation that it is to run in has not begun.
+    /// Its advance reservation has not begun.
     ReservationNotBegun(String),
     /// The reason that an external planner gave.
     ExternalPlanner(String),
-    /// The external planner does not work, and nothing starts meanwhile: what happened to it.
+    /// The external planner does not work, and nothing starts until it does: what happened to it.
     PlannerFailed(String),
     /// It is still being made by its owner.
     Configuring,

@@ -1,4 +1,5 @@
-//! The token by which the processes of a job call a gateway over TCP: it speaks for that job alone, while one run lasts.
+//! The token by which the processes of a job call a gateway over TCP: it is good for that job alone, while one run
+//! lasts.
 
 use crate::{JobId, RunId, ids::IdError};
 use serde::{Deserialize, Serialize};

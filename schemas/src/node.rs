@@ -27,7 +27,7 @@ pub enum NodeOrder {
         /// The signal's number.
         signal: u8,
     },
-    /// Stop (freeze) all processes of the run; its walltime stands still.
+    /// Stop (freeze) all processes of the run; its walltime is paused.
     Suspend {
         /// The part of the run.
         part: PartId,

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub struct NotifyItem {
     /// The job, or the task of an array.
     pub job: JobId,
-    /// The record that it tells of.
+    /// The record that it is about.
     pub of: Sequence,
     /// Which of the job's notifications, from 0.
     pub notification: u32,

@@ -182,7 +182,7 @@ pub struct ProposedPlan {
     pub growths: Vec<ProposedGrowth>,
     /// Resources that running jobs have to give up.
     pub shrinks: Vec<ProposedShrink>,
-    /// Running jobs that are to make way, with the job that they make way for.
+    /// Running jobs that make way, with the job that they make way for.
     pub preemptions: Vec<ProposedPreemption>,
     /// Resources kept for jobs whose activation filter reserved them, where they are more than before (HPC-F-35).
     pub reserved: Vec<Start>,
@@ -203,7 +203,7 @@ pub struct StartFacts {
     pub job: JobId,
     /// Its place in the queue of this pass, from 1.
     pub index: u64,
-    /// Whether it goes around a job that waits.
+    /// Whether it starts ahead of a waiting job.
     pub backfill: bool,
     /// How many of its unit it gets.
     pub count: u64,
@@ -235,7 +235,7 @@ pub struct ProposedShrink {
     pub reason: ShrinkReason,
 }
 
-/// Running jobs that are to make way for another.
+/// Running jobs that make way for another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProposedPreemption {
     /// For whom.

@@ -27,11 +27,11 @@ pub struct Policy {
     pub name: String,
     /// Which job is looked at first: the first key that differs decides; equal jobs stand in order of arrival.
     pub order: Vec<OrderKey>,
-    /// Whether and how jobs go around one that waits for resources.
+    /// Whether and how jobs start ahead of one that waits for resources.
     pub backfill: Backfill,
     /// Limits on simultaneous use, in addition to the limits of the queues themselves.
     pub limits: Vec<Limit>,
-    /// Queues with an order or backfill of their own, by name.
+    /// Queues with their own order or backfill, by name.
     pub queues: BTreeMap<String, QueuePolicy>,
     /// Maximum number of starts in one cycle, 1 to 100,000; the rest starts in the next.
     pub max_starts: u32,
@@ -118,7 +118,7 @@ pub enum OrderKey {
     },
 }
 
-/// Whether and how jobs go around one that waits for resources.
+/// Whether and how jobs start ahead of one that waits for resources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Backfill {
@@ -130,7 +130,7 @@ pub struct Backfill {
     pub candidates: CandidateOrder,
     /// Maximum number of candidates that are tried in a cycle; `None` tries all.
     pub look_ahead: Option<u32>,
-    /// Only jobs that name a walltime go around others.
+    /// Only jobs that name a walltime start ahead of others.
     pub require_walltime: bool,
     /// When jobs with several components start, in whatever queues they are. Only the policy's own backfill says so.
     pub components: Components,
@@ -140,7 +140,7 @@ pub struct Backfill {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BackfillMode {
-    /// No job goes around another.
+    /// No job starts ahead of another.
     #[default]
     None,
     /// The first jobs that wait have reservations, computed again in each cycle; others start if they delay none of
@@ -154,10 +154,10 @@ pub enum BackfillMode {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CandidateOrder {
-    /// As they stand in the queue.
+    /// In queue order.
     #[default]
     QueueOrder,
-    /// Shortest job first: by ascending walltime, ties as they stand in the queue.
+    /// Shortest job first: by ascending walltime, ties in queue order.
     Sjbf,
 }
 

@@ -226,7 +226,7 @@ public_events! {
         /// Its specification.
         spec: Arc<NodeSpec>,
     }
-    /// A node became something else.
+    /// The specification of a node changed.
     "node" "changed" NodeChanged {
         /// Its name.
         node: String,
@@ -245,7 +245,7 @@ public_events! {
         /// Changes when the machine boots.
         boot_id: String,
     }
-    /// A node has not been heard of for too long.
+    /// A node has not reported for too long.
     "node" "lost" NodeLost {
         /// Its name.
         node: String,
@@ -256,14 +256,14 @@ public_events! {
     "node" "drained" NodeDrained {
         /// Its name.
         node: String,
-        /// Why, as the operator said.
+        /// The operator's reason.
         reason: String,
     }
     /// A node takes no new jobs, and what ran there is stopped as if the node were lost.
     "node" "down" NodeDown {
         /// Its name.
         node: String,
-        /// Why, as the operator said.
+        /// The operator's reason.
         reason: String,
     }
     /// A drained node takes jobs again.
@@ -285,7 +285,7 @@ public_events! {
         components: Vec<SubmittedComponent>,
         /// Who is notified, and of what.
         notifications: Vec<SubmittedNotification>,
-        /// Kinds of job with rules of their own.
+        /// Kinds of job with special rules.
         types: Vec<JobType>,
         /// The template that it names.
         template: Option<String>,
@@ -309,11 +309,11 @@ public_events! {
         /// Only of this component, from 0; `null` means of the whole job.
         component: Option<u32>,
     }
-    /// Holds were taken away from a job.
+    /// Holds were removed from a job.
     "job" "released" JobReleased {
         /// The job, array or task.
         job: JobId,
-        /// Those taken away.
+        /// The removed holds.
         holds: Holds,
         /// Whether a hold until a time was among them.
         was_timed: bool,
@@ -334,7 +334,7 @@ public_events! {
         /// The change; fields that did not change are `null`. Attributes are only named.
         change: AlteredJob,
     }
-    /// Somebody said something to a running job.
+    /// A message was sent to a running job.
     "job" "told" JobTold {
         /// The job.
         job: JobId,
@@ -507,7 +507,7 @@ public_events! {
     "job" "notified" JobNotified {
         /// The job.
         job: JobId,
-        /// The sequence of the event that it tells of.
+        /// The sequence of the event that it is about.
         of: Sequence,
         /// Which of the job's notifications, from 0.
         notification: u32,
@@ -586,7 +586,7 @@ public_events! {
         /// The times from now on, in their order; none if the node is open.
         closures: Vec<NodeClosure>,
     }
-    /// A plan was made: what it came to beside its starts, and what it was made from.
+    /// A plan was made: its results in addition to its starts, and its input.
     "plan" "made" PlanMade {
         /// The planner's state was as after this record.
         seen: Sequence,
@@ -605,14 +605,14 @@ public_events! {
         /// The first 10,000 jobs that one of these is about, in order of their ids.
         jobs: Vec<PlannedJob>,
     }
-    /// A job that is not yet in the queue was changed by who makes it.
+    /// A job that is not yet in the queue was changed while being configured.
     "job" "configured" JobConfigured {
         /// The job.
         job: JobId,
         /// Its name, for people.
         name: String,
     }
-    /// A job that was being made, or that had failed before it was in the queue, is to enter the queue.
+    /// A job that was being configured, or that had failed before it was in the queue, will enter the queue.
     "job" "entered" JobEntered {
         /// The job.
         job: JobId,
@@ -687,11 +687,11 @@ public_events! {
         /// The attempt that it is offered as from here on.
         attempt: u32,
     }
-    /// A job is to end as soon as the answer of a filter that is outstanding for it is there.
+    /// A job will end as soon as the outstanding answer of a filter for it is there.
     "job" "end_requested" JobEndRequested {
         /// The job.
         job: JobId,
-        /// How it is to end.
+        /// How it will end.
         outcome: OutcomeView,
     }
     /// The verdict of a filter.
@@ -738,7 +738,7 @@ public_events! {
         #[serde(flatten)]
         result: FilterResult,
     }
-    /// A filter did not take back what it had done. It is not asked again.
+    /// A filter did not undo its work. It is not asked again.
     "filter" "revert_failed" FilterRevertFailed {
         /// The job.
         job: JobId,
@@ -748,7 +748,7 @@ public_events! {
         #[serde(flatten)]
         result: FilterResult,
     }
-    /// A filter cannot be asked to take back what it has done.
+    /// A filter cannot be asked to undo its work.
     "filter" "revert_skipped" FilterRevertSkipped {
         /// The job.
         job: JobId,
@@ -766,7 +766,7 @@ public_events! {
         /// The number of the chain.
         chain: u64,
     }
-    /// An answer came that nobody waits for any more. It changes nothing.
+    /// An answer came that nobody waits for any longer. It changes nothing.
     "filter" "late_result" FilterLateResult {
         /// The job.
         job: JobId,
@@ -809,7 +809,7 @@ public_events! {
         /// The priority.
         priority: i64,
     }
-    /// A job blocks no others any more.
+    /// A job no longer blocks others.
     "queue" "unblocked" QueueUnblocked {
         /// The job that did.
         job: JobId,
@@ -823,14 +823,14 @@ public_events! {
         /// All that is kept.
         nodes: Vec<AllocatedNode>,
     }
-    /// Resources are not kept for a job any more.
+    /// Resources are no longer kept for a job.
     "resources" "released" ResourcesReleased {
         /// The job.
         job: JobId,
         /// The number that its run would have had.
         run: RunId,
     }
-    /// A run that begins goes around a job that waits.
+    /// A run starts ahead of a waiting job.
     "job" "backfilled" JobBackfilled {
         /// The job.
         job: JobId,
@@ -853,7 +853,7 @@ public_events! {
         /// The run.
         run: RunId,
     }
-    /// The tasks of a running job are to end: no more start but those that release nodes.
+    /// The tasks of a running job are ending: no more start but those that release nodes.
     "job" "tasks_stopping" JobTasksStopping {
         /// The job.
         job: JobId,
@@ -864,7 +864,7 @@ public_events! {
         /// Whether tasks that run may end by themselves; else they are stopped.
         is_graceful: bool,
     }
-    /// A running job is to give up resources when its tasks there have ended.
+    /// A running job has to give up resources when its tasks there have ended.
     "job" "shrinking" JobShrinking {
         /// The job.
         job: JobId,
@@ -899,7 +899,7 @@ public_events! {
         /// How long it may run, in seconds; `null` means as long as its job.
         walltime_seconds: Option<u64>,
     }
-    /// Groups of a step that was just launched have working directories or standard input of their own.
+    /// Groups of a step that was just launched have their own working directories or standard input.
     "step" "terms_set" StepTermsSet {
         /// The job.
         job: JobId,
@@ -990,13 +990,13 @@ public_events! {
         /// How each task ended, those that ended alike together.
         statuses: Vec<TaskStatus>,
     }
-    /// The client of a job has to be heard of, or its job is cancelled.
+    /// The client of a job has to report, or its job is cancelled.
     "job" "kept" JobKept {
         /// The job.
         job: JobId,
         /// Seconds from now; `null` means that it no longer has to report.
         seconds: Option<u32>,
-        /// It was not heard of in time, and has as long again.
+        /// It did not report in time, and has as long again.
         is_late: bool,
     }
     /// One component of a running job is being ended; the others continue.
@@ -1057,7 +1057,7 @@ public_events! {
         /// The class from now on.
         class: String,
     }
-    /// The system, or the program that was called, refused a command of the user who is the actor; nothing else changed.
+    /// The system, or the program that was called, refused a command of the actor; nothing else changed.
     "command" "refused" CommandRefused {
         /// The request, such as `submit`; the program and its verb if a program refused, such as `srun`.
         command: String,
@@ -1084,7 +1084,7 @@ public_events! {
         /// Its nodes, with the number of its cores on each.
         nodes: Vec<StepNode>,
     }
-    /// Filters, templates, staging, or the way resources are given to jobs, were changed by who is the actor of this event.
+    /// Filters, templates, staging, or the way resources are given to jobs, were changed by the actor.
     "config" "changed" ConfigChanged {
         /// `filters`, `scheduling`, `staging`, or `template NAME`.
         what: String,
@@ -1189,7 +1189,7 @@ pub struct SubmittedComponent {
     pub priority: Option<i64>,
     /// Not before this time.
     pub begin: Option<Timestamp>,
-    /// If it has not ended by then it is not started any more.
+    /// If it has not ended by then it is no longer started.
     pub deadline: Option<Timestamp>,
     /// Conditions for its start.
     pub dependencies: Dependencies,
@@ -1210,7 +1210,7 @@ pub struct SubmittedNotification {
     pub sink: SinkKind,
 }
 
-/// How somebody is told.
+/// How somebody is notified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SinkKind {

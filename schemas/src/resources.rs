@@ -143,7 +143,7 @@ pub enum NodeFilter {
     Compare {
         /// The property.
         property: String,
-        /// How it must stand to the value.
+        /// Its relation to the value.
         relation: Relation,
         /// The value that it is compared with.
         value: PropertyValue,
@@ -199,13 +199,13 @@ pub fn size_text(bytes: u64) -> String {
     }
 }
 
-/// Two sizes that stand beside each other, as [`size_text`]; in bytes if they would read alike.
+/// Two sizes to be shown together, as [`size_text`]; in bytes if they would read alike.
 pub fn size_texts(one: u64, other: u64) -> (String, String) {
     let texts = (size_text(one), size_text(other));
     if texts.0 == texts.1 && one != other { (format!("{one} bytes"), format!("{other} bytes")) } else { texts }
 }
 
-/// How a property stands to a value.
+/// The relation of a property to a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Relation {
@@ -243,7 +243,7 @@ pub enum Sharing {
     /// Other jobs may run on the rest of the node.
     #[default]
     Shared,
-    /// The nodes of the request serve no other job meanwhile; the job still gets only the cores it asked for.
+    /// The nodes of the request serve no other job while it runs; the job still gets only the cores it asked for.
     Exclusive,
     /// As exclusive, and the job gets every core, GPU and byte of the nodes.
     WholeNodes,
@@ -302,7 +302,7 @@ pub struct Alternative {
     pub walltime_seconds: Option<u64>,
     /// Floating licences: name and how many.
     pub licences: BTreeMap<String, u32>,
-    /// Whether each request gets nodes of its own; otherwise they may share nodes (SL-C-12).
+    /// Whether each request gets separate nodes; otherwise they may share nodes (SL-C-12).
     pub scatter: bool,
 }
 

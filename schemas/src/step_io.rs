@@ -110,7 +110,8 @@ pub enum IoAsk {
         reader: u64,
         /// The offset; [`AT_END`] means what is new.
         from: u64,
-        /// All before this has arrived where it is wanted and need not be kept; `None` for those who only watch.
+        /// Everything before this has arrived at its destination and does not have to be kept; `None` for those who
+        /// only watch.
         acknowledged: Option<u64>,
         /// Maximum number of bytes.
         max_bytes: u32,

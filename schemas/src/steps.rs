@@ -1,4 +1,4 @@
-//! Steps: programs that are started inside a running job, as tasks on any of its nodes, with streams of their own.
+//! Steps: programs that are started inside a running job, as tasks on any of its nodes, with their own streams.
 
 use crate::{ids::NodeId, job::ExitStatus, resources::IndexSet};
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ pub struct StepSpec {
     pub environment: Option<BTreeMap<String, String>>,
     /// File mode creation mask; `None` means that of the job.
     pub umask: Option<u32>,
-    /// Parts of it, each with a command and nodes of its own. No node is twice in those of a component.
+    /// Parts of it, each with its own command and nodes. No node is twice in those of a component.
     pub groups: Vec<StepGroup>,
     /// Where the standard streams of its tasks come from and go to.
     pub streams: StepStreams,
@@ -51,7 +51,7 @@ pub struct StepGroup {
     pub memory_bytes: Option<u64>,
     /// The command of each of its ranks.
     pub programs: Vec<StepProgram>,
-    /// Variables of its own, over those of the step.
+    /// Its own variables, over those of the step.
     pub environment: BTreeMap<String, String>,
 }
 
@@ -72,7 +72,7 @@ pub struct GroupTerms {
 pub struct StepPlace {
     /// The node's name.
     pub node: String,
-    /// The ranks of the tasks there, which need not be in a row.
+    /// The ranks of the tasks there, not necessarily in a row.
     pub ranks: IndexSet,
     /// How many cores the step takes there; `None` means `cpus_per_task` for each task.
     #[serde(default)]

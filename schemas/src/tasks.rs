@@ -62,7 +62,7 @@ pub struct TaskSpec {
     pub after: Vec<u32>,
     /// Its launch; the program is [`crate::job::Program::Tasks`], run once for an instance.
     pub launch: Launch,
-    /// Variables of its own, which override those of the job.
+    /// Its own variables, which override those of the job.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
     /// Its working directory; `None` means that of the job.

@@ -188,17 +188,17 @@ pub enum ReasonWord {
     NeverFits,
     /// An earlier job of the same owner and name has not ended.
     Namesake,
-    /// Jobs that are to go before it have not come yet.
+    /// Jobs announced ahead of it have not been submitted yet.
     Announced,
     /// It was promised a start.
     Reserved,
     /// It fits, but would delay another job, which was promised a start.
     WouldDelay,
-    /// The advance reservation that it is to run in no longer exists.
+    /// Its advance reservation no longer exists.
     ReservationGone,
-    /// The advance reservation that it is to run in has not begun.
+    /// Its advance reservation has not begun.
     ReservationNotBegun,
-    /// An external planner gave a reason of its own.
+    /// An external planner gave its own reason.
     ExternalPlanner,
     /// The external planner does not work.
     PlannerFailed,
@@ -288,7 +288,7 @@ pub struct JobView {
     pub class: Option<String>,
     /// Higher goes first.
     pub priority: i64,
-    /// Where it stands.
+    /// Its state.
     pub state: JobState,
     /// Why it waits, if it does.
     pub reason: Option<ReasonView>,
@@ -370,7 +370,7 @@ impl JobView {
     }
 }
 
-/// One component of a job that has several, as it stands.
+/// One component of a job that has several, with its state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ComponentView {
     /// Its queue.
@@ -381,7 +381,7 @@ pub struct ComponentView {
     pub class: Option<String>,
     /// Higher goes first.
     pub priority: i64,
-    /// Where it stands: a component can end before the others do.
+    /// Its state: a component can end before the others do.
     pub state: JobState,
     /// Holds that are set on it.
     pub holds: Holds,
@@ -430,8 +430,8 @@ pub struct ArrayView {
     /// The tasks that are over without ever having started, by how they ended.
     #[serde(default)]
     pub never_started: BTreeMap<OutcomeWord, IndexSet>,
-    /// All tasks that have numbers of their own, in the order of these: all that it has, or none if it is older than such
-    /// numbers.
+    /// All tasks that have their own numbers, in the order of these: all that it has, or none if it is older than
+    /// such numbers.
     #[serde(default)]
     pub numbered: IndexSet,
     /// The tasks that have not started and are held singly, together by their holds.
@@ -508,12 +508,13 @@ pub struct JobDetail {
     /// Who cancelled it or a component of it, oldest first. Empty for an array; ask for its tasks.
     #[serde(default)]
     pub cancels: Vec<CancelView>,
-    /// How each of its dependencies stands, by component, in the places that they have in `spec`. Empty if it has none.
+    /// The state of each of its dependencies, by component, in the places that they have in `spec`. Empty if it has
+    /// none.
     #[serde(default)]
     pub dependencies: Vec<Vec<Vec<DependencyWord>>>,
 }
 
-/// How a dependency stands.
+/// The state of a dependency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DependencyWord {
@@ -611,7 +612,7 @@ pub enum NodeStateWord {
     Up,
     /// It takes no new jobs.
     Drained,
-    /// It has not been heard of for too long.
+    /// It has not reported for too long.
     Lost,
 }
 
@@ -759,7 +760,7 @@ pub struct HoldRequest {
     pub reason: String,
 }
 
-/// Holds to take away.
+/// Holds to remove.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReleaseRequest {
@@ -839,7 +840,7 @@ impl RefusalNote {
     pub const MOST_WHY_BYTES: usize = 1_024;
 }
 
-/// Nodes that are to take no new jobs.
+/// Nodes that should take no new jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DrainRequest {
@@ -853,7 +854,7 @@ pub struct DrainRequest {
     pub is_down: bool,
 }
 
-/// Nodes that are to take jobs again.
+/// Nodes that should take jobs again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResumeNodesRequest {
@@ -898,7 +899,7 @@ pub struct StepAnswer {
     pub step: StepId,
 }
 
-/// How a step stands.
+/// The state of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StepView {
     /// The run that it belongs to.
@@ -962,7 +963,7 @@ pub enum ErrorCode {
     TooLarge,
     /// HTTP 422: it can be read, and makes no sense.
     Invalid,
-    /// HTTP 429: a limit of the queue or cluster stands against it.
+    /// HTTP 429: a limit of the queue or cluster has been reached.
     LimitReached,
     /// HTTP 503: not now; the same request may succeed later. A command may have been done: repeat it with the same
     /// `Idempotency-Key`.

@@ -32,13 +32,13 @@ pub struct Explanation {
 pub struct WaitExplanation {
     /// The gate or the shortage that holds it.
     pub reason: ReasonView,
-    /// Whether nothing holds it any more: the next plan starts it.
+    /// Whether nothing holds it any longer: the next plan starts it.
     pub starts_now: bool,
-    /// Whether it would start now if no other job waited and nothing were promised; `None` if a gate of its own is shut,
-    /// so that room is not what it waits for.
+    /// Whether it would start now if no other job waited and nothing were promised; `None` if one of its own gates is
+    /// shut, so that room is not what it waits for.
     pub fits_alone: Option<bool>,
-    /// How many waiting jobs are in front of it; an array counts as one. `None` if it does not stand in the order yet,
-    /// because a gate of its own is shut.
+    /// How many waiting jobs are in front of it; an array counts as one. `None` if it is not in the order yet,
+    /// because one of its own gates is shut.
     pub ahead: Option<u64>,
     /// The first of them, in order.
     pub first_ahead: Vec<JobAhead>,

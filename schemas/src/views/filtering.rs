@@ -74,7 +74,7 @@ pub struct ChainView {
     pub attempt: Option<u32>,
     /// The runner that has that call.
     pub runner: Option<String>,
-    /// How it ended, if it did not pass: what had passed is being taken back.
+    /// How it ended, if it did not pass: filters that had passed are being rolled back.
     pub failure: Option<ChainVerdict>,
 }
 
@@ -91,7 +91,7 @@ pub struct RefusalView {
     pub ask_again: Timestamp,
 }
 
-/// How large a job that is a list of tasks can be and is, and how many of its tasks stand where.
+/// The possible and present size of a list of tasks, and the states of its tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ElasticView {
     /// The unit that sizes count.
@@ -109,7 +109,7 @@ pub struct ElasticView {
     pub instances: InstancesView,
 }
 
-/// How many instances of tasks stand where.
+/// The states of instances of tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct InstancesView {
     /// Waiting.
@@ -137,7 +137,7 @@ pub struct TaskView {
     pub max: u32,
     /// The tasks that must have ended before, by their places, from 0.
     pub after: Vec<u32>,
-    /// How many of its instances stand where.
+    /// The states of its instances.
     pub instances: InstancesView,
 }
 
@@ -160,7 +160,7 @@ pub struct DescriptionView {
     pub alternatives: Vec<Alternative>,
 }
 
-/// A job with a description, a template or tasks of its own.
+/// A job with a description, a template or its own tasks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DescribedJobRequest {

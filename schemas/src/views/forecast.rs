@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
-/// A job whose start is to be foreseen.
+/// A job whose start is to be predicted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ForecastRequest {
@@ -55,7 +55,7 @@ pub struct Statistics {
     pub plans: u64,
     /// For when the last of them was.
     pub last_plan: Option<Timestamp>,
-    /// Of how many jobs that wait the last one said something.
+    /// For how many waiting jobs the last one said something.
     pub last_plan_jobs: u64,
     /// Jobs that wait now, tasks of arrays counted singly.
     pub waiting: u64,

@@ -78,7 +78,7 @@ pub struct StepsPage {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StepLaunchRequest {
-    /// All of it, but for what its groups have of their own.
+    /// All of it, but for the settings of its groups.
     #[serde(flatten)]
     pub spec: StepSpec,
     /// For each of its groups what it has in place of what the step says for all; left out or empty, nothing.
@@ -126,7 +126,7 @@ pub struct StepTerminalRequest {
 /// How far input has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StepInputAnswer {
-    /// All nodes have the input before this offset; what is behind it is to be sent again.
+    /// All nodes have the input before this offset; the rest has to be sent again.
     pub length: u64,
 }
 

@@ -132,7 +132,7 @@ async fn read_into(room: &mut Room, mut body: Body, patience: Duration) -> Resul
     }
 }
 
-/// The value that JSON stands for. Errors name the path of what is wrong.
+/// The value of a JSON text. Errors name the path of the fault.
 pub(crate) fn parse<T: DeserializeOwned>(json: &[u8]) -> Result<T, ApiError> {
     check_size(json)?;
     match serde_json::from_slice(json) {

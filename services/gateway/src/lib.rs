@@ -68,7 +68,7 @@ pub struct Config {
     pub max_bytes_in_flight_per_caller: usize,
     /// How long a connection may wait for a request and take for its head, in seconds: 1 to 3,600.
     pub head_seconds: u32,
-    /// How long the body of a request may stand still, in seconds: 1 to 3,600.
+    /// How long the body of a request may make no progress, in seconds: 1 to 3,600.
     pub body_seconds: u32,
     /// Settings for the commands of dialects, by dialect and name. The gateway only passes them on.
     #[serde(skip)]

@@ -350,7 +350,7 @@ fn buffer_view((name, buffer): (&str, &Buffer)) -> BufferView {
     BufferView { name: name.to_owned(), owner, job, created }
 }
 
-/// Where a job stands, and how many jobs stand there with it: of an array those tasks that have never started.
+/// The state of a job, and how many jobs share it: for an array those tasks that have never started.
 pub(crate) fn waiting_tasks(state: &State, job: &Job) -> (JobState, u64) {
     let tasks = job.array.as_ref().map_or(1, |array| array.remaining.len());
     match state.job_state(job) {

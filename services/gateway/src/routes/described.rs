@@ -1,4 +1,4 @@
-//! Jobs with a description, a template or tasks of their own: submitting, making, entering, holding and ending them.
+//! Jobs with a description, a template or their own tasks: submitting, making, entering, holding and ending them.
 
 use super::{
     commands::Answered,

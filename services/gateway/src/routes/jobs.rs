@@ -48,8 +48,8 @@ const PIECE_IDS: usize = 64;
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct JobsParams {
-    /// These jobs, arrays (with those of their tasks that have started) or tasks, between commas. The own number of a
-    /// component or task stands for its job or for the task.
+    /// These jobs, arrays (with those of their tasks that have started) or tasks, with commas between them. The
+    /// number of a component or task stands for its job or for the task.
     #[serde(default, deserialize_with = "list")]
     #[param(value_type = Option<String>)]
     id: Vec<JobId>,
@@ -229,8 +229,8 @@ fn view_of(state: &ClusterState, views: &JobViews<'_>, id: JobId) -> Option<JobV
     views.of_task(state.job(id.whole())?, id.index?)
 }
 
-/// The id that is meant: a number of a component or of a task of an array stands for the job or the task, also if the state has
-/// forgotten it (SL-C-18).
+/// The id that is meant: a number of a component or of a task of an array stands for the job or the task, also if the
+/// state has forgotten it (SL-C-18).
 pub(super) async fn meant(app: &App, past: Option<&ClusterState>, id: JobId) -> Result<JobId, ApiError> {
     if id.index.is_some() {
         return Ok(id);
@@ -307,7 +307,7 @@ pub(super) struct Found {
 /// What is not, or may not be, as a job was submitted.
 #[derive(Default)]
 struct Altered {
-    /// Of its attributes; empty ones were taken away.
+    /// Its attributes; empty ones were removed.
     attributes: BTreeMap<String, String>,
     components: Vec<AlteredComponent>,
 }

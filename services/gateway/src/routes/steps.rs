@@ -263,7 +263,8 @@ pub(crate) struct OutputParams {
     /// For each node of the step the offset of the next byte that is wanted, between commas: `0` for all there is, `end` for
     /// what is new, `-` for a node of which all has come. Left out, `0` for each.
     from: Option<String>,
-    /// Only watch: what was read need not have arrived. Others tell by `from` what has, which is not kept any longer.
+    /// Only watch: reading does not acknowledge. Other clients acknowledge with `from`, and earlier output is no
+    /// longer kept.
     #[serde(default)]
     watch: bool,
     /// Maximum time to wait for the answer, 0 to 20 seconds; 20 if left out.
@@ -333,7 +334,7 @@ async fn own_step(app: &App, caller: &Owner, job: JobId, run: RunId, step: StepI
 pub(crate) struct InputParams {
     /// The run that the step belongs to.
     run: RunId,
-    /// The offset of its first byte in all that is said to the step.
+    /// The offset of its first byte in all input of the step.
     offset: u64,
     /// Whether nothing comes behind it.
     #[serde(default)]

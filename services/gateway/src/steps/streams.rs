@@ -32,7 +32,7 @@ pub(crate) struct ReadFrom {
     pub(crate) reader: u64,
     /// For each node of the step the offset; `None` for one that has no more.
     pub(crate) offsets: Vec<Option<u64>>,
-    /// Whether all before the offsets need not be kept.
+    /// Whether everything before the offsets can be dropped.
     pub(crate) acknowledges: bool,
     /// Maximum number of bytes from each node.
     pub(crate) max_bytes: u32,
@@ -49,7 +49,7 @@ struct Place<'a> {
 
 /// Input for tasks.
 pub(crate) struct Said<'a> {
-    /// How much was said before.
+    /// How much input came before.
     pub(crate) offset: u64,
     pub(crate) bytes: &'a [u8],
     /// Nothing comes behind it.
