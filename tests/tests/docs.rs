@@ -110,12 +110,12 @@ fn turns_are_found_in_prose_only() {
 
 #[test]
 fn literals_are_found() {
-    let source = r###"// "no"
+    let source = r##"// "no"
         fn f<'a>(c: char) -> &'a str {
             let q = ['"', '\'', '\\'];
             let raw = [r"C:\", r#"a "b" c"#];
             g("one \"two\"\nthree \
-               four") }"###;
+               four") }"##;
     let literals = [(4, "C:\\"), (4, "a \"b\" c"), (5, "one \\\"two\\\"\nthree four")];
     assert_eq!(literals_in(source), literals.map(|(line, text)| (line, text.to_owned())));
 }
@@ -195,7 +195,7 @@ fn normal(path: &Path) -> PathBuf {
     normal
 }
 
-/// What finds turns in prose.
+/// Finds turns in prose.
 struct Prose {
     quoted: Regex,
     turns: [(Regex, &'static str); 5],
