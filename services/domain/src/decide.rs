@@ -46,12 +46,12 @@ impl Decision {
 /// Decides a command against a state at a time, which must not be earlier than [`State::time`].
 ///
 /// # Errors
-/// The refusal says what stands against the command, for people.
+/// The refusal gives the reason, for people.
 pub fn decide(state: &State, actor: &Actor, command: &Command, now: Timestamp) -> Result<Decision, Refusal> {
     decide_owned(state, actor, command.clone(), now)
 }
 
-/// As [`decide`], for callers that have no more use for the command: what is submitted need not be copied.
+/// As [`decide`], for callers that have no more use for the command, so that submissions need not be copied.
 ///
 /// # Errors
 /// As [`decide`].

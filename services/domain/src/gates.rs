@@ -116,8 +116,8 @@ impl State {
         })
     }
 
-    /// The tasks of an array that may start as far as they are concerned singly: never started, not held, and the task
-    /// of the same index of a job that they depend on so has ended well.
+    /// The tasks of an array that may start as far as they are concerned singly: never started, not held, and the
+    /// tasks of the same index that they depend on have ended well.
     pub fn startable<'a>(&self, job: &'a Job, array: &'a ArrayState) -> Cow<'a, IndexSet> {
         let mut startable = Cow::Borrowed(&array.remaining);
         if !array.held.is_empty() {
@@ -146,7 +146,8 @@ impl State {
         impossible
     }
 
-    /// The waiting jobs that can never start, or tasks of which cannot, and that are to be cancelled for that (SL-C-19).
+    /// The waiting jobs that can never start, or tasks of which cannot, and that will be cancelled for that
+    /// (SL-C-19).
     pub(crate) fn impossible_jobs(&self) -> &BTreeSet<JobId> {
         if self.settings().cancel_never_met { &self.index.doomed } else { &self.index.given_up }
     }
@@ -187,7 +188,7 @@ impl State {
         Some(Facts { started: Some(at), ended: Some((at, outcome.is_success())), running: None, is_array: false })
     }
 
-    /// How conditions stand when they are first looked at.
+    /// The state of conditions when they are first looked at.
     pub(crate) fn conditions(&self, dependencies: &Dependencies, now: Timestamp) -> Vec<Vec<Condition>> {
         let condition = |dependency: &Dependency| self.condition(dependency.clone(), now);
         dependencies.all_of.iter().map(|group| group.iter().map(condition).collect()).collect()

@@ -2,8 +2,9 @@
 //!
 //! Orders can be lost or come twice. An executor obeys each once, by part and step, so repeating them is harmless.
 //!
-//! An order comes about in three steps: a [seed](OrderSeed) says what is ordered of which part; a [sketch](Sketch) is what the state knows
-//! of it, and needs the state no more; the order itself also has what only the log knows, such as the script.
+//! An order comes about in three steps: a [seed](OrderSeed) says what is ordered of which part; a [sketch](Sketch)
+//! holds the state's knowledge of it, and no longer needs the state; the order itself also has the parts that only
+//! the log knows, such as the script.
 
 mod sketch;
 mod steps;
@@ -124,7 +125,7 @@ pub enum OrderSeed {
     Tell {
         /// The part of the run.
         part: PartId,
-        /// The record of what is said.
+        /// The record of the message.
         told_sequence: Sequence,
     },
 }

@@ -42,8 +42,8 @@ pub fn minimum(request: &Request, settings: &ClusterSettings) -> Minimum {
     Minimum { nodes, tasks, cores, gpus, memory_bytes }
 }
 
-/// The least that an alternative can be served with, over all its nodes. Its requests may share nodes unless each has nodes of
-/// its own, but they never share cores, GPUs or memory.
+/// The least that can serve an alternative, over all its nodes. Its requests may share nodes unless each has separate
+/// nodes, but they never share cores, GPUs or memory.
 pub fn minimum_of_all(alternative: &Alternative, settings: &ClusterSettings) -> Minimum {
     let mut least = Minimum::default();
     for request in &alternative.requests {

@@ -80,7 +80,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Clients {
-    /// Answers clients as long as the bus is there. It runs beside the executor.
+    /// Answers clients as long as the bus is there. It runs alongside the executor.
     pub async fn serve(self: Arc<Self>, mut requests: RequestStream, spool: PathBuf) {
         let room = Arc::new(Semaphore::new(MAX_AT_ONCE));
         while let Some(request) = requests.next().await {
@@ -108,8 +108,8 @@ impl Clients {
         }
     }
 
-    /// Whether the output of a step that has ended is of no use any more: a client has all of it, or none has been heard
-    /// of for long.
+    /// Whether the output of a step that has ended is no longer needed: a client has all of it, or none has asked for
+    /// long.
     pub fn is_done(&self, key: RunKey, spool: &Path, ended: Instant) -> bool {
         let length = RunFolder::of(spool, key).file(OUTPUT).metadata().map_or(0, |file| file.len());
         if length == 0 {

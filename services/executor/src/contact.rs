@@ -41,7 +41,7 @@ pub struct Contact {
     retry: Duration,
     /// Whether the last talk went well; after one that did not the node greets again.
     greeted: bool,
-    /// Whether it was told that there is no contact any more.
+    /// Whether it was told that contact is lost.
     lost: bool,
     /// The last moment that the ledger told: what is told next is true for it.
     mark: Option<Mark>,

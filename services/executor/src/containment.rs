@@ -30,7 +30,7 @@ use std::{
     time::Duration,
 };
 
-/// How runs are to be kept together.
+/// How runs are kept together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ContainmentMode {
@@ -75,7 +75,7 @@ enum Unit {
 enum Controller {
     /// In the cgroup 2 group of the run.
     Unit,
-    /// In a v1 hierarchy of its own, under this base.
+    /// In its own v1 hierarchy, under this base.
     Own(PathBuf),
 }
 
@@ -353,7 +353,7 @@ impl Containment {
         }
     }
 
-    /// Sends a signal to all of them; one that ends meanwhile is none any more.
+    /// Sends a signal to all of them; one that ends meanwhile does not count.
     pub fn signal(&self, signal: i32) {
         processes::signal_all(&self.members(), signal);
     }

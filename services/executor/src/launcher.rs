@@ -1,6 +1,6 @@
-//! The part of an executor that waits for disks: it writes orders into the spool, has shims forked, and finds out what
-//! has become of runs. It is a thread of its own, so that nothing else waits, and what arrives while it waits for the
-//! disk shares the next wait.
+//! The part of an executor that waits for disks: it writes orders into the spool, has shims forked, and finds out
+//! what has become of runs. It is a separate thread, so that nothing else waits, and work that arrives while it waits
+//! for the disk shares the next wait.
 
 use crate::{
     containment::{Containment, Hierarchies, processes},

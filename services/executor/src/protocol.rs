@@ -23,7 +23,7 @@ pub const MAX_MESSAGE_BYTES: usize = 256;
 pub enum Control {
     /// Send this signal to all processes.
     Signal(u8),
-    /// Stop all processes; the walltime stands still.
+    /// Stop all processes; the walltime is paused.
     Suspend,
     /// Let them continue.
     Resume,
@@ -44,7 +44,7 @@ pub enum Control {
     Resize(TerminalSize),
     /// Send this signal to the script itself, or to each task: not to what these have started, and not to steps.
     SignalOwn(u8),
-    /// There is more that was said to the job.
+    /// There are more messages to the job.
     Notes,
 }
 
@@ -95,7 +95,7 @@ pub fn bind(folder: &Path, name: &str) -> io::Result<UnixDatagram> {
     Ok(socket)
 }
 
-/// The payloads that stand one behind the other in bytes; what is left of one that is not whole is not among them.
+/// The payloads that follow each other in bytes; an incomplete one at the end is not among them.
 pub fn frames(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let length = codec::HEADER_BYTES + u32::from_le_bytes(bytes.get(2..6)?.try_into().ok()?) as usize;

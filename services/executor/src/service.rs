@@ -120,7 +120,7 @@ struct Run {
     /// The size that it was last given.
     size: Option<Size>,
     ordered: Instant,
-    /// When this executor came to know of it. A run can come to a node again: then its start is told again.
+    /// When this executor first knew of it. A run can come to a node again: then its start is reported again.
     known_since: Timestamp,
     span: Span,
 }

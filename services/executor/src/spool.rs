@@ -71,7 +71,7 @@ pub const INPUT: &str = "input";
 pub const INPUT_END: &str = "input.end";
 /// The name of the file that says how far tasks have read their input.
 pub const INPUT_TAKEN: &str = "input.taken";
-/// The name of the file with what was said to the job.
+/// The name of the file with messages to the job.
 pub const NOTES: &str = "notes";
 /// The name of the file that says how much of the output is no longer on the disk.
 const RELEASED: &str = "output.released";
@@ -154,7 +154,7 @@ impl Spool {
         &self.root
     }
 
-    /// The folder of a run or step, which need not exist.
+    /// The folder of a run or step, which does not have to exist.
     pub fn run(&self, key: RunKey) -> RunFolder {
         RunFolder::of(&self.root, key)
     }
@@ -432,7 +432,7 @@ impl RunFolder {
         &self.path
     }
 
-    /// Writes a line behind what was said to the job before; control characters in it become blanks.
+    /// Writes a line after earlier messages to the job; control characters in it become blanks.
     ///
     /// # Errors
     /// If the disk refuses.
@@ -532,7 +532,7 @@ impl RunFolder {
         bytes.first_chunk().map_or(0, |word| u64::from_le_bytes(*word))
     }
 
-    /// Says that output before an offset will not be on the disk any more.
+    /// Records that output before an offset will no longer be on the disk.
     ///
     /// # Errors
     /// If the disk refuses.

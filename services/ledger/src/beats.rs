@@ -32,7 +32,7 @@ pub(crate) struct Beats {
 }
 
 struct Inner {
-    /// When nodes were heard of, by name.
+    /// When nodes last reported, by name.
     heard: HashMap<String, Instant>,
     waiting: HashMap<String, Waiting>,
     /// The names of those that wait, in the order of their reports.
@@ -77,7 +77,7 @@ impl Beats {
         !self.inner().waiting.is_empty()
     }
 
-    /// When nodes were heard of since this was last asked.
+    /// When nodes reported since this was last asked.
     pub(crate) fn take_heard(&self) -> HashMap<String, Instant> {
         std::mem::take(&mut self.inner().heard)
     }

@@ -259,7 +259,7 @@ impl<R: BufRead> Reader<R> {
         self.hash
     }
 
-    /// The next record as it was stored; `None` behind the last, when the trailer was found to be true.
+    /// The next record as it was stored; `None` after the last, when the trailer was found to be true.
     ///
     /// # Errors
     /// If it cannot be read, or anything in it is not as it should be.

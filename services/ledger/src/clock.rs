@@ -32,7 +32,7 @@ impl Clock {
         Self { source: Source::System, latest, read_at: Instant::now(), behind: false }
     }
 
-    /// A clock that stands at `now` until it is set.
+    /// A clock that stays at `now` until it is set.
     pub fn stepped(latest: Timestamp, now: Timestamp) -> Self {
         let monotonic = Instant::now();
         Self { source: Source::Set(now, monotonic), latest, read_at: monotonic, behind: false }

@@ -58,8 +58,8 @@ pub(crate) fn described_by(record: Option<Record>, sequence: Sequence) -> Result
     }
 }
 
-/// The job or task that a number means; `None` if it was never given, or its job is in an archive. The number of a component
-/// means its job; tasks of arrays have numbers of their own from `tasks_from` on (SL-C-18).
+/// The job or task that a number means; `None` if it was never given, or its job is in an archive. The number of a
+/// component means its job; tasks of arrays have their own numbers from `tasks_from` on (SL-C-18).
 ///
 /// # Errors
 /// A record cannot be read.

@@ -303,7 +303,7 @@ impl JobRecord {
 /// What the record of a step's start says.
 enum Started {
     Plain(Arc<Launch>),
-    /// With an environment of its own, if that is large.
+    /// With its own environment, if that is large.
     Placed(Box<StepRecord>, Option<Content>),
 }
 

@@ -178,7 +178,7 @@ impl Engine {
         }
     }
 
-    /// Decides until told to stop, or until nobody can ask any more.
+    /// Decides until told to stop, or until nobody can ask any longer.
     pub(crate) fn run(mut self, inbox: &Receiver<Work>) {
         loop {
             let first = match inbox.recv_timeout(self.sleep()) {

@@ -208,7 +208,7 @@ impl Guard {
         self.fence.clone()
     }
 
-    /// Comes when somebody else may have become the writer.
+    /// Comes when another ledger may have become the writer.
     pub(crate) async fn alarm(&mut self) {
         loop {
             tokio::select! {

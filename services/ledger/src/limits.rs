@@ -15,18 +15,18 @@ use muster_schemas::{
 };
 use std::sync::Arc;
 
-/// A job that is to be changed, and the templates whose limits it keeps.
+/// A job that is being changed, and the templates whose limits it keeps.
 #[derive(Clone, Copy, Debug)]
 pub struct ChangedJob<'c> {
     /// The requested change.
     pub change: &'c JobChange,
     /// The present request of the component that is changed; if there are several, of the first.
     pub asked: &'c [Alternative],
-    /// Whether it is a list of tasks, which only jobs with a description of their own are.
+    /// Whether it is a list of tasks, which only jobs with their own description are.
     pub is_task_list: bool,
     /// Whether an administrator changes it.
     pub by_administrator: bool,
-    /// The template that it was checked against; `None` if there is none of that name any more.
+    /// The template that it was checked against; `None` if there no longer is one of that name.
     pub template: Option<&'c TemplateSpec>,
     /// The template whose limits apply where the other has none.
     pub default_template: Option<&'c TemplateSpec>,

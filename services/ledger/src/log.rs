@@ -1,4 +1,4 @@
-//! The log in RocksDB: records, the indexes beside them, and the answers that retries get.
+//! The log in RocksDB: records, their indexes, and the answers that retries get.
 //!
 //! ```text
 //! column family   key                                         value
@@ -10,8 +10,8 @@
 //! meta            name                                        see the constants below
 //! ```
 //!
-//! Numbers are big endian, so that their order is the order of the keys. The hash of a record is BLAKE3 over its whole
-//! value; the first record stands behind 32 zero bytes.
+//! Numbers are big endian, so that their order is the order of the keys. The hash of a record is BLAKE3 over its
+//! whole value; the first record follows 32 zero bytes.
 
 mod batch;
 mod blocks;
@@ -411,7 +411,7 @@ impl Log {
             .map(|key| self.sequence_in(&key?))
     }
 
-    /// Sequences of the records of exactly this job, array as a whole, or task, that stand before another, newest first.
+    /// Sequences of the records of exactly this job, array as a whole, or task, before another record, newest first.
     pub fn indexed_before(
         &self,
         job: JobId,
@@ -598,7 +598,7 @@ impl Log {
 /// A notification that is not done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// The record that it tells of.
+    /// The record that it is about.
     pub of: Sequence,
     /// Which of those that follow from the record.
     pub number: u32,

@@ -1,5 +1,5 @@
-//! Signs the end of the log each second, on a thread of its own: the decide loop has nothing to do with it. It also looks whether
-//! the log's files still are where they belong.
+//! Signs the end of the log each second, on a separate thread: the decide loop has nothing to do with it. It also
+//! looks whether the log's files still are where they belong.
 
 use crate::{
     fence::{Fence, FenceError},
@@ -30,7 +30,7 @@ pub(crate) struct Notary {
     pub(crate) cluster_id: UuidBytes,
     pub(crate) head: watch::Receiver<Head>,
     pub(crate) fence: Fence,
-    /// The record that the witness tells of.
+    /// The record that the witness names.
     pub(crate) witnessed: Sequence,
 }
 

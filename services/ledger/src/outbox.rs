@@ -77,7 +77,7 @@ impl Outlets {
         }
     }
 
-    /// A filter is to be called; whether it will be told.
+    /// A filter has to be called; whether it will be told.
     pub(crate) fn call(&self, offer: Offer) -> bool {
         self.calls.try_send(offer).is_ok()
     }

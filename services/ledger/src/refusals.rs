@@ -33,7 +33,7 @@ struct Counts {
     unrecorded: u64,
 }
 
-/// The kind of request in a command, if its refusal is to leave a record.
+/// The kind of request in a command, if its refusal leaves a record.
 pub(crate) const fn audited(command: &Command) -> Option<&'static str> {
     Some(match command {
         Command::Submit { .. } | Command::SubmitDocument { .. } => "submit",

@@ -1,5 +1,5 @@
-//! Which filter-runners have been heard of lately, and what they are told. It is not history: of a ledger that starts every
-//! runner has still to be heard.
+//! Which filter-runners have reported lately, and what they are told. It is not history: a ledger that starts has yet
+//! to hear from every runner.
 
 use muster_domain::{State, state::OutstandingCall};
 use muster_schemas::{
@@ -25,11 +25,11 @@ const MISSED_AFTER: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(crate) struct Runners {
     heard: BTreeMap<String, Heard>,
-    /// When a runner was last heard of; at first, when this ledger began to listen.
+    /// When a runner last reported; at first, when this ledger began to listen.
     last_heard: (Instant, Timestamp),
     /// Whether the alert of this absence was given.
     is_told: bool,
-    /// When a runner last said that it has this call, or when it was first looked for.
+    /// When a runner last reported this call, or when it was first looked for.
     in_hand: BTreeMap<CallId, Instant>,
     /// When it is next looked for calls that are lost.
     next_look: Instant,

@@ -71,8 +71,8 @@ pub struct Config {
     /// Records older than this are moved to archive files, with the next snapshot and only if they are many enough for
     /// a file (`snapshot_every_records`). Jobs that are not over keep theirs. `None` keeps everything in the log.
     pub archive_after_days: Option<u32>,
-    /// The address of a gateway that all nodes reach, such as `https://head:7457`: jobs call it there, each with a token of
-    /// its own. Without it they call the one that their submitter called.
+    /// The address of a gateway that all nodes reach, such as `https://head:7457`: jobs call it there, each with its
+    /// own token. Without it they call the one that their submitter called.
     pub public_address: Option<String>,
     /// The desired cluster: applied at each start. Anything that it does not name stays as it is.
     pub cluster: Option<ClusterChange>,

@@ -76,12 +76,12 @@ struct Header {
 }
 
 impl Snapshots {
-    /// Those in a folder, which need not exist.
+    /// Those in a folder, which does not have to exist.
     pub fn new(folder: &Path) -> Self {
         Self { folder: folder.to_owned(), known: Mutex::default(), in_parts: Mutex::default() }
     }
 
-    /// Sequences of all that are there and are not known to be bad, in order.
+    /// Sequences of all that exist and are not known to be bad, in order.
     pub fn list(&self) -> Vec<Sequence> {
         let known = self.known();
         self.all().into_iter().filter(|sequence| known.get(sequence) != Some(&false)).collect()

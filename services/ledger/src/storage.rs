@@ -49,7 +49,7 @@ impl Layout {
         self.own().join("log.new")
     }
 
-    /// Makes the ledger's folder, and locks it for whoever begins a log; `None` if somebody else is beginning one.
+    /// Makes the ledger's folder, and locks it to begin a log; `None` if another process is beginning one.
     ///
     /// # Errors
     /// If the folder cannot be made or locked.
@@ -134,7 +134,7 @@ impl Storage {
         Ok(Self::assemble(layout, log, Some(retention), None))
     }
 
-    /// Opens a data folder for reading, beside a ledger that may be writing it.
+    /// Opens a data folder for reading, also while a ledger is writing it.
     ///
     /// # Errors
     /// As [`Log::open_read_only`]; [`LogError::Witness`] if the log is not what it was.
@@ -249,7 +249,7 @@ impl Storage {
     /// checked on the way.
     ///
     /// # Errors
-    /// If records that are needed cannot be read, are damaged, or were archived and taken away.
+    /// If records that are needed cannot be read, are damaged, or were archived and removed.
     pub fn state_after(&self, target: Sequence) -> Result<StateAfter, BundleError> {
         let StateAfter { mut state, mut hash } = self.nearest_snapshot(target)?;
         let from = state.sequence().next();

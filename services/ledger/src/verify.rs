@@ -314,7 +314,7 @@ pub fn kind_of(error: &BundleError) -> FaultKind {
     }
 }
 
-/// Verifies all of a data folder, also beside a running ledger, and calls `progress` now and then.
+/// Verifies all of a data folder, also while a ledger is running, and calls `progress` now and then.
 ///
 /// # Errors
 /// If the log cannot be opened or read.

@@ -1,5 +1,6 @@
-//! The signed end of the log: a small file beside it that says, signed by the ledger's key, which record was durable. The hash of
-//! that record covers all before it, so what stands at or before it cannot be altered or taken away unseen without the key.
+//! The signed end of the log: a small file beside it that says, signed by the ledger's key, which record was durable.
+//! The hash of that record covers everything before it, so nothing at or before it can be altered or removed unseen
+//! without the key.
 
 use crate::{
     from_hex, hex,
@@ -37,7 +38,7 @@ pub struct Witness {
 pub enum End {
     /// A ledger is writing it, or was killed.
     Open,
-    /// The ledger stopped there: nothing can stand behind it until the next start.
+    /// The ledger stopped there: nothing can follow until the next start.
     Closed,
 }
 

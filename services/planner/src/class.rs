@@ -11,7 +11,7 @@ use std::{
     sync::Arc,
 };
 
-/// The number of a class. Numbers of classes that nobody uses any more are given again.
+/// The number of a class. Numbers of classes that are no longer used are given again.
 pub(crate) type ClassId = u32;
 
 /// Facts about all jobs with one demand.
@@ -145,7 +145,7 @@ pub(crate) struct Classes {
     /// ever less, so equal jobs need not be looked at.
     failed_in_pass: Vec<u64>,
     unused: Vec<ClassId>,
-    /// Classes of which it is not known whether they are hopeless.
+    /// Classes that may be hopeless; that is still to be found out.
     unjudged: Vec<ClassId>,
     /// Classes that are.
     hopeless: BTreeSet<ClassId>,

@@ -141,8 +141,8 @@ impl Engine {
         self
     }
 
-    /// The same, but jobs with several components start as soon as they fit, not in the next backfill pass only: what that is
-    /// about to come to can be told without making it.
+    /// The same, but jobs with several components start as soon as they fit, not in the next backfill pass only: its
+    /// result can be predicted without making it.
     #[must_use]
     pub(crate) fn between_passes(mut self) -> Self {
         if self.has_backfill() {
@@ -172,7 +172,7 @@ impl Engine {
         self.backfill_passes = passes;
     }
 
-    /// A run can use more or fewer resources, or not any more.
+    /// A run can use more or fewer resources, or no longer can.
     pub fn set_elastic(&mut self, job: JobId, run: Option<ElasticRun>) {
         match run {
             Some(run) => self.elastic.insert(job, run),
@@ -386,7 +386,7 @@ impl Engine {
         self.queue.get(self.queue.place_of(id)?)?.slot.as_ref()
     }
 
-    /// A run holds resources from now on. It no longer waits, if that was said before.
+    /// A run holds resources from now on. It no longer waits, if it did before.
     pub fn begin(&mut self, run: ActiveRun) {
         let usage = Usage::of(&run.placement, &run.demand);
         self.hold_using(run, usage);

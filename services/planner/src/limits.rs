@@ -37,7 +37,7 @@ pub(crate) type Uses = Vec<Usage>;
 /// For each component of a job the ways to serve it, and whether the limits let it be served so.
 pub(crate) type Ways = Vec<Vec<bool>>;
 
-/// Whether a limit shuts a way, so that an equal job of somebody else may have more of them.
+/// Whether a limit shuts a way, so that an equal job of another user may have more of them.
 pub(crate) fn is_one_shut(ways: Option<&[Vec<bool>]>) -> bool {
     ways.is_some_and(|ways| ways.iter().flatten().any(|open| !open))
 }

@@ -17,7 +17,7 @@ use muster_schemas::{
 };
 use std::{collections::BTreeMap, sync::Arc};
 
-/// A time in which something is to be held: `[from, until)`.
+/// A time of a holding: `[from, until)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
     pub from: Timestamp,
@@ -182,7 +182,7 @@ impl Machine {
         }
     }
 
-    /// Keeps the nodes of a reservation that is not known yet.
+    /// Keeps the nodes of a reservation that is new.
     pub fn set_reservation(&mut self, reservation: &Reservation) {
         self.frees_anything();
         for id in &reservation.nodes {

@@ -21,11 +21,11 @@ pub struct Demand {
 /// The request of a component of a job.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ComponentDemand {
-    /// Its queue, which can have nodes of its own.
+    /// Its queue, which can have its own nodes.
     pub queue: Arc<str>,
     /// The advance reservation that it runs in.
     pub reservation: Option<Arc<str>>,
-    /// When it is to be over, if it can be.
+    /// When it has to be over, if it has a deadline.
     pub deadline: Option<Timestamp>,
     /// Ways to serve it, at least one.
     pub alternatives: Arc<[Alternative]>,
@@ -48,7 +48,7 @@ pub struct QueuedJob {
     pub is_list: bool,
     /// When it was put into the queue.
     pub arrival: Timestamp,
-    /// Numbers that formulas can use by name, beside those that every job has.
+    /// Numbers that formulas can use by name, in addition to those that every job has.
     pub attributes: Option<Arc<BTreeMap<String, i64>>>,
     /// Its promise from a planner that keeps promises (backfill `conservative`); for an array, that of its next task.
     pub slot: Option<Slot>,
@@ -61,7 +61,8 @@ pub struct QueuedJob {
 pub struct Activation {
     /// Its filters are asked before it starts: it has some, and they have not passed yet.
     pub is_filtered: bool,
-    /// Its filters are being asked, or asked to take back what they did: it is not started meanwhile (HPC-F-84).
+    /// Its filters are being asked, or asked to undo their work: it is not started until they have answered
+    /// (HPC-F-84).
     pub is_pending: bool,
     /// Until they have answered no other job of its priority or below starts (HPC-F-82).
     pub holds_back: bool,

@@ -59,7 +59,7 @@ pub struct Plan {
     pub growths: Vec<ProposedGrowth>,
     /// The resources that runs have to give up.
     pub shrinks: Vec<ProposedShrink>,
-    /// Runs that are to make way.
+    /// Runs that make way.
     pub preemptions: Vec<ProposedPreemption>,
     /// The resources kept for jobs from now on, where they are more than before.
     pub reserved: Vec<Start>,

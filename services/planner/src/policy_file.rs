@@ -21,7 +21,7 @@ pub const MOST_ERRORS: usize = 100;
 /// Something wrong in a policy file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyFileError {
-    /// The file, as it was named.
+    /// The name of the file, as given.
     pub file: String,
     /// From 1.
     pub line: usize,

@@ -86,7 +86,7 @@ pub(crate) struct Forward {
     now: Timestamp,
     /// The first start of each job or array.
     starts: BTreeMap<JobId, Timestamp>,
-    /// The job of which it is to be known where it starts.
+    /// The job whose start is watched.
     watch: Option<JobId>,
     /// When and where that has started.
     pub(crate) watched: Option<(Timestamp, Placement)>,
@@ -107,7 +107,7 @@ impl Forward {
         }
     }
 
-    /// From here on it is to be seen where this job starts.
+    /// From here on the start of this job is watched.
     pub(crate) fn watch(&mut self, job: JobId) {
         self.watch = Some(job);
     }

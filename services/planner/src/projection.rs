@@ -40,7 +40,7 @@ pub struct Projection {
     proposed: Vec<JobId>,
 }
 
-/// A plan as it is asked of the ledger.
+/// A plan in the form in which the ledger is asked for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Planned {
     /// The new plan.

@@ -136,7 +136,7 @@ impl Stages {
 /// All jobs that wait.
 #[derive(Clone, Debug)]
 pub(crate) struct Queue {
-    /// The stages of queues with policies of their own, and of the rest.
+    /// The stages of queues with their own policies, and of the rest.
     own: BTreeMap<Arc<str>, Stages>,
     rest: Stages,
     /// The time from which on the age of a job counts for orders.
@@ -233,7 +233,7 @@ impl Queue {
         self.entries.get_mut(place as usize)?.as_mut()
     }
 
-    /// Nobody knows any more why any job waits.
+    /// Forgets why jobs wait.
     pub fn forget_known_reasons(&mut self) {
         self.entries.iter_mut().flatten().for_each(|entry| entry.known_reason = None);
     }

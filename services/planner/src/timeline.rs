@@ -10,7 +10,7 @@ use muster_schemas::Timestamp;
 /// Distinct GPU models of a node that are counted singly.
 pub const GPU_MODELS: usize = 4;
 
-/// Counts of what a node has, of what is free of it, or of what somebody takes.
+/// Counts of a node's resources, of its free ones, or of a holding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Bytes of memory.
@@ -39,7 +39,7 @@ impl Counts {
         self
     }
 
-    /// The same taken away instead of given.
+    /// The negative of all counts.
     #[must_use]
     pub fn negated(self) -> Self {
         Self {
@@ -64,7 +64,7 @@ impl Counts {
         self
     }
 
-    /// Whether more of something is held than there is, or somebody shares a node that another has for itself.
+    /// Whether more of something is held than there is, or a node is shared that another run has for itself.
     pub fn is_overbooked(&self) -> bool {
         self.memory_bytes < 0
             || self.cores < 0
@@ -96,7 +96,7 @@ impl Line {
         Self { steps: vec![Step { at: ALWAYS, free: all }] }
     }
 
-    /// Adds to what is free in `[from, until)`; negative counts take away. Nothing happens if that is empty.
+    /// Adds to the free counts in `[from, until)`; negative counts are taken away. Nothing happens if that is empty.
     pub fn add(&mut self, from: Timestamp, until: Timestamp, counts: &Counts) {
         if from >= until {
             return;

@@ -47,7 +47,7 @@ pub struct Verdict {
     pub out_of_reach: u64,
     /// The first differences.
     pub differences: Vec<Difference>,
-    /// BLAKE3 over all decisions as they were made again: the same for the same log on any machine, in hexadecimal.
+    /// BLAKE3 over all repeated decisions: the same for the same log on any machine, in hexadecimal.
     pub digest: String,
     /// The last record read.
     pub last: Sequence,

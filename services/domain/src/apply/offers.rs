@@ -1,4 +1,4 @@
-//! Resources that are set aside while filters judge who is to have them, and that are kept for jobs that wait.
+//! Resources that are set aside while filters judge who gets them, and that are kept for waiting jobs.
 
 use crate::state::{Kept, State};
 use muster_schemas::{JobId, RunId, filter::ChainSpec, filter::Offer, resources::Placement};
@@ -68,7 +68,7 @@ impl State {
         self.note_freed();
     }
 
-    /// A run is over: what was offered to it cannot be added any more.
+    /// A run is over: resources offered to it can no longer be added.
     pub(super) fn withdraw_growth(&mut self, id: JobId) {
         if self.offer_of(id).is_none_or(|offer| !offer.growth) {
             return;
@@ -81,7 +81,7 @@ impl State {
         });
     }
 
-    /// A run begins: it takes the place of what was kept for the job, and what its filters said is past.
+    /// A run begins: it takes the place of the resources kept for the job, and the verdict of its filters is past.
     pub(super) fn run_takes_over(&mut self, id: JobId) {
         if self.job(id).is_none_or(|job| job.filtering.is_none()) {
             return;

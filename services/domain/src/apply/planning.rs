@@ -1,4 +1,4 @@
-//! Policy, reservations, closures, and what plans come to beside their starts.
+//! Policy, reservations, closures, and the results of plans in addition to their starts.
 
 use crate::state::{BackfillPasses, Reservation, State};
 use muster_schemas::{

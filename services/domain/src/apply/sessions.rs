@@ -47,7 +47,7 @@ impl State {
         };
     }
 
-    /// The step has ended, or is not known any more.
+    /// The step has ended, or is no longer known.
     pub(super) fn forget_step(&mut self, run: RunId, step: StepId) {
         if let Some(steps) = self.sessions.launched.get_mut(&run) {
             steps.remove(&step);

@@ -42,7 +42,7 @@ impl<'a> Access<'a> {
         self.require(self.is_operator(), || format!("only operators and administrators may {what}"))
     }
 
-    /// The user who asks.
+    /// The user who sent the command.
     pub(super) fn require_user(&self) -> Result<&'a Owner, Refusal> {
         match self.actor {
             Actor::User(owner) => Ok(owner),

@@ -53,7 +53,7 @@ pub(super) fn unusable_problem(state: &State, job: &Job, placement: &Placement) 
     Some(format!("node {} could not be prepared for it before", state.node_name(share.node)))
 }
 
-/// A running job is to give up resources.
+/// A running job has to give up resources.
 ///
 /// # Errors
 /// Why it cannot.

@@ -48,7 +48,7 @@ pub(super) fn submit(state: &State, access: &Access, jobs: Vec<JobSpec>, now: Ti
     Ok(Decision { events, reply: Reply::Submitted(ids) })
 }
 
-/// From the first array on that a log gets by this program, tasks of arrays have numbers of their own.
+/// From the first array on that a log gets from this program, tasks of arrays have their own numbers.
 pub(super) fn task_numbers(state: &State, jobs: &[JobSpec]) -> Option<Event> {
     let is_first = state.task_numbers_from().is_none() && jobs.iter().any(|job| job.array.is_some());
     is_first.then(|| Event::JobNumbersSet { first: state.first_job_number() })
@@ -62,7 +62,7 @@ pub(super) struct Submission<'a> {
     access: &'a Access<'a>,
     owner: &'a Owner,
     now: Timestamp,
-    /// The job, if it is known already and is to become something else.
+    /// The job, if it is known already and is being changed.
     own: Option<&'a Job>,
     /// Requests that were found to fit, with their queues: jobs of one submission mostly ask for the same.
     fitting: Vec<(String, Vec<Alternative>)>,
@@ -73,7 +73,7 @@ pub(super) struct Submission<'a> {
 }
 
 impl<'a> Submission<'a> {
-    /// Checks for jobs of an owner, or for a known job that is to change.
+    /// Checks for jobs of an owner, or for a known job that is being changed.
     pub(super) fn new(access: &'a Access<'a>, owner: &'a Owner, now: Timestamp, own: Option<&'a Job>) -> Self {
         Self {
             state: access.state,

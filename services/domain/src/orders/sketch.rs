@@ -66,7 +66,7 @@ pub enum Sketch {
     Tell {
         /// The part of the run.
         part: PartId,
-        /// The record of what is said.
+        /// The record of the message.
         told: Sequence,
     },
 }
@@ -292,7 +292,7 @@ impl<'a> Sketches<'a> {
         Self { state, runs: HashMap::new(), nodes: HashMap::new() }
     }
 
-    /// The order to a node that a seed stands for. `None` if there is nothing to do any more.
+    /// The order to a node that a seed stands for. `None` if there is no longer anything to do.
     pub fn sketch(&mut self, node: NodeId, seed: OrderSeed) -> Option<Sketch> {
         Some(match seed {
             OrderSeed::Launch { part, submitted_sequence: submitted } => {

@@ -76,7 +76,7 @@ impl StepRecord {
 }
 
 impl StepRecord {
-    /// Whether the step has an environment of its own, and not that of its job.
+    /// Whether the step has its own environment, and not that of its job.
     pub fn has_environment(&self) -> bool {
         self.step.environment.is_some()
     }

@@ -15,7 +15,7 @@ use muster_schemas::{
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// Accounts that stand above each other.
+/// Greatest depth of accounts above each other.
 pub(crate) const MAX_DEPTH: usize = 32;
 
 /// All accounts, users, associations and classes of a cluster, and what of them is enforced.

@@ -11,7 +11,7 @@ pub(crate) struct Altered {
     /// Nodes that were taken out of service. [`super::Node::drained`] says why, also of those that were when nobody kept by
     /// whom.
     pub(crate) nodes: BTreeMap<NodeId, TakenOut>,
-    /// Attributes of jobs that are not as submitted; empty ones were taken away.
+    /// Attributes of jobs that differ from the submission; empty ones were removed.
     pub(crate) attributes: BTreeMap<JobId, BTreeMap<String, String>>,
 }
 
@@ -32,7 +32,7 @@ impl State {
         self.altered.nodes.get(&node)
     }
 
-    /// The attributes of a job that are not as submitted; empty ones were taken away.
+    /// The attributes of a job that differ from the submission; empty ones were removed.
     pub fn altered_attributes(&self, job: JobId) -> impl Iterator<Item = (&str, &str)> {
         let attributes = self.altered.attributes.get(&job.whole()).into_iter().flatten();
         attributes.map(|(name, value)| (name.as_str(), value.as_str()))

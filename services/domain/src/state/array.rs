@@ -7,7 +7,7 @@ use muster_schemas::{
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The tasks of an array. A task is a job of its own from its first start until it is forgotten.
+/// The tasks of an array. A task is a separate job from its first start until it is forgotten.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArrayState {
     /// How many tasks it was submitted with.
@@ -73,7 +73,7 @@ impl ArrayState {
         record(&mut self.outcomes, indices, outcome);
     }
 
-    /// A task that was over is not any more.
+    /// A task that was over no longer is.
     pub(crate) fn take_back(&mut self, index: u32) {
         for indices in self.outcomes.values_mut() {
             indices.remove(index);

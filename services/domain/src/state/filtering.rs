@@ -200,7 +200,7 @@ impl Filtering {
         self.chain.is_some() || self.reserved.is_some() || self.granted_by.is_some()
     }
 
-    /// The part that belongs to a task of an array that is judged by itself.
+    /// The part that belongs to a separately judged task of an array.
     pub(crate) fn of_task(&self) -> Self {
         Self {
             template: self.template.clone(),
@@ -212,7 +212,7 @@ impl Filtering {
         }
     }
 
-    /// The job is over. Filters that are still to take back what they did are called all the same, and one that a runner is
+    /// The job is over. Filters that still have to undo their work are called all the same, and one that a runner is
     /// asking now when it has answered.
     pub(crate) fn end(&mut self, outcome: &Outcome) {
         if self.entry != Entry::Entered {
@@ -315,7 +315,7 @@ impl super::State {
     }
 
     /// With strict ordering the highest priority of the jobs whose verdict is outstanding: no job of that priority or
-    /// below starts meanwhile (HPC-F-82). `None` if no verdict holds up anybody.
+    /// below starts until it comes (HPC-F-82). `None` if no verdict holds up anybody.
     pub fn judged_priority(&self) -> Option<i64> {
         let is_strict = self.filters.settings.ordering == ActivationOrdering::Strict;
         self.index.judged.last().map(|(priority, _)| *priority).filter(|_| is_strict)

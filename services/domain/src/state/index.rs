@@ -28,7 +28,7 @@ pub(crate) struct JobKeys {
     forget_after: Option<Timestamp>,
     /// Whether it waits and a dependency can never be met.
     doomed: bool,
-    /// Whether it is to be cancelled then.
+    /// Whether it will be cancelled then.
     given_up: bool,
     /// The jobs that it depends on while it waits.
     targets: Vec<JobId>,
@@ -175,7 +175,7 @@ pub(crate) struct Index {
     pub(crate) retention: BTreeSet<(Timestamp, JobId)>,
     /// Waiting jobs with a dependency that can never be met.
     pub(crate) doomed: BTreeSet<JobId>,
-    /// Those of them that are to be cancelled then, whatever the cluster does with others.
+    /// Those of them that will be cancelled then, whatever the cluster does with others.
     pub(crate) given_up: BTreeSet<JobId>,
     /// Waiting jobs that lack resources which jobs behind them must not take.
     pub(crate) blocking: BTreeSet<JobId>,
@@ -191,7 +191,7 @@ pub(crate) struct Index {
     pub(crate) task_keys: BTreeMap<JobId, TaskKeys>,
     /// Those for which there is something to do now.
     pub(crate) tasks_ready: BTreeSet<JobId>,
-    /// Jobs for which something is to be staged, as far as they themselves are concerned.
+    /// Jobs with staging that is due, as far as they themselves are concerned.
     pub(crate) to_stage: BTreeSet<JobId>,
     /// Those of them that can be staged now: there is a program, and the buffers that they use are there.
     pub(crate) staging_ready: BTreeSet<JobId>,

@@ -64,7 +64,7 @@ pub struct Job {
     pub tasks: Option<Box<TaskBook>>,
     /// Components of its last run that were ended alone, until it waits again.
     pub single_ends: Option<Box<BTreeMap<u32, SingleEnd>>>,
-    /// How far its staging is, if something is to be staged for it.
+    /// The progress of its staging, if it has any.
     pub staging: Option<Box<JobStaging>>,
 }
 
@@ -75,7 +75,7 @@ pub enum Phase {
     Waiting,
     /// It has this run.
     Active(RunId),
-    /// Its run has ended; the next record of the job says what becomes of it.
+    /// Its run has ended; the next record of the job says how it proceeds.
     Settling,
     /// It is over.
     Finished(Box<Finished>),
@@ -111,7 +111,7 @@ pub struct RunSummary {
     pub usage: Usage,
 }
 
-/// A part of a job with a request of its own.
+/// A part of a job with its own request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Component {
     /// Its queue.
@@ -163,7 +163,7 @@ pub struct ComponentExtras {
     pub begin: Option<Timestamp>,
     /// Whether the begin time has come.
     pub begin_passed: bool,
-    /// If it has not started by then it is not started any more.
+    /// If it has not started by then it is no longer started.
     pub deadline: Option<Timestamp>,
     /// From SIGTERM to SIGKILL, if not as the cluster's settings say.
     pub kill_grace_seconds: Option<u32>,
@@ -176,16 +176,16 @@ pub struct ComponentExtras {
     pub singletons_ahead: u32,
 }
 
-/// A dependency and how it stands.
+/// A dependency and its state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Condition {
     /// The event that the condition waits for.
     pub dependency: Dependency,
-    /// How it stands.
+    /// Its state.
     pub status: ConditionStatus,
 }
 
-/// How a dependency stands.
+/// The state of a dependency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ConditionStatus {
     /// It may still happen.
@@ -207,7 +207,7 @@ pub struct JobExtras {
     pub checkpoint: Option<Checkpoint>,
     /// When it may be started a second time.
     pub requeue: RequeuePolicy,
-    /// Kinds of job with rules of their own.
+    /// Kinds of job with special rules.
     pub types: Vec<JobType>,
 }
 
@@ -274,7 +274,7 @@ impl Job {
         self.extras.as_ref().map_or(NO_NOTIFICATIONS, |extras| &extras.notifications)
     }
 
-    /// Kinds of job with rules of their own.
+    /// Kinds of job with special rules.
     pub fn types(&self) -> &[JobType] {
         self.extras.as_ref().map_or(&[], |extras| &extras.types)
     }
@@ -332,7 +332,7 @@ impl Job {
         self.components.iter().filter_map(Component::due).min()
     }
 
-    /// Whether the planner said that it lacks resources, so that jobs behind it do not get them either.
+    /// Whether the planner found that it lacks resources, so that jobs behind it do not get them either.
     pub(crate) fn blocks_others(&self) -> bool {
         matches!(
             self.planner_reason.as_deref(),
@@ -357,7 +357,7 @@ impl Component {
         self.extras.as_ref()?.reservation.as_ref()
     }
 
-    /// When it is to be over.
+    /// When it has to be over.
     pub fn deadline(&self) -> Option<Timestamp> {
         self.extras.as_ref()?.deadline
     }

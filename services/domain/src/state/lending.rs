@@ -54,13 +54,13 @@ impl State {
         lent.filter(|run| matches!(run.claim(), Claim::Wants(_)))
     }
 
-    /// Those of them that need not wait any more. No two of them want the same core.
+    /// Those of them that no longer have to wait. No two of them want the same core.
     pub(crate) fn ready_to_go_on(&self) -> impl Iterator<Item = &Run> {
         self.resuming().filter(|run| run.stopping.is_none() && self.can_go_on(run, &BTreeSet::new()))
     }
 
-    /// Whether nobody who goes ahead of a suspended run has its cores, or the nodes that it is to have for itself; these
-    /// others go ahead of it as well.
+    /// Whether no job ahead of a suspended run has its cores, or the nodes that it will have for itself; these others
+    /// go ahead of it as well.
     pub(crate) fn can_go_on(&self, run: &Run, ahead: &BTreeSet<RunId>) -> bool {
         let is_ahead = |user: &User| user.claim < run.claim() || ahead.contains(&user.run);
         run.placement.shares().all(|share| {
@@ -107,7 +107,7 @@ impl State {
         users.fold(IndexSet::new(), |all, user| all.union(&user.share.cores))
     }
 
-    /// The cores of a node that nobody else can have, and who has it for himself or is to: without what this one has.
+    /// Cores of the node closed to others, and the run that has (or awaits) the node exclusively; `but` is ignored.
     pub(crate) fn kept_from_others(&self, node: NodeId, but: Option<RunId>) -> (IndexSet, Option<RunId>) {
         let users = || self.users(node).filter(|user| Some(user.run) != but && user.claim != Claim::Lends);
         let cores = users().fold(IndexSet::new(), |all, user| all.union(&user.share.cores));

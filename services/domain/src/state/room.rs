@@ -111,7 +111,7 @@ fn free_cores(book: &TaskBook, share: &NodeShare) -> u32 {
     count(&share.cores).saturating_sub(book.given_up(share.node)).saturating_sub(used)
 }
 
-/// How many units a run keeps when it has given up what it is to give up. Nodes that cannot be used do not count.
+/// How many units a run keeps when it has given up those that it has to. Nodes that cannot be used do not count.
 pub(crate) fn kept_units(state: &State, book: &TaskBook, run: &Run) -> u32 {
     let usable = run.placement.shares().filter(|share| !book.unusable.contains(&share.node));
     let of_share = |share: &NodeShare| {

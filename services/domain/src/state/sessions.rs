@@ -14,22 +14,22 @@ use std::{collections::BTreeMap, sync::Arc};
 pub(crate) struct Sessions {
     /// Steps that were launched with places of their own and have not ended.
     pub(crate) launched: BTreeMap<RunId, BTreeMap<StepId, LaunchedStep>>,
-    /// Jobs whose client has to be heard of.
+    /// Jobs whose client has to report.
     pub(crate) kept: BTreeMap<JobId, KeptJob>,
 }
 
-/// A job whose client has to be heard of.
+/// A job whose client has to report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptJob {
     /// Until when.
     pub until: Timestamp,
     /// For how long it may be silent.
     pub seconds: u32,
-    /// Whether it was not heard of in time once already.
+    /// Whether it failed to report in time once already.
     pub is_late: bool,
 }
 
-/// A step that was launched with places of its own and has not ended. How far each part is says [`super::Step`], whose
+/// A step that was launched with places of its own and has not ended. [`super::Step`] says how far each part is; its
 /// parts are in the same order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchedStep {
@@ -116,7 +116,7 @@ impl State {
         self.sessions.launched.get(&run)?.get(&step)
     }
 
-    /// Whether, and until when, the client of a job has to be heard of.
+    /// Whether, and until when, the client of a job has to report.
     pub fn kept(&self, job: JobId) -> Option<KeptJob> {
         self.sessions.kept.get(&job).copied()
     }

@@ -35,16 +35,16 @@ pub struct Buffer {
 /// How far the staging of a job is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobStaging {
-    /// Where it stands.
+    /// Its stage.
     pub stage: Stage,
     /// Whether the program was ever asked to stage something in, so that it is asked to stage out after the end.
     pub has_begun: bool,
 }
 
-/// Where the staging of a job stands.
+/// The stage of a job's staging.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Stage {
-    /// It is to be staged in as soon as nothing else keeps the job from starting.
+    /// It will be staged in as soon as nothing else keeps the job from starting.
     #[default]
     Wanted,
     /// It is being staged in.
@@ -85,7 +85,7 @@ impl Job {
         components
     }
 
-    /// Whether all that it needs is staged in, or nothing is to be.
+    /// Whether everything that it needs is staged in, or it needs nothing.
     pub fn is_staged_in(&self) -> bool {
         self.staging.as_ref().is_none_or(|staging| staging.stage == Stage::In)
     }
@@ -137,12 +137,12 @@ impl State {
         (due == FilterKind::StageOut || job.missing_buffer(&self.staging.buffers).is_none()).then_some(due)
     }
 
-    /// Whether anything is to be staged now.
+    /// Whether any staging is due now.
     pub(crate) fn has_staging_now(&self) -> bool {
         !self.index.staging_ready.is_empty()
     }
 
-    /// Brings up to date whether something is to be staged for a job now.
+    /// Updates whether staging is due for a job now.
     pub(crate) fn refresh_staging(&mut self, id: JobId) {
         if self.job(id).is_some_and(|job| self.staging_now(job).is_some()) {
             self.index.staging_ready.insert(id);

@@ -19,8 +19,8 @@ use std::{
 /// fill the log.
 const SHORTEST_SERVICE_SECONDS: i64 = 1;
 
-/// The tasks of a job and how they stand. Their launches stay in the log. Instances that wait or have ended are
-/// counted or kept as ranges, so that a sweep of a million is no larger than one of two.
+/// The tasks of a job and their states. Their launches stay in the log. Instances that wait or have ended are counted
+/// or kept as ranges, so that a sweep of a million is no larger than one of two.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskBook {
     /// The record that has the list.
@@ -56,17 +56,18 @@ pub struct TaskBook {
     pub released: BTreeSet<NodeId>,
     /// Nodes that have joined the run after its start, with when.
     pub joined: BTreeMap<NodeId, Timestamp>,
-    /// Nodes that the run has left and that have not said that its part there has ended.
+    /// Nodes that the run has left and that have not reported the end of its part there.
     pub leaving: BTreeSet<NodeId>,
     /// Nodes of which the run has had another share before.
     pub resized: BTreeSet<NodeId>,
-    /// The resources that it gives up when no task uses them any more, and why.
+    /// The resources that it gives up when no task uses them any longer, and why.
     pub shrinking: Option<(Arc<Placement>, ShrinkReason)>,
-    /// If no task starts any more but those that release nodes: why, and whether those that run may end by themselves.
+    /// If no tasks start any longer but those that release nodes: why, and whether running ones may end by
+    /// themselves.
     pub ending: Option<Ending>,
 }
 
-/// The run is to end when its tasks have.
+/// The run ends when its tasks have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ending {
     /// Why.
@@ -264,7 +265,7 @@ impl TaskBook {
         self.failure.get_or_insert_with(|| failure(prep, exit));
     }
 
-    /// The instances that use more of a node than what is left of it are to be stopped, those started last first.
+    /// The instances that use more of a node than is left of it are stopped, those started last first.
     pub(crate) fn stop_beyond(&mut self, node: NodeId, left: u32) {
         let staying = self.running.values().filter(|task| !task.is_stopping);
         let mut used: u32 = staying.flat_map(|task| &task.cores).filter(|(on, _)| *on == node).map(|(_, n)| n).sum();
@@ -277,7 +278,7 @@ impl TaskBook {
         }
     }
 
-    /// The run is to end: what runs is stopped unless it may end by itself, which a service never does.
+    /// The run is ending: its tasks are stopped unless they may end by themselves, which a service never does.
     pub(crate) fn end(&mut self, ending: Ending) {
         self.ending = Some(ending);
         for running in self.running.values_mut() {
@@ -331,7 +332,7 @@ impl TaskBook {
         }
     }
 
-    /// How many of a node's cores are to be given up.
+    /// How many of a node's cores are being given up.
     pub(crate) fn given_up(&self, node: NodeId) -> u32 {
         let shares = self.shrinking.iter().flat_map(|(removed, _)| removed.shares());
         shares.filter(|share| share.node == node).fold(0, |sum: u32, share| sum.saturating_add(count(&share.cores)))

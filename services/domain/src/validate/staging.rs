@@ -46,7 +46,7 @@ fn component(staging: &ComponentStaging) -> Result<(), Refusal> {
     [creates, uses, destroys].into_iter().flatten().try_for_each(|name| identifier(&field, name))
 }
 
-/// How the files of jobs are to be staged.
+/// The rules for staging the files of jobs.
 pub(crate) fn staging_settings(settings: &StagingSettings) -> Result<(), Refusal> {
     if let Some(path) = settings.program.clone() {
         let name = "program".to_owned();

@@ -24,7 +24,7 @@ pub struct Feed {
 pub enum Next {
     /// When the task has read something.
     WhenWritable,
-    /// When the client has said something.
+    /// When the client has sent input.
     WhenFed,
     /// Never.
     Done,

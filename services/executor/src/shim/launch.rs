@@ -59,7 +59,7 @@ pub struct Launched {
     pub started: Timestamp,
     /// Their exchange with a client, if they have one.
     pub streams: Option<Streams>,
-    /// Where its script says what went wrong.
+    /// Where errors of its script go.
     pub script_errors: Option<File>,
 }
 

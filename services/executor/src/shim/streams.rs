@@ -229,7 +229,7 @@ impl Streams {
         }
     }
 
-    /// A task has ended: what it has still said comes before that.
+    /// A task has ended: its remaining output comes before that.
     pub fn ended(&mut self, rank: u32, status: ExitStatus) {
         let of_task: Vec<u64> =
             self.sources.iter().filter(|(_, source)| source.rank == rank).map(|(token, _)| *token).collect();

@@ -60,7 +60,7 @@ pub fn become_shim() -> io::Result<()> {
     Ok(())
 }
 
-/// Stays with the processes of a run until none is left, and says how they ended.
+/// Stays with the processes of a run until none is left, and reports how they ended.
 pub fn supervise(shim: &Shim, launched: Launched, mut control: fs::File) -> End {
     let mut run = Supervised::new(shim, &shim.claim.order, launched);
     if let Err(error) = run.watch(&mut control) {

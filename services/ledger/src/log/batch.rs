@@ -109,7 +109,7 @@ impl<'log> Batch<'log> {
         self.head
     }
 
-    /// Whether nothing is to be written.
+    /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
         self.writes.is_empty()
     }
@@ -163,12 +163,12 @@ impl<'log> Batch<'log> {
         Ok(())
     }
 
-    /// Adds a notification that is to be delivered: the `number`th that follows from a record.
+    /// Adds a notification to deliver: the `number`th that follows from a record.
     pub fn add_notice(&mut self, of: Sequence, number: u32, payload: &[u8]) {
         self.writes.put_cf(self.log.family(NOTICES), notice_key(of, number), payload);
     }
 
-    /// Takes a notification away that has come to its end.
+    /// Removes a notification that has come to its end.
     pub fn remove_notice(&mut self, of: Sequence, number: u32) {
         self.writes.delete_cf(self.log.family(NOTICES), notice_key(of, number));
     }

@@ -69,7 +69,7 @@ pub enum LogError {
         folder: PathBuf,
         /// `opened`, `read` or `written`.
         action: &'static str,
-        /// What the system said.
+        /// The system's message.
         detail: String,
     },
     /// It is being reopened after a failed write.

@@ -49,7 +49,8 @@ impl Log {
         }
     }
 
-    /// Shows all that is stored beside the records, so that damage is found that nobody has come across.
+    /// Shows everything that is stored in addition to the records, so that damage is found that nobody has come
+    /// across.
     ///
     /// # Errors
     /// [`LogError::Damaged`] if a part of it cannot be what was written, or as `visit` fails.

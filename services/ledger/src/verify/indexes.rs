@@ -25,7 +25,7 @@ pub(super) struct Indexes {
     of_jobs: u64,
     /// Whether a description was marked as one. Programs from before there were marks wrote none, later ones all.
     has_marks: bool,
-    /// Answers that are remembered and tell of what was made: each has records.
+    /// Remembered answers that name something that was made: each has records.
     makers: u64,
     /// The command whose records pass now.
     group: Option<Group>,
@@ -172,7 +172,7 @@ impl Indexes {
 struct Found {
     of_jobs: u64,
     makers: u64,
-    /// The last record that an entry tells of.
+    /// The last record that an entry names.
     greatest: Sequence,
 }
 

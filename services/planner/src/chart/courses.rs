@@ -1,4 +1,4 @@
-//! How a simulation, or several beside each other, went: waits, utilisation, queue length.
+//! The course of a simulation, or of several for comparison: waits, utilisation, queue length.
 
 use super::{
     colour,

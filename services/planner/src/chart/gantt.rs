@@ -28,7 +28,7 @@ pub struct Gantt {
 pub struct Row {
     /// Its name.
     pub label: String,
-    /// In any order. Those that overlap stand below each other; reservations and closures lie behind the others.
+    /// In any order. Overlapping ones are drawn below each other; reservations and closures behind the others.
     pub bars: Vec<Bar>,
 }
 

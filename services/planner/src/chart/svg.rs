@@ -10,7 +10,7 @@ pub(super) const INK: &str = "#222222";
 /// Lines that only guide the eye.
 pub(super) const GRID: &str = "#dddddd";
 
-/// Where a text stands to its point.
+/// Where a text is in relation to its point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,

@@ -53,7 +53,7 @@ impl Engine {
         }
     }
 
-    /// Puts back on its line what holds a part of a node that became something else.
+    /// Puts holdings back on the line of a node whose specification changed.
     pub(super) fn hold_again(&mut self, is_changed: impl Fn(NodeId) -> bool) {
         for run in self.runs.values() {
             let holding = Holding::Run { until: run.assumed_end };

@@ -83,7 +83,7 @@ impl AccountLimits {
         known.map_or_else(|| Cow::Owned(Arc::default()), Cow::Borrowed)
     }
 
-    /// The limit, for people, that keeps components from using that much more beside what they hold.
+    /// The limit, for people, that keeps components from using that much in addition to their holdings.
     pub fn reached(&self, holder: &Holder, demand: &Demand, more: &[Usage], held: &[Usage]) -> Option<String> {
         let is_reached = |limit: &LimitView| limit.used.saturating_add(limit.wanted) > limit.most;
         let mut reached = None;

@@ -152,7 +152,7 @@ impl Engine {
         at.plus_seconds(self.components.interval_seconds.into())
     }
 
-    /// Whether this cycle has a rule of its own for the job at a place.
+    /// Whether this cycle has a special rule for the job at a place.
     pub(super) fn is_ruled(&self, cycle: &Cycle, place: Place) -> bool {
         let components = |class| self.classes.get(class).demand.components.len();
         cycle.components.rule != Rule::Any && self.queue.class_at(place).is_some_and(|class| components(class) > 1)

@@ -21,7 +21,7 @@ use std::{
     sync::Arc,
 };
 
-/// Nodes of the machine, by their index; licences beside them.
+/// Nodes of the machine, by their index, and licences.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ground {
     nodes: Vec<u64>,
@@ -70,7 +70,7 @@ pub(super) struct Turns {
     behind: u64,
     grounds: HashMap<ClassId, Arc<Ground>>,
     least: HashMap<ClassId, Option<Arc<Demand>>>,
-    /// Runs that grow as soon as it is known who waits.
+    /// Runs that grow as soon as it is known which jobs wait.
     pub late_growers: Vec<JobId>,
 }
 

@@ -22,7 +22,7 @@ pub(super) struct Offers {
     held_back: Option<i64>,
     /// For each place of the queue its number in the order; empty if no start of this cycle has anything to tell.
     ranks: Vec<u32>,
-    /// Whether starts go around a job that waits.
+    /// Whether starts go ahead of a waiting job.
     pub goes_around: bool,
     /// When they must be over at the latest, if that is known.
     pub around_until: Option<Timestamp>,
@@ -124,8 +124,8 @@ impl Engine {
         self.queue.get(place)?.activation.as_ref()?.kept.clone()
     }
 
-    /// Offers the jobs for which something is kept what is kept for them, before all others: they take it from nobody, and
-    /// who is ahead of them can be waiting for just that (HPC-F-82).
+    /// Offers jobs the resources that are kept for them, before all others: they take them from nobody, and the jobs
+    /// ahead of them can be waiting for just that (HPC-F-82).
     pub(super) fn ask_on_kept(&mut self, cycle: &mut Cycle) {
         if self.queue.gates.kept == 0 {
             return;

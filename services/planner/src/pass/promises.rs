@@ -18,8 +18,8 @@ use muster_schemas::{
 use std::{collections::BTreeMap, sync::Arc};
 
 impl Engine {
-    /// Keeps what was promised: renews promises if something became free, makes new ones, starts the jobs whose time has
-    /// come, and lets further tasks of arrays go around what is promised.
+    /// Keeps promises: renews them if something became free, makes new ones, starts the jobs whose time has come, and
+    /// lets further tasks of arrays start ahead of promises.
     pub(super) fn keep_promises(&mut self, cycle: &mut Cycle, sorted: &[Place], backfill: Backfill) {
         for place in sorted {
             self.drop_if_shut_out(cycle, *place);

@@ -97,7 +97,7 @@ fn promises_of(cycle: &Cycle) -> Vec<Promise> {
 }
 
 impl Turn {
-    /// Whether a demand fits now beside all that is taken and promised.
+    /// Whether a demand fits now in addition to all holdings and promises.
     pub fn fits(&self, demand: &Demand) -> bool {
         self.engine.search(self.now).at(demand, self.now).is_some()
     }

@@ -1,5 +1,5 @@
-//! Nodes for several components that start together, each with nodes of its own (SL-P-08), and for several requests of one
-//! component that have nodes of their own (SL-C-12).
+//! Nodes for several components that start together, each with separate nodes (SL-P-08), and for several requests of
+//! one component that have separate nodes (SL-C-12).
 //!
 //! First fit takes the first nodes that serve a component, and those may be all that serve another one. Here the nodes are
 //! dealt out so that every component has enough, if there is any way: each of the least number of nodes that a component
@@ -50,8 +50,8 @@ impl<'r> EachNode<'r> {
     }
 }
 
-/// Deals free nodes out to requests that each have nodes of their own; `None` if there is no way, or one of them does not ask
-/// for a number of nodes.
+/// Deals free nodes out to requests that each have separate nodes; `None` if there is no way, or one of them does not
+/// ask for a number of nodes.
 pub(super) fn deal_to_requests(free: &Free, scope: &Scope, requests: &[Request]) -> Option<Vec<BTreeSet<NodeId>>> {
     let exclusive = requests.iter().any(|request| request.sharing != Sharing::Shared);
     let wanted = |request| {

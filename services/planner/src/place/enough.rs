@@ -1,4 +1,4 @@
-//! When a search has looked at enough nodes: the first ones that serve a plain request are taken, so the rest need not be
+//! When a search has looked at enough nodes: the first ones that serve a plain request are taken, so the rest are not
 //! looked at.
 
 use super::{Demand, bounds};

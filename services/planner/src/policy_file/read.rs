@@ -67,7 +67,7 @@ pub(super) struct Fault {
     pub(super) message: String,
 }
 
-/// The policy of a text; it stands for nothing if there are faults.
+/// The policy of a text; it is worthless if there are faults.
 pub(super) fn read(text: &str, default_name: &str) -> (Policy, Vec<Fault>) {
     let mut reader =
         Reader { text, faults: Vec::new(), spans: BTreeMap::new(), formulas: BTreeMap::new(), broken: BTreeSet::new() };
@@ -105,9 +105,9 @@ type Value<'t> = Spanned<DeValue<'t>>;
 struct Reader<'t> {
     text: &'t str,
     faults: Vec<Fault>,
-    /// Where the values stand that were read, by their places in the policy.
+    /// Where the values are that were read, by their places in the policy.
     spans: BTreeMap<String, Range<usize>>,
-    /// Where the texts of formulas stand, without their quotes.
+    /// Where the texts of formulas are, without their quotes.
     formulas: BTreeMap<String, Range<usize>>,
     /// Tables of which a part could not be read. Anything that seems senseless in them may come from that part.
     broken: BTreeSet<String>,

@@ -42,7 +42,8 @@ impl Holders {
         holder.clone()
     }
 
-    /// The job as it waits; `None` if it does not, or a gate of its own is shut. A stopped queue is none of its own.
+    /// The job as it waits; `None` if it does not, or one of its own gates is shut. A stopped queue is not one of
+    /// these.
     pub(super) fn queued(&mut self, state: &State, job: &Job) -> Option<QueuedJob> {
         if !job.is_waiting() || !is_open(job) || !has_begun_reservations(state, job) {
             return None;

@@ -37,7 +37,7 @@ impl Search<'_> {
         None
     }
 
-    /// The first start, before `bound`, at which all components fit: of the moments at which each by itself may.
+    /// The first start, before `bound`, at which all components fit, out of the moments at which each alone may.
     pub(super) fn earliest_together(
         &self,
         demand: &Demand,

@@ -59,7 +59,7 @@ impl Sweep {
         Some(sweep)
     }
 
-    /// The moment at which it stands.
+    /// The moment that it has reached.
     pub fn moment(&self) -> Timestamp {
         self.moment
     }

@@ -62,7 +62,7 @@ pub struct Stuck {
     pub reason: Option<String>,
 }
 
-/// The figures of a simulation; what they mean is said in section 4 of the reference of `muster simulate`.
+/// The figures of a simulation; section 4 of the reference of `muster simulate` says what they mean.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// The policy's name.
@@ -89,7 +89,7 @@ pub struct Summary {
     pub max_bsld: f64,
     /// From the first submission to the last end, in seconds.
     pub makespan: i64,
-    /// The share of the machine that was in use meanwhile, 0 to 1.
+    /// The share of the machine that was in use in that time, 0 to 1.
     pub utilization: f64,
 }
 

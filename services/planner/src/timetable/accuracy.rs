@@ -40,7 +40,7 @@ struct Outcome {
     job: JobId,
     queue: String,
     started: Timestamp,
-    /// At least one of them says when.
+    /// At least one of them has a time.
     predictions: Vec<Prediction>,
 }
 

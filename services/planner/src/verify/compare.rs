@@ -1,4 +1,4 @@
-//! A decision as it was recorded, against the same decision made again.
+//! A recorded decision, compared with the same decision made again.
 
 use muster_domain::State;
 use muster_schemas::{
@@ -90,8 +90,8 @@ pub(super) struct Decision {
     refused: BTreeSet<JobId>,
     /// Other refusals: only that it was asked for is recorded.
     refused_changes: BTreeSet<RefusedChange>,
-    /// Jobs that something happened to between what the plan had seen and its commit. The ledger can have left out what
-    /// was said of them.
+    /// Jobs that something happened to between the last record that the plan had seen and its commit. The ledger can
+    /// have left out the plan's words about them.
     touched: BTreeSet<JobId>,
 }
 
@@ -141,7 +141,7 @@ impl Decision {
         }
     }
 
-    /// A plan of which nothing was recorded, because it said nothing.
+    /// A plan without recorded content.
     pub fn silent(sequence: Sequence, at: Timestamp) -> Self {
         Self { sequence, ..Self::planned(ProposedPlan { at, ..ProposedPlan::default() }) }
     }

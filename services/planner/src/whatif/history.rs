@@ -99,7 +99,7 @@ impl History {
         job.submitted < self.to && job.start().is_none_or(|start| start >= self.from)
     }
 
-    /// The job, or for a task that is not known its array.
+    /// The job, or for an unknown task its array.
     pub(super) fn job(&self, id: JobId) -> Option<&PastJob> {
         self.jobs.get(&id).or_else(|| self.jobs.get(&id.whole()))
     }

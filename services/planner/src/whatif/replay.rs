@@ -85,7 +85,7 @@ struct Cluster<'h> {
     is_plan_due: bool,
     wake: Option<Timestamp>,
     left_out: BTreeSet<JobId>,
-    /// Changes to the cluster that wait until nothing stands against them.
+    /// Changes to the cluster that wait until nothing prevents them.
     deferred: Vec<Event>,
     /// Runs that began in the last decisions.
     begun: Vec<(JobId, RunId)>,

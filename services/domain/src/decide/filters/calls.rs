@@ -167,7 +167,7 @@ pub(super) fn silent(state: &State, id: JobId, now: Timestamp) -> Vec<Event> {
     chain.call.as_ref().map_or_else(Vec::new, |call| offered_again(state, &call.id, now))
 }
 
-/// Calls whose runners do not have them any more.
+/// Calls whose runners no longer have them.
 pub(super) fn lost(access: &Access, calls: &[CallId], now: Timestamp) -> Result<Decision, Refusal> {
     access.require_ledger()?;
     require_number(calls.len())?;

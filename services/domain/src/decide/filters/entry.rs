@@ -1,4 +1,4 @@
-//! The way of a job into the queue: received, changed by who makes it, judged, checked.
+//! The way of a job into the queue: received, changed while being configured, judged, checked.
 
 use super::{holds, warned};
 use crate::{
@@ -23,8 +23,8 @@ use muster_schemas::{
 };
 use std::sync::Arc;
 
-/// A job with a description, a template or tasks of its own. With a description nothing but its own bounds is checked
-/// here: the check behind the filters does that (HPC-J-03).
+/// A job with a description, a template or its own tasks. With a description nothing but its own bounds is checked
+/// here: the check behind the filters does the rest (HPC-J-03).
 pub(super) fn submit_document(
     access: &Access,
     mut spec: JobSpec,
@@ -172,7 +172,7 @@ fn being_made<'a>(access: &Access<'a>, id: JobId) -> Result<&'a Job, Refusal> {
     }
 }
 
-/// A job that was being made, or that was refused before it was in the queue, is to enter it.
+/// A job that was being made, or that was refused before it was in the queue, enters it.
 pub(super) fn enter(access: &Access, id: JobId, now: Timestamp) -> Result<Decision, Refusal> {
     let target = find(access.state, id)?;
     access.require_management(target.job())?;

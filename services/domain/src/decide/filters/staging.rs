@@ -86,7 +86,8 @@ fn foreign_of<'a>(
 pub(super) struct Made(BTreeMap<String, String>);
 
 impl Made {
-    /// A component was staged in. Why that does not count, if another user made a buffer meanwhile that it makes or removes.
+    /// A component was staged in. Returns why that does not count, if another user meanwhile made a buffer that it
+    /// makes or removes.
     pub(super) fn staged_in(&mut self, state: &State, job: &Job, position: u32) -> Option<String> {
         let component = job.staged_components().into_iter().nth(position as usize)?;
         let owner = |name: &str| {

@@ -55,7 +55,7 @@ impl<'a> Plan<'a> {
         if self.stopping.contains(&run.id) { Err("the plan stops it".into()) } else { Ok((job, run)) }
     }
 
-    /// The resources that a run has to give up when no task uses them any more (HPC-S-08, HPC-S-10, HPC-S-14).
+    /// The resources that a run has to give up when no task uses them any longer (HPC-S-08, HPC-S-10, HPC-S-14).
     pub(super) fn shrink(&mut self, shrink: ProposedShrink) -> Result<Vec<Event>, String> {
         let ProposedShrink { job: id, removed, reason } = shrink;
         self.unchanged_run(id)?;

@@ -16,7 +16,7 @@ use muster_schemas::{
 };
 use std::sync::Arc;
 
-/// Launches a step, all of it or none: whoever waits for cores holds none meanwhile (SL-R-08).
+/// Launches a step, all of it or none: a step that waits for cores holds none meanwhile (SL-R-08).
 pub(in crate::decide) fn launch(
     access: &Access,
     job: JobId,

@@ -16,7 +16,7 @@ pub(crate) struct Gap {
     pub is_whole: bool,
 }
 
-/// Where a gap stands: by its beginning, its node and its cores. A node has no two gaps with the same.
+/// The key of a gap: its beginning, its node and its cores. A node has no two gaps with the same.
 pub(crate) type Key = (Timestamp, u32, u32);
 
 impl Gap {
