@@ -555,7 +555,7 @@ fn deadline(timeout_seconds: Option<u32>) -> Result<Instant, ApiError> {
 
 /// Wait until a job is over, or has come as far as is asked for
 ///
-/// The answer is the job as it then is, or as far as it is at the end of the time.
+/// The answer is the job as it is then, or at the end of the time.
 #[utoipa::path(get, path = "/v1/jobs/{id}/wait", tag = "jobs",
     params(("id" = String, Path, description = "The job."), WaitParams),
     responses((status = 200, body = JobView), (status = "default", body = ErrorBody)))]

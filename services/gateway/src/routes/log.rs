@@ -41,7 +41,7 @@ pub(crate) struct RecordsParams {
 
 /// Read records of the log
 ///
-/// The answer is in muster's own encoding, with all that jobs were submitted with: for operators.
+/// The answer is in muster's own encoding, with everything that jobs were submitted with: for operators.
 #[utoipa::path(get, path = "/v1/records", tag = "log", params(RecordsParams),
     responses((status = 200, content_type = "application/octet-stream", body = Vec<u8>),
         (status = "default", body = ErrorBody)))]
@@ -80,7 +80,7 @@ struct Verification {
 
 /// Verify the log: chain, signatures and digests
 ///
-/// Each line of the answer tells how far it has come; the last is complete or has a fault.
+/// Each line of the answer shows the progress; the last is complete or has a fault.
 #[utoipa::path(get, path = "/v1/audit/verify", tag = "log", params(VerifyParams),
     responses((status = 200, content_type = "application/x-ndjson", body = VerifyProgress),
         (status = "default", body = ErrorBody)))]

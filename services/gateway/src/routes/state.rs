@@ -84,7 +84,7 @@ pub(crate) async fn policy(
     app.reader.read(moment, |state| Ok(Policy::clone(state.policy()))).await.map(axum::Json)
 }
 
-/// Show what the system is and how it stands
+/// Show the identity and state of the system
 #[utoipa::path(get, path = "/v1/info", tag = "cluster", params(MomentParams),
     responses((status = 200, body = InfoView), (status = "default", body = ErrorBody)))]
 pub(crate) async fn info(
@@ -148,7 +148,7 @@ pub(crate) struct UsageParams {
     by: Vec<UsageDimension>,
 }
 
-/// Show what was asked for and used
+/// Show requests and usage
 #[utoipa::path(get, path = "/v1/usage", tag = "cluster", params(MomentParams, UsageParams),
     responses((status = 200, body = UsageAnswer), (status = "default", body = ErrorBody)))]
 pub(crate) async fn usage(
@@ -179,7 +179,7 @@ pub(crate) async fn usage(
 
 /// Show how the scheduler does
 ///
-/// Counted since the gateway that answers was started.
+/// Counted since the start of the gateway that answers.
 #[utoipa::path(get, path = "/v1/statistics", tag = "system",
     responses((status = 200, body = Statistics), (status = "default", body = ErrorBody)))]
 pub(crate) async fn statistics(State(app): State<App>) -> Result<axum::Json<Statistics>, ApiError> {

@@ -49,7 +49,7 @@ pub(crate) struct LaunchParams {
     wait_seconds: u32,
 }
 
-/// Launch a step inside a running job, with places of its own
+/// Launch a step inside a running job, with its own places
 ///
 /// Refused with the code `busy` if it fits as soon as other steps have ended.
 #[utoipa::path(post, path = "/v1/jobs/{id}/steps/launch", tag = "steps", request_body = StepLaunchRequest,
@@ -208,7 +208,7 @@ pub(super) fn steps_of(app: &App, id: JobId, history: &[Record], redacted: bool)
     steps
 }
 
-/// List the steps of all jobs that run
+/// List the steps of all running jobs
 #[utoipa::path(get, path = "/v1/steps", tag = "steps", params(MomentParams),
     responses((status = 200, body = StepsPage), (status = "default", body = ErrorBody)))]
 pub(crate) async fn running(
@@ -260,8 +260,8 @@ pub(crate) struct OutputParams {
     run: RunId,
     /// A number that no other reader of the step has.
     reader: u64,
-    /// For each node of the step the offset of the next byte that is wanted, between commas: `0` for all there is, `end` for
-    /// what is new, `-` for a node of which all has come. Left out, `0` for each.
+    /// For each node of the step the offset of the next byte that is wanted, between commas: `0` for everything, `end` for new
+    /// output only, `-` for a node whose output is complete. Left out, `0` for each.
     from: Option<String>,
     /// Only watch: reading does not acknowledge. Other clients acknowledge with `from`, and earlier output is no
     /// longer kept.
@@ -273,7 +273,7 @@ pub(crate) struct OutputParams {
     max_bytes: Option<u32>,
 }
 
-/// Read what the tasks of a step say
+/// Read the output of the tasks of a step
 ///
 /// The answer is an output page in muster's own encoding, as `muster-client` reads it; it comes as soon as there is
 /// something, and is empty at the end of the time.
@@ -346,9 +346,9 @@ pub(crate) struct InputParams {
     wait_seconds: u32,
 }
 
-/// Say something to the tasks of a step
+/// Send input to the tasks of a step
 ///
-/// The body is bytes. What was sent before is passed over, so that it can be sent again when an answer is lost.
+/// The body is bytes. Bytes that were sent before are passed over, so that they can be sent again when an answer is lost.
 #[utoipa::path(post, path = "/v1/jobs/{id}/steps/{step}/input", tag = "steps",
     params(("id" = String, Path, description = "The job."), ("step" = u32, Path, description = "The step."),
         InputParams),
@@ -380,7 +380,7 @@ fn groups(text: &str) -> Result<IndexSet, ApiError> {
     text.parse().map_err(|_| ApiError::malformed(format!("groups: `{text}` is no list of groups")))
 }
 
-/// Say how large the client's terminal is
+/// Report the size of the client's terminal
 #[utoipa::path(post, path = "/v1/jobs/{id}/steps/{step}/terminal", tag = "steps", request_body = StepTerminalRequest,
     params(("id" = String, Path, description = "The job."), ("step" = u32, Path, description = "The step.")),
     responses((status = 200, body = Object), (status = "default", body = ErrorBody)))]
@@ -410,9 +410,9 @@ pub(crate) async fn conclude(
     app.jobs_command(asked, Command::ConcludeJob { job: job_id(&id)?, status: request.status }).await
 }
 
-/// Say that the client of a job lives
+/// Report that the client of a job lives
 ///
-/// From the first time on the job is cancelled when its client is not heard of for so long, whether it waits or runs.
+/// From the first report on, the job is cancelled when its client is silent for this long, whether it waits or runs.
 #[utoipa::path(post, path = "/v1/jobs/{id}/keep", tag = "jobs", request_body = KeepRequest,
     params(("id" = String, Path, description = "The job."),
         ("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
