@@ -73,10 +73,10 @@ pub(crate) fn sync_folder_of(path: &Path) -> io::Result<()> {
 /// Opens a file for reading; a pipe or device of that name would be read without end.
 ///
 /// # Errors
-/// If it cannot be opened; [`io::ErrorKind::InvalidData`] if it is no regular file.
+/// If it cannot be opened; [`io::ErrorKind::InvalidData`] if it is not a regular file.
 pub(crate) fn open_regular(path: &Path) -> io::Result<std::fs::File> {
     if !std::fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is no regular file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is not a regular file"));
     }
     std::fs::File::open(path)
 }

@@ -269,10 +269,10 @@ async fn a_pipe_in_place_of_a_file_is_told() {
         let made = std::process::Command::new("mkfifo").arg("--mode=600").arg(&path).status();
         assert!(made.expect("there is mkfifo").success());
         let said = refusal(config(folder.path())).await;
-        assert!(said.contains("no regular file"), "{name}: a start says: {said}");
+        assert!(said.contains("not a regular file"), "{name}: a start says: {said}");
         // Whoever verifies needs no key.
         let found = objection(folder.path());
-        assert_eq!(found.is_some_and(|found| found.contains("no regular file")), name != "ledger.key", "{name}");
+        assert_eq!(found.is_some_and(|found| found.contains("not a regular file")), name != "ledger.key", "{name}");
     }
 }
 
