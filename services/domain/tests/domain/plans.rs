@@ -74,7 +74,7 @@ fn what_does_not_fit_is_refused() {
     assert_refused(&mut cluster, id, good.clone(), "node1 is not available");
     cluster.ok(&user("oper"), Command::ResumeNodes { nodes: vec!["node1".into()] });
     cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[id]) });
-    assert_refused(&mut cluster, id, good, "does not wait");
+    assert_refused(&mut cluster, id, good, "no longer waits");
 }
 
 /// SL-P-07

@@ -33,7 +33,7 @@ fn a_job_that_two_change_at_once_loses_neither_change() {
     let seen_by_both = version(&cluster);
     cluster.ok(&user("ada"), configure(id, seen_by_both, "x0 and a"));
     let late = configure(id, seen_by_both, "x0 and b");
-    cluster.refused(&user("ada"), late, RefusalCode::Conflict, "was changed meanwhile");
+    cluster.refused(&user("ada"), late, RefusalCode::Conflict, "has changed meanwhile");
     let again = configure(id, version(&cluster), "x0 and a and b");
     cluster.ok(&user("ada"), again);
     cluster.ok(&user("ada"), Command::EnterJob { job: id });
