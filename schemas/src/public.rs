@@ -1010,8 +1010,7 @@ public_events! {
         /// Why.
         reason: StopReason,
     }
-    /// One component of a running job has ended; the others continue. The `shrunk` event that follows says what it
-    /// gives up.
+    /// One component of a running job has ended; the others continue. The next `shrunk` event says what it gives up.
     "job" "component_ended" JobComponentEnded {
         /// The job.
         job: JobId,
