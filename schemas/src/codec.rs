@@ -15,11 +15,11 @@
 //!
 //! # Shapes that grow
 //!
-//! A body has every struct as a block of a known length (`codec/framed.rs`). Fields are added at the end of a struct or of a variant
-//! with named fields, and variants at the end of an enum: that is all there is to do. What is not there is read as zeros: `None`,
-//! 0, `false`, an empty text or list, the first variant. So a new field must mean "as before" when it is zero; where zero means
-//! something else it is an `Option`. Fields are never taken away, moved or given another type, and are never skipped now and
-//! then (`skip_serializing_if`): encoding refuses that.
+//! A body has every struct as a block of a known length (`codec/framed.rs`). Fields are added at the end of a struct
+//! or of a variant with named fields, and variants at the end of an enum: that is all there is to do. Missing fields
+//! are read as zeros: `None`, 0, `false`, an empty text or list, the first variant. So a new field must mean "as
+//! before" when it is zero; where zero means something else it is an `Option`. Fields are never taken away, moved or
+//! given another type, and are never skipped now and then (`skip_serializing_if`): encoding refuses that.
 //!
 //! A change that is none of these gets a new [`SCHEMA_VERSION`]. Then the types of the version before are copied to a module
 //! `stored::vN`, each with a `From` into that of today, and [`decode`] reads a body by the version in its header.
@@ -63,7 +63,7 @@ pub enum CodecError {
     /// The checksum does not fit the body.
     #[error("damaged: checksum {found:08x}, expected {expected:08x}")]
     Damaged {
-        /// Of the body.
+        /// The version of the body.
         found: u32,
         /// In the header.
         expected: u32,

@@ -68,7 +68,7 @@ pub(crate) fn log(what: impl fmt::Display) {
     let _ = writeln!(io::stderr(), "{what}");
 }
 
-/// Writes the result of a run that no shim could be made for, unless one goes on with it already.
+/// Writes the result of a run that no shim could be made for, unless a shim already runs it.
 ///
 /// # Errors
 /// If the spool refuses.
@@ -86,7 +86,7 @@ struct Shim {
     key: RunKey,
     folder: RunFolder,
     claim: Claim,
-    /// The dialect of what is launched, if it is of one.
+    /// The dialect of the launch, if it has one.
     dialect: Option<&'static dyn Dialect>,
 }
 

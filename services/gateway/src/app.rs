@@ -1,4 +1,4 @@
-//! What all requests share.
+//! State that all requests share.
 
 use crate::{
     Config,
@@ -43,7 +43,7 @@ const MAX_KEY_BYTES: usize = 255;
 const MAX_PLANNINGS: usize = 2;
 const TRACEPARENT: &str = "traceparent";
 
-/// What all requests share.
+/// State that all requests share.
 #[derive(Clone)]
 pub(crate) struct App(Arc<Shared>);
 
@@ -111,7 +111,7 @@ impl App {
         })))
     }
 
-    /// What goes on beside requests.
+    /// Runs the background work.
     pub(crate) fn run_background(&self) -> JoinHandle<()> {
         let app = self.clone();
         tokio::spawn(async move {
@@ -121,7 +121,7 @@ impl App {
         })
     }
 
-    /// Passes a command on to the ledger. What it answers is on disk, and seen by every later query.
+    /// Passes a command on to the ledger. Its answer is on disk, and seen by every later query.
     pub(crate) async fn command(&self, asked: Asked, command: Command) -> Result<(Answer, Reply), ApiError> {
         let span = tracing::debug_span!("gateway.command", job = tracing::field::Empty);
         let span = trace::in_trace(span, asked.trace);
@@ -213,7 +213,7 @@ pub(crate) async fn authenticate(
 async fn of_job(app: &App, peer: Peer, token: &JobToken) -> Result<Arc<Owner>, ApiError> {
     match own_job::owner(app, token).await? {
         Some(owner) => Ok(owner),
-        None => Err(app.callers.refuse(peer, "this is no token of a job that runs").await),
+        None => Err(app.callers.refuse(peer, "this is not the token of a running job").await),
     }
 }
 
@@ -221,7 +221,7 @@ async fn of_job(app: &App, peer: Peer, token: &JobToken) -> Result<Arc<Owner>, A
 #[derive(Clone, Copy, Debug)]
 struct OwnJob(JobId);
 
-/// Who sent the request.
+/// The sender of the request.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller(pub(crate) Arc<Owner>);
 
@@ -229,12 +229,12 @@ impl<S: Sync> FromRequestParts<S> for Caller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        let unknown = || ApiError::new(ErrorCode::Unauthenticated, "it is not known who calls");
+        let unknown = || ApiError::new(ErrorCode::Unauthenticated, "the caller is unknown");
         parts.extensions.get::<Self>().cloned().ok_or_else(unknown)
     }
 }
 
-/// Who sent a command, under which id and in which trace, if in one.
+/// The sender of a command, its id, and its trace, if it has one.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     owner: Arc<Owner>,

@@ -1,4 +1,5 @@
-//! What comes from the bus: it is decoded, and its sender's kind checked, before the decide loop sees it.
+//! Messages from the bus: they are decoded, and the kind of their sender is checked, before the decide loop sees
+//! them.
 
 use crate::{
     beats::Beats,
@@ -228,7 +229,7 @@ fn runner_heartbeat(engine: &EngineHandle, request: Request) {
             engine.runner_beat(heartbeat, request);
         }
         Ok(heartbeat) => tracing::warn!(runner = heartbeat.runner, "a sign of life on another runner's subject"),
-        Err(error) => tracing::warn!(%error, "a sign of life of a runner that cannot be understood"),
+        Err(error) => tracing::warn!(%error, "unreadable heartbeat of a runner"),
     }
 }
 

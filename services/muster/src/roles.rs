@@ -176,7 +176,7 @@ pub(crate) fn speak_when_libraries_give_up() {
     }
     extern "C" fn told() {
         stderr_line!(
-            "muster: the storage got no memory or no thread and cannot go on; look at the limits of address space \
+            "muster: the storage got no memory or no thread and cannot continue; look at the limits of address space \
              (`ulimit -v`) and of processes (`ulimit -u`)"
         );
         leave_at_once(Status::Failed as u8)
@@ -415,7 +415,7 @@ impl Host {
         };
         let filter = &loaded.configuration.telemetry.log_filter;
         if let Err(error) = self.telemetry.set_log_filter(filter) {
-            tracing::error!(%error, "the log filter stays as it was");
+            tracing::error!(%error, "the log filter is unchanged");
         }
         let differing = loaded.file.process_keys_that_differ(&self.loaded.file);
         let needs_restart: Vec<String> = differing.into_iter().filter(|key| key != "telemetry.log_filter").collect();

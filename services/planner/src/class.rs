@@ -11,10 +11,10 @@ use std::{
     sync::Arc,
 };
 
-/// The number of a class. Numbers of classes that nobody uses any more are given again.
+/// The number of a class. Numbers of classes that are no longer used are given again.
 pub(crate) type ClassId = u32;
 
-/// What is known of all jobs with one demand.
+/// Facts about all jobs with one demand.
 #[derive(Clone, Debug)]
 pub(crate) struct Class {
     pub demand: Arc<Demand>,
@@ -60,7 +60,7 @@ impl Class {
     }
 }
 
-/// What a job takes, for orders and limits: the sum over its components, each by its first alternative.
+/// The size of a job, for orders and limits: the sum over its components, each by its first alternative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Size {
     /// Nodes.
@@ -147,7 +147,7 @@ pub(crate) struct Classes {
     /// ever less, so equal jobs need not be looked at.
     failed_in_pass: Vec<u64>,
     unused: Vec<ClassId>,
-    /// Classes of which it is not known whether they are hopeless.
+    /// Classes that may be hopeless; that is still to be found out.
     unjudged: Vec<ClassId>,
     /// Classes that are.
     hopeless: BTreeSet<ClassId>,
@@ -258,7 +258,7 @@ impl Classes {
         &self.classes[id as usize]
     }
 
-    /// Measures all demands anew, after the memory of requests that name none has changed.
+    /// Measures all demands again, after the memory of requests that name none has changed.
     pub fn measure(&mut self, settings: &ClusterSettings) {
         for class in &mut self.classes {
             class.size = Size::of(&class.demand, settings);

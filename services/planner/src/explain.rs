@@ -99,7 +99,7 @@ struct Outlook<'e> {
     starts: bool,
     /// Waiting jobs in front, in order.
     ahead: Vec<JobId>,
-    /// What it finds when its turn comes.
+    /// The situation at its turn.
     turn: Turn,
     /// The engine as if nobody else waited.
     alone: Engine,
@@ -222,7 +222,7 @@ impl Turn {
 }
 
 impl Engine {
-    /// A waiting job as it was told of.
+    /// A waiting job as the engine was told about it.
     pub(crate) fn waiting_job(&self, id: JobId) -> Option<QueuedJob> {
         let entry = self.queue.get(self.queue.place_of(id)?)?;
         Some(QueuedJob {
@@ -248,7 +248,7 @@ impl Engine {
     }
 }
 
-/// What a placement holds of each node, each once, in the order in which it names them.
+/// The holdings of a placement on each node, each node once, in the order in which it names them.
 pub(crate) fn nodes_of(state: &State, placement: &Placement) -> Vec<NodePromise> {
     let mut known: BTreeMap<NodeId, usize> = BTreeMap::new();
     let mut nodes: Vec<NodePromise> = Vec::new();

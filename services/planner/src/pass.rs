@@ -39,7 +39,7 @@ use std::{
     sync::Arc,
 };
 
-/// What a cycle decides.
+/// The decisions of a cycle.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// Jobs that start now, in their order.
@@ -53,18 +53,18 @@ pub struct Plan {
     pub is_cut_short: bool,
     /// When the next cycle is due even if nothing happens.
     pub next_wake: Option<Timestamp>,
-    /// What is to be known of the starts of jobs with activation filters, and in a mode of those that go around others.
+    /// Facts about the starts of jobs with activation filters, and in a mode about those that go around others.
     pub facts: Vec<StartFacts>,
     /// More resources for runs.
     pub growths: Vec<ProposedGrowth>,
-    /// What runs are to give up.
+    /// The resources that runs have to give up.
     pub shrinks: Vec<ProposedShrink>,
-    /// Runs that are to make way.
+    /// Runs that make way.
     pub preemptions: Vec<ProposedPreemption>,
-    /// What is kept for jobs from now on, where it is more than before.
+    /// The resources kept for jobs from now on, where they are more than before.
     pub reserved: Vec<Start>,
-    /// What it found for jobs with several components, if it is a whole pass of backfill that starts those. The engine is told of it
-    /// when it has been made: see [`Engine::set_backfill_passes`].
+    /// Its findings about jobs with several components, if it is a whole pass of backfill that starts those. The
+    /// engine is told of them when it has been made: see [`Engine::set_backfill_passes`].
     pub backfill_pass: Option<BackfillPass>,
 }
 
@@ -74,7 +74,7 @@ struct Cycle<'c> {
     now: Timestamp,
     left_out: &'c BTreeSet<JobId>,
     plan: Plan,
-    /// What had been freed before.
+    /// The number of holdings freed before.
     freed_so_far: usize,
     index: NowIndex,
     /// How many classes were found not to fit now.
@@ -91,23 +91,23 @@ struct Cycle<'c> {
     blocked: BTreeMap<Arc<str>, JobId>,
     /// From when on equal jobs can fit, of those that were promised something in this cycle.
     hints: HashMap<ClassId, Timestamp>,
-    /// The searches that go on for equal jobs.
+    /// The searches that continue for equal jobs.
     sweeps: HashMap<ClassId, Sweep>,
     /// The promises that were there before the cycle, of those that changed.
     old_slots: BTreeMap<JobId, (Place, Option<Slot>)>,
     wake: Option<Timestamp>,
-    /// What is offered to activation filters, and whom they hold back.
+    /// Offers to activation filters, and the jobs that they hold back.
     offers: Offers,
     /// Runs that hold something else, or nothing, for this cycle only: as they were.
     swapped: Vec<Run>,
-    /// What is done with jobs that have several components.
+    /// The treatment of jobs that have several components.
     components: Components,
 }
 
 /// What came of a look at a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Verdict {
-    /// It starts; of an array as many tasks as may and can.
+    /// It starts; for an array, as many tasks as its limit and the room allow.
     Started,
     /// It does not fit now.
     NoRoom,

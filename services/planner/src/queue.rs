@@ -48,7 +48,7 @@ pub(crate) struct Entry {
     block: u32,
 }
 
-/// What the activation filters of all jobs that wait together come to.
+/// The sum of the activation filters of all jobs that wait together.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Gates {
     /// How many jobs have to do with filters.
@@ -136,7 +136,7 @@ impl Stages {
 /// All jobs that wait.
 #[derive(Clone, Debug)]
 pub(crate) struct Queue {
-    /// The stages of queues with policies of their own, and of the rest.
+    /// The stages of queues with their own policies, and of the rest.
     own: BTreeMap<Arc<str>, Stages>,
     rest: Stages,
     /// The time from which on the age of a job counts for orders.
@@ -146,11 +146,11 @@ pub(crate) struct Queue {
     classes: Vec<Option<ClassId>>,
     /// Whether the filters of each entry are being asked, likewise.
     pending: Vec<bool>,
-    /// For each entry the last judgement of its class that is what is known of why it waits; 0 for none.
+    /// For each entry the last judgement of its class that is known as the reason why it waits; 0 for none.
     known_judgements: Vec<u64>,
-    /// What the activation filters of all jobs together come to.
+    /// The sum of the activation filters of all jobs.
     pub gates: Gates,
-    /// The keys of each entry, so many as the longest order has.
+    /// The keys of each entry, as many as the longest order has.
     keys: Vec<f64>,
     width: usize,
     free: Vec<Place>,
@@ -158,7 +158,7 @@ pub(crate) struct Queue {
     blocks: Vec<Block>,
 }
 
-/// What a queue is told about a job to compute its keys.
+/// The facts about a job from which a queue computes its keys.
 pub(crate) struct Facts<'f> {
     pub size: Size,
     pub queue: &'f str,
@@ -236,13 +236,13 @@ impl Queue {
         self.entries.get_mut(place as usize)?.as_mut()
     }
 
-    /// Nobody knows any more why any job waits.
+    /// Forgets why jobs wait.
     pub fn forget_known_reasons(&mut self) {
         self.entries.iter_mut().flatten().for_each(|entry| entry.known_reason = None);
         self.known_judgements.fill(0);
     }
 
-    /// Says what is known of why a job waits.
+    /// Says why a job waits, as far as that is known.
     pub fn set_known_reason(&mut self, id: JobId, reason: Option<Arc<WaitReason>>) {
         let Some(place) = self.place_of(id) else { return };
         if let Some(entry) = self.get_mut(place) {
@@ -251,7 +251,7 @@ impl Queue {
         self.known_judgements[place as usize] = 0;
     }
 
-    /// The places of jobs that no waiting helps, and of which that is not known yet, in no particular order.
+    /// The places of jobs that no waiting helps and that have not been told so, in no particular order.
     pub fn unaware(&mut self, classes: &Classes) -> Vec<Place> {
         let mut unaware = Vec::new();
         for at in 0..self.classes.len() {
@@ -265,8 +265,8 @@ impl Queue {
         unaware
     }
 
-    /// Whether a judgement of its class is what is known of why the job at a place waits. Entries are large and many: each is
-    /// looked at once for each judgement.
+    /// Whether a judgement of its class is known as the reason why the job at a place waits. Entries are large and many:
+    /// each is looked at once for each judgement.
     fn knows(&mut self, place: Place, judgement: u64, reason: &WaitReason) -> bool {
         if self.known_judgements[place as usize] == judgement {
             return true;
@@ -488,8 +488,8 @@ impl Queue {
         }
     }
 
-    /// Whether a job of this priority in a queue would stand behind the one at a place, which waits in a queue too, were it
-    /// to wait again. Of a job that does not wait only an order by priority can say so.
+    /// Whether a job of this priority in a queue would stand behind the one at a place, which waits in a queue too,
+    /// were it to wait again. For a job that does not wait only an order by priority can say so.
     pub fn would_stand_behind(
         &self,
         place: Place,

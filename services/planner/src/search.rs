@@ -36,7 +36,7 @@ pub(crate) use sweep::{Look, Sweep};
 const FIRST_JOB: JobId = JobId::job(0);
 const LAST_JOB: JobId = JobId::task(u64::MAX, u32::MAX);
 
-/// What a search looks at.
+/// The surroundings of a search.
 #[derive(Clone, Copy)]
 pub(crate) struct Search<'s> {
     pub machine: &'s Machine,
@@ -44,20 +44,20 @@ pub(crate) struct Search<'s> {
     pub default_memory_per_core_bytes: Option<u64>,
     /// Whether components of a job may be on the same node where they do not fit otherwise (SL-P-07).
     pub shares_nodes: bool,
-    /// The present. What starts then takes cores that are free now; what starts later counts.
+    /// The present. A start now takes cores that are free now; a later start counts.
     pub now: Timestamp,
     /// Whether what is free only grows from now on, for jobs without reservation: no promise and no closure is ahead.
     pub only_grows: bool,
     /// When which runs end, ascending, and what they hold.
     pub ends: &'s BTreeSet<(Timestamp, JobId)>,
     pub runs: &'s HashMap<JobId, Run>,
-    /// What nodes have at a moment, if that is known: most nodes need no closer look then.
+    /// The resources of nodes at a moment, if they are known: most nodes need no closer look then.
     pub known: Option<(Timestamp, Known<'s>)>,
     /// In which ways each component of the demand may be served; `None`: in all.
     pub ways: Option<&'s [Vec<bool>]>,
 }
 
-/// What nodes have at a moment.
+/// The resources of nodes at a moment.
 #[derive(Clone, Copy)]
 pub(crate) enum Known<'s> {
     /// The most cores that each node can have.
@@ -78,7 +78,7 @@ pub(crate) struct Found {
 struct Taken<'d> {
     /// Nodes of which nobody else has anything.
     nodes: BTreeSet<NodeId>,
-    /// What they have of nodes that others may share with them.
+    /// Holdings on nodes that others may share.
     shares: BTreeMap<NodeId, Vec<NodeShare>>,
     licences: BTreeMap<&'d str, u32>,
     /// Of several components, how long the last of them may run: as long all of them hold what they have.
@@ -96,8 +96,8 @@ fn order_of_ways(start: Timestamp, end: Timestamp, deadline: Option<Timestamp>) 
 }
 
 impl<'s> Search<'s> {
-    /// Where the demand fits if it starts then. Of the alternatives of a component the shortest that fits; with a deadline the
-    /// first given that fits and is over by then.
+    /// Where the demand fits if it starts then. If a component has alternatives, the shortest that fits; with a
+    /// deadline the first given that fits and is over by then.
     pub fn at(&self, demand: &Demand, start: Timestamp) -> Option<Placement> {
         self.with_choice(demand, start, None)
     }

@@ -28,7 +28,7 @@ use std::{
 /// Times beyond this, in seconds from the beginning of the trace (3,168 years), are not simulated.
 const LATEST_SECONDS: i64 = 100_000_000_000;
 
-/// What the jobs run on.
+/// The machine that the jobs run on.
 #[derive(Clone, Debug)]
 pub enum Machine {
     /// Identical processors without identity.

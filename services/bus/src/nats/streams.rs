@@ -97,7 +97,7 @@ impl Streams {
         let name = config.name.clone();
         let before = self.known().insert(name.clone(), Known { config, consumer, created, present: true });
         if before.is_some_and(|before| before.created != created) {
-            tracing::warn!(stream = name, "the NATS server has lost a stream; it was made anew");
+            tracing::warn!(stream = name, "the NATS server lost a stream; it was created again");
             self.losses.send_modify(|losses| *losses += 1);
         }
     }
@@ -148,7 +148,7 @@ impl Core {
             Ok(_) => {
                 tracing::warn!(
                     stream = config.name,
-                    "the mirror for integrations is of a stream that is no more; it is made anew"
+                    "the mirror for integrations belongs to a stream that no longer exists; it is created again"
                 );
                 theirs.delete_stream(&config.name).await.map_err(unavailable)?;
             }

@@ -95,7 +95,7 @@ pub(crate) struct DetailsParams {
 
 /// Show several jobs
 ///
-/// Also those that are over and have left the lists. Without the texts of scripts, environments and notifications.
+/// Finished ones that have left the lists are included. Without the texts of scripts, environments and notifications.
 #[utoipa::path(get, path = "/v1/jobs/details", tag = "jobs", params(MomentParams, DetailsParams),
     responses((status = 200, body = JobDetailsPage), (status = "default", body = ErrorBody)))]
 pub(crate) async fn details(

@@ -126,7 +126,7 @@ impl Group {
             Ok::<(), anyhow::Error>(())
         });
         if ended.await.is_err() {
-            tracing::warn!("some roles did not stop in time and are left behind");
+            tracing::warn!("some roles did not stop in time and were abandoned");
             self.workers.abort_all();
         }
         let Some(Ledger { task, stop }) = self.ledger.take() else { return result };

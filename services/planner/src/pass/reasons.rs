@@ -53,7 +53,8 @@ impl Engine {
         self.queue.class_at(place).is_some_and(|class| self.classes.is_hopeless(class))
     }
 
-    /// Says why to all jobs that wait and can never be served as things are, wherever they stand, if they do not know it.
+    /// Gives all waiting jobs that can never be served as things are their reason, wherever they are, if they do not
+    /// have it.
     pub(super) fn tell_the_hopeless(&mut self, cycle: &mut Cycle) {
         if !self.classes.has_hopeless() || !self.tells_reasons {
             return;
