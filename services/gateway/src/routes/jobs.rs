@@ -1,12 +1,11 @@
 //! Questions about jobs.
 
-use super::job_id;
 use crate::{
     app::{App, Caller},
     budgets::Admitted,
     error::ApiError,
     live,
-    params::{At, MomentParams, NoParams, Params, Path, list, words},
+    params::{At, MomentParams, NoParams, Params, Path, job_id, list, words},
     reader::{Source, unexpected},
     views::{JobViews, cancels, runs, task_views},
 };
