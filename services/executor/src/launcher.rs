@@ -3,8 +3,7 @@
 //! disk shares the next wait.
 
 use crate::{
-    containment::{Containment, Hierarchies, processes},
-    environment::MARKER,
+    containment::{Containment, Hierarchies, MARKER, processes},
     fork_server::ForkServer,
     identity::Identities,
     journal::Journal,
