@@ -1,6 +1,6 @@
 //! TLS to a gateway. Nothing of it is set up for a command that needs none: most talk to a socket of their host.
 
-use crate::error::ClientError;
+use crate::error::{ClientError, describe};
 use rustls::{
     CertificateError, ClientConfig, ClientConnection, RootCertStore, StreamOwned,
     crypto::ring,
@@ -38,7 +38,7 @@ fn failed(address: &str, error: io::Error) -> ClientError {
             ClientError::Protocol(format!("https://{address} does not speak TLS: is it an http:// address?"))
         }
         Some(inner) => untrusted(address, inner.clone()),
-        None => ClientError::Unreachable { endpoint: format!("https://{address}"), reason: super::describe(&error) },
+        None => ClientError::Unreachable { endpoint: format!("https://{address}"), reason: describe(&error) },
     }
 }
 

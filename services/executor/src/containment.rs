@@ -30,6 +30,9 @@ use std::{
     time::Duration,
 };
 
+/// The variable that ties processes to a run of one spool, also when they have left its process tree.
+pub const MARKER: &str = "MUSTER_CONTAINMENT_ID";
+
 /// How runs are kept together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -137,7 +140,7 @@ impl Hierarchies {
         !matches!(self.unit, Unit::Processes)
     }
 
-    /// The value of [`crate::environment::MARKER`] in the environment of all processes of a part of a run.
+    /// What the environment of all processes of a part of a run says in [`MARKER`].
     pub fn marker(&self, part: PartId) -> String {
         format!("{}/{part}", self.instance)
     }
@@ -289,7 +292,7 @@ impl Containment {
             _ if cpus.is_empty() => Ok(()),
             Some(group) => group.bind_cpus(cpus),
             None => {
-                let marks = [format!("{}={}", crate::environment::MARKER, self.marker)];
+                let marks = [format!("{}={}", MARKER, self.marker)];
                 let members = if self.has_groups() { self.members() } else { processes::marked(&marks) };
                 processes::bind_all(&members, cpus);
                 Ok(())
@@ -424,7 +427,7 @@ impl Containment {
         if self.has_groups() {
             return;
         }
-        let variable = [format!("{}={}", crate::environment::MARKER, self.marker)];
+        let variable = [format!("{}={}", MARKER, self.marker)];
         let mut pause = Duration::from_micros(200);
         loop {
             let marked = processes::marked(&variable);

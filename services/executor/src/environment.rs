@@ -1,6 +1,6 @@
 //! The environment of a job's processes.
 
-use crate::{identity::Identity, spool::SpooledOrder};
+use crate::{containment::MARKER, identity::Identity, spool::SpooledOrder};
 use muster_schemas::{
     job::Program,
     job_token::JobAccess,
@@ -11,9 +11,6 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,
 };
-
-/// Ties processes to a run of one spool, also when they have left its process tree. See [`crate::containment`].
-pub const MARKER: &str = "MUSTER_CONTAINMENT_ID";
 
 /// The variables that all tasks of a launch on this node have in common: the submitter's, over them `added` by the dialect, and
 /// over them muster's own.

@@ -3,8 +3,7 @@
 //! for the disk shares the next wait.
 
 use crate::{
-    containment::{Containment, Hierarchies, processes},
-    environment::MARKER,
+    containment::{Containment, Hierarchies, MARKER, processes},
     fork_server::ForkServer,
     identity::Identities,
     journal::Journal,

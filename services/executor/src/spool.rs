@@ -304,7 +304,7 @@ pub struct SpooledOrder {
 }
 
 impl SpooledOrder {
-    /// The value of [`crate::environment::MARKER`] in the environment of all processes of the run.
+    /// The value of [`crate::containment::MARKER`] in the environment of all processes of the run.
     pub fn marker(&self) -> String {
         self.hierarchies.marker(self.order.part)
     }

@@ -4,18 +4,17 @@
 //! sieves see to it: [`may_ask`] looks at the address before anything is done, and [`concerns`] at the resulting
 //! command.
 
-use crate::{app::App, error::ApiError};
+use crate::error::ApiError;
 use axum::http::Method;
 use muster_schemas::{
     JobId, RunId,
-    command::{Command, JobSelection, Query, QueryAnswer},
-    event::Owner,
+    command::{Command, JobSelection},
     job_token::JobToken,
     views::ErrorCode,
 };
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Mutex, PoisonError},
 };
 
 /// Runs whose proof is remembered, so that the ledger is not asked with each request.
@@ -26,12 +25,12 @@ const MAX_PROOFS: usize = 10_000;
 pub(crate) struct Proofs(Mutex<HashMap<RunId, blake3::Hash>>);
 
 impl Proofs {
-    fn has(&self, token: &JobToken) -> bool {
+    pub(crate) fn has(&self, token: &JobToken) -> bool {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(&token.run) == Some(&hash(token))
     }
 
-    fn learn(&self, token: &JobToken) {
+    pub(crate) fn learn(&self, token: &JobToken) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MAX_PROOFS {
             known.clear();
@@ -42,34 +41,6 @@ impl Proofs {
 
 fn hash(token: &JobToken) -> blake3::Hash {
     blake3::hash(token.to_string().as_bytes())
-}
-
-/// The owner of the job of a token; `None` if the token is not right, or its run has ended.
-pub(crate) async fn owner(app: &App, token: &JobToken) -> Result<Option<Arc<Owner>>, ApiError> {
-    let look = || {
-        app.reader.projection().read(|state| {
-            let run = state.run(token.run).filter(|run| run.job == token.job)?;
-            Some(state.job(run.job)?.owner.clone())
-        })
-    };
-    let Some(owner) = (match look() {
-        Some(owner) => Some(owner),
-        // A run can be so young that this gateway has not heard of it.
-        None => {
-            app.reader.catch_up(None).await?;
-            look()
-        }
-    }) else {
-        return Ok(None);
-    };
-    if !app.proofs.has(token) {
-        match app.ledger.query(&Query::JobToken(*token)).await? {
-            QueryAnswer::JobToken(true) => app.proofs.learn(token),
-            QueryAnswer::JobToken(false) => return Ok(None),
-            other => return Err(crate::reader::unexpected(&other)),
-        }
-    }
-    Ok(Some(owner))
 }
 
 /// Whether a job may ask for this: to read and change itself, and to run steps.

@@ -2,7 +2,6 @@
 
 pub(crate) mod streams;
 
-use crate::{app::App, error::ApiError};
 use muster_domain::{
     State,
     state::{LaunchedStep, Run},
@@ -184,59 +183,15 @@ pub(crate) struct StepBook(Mutex<BTreeMap<(RunId, StepId), Arc<KnownStep>>>);
 const MAX_REMEMBERED: usize = 1_024;
 
 impl StepBook {
-    /// A step that was launched with places of its own.
-    pub(crate) async fn find(
-        &self,
-        app: &App,
-        job: JobId,
-        run: RunId,
-        step: StepId,
-    ) -> Result<Arc<KnownStep>, ApiError> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&(run, step)).cloned();
-        let known = match known {
-            Some(known) => known,
-            None => self.look_up(app, job, run, step).await?,
-        };
-        if known.job == job { Ok(known) } else { Err(unknown(job, run, step)) }
+    pub(crate) fn get(&self, run: RunId, step: StepId) -> Option<Arc<KnownStep>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&(run, step)).cloned()
     }
 
-    async fn look_up(&self, app: &App, job: JobId, run: RunId, step: StepId) -> Result<Arc<KnownStep>, ApiError> {
-        app.reader.catch_up(None).await?;
-        let started = |state: &State| Some(state.run(run)?.steps.get(&step)?.started_sequence);
-        let mut history = match app.reader.projection().read(started) {
-            Some(sequence) => app.reader.replay(sequence, 1).await?,
-            None => app.reader.job_history(job, None).await?,
-        };
-        let launch = history.iter().find_map(|record| match &record.event {
-            Event::StepLaunched { job: of, run: of_run, step: number, spec, .. }
-                if (*of, *of_run, *number) == (job, run, step) =>
-            {
-                Some(spec.clone())
-            }
-            _ => None,
-        });
-        let spec = launch.ok_or_else(|| unknown(job, run, step))?;
-        if let ([launched], true) = (history.as_slice(), spec.groups.len() > 1) {
-            // What the groups have of their own is right behind the launch.
-            history = app.reader.replay(launched.sequence.next(), 1).await?;
-        }
-        let terms = history.iter().find_map(|record| match &record.event {
-            Event::StepTermsSet { run: of_run, step: number, groups, .. } if (*of_run, *number) == (run, step) => {
-                Some(groups.clone())
-            }
-            _ => None,
-        });
-        let owner = crate::routes::owner_of(app, job).await?;
-        let known = Arc::new(KnownStep { job, owner, spec, terms: terms.unwrap_or_default() });
+    pub(crate) fn remember(&self, run: RunId, step: StepId, known: Arc<KnownStep>) {
         let mut book = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if book.len() >= MAX_REMEMBERED {
             book.clear();
         }
-        book.insert((run, step), known.clone());
-        Ok(known)
+        book.insert((run, step), known);
     }
-}
-
-fn unknown(job: JobId, run: RunId, step: StepId) -> ApiError {
-    ApiError::not_found(format!("run {run} of job {job} has no step {step} with streams"))
 }

@@ -2,7 +2,7 @@
 //! meanwhile, and the report waits for its answer in an inbox of its own, where each node has one place. However many nodes there are,
 //! they take no place of a command.
 
-use crate::engine::ReplyTo;
+use crate::work::ReplyTo;
 use muster_bus::{Message, SharedBus};
 use muster_schemas::{
     command::Query,

@@ -3,10 +3,10 @@
 
 use crate::{
     calls::{self, Offer},
-    engine::own,
-    intake::EngineHandle,
+    handle::EngineHandle,
     limits::TemplateLimits,
     storage::Storage,
+    work::own,
 };
 use muster_schemas::{
     command::{Answer, CallOutcome, CallReport, Command, RefusalCode},

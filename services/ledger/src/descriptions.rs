@@ -10,17 +10,6 @@ use muster_schemas::{
 };
 use std::sync::Arc;
 
-/// Whether a record of this event has all of a job.
-pub(crate) const fn describes(event: &Event) -> bool {
-    matches!(
-        event,
-        Event::JobSubmitted { .. }
-            | Event::JobReceived { .. }
-            | Event::JobConfigured { .. }
-            | Event::JobValidated { .. }
-    )
-}
-
 /// All of a job, as this record has it.
 ///
 /// # Errors

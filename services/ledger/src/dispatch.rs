@@ -8,11 +8,11 @@
 use crate::{
     contents::{Content, Contents},
     descriptions::described_by,
-    engine::ReplyTo,
     fence::Fence,
     log::LogError,
     storage::Storage,
     tokens::JobTokens,
+    work::ReplyTo,
 };
 use muster_domain::{
     orders::{Sketch, StepRecord, StepSketch},

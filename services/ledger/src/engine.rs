@@ -16,12 +16,13 @@ use crate::{
     liveness::Liveness,
     log::{Added, Batch, CommandKey, Fingerprint, Hash, Head, Log, LogError, Remembered},
     metrics::Metrics,
+    opened::Opened,
     outbox::Outlets,
     refusals::{self, Refusals},
     runners::{self, Runners},
-    service::Opened,
     signing::{self, Signer},
     storage::{StateAfter, Storage},
+    work::{ReplyTo, Work, own, refusal},
 };
 use muster_domain::{
     State,
@@ -31,7 +32,6 @@ use muster_schemas::{
     codec,
     command::{Answer, Command, CommandEnvelope, Refusal, RefusalCode},
     event::{Actor, Commit, Event, Record, TraceContext},
-    filter_order::{RunnerBriefing, RunnerHeartbeat},
     ids::{CommandId, JobId, NodeId, PartId, Sequence},
     node::{Briefing, Heartbeat, Mark},
     time::Timestamp,
@@ -59,23 +59,6 @@ const RETRY_STORAGE_AFTER: Duration = Duration::from_secs(1);
 const LONGEST_SLEEP: Duration = Duration::from_secs(30);
 /// A timer that is due but whose tick changes nothing is not tried again before this.
 const SHORTEST_TICK: Duration = Duration::from_millis(10);
-
-/// Where an answer goes. It must not block.
-pub(crate) type ReplyTo<T> = Box<dyn FnOnce(T) + Send>;
-
-/// The work of the loop.
-pub(crate) enum Work {
-    /// Decide a command. The actor was checked against the subject that it came on.
-    Command(Box<CommandEnvelope>, ReplyTo<Answer>),
-    /// Nodes have reported: see [`Beats`].
-    Beats,
-    /// A filter-runner is alive.
-    RunnerBeat(RunnerHeartbeat, ReplyTo<RunnerBriefing>),
-    /// Tell the digest of the state in memory, and the record that it is after.
-    Digest(ReplyTo<(Sequence, Hash)>),
-    /// Sign the state and end.
-    Stop,
-}
 
 /// What records say about where they come from.
 struct AskedBy {
@@ -696,14 +679,4 @@ fn recover(storage: &Storage, head: Head, added: &Added) -> Result<State, LogErr
     }
     let StateAfter { state, .. } = storage.state_after(head.sequence).map_err(|error| lost(error.to_string()))?;
     Ok(state)
-}
-
-/// A command of the ledger's own.
-pub(crate) fn own(command: Command) -> CommandEnvelope {
-    CommandEnvelope { id: CommandId::new_now(), actor: Actor::Ledger, trace: TraceContext::default(), command }
-}
-
-/// An answer that refuses.
-pub(crate) fn refusal(sequence: Sequence, code: RefusalCode, message: impl Into<String>) -> Answer {
-    Answer { sequence, result: Err(Refusal::new(code, message)) }
 }

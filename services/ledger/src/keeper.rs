@@ -4,12 +4,12 @@
 use crate::{
     Config,
     bundle::BundleError,
-    engine::own,
-    intake::EngineHandle,
+    handle::EngineHandle,
     log::{Head, LogError, check_link},
     signing::{self, Signer},
     snapshots::Snapshot,
     storage::{StateAfter, Storage},
+    work::own,
 };
 use muster_domain::{State, state::Job};
 use muster_schemas::{

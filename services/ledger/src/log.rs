@@ -15,17 +15,26 @@
 
 mod batch;
 mod blocks;
+mod database;
 mod error;
 mod indexes;
+mod layout;
 mod open;
 mod stored;
 
 pub use batch::{Added, Batch, CommandKey, Fingerprint, Remembered};
+pub use database::Log;
 pub use error::LogError;
 pub use indexes::{IndexEntry, Mark};
+pub(crate) use layout::describes;
+pub use layout::{FORMAT_VERSION, Hash, NO_HASH};
 pub use stored::{Head, Identity, Stored, check_link};
 
 use crate::retention;
+use layout::{
+    BY_JOB, CHECKPOINTS, COMMANDS, DESCRIBES, FAMILIES, META, META_FORMAT, META_IDENTITY, META_PUBLISHED, NOTICES,
+    RECORDS, job_key, notice_key, number,
+};
 use muster_schemas::{
     event::{Commit, Record, uuid_bytes::UuidBytes},
     ids::{JobId, Sequence},
@@ -35,71 +44,14 @@ use open::{check_folder, database_options, explain_open, families, open_error};
 use rocksdb::{ColumnFamily, DB, Direction, IteratorMode, ReadOptions, WriteBatch, WriteOptions};
 use std::{
     collections::BTreeSet,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{
         OnceLock,
         atomic::{AtomicU64, Ordering},
     },
 };
 
-/// A BLAKE3 hash.
-pub type Hash = [u8; 32];
-
-/// The hash before the first record.
-pub const NO_HASH: Hash = [0; 32];
-/// The newest layout of the folder that this program knows.
-pub const FORMAT_VERSION: u32 = 1;
-
-const RECORDS: &str = "records";
-const BY_JOB: &str = "by_job";
-const COMMANDS: &str = "commands";
-const CHECKPOINTS: &str = "checkpoints";
-const NOTICES: &str = "notices";
-const META: &str = "meta";
-const FAMILIES: [&str; 6] = [RECORDS, BY_JOB, COMMANDS, CHECKPOINTS, NOTICES, META];
-
-/// Marks in `by_job` a record that has all of the job. Older programs did not write it.
-const DESCRIBES: &[u8] = &[1];
-
-/// Name in `meta` of the layout's version: `u32`.
-const META_FORMAT: &[u8] = b"format";
-/// Name in `meta` of the cluster's id and public key: 16 and 32 bytes.
-const META_IDENTITY: &[u8] = b"identity";
-/// Name in `meta` of the last record whose public event was handed to the bus: `u64`.
-const META_PUBLISHED: &[u8] = b"published";
-
 const MIB: usize = 1 << 20;
-
-fn job_key(job: JobId, sequence: Sequence) -> [u8; 24] {
-    let mut key = [0; 24];
-    key[..8].copy_from_slice(&job.number.to_be_bytes());
-    key[8..16].copy_from_slice(&job.index.map_or(0, |index| u64::from(index) + 1).to_be_bytes());
-    key[16..].copy_from_slice(&sequence.0.to_be_bytes());
-    key
-}
-
-fn notice_key(of: Sequence, number: u32) -> [u8; 12] {
-    let mut key = [0; 12];
-    key[..8].copy_from_slice(&of.0.to_be_bytes());
-    key[8..].copy_from_slice(&number.to_be_bytes());
-    key
-}
-
-/// The big-endian number that a key begins with.
-fn number(key: &[u8]) -> u64 {
-    key.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes))
-}
-
-/// The log of one cluster. All of it can be read from many threads at once; one writes.
-pub struct Log {
-    db: DB,
-    folder: PathBuf,
-    // With each question where the log ends these two are asked for as well, a thousand times a second on a busy system.
-    /// The first record, once it has been looked for; 0 until then. It only grows.
-    first: AtomicU64,
-    /// Whose log it is, once that has been read. It does not change.
-    identity: OnceLock<Identity>,
-}
 
 impl Log {
     fn of(db: DB, folder: &Path) -> Self {

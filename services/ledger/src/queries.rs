@@ -4,7 +4,7 @@ use crate::{
     bundle::BundleError,
     causes, descriptions,
     fence::Fence,
-    intake::EngineHandle,
+    handle::EngineHandle,
     log::{Head, LogError},
     storage::Storage,
     tokens::JobTokens,

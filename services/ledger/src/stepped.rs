@@ -5,14 +5,16 @@ use crate::{
     beats::{Beats, Waiting},
     calls::{self, Offer},
     clock::Clock,
+    config::Config,
     dispatch::OrderWriter,
-    engine::{Engine, Work},
+    engine::Engine,
     fence::Fence,
     limits::NoLimits,
     log::{Head, LogError},
     outbox::{self, Inlets},
-    service::{self, Config},
+    service,
     storage::Storage,
+    work::Work,
 };
 use muster_schemas::{
     Sequence, Timestamp,

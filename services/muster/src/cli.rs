@@ -5,6 +5,7 @@ mod filters;
 mod logs;
 mod overview;
 mod plans;
+mod query;
 mod reservations;
 mod simulations;
 mod steps;
@@ -14,6 +15,7 @@ pub use filters::{FilterCommand, FilterTestOptions};
 pub use logs::LogsOptions;
 pub use overview::{ShellOptions, StatusOptions, TopOptions};
 pub use plans::{ExplainOptions, PlanOptions, ReplayOptions};
+pub use query::QueryOptions;
 pub use reservations::{CloseOptions, ReservationsOptions, ReserveOptions};
 pub use simulations::{SimulateOptions, WhatifOptions};
 pub use steps::{StepAttachOptions, StepCommand, StepListOptions, StepName, StepRunOptions};
@@ -26,8 +28,7 @@ use crate::{
     values::{self, SignalBefore},
 };
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use muster_client::Moment;
-use muster_schemas::{JobId, Sequence, Timestamp, job::JobState, public::catalogue, views::NodeStateWord};
+use muster_schemas::{JobId, Timestamp, job::JobState, public::catalogue, views::NodeStateWord};
 use std::{collections::BTreeSet, path::PathBuf};
 
 /// muster, a batch scheduler whose whole history is one event log
@@ -178,31 +179,6 @@ pub enum Command {
     },
     /// Print the version
     Version,
-}
-
-/// A moment of the past, and the form of the answer.
-#[derive(Clone, Debug, Default, Args)]
-pub struct QueryOptions {
-    /// Print JSON for programs
-    #[arg(long)]
-    pub json: bool,
-    /// As it was at this time: `08:30`, `2026-11-20 08:30`, `-10m`, `"2 hours ago"`
-    #[arg(long, value_name = "TIME", value_parser = values::parse_at, allow_hyphen_values = true, conflicts_with = "at_seq")]
-    pub at: Option<Timestamp>,
-    /// As it was after the record with this sequence
-    #[arg(long, value_name = "N")]
-    pub at_seq: Option<u64>,
-}
-
-impl QueryOptions {
-    /// Of which moment the answer is wanted.
-    pub fn moment(&self) -> Moment {
-        match (self.at, self.at_seq) {
-            (Some(time), _) => Moment::Time(time),
-            (None, Some(sequence)) => Moment::Sequence(Sequence(sequence)),
-            (None, None) => Moment::Now,
-        }
-    }
 }
 
 /// `muster up`.

@@ -4,18 +4,20 @@
 //! another order, or was built from the outcome, makes the same plans.
 
 mod held;
+mod run;
+
+pub(crate) use run::Run;
 
 use crate::{
     PolicyError,
     class::{ClassId, Classes},
     limits::{Limits, Usage, Uses},
     machine::{Holding, Machine, Window},
-    model::{ActiveRun, Closure, ElasticRun, QueuedJob, Reservation, Slot},
+    model::{ActiveRun, Closure, ElasticRun, QueuedJob, Reservation, Slot, lead_queue},
     queue::{Facts, Place, Queue},
     search::Search,
     timeline::ALWAYS,
 };
-use held::JustLeft;
 use muster_domain::state::{Accounts, BackfillPasses};
 use muster_schemas::{
     JobId, NodeId, Timestamp,
@@ -26,6 +28,7 @@ use muster_schemas::{
     resources::{NodeSpec, Placement},
     scheduling::SchedulingSettings,
 };
+use run::JustLeft;
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
@@ -81,21 +84,6 @@ pub struct Engine {
 pub(crate) enum Bound {
     Closure(NodeId),
     Reservation(Arc<str>),
-}
-
-/// A run with what it holds.
-#[derive(Clone, Debug)]
-pub(crate) struct Run {
-    run: ActiveRun,
-    assumed_end: Timestamp,
-    usage: Uses,
-}
-
-impl Run {
-    /// The nodes that it has a share of.
-    pub fn nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
-        self.run.placement.shares().map(|share| share.node)
-    }
 }
 
 impl Engine {
@@ -510,9 +498,4 @@ impl Engine {
             self.set_known_reason(id, known_reason);
         }
     }
-}
-
-/// The queue of the component whose number is the job's.
-pub(crate) fn lead_queue(demand: &crate::model::Demand) -> &str {
-    demand.components.first().map_or("", |component| &component.queue)
 }

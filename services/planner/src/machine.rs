@@ -2,13 +2,14 @@
 
 mod gaps;
 mod node;
+mod window;
 
 pub(crate) use gaps::{Gap, Gaps, Key, Wanted};
 pub(crate) use node::MachineNode;
+pub(crate) use window::{Holding, Window, expected_end};
 
 use crate::{
     model::{Closure, Demand, Reservation},
-    pass::expected_end,
     timeline::{ALWAYS, Counts, Line},
 };
 use muster_schemas::{
@@ -17,54 +18,8 @@ use muster_schemas::{
 };
 use std::{collections::BTreeMap, sync::Arc};
 
-/// A time of a holding: `[from, until)`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Window {
-    pub from: Timestamp,
-    pub until: Timestamp,
-}
-
-impl Window {
-    /// A window of this many seconds from a moment on; without end if no number is given.
-    pub fn of(from: Timestamp, walltime_seconds: Option<u64>) -> Self {
-        let until = walltime_seconds.map_or(Timestamp::MAX, |seconds| {
-            from.plus_seconds(i64::try_from(seconds).unwrap_or(i64::MAX)).min(Timestamp::MAX)
-        });
-        Self { from, until }
-    }
-
-    pub fn overlaps(self, from: Timestamp, until: Timestamp) -> bool {
-        self.from < until && from < self.until
-    }
-}
-
 /// A promise that a run holds up for no longer than this, nor for half of its own time, is kept.
 const LATE_MICROS: i64 = 60_000_000;
-
-/// A holding on the machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Holding {
-    /// A run: it holds its cores already, and until then.
-    Run {
-        /// Its assumed end, or of each component its own.
-        until: Timestamp,
-    },
-    /// A promise from then on. It holds no particular core yet.
-    Promise {
-        /// Its beginning; it ends when the walltimes of all components are over.
-        start: Timestamp,
-    },
-}
-
-impl Holding {
-    /// When it holds what it has: all components until the last one is over.
-    fn window(self, demand: &Demand, placement: &Placement) -> Window {
-        match self {
-            Self::Run { until } => Window { from: ALWAYS, until },
-            Self::Promise { start } => Window { from: start, until: expected_end(demand, placement, start) },
-        }
-    }
-}
 
 /// The nodes and licences.
 #[derive(Clone, Debug, Default)]

@@ -177,3 +177,8 @@ pub struct Closure {
     /// Until then; [`Timestamp::MAX`] if it is not known.
     pub until: Timestamp,
 }
+
+/// The queue of the component whose number is the job's.
+pub(crate) fn lead_queue(demand: &Demand) -> &str {
+    demand.components.first().map_or("", |component| &component.queue)
+}

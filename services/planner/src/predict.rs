@@ -1,7 +1,7 @@
 //! When the jobs that wait are thought to start: a simulation forward in time by the policy in force, in which every run
 //! lasts until its expected end and nothing else comes.
 
-use crate::{engine::Engine, model::ActiveRun, pass, queue::Place};
+use crate::{engine::Engine, machine::expected_end, model::ActiveRun, queue::Place};
 use muster_schemas::{JobId, Timestamp, command::Start, plan::PredictedStart, resources::Placement};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -163,7 +163,7 @@ impl Forward {
             self.watched = Some((self.now, placement.clone()));
         }
         self.leave(waiting, place, job);
-        let expected_end = pass::expected_end(&demand, &placement, self.now);
+        let expected_end = expected_end(&demand, &placement, self.now);
         self.engine.begin(ActiveRun { job, demand, holder, placement: Arc::new(placement), expected_end });
     }
 

@@ -1,6 +1,6 @@
 //! Connecting, and staying connected.
 
-use super::{NatsConfig, SERVER_TIMEOUT};
+use super::NatsConfig;
 use crate::BusError;
 use async_nats::{Client, ConnectError, ConnectErrorKind, ConnectOptions, Event};
 use std::{path::Path, time::Duration};
@@ -155,6 +155,9 @@ fn is_new_enough(version: &str) -> bool {
         _ => false,
     }
 }
+
+/// How long a server is given to do what it does at once.
+pub(super) const SERVER_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,7 @@
 //! The environment of a user after a login on this node.
 
 use super::{
-    supervise::end_children,
+    children::end_children,
     task::{is_ignored, reset_signals},
 };
 use crate::environment::USUAL_PATH;

@@ -3,7 +3,7 @@
 use super::{
     execution::ProgramPath,
     files::Files,
-    launch::{added_by, c_string, command_program, enter_directory},
+    programs::{added_by, c_string, command_program, enter_directory},
     streams::{self, Streams},
     task::{End, Ends, Task, Tasks},
 };

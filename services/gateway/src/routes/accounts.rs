@@ -1,8 +1,7 @@
 //! Accounts, users, associations and service classes.
 
-use super::commands::Answered;
 use crate::{
-    app::{App, Asked},
+    app::{Answered, App, Asked},
     body::Json,
     error::ApiError,
     params::{At, MomentParams, NoParams},

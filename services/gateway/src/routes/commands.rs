@@ -1,11 +1,11 @@
 //! Requests that change something.
 
-use super::{job_id, steps};
+use super::steps;
 use crate::{
-    app::{App, Asked},
+    app::{Answered, App, Asked},
     body::Json,
     error::ApiError,
-    params::{Params, Path},
+    params::{Params, Path, job_id},
 };
 use axum::extract::State;
 use muster_schemas::{
@@ -20,8 +20,6 @@ use muster_schemas::{
 use serde::Deserialize;
 use tokio::time::Instant;
 use utoipa::IntoParams;
-
-pub(super) type Answered = Result<axum::Json<CommandAnswer>, ApiError>;
 
 /// Submit jobs, all or none
 #[utoipa::path(operation_id = "submit_jobs",

@@ -1,15 +1,11 @@
 //! Jobs with a description, a template or their own tasks: submitting, making, entering, holding and ending them.
 
-use super::{
-    commands::Answered,
-    job_id,
-    jobs::{find, may_see_all},
-};
+use super::jobs::{find, may_see_all};
 use crate::{
-    app::{App, Asked, Caller},
+    app::{Answered, App, Asked, Caller},
     body::Json,
     error::ApiError,
-    params::{At, MomentParams, NoParams, Path},
+    params::{At, MomentParams, NoParams, Path, job_id},
     reader::unexpected,
 };
 use axum::{

@@ -1,8 +1,7 @@
 //! Job templates, filters, and how resources are given to jobs.
 
-use super::commands::Answered;
 use crate::{
-    app::{App, Asked},
+    app::{Answered, App, Asked},
     body::Json,
     error::ApiError,
     params::{At, MomentParams, NoParams, Path},

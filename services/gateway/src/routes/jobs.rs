@@ -1,12 +1,11 @@
 //! Questions about jobs.
 
-use super::job_id;
 use crate::{
     app::{App, Caller},
     budgets::Admitted,
     error::ApiError,
     live,
-    params::{At, MomentParams, NoParams, Params, Path, list, words},
+    params::{At, MomentParams, NoParams, Params, Path, job_id, list, words},
     reader::{Source, unexpected},
     views::{JobViews, cancels, runs, task_views},
 };
@@ -250,7 +249,7 @@ pub(super) async fn meant(app: &App, past: Option<&ClusterState>, id: JobId) -> 
     }
 }
 
-/// What its first component asks for.
+/// The request of its first component.
 fn alternatives_of(state: &ClusterState, id: JobId) -> Arc<[Alternative]> {
     state.job(id).map_or_else(Arc::default, |job| job.lead().shape.alternatives.clone())
 }

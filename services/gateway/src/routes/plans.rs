@@ -1,12 +1,12 @@
 //! Plans, reasons why jobs wait, and how good plans were. The planner's own library answers, from the state asked
 //! for.
 
-use super::{job_id, jobs};
+use super::jobs;
 use crate::{
     app::{App, Caller},
     body::Json,
     error::ApiError,
-    params::{At, MomentParams, NoParams, Params, Path},
+    params::{At, MomentParams, NoParams, Params, Path, job_id},
     planning::work,
     views,
 };

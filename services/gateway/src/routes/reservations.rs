@@ -1,8 +1,7 @@
 //! Advance reservations, and times in which nodes serve no jobs.
 
-use super::commands::Answered;
 use crate::{
-    app::{App, Asked},
+    app::{Answered, App, Asked},
     body::Json,
     error::ApiError,
     params::{At, MomentParams, NoParams, Path},

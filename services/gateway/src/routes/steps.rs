@@ -1,11 +1,11 @@
 //! Steps of running jobs, and jobs that hold resources for a client.
 
-use super::{commands::Answered, job_id, jobs};
+use super::{jobs, known_steps};
 use crate::{
-    app::{App, Asked, Caller},
+    app::{Answered, App, Asked, Caller},
     body::{Json, Raw},
     error::ApiError,
-    params::{At, MomentParams, NoParams, Params, Path},
+    params::{At, MomentParams, NoParams, Params, Path, job_id},
     steps::{
         self, KnownStep,
         streams::{ReadFrom, Said, Streams},
@@ -321,7 +321,7 @@ fn offset(text: &str) -> Result<Option<u64>, ApiError> {
 
 /// A step of whose streams the caller may make use.
 async fn own_step(app: &App, caller: &Owner, job: JobId, run: RunId, step: StepId) -> Result<Arc<KnownStep>, ApiError> {
-    let known = app.steps.find(app, job, run, step).await?;
+    let known = known_steps::find(app, job, run, step).await?;
     if caller.user != known.owner && !app.is_operator(caller) {
         return Err(ApiError::new(ErrorCode::PermissionDenied, format!("job {job} belongs to {}", known.owner)));
     }

@@ -11,7 +11,7 @@ use muster_schemas::{
     views::ErrorBody,
 };
 use muster_telemetry::metrics::render_prometheus;
-use std::{sync::OnceLock, time::Duration};
+use std::time::Duration;
 
 /// How long the ledger may take to show that it is there.
 const HEALTH_PATIENCE: Duration = Duration::from_secs(1);
@@ -32,13 +32,4 @@ pub(crate) async fn healthz(State(app): State<App>) -> Result<&'static str, ApiE
         QueryAnswer::Head { .. } => Ok("ok\n"),
         other => Err(crate::reader::unexpected(&other)),
     }
-}
-
-/// Show this document
-#[utoipa::path(get, path = "/openapi.json", tag = "system",
-    responses((status = 200, content_type = "application/json", body = Object)))]
-pub(crate) async fn openapi_json() -> Response {
-    static DOCUMENT: OnceLock<String> = OnceLock::new();
-    let json = DOCUMENT.get_or_init(|| super::openapi().to_json().unwrap_or_default());
-    ([(header::CONTENT_TYPE, "application/json")], json.as_str()).into_response()
 }

@@ -2,9 +2,8 @@
 
 use super::{
     BY_JOB, CHECKPOINTS, COMMANDS, DESCRIBES, Head, Log, LogError, META, META_IDENTITY, NOTICES, RECORDS, job_key,
-    notice_key,
+    layout::describes, notice_key,
 };
-use crate::descriptions;
 use muster_schemas::{
     codec::{self, CodecError},
     command::{Answer, Command},
@@ -125,7 +124,7 @@ impl<'log> Batch<'log> {
         codec::encode_into(record, &mut self.value).map_err(LogError::Unencodable)?;
         self.writes.put_cf(self.log.family(RECORDS), record.sequence.0.to_be_bytes(), &self.value);
         if let Some(job) = job {
-            let mark: &[u8] = if descriptions::describes(&record.event) { DESCRIBES } else { &[] };
+            let mark: &[u8] = if describes(&record.event) { DESCRIBES } else { &[] };
             self.writes.put_cf(self.log.family(BY_JOB), job_key(job, record.sequence), mark);
             self.added.jobs.push((job, record.sequence));
         }

@@ -5,8 +5,7 @@
 //! to be are there, and there are no more, they are the same. So it needs no room for them.
 
 use crate::{
-    descriptions,
-    log::{CommandKey, IndexEntry, Log, LogError, Mark, Remembered},
+    log::{self, CommandKey, IndexEntry, Log, LogError, Mark, Remembered},
     retention,
 };
 use muster_schemas::{
@@ -77,7 +76,7 @@ impl Indexes {
     }
 
     fn objection_to_mark(&mut self, job: JobId, event: &Event, mark: Option<Mark>) -> Option<String> {
-        let describes = descriptions::describes(event);
+        let describes = log::describes(event);
         match mark {
             None => Some(format!("the index by job does not have it for job {job}")),
             Some(Mark::Describes) if !describes => {

@@ -1,22 +1,13 @@
 //! Holdings of the engine when the machine or a job's state changes under them.
 
-use super::{Engine, Run};
+use super::{Engine, Run, run::JustLeft};
 use crate::{
     limits::Usage,
-    machine::Holding,
-    model::{ActiveRun, Slot},
-    pass::expected_end,
+    machine::{Holding, expected_end},
+    model::ActiveRun,
 };
 use muster_schemas::{JobId, NodeId, Timestamp, resources::Placement};
-use std::{collections::BTreeMap, ops::Range, sync::Arc};
-
-/// A job that has just left the queue with a promise, and the numbers of what that freed.
-#[derive(Clone, Debug)]
-pub(super) struct JustLeft {
-    pub job: JobId,
-    pub slot: Slot,
-    pub freed: Range<usize>,
-}
+use std::{collections::BTreeMap, sync::Arc};
 
 impl Engine {
     /// Takes from a run what it holds, for this cycle only; see [`Engine::hold_run`].

@@ -4,7 +4,10 @@
 //! number, which the log has; so a repeated pass comes to the same. Resources found for a component hold its place in
 //! that pass alone: all others are there for other jobs.
 
-use super::{Cycle, Verdict};
+use super::{
+    Cycle, Verdict,
+    cycle::{Components, FirstStart, Rule},
+};
 use crate::{
     engine::Engine,
     limits::queues,
@@ -20,22 +23,7 @@ use muster_schemas::{
     policy::{BackfillMode, ComponentStart},
     resources::{Alternative, Placement},
 };
-use std::{
-    collections::{BTreeSet, HashMap},
-    sync::Arc,
-};
-
-/// The rule of a cycle for jobs with several components.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Rule {
-    /// Nothing else than with others.
-    #[default]
-    Any,
-    /// It starts none of them, and no job goes around them.
-    Between,
-    /// It is a pass of backfill that looks at them in a mode.
-    Backfill(ComponentMode),
-}
+use std::sync::Arc;
 
 /// The outcome for a job with several components in a cycle that has a rule for those.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,42 +35,6 @@ pub(super) enum Ruled {
     Tried,
     /// It waits, and has a place in this cycle, or nobody goes around it.
     Placed,
-}
-
-/// A cycle's knowledge of jobs with several components.
-#[derive(Default)]
-pub(super) struct Components {
-    pub rule: Rule,
-    /// Those that were looked at.
-    seen: BTreeSet<Place>,
-    /// The resources that their components have for this cycle only.
-    pub taken: Vec<(Arc<Demand>, Arc<Placement>, Holding)>,
-    /// Findings about first components of jobs, which count for all components with the same demand. They are only
-    /// looked up, never walked.
-    first_starts: HashMap<Arc<Demand>, FirstStart>,
-}
-
-/// A component was looked for from a moment on. Within a cycle there is only ever less, so it never starts earlier later.
-#[derive(Clone, Copy)]
-struct FirstStart {
-    from: Timestamp,
-    /// `None` if it cannot start at all.
-    start: Option<Timestamp>,
-}
-
-impl Components {
-    /// Whether the cycle is a pass of backfill for jobs with several components.
-    pub fn is_pass(&self) -> bool {
-        matches!(self.rule, Rule::Backfill(_))
-    }
-
-    /// From when on to look for a component that may start from a moment on; `None` if there is no start.
-    fn look_from(&self, demand: &Arc<Demand>, from: Timestamp) -> Option<Timestamp> {
-        match self.first_starts.get(demand).filter(|known| known.from <= from) {
-            Some(known) => Some(from.max(known.start?)),
-            None => Some(from),
-        }
-    }
 }
 
 /// What a component is found to have.

@@ -1,7 +1,7 @@
 //! Starts of jobs with activation filters: they are offered, and the filters answer later. Facts about them, the jobs
 //! that an outstanding answer holds back, and the resources kept for a job.
 
-use super::{Cycle, Verdict};
+use super::{Cycle, Verdict, cycle::Offers};
 use crate::{
     engine::Engine,
     machine::Window,
@@ -12,21 +12,6 @@ use muster_schemas::{
     JobId, Timestamp, command::Start, plan::StartFacts, resources::Placement, scheduling::SchedulingMode,
 };
 use std::{collections::BTreeSet, sync::Arc};
-
-/// A cycle's knowledge of offers.
-#[derive(Default)]
-pub(super) struct Offers {
-    /// Whether anything but resources keeps jobs from being started.
-    has_gates: bool,
-    /// No job of this priority or below starts: the filters of one of that priority are asked.
-    held_back: Option<i64>,
-    /// For each place of the queue its number in the order; empty if no start of this cycle has anything to tell.
-    ranks: Vec<u32>,
-    /// Whether starts go ahead of a waiting job.
-    pub goes_around: bool,
-    /// When they must be over at the latest, if that is known.
-    pub around_until: Option<Timestamp>,
-}
 
 impl Engine {
     /// The knowledge of offers before a cycle.

@@ -1,9 +1,9 @@
 //! Running jobs make way for a waiting one of higher priority: no more of them than are needed, the least important first.
 
-use super::{Cycle, expected_end, modes::Turns};
+use super::{Cycle, modes::Turns};
 use crate::{
     engine::{Engine, Run},
-    machine::{Holding, Window},
+    machine::{Holding, Window, expected_end},
     model::{Demand, ElasticRun},
     queue::Place,
     resize,

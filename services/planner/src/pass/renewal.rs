@@ -1,10 +1,10 @@
 //! Better promises, after something was freed.
 
-use super::{Cycle, expected_end};
+use super::Cycle;
 use crate::{
     class::ClassId,
     engine::Engine,
-    machine::{Freed, Gap, Holding, Window},
+    machine::{Freed, Gap, Holding, Window, expected_end},
     model::Slot,
     queue::{Entry, Place},
     search::{Found, Search},

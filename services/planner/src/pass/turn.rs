@@ -3,9 +3,9 @@
 use super::Cycle;
 use crate::{
     engine::Engine,
-    machine::{Holding, Window},
+    machine::{Holding, Window, expected_end},
     model::Demand,
-    pass::{Plan, expected_end},
+    pass::Plan,
 };
 use muster_schemas::{JobId, Timestamp, job::WaitReason, resources::Placement};
 use std::{

@@ -2,11 +2,12 @@
 
 use crate::{
     engine::Engine,
+    machine,
     model::{
         Activation, ActiveRun, ComponentCharge, ComponentDemand, Demand, ElasticRun, Holder, QueuedJob, QueuedTasks,
         Slot,
     },
-    pass, resize,
+    resize,
 };
 use muster_domain::{
     State, requests,
@@ -70,7 +71,7 @@ impl Holders {
         let offer = filtering.chain.as_ref().and_then(|chain| chain.set_aside());
         let demand = Arc::new(demand(state, job));
         let latest_start = offer.and_then(|offer| offer.latest_start);
-        let latest_end = latest_start.map(|start| pass::expected_end(&demand, placement, start));
+        let latest_end = latest_start.map(|start| machine::expected_end(&demand, placement, start));
         Some(ActiveRun {
             job: job.id,
             demand,
@@ -276,5 +277,5 @@ pub fn expected_end(job: &Job, run: &Run) -> Timestamp {
     if run.is_suspended() {
         return Timestamp::MAX;
     }
-    pass::expected_end(&asked(job), &run.placement, run.started.unwrap_or(run.allocated))
+    machine::expected_end(&asked(job), &run.placement, run.started.unwrap_or(run.allocated))
 }

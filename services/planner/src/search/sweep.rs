@@ -1,6 +1,6 @@
 //! Goes from moment to moment to those at which a plain request may fit, without a look at all nodes.
 
-use super::{Search, plain::Plain, rooms::RoomCounts};
+use super::{Search, plain::Plain, rooms::RoomCounts, view::Look};
 use crate::machine::{Gap, Gaps, Key, MachineNode, Wanted, Window};
 use muster_schemas::Timestamp;
 use std::{
@@ -24,18 +24,6 @@ pub(crate) struct Sweep {
     /// When to look at which node again. An entry with another time than the look itself names no longer counts.
     again: BinaryHeap<Reverse<(Timestamp, u32)>>,
     counted: RoomCounts,
-}
-
-/// A look at a node.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Look {
-    /// The tasks that it has room for.
-    pub room: u32,
-    /// The version of the node when it was looked at.
-    version: u32,
-    /// A window that begins later may have less.
-    holds_until: Timestamp,
-    again: Option<Timestamp>,
 }
 
 impl Sweep {

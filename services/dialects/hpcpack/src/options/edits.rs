@@ -9,7 +9,7 @@ use crate::{
         values::{Names, TaskType, UnitType, Value as _},
     },
     size,
-    tasks::Sweep,
+    sweep::Sweep,
 };
 
 /// One change of a job's description.

@@ -7,7 +7,8 @@ use muster_hpcpack::{
     priority::Priority,
     run_time::RunTime,
     size::{self, Size},
-    tasks::{self, Sweep},
+    sweep::Sweep,
+    tasks,
 };
 
 /// HPC-J-06
