@@ -10,6 +10,7 @@
 //!
 //! The same seed gives the same history: [`run`] is what one command repeats.
 
+mod aims;
 mod chains;
 mod components;
 mod effects;
@@ -25,8 +26,9 @@ mod tasks;
 mod truth;
 mod user;
 
-pub use kills::Kills;
-use kills::{Blow, Phase, Victim};
+pub use aims::Kills;
+use aims::{Blow, Victim};
+use chains::Phase;
 use ledger::LedgerHost;
 use muster_schemas::{
     CommandId, Timestamp,

@@ -53,7 +53,7 @@ use tokio_util::sync::CancellationToken;
 
 /// The history that is simulated: jobs with several components, filters, tasks, faults.
 const SEED: u64 = 7;
-const OPTIONS: Options = Options { nodes: 2, users: 2, troubled_seconds: 6, runners: 1, components: true };
+const OPTIONS: Options = Options { nodes: 3, users: 2, troubled_seconds: 6, runners: 1, components: true };
 /// Of a window of the books.
 const WINDOW_SECONDS: u64 = 86_400;
 const CLUSTER: &str = "cluster of the golden spool";

@@ -1,5 +1,6 @@
 //! The benchmarks of `docs/performance.md`: one for each row of its table.
 
+mod bed;
 mod beside;
 mod fanout;
 mod figure;
@@ -16,17 +17,12 @@ mod steps;
 mod submission;
 mod workload;
 
-use crate::system::{self, Options, System};
+use crate::system;
 use anyhow::{Context as _, Result};
+use bed::{Bench, Running, elsewhere};
 use clap::{Subcommand, ValueEnum};
 use figure::Figure;
-use std::{
-    fmt::Write as _,
-    fs,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
-use tokio::runtime::{Builder, Handle};
+use std::{fmt::Write as _, path::PathBuf, sync::Arc};
 
 /// Which benchmark, and on what.
 #[derive(clap::Args, Debug)]
@@ -121,93 +117,6 @@ enum Row {
     FilterHung,
 }
 
-/// What the benchmarks share.
-struct Bench {
-    muster: PathBuf,
-    scratch: PathBuf,
-    traces: Option<PathBuf>,
-    scale: f64,
-}
-
-/// A running system and the folder that goes away with it.
-struct Running {
-    system: System,
-    _folder: tempfile::TempDir,
-}
-
-impl Bench {
-    fn folder(&self) -> Result<tempfile::TempDir> {
-        tempfile::tempdir_in(&self.scratch).with_context(|| format!("no folder in {}", self.scratch.display()))
-    }
-
-    /// A fresh system.
-    fn start(&self, nodes: u32, cpus: u32) -> Result<Running> {
-        let folder = self.folder()?;
-        let system = self.start_on(folder.path(), nodes, cpus, None)?;
-        Ok(Running { system, _folder: folder })
-    }
-
-    /// A fresh system with settings of its own.
-    fn start_with(&self, nodes: u32, cpus: u32, config: &str) -> Result<Running> {
-        let folder = self.folder()?;
-        let file = folder.path().join("muster.toml");
-        fs::write(&file, config)?;
-        let system = self.start_on(folder.path(), nodes, cpus, Some(file))?;
-        Ok(Running { system, _folder: folder })
-    }
-
-    fn start_on(&self, data: &Path, nodes: u32, cpus: u32, config: Option<PathBuf>) -> Result<System> {
-        System::start(&Options { muster: self.muster.clone(), nodes, cpus, config }, data)
-    }
-
-    /// A number of things to do, scaled; at least one.
-    fn count(&self, usual: usize) -> usize {
-        ((usual as f64 * self.scale) as usize).max(1)
-    }
-
-    /// Measures what is nothing but computation. On a thread for such work, so that this program hears meanwhile when it
-    /// is to end.
-    async fn compute(self: &Arc<Self>, measure: fn(&Self) -> Result<Vec<Figure>>) -> Result<Vec<Figure>> {
-        let bench = self.clone();
-        tokio::task::spawn_blocking(move || measure(&bench)).await?
-    }
-
-    async fn run(self: &Arc<Self>, row: Row) -> Result<Vec<Figure>> {
-        match row {
-            Row::SubmitBulk => submission::bulk(self).await,
-            Row::SubmitSingle => submission::single(self).await,
-            Row::Array => submission::array(self).await,
-            Row::SubmitLists => beside::lists(self).await,
-            Row::SubmitHostile => beside::hostile(self).await,
-            Row::CliSubmit => submission::command_line(self).await,
-            Row::Latency => running::latency(self).await,
-            Row::Throughput => running::throughput(self).await,
-            Row::Steps => steps::steps(self).await,
-            Row::SlurmCommands => slurm::commands(self).await,
-            Row::SlurmComponents => slurm_components::components(self).await,
-            Row::SlurmLists => slurm_lists::lists(self).await,
-            Row::Fold => self.compute(history::fold).await,
-            Row::Restart => history::restart(self).await,
-            Row::PastQuery => history::past_query(self).await,
-            Row::Fanout => fanout::fanout(self).await,
-            Row::Heartbeats => nodes::heartbeats(self).await,
-            Row::WideLaunch => nodes::wide_launch(self).await,
-            Row::Memory => memory::memory(self).await,
-            Row::Planner => self.compute(planner::planner).await,
-            Row::PlannerCurve => self.compute(planner::curve).await,
-            Row::PlannerVerdicts => self.compute(planner::verdicts).await,
-            Row::PlannerMemory => self.compute(planner::memory).await,
-            Row::Explain => self.compute(planner::explain).await,
-            Row::Whatif => self.compute(planner::whatif).await,
-            Row::Simulate => self.compute(planner::simulate).await,
-            Row::FilterProgram => filters::program(self).await,
-            Row::FilterPersistent => filters::persistent(self).await,
-            Row::FilterScaling => filters::scaling(self).await,
-            Row::FilterHung => filters::hung(self).await,
-        }
-    }
-}
-
 /// Runs what was asked for and prints its figures.
 ///
 /// # Errors
@@ -223,7 +132,7 @@ pub async fn run(args: Args) -> Result<()> {
     let mut table = String::from("| measure | target | here | | made by |\n|---|---|---|---|---|\n");
     for row in rows {
         let command = format!("muster-loadtest bench {}", name_of(*row));
-        for figure in bench.run(*row).await.with_context(|| command.clone())? {
+        for figure in measure(&bench, *row).await.with_context(|| command.clone())? {
             println!("{figure}\n    made by `{command}`");
             writeln!(table, "{} `{command}` |", figure.table_cells())?;
         }
@@ -232,6 +141,42 @@ pub async fn run(args: Args) -> Result<()> {
         println!("\n{table}");
     }
     Ok(())
+}
+
+/// Measures for a row of the table.
+async fn measure(bench: &Arc<Bench>, row: Row) -> Result<Vec<Figure>> {
+    match row {
+        Row::SubmitBulk => submission::bulk(bench).await,
+        Row::SubmitSingle => submission::single(bench).await,
+        Row::Array => submission::array(bench).await,
+        Row::SubmitLists => beside::lists(bench).await,
+        Row::SubmitHostile => beside::hostile(bench).await,
+        Row::CliSubmit => submission::command_line(bench).await,
+        Row::Latency => running::latency(bench).await,
+        Row::Throughput => running::throughput(bench).await,
+        Row::Steps => steps::steps(bench).await,
+        Row::SlurmCommands => slurm::commands(bench).await,
+        Row::SlurmComponents => slurm_components::components(bench).await,
+        Row::SlurmLists => slurm_lists::lists(bench).await,
+        Row::Fold => bench.compute(history::fold).await,
+        Row::Restart => history::restart(bench).await,
+        Row::PastQuery => history::past_query(bench).await,
+        Row::Fanout => fanout::fanout(bench).await,
+        Row::Heartbeats => nodes::heartbeats(bench).await,
+        Row::WideLaunch => nodes::wide_launch(bench).await,
+        Row::Memory => memory::memory(bench).await,
+        Row::Planner => bench.compute(planner::planner).await,
+        Row::PlannerCurve => bench.compute(planner::curve).await,
+        Row::PlannerVerdicts => bench.compute(planner::verdicts).await,
+        Row::PlannerMemory => bench.compute(planner::memory).await,
+        Row::Explain => bench.compute(planner::explain).await,
+        Row::Whatif => bench.compute(planner::whatif).await,
+        Row::Simulate => bench.compute(planner::simulate).await,
+        Row::FilterProgram => filters::program(bench).await,
+        Row::FilterPersistent => filters::persistent(bench).await,
+        Row::FilterScaling => filters::scaling(bench).await,
+        Row::FilterHung => filters::hung(bench).await,
+    }
 }
 
 fn name_of(row: Row) -> String {
@@ -244,17 +189,4 @@ fn raise_open_files() -> Result<()> {
     let (_, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
     setrlimit(Resource::RLIMIT_NOFILE, most, most)?;
     Ok(())
-}
-
-/// A thread for those who would be on other machines. Here they share the processors with what is measured, and must not
-/// take one from it whenever they have something to do.
-/// It lives as long as this program, as a runtime cannot be dropped amid the work of another.
-fn elsewhere() -> Result<&'static Handle> {
-    let give_way = || {
-        let usual = libc::sched_param { sched_priority: 0 };
-        // SAFETY: the call reads `usual` and nothing else; 0 is this thread. If it is refused, a figure is only worse.
-        unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const usual) };
-    };
-    let runtime = Builder::new_multi_thread().worker_threads(1).on_thread_start(give_way).enable_all().build()?;
-    Ok(Box::leak(Box::new(runtime)).handle())
 }

@@ -12,14 +12,14 @@ use super::{
 };
 use anyhow::{Context as _, Result};
 use muster_planner::Engine;
-use muster_schemas::{filter::ActivationOrdering, policy::Policy};
+use muster_schemas::filter::ActivationOrdering;
 use scene::Scene;
 use std::{
     collections::BTreeSet,
     fs,
-    sync::Arc,
     time::{Duration, Instant},
 };
+use traces::policy;
 
 pub use explain::explain;
 pub use traces::simulate;
@@ -146,10 +146,6 @@ pub fn curve(bench: &Bench) -> Result<Vec<Figure>> {
 
 fn scaled(bench: &Bench, (nodes, jobs, shapes): (u32, usize, usize)) -> (u32, usize, usize) {
     (bench.count(nodes as usize) as u32, bench.count(jobs), shapes)
-}
-
-fn policy(name: &str) -> Result<Arc<Policy>> {
-    Policy::built_in(name).map(Arc::new).with_context(|| format!("no policy {name}"))
 }
 
 /// A site on which everything has started that can.

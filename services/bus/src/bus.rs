@@ -1,6 +1,5 @@
 use crate::{
-    BusError, LogStream, Message, RequestStream, Subscription,
-    work::{WorkQueue, WorkStream},
+    BusError, LogStream, Message, RequestStream, Subscription, message::PublicEvent, queue::WorkQueue, work::WorkStream,
 };
 use async_trait::async_trait;
 use muster_schemas::{
@@ -12,17 +11,6 @@ use tokio::sync::watch;
 
 /// A bus that services share.
 pub type SharedBus = Arc<dyn Bus>;
-
-/// A lifecycle event for integrations.
-#[derive(Clone, Debug)]
-pub struct PublicEvent {
-    /// The record that it tells of. Also the key by which duplicates are dropped.
-    pub sequence: Sequence,
-    /// Where it is published, below `muster.events`.
-    pub subject: String,
-    /// A CloudEvent in JSON.
-    pub message: Message,
-}
 
 /// Which log it is: the id of the cluster whose history it holds.
 pub type LogId = [u8; 16];

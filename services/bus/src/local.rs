@@ -5,8 +5,9 @@ use crate::{
     Subscription,
     log_stream::{LogWriter, log_queue},
     message::{ReplyTo, check_pattern},
+    queue::WorkQueue,
     subject,
-    work::{WorkQueue, WorkSource, WorkStream},
+    work::{WorkSource, WorkStream},
 };
 use async_trait::async_trait;
 use muster_schemas::{

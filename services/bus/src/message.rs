@@ -1,6 +1,6 @@
 use crate::{BusError, nats::NatsReply};
 use bytes::Bytes;
-use muster_schemas::{codec, event::TraceContext};
+use muster_schemas::{codec, event::TraceContext, ids::Sequence};
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::sync::{mpsc, oneshot};
 
@@ -141,4 +141,15 @@ pub(crate) fn check_pattern(pattern: &str) -> Result<(), BusError> {
         None => Ok(()),
         Some(fault) => Err(BusError::Unusable(format!("`{pattern}` is no subject pattern: {fault}"))),
     }
+}
+
+/// A lifecycle event for integrations.
+#[derive(Clone, Debug)]
+pub struct PublicEvent {
+    /// The record that it tells of. Also the key by which duplicates are dropped.
+    pub sequence: Sequence,
+    /// Where it is published, below `muster.events`.
+    pub subject: String,
+    /// A CloudEvent in JSON.
+    pub message: Message,
 }

@@ -4,20 +4,24 @@ use crate::{
     Bus, BusError, LogId, LogStream, LogTail, Message, PublicEvent, Published, Request, RequestStream, Subscription,
     message::{ReplyTo, check_pattern},
     pause::Backoff,
-    work::{WorkQueue, WorkSource, WorkStream},
+    queue::WorkQueue,
+    work::{WorkSource, WorkStream},
 };
 use async_nats::{
-    Client, RequestErrorKind,
+    RequestErrorKind,
     client::PublishErrorKind,
     connection::State,
     jetstream::{self, message::PublishMessage},
 };
 use async_trait::async_trait;
+use connection::SERVER_TIMEOUT;
 use futures::StreamExt;
+use headers::HEADER_BYTES;
 use muster_schemas::{
     event::{Commit, Record},
     ids::Sequence,
 };
+use shared::{Core, is_delivery, unavailable};
 use std::{sync::Arc, time::Duration};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -25,8 +29,10 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 mod config;
 mod connection;
 mod headers;
+mod kept;
 mod log;
 mod reply;
+mod shared;
 mod streams;
 mod work;
 
@@ -38,10 +44,6 @@ pub(crate) use work::{NatsDelivery, NatsWorker};
 const QUEUE_GROUP: &str = "muster";
 /// Nobody serves this subject: what the server says about it tells that it has seen all that was sent before.
 const NOBODY: &str = "muster.nobody";
-/// How long a server is given to do what it does at once.
-const SERVER_TIMEOUT: Duration = Duration::from_secs(5);
-/// Room for headers beside the payload of a message.
-const HEADER_BYTES: usize = 4096;
 /// Messages and requests that wait in this process, beside those that wait in the NATS client.
 const WAITING: usize = 1024;
 
@@ -51,19 +53,6 @@ pub struct NatsBus {
     core: Arc<Core>,
     log: log::LogAppender,
     _stop_tasks: DropGuard,
-}
-
-/// What the bus and its tasks share.
-#[derive(Debug)]
-struct Core {
-    client: Client,
-    jetstream: jetstream::Context,
-    /// Counts connections: it changes when the client has lost the server and found it again.
-    connections: watch::Receiver<u64>,
-    streams: streams::Streams,
-    replies: mpsc::UnboundedSender<reply::Outgoing>,
-    config: NatsConfig,
-    stop: CancellationToken,
 }
 
 impl NatsBus {
@@ -78,7 +67,7 @@ impl NatsBus {
         jetstream.set_timeout(SERVER_TIMEOUT);
         let stop = CancellationToken::new();
         let (replies, outgoing) = mpsc::unbounded_channel();
-        let streams = streams::Streams::default();
+        let streams = kept::Streams::default();
         let core = Arc::new(Core { client, jetstream, connections, streams, replies, config, stop: stop.clone() });
         core.spawn(reply::send_replies(core.client.clone(), outgoing));
         core.spawn(streams::watch_over(core.clone()));
@@ -165,11 +154,6 @@ impl Core {
     fn kept(&self, key: &str, message: Message) -> PublishMessage {
         PublishMessage::build().headers(headers::of_trace(&message.trace)).payload(message.payload).message_id(key)
     }
-}
-
-/// An error of the client library that trying again may cure.
-fn unavailable(error: impl std::fmt::Display) -> BusError {
-    BusError::Unavailable(error.to_string())
 }
 
 #[async_trait]
@@ -286,16 +270,6 @@ impl Bus for NatsBus {
     fn max_payload_bytes(&self) -> usize {
         self.core.max_payload_bytes()
     }
-}
-
-/// Whether JetStream delivers this message and nobody has published it: whoever may work on a queue can have its items delivered
-/// anywhere. Such a message is none for who subscribed.
-fn is_delivery(arrived: &async_nats::Message) -> bool {
-    let delivered = arrived.reply.as_ref().is_some_and(|reply| reply.starts_with("$JS."));
-    if delivered {
-        tracing::warn!(subject = %arrived.subject, "an item of a queue was delivered to where it does not belong");
-    }
-    delivered
 }
 
 /// The next message, unless nobody wants it any more. Dropping the subscriber ends the subscription.

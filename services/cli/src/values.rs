@@ -5,10 +5,12 @@
 
 mod condition;
 mod hosts;
+mod text;
 mod time;
 
 pub use condition::parse_condition;
 pub use hosts::{compress_hosts, parse_hosts};
+pub use text::shorten;
 pub use time::{format_duration, parse_at, parse_deadline, parse_future, parse_past, parse_walltime};
 
 use muster_schemas::{
@@ -248,7 +250,7 @@ pub fn parse_environment_entry(text: &str) -> Result<EnvironmentEntry, String> {
     }
     // A shell can neither set nor read such a variable: two were probably meant.
     if name.contains(|character: char| character.is_whitespace() || character.is_control()) {
-        return Err(format!("the name `{}` has a blank in it; give each variable an --env of its own", shorten(name)));
+        return Err(format!("the name `{}` contains a blank; use a separate --env for each variable", shorten(name)));
     }
     Ok(EnvironmentEntry { name: name.to_owned(), value })
 }
@@ -271,15 +273,6 @@ pub fn parse_occasion(text: &str) -> Result<Occasion, String> {
             );
         }
     })
-}
-
-/// The text itself if it is short, else its beginning: what was given can be megabytes long.
-pub fn shorten(text: &str) -> String {
-    const MOST: usize = 60;
-    match text.char_indices().nth(MOST) {
-        None => text.escape_debug().to_string(),
-        Some((end, _)) => format!("{}...", text[..end].escape_debug()),
-    }
 }
 
 #[cfg(test)]

@@ -1,11 +1,14 @@
 //! HTTP/1.1 as far as it is needed: one request at a time on a connection that is kept.
 
 use crate::{
-    error::ClientError,
+    error::{ClientError, describe},
     names::{socket_addresses, unknown_host},
     tls,
 };
-use muster_schemas::CommandId;
+use muster_schemas::{
+    CommandId,
+    views::{ErrorBody, ErrorCode},
+};
 use std::{
     fmt,
     io::{self, BufRead as _, BufReader, Read, Write},
@@ -299,7 +302,7 @@ impl Connection {
                     self.socket.read_to_end(&mut body).map_err(lost)?;
                 }
             }
-            crate::accepted(Response { status: head.status, body, keep_alive: false })?;
+            accepted(Response { status: head.status, body, keep_alive: false })?;
             return Err(ClientError::Protocol("the gateway's answer is not a stream".to_owned()));
         }
         Ok(BodyStream { connection: self, buffer: Vec::new(), taken: 0, ended: false })
@@ -465,14 +468,16 @@ fn cut_short() -> ClientError {
     ClientError::AnswerLost("the gateway closed the connection".to_owned())
 }
 
-/// What the system says, in the words of people where the usual ones mislead.
-pub(crate) fn describe(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::NotFound => "there is no such socket or host; is muster running?".to_owned(),
-        io::ErrorKind::ConnectionRefused => "nobody listens there; is muster running?".to_owned(),
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "no answer in time".to_owned(),
-        _ => error.to_string(),
+/// The body of an answer, or the error that it tells.
+pub(crate) fn accepted(response: Response) -> Result<Vec<u8>, ClientError> {
+    if (200..300).contains(&response.status) {
+        return Ok(response.body);
     }
+    let body = serde_json::from_slice(&response.body).unwrap_or_else(|_| ErrorBody {
+        code: if response.status == 404 { ErrorCode::NotFound } else { ErrorCode::Unavailable },
+        message: format!("the gateway answered with HTTP status {}", response.status),
+    });
+    Err(ClientError::Refused(body))
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
 use muster_schemas::views::{ErrorBody, ErrorCode};
+use std::io;
 
 /// Why a request was not done.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,5 +45,15 @@ impl ClientError {
     /// Whether the same request may succeed later.
     pub const fn is_unavailable(&self) -> bool {
         matches!(self.code(), Some(ErrorCode::Unavailable))
+    }
+}
+
+/// What the system says, in the words of people where the usual ones mislead.
+pub(crate) fn describe(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such socket or host; is muster running?".to_owned(),
+        io::ErrorKind::ConnectionRefused => "nobody listens there; is muster running?".to_owned(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "no answer in time".to_owned(),
+        _ => error.to_string(),
     }
 }

@@ -19,7 +19,7 @@ pub use events::{EventStream, ServerEvent};
 pub use query::{JobQuery, Moment};
 pub use steps::{OutputReader, StepAddress};
 
-use connection::{Connection, describe};
+use connection::{Connection, accepted};
 use muster_schemas::{
     CommandId, JobId, RunId, Sequence, StepId,
     cluster::{ClusterChange, ClusterConfig},
@@ -29,9 +29,9 @@ use muster_schemas::{
     policy::Policy,
     usage::{UsageAnswer, UsageQuery},
     views::{
-        CommandAnswer, DrainRequest, ErrorBody, ErrorCode, HoldRequest, InfoView, JobDetail, JobDetailsPage, JobView,
-        JobsPage, JobsRequest, ModifyRequest, NodeView, NodesPage, QueuesPage, ReasonWord, RefusalNote, ReleaseRequest,
-        RequeueRequest, ResumeNodesRequest, SignalRequest, StepDetail, TellRequest, VerifyProgress,
+        CommandAnswer, DrainRequest, HoldRequest, InfoView, JobDetail, JobDetailsPage, JobView, JobsPage, JobsRequest,
+        ModifyRequest, NodeView, NodesPage, QueuesPage, ReasonWord, RefusalNote, ReleaseRequest, RequeueRequest,
+        ResumeNodesRequest, SignalRequest, StepDetail, TellRequest, VerifyProgress,
     },
 };
 use query::encode;
@@ -583,18 +583,6 @@ impl Client {
 fn wait_longer(pause: &mut Duration) {
     std::thread::sleep(*pause);
     *pause = (*pause * 2).min(LONGEST_RETRY_PAUSE);
-}
-
-/// The body of an answer, or the error that it tells.
-fn accepted(response: Response) -> Result<Vec<u8>, ClientError> {
-    if (200..300).contains(&response.status) {
-        return Ok(response.body);
-    }
-    let body = serde_json::from_slice(&response.body).unwrap_or_else(|_| ErrorBody {
-        code: if response.status == 404 { ErrorCode::NotFound } else { ErrorCode::Unavailable },
-        message: format!("the gateway answered with HTTP status {}", response.status),
-    });
-    Err(ClientError::Refused(body))
 }
 
 fn parse<T: DeserializeOwned>(json: &[u8]) -> Result<T, ClientError> {

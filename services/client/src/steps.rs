@@ -1,6 +1,6 @@
 //! Steps of running jobs, what their tasks and their client say to each other, and jobs that hold resources for a client.
 
-use crate::{Client, ClientError, Moment, RETRY_PAUSE, accepted};
+use crate::{Client, ClientError, Moment, RETRY_PAUSE, connection::accepted};
 use muster_schemas::{
     CommandId, JobId, RunId, StepId, codec,
     job::ExitStatus,

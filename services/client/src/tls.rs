@@ -1,6 +1,6 @@
 //! TLS to a gateway. Nothing of it is set up for a command that needs none: most talk to a socket of their host.
 
-use crate::error::ClientError;
+use crate::error::{ClientError, describe};
 use rustls::{
     CertificateError, ClientConfig, ClientConnection, RootCertStore, StreamOwned,
     crypto::ring,
@@ -38,7 +38,7 @@ fn failed(address: &str, error: io::Error) -> ClientError {
             ClientError::Protocol(format!("https://{address} does not speak TLS: is it an http:// address?"))
         }
         Some(inner) => untrusted(address, inner.clone()),
-        None => ClientError::Unreachable { endpoint: format!("https://{address}"), reason: super::describe(&error) },
+        None => ClientError::Unreachable { endpoint: format!("https://{address}"), reason: describe(&error) },
     }
 }
 
@@ -51,8 +51,8 @@ fn untrusted(address: &str, error: rustls::Error) -> ClientError {
         rustls::Error::InvalidCertificate(CertificateError::Other(other))
             if other.to_string().contains("CaUsedAsEndEntity") =>
         {
-            "it shows the certificate of an authority (CA:TRUE), which vouches for others and is no server's; give it a certificate of \
-             its own (CA:FALSE), signed by that authority"
+            "it shows the certificate of an authority (CA:TRUE), which vouches for others and is no server's; give it its own \
+             certificate (CA:FALSE), signed by that authority"
                 .to_owned()
         }
         _ => error.to_string(),

@@ -1,6 +1,6 @@
 //! The environment of a job's processes.
 
-use crate::{identity::Identity, spool::SpooledOrder};
+use crate::{containment::MARKER, identity::Identity, spool::SpooledOrder};
 use muster_schemas::{
     job::Program,
     job_token::JobAccess,
@@ -11,9 +11,6 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,
 };
-
-/// Ties processes to a run of one spool, also when they have left its process tree. See [`crate::containment`].
-pub const MARKER: &str = "MUSTER_CONTAINMENT_ID";
 
 /// The variables that all tasks of a launch on this node have in common: the submitter's, over them `added` by the dialect, and
 /// over them muster's own.
@@ -111,12 +108,13 @@ pub enum OwnValue {
     ProcessId,
 }
 
-/// What only a task knows, of a launch without places of its own. `process_id` names the variable that has its process id.
+/// Variables that differ by task, for a launch without places of its own. `process_id` names the variable for its
+/// process id.
 pub fn of_plain_task(rank: u32, local_rank: u32, process_id: Option<&str>) -> Vec<(String, OwnValue)> {
     of_task(rank, local_rank).into_iter().chain(process_id.map(|name| (name.to_owned(), OwnValue::ProcessId))).collect()
 }
 
-/// What a step with places of its own wants to have told to all of its tasks on this node.
+/// Variables that a step with places of its own sets for all of its tasks on this node.
 pub fn of_step(order: &LaunchOrder, tasks: &StepTasks) -> Vec<(String, String)> {
     let wanted = tasks.variables.iter();
     wanted.filter_map(|(name, variable)| Some((name.clone(), alike_on_node(order, tasks, *variable)?))).collect()
@@ -143,7 +141,8 @@ fn index_of_node(order: &LaunchOrder) -> usize {
     before.collect::<BTreeSet<_>>().len()
 }
 
-/// What only a task knows, of a step with places of its own: with what the step wants to have told to this one alone.
+/// Variables that differ by task, for a step with places of its own: with those that the step sets for this task
+/// alone.
 pub fn of_step_task(tasks: &StepTasks, rank: u32, local_rank: u32) -> Vec<(String, OwnValue)> {
     let value = |variable: TaskVariable| match variable {
         TaskVariable::Rank => Some(OwnValue::Text(rank.to_string())),

@@ -26,6 +26,7 @@ mod call;
 mod config;
 mod contract;
 mod descriptions;
+mod error;
 mod pool;
 mod protocol;
 mod runner;
@@ -39,6 +40,7 @@ pub use call::{
 };
 pub use config::RunnerConfig;
 pub use descriptions::{Description, Descriptions, Judgement};
-pub use runner::{RunError, Runner, SetupError};
+pub use error::SetupError;
+pub use runner::{RunError, Runner};
 pub use service::serve;
 pub use supervisor::{ARGUMENT, supervise_filters_if_asked};

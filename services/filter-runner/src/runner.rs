@@ -5,6 +5,7 @@ use crate::{
     account::{self, Account},
     call::{Answer, Call, FileAfter},
     contract,
+    error::SetupError,
     pool::Pool,
     protocol::{DOCUMENT_JSON, NewFile, Order, Outcome, Reply},
     scratch::Scratch,
@@ -12,31 +13,9 @@ use crate::{
 use muster_schemas::filter::{FilterForm, FilterSpec};
 use std::{
     collections::BTreeMap,
-    path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
-
-/// Why a runner cannot start.
-#[derive(Debug, thiserror::Error)]
-pub enum SetupError {
-    /// An account of the configuration is of no use.
-    #[error("account `{name}`: {why}; no filter can be run")]
-    Account {
-        /// Its name.
-        name: String,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// The folder for calls cannot be made.
-    #[error("the scratch folder {folder} cannot be made: {why}; no filter can be run")]
-    Scratch {
-        /// Its path.
-        folder: PathBuf,
-        /// Why.
-        why: std::io::Error,
-    },
-}
 
 /// Why a call was not made, or nobody knows how it ended. The reason is this machine or the call, not the filter: another
 /// runner may make it (HPC-F-85).

@@ -10,18 +10,20 @@
 //! here, nothing has to be undone.
 
 mod calls;
+mod claim;
 mod claims;
 mod lanes;
 mod reports;
+mod shared;
 mod takers;
 
 use crate::{Descriptions, Runner, RunnerConfig, SetupError};
 use anyhow::Context as _;
-use calls::Calls;
-use claims::Claim;
+use claim::Claim;
 use lanes::Lanes;
 use muster_bus::{LedgerClient, SharedBus, WorkQueue};
-use muster_schemas::{event::Actor, filter_order::RunnerHeartbeat};
+use muster_schemas::filter_order::RunnerHeartbeat;
+use shared::{Calls, Service};
 use std::{
     sync::{
         Arc,
@@ -48,30 +50,6 @@ const REPORT_WITHIN: Duration = Duration::from_secs(5);
 
 /// Tells the runners of one process apart.
 static RUNNERS: AtomicU64 = AtomicU64::new(0);
-
-/// What the tasks of a service share.
-struct Service {
-    name: String,
-    /// Else why no program can be run.
-    runner: Result<Runner, String>,
-    descriptions: Arc<dyn Descriptions>,
-    ledger: LedgerClient,
-    /// The largest payload of the bus, in bytes.
-    max_payload_bytes: usize,
-    /// One for each program that may run at a time.
-    slots: Arc<Semaphore>,
-    /// How many of the slots only wait for a call.
-    waiting: AtomicUsize,
-    checks: Arc<Semaphore>,
-    lanes: Lanes,
-    calls: Calls,
-}
-
-impl Service {
-    fn actor(&self) -> Actor {
-        Actor::Runner(self.name.clone())
-    }
-}
 
 /// Runs filters until `shutdown`. `ready` is told once the runner takes calls.
 ///

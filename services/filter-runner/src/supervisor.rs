@@ -10,6 +10,8 @@ mod folder;
 mod persistent;
 mod program;
 mod spawn;
+mod state;
+mod stop;
 mod streams;
 mod trust;
 mod wait;
@@ -29,21 +31,20 @@ use nix::{
     },
     unistd::setsid,
 };
-use persistent::Persistent;
 use program::{Input, Program};
+use state::Supervisor;
 use std::{
     ffi::OsString,
     io::{self, Write as _},
     os::{fd::FromRawFd as _, unix::net::UnixStream},
     time::{Duration, Instant},
 };
+use stop::{GRACE, Stop, micros, time_limit};
 use trust::Programs;
 use wait::{Goal, Wake};
 
 /// The first argument that makes the program a supervisor.
 pub const ARGUMENT: &str = "filter-supervisor";
-/// From SIGTERM to SIGKILL (HPC-F-06).
-const GRACE: Duration = Duration::from_secs(2);
 /// So long is waited for what got SIGKILL before the verdict goes out without it: it hangs in the kernel.
 const KILL_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -63,29 +64,6 @@ pub fn supervise_filters_if_asked() {
     };
     // SAFETY: the process ends here; nothing is buffered, and no destructor has anything to save.
     unsafe { libc::_exit(status) }
-}
-
-struct Supervisor {
-    /// The runner's end of it closes when the call, or all, is to end.
-    runner: UnixStream,
-    /// Becomes readable when a child ends.
-    children: SignalFd,
-    programs: Programs,
-    persistent: Option<Persistent>,
-    /// Of the call that has been answered last: removing it delays no answer.
-    folder: Option<Folder>,
-    /// Something of the last call could not be killed yet; nothing else is run beside it.
-    stuck: bool,
-}
-
-/// Why a call ends without a result of its program.
-enum Stop {
-    /// With this, before or without a verdict of the program, which wrote this to standard error.
-    Result(FilterExit, Captured),
-    /// This machine cannot make it: why.
-    Failed(String),
-    /// Nobody waits for it any more.
-    RunnerGone,
 }
 
 impl Supervisor {
@@ -205,12 +183,4 @@ impl Supervisor {
             surplus: Vec::new(),
         }
     }
-}
-
-const fn time_limit(order: &Order) -> Duration {
-    Duration::from_secs(order.time_limit_seconds as u64)
-}
-
-fn micros(duration: Duration) -> u64 {
-    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }

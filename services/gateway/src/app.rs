@@ -1,9 +1,9 @@
-//! What all requests share.
+//! State that all requests share.
 
 use crate::{
     Config,
-    budgets::{Admission, Budgets},
-    caller::{Callers, Peer},
+    budgets::Budgets,
+    caller::Callers,
     error::ApiError,
     gauges::Gauges,
     listings::Listings,
@@ -17,10 +17,8 @@ use crate::{
 };
 use anyhow::Context as _;
 use axum::{
-    extract::{ConnectInfo, FromRequestParts, Request, State},
-    http::{HeaderMap, header, request::Parts},
-    middleware::Next,
-    response::Response,
+    extract::FromRequestParts,
+    http::{HeaderMap, request::Parts},
 };
 use muster_bus::{LedgerClient, Projection, SharedBus};
 use muster_domain::State as ClusterState;
@@ -28,7 +26,6 @@ use muster_schemas::{
     CommandId, JobId, Timestamp,
     command::{Answer, Command, CommandEnvelope, Reply},
     event::{Actor, Owner, TraceContext},
-    job_token::JobToken,
     views::{CommandAnswer, ErrorCode},
 };
 use muster_telemetry::trace;
@@ -43,7 +40,7 @@ const MAX_KEY_BYTES: usize = 255;
 const MAX_PLANNINGS: usize = 2;
 const TRACEPARENT: &str = "traceparent";
 
-/// What all requests share.
+/// State that all requests share.
 #[derive(Clone)]
 pub(crate) struct App(Arc<Shared>);
 
@@ -111,7 +108,7 @@ impl App {
         })))
     }
 
-    /// What goes on beside requests.
+    /// Runs the background work.
     pub(crate) fn run_background(&self) -> JoinHandle<()> {
         let app = self.clone();
         tokio::spawn(async move {
@@ -121,7 +118,7 @@ impl App {
         })
     }
 
-    /// Passes a command on to the ledger. What it answers is on disk, and seen by every later query.
+    /// Passes a command on to the ledger. Its answer is on disk, and seen by every later query.
     pub(crate) async fn command(&self, asked: Asked, command: Command) -> Result<(Answer, Reply), ApiError> {
         let span = tracing::debug_span!("gateway.command", job = tracing::field::Empty);
         let span = trace::in_trace(span, asked.trace);
@@ -177,51 +174,11 @@ impl App {
     }
 }
 
-/// Lets a request through if it is known who sent it.
-pub(crate) async fn authenticate(
-    State(app): State<App>,
-    ConnectInfo(peer): ConnectInfo<Peer>,
-    mut request: Request,
-    next: Next,
-) -> Result<Response, ApiError> {
-    app.metrics.requests.add(1, &[]);
-    let authorization = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let (owner, own_job) = match app.callers.job_token(peer, authorization) {
-        Some(token) => (of_job(&app, peer, &token).await?, Some(token.job)),
-        None => (app.callers.identify(peer, authorization).await?, None),
-    };
-    if let Some(job) = own_job
-        && !own_job::may_ask(job, request.method(), request.uri().path(), request.uri().query())
-    {
-        return Err(own_job::not_its_own(job));
-    }
-    if let Some(admission) = request.extensions().get::<Arc<Admission>>() {
-        admission.belongs_to(owner.uid)?;
-    }
-    request.extensions_mut().insert(Caller(owner));
-    if let Some(job) = own_job {
-        request.extensions_mut().insert(OwnJob(job));
-    }
-    let response = next.run(request).await;
-    if !response.status().is_success() {
-        app.metrics.refused_requests.add(1, &[]);
-    }
-    Ok(response)
-}
-
-/// The owner of the job that shows a token.
-async fn of_job(app: &App, peer: Peer, token: &JobToken) -> Result<Arc<Owner>, ApiError> {
-    match own_job::owner(app, token).await? {
-        Some(owner) => Ok(owner),
-        None => Err(app.callers.refuse(peer, "this is no token of a job that runs").await),
-    }
-}
-
 /// The caller is a process of this job, and may ask for what concerns the job alone.
 #[derive(Clone, Copy, Debug)]
-struct OwnJob(JobId);
+pub(crate) struct OwnJob(pub(crate) JobId);
 
-/// Who sent the request.
+/// The sender of the request.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller(pub(crate) Arc<Owner>);
 
@@ -229,12 +186,12 @@ impl<S: Sync> FromRequestParts<S> for Caller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        let unknown = || ApiError::new(ErrorCode::Unauthenticated, "it is not known who calls");
+        let unknown = || ApiError::new(ErrorCode::Unauthenticated, "the caller is unknown");
         parts.extensions.get::<Self>().cloned().ok_or_else(unknown)
     }
 }
 
-/// Who sent a command, under which id and in which trace, if in one.
+/// The sender of a command, its id, and its trace, if it has one.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     owner: Arc<Owner>,
@@ -277,3 +234,6 @@ fn command_id(headers: &HeaderMap, owner: &Owner) -> Result<CommandId, ApiError>
     }
     Ok(CommandId::derived(&[b"http", &owner.uid.to_le_bytes(), key]))
 }
+
+/// What is answered to a command.
+pub(crate) type Answered = Result<axum::Json<CommandAnswer>, ApiError>;

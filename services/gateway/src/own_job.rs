@@ -1,20 +1,20 @@
 //! Callers that are processes of a job: what they may ask for with the job's token.
 //!
-//! The token speaks for the owner, but only of this one job, and only while the run lasts that it was made for. Two sieves see to
-//! it: [`may_ask`] looks at the address before anything is done, and [`concerns`] at the command that comes of it.
+//! The token is good only for the owner's access to this one job, and only during the run that it was made for. Two
+//! sieves see to it: [`may_ask`] looks at the address before anything is done, and [`concerns`] at the resulting
+//! command.
 
-use crate::{app::App, error::ApiError};
+use crate::error::ApiError;
 use axum::http::Method;
 use muster_schemas::{
     JobId, RunId,
-    command::{Command, JobSelection, Query, QueryAnswer},
-    event::Owner,
+    command::{Command, JobSelection},
     job_token::JobToken,
     views::ErrorCode,
 };
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Mutex, PoisonError},
 };
 
 /// Runs whose proof is remembered, so that the ledger is not asked with each request.
@@ -25,12 +25,12 @@ const MAX_PROOFS: usize = 10_000;
 pub(crate) struct Proofs(Mutex<HashMap<RunId, blake3::Hash>>);
 
 impl Proofs {
-    fn has(&self, token: &JobToken) -> bool {
+    pub(crate) fn has(&self, token: &JobToken) -> bool {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(&token.run) == Some(&hash(token))
     }
 
-    fn learn(&self, token: &JobToken) {
+    pub(crate) fn learn(&self, token: &JobToken) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MAX_PROOFS {
             known.clear();
@@ -41,34 +41,6 @@ impl Proofs {
 
 fn hash(token: &JobToken) -> blake3::Hash {
     blake3::hash(token.to_string().as_bytes())
-}
-
-/// The owner of the job that a token speaks for; `None` if the token is not right, or its run has ended.
-pub(crate) async fn owner(app: &App, token: &JobToken) -> Result<Option<Arc<Owner>>, ApiError> {
-    let look = || {
-        app.reader.projection().read(|state| {
-            let run = state.run(token.run).filter(|run| run.job == token.job)?;
-            Some(state.job(run.job)?.owner.clone())
-        })
-    };
-    let Some(owner) = (match look() {
-        Some(owner) => Some(owner),
-        // A run can be so young that this gateway has not heard of it.
-        None => {
-            app.reader.catch_up(None).await?;
-            look()
-        }
-    }) else {
-        return Ok(None);
-    };
-    if !app.proofs.has(token) {
-        match app.ledger.query(&Query::JobToken(*token)).await? {
-            QueryAnswer::JobToken(true) => app.proofs.learn(token),
-            QueryAnswer::JobToken(false) => return Ok(None),
-            other => return Err(crate::reader::unexpected(&other)),
-        }
-    }
-    Ok(Some(owner))
 }
 
 /// Whether a job may ask for this: to read and change itself, and to run steps.
@@ -169,9 +141,7 @@ fn concerns(own: JobId, command: &Command) -> bool {
 
 /// A job wants something that its token does not give.
 pub(crate) fn not_its_own(job: JobId) -> ApiError {
-    let message = format!(
-        "this is the token of job {job}: it is good for that job alone, to read and change it and to run steps"
-    );
+    let message = format!("this is the token of job {job}: it can only read and change that job and run its steps");
     ApiError::new(ErrorCode::PermissionDenied, message)
 }
 

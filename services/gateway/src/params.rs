@@ -5,8 +5,11 @@ use axum::{
     extract::{FromRequestParts, Query, rejection::PathRejection},
     http::request::Parts,
 };
-use muster_schemas::{Sequence, Timestamp};
-use serde::{Deserialize, Deserializer, de::DeserializeOwned, de::Error as _};
+use muster_schemas::{JobId, Sequence, Timestamp};
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, Error as _},
+};
 use std::{collections::BTreeMap, fmt, str::FromStr};
 use utoipa::IntoParams;
 
@@ -56,7 +59,7 @@ impl<S: Sync, T: DeserializeOwned + IntoParams> FromRequestParts<S> for Params<T
     }
 }
 
-/// What stands in an address at the places that vary.
+/// The variable parts of an address.
 pub(crate) struct Path<T>(pub(crate) T);
 
 impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T> {
@@ -115,4 +118,9 @@ pub(crate) fn words<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer
             T::deserialize(item.into_deserializer()).map_err(|error: serde::de::value::Error| D::Error::custom(error))
         })
         .collect()
+}
+
+/// The id of a job in an address.
+pub(crate) fn job_id(text: &str) -> Result<JobId, ApiError> {
+    text.parse().map_err(|error| ApiError::malformed(format!("{error}")))
 }

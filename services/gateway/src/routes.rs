@@ -7,19 +7,19 @@ mod document;
 mod events;
 mod filters;
 mod jobs;
+mod known_steps;
 mod lists;
 mod log;
+mod openapi;
 mod plans;
 mod reservations;
 mod state;
 mod steps;
 mod system;
 
-use crate::{
-    app::{App, authenticate},
-    error::ApiError,
-    params::MomentParams,
-};
+pub use openapi::openapi;
+
+use crate::{app::App, authentication::authenticate, error::ApiError};
 use axum::{
     Router,
     http::StatusCode,
@@ -27,12 +27,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{get, post, put},
 };
-use document::Complete;
-use muster_schemas::{
-    JobId,
-    views::{ErrorBody, ErrorCode},
-};
-use utoipa::OpenApi as _;
+use muster_schemas::views::{ErrorBody, ErrorCode};
 
 /// All addresses.
 pub(crate) fn router(app: App) -> Router {
@@ -103,7 +98,7 @@ pub(crate) fn router(app: App) -> Router {
         .layer(middleware::from_fn_with_state(app.clone(), authenticate));
     Router::new()
         .route("/healthz", get(system::healthz))
-        .route("/openapi.json", get(system::openapi_json))
+        .route("/openapi.json", get(openapi::openapi_json))
         .merge(known_callers)
         .fallback(no_such_address)
         .method_not_allowed_fallback(wrong_method)
@@ -118,109 +113,3 @@ async fn wrong_method() -> Response {
     let body = ErrorBody { code: ErrorCode::Malformed, message: "this address has no such method".to_owned() };
     (StatusCode::METHOD_NOT_ALLOWED, axum::Json(body)).into_response()
 }
-
-/// The login name of the owner of a job, also of one that has left the state.
-pub(crate) async fn owner_of(app: &App, job: JobId) -> Result<String, ApiError> {
-    Ok(jobs::find(app, MomentParams::default(), job).await?.view.owner)
-}
-
-/// The id of a job in an address.
-fn job_id(text: &str) -> Result<JobId, ApiError> {
-    text.parse().map_err(|error| ApiError::malformed(format!("{error}")))
-}
-
-/// The OpenAPI 3.1 document of the API.
-pub fn openapi() -> utoipa::openapi::OpenApi {
-    Document::openapi()
-}
-
-#[derive(utoipa::OpenApi)]
-#[openapi(
-    modifiers(&Complete),
-    info(
-        title = "muster",
-        version = "v1",
-        description = "The API of a muster cluster. On the gateway's Unix socket the kernel says who calls; over TCP \
-                       callers show a token (`Authorization: Bearer TOKEN`). A command that is repeated with the same \
-                       `Idempotency-Key` gets the first answer and has no second effect. Every query sees what was \
-                       answered before it; `at` or `at_seq` shows a past moment.",
-        license(name = "Apache-2.0"),
-        contact()
-    ),
-    paths(
-        commands::submit,
-        commands::cancel,
-        commands::hold,
-        commands::release,
-        commands::suspend,
-        commands::resume,
-        commands::requeue,
-        commands::signal,
-        commands::modify,
-        commands::tell,
-        commands::note_refusal,
-        commands::drain,
-        commands::resume_nodes,
-        commands::configure,
-        commands::set_policy,
-        described::submit,
-        described::configure,
-        described::enter,
-        described::hold_until,
-        described::end,
-        described::description,
-        described::document,
-        filters::templates,
-        filters::set_template,
-        filters::remove_template,
-        filters::filters,
-        filters::set_filters,
-        filters::scheduling,
-        filters::set_scheduling,
-        filters::set_parameters,
-        reservations::reserve,
-        reservations::change,
-        reservations::remove,
-        reservations::set_closures,
-        accounts::list,
-        accounts::change,
-        accounts::change_class,
-        jobs::list_jobs,
-        lists::all,
-        lists::details,
-        jobs::show,
-        jobs::events,
-        jobs::wait,
-        plans::explanation,
-        plans::plan,
-        plans::accuracy,
-        plans::forecast,
-        steps::wait_for_step,
-        steps::launch,
-        steps::of_job,
-        steps::running,
-        steps::signal,
-        steps::end,
-        steps::output,
-        steps::input,
-        steps::terminal,
-        steps::conclude,
-        steps::keep,
-        state::nodes,
-        state::node,
-        state::queues,
-        reservations::list,
-        state::config,
-        state::policy,
-        state::info,
-        state::usage,
-        state::statistics,
-        events::stream,
-        log::records,
-        log::verify,
-        system::metrics,
-        system::healthz,
-        system::openapi_json,
-    )
-)]
-struct Document;

@@ -2,7 +2,6 @@
 
 pub(crate) mod streams;
 
-use crate::{app::App, error::ApiError};
 use muster_domain::{
     State,
     state::{LaunchedStep, Run},
@@ -144,7 +143,7 @@ fn of_state(state: &State, run: &Run, id: StepId, launched: &LaunchedStep) -> St
     }
 }
 
-/// What the streams of a step need to be known of it.
+/// Facts about a step that its streams need.
 pub(crate) struct KnownStep {
     pub(crate) job: JobId,
     /// Its owner's login name.
@@ -152,7 +151,7 @@ pub(crate) struct KnownStep {
     pub(crate) spec: Arc<StepSpec>,
 }
 
-/// Steps whose streams were asked for lately. What is in it never changes.
+/// Steps whose streams were asked for lately. An entry never changes.
 #[derive(Default)]
 pub(crate) struct StepBook(Mutex<BTreeMap<(RunId, StepId), Arc<KnownStep>>>);
 
@@ -160,49 +159,15 @@ pub(crate) struct StepBook(Mutex<BTreeMap<(RunId, StepId), Arc<KnownStep>>>);
 const MAX_REMEMBERED: usize = 1_024;
 
 impl StepBook {
-    /// A step that was launched.
-    pub(crate) async fn find(
-        &self,
-        app: &App,
-        job: JobId,
-        run: RunId,
-        step: StepId,
-    ) -> Result<Arc<KnownStep>, ApiError> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&(run, step)).cloned();
-        let known = match known {
-            Some(known) => known,
-            None => self.look_up(app, job, run, step).await?,
-        };
-        if known.job == job { Ok(known) } else { Err(unknown(job, run, step)) }
+    pub(crate) fn get(&self, run: RunId, step: StepId) -> Option<Arc<KnownStep>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&(run, step)).cloned()
     }
 
-    async fn look_up(&self, app: &App, job: JobId, run: RunId, step: StepId) -> Result<Arc<KnownStep>, ApiError> {
-        app.reader.catch_up(None).await?;
-        let started = |state: &State| Some(state.run(run)?.steps.get(&step)?.started_sequence);
-        let history = match app.reader.projection().read(started) {
-            Some(sequence) => app.reader.replay(sequence, 1).await?,
-            None => app.reader.job_history(job, None).await?,
-        };
-        let launch = history.iter().find_map(|record| match &record.event {
-            Event::StepLaunched { job: of, run: of_run, step: number, spec, .. }
-                if (*of, *of_run, *number) == (job, run, step) =>
-            {
-                Some(spec.clone())
-            }
-            _ => None,
-        });
-        let spec = launch.ok_or_else(|| unknown(job, run, step))?;
-        let owner = crate::routes::owner_of(app, job).await?;
-        let known = Arc::new(KnownStep { job, owner, spec });
+    pub(crate) fn remember(&self, run: RunId, step: StepId, known: Arc<KnownStep>) {
         let mut book = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if book.len() >= MAX_REMEMBERED {
             book.clear();
         }
-        book.insert((run, step), known.clone());
-        Ok(known)
+        book.insert((run, step), known);
     }
-}
-
-fn unknown(job: JobId, run: RunId, step: StepId) -> ApiError {
-    ApiError::not_found(format!("run {run} of job {job} has no step {step} with streams"))
 }

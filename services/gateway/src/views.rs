@@ -2,16 +2,19 @@
 
 mod components;
 mod filtering;
+mod size;
 
-use muster_domain::state::{ArrayState, Buffer, Component, Job, Node, Phase, Reservation, RunSummary, State};
-use muster_domain::{OrderHead, WaitReasons};
+use muster_domain::{
+    OrderHead, WaitReasons,
+    state::{ArrayState, Buffer, Job, Node, Phase, Reservation, RunSummary, State},
+};
 use muster_schemas::{
     JobId, RunId, Timestamp,
     cluster::NodeCondition,
     event::{Event, NodePart, Record},
     job::{JobState, Outcome, WaitReason},
     public::Names,
-    resources::{Alternative, Count, IndexSet, Level, NodeShare, Placement, Request},
+    resources::{IndexSet, Placement},
     views::{
         AccountsPage, ArrayView, BufferView, HeldTasksView, JobView, LicenceView, NodeStateWord, NodeView, NodesPage,
         OutcomeWord, QueueView, QueuesPage, ReservationView, ReservationsPage, RunNodeView, RunView,
@@ -21,6 +24,7 @@ use std::collections::BTreeMap;
 
 pub(crate) use components::cancels;
 pub(crate) use filtering::{task_views, templates_page};
+pub(crate) use size::{Size, node_names};
 
 /// What a run has had so far, whether it is over or not.
 struct Latest<'a> {
@@ -46,7 +50,7 @@ pub(crate) struct JobViews<'a> {
 }
 
 impl<'a> JobViews<'a> {
-    /// Of a state whose head of the order may be known.
+    /// Views of a state whose head of the order may be known.
     pub(crate) fn new(state: &'a State, head: OrderHead) -> Self {
         Self { state, reasons: state.wait_reasons_from(head) }
     }
@@ -56,12 +60,12 @@ impl<'a> JobViews<'a> {
         self.reasons.into_head()
     }
 
-    /// Of a job, an array, or a task that has started.
+    /// The view of a job, an array, or a task that has started.
     pub(crate) fn of(&self, job: &Job) -> JobView {
         job_view(self.state, &self.reasons, job)
     }
 
-    /// Of a task of an array that has never started, or that is over and forgotten.
+    /// The view of a task of an array that has never started, or that is over and forgotten.
     pub(crate) fn of_task(&self, whole: &Job, index: u32) -> Option<JobView> {
         task_view(self.state, self.of(whole), whole, index)
     }
@@ -187,72 +191,6 @@ fn never_started(state: &State, job: &Job, array: &ArrayState) -> BTreeMap<Outco
     never.filter(|(_, indices)| !indices.is_empty()).collect()
 }
 
-fn node_names(state: &State, placement: &Placement) -> Vec<String> {
-    placement.nodes().map(|node| state.node_name(node).into_owned()).collect()
-}
-
-/// How large a job is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Size {
-    pub(crate) nodes: u32,
-    pub(crate) tasks: u32,
-    pub(crate) cores: u64,
-}
-
-impl Size {
-    fn plus(self, other: Self) -> Self {
-        Self {
-            nodes: self.nodes.saturating_add(other.nodes),
-            tasks: self.tasks.saturating_add(other.tasks),
-            cores: self.cores.saturating_add(other.cores),
-        }
-    }
-
-    /// What a run has.
-    fn of(placement: &Placement) -> Self {
-        let nodes = u32::try_from(placement.nodes().count()).unwrap_or(u32::MAX);
-        Self { nodes, ..Self::of_shares(placement.shares()) }
-    }
-
-    fn of_shares<'a>(mut shares: impl Iterator<Item = &'a NodeShare>) -> Self {
-        shares.by_ref().fold(Self::default(), |sum, share| {
-            sum.plus(Self { nodes: 1, tasks: share.tasks, cores: share.cores.len() })
-        })
-    }
-
-    /// The least that a job asks for, by the first alternative of each component.
-    fn asked(components: &[Component]) -> Self {
-        let first = components.iter().filter_map(|component| component.shape.alternatives.first());
-        first.fold(Self::default(), |sum, alternative| sum.plus(Self::of_alternative(alternative)))
-    }
-
-    fn of_alternative(alternative: &Alternative) -> Self {
-        let sizes = alternative.requests.iter().map(Self::of_request);
-        sizes.reduce(Self::plus).unwrap_or(Self { nodes: 1, tasks: 1, cores: 1 })
-    }
-
-    fn of_request(request: &Request) -> Self {
-        let (mut nodes, mut cores) = (1u64, None);
-        let mut product = 1u64;
-        for part in &request.path {
-            let least = match part.count {
-                Count::Range { min, .. } => min,
-                Count::All | Count::Best => 1,
-            };
-            product = product.saturating_mul(u64::from(least));
-            match part.level {
-                Level::Group(_) | Level::Node => nodes = product,
-                Level::Core => cores = Some(product),
-                Level::Socket | Level::Gpu => {}
-            }
-        }
-        let nodes = u32::try_from(nodes).unwrap_or(u32::MAX);
-        let tasks = request.tasks.unwrap_or(nodes);
-        let for_tasks = u64::from(tasks) * u64::from(request.cpus_per_task);
-        Self { nodes, tasks, cores: cores.unwrap_or(0).max(for_tasks) }
-    }
-}
-
 /// All nodes.
 pub(crate) fn nodes_page(state: &State) -> NodesPage {
     let nodes = state.nodes().map(|node| node_view(state, node)).collect();
@@ -350,7 +288,7 @@ fn buffer_view((name, buffer): (&str, &Buffer)) -> BufferView {
     BufferView { name: name.to_owned(), owner, job, created }
 }
 
-/// Where a job stands, and how many jobs stand there with it: of an array those tasks that have never started.
+/// The state of a job, and how many jobs share it: for an array those tasks that have never started.
 pub(crate) fn waiting_tasks(state: &State, job: &Job) -> (JobState, u64) {
     let tasks = job.array.as_ref().map_or(1, |array| array.remaining.len());
     match state.job_state(job) {

@@ -1,10 +1,10 @@
 //! The decide loop: one thread that decides every command, and the only one that writes the log.
 //!
-//! It takes what has arrived, decides each command against the state in memory, writes the records of all of them as
-//! one batch, syncs once, and only then answers. What arrives during the sync is the next batch.
+//! It takes the commands that have arrived, decides each against the state in memory, writes the records of all of
+//! them as one batch, syncs once, and only then answers. Commands that arrive during the sync are the next batch.
 //!
 //! Later commands of a batch see the effects of earlier ones, so the state runs ahead of the disk within a round. If
-//! writing fails, all of the round is refused; then the log is opened anew, whatever the failed batch left is taken
+//! writing fails, the whole round is refused; then the log is reopened, anything that the failed batch left is taken
 //! back, and the state is computed from disk. Until that succeeds every command is refused.
 
 use crate::{
@@ -16,12 +16,13 @@ use crate::{
     liveness::Liveness,
     log::{Added, Batch, CommandKey, Fingerprint, Hash, Head, Log, LogError, Remembered},
     metrics::Metrics,
+    opened::Opened,
     outbox::Outlets,
     refusals::{self, Refusals},
     runners::{self, Runners},
-    service::Opened,
     signing::{self, Signer},
     storage::{StateAfter, Storage},
+    work::{ReplyTo, Work, own, refusal},
 };
 use muster_domain::{
     State,
@@ -31,7 +32,6 @@ use muster_schemas::{
     codec,
     command::{Answer, Command, CommandEnvelope, Refusal, RefusalCode},
     event::{Actor, Commit, Event, Record, TraceContext},
-    filter_order::{RunnerBriefing, RunnerHeartbeat},
     ids::{CommandId, JobId, NodeId, PartId, Sequence},
     node::{Briefing, Heartbeat, Mark},
     time::Timestamp,
@@ -59,23 +59,6 @@ const RETRY_STORAGE_AFTER: Duration = Duration::from_secs(1);
 const LONGEST_SLEEP: Duration = Duration::from_secs(30);
 /// A timer that is due but whose tick changes nothing is not tried again before this.
 const SHORTEST_TICK: Duration = Duration::from_millis(10);
-
-/// Where an answer goes. It must not block.
-pub(crate) type ReplyTo<T> = Box<dyn FnOnce(T) + Send>;
-
-/// What the loop has to do.
-pub(crate) enum Work {
-    /// Decide a command. The actor was checked against the subject that it came on.
-    Command(Box<CommandEnvelope>, ReplyTo<Answer>),
-    /// Nodes have reported: see [`Beats`].
-    Beats,
-    /// A filter-runner is alive.
-    RunnerBeat(RunnerHeartbeat, ReplyTo<RunnerBriefing>),
-    /// Tell the digest of the state in memory, and the record that it is after.
-    Digest(ReplyTo<(Sequence, Hash)>),
-    /// Sign the state and end.
-    Stop,
-}
 
 /// What records say about where they come from.
 struct AskedBy {
@@ -144,7 +127,7 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// A loop that goes on behind the end of the log.
+    /// A loop that continues after the end of the log.
     pub(crate) fn new(
         opened: Opened,
         limits: Arc<dyn TemplateLimits>,
@@ -178,7 +161,7 @@ impl Engine {
         }
     }
 
-    /// Decides until told to stop, or until nobody can ask any more.
+    /// Decides until told to stop, or until nobody can ask any longer.
     pub(crate) fn run(mut self, inbox: &Receiver<Work>) {
         loop {
             let first = match inbox.recv_timeout(self.sleep()) {
@@ -697,14 +680,4 @@ fn recover(storage: &Storage, head: Head, added: &Added) -> Result<State, LogErr
     }
     let StateAfter { state, .. } = storage.state_after(head.sequence).map_err(|error| lost(error.to_string()))?;
     Ok(state)
-}
-
-/// A command of the ledger's own.
-pub(crate) fn own(command: Command) -> CommandEnvelope {
-    CommandEnvelope { id: CommandId::new_now(), actor: Actor::Ledger, trace: TraceContext::default(), command }
-}
-
-/// An answer that refuses.
-pub(crate) fn refusal(sequence: Sequence, code: RefusalCode, message: impl Into<String>) -> Answer {
-    Answer { sequence, result: Err(Refusal::new(code, message)) }
 }

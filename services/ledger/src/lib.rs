@@ -1,7 +1,8 @@
 //! The ledger: the log in RocksDB, the decide loop in front of it, and what follows from the log: snapshots, signed
 //! checkpoints, audit bundles, archives, and the outbox to the bus.
 //!
-//! [`serve`] runs it as a service. [`verify_folder`] and [`export`] work on a data folder, also beside a running ledger.
+//! [`serve`] runs it as a service. [`verify_folder`] and [`export`] work on a data folder, also while a ledger is
+//! running.
 
 pub mod archive;
 mod beats;
@@ -10,12 +11,14 @@ mod calls;
 mod causes;
 mod checks;
 mod clock;
+mod config;
 mod contents;
 mod descriptions;
 mod dispatch;
 mod engine;
 pub mod export;
 mod fence;
+mod handle;
 mod intake;
 mod keeper;
 pub mod limits;
@@ -24,6 +27,7 @@ pub mod log;
 mod metrics;
 mod names;
 mod notary;
+mod opened;
 mod outbox;
 mod queries;
 mod refusals;
@@ -37,9 +41,11 @@ pub mod storage;
 mod tokens;
 pub mod verify;
 pub mod witness;
+mod work;
 
+pub use config::Config;
 pub use export::export;
-pub use service::{Config, serve};
+pub use service::serve;
 pub use verify::verify_folder;
 
 use std::{fmt::Write as _, io, path::Path};
@@ -72,10 +78,10 @@ pub(crate) fn sync_folder_of(path: &Path) -> io::Result<()> {
 /// Opens a file for reading; a pipe or device of that name would be read without end.
 ///
 /// # Errors
-/// If it cannot be opened; [`io::ErrorKind::InvalidData`] if it is no regular file.
+/// If it cannot be opened; [`io::ErrorKind::InvalidData`] if it is not a regular file.
 pub(crate) fn open_regular(path: &Path) -> io::Result<std::fs::File> {
     if !std::fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is no regular file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is not a regular file"));
     }
     std::fs::File::open(path)
 }

@@ -1,4 +1,4 @@
-//! The log in RocksDB: records, the indexes beside them, and the answers that retries get.
+//! The log in RocksDB: records, their indexes, and the answers that retries get.
 //!
 //! ```text
 //! column family   key                                         value
@@ -10,22 +10,31 @@
 //! meta            name                                        see the constants below
 //! ```
 //!
-//! Numbers are big endian, so that their order is the order of the keys. The hash of a record is BLAKE3 over its whole
-//! value; the first record stands behind 32 zero bytes.
+//! Numbers are big endian, so that their order is the order of the keys. The hash of a record is BLAKE3 over its
+//! whole value; the first record follows 32 zero bytes.
 
 mod batch;
 mod blocks;
+mod database;
 mod error;
 mod indexes;
+mod layout;
 mod open;
 mod stored;
 
 pub use batch::{Added, Batch, CommandKey, Fingerprint, Remembered};
+pub use database::Log;
 pub use error::LogError;
 pub use indexes::{IndexEntry, Mark};
+pub(crate) use layout::describes;
+pub use layout::{FORMAT_VERSION, Hash, NO_HASH};
 pub use stored::{Head, Identity, Stored, check_link};
 
 use crate::retention;
+use layout::{
+    BY_JOB, CHECKPOINTS, COMMANDS, DESCRIBES, FAMILIES, META, META_FORMAT, META_IDENTITY, META_PUBLISHED, NOTICES,
+    RECORDS, job_key, notice_key, number,
+};
 use muster_schemas::{
     event::{Commit, Record, uuid_bytes::UuidBytes},
     ids::{JobId, Sequence},
@@ -35,71 +44,14 @@ use open::{check_folder, database_options, explain_open, families, open_error};
 use rocksdb::{ColumnFamily, DB, Direction, IteratorMode, ReadOptions, WriteBatch, WriteOptions};
 use std::{
     collections::BTreeSet,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{
         OnceLock,
         atomic::{AtomicU64, Ordering},
     },
 };
 
-/// A BLAKE3 hash.
-pub type Hash = [u8; 32];
-
-/// What stands before the first record.
-pub const NO_HASH: Hash = [0; 32];
-/// The newest layout of the folder that this program knows.
-pub const FORMAT_VERSION: u32 = 1;
-
-const RECORDS: &str = "records";
-const BY_JOB: &str = "by_job";
-const COMMANDS: &str = "commands";
-const CHECKPOINTS: &str = "checkpoints";
-const NOTICES: &str = "notices";
-const META: &str = "meta";
-const FAMILIES: [&str; 6] = [RECORDS, BY_JOB, COMMANDS, CHECKPOINTS, NOTICES, META];
-
-/// Marks in `by_job` a record that has all of the job. Older programs did not write it.
-const DESCRIBES: &[u8] = &[1];
-
-/// Name in `meta` of the layout's version: `u32`.
-const META_FORMAT: &[u8] = b"format";
-/// Name in `meta` of the cluster's id and public key: 16 and 32 bytes.
-const META_IDENTITY: &[u8] = b"identity";
-/// Name in `meta` of the last record whose public event was handed to the bus: `u64`.
-const META_PUBLISHED: &[u8] = b"published";
-
 const MIB: usize = 1 << 20;
-
-fn job_key(job: JobId, sequence: Sequence) -> [u8; 24] {
-    let mut key = [0; 24];
-    key[..8].copy_from_slice(&job.number.to_be_bytes());
-    key[8..16].copy_from_slice(&job.index.map_or(0, |index| u64::from(index) + 1).to_be_bytes());
-    key[16..].copy_from_slice(&sequence.0.to_be_bytes());
-    key
-}
-
-fn notice_key(of: Sequence, number: u32) -> [u8; 12] {
-    let mut key = [0; 12];
-    key[..8].copy_from_slice(&of.0.to_be_bytes());
-    key[8..].copy_from_slice(&number.to_be_bytes());
-    key
-}
-
-/// The big-endian number that a key begins with.
-fn number(key: &[u8]) -> u64 {
-    key.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes))
-}
-
-/// The log of one cluster. All of it can be read from many threads at once; one writes.
-pub struct Log {
-    db: DB,
-    folder: PathBuf,
-    // With each question where the log ends these two are asked for as well, a thousand times a second on a busy system.
-    /// The first record, once it has been looked for; 0 until then. It only grows.
-    first: AtomicU64,
-    /// Whose log it is, once that has been read. It does not change.
-    identity: OnceLock<Identity>,
-}
 
 impl Log {
     fn of(db: DB, folder: &Path) -> Self {
@@ -183,7 +135,7 @@ impl Log {
     /// The sequence that a record stands under.
     fn sequence_of(&self, key: &[u8]) -> Result<Sequence, LogError> {
         let sequence = <[u8; 8]>::try_from(key).ok().map(u64::from_be_bytes).filter(|number| *number > 0);
-        sequence.map(Sequence).ok_or_else(|| self.damaged("a record stands under a key that is no sequence"))
+        sequence.map(Sequence).ok_or_else(|| self.damaged("a record has a key that is not a sequence"))
     }
 
     /// Whose log it is; `None` if it has no first record yet.
@@ -286,7 +238,7 @@ impl Log {
             let middle = Sequence(before + (behind - before) / 2);
             let record = self.record(middle)?.ok_or(LogError::DamagedRecord {
                 sequence: middle,
-                detail: "it is missing, although there are records before and behind it".into(),
+                detail: "it is missing, although there are records before and after it".into(),
             })?;
             if record.time <= time { before = middle.0 } else { behind = middle.0 }
         }
@@ -411,7 +363,7 @@ impl Log {
             .map(|key| self.sequence_in(&key?))
     }
 
-    /// Sequences of the records of exactly this job, array as a whole, or task, that stand before another, newest first.
+    /// Sequences of the records of exactly this job, array as a whole, or task, before another record, newest first.
     pub fn indexed_before(
         &self,
         job: JobId,
@@ -467,8 +419,8 @@ impl Log {
             .collect()
     }
 
-    /// The last record that a checkpoint signed; 0 if there is none. What the index says of records that are not there does not
-    /// count.
+    /// The last record that a checkpoint signed; 0 if there is none. Entries of the index for records that do not
+    /// exist do not count.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -598,11 +550,11 @@ impl Log {
 /// A notification that is not done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// The record that it tells of.
+    /// The record that it is about.
     pub of: Sequence,
     /// Which of those that follow from the record.
     pub number: u32,
-    /// What was stored.
+    /// The stored bytes.
     pub payload: Vec<u8>,
 }
 

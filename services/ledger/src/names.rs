@@ -1,4 +1,4 @@
-//! What the numbers in records mean, for their public form.
+//! Names for the numbers in records, for their public form.
 
 use muster_domain::State;
 use muster_schemas::{
@@ -13,7 +13,7 @@ use std::collections::HashMap;
 pub(crate) struct Names {
     cluster: String,
     log: [u8; 16],
-    /// Also those of nodes that have been removed: what follows can still tell of them.
+    /// Also those of nodes that have been removed: later records can still name them.
     nodes: HashMap<NodeId, String>,
 }
 

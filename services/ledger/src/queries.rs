@@ -1,10 +1,10 @@
-//! What can be read from the ledger, off the decide loop's thread.
+//! Queries that the ledger answers off the decide loop's thread.
 
 use crate::{
     bundle::BundleError,
     causes, descriptions,
     fence::Fence,
-    intake::EngineHandle,
+    handle::EngineHandle,
     log::{Head, LogError},
     storage::Storage,
     tokens::JobTokens,
@@ -33,7 +33,7 @@ pub(crate) struct Queries {
     fence: Fence,
     max_page_bytes: usize,
     room: Arc<Semaphore>,
-    /// The verification that the next query may go on with.
+    /// The verification that the next query may continue.
     verification: Mutex<Option<Verification>>,
 }
 

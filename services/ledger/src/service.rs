@@ -4,16 +4,19 @@ use crate::{
     beats::{self, Beats},
     checks::Checks,
     clock::Clock,
+    config::Config,
     contents::Contents,
     dispatch::OrderWriter,
-    engine::{Engine, Work, own},
+    engine::Engine,
     fence::{FenceError, Guard},
-    intake::{self, EngineHandle},
+    handle::EngineHandle,
+    intake,
     keeper::Keeper,
     limits::TemplateLimits,
     log::{Head, Identity, Log, LogError},
     names::Names,
     notary::Notary,
+    opened::Opened,
     outbox,
     queries::Queries,
     retention,
@@ -21,6 +24,7 @@ use crate::{
     storage::{Layout, StateAfter, Storage},
     tokens::JobTokens,
     witness::{self, End as LogEnd, Unsigned, Witness},
+    work::{Work, own},
 };
 use anyhow::{Context as _, bail, ensure};
 use muster_bus::SharedBus;
@@ -32,9 +36,8 @@ use muster_schemas::{
     ids::{CommandId, Sequence},
     time::Timestamp,
 };
-use serde::Deserialize;
 use std::{
-    path::{Path, PathBuf},
+    path::Path,
     sync::{Arc, Mutex, mpsc},
     time::Duration,
 };
@@ -49,90 +52,6 @@ const TELL_WITHIN: Duration = Duration::from_secs(3);
 const CLOSE_WITHIN: Duration = Duration::from_secs(5);
 /// The pause before the configuration is offered again to a ledger that may not take it yet.
 const CONFIGURE_AGAIN_AFTER: Duration = Duration::from_millis(50);
-
-/// How a ledger runs.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// The data folder. The ledger keeps its log, snapshots and archives in `ledger/` and its key in `ledger.key`.
-    pub data_dir: PathBuf,
-    /// A snapshot of the state is made after so many records. A query of the past replays at most so many, as long as
-    /// its snapshot is kept. At least 1,000.
-    pub snapshot_every_records: u64,
-    /// So many of the newest snapshots are all kept; of older ones ever fewer. At least 1.
-    pub keep_snapshots: u64,
-    /// A signed checkpoint of log and state is made after so many records, but never so often that it takes more than
-    /// a tenth of one processor. At least 100.
-    pub checkpoint_every_records: u64,
-    /// A checkpoint is also made when there have been records without one for so long, within the same bound. At least 1.
-    pub checkpoint_every_seconds: u64,
-    /// A command that is sent again within this time gets its first answer. At least 86,400.
-    pub command_retention_seconds: u64,
-    /// Records older than this are moved to archive files, with the next snapshot and only if they are many enough for
-    /// a file (`snapshot_every_records`). Jobs that are not over keep theirs. `None` keeps everything in the log.
-    pub archive_after_days: Option<u32>,
-    /// The address of a gateway that all nodes reach, such as `https://head:7457`: jobs call it there, each with a token of
-    /// its own. Without it they call the one that their submitter called.
-    pub public_address: Option<String>,
-    /// What the cluster should be: applied at each start. What it does not name stays as it is.
-    pub cluster: Option<ClusterChange>,
-    /// Begin a new log although a key or [`traces`](Self::traces) of an earlier one are there.
-    #[serde(skip)]
-    pub new_log: bool,
-    /// Go on from the end that the log has, although its witness says that it was another, or there is none to be believed.
-    #[serde(skip)]
-    pub accept_log_end: bool,
-    /// Files that a cluster leaves when it has run. Where one of them is and no log, the log was lost.
-    #[serde(skip)]
-    pub traces: Vec<PathBuf>,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            data_dir: PathBuf::from("/var/lib/muster"),
-            snapshot_every_records: 20_000,
-            keep_snapshots: 64,
-            checkpoint_every_records: 10_000,
-            checkpoint_every_seconds: 60,
-            command_retention_seconds: 172_800,
-            archive_after_days: None,
-            public_address: None,
-            cluster: None,
-            new_log: false,
-            accept_log_end: false,
-            traces: Vec::new(),
-        }
-    }
-}
-
-impl Config {
-    fn check(&self) -> anyhow::Result<()> {
-        let at_least = |name: &str, value: u64, least: u64| {
-            ensure!(value >= least, "`{name}` is {value}, but must be at least {least}");
-            Ok(())
-        };
-        at_least("snapshot_every_records", self.snapshot_every_records, 1000)?;
-        at_least("keep_snapshots", self.keep_snapshots, 1)?;
-        at_least("checkpoint_every_records", self.checkpoint_every_records, 100)?;
-        at_least("checkpoint_every_seconds", self.checkpoint_every_seconds, 1)?;
-        at_least("command_retention_seconds", self.command_retention_seconds, retention::Commands::LEAST_SECONDS)?;
-        if let Some(address) = &self.public_address {
-            let is_address = address.starts_with("https://") || address.starts_with("http://");
-            ensure!(is_address, "`public_address` is `{address}`, but must be an address such as https://head:7457");
-        }
-        Ok(())
-    }
-}
-
-/// A log that is open, and the state at its end.
-pub(crate) struct Opened {
-    pub(crate) storage: Arc<Storage>,
-    pub(crate) signer: Arc<Signer>,
-    pub(crate) tokens: Arc<JobTokens>,
-    pub(crate) state: State,
-    pub(crate) head: Head,
-}
 
 /// Runs the ledger until `shutdown`; says `ready` when it answers. A clean stop signs the state. `limits` reads those of job
 /// templates.
@@ -301,11 +220,11 @@ fn heed_witness(storage: &Storage, config: &Config, head: Head) -> anyhow::Resul
     });
     match heeded {
         Ok(Unsigned { records, since: Some(since) }) => {
-            tracing::warn!(records, %since, "no signature covers the last records, because the ledger was not stopped; going on behind them");
+            tracing::warn!(records, %since, "no signature covers the last records, because the ledger was not stopped cleanly; continuing after them");
         }
         Ok(_) => {}
         Err(error @ LogError::Witness { .. }) if config.accept_log_end => {
-            tracing::warn!(%error, "going on from the end that the log has, as --accept-log-end says");
+            tracing::warn!(%error, "continuing from the present end of the log (--accept-log-end)");
         }
         Err(error) => return Err(error.into()),
     }

@@ -5,14 +5,16 @@ use crate::{
     beats::{Beats, Waiting},
     calls::{self, Offer},
     clock::Clock,
+    config::Config,
     dispatch::OrderWriter,
-    engine::{Engine, Work},
+    engine::Engine,
     fence::Fence,
     limits::NoLimits,
     log::{Head, LogError},
     outbox::{self, Inlets},
-    service::{self, Config},
+    service,
     storage::Storage,
+    work::Work,
 };
 use muster_schemas::{
     Sequence, Timestamp,
@@ -37,7 +39,7 @@ pub enum Input {
     RunnerBeat(usize, RunnerHeartbeat),
 }
 
-/// What came of a round; all of it is on disk.
+/// The result of a round; all of it is on disk.
 #[derive(Debug, Default)]
 pub struct Output {
     /// Answers to commands, by number.

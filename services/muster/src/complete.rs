@@ -1,6 +1,6 @@
 //! Completion of what is typed: the shell asks this program at each TAB, and it asks the system for jobs, queues and nodes.
 
-use crate::{cli::Cli, grammar, policies::BUILT_IN};
+use crate::{cli::Cli, grammar::grammar, policies::BUILT_IN};
 use clap::{Arg, Command, Parser as _};
 use clap_complete::{
     CompleteEnv,

@@ -8,6 +8,7 @@ mod config;
 mod descriptions;
 mod dialects;
 mod examples;
+mod grammar;
 mod job_options;
 mod job_table;
 mod output_files;
@@ -24,6 +25,7 @@ mod wrong_line;
 use clap::{CommandFactory as _, FromArgMatches as _, parser::ValueSource};
 use cli::{Cli, Command, SubmitCli};
 use dialects::DIALECTS;
+use grammar::{grammar, submission};
 use muster_cli::{
     allocator::Allocator,
     connection, exit,
@@ -99,16 +101,6 @@ fn is_submission() -> bool {
 /// The arguments with the verbs of the HPC Pack dialect in its own part of the grammar.
 fn rewritten(arguments: Vec<std::ffi::OsString>) -> Vec<std::ffi::OsString> {
     hpcpack::rewritten(arguments, || Cli::command().find_subcommand("job").cloned().unwrap_or_default())
-}
-
-/// The grammar of the command line.
-fn grammar() -> clap::Command {
-    examples::added_to(Cli::command())
-}
-
-/// The grammar of `muster submit` alone.
-fn submission() -> clap::Command {
-    examples::added_to(SubmitCli::command())
 }
 
 fn parse() -> Cli {

@@ -9,6 +9,7 @@
 
 mod account;
 mod command;
+mod error;
 mod mail;
 mod message;
 mod retry;
@@ -21,6 +22,7 @@ pub use retry::RetryConfig;
 pub use service::serve;
 pub use supervisor::{ARGUMENT, supervise_commands_if_asked};
 
+use error::DeliveryError;
 use serde::Deserialize;
 use std::path::PathBuf;
 
@@ -52,15 +54,4 @@ impl Default for Config {
             supervisor: "/proc/self/exe".into(),
         }
     }
-}
-
-/// Why a delivery failed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum DeliveryError {
-    /// Trying again may help.
-    #[error("{0}")]
-    Temporary(String),
-    /// Trying again does not help.
-    #[error("{0}")]
-    Permanent(String),
 }

@@ -5,6 +5,7 @@
 //! nothing, and what it shows is what the next plan does.
 
 mod changes;
+mod outlook;
 mod start;
 
 pub use start::{explain_start, told_from};
@@ -13,25 +14,16 @@ use crate::{
     engine::Engine,
     limits::Uses,
     model::{Demand, QueuedJob},
-    pass::{
-        Plan, expected_end,
-        turn::{Promise, Turn},
-    },
-    predict::{Effort, predict},
+    pass::turn::Turn,
 };
 use muster_domain::{State, state::Job};
 use muster_schemas::{
-    JobId, NodeId, Timestamp,
+    JobId, Timestamp,
     job::WaitReason,
-    resources::Placement,
-    views::{JobAhead, NodePromise, PromiseView, ReasonView, WaitExplanation},
+    views::{PromiseView, WaitExplanation},
 };
-use std::collections::BTreeMap;
-
-/// So many of the jobs in front are named.
-const NAMED_AHEAD: usize = 5;
-/// With so many waiting jobs the future is looked at for one cycle, with fewer for as many more.
-const FORESEEN_JOBS: u32 = 20_000;
+use outlook::Outlook;
+pub(crate) use outlook::nodes_of;
 
 /// Why a job of the state waits, if it does: of an array, why its next task does.
 ///
@@ -85,133 +77,6 @@ fn gated(state: &State, job: &Job, gate: Option<WaitReason>) -> WaitExplanation 
     }
 }
 
-/// What the plan of a moment makes of a waiting job.
-struct Outlook<'e> {
-    /// Before the plan.
-    engine: &'e Engine,
-    now: Timestamp,
-    job: QueuedJob,
-    plan: Plan,
-    /// After the plan.
-    planned: Engine,
-    /// Promises for this plan only.
-    promises: Vec<Promise>,
-    starts: bool,
-    /// Waiting jobs in front, in order.
-    ahead: Vec<JobId>,
-    /// What it finds when its turn comes.
-    turn: Turn,
-    /// The engine as if nobody else waited.
-    alone: Engine,
-    fits_alone: bool,
-}
-
-impl<'e> Outlook<'e> {
-    fn of(engine: &'e Engine, job: QueuedJob, now: Timestamp) -> Self {
-        let mut planned = engine.clone();
-        let (plan, promises) = planned.pass_with_promises(now);
-        let order: Vec<JobId> = planned.order().collect();
-        let place = order.iter().position(|other| *other == job.id).unwrap_or(order.len());
-        let behind = order.iter().skip(place + 1).copied();
-        let turn = engine.turn_of(job.id, behind, now);
-        let alone = engine.without_promises(now);
-        let fits_alone = alone.search(now).at(&job.demand, now).is_some();
-        let starts = plan.starts.iter().any(|start| start.job == job.id || start.job.whole() == job.id);
-        Self {
-            engine,
-            now,
-            plan,
-            planned,
-            promises,
-            starts,
-            ahead: order[..place].to_vec(),
-            turn,
-            alone,
-            fits_alone,
-            job,
-        }
-    }
-
-    /// What the plan says of the job, or follows from it.
-    fn reason(&self) -> Option<WaitReason> {
-        if self.starts {
-            return None;
-        }
-        let told = self.plan.reasons.iter().find(|waiting| waiting.job == self.job.id);
-        if let Some(told) = told {
-            return Some(told.reason.clone());
-        }
-        if let Some(slot) = self.planned.slot(self.job.id) {
-            return Some(WaitReason::Reserved { start: slot.start });
-        }
-        let demand = &*self.job.demand;
-        if let Some(limit) = self.turn.limit(&self.job, demand) {
-            return Some(WaitReason::Limit(limit));
-        }
-        if let Some(hopeless) = self.planned.clone().hopeless_job(self.job.id) {
-            return Some(hopeless);
-        }
-        if let Some(blocker) = self.turn.blocker(demand) {
-            return Some(WaitReason::BehindJob(blocker));
-        }
-        if !self.fits_alone {
-            return Some(WaitReason::Resources(self.alone.shortage(demand, self.now).into()));
-        }
-        let delayed = || self.turn.delayed_by(demand).map(WaitReason::WouldDelay);
-        let behind = || self.ahead.first().copied().map(WaitReason::BehindJob);
-        delayed().or_else(behind)
-    }
-
-    fn first_ahead(&self, state: &State) -> Vec<JobAhead> {
-        let named = &self.ahead[..self.ahead.len().min(NAMED_AHEAD)];
-        let told: BTreeMap<JobId, &WaitReason> =
-            self.plan.reasons.iter().map(|waiting| (waiting.job, &waiting.reason)).collect();
-        let ahead = |id: &JobId| {
-            let from_state = || state.wait_reason(state.job(*id)?);
-            let reason = told.get(id).map(|reason| (*reason).clone()).or_else(from_state);
-            JobAhead {
-                job: *id,
-                reason: reason.as_ref().map(ReasonView::from),
-                promised_start: self.promised_start(*id),
-            }
-        };
-        named.iter().map(ahead).collect()
-    }
-
-    fn promised_start(&self, job: JobId) -> Option<Timestamp> {
-        let of_this_plan = || self.promises.iter().find(|promise| promise.job == job).map(|promise| promise.start);
-        self.planned.slot(job).map(|slot| slot.start).or_else(of_this_plan)
-    }
-
-    fn limits(&self) -> Vec<muster_schemas::views::LimitView> {
-        let more = self.planned.least_of(&self.job.demand);
-        self.engine.limits.applying(&self.job.holder, &self.job.demand, &more, &self.engine.queues)
-    }
-
-    fn promise(&self, state: &State) -> Option<PromiseView> {
-        let view = |start: Timestamp, placement: &Placement| {
-            let end = expected_end(&self.job.demand, placement, start);
-            let end = (end < Timestamp::MAX).then_some(end);
-            Some(PromiseView { start, end, nodes: nodes_of(state, placement) })
-        };
-        if let Some(slot) = self.planned.slot(self.job.id) {
-            return view(slot.start, &slot.placement);
-        }
-        let promise = self.promises.iter().find(|promise| promise.job == self.job.id)?;
-        view(promise.start, &promise.placement)
-    }
-
-    fn expected_start(&self, job: &Job) -> Option<Timestamp> {
-        let predicted = job.predicted_start.filter(|start| *start > self.now);
-        self.promised_start(self.job.id).or(predicted).or_else(|| {
-            // The planner foresees starts of its own accord; here only so far as it takes little time.
-            let effort = Effort::of_looks(FORESEEN_JOBS, self.engine.waiting_jobs());
-            let foreseen = predict(self.engine, self.now, effort);
-            foreseen.into_iter().find(|foreseen| foreseen.job == self.job.id)?.start
-        })
-    }
-}
-
 impl Turn {
     /// The limit that keeps a job from starting with this demand.
     fn limit(&self, job: &QueuedJob, demand: &Demand) -> Option<String> {
@@ -222,7 +87,7 @@ impl Turn {
 }
 
 impl Engine {
-    /// A waiting job as it was told of.
+    /// A waiting job as the engine was told about it.
     pub(crate) fn waiting_job(&self, id: JobId) -> Option<QueuedJob> {
         let entry = self.queue.get(self.queue.place_of(id)?)?;
         Some(QueuedJob {
@@ -246,23 +111,4 @@ impl Engine {
     fn hopeless_job(&mut self, id: JobId) -> Option<WaitReason> {
         self.hopeless(self.queue.place_of(id)?)
     }
-}
-
-/// What a placement holds of each node, each once, in the order in which it names them.
-pub(crate) fn nodes_of(state: &State, placement: &Placement) -> Vec<NodePromise> {
-    let mut known: BTreeMap<NodeId, usize> = BTreeMap::new();
-    let mut nodes: Vec<NodePromise> = Vec::new();
-    for share in placement.shares() {
-        let at = *known.entry(share.node).or_insert_with(|| {
-            let node = state.node_name(share.node).into_owned();
-            nodes.push(NodePromise { node, cores: 0, gpus: 0, memory_bytes: 0, exclusive: false });
-            nodes.len() - 1
-        });
-        let node = &mut nodes[at];
-        node.cores += share.cores.len();
-        node.gpus += share.gpus.len();
-        node.memory_bytes = node.memory_bytes.saturating_add(share.memory_bytes);
-        node.exclusive |= share.exclusive;
-    }
-    nodes
 }

@@ -2,13 +2,14 @@
 
 mod gaps;
 mod node;
+mod window;
 
 pub(crate) use gaps::{Gap, Gaps, Key, Wanted};
 pub(crate) use node::MachineNode;
+pub(crate) use window::{Holding, Window, expected_end};
 
 use crate::{
     model::{Closure, Demand, Reservation},
-    pass::expected_end,
     timeline::{ALWAYS, Counts, Line},
 };
 use muster_schemas::{
@@ -17,54 +18,8 @@ use muster_schemas::{
 };
 use std::{collections::BTreeMap, sync::Arc};
 
-/// A time in which something is to be held: `[from, until)`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Window {
-    pub from: Timestamp,
-    pub until: Timestamp,
-}
-
-impl Window {
-    /// So many seconds from a moment on; for ever if no number is given.
-    pub fn of(from: Timestamp, walltime_seconds: Option<u64>) -> Self {
-        let until = walltime_seconds.map_or(Timestamp::MAX, |seconds| {
-            from.plus_seconds(i64::try_from(seconds).unwrap_or(i64::MAX)).min(Timestamp::MAX)
-        });
-        Self { from, until }
-    }
-
-    pub fn overlaps(self, from: Timestamp, until: Timestamp) -> bool {
-        self.from < until && from < self.until
-    }
-}
-
 /// A promise that a run holds up for no longer than this, nor for half of its own time, is kept.
 const LATE_MICROS: i64 = 60_000_000;
-
-/// What something holds on the machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Holding {
-    /// A run: it holds its cores already, and until then.
-    Run {
-        /// Its assumed end, or of each component its own.
-        until: Timestamp,
-    },
-    /// A promise from then on. It holds no particular core yet.
-    Promise {
-        /// Its beginning; it ends when the walltimes of all components are over.
-        start: Timestamp,
-    },
-}
-
-impl Holding {
-    /// When it holds what it has: all components until the last one is over.
-    fn window(self, demand: &Demand, placement: &Placement) -> Window {
-        match self {
-            Self::Run { until } => Window { from: ALWAYS, until },
-            Self::Promise { start } => Window { from: start, until: expected_end(demand, placement, start) },
-        }
-    }
-}
 
 /// The nodes and licences.
 #[derive(Clone, Debug, Default)]
@@ -77,7 +32,7 @@ pub(crate) struct Machine {
     /// How many promises are on the lines.
     promises: u32,
     gaps: gaps::Views,
-    /// What was freed, oldest first, and how much of it was forgotten before.
+    /// Freed holdings, oldest first, and how many of them were forgotten before.
     freed: Vec<Freed>,
     forgotten: usize,
 }
@@ -182,7 +137,7 @@ impl Machine {
         }
     }
 
-    /// Keeps the nodes of a reservation that is not known yet.
+    /// Keeps the nodes of a reservation that is new.
     pub fn set_reservation(&mut self, reservation: &Reservation) {
         self.frees_anything();
         for id in &reservation.nodes {
@@ -265,7 +220,7 @@ impl Machine {
         self.frees(demand, placement, holding);
     }
 
-    /// What was lent is not taken again.
+    /// Lent cores are not taken again.
     pub fn frees(&mut self, demand: &Demand, placement: &Placement, holding: Holding) {
         let window = holding.window(demand, placement);
         for (component, placed) in demand.components.iter().zip(&placement.components) {
@@ -291,12 +246,12 @@ impl Machine {
         self.forgotten + self.freed.len()
     }
 
-    /// What was freed since is held again.
+    /// Holdings freed since then are held again.
     pub fn take_back_freed(&mut self, so_far: usize) {
         self.freed.truncate(so_far.saturating_sub(self.forgotten));
     }
 
-    /// What is known to have been freed since, and the number of the first of it.
+    /// Holdings known to have been freed since then, and the number of the first of them.
     pub fn freed_since(&self, so_far: usize) -> (usize, &[Freed]) {
         let first = so_far.max(self.forgotten);
         (first, self.freed.get(first - self.forgotten..).unwrap_or(&[]))

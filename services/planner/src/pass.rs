@@ -2,6 +2,7 @@
 
 mod balance;
 mod components;
+mod cycle;
 mod greedy;
 mod growth;
 mod modes;
@@ -13,107 +14,24 @@ mod reasons;
 mod renewal;
 pub(crate) mod turn;
 
+pub use cycle::Plan;
+
 use crate::{
     class::{Class, ClassId},
-    engine::{Engine, Run},
+    engine::Engine,
     limits::{Usage, Uses, Ways, is_one_shut, queues},
-    machine::Holding,
-    model::{ActiveRun, Demand, Holder, Slot},
+    machine::{Holding, expected_end},
+    model::ActiveRun,
     queue::Place,
-    search::{Known, Search, Sweep},
+    search::{Known, Search},
 };
-use components::Components;
-use muster_schemas::{
-    JobId, Timestamp,
-    command::Start,
-    event::WaitingJob,
-    job::WaitReason,
-    plan::{BackfillPass, ProposedGrowth, ProposedPreemption, ProposedShrink, StartFacts},
-    policy::BackfillMode,
-    resources::Placement,
-};
+use cycle::{Cycle, Verdict};
+use muster_schemas::{JobId, Timestamp, command::Start, job::WaitReason, policy::BackfillMode, resources::Placement};
 use now_index::NowIndex;
-use offers::Offers;
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
-
-/// What a cycle decides.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Plan {
-    /// Jobs that start now, in their order.
-    pub starts: Vec<Start>,
-    /// Why those jobs wait that were looked at and about which the state itself does not tell. A job that is not among
-    /// them waits behind another.
-    pub reasons: Vec<WaitingJob>,
-    /// Promises that were made, changed or taken back. The engine has them already.
-    pub slots: Vec<(JobId, Option<Slot>)>,
-    /// Whether the cycle ended early because it has as many starts as it may.
-    pub is_cut_short: bool,
-    /// When the next cycle is due even if nothing happens.
-    pub next_wake: Option<Timestamp>,
-    /// What is to be known of the starts of jobs with activation filters, and in a mode of those that go around others.
-    pub facts: Vec<StartFacts>,
-    /// More resources for runs.
-    pub growths: Vec<ProposedGrowth>,
-    /// What runs are to give up.
-    pub shrinks: Vec<ProposedShrink>,
-    /// Runs that are to make way.
-    pub preemptions: Vec<ProposedPreemption>,
-    /// What is kept for jobs from now on, where it is more than before.
-    pub reserved: Vec<Start>,
-    /// What it found for jobs with several components, if it is a whole pass of backfill that starts those. The engine is told of it
-    /// when it has been made: see [`Engine::set_backfill_passes`].
-    pub backfill_pass: Option<BackfillPass>,
-}
-
-/// What a cycle has come to so far. What it takes for the jobs that it starts is given back when it is over: they hold it
-/// when the caller says that they have begun.
-struct Cycle<'c> {
-    now: Timestamp,
-    left_out: &'c BTreeSet<JobId>,
-    plan: Plan,
-    /// What had been freed before.
-    freed_so_far: usize,
-    index: NowIndex,
-    /// How many classes were found not to fit now.
-    failed_classes: usize,
-    /// Taken for this cycle only.
-    taken: Vec<(Arc<Demand>, Arc<Placement>, Holding)>,
-    /// Given up for this cycle only: promises of jobs that start.
-    given_up: Vec<(Arc<Demand>, Arc<Placement>, Holding)>,
-    /// Arrays whose next task starts on what they were promised.
-    redeemed_arrays: Vec<Place>,
-    usage: Vec<(Arc<Holder>, Arc<Demand>, Uses)>,
-    started_of_array: BTreeMap<u64, u32>,
-    /// Queues in which an earlier job waits for resources that nobody knows the time of, or that nobody may go around.
-    blocked: BTreeMap<Arc<str>, JobId>,
-    /// From when on equal jobs can fit, of those that were promised something in this cycle.
-    hints: HashMap<ClassId, Timestamp>,
-    /// The searches that go on for equal jobs.
-    sweeps: HashMap<ClassId, Sweep>,
-    /// The promises that were there before the cycle, of those that changed.
-    old_slots: BTreeMap<JobId, (Place, Option<Slot>)>,
-    wake: Option<Timestamp>,
-    /// What is offered to activation filters, and whom they hold back.
-    offers: Offers,
-    /// Runs that hold something else, or nothing, for this cycle only: as they were.
-    swapped: Vec<Run>,
-    /// What is done with jobs that have several components.
-    components: Components,
-}
-
-/// What came of a look at a job.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Verdict {
-    /// It starts; of an array as many tasks as may and can.
-    Started,
-    /// It does not fit now.
-    NoRoom,
-    /// A limit or the number of starts holds it; those behind it are next.
-    Held,
-}
 
 impl Engine {
     /// Plans. The jobs left out neither start nor get a promise in this cycle, and hold up nobody.
@@ -139,7 +57,7 @@ impl Engine {
         let classes = &self.classes;
         self.queue.sort(now, &self.queues, |entry| {
             let class = classes.get(entry.class);
-            (class.size, crate::engine::lead_queue(&class.demand).into())
+            (class.size, crate::model::lead_queue(&class.demand).into())
         });
         let mut cycle = Cycle {
             now,
@@ -406,32 +324,4 @@ fn in_way(class: &Class, number: usize, way: usize) -> Uses {
     let mut uses = class.least.clone();
     uses[number] = class.ways[number][way];
     uses
-}
-
-impl Cycle<'_> {
-    fn tell(&mut self, job: JobId, reason: WaitReason) {
-        self.plan.reasons.push(WaitingJob { job, reason });
-    }
-
-    /// Whether the cycle has as many starts as it may.
-    fn is_full(&mut self, max_starts: u32) -> bool {
-        self.plan.is_cut_short |= self.plan.starts.len() >= max_starts as usize;
-        self.plan.is_cut_short
-    }
-
-    fn wake_at(&mut self, at: Timestamp) {
-        if at > self.now && self.wake.is_none_or(|wake| at < wake) {
-            self.wake = Some(at);
-        }
-    }
-}
-
-/// When the last component of a job is over that starts now, as far as walltimes say.
-pub(crate) fn expected_end(demand: &Demand, placement: &Placement, start: Timestamp) -> Timestamp {
-    let components = demand.components.iter().zip(&placement.components);
-    let ends = components.map(|(component, placed)| {
-        let alternative = component.alternatives.get(placed.alternative as usize);
-        crate::machine::Window::of(start, alternative.and_then(|known| known.walltime_seconds)).until
-    });
-    ends.max().unwrap_or(start)
 }

@@ -6,7 +6,9 @@
 
 mod apart;
 mod enough;
+mod part;
 mod path;
+mod scope;
 mod share;
 mod tasks;
 
@@ -14,27 +16,15 @@ use crate::free::{Free, FreeNode, Undo};
 use apart::deal_to_requests;
 pub use apart::{EachNode, Wanted, deal, of_others};
 pub(crate) use enough::Enough;
-use muster_domain::requests;
 use muster_schemas::{
     ids::NodeId,
-    resources::{Alternative, ComponentPlacement, Count, IndexSet, Level, LevelCount, NodeShare, Request, Sharing},
+    resources::{Alternative, ComponentPlacement, Count, Level, LevelCount, NodeShare, Request, Sharing},
 };
+use part::Part;
+pub use scope::Scope;
+use scope::{bounds, can_serve, with_named_nodes};
 use share::Demand;
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, BTreeSet},
-};
-
-/// Which nodes may serve a component, apart from what its requests say.
-#[derive(Clone, Copy, Debug)]
-pub struct Scope<'s> {
-    /// Only nodes with these names, if there are any: those of the queue.
-    pub queue_nodes: &'s [String],
-    /// Not these nodes: those that other components of the job have for themselves.
-    pub taken_nodes: &'s BTreeSet<NodeId>,
-    /// Memory for each core of a request that names none.
-    pub default_memory_per_core_bytes: Option<u64>,
-}
+use std::{borrow::Cow, collections::BTreeMap};
 
 /// Places one alternative of a component and takes what it needs from `free`; `None`, and nothing taken, if it does not
 /// fit.
@@ -106,16 +96,6 @@ fn place_request(free: &Free, scope: &Scope, request: &Request, exclusive: bool)
     demand.shares(parts)
 }
 
-/// So many tasks and these cores of a node, before memory and GPUs are dealt out.
-#[derive(Clone, Debug)]
-struct Part<'f, 'a> {
-    node: &'f FreeNode<'a>,
-    cores: IndexSet,
-    /// GPUs that the path itself counts.
-    gpus: u32,
-    tasks: u32,
-}
-
 /// Parts that serve a path with so many tasks.
 fn place_path<'f, 'a>(
     demand: &Demand,
@@ -171,34 +151,4 @@ fn place_groups<'f, 'a>(
         }
     }
     None
-}
-
-/// The least and the most of a count, of so many that there are. At least one, and no more than there are; the least can
-/// be more than there are, and then it does not fit.
-fn bounds(count: Count, there_are: usize) -> (u32, u32) {
-    let there_are = u32::try_from(there_are).unwrap_or(u32::MAX);
-    match count {
-        Count::Range { min, max } => (min.max(1), max.max(1).min(there_are)),
-        Count::All => (there_are.max(1), there_are),
-        Count::Best => (1, there_are),
-    }
-}
-
-fn can_serve(node: &FreeNode, scope: &Scope, request: &Request, exclusive: bool) -> bool {
-    !node.exclusive
-        && (node.idle || !exclusive)
-        && (scope.queue_nodes.is_empty() || scope.queue_nodes.contains(&node.spec.name))
-        && !scope.taken_nodes.contains(&node.node)
-        && requests::node_serves(node.spec, request)
-}
-
-/// A request that names nodes and gives no number of them wants all of those that its tasks reach.
-fn with_named_nodes(request: &Request) -> Vec<LevelCount> {
-    let mut path = request.path.clone();
-    if path.is_empty() && !request.nodes.is_empty() {
-        let named = u32::try_from(request.nodes.len()).unwrap_or(u32::MAX);
-        let nodes = request.tasks.map_or(named, |tasks| named.min(tasks.max(1)));
-        path.push(LevelCount { level: Level::Node, count: Count::exactly(nodes) });
-    }
-    path
 }

@@ -1,6 +1,7 @@
 //! Whether a demand fits at a moment, and when it fits first.
 
 mod chances;
+mod kinds;
 mod more;
 mod onward;
 mod plain;
@@ -8,81 +9,41 @@ mod pool;
 mod rooms;
 mod shared;
 mod sweep;
+mod view;
 
 use crate::{
     class::Class,
-    engine::Run,
     free::{Free, FreeNode, Undo},
-    machine::{Machine, MachineNode, Window},
+    machine::{MachineNode, Window},
     model::{ComponentDemand, Demand},
     place::{self, EachNode, Enough, Scope, Wanted},
 };
+use kinds::{asks_for_sockets, fits_any_sharing, fits_sharing};
+pub(crate) use kinds::{longest, serves_kind};
 use muster_schemas::{
     JobId, NodeId, Timestamp,
-    cluster::QueueSpec,
-    resources::{Alternative, ComponentPlacement, Level, NodeShare, Placement},
+    resources::{Alternative, ComponentPlacement, Placement},
 };
 use plain::Plain;
 use rooms::Rooms;
 pub(crate) use shared::Spread;
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet},
     ops::Bound,
-    sync::Arc,
 };
-pub(crate) use sweep::{Look, Sweep};
+pub(crate) use sweep::Sweep;
+use view::Taken;
+pub(crate) use view::{Known, Search};
 
 /// Before and behind all jobs of the same moment.
 const FIRST_JOB: JobId = JobId::job(0);
 const LAST_JOB: JobId = JobId::task(u64::MAX, u32::MAX);
-
-/// What a search looks at.
-#[derive(Clone, Copy)]
-pub(crate) struct Search<'s> {
-    pub machine: &'s Machine,
-    pub queues: &'s BTreeMap<Arc<str>, QueueSpec>,
-    pub default_memory_per_core_bytes: Option<u64>,
-    /// Whether components of a job may be on the same node where they do not fit otherwise (SL-P-07).
-    pub shares_nodes: bool,
-    /// The present. What starts then takes cores that are free now; what starts later counts.
-    pub now: Timestamp,
-    /// Whether what is free only grows from now on, for jobs without reservation: no promise and no closure is ahead.
-    pub only_grows: bool,
-    /// When which runs end, ascending, and what they hold.
-    pub ends: &'s BTreeSet<(Timestamp, JobId)>,
-    pub runs: &'s HashMap<JobId, Run>,
-    /// What nodes have at a moment, if that is known: most nodes need no closer look then.
-    pub known: Option<(Timestamp, Known<'s>)>,
-    /// In which ways each component of the demand may be served; `None`: in all.
-    pub ways: Option<&'s [Vec<bool>]>,
-}
-
-/// What nodes have at a moment.
-#[derive(Clone, Copy)]
-pub(crate) enum Known<'s> {
-    /// The most cores that each node can have.
-    Cores(&'s [u32]),
-    /// The nodes that may serve, by their index.
-    Looks(&'s BTreeMap<u32, Look>),
-}
 
 /// A place in time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     pub start: Timestamp,
     pub placement: Placement,
-}
-
-/// What the components placed so far have of the machine.
-#[derive(Default)]
-struct Taken<'d> {
-    /// Nodes of which nobody else has anything.
-    nodes: BTreeSet<NodeId>,
-    /// What they have of nodes that others may share with them.
-    shares: BTreeMap<NodeId, Vec<NodeShare>>,
-    licences: BTreeMap<&'d str, u32>,
-    /// Of several components, how long the last of them may run: as long all of them hold what they have.
-    longest: Option<Option<u64>>,
 }
 
 /// How good a way is to serve a job with one component: the least is the best. Without a deadline it is the one that ends
@@ -96,8 +57,8 @@ fn order_of_ways(start: Timestamp, end: Timestamp, deadline: Option<Timestamp>) 
 }
 
 impl<'s> Search<'s> {
-    /// Where the demand fits if it starts then. Of the alternatives of a component the shortest that fits; with a deadline the
-    /// first given that fits and is over by then.
+    /// Where the demand fits if it starts then. If a component has alternatives, the shortest that fits; with a
+    /// deadline the first given that fits and is over by then.
     pub fn at(&self, demand: &Demand, start: Timestamp) -> Option<Placement> {
         self.with_choice(demand, start, None)
     }
@@ -447,31 +408,4 @@ fn first_enough<'s>(mut enough: Enough, free: impl Iterator<Item = FreeNode<'s>>
         }
     }
     first
-}
-
-/// Whether a node is of the kind that the requests of an alternative and the queue ask for.
-pub(crate) fn serves_kind(node: &MachineNode, queue_nodes: &[String], alternative: &Alternative) -> bool {
-    (queue_nodes.is_empty() || queue_nodes.contains(&node.spec.name))
-        && alternative.requests.iter().all(|request| muster_domain::requests::node_serves(&node.spec, request))
-}
-
-fn fits_sharing(free: &FreeNode, alternative: &Alternative) -> bool {
-    free.idle || fits_any_sharing(alternative)
-}
-
-fn fits_any_sharing(alternative: &Alternative) -> bool {
-    let shared = muster_schemas::resources::Sharing::Shared;
-    alternative.requests.iter().all(|request| request.sharing == shared)
-}
-
-/// The longest walltime of all alternatives; `None` if one has none.
-pub(crate) fn longest(demand: &Demand) -> Option<u64> {
-    let alternatives = demand.components.iter().flat_map(|component| component.alternatives.iter());
-    let walltimes = alternatives.map(|alternative| alternative.walltime_seconds).collect::<Option<Vec<u64>>>()?;
-    walltimes.into_iter().max()
-}
-
-/// Which sockets are free later cannot be told from counts, so such a request gets nodes whose cores are all free.
-fn asks_for_sockets(alternative: &Alternative) -> bool {
-    alternative.requests.iter().any(|request| request.path.iter().any(|part| part.level == Level::Socket))
 }

@@ -4,9 +4,11 @@
 //! they hold, the jobs submitted then enter the queue in queue order, and the policy runs. Events are submissions,
 //! completions and, for policies that keep promises, the starts of those.
 
+mod machine;
 mod result;
 mod workload;
 
+pub use machine::Machine;
 pub(crate) use result::course;
 pub use result::{JobResult, Simulation, Stuck, Summary, bounded_slowdown};
 pub use workload::{SimulatedJob, Workload};
@@ -14,7 +16,6 @@ pub use workload::{SimulatedJob, Workload};
 use crate::{PolicyError, engine::Engine, model::ActiveRun};
 use muster_schemas::{
     JobId, NodeId, Timestamp,
-    cluster::ClusterConfig,
     job::WaitReason,
     policy::{Backfill, BackfillMode, Policy},
     resources::{NodeSpec, Placement},
@@ -27,31 +28,6 @@ use std::{
 
 /// Times beyond this, in seconds from the beginning of the trace (3,168 years), are not simulated.
 const LATEST_SECONDS: i64 = 100_000_000_000;
-
-/// What the jobs run on.
-#[derive(Clone, Debug)]
-pub enum Machine {
-    /// Identical processors without identity.
-    Pool {
-        /// How many; 1 to [`Machine::MAX_POOL_PROCS`].
-        procs: u32,
-    },
-    /// Nodes, queues and licences as a configuration describes them. A processor is a core.
-    Cluster(Box<ClusterConfig>),
-}
-
-impl Machine {
-    /// The most processors of a pool.
-    pub const MAX_POOL_PROCS: u32 = i32::MAX.unsigned_abs();
-
-    /// Processors of the whole machine.
-    pub fn procs(&self) -> u64 {
-        match self {
-            Self::Pool { procs } => u64::from(*procs),
-            Self::Cluster(config) => config.nodes.iter().map(|node| u64::from(node.cores)).sum(),
-        }
-    }
-}
 
 /// Why a simulation cannot be run.
 #[derive(Debug, thiserror::Error)]

@@ -9,10 +9,13 @@
 //! a span is one relaxed load, and it becomes real as soon as somebody looks.
 
 mod export;
+mod identity;
 mod listener;
 pub mod metrics;
 pub mod testing;
 pub mod trace;
+
+pub use identity::Identity;
 
 use anyhow::Context as _;
 use opentelemetry_sdk::trace::SdkTracerProvider;
@@ -32,55 +35,11 @@ pub struct TelemetryConfig {
     /// Base address of an OpenTelemetry collector that takes OTLP over plain http, such as `http://127.0.0.1:4318`. Without
     /// one nothing is exported.
     pub otlp_endpoint: Option<String>,
-    /// The cluster that this process belongs to, said in what it exports. Without it, the name in `[cluster]` if the file has one.
+    /// The cluster name in everything that this process exports. Without it, the name in `[cluster]` if the file has one.
     pub cluster: Option<String>,
     /// Address and port where this process shows its metrics in the format of Prometheus, at `/metrics`, such as
     /// `127.0.0.1:9464`. Whoever reaches it may read them. Without one they are only at the gateway.
     pub metrics_listen: Option<SocketAddr>,
-}
-
-/// Which process it is that exports: what keeps the series of one process apart from those of every other.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Identity {
-    /// What it is: `muster-planner`, for example.
-    pub service: String,
-    /// The cluster, if it is known.
-    pub cluster: Option<String>,
-    /// The node, for the executor of one.
-    pub node: Option<String>,
-}
-
-impl Identity {
-    /// A process that is only known by what it is.
-    pub fn of(service: &str) -> Self {
-        Self { service: service.to_owned(), ..Self::default() }
-    }
-
-    /// What nobody else has: host, node or service, and process.
-    fn instance(&self, host: &str) -> String {
-        let name = self.node.as_deref().unwrap_or(&self.service);
-        format!("{host}/{name}/{}", std::process::id())
-    }
-
-    /// What is said of the process, by the names that OpenTelemetry has for it.
-    fn attributes(&self) -> Vec<(&'static str, String)> {
-        let host = host_name();
-        let mut attributes = vec![
-            ("service.name", self.service.clone()),
-            ("service.version", env!("CARGO_PKG_VERSION").to_owned()),
-            ("service.instance.id", self.instance(&host)),
-            ("host.name", host),
-        ];
-        attributes.extend(self.node.clone().map(|node| ("muster.node", node)));
-        attributes.extend(self.cluster.clone().map(|cluster| ("muster.cluster", cluster)));
-        attributes
-    }
-}
-
-/// The host, as the kernel calls it.
-fn host_name() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    if name.trim().is_empty() { "localhost".to_owned() } else { name.trim().to_owned() }
 }
 
 impl Default for TelemetryConfig {
@@ -119,7 +78,7 @@ impl Guard {
     /// # Errors
     /// If the filter cannot be understood; the old one stays in force.
     pub fn set_log_filter(&self, filter: &str) -> anyhow::Result<()> {
-        self.filter.reload(parse_filter(filter)?).context("the log filter cannot be changed any more")
+        self.filter.reload(parse_filter(filter)?).context("the log filter can no longer be changed")
     }
 }
 

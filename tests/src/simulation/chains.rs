@@ -1,7 +1,6 @@
 //! What the log must say of every chain of filters: each call is judged once and in order, and what has passed in a chain
 //! that did not is taken back once, last first, before the next chain of the job begins.
 
-use super::kills::Phase;
 use muster_schemas::{
     JobId,
     event::Event,
@@ -142,4 +141,27 @@ fn reverts_unknown(chain: &Chain, position: u32) -> bool {
     let filter = chain.spec.filters.get(position as usize);
     filter.is_some_and(|filter| filter.spec.revert_on_unknown && filter.spec.form != FilterForm::Exec)
         && position as usize == chain.passed.len()
+}
+
+/// What of a chain is under way when something stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Phase {
+    Submission,
+    Activation,
+    Rollback,
+}
+
+impl Phase {
+    /// The phase of a chain.
+    pub(super) const fn of(kind: FilterKind, is_rolling_back: bool) -> Self {
+        match (kind, is_rolling_back) {
+            (_, true) => Self::Rollback,
+            (FilterKind::Submission, false) => Self::Submission,
+            (FilterKind::Activation | FilterKind::StageIn | FilterKind::StageOut, false) => Self::Activation,
+        }
+    }
+
+    pub(super) fn of_call(call: CallId) -> Self {
+        Self::of(call.kind, call.action == FilterAction::Revert)
+    }
 }

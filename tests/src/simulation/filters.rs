@@ -2,7 +2,8 @@
 
 use super::{
     Happening, SECOND, World,
-    kills::{Phase, Step},
+    aims::Step,
+    chains::Phase,
     network::{Parcel, Party},
     operator_command, runner,
 };

@@ -3,22 +3,23 @@
 use crate::bench::{Bench, figure::Figure};
 use anyhow::{Context as _, Result, ensure};
 use muster_planner::simulate::{self, Machine, Workload};
+use muster_schemas::policy::Policy;
 use muster_swf::Trace;
-use std::{fs, path::PathBuf, time::Instant};
+use std::{fs, path::PathBuf, sync::Arc, time::Instant};
 
 /// Jobs per second of `simulate`, on each trace of a folder: `easy` and `conservative`, one core, without reading it.
 pub fn simulate(bench: &Bench) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
     for path in traces(bench)? {
         let trace = Trace::open(&path, None)?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let trace_name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let jobs = bench.count(trace.jobs.len());
         let machine = Machine::Pool { procs: u32::try_from(trace.machine_procs)? };
-        for (policy, target) in [("easy", 200_000.0), ("conservative", 20_000.0)] {
-            let workload = Workload::new(trace.window(0, jobs), &trace.headers, &machine, &*super::policy(policy)?);
+        for (name, target) in [("easy", 200_000.0), ("conservative", 20_000.0)] {
+            let workload = Workload::new(trace.window(0, jobs), &trace.headers, &machine, &*policy(name)?);
             let begin = Instant::now();
-            simulate::simulate(&machine, &workload, &super::policy(policy)?, &mut |_| {})?;
-            let measure = format!("`simulate --policy {policy}`, {name}, {jobs} jobs");
+            simulate::simulate(&machine, &workload, &policy(name)?, &mut |_| {})?;
+            let measure = format!("`simulate --policy {name}`, {trace_name}, {jobs} jobs");
             figures.push(Figure::rate(measure, jobs, begin.elapsed(), "jobs/s", target));
         }
     }
@@ -33,4 +34,8 @@ fn traces(bench: &Bench) -> Result<Vec<PathBuf>> {
     paths.sort();
     ensure!(!paths.is_empty(), "no trace (.swf, .swf.gz) in {}", folder.display());
     Ok(paths)
+}
+
+pub(super) fn policy(name: &str) -> Result<Arc<Policy>> {
+    Policy::built_in(name).map(Arc::new).with_context(|| format!("no policy {name}"))
 }

@@ -1,6 +1,6 @@
 //! Connecting, and staying connected.
 
-use super::{NatsConfig, SERVER_TIMEOUT};
+use super::NatsConfig;
 use crate::BusError;
 use async_nats::{Client, ConnectError, ConnectErrorKind, ConnectOptions, Event};
 use std::{path::Path, time::Duration};
@@ -51,8 +51,8 @@ pub(super) async fn connect(config: &NatsConfig) -> Result<(Client, watch::Recei
 /// A mistake that is easily made and does not mend itself, and of which the library has only one word of its own.
 fn mistake(error: &ConnectError) -> Option<&'static str> {
     error.to_string().contains("CaUsedAsEndEntity").then_some(
-        "it shows the certificate of an authority (CA:TRUE), which vouches for others and is no server's; give it a certificate \
-         of its own (CA:FALSE), signed by that authority",
+        "it shows the certificate of an authority (CA:TRUE), which vouches for others and is no server's; give it its own \
+         certificate (CA:FALSE), signed by that authority",
     )
 }
 
@@ -155,6 +155,9 @@ fn is_new_enough(version: &str) -> bool {
         _ => false,
     }
 }
+
+/// How long a server is given to do what it does at once.
+pub(super) const SERVER_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[cfg(test)]
 mod tests {

@@ -4,6 +4,9 @@ use crate::Message;
 use async_nats::HeaderMap;
 use muster_schemas::event::TraceContext;
 
+/// Room for headers beside the payload of a message.
+pub(super) const HEADER_BYTES: usize = 4096;
+
 /// W3C trace context.
 const TRACE_PARENT: &str = "traceparent";
 /// First sequence of a message of the log stream.

@@ -1,6 +1,6 @@
 //! Replies over NATS.
 
-use super::{HEADER_BYTES, headers};
+use super::headers::{self, HEADER_BYTES};
 use crate::{BusError, Message};
 use async_nats::Client;
 use tokio::sync::mpsc;

@@ -1,6 +1,6 @@
 //! JetStream streams: made when missing, made again when lost, and what was lost told.
 
-use super::{Core, NatsConfig, StreamLimits, unavailable};
+use super::{Core, NatsConfig, StreamLimits, kept::Wanted, unavailable};
 use crate::{BusError, PublicEvent, WorkQueue, pause::Backoff};
 use async_nats::{
     header::NATS_MESSAGE_ID,
@@ -15,12 +15,7 @@ use async_nats::{
     },
 };
 use muster_schemas::{ids::Sequence, subjects};
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
-use tokio::sync::watch;
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 /// What is sent twice within this time is kept once.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
@@ -31,77 +26,6 @@ const EVENTS_IN_FLIGHT: usize = 1000;
 pub(super) const WORKERS: &str = "workers";
 /// In the metadata of a mirror: when the stream that it mirrors was made.
 const ORIGIN: &str = "muster-origin";
-
-/// The streams that this process makes.
-#[derive(Debug)]
-pub(super) struct Streams {
-    known: Mutex<HashMap<String, Known>>,
-    losses: watch::Sender<u64>,
-}
-
-#[derive(Debug)]
-struct Known {
-    config: Config,
-    /// For the workers, if it is a queue.
-    consumer: Option<pull::Config>,
-    /// When the server made it, in nanoseconds since 1970. Another time means another stream of the same name.
-    created: i128,
-    /// Whether it is thought to exist.
-    present: bool,
-}
-
-/// A stream as this process wants it to be.
-#[derive(Clone, Debug)]
-pub(super) struct Wanted {
-    pub(super) config: Config,
-    /// For the workers, if it is a queue.
-    pub(super) consumer: Option<pull::Config>,
-}
-
-impl Default for Streams {
-    fn default() -> Self {
-        Self { known: Mutex::default(), losses: watch::Sender::new(0) }
-    }
-}
-
-impl Streams {
-    pub(super) fn losses(&self) -> watch::Receiver<u64> {
-        self.losses.subscribe()
-    }
-
-    fn known(&self) -> MutexGuard<'_, HashMap<String, Known>> {
-        // Each change is one call on the map.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn is_present(&self, name: &str) -> bool {
-        self.known().get(name).is_some_and(|known| known.present)
-    }
-
-    /// The stream was not found where it was thought to be.
-    pub(super) fn forget(&self, name: &str) {
-        if let Some(known) = self.known().get_mut(name) {
-            known.present = false;
-        }
-    }
-
-    fn forget_all(&self) -> Vec<Wanted> {
-        let mut known = self.known();
-        known.values_mut().for_each(|known| known.present = false);
-        known.values().map(|known| Wanted { config: known.config.clone(), consumer: known.consumer.clone() }).collect()
-    }
-
-    /// Notes a stream that was found or made.
-    fn found(&self, wanted: &Wanted, created: i128) {
-        let Wanted { config, consumer } = wanted.clone();
-        let name = config.name.clone();
-        let before = self.known().insert(name.clone(), Known { config, consumer, created, present: true });
-        if before.is_some_and(|before| before.created != created) {
-            tracing::warn!(stream = name, "the NATS server has lost a stream; it was made anew");
-            self.losses.send_modify(|losses| *losses += 1);
-        }
-    }
-}
 
 impl Core {
     /// Makes sure that a stream exists. Cheap when it is known to.
@@ -148,7 +72,7 @@ impl Core {
             Ok(_) => {
                 tracing::warn!(
                     stream = config.name,
-                    "the mirror for integrations is of a stream that is no more; it is made anew"
+                    "the mirror for integrations belongs to a stream that no longer exists; it is created again"
                 );
                 theirs.delete_stream(&config.name).await.map_err(unavailable)?;
             }

@@ -3,7 +3,7 @@
 use crate::{
     codes::{Code, Warning},
     description::{
-        DescriptionError, Format, JobDescription, TaskDescription, Terms,
+        self, DescriptionError, Format, JobDescription, TaskDescription, Terms,
         attributes::{Attribute, TaskAttribute},
         document::{Document, EXPANDED_PRIORITY, Givens, OLD_MAXIMUM, OLD_MINIMUM, RUNTIME_SECONDS},
         values::SystemAttribute,
@@ -45,7 +45,7 @@ pub enum BadOutput {
     #[error("the file is gone")]
     Missing,
     /// Something else than a regular file is in its place.
-    #[error("it is not a regular file any more")]
+    #[error("it is no longer a regular file")]
     NotRegularFile,
     /// The file is empty.
     #[error("the file is empty")]
@@ -67,8 +67,8 @@ pub fn judge(format: Format, input: &[u8], output: &[u8]) -> Result<Taken, BadOu
     if output.is_empty() {
         return Err(BadOutput::Empty);
     }
-    let before = Document::read(format, input).map_err(BadOutput::InputNotValid)?;
-    let mut after = Document::read(format, output).map_err(BadOutput::NotValid)?;
+    let before = description::read(format, input).map_err(BadOutput::InputNotValid)?;
+    let mut after = description::read(format, output).map_err(BadOutput::NotValid)?;
     let mut warnings = std::mem::take(&mut after.warnings);
     warnings.extend(read_only_changes(&before.attributes, &after.attributes));
     warnings.extend(task_changes(&before, &after));

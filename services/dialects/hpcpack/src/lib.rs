@@ -20,6 +20,7 @@ pub mod settings;
 pub mod shown;
 pub mod size;
 pub mod stored_template;
+pub mod sweep;
 pub mod tasks;
 pub mod template;
 mod xml;

@@ -1,6 +1,7 @@
 //! Options of the commands, `/name:value` or `--name=value` (HPC-C-01, C-05), made edits of a description.
 
 mod edits;
+mod error;
 mod split;
 mod table;
 
@@ -11,37 +12,12 @@ use crate::{
 pub use edits::Edit;
 pub(crate) use edits::quoted;
 use edits::{TaskMaker, job_edits};
+pub use error::OptionError;
 pub use split::Takes;
 use split::{CommandLine, split};
 use std::{collections::BTreeMap, fmt};
 use table::Meaning;
 pub use table::Verb;
-
-/// Why a command line is not carried out. Nothing was changed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum OptionError {
-    /// Wrong usage: an unknown option, options that clash, a value that is missing or too many.
-    #[error("{0}")]
-    Usage(String),
-    /// A value that is refused.
-    #[error("/{option}: {refusal}")]
-    Refused {
-        /// The option.
-        option: String,
-        /// Why.
-        refusal: Refusal,
-    },
-}
-
-impl OptionError {
-    /// The exit code of the command: 2 for wrong usage, 1 for a refusal (HPC-C-02).
-    pub const fn exit_code(&self) -> u8 {
-        match self {
-            Self::Usage(_) => 2,
-            Self::Refused { .. } => 1,
-        }
-    }
-}
 
 /// What a command line asks for.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -7,7 +7,7 @@ use crate::{
         attributes::{Attribute, JobAttributes},
         values::{TaskType, UnitType},
     },
-    tasks,
+    sweep::Sweep,
 };
 
 /// How many units a job gets. 1 ≤ `min` ≤ `max`.
@@ -123,7 +123,7 @@ fn computed(unit: UnitType, tasks: &[TaskDescription]) -> (u32, u32) {
     for task in tasks {
         let count = match task.attributes.task_type.unwrap_or_default() {
             TaskType::Basic => 1,
-            TaskType::ParametricSweep => tasks::Sweep::of(task).map_or(1, |sweep| sweep.steps()),
+            TaskType::ParametricSweep => Sweep::of(task).map_or(1, |sweep| sweep.steps()),
             TaskType::Service => u32::MAX,
             TaskType::NodePrep | TaskType::NodeRelease => continue,
         };

@@ -5,65 +5,9 @@ use crate::{
     description::{JobDescription, TaskDescription, values::TaskType},
     run_time::RunTime,
     size::{Size, task_size},
+    sweep::Sweep,
 };
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The most steps of a sweep (HPC-J-22).
-pub const MOST_STEPS: u32 = 1_000_000;
-
-/// The values of a sweep (HPC-J-22).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sweep {
-    start: i32,
-    increment: i32,
-    steps: u32,
-}
-
-impl Sweep {
-    /// The sweep from `start` to `end` in steps of `increment`.
-    ///
-    /// # Errors
-    /// `TaskNotValid`: start above end, increment below 1, or more than [`MOST_STEPS`] steps.
-    pub fn new(start: i32, end: i32, increment: i32) -> Result<Self, Refusal> {
-        let refused = |text: String| Err(Refusal::new(Code::TaskNotValid, text));
-        if start > end {
-            return refused(format!("StartValue={start} is above EndValue={end}"));
-        }
-        if increment < 1 {
-            return refused(format!("IncrementValue={increment}: expected 1 or more"));
-        }
-        let steps = (i64::from(end) - i64::from(start)) / i64::from(increment) + 1;
-        match u32::try_from(steps) {
-            Ok(steps) if steps <= MOST_STEPS => Ok(Self { start, increment, steps }),
-            _ => refused(format!("{steps} steps, at most {MOST_STEPS} are allowed")),
-        }
-    }
-
-    /// The sweep of a task. What it does not specify is 1; the end must be specified.
-    ///
-    /// # Errors
-    /// `TaskNotValid` as for [`Sweep::new`], and without an end.
-    pub fn of(task: &TaskDescription) -> Result<Self, Refusal> {
-        let attributes = &task.attributes;
-        let end = attributes.end_value.ok_or_else(|| Refusal::new(Code::TaskNotValid, "a sweep needs an EndValue"))?;
-        Self::new(attributes.start_value.unwrap_or(1), end, attributes.increment_value.unwrap_or(1))
-    }
-
-    /// The first value.
-    pub const fn start(self) -> i32 {
-        self.start
-    }
-
-    /// From one value to the next, at least 1.
-    pub const fn increment(self) -> i32 {
-        self.increment
-    }
-
-    /// How many steps, at least 1.
-    pub const fn steps(self) -> u32 {
-        self.steps
-    }
-}
 
 /// Everything that is wrong with the tasks of a job (HPC-J-22..24), each naming its task. Empty if they may run.
 pub fn faults(job: &JobDescription, size: Size, run_time: Option<RunTime>) -> Vec<Refusal> {
@@ -123,7 +67,7 @@ fn together(tasks: &[TaskDescription]) -> Vec<String> {
     if of(TaskType::Service).next().is_some() {
         let others = of(TaskType::Basic).chain(of(TaskType::ParametricSweep));
         faults.extend(
-            others.map(|(index, task)| format!("{}: no {} task beside a Service task", label(index, task), kind(task))),
+            others.map(|(index, task)| format!("{}: a Service task allows no {} task", label(index, task), kind(task))),
         );
     }
     if let Some(task) = tasks.first()

@@ -5,6 +5,7 @@ use super::{
     site::{BURST_BUFFER_TYPE, SCHEDULER_PARAMETERS, Site, os_text},
     update, wanted,
 };
+use crate::holds::{holds_of, released};
 use muster_client::Moment;
 use muster_schemas::{
     CommandId, JobId,
@@ -12,7 +13,7 @@ use muster_schemas::{
     command::JobSelection,
     job::{Holds, JobState},
     policy::{BackfillMode, Policy},
-    views::{ErrorCode, HoldRequest, JobView, JobsRequest, ReleaseRequest, RequeueRequest, TellRequest},
+    views::{ErrorCode, HoldRequest, JobsRequest, ReleaseRequest, RequeueRequest, TellRequest},
 };
 use muster_slurm::{
     burst_buffer::script_of,
@@ -367,36 +368,6 @@ fn act_on(site: &mut Site, action: Action, part: &JobPart, variant: Variant) -> 
         Some(_) => Failure::plain(format_args!("{error} for job {part}")),
         None => site.failure(&error),
     })
-}
-
-/// The holds that are set on what is acted on (SL-C-37).
-pub fn holds_of(views: &[JobView], target: Target) -> Holds {
-    let of_array = |view: &JobView| {
-        let held = view.array.iter().flat_map(|array| &array.held);
-        let held = held.filter(|held| target.job.index.is_none_or(|index| held.indices.contains(index)));
-        held.fold(Holds::default(), |all, held| all.union(held.holds))
-    };
-    let of_components = |view: &JobView| {
-        let components = view.by_component.iter().zip(0..);
-        let components = components.filter(|(_, number)| target.component.is_none_or(|only| only == *number));
-        components.fold(Holds::default(), |all, (component, _)| all.union(component.holds))
-    };
-    let is_its = |view: &&JobView| view.id == target.job || view.id == target.job.whole();
-    // What is set on a whole array holds each of its tasks that has not started.
-    let has_started = views.iter().any(|view| view.id == target.job);
-    let own = |view: &JobView| match target.component.is_none() && (view.id == target.job || !has_started) {
-        true => view.holds,
-        false => Holds::default(),
-    };
-    let all = views.iter().filter(is_its).map(|view| own(view).union(of_array(view)).union(of_components(view)));
-    all.fold(Holds::default(), Holds::union)
-}
-
-/// What `release` asks to be released where these holds are set. What its owner may not release is asked for all the same: it
-/// is refused, and not passed over as if nothing held the job (SL-C-37). A hold of the system is such as that of a job which
-/// could not be staged in (SL-B-08).
-pub fn released(set: Holds, is_own: bool) -> Holds {
-    Holds { user: true, operator: set.operator || !is_own, system: set.system }
 }
 
 /// A message for a running job stands behind what its script says on standard error.

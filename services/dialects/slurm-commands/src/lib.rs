@@ -10,7 +10,9 @@ mod cancel;
 mod clusters;
 mod control;
 mod diagnosis;
+mod ended;
 mod forecast;
+mod holds;
 mod info;
 mod interrupts;
 mod limits;
@@ -28,19 +30,17 @@ mod update;
 pub use clusters::CLUSTERS;
 pub use site::{BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, SCHEDULER_PARAMETERS};
 
+use ended::{Ended, print, wanted};
 use muster_cli::{connection::ConnectionOptions, stderr_line};
-use muster_slurm::{options::version, queries};
+use muster_slurm::queries;
 use site::Site;
-use std::{io::Write as _, path::Path};
+use std::path::Path;
 
 /// The names under which the program is one of this dialect's commands.
 pub const TOOLS: [&str; 12] = [
     "sbatch", "salloc", "srun", "sbcast", "sattach", "squeue", "sinfo", "scancel", "scontrol", "sacct", "sacctmgr",
     "sdiag",
 ];
-
-/// What a command came to: its exit status, or what it says when it does nothing.
-type Ended = Result<u8, queries::Failure>;
 
 /// Those that mostly read all jobs into memory.
 const LISTS: [&str; 2] = ["squeue", "sacct"];
@@ -157,24 +157,6 @@ fn on_clusters(
         status = status.max(ended);
     }
     Ok(status)
-}
-
-/// What is left to do of a request: help, usage and version are printed here.
-fn wanted<T>(tool: &str, request: queries::Request<T>) -> Option<T> {
-    let text = match request {
-        queries::Request::Run(command) => return Some(command),
-        queries::Request::Help => queries::help(tool).unwrap_or_default(),
-        queries::Request::Usage => queries::usage(tool).unwrap_or_default(),
-        queries::Request::Version => version(env!("CARGO_PKG_VERSION")),
-    };
-    print(&text);
-    None
-}
-
-/// Prints all at once; who does not read it need not.
-fn print(text: &str) {
-    let mut out = std::io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
 #[cfg(test)]

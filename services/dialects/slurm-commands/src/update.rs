@@ -1,11 +1,10 @@
 //! `scontrol update` (SL-C-36, SL-C-38, SL-M-07, SL-M-08).
 
 use super::{
-    Ended,
-    control::{holds_of, released},
-    reservation, shown,
+    Ended, reservation, shown,
     site::{Site, now},
 };
+use crate::holds::{holds_of, released};
 use muster_client::{ClientError, Moment};
 use muster_schemas::{
     CommandId, JobId,

@@ -4,14 +4,13 @@
 mod facts;
 mod limits;
 mod output;
+mod said;
 
 use crate::options::{Argument, Command, Given, OPTIONS};
 pub use facts::of_run;
 pub use limits::{LIMIT_VARIABLE, RESOURCES, SoftLimit, propagate, resource, soft_limits};
-pub use output::{
-    ASKED_FOR, ArrayFacts, ComponentFacts, JobFacts, StepFacts, StepPart, of_allocation, of_batch_script, of_task,
-    with_pack_names,
-};
+pub use output::{ASKED_FOR, StepFacts, StepPart, of_allocation, of_batch_script, of_task, with_pack_names};
+pub use said::{ArrayFacts, ComponentFacts, JobFacts};
 use std::collections::BTreeMap;
 
 /// The defaults of a command's options that the environment gives (SL-E-11). A flag is set by the presence of its variable.

@@ -4,6 +4,7 @@
 //! value as `--opt=v` or `--opt v`; short options may be glued together and to their value. Options end at the first word
 //! that is none, so that a script or command keeps its own.
 
+mod command;
 mod getopt;
 mod help;
 mod table;
@@ -14,59 +15,10 @@ use crate::{
     messages::Refusal,
     moment::Now,
 };
+pub use command::{Argument, Command};
 use getopt::Own;
 pub use help::{RELEASE, help, usage, version};
-use std::fmt;
 pub use table::{ALIASES, Commands, Heading, OPTIONS, OptionSpec, Place, find};
-use values::Kind;
-
-/// A command that submits jobs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Command {
-    /// Submits a batch script.
-    Sbatch,
-    /// Gets an allocation and runs a command beside it.
-    Salloc,
-    /// Runs a step, in an allocation of its own if there is none.
-    Srun,
-}
-
-impl Command {
-    /// Its name, with which its messages begin.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Sbatch => "sbatch",
-            Self::Salloc => "salloc",
-            Self::Srun => "srun",
-        }
-    }
-
-    /// What the variables begin with that give defaults of its options (SL-E-11).
-    pub const fn variable_prefix(self) -> &'static str {
-        match self {
-            Self::Sbatch => "SBATCH_",
-            Self::Salloc => "SALLOC_",
-            Self::Srun => "SLURM_",
-        }
-    }
-}
-
-impl fmt::Display for Command {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// Whether an option takes a value, and which.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Argument {
-    /// It takes none.
-    Flag,
-    /// It must have one.
-    Required(Kind),
-    /// It may have one, which must be glued to it (`--opt=v`, `-Iv`).
-    Optional(Kind),
-}
 
 /// An option as it was given.
 #[derive(Clone, Debug)]

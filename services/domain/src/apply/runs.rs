@@ -43,7 +43,7 @@ impl State {
         }
     }
 
-    /// A task of an array becomes a job of its own.
+    /// A task of an array becomes a separate job.
     pub(super) fn materialise(&mut self, id: JobId) {
         let Some(index) = id.index else { return };
         let Some(whole) = self.jobs.get(&id.whole()).filter(|whole| whole.array.is_some()) else { return };

@@ -98,7 +98,7 @@ fn not_started(array: &Job, index: u32) -> Refusal {
 
 fn validate_change(change: &JobChange, now: Timestamp) -> Result<(), Refusal> {
     if change.is_empty() {
-        return Err(invalid("change: nothing is to be changed"));
+        return Err(invalid("change: nothing to change"));
     }
     change.name.as_ref().map_or(Ok(()), |name| validate::name("name", name))?;
     change.queue.as_ref().map_or(Ok(()), |queue| validate::name("queue", queue))?;
@@ -157,7 +157,7 @@ fn changed_job(access: &Access, moves: &mut Moves, job: &Job, change: &JobChange
     };
     if *change != running_only {
         return Err(conflict(format!(
-            "job {} does not wait any more; only its name, walltime, priority, attributes and whether it is requeued can be \
+            "job {} no longer waits; only its name, walltime, priority, attributes and whether it is requeued can be \
              changed",
             job.id
         )));

@@ -49,7 +49,7 @@ pub(super) fn stop(
     Some(OrderSeed::StopStep { part: inside, step, grace_seconds })
 }
 
-/// What the record of a step's launch says, in the way in which the orders to its nodes need it.
+/// The record of a step's launch, in the form that the orders to its nodes need.
 #[derive(Debug)]
 pub struct StepRecord {
     step: StepSpec,
@@ -60,7 +60,7 @@ pub struct StepRecord {
 }
 
 impl StepRecord {
-    /// What the record of the launch says.
+    /// The content of the launch's record.
     pub fn new(step: StepSpec) -> Self {
         let nodes = step.places().map(|(group, place)| OrderNode {
             name: place.node.clone(),
@@ -75,7 +75,7 @@ impl StepRecord {
 }
 
 impl StepRecord {
-    /// Whether the step has an environment of its own, and not that of its job.
+    /// Whether the step has its own environment, and not that of its job.
     pub fn has_environment(&self) -> bool {
         self.step.environment.is_some()
     }

@@ -1,4 +1,4 @@
-//! What a step may be.
+//! Limits on steps.
 
 use super::{
     MAX_COUNT, MAX_JOB_BYTES, MAX_MEMORY_BYTES, MAX_NODE_NAMES, arguments, attributes, bytes, count, dialect,

@@ -1,9 +1,10 @@
 //! From an order to processes.
 
 use super::{
+    children::{end_children, reap_silently},
     execution::ProgramPath,
-    files::{Files, plain},
-    login::after_login,
+    files::Files,
+    programs::{added_by, command_program, enter_directory, script_program},
     step,
     streams::Streams,
     task::{Birth, End, Ends, Forked, Task, Tasks, become_task, fork_into},
@@ -14,7 +15,7 @@ use crate::{
     identity::Identity,
     spool::{NODE_FILE, RunFolder, SCRIPT, SpooledOrder, TEMPORARY, give, overwrite},
 };
-use muster_dialect::{Dialect, Host};
+use muster_dialect::Dialect;
 use muster_schemas::{
     job::Program,
     node::LaunchOrder,
@@ -25,18 +26,13 @@ use nix::{
     errno::Errno,
     fcntl::OFlag,
     sys::stat::{Mode, umask},
-    unistd::{Gid, Uid, fchdir, pipe2, setegid, seteuid, setgroups},
+    unistd::{Gid, Uid, pipe2, setegid, seteuid, setgroups},
 };
 use std::{
-    collections::BTreeMap,
     ffi::CString,
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io,
-    os::unix::{
-        ffi::OsStrExt,
-        fs::{OpenOptionsExt, PermissionsExt},
-    },
-    path::{Path, PathBuf},
+    os::unix::fs::PermissionsExt,
     rc::Rc,
 };
 
@@ -47,9 +43,9 @@ const STARTED_AT_A_TIME: usize = 4;
 
 /// The processes of a run on this node, just started.
 pub struct Launched {
-    /// What keeps them together; a step's is its run's.
+    /// Their containment; a step has that of its run.
     pub containment: Containment,
-    /// So many processes were killed there for memory before these started: a step is not the first of its run.
+    /// How many processes had been killed there for memory before these started: a step is not the first of its run.
     pub oom_kills_before: u64,
     /// The process and rank of each task.
     pub tasks: Vec<(i32, u32)>,
@@ -57,9 +53,9 @@ pub struct Launched {
     pub failures: File,
     /// Just before the first was started.
     pub started: Timestamp,
-    /// What they and a client say to each other, if they do.
+    /// Their exchange with a client, if they have one.
     pub streams: Option<Streams>,
-    /// Where its script says what went wrong.
+    /// Where errors of its script go.
     pub script_errors: Option<File>,
 }
 
@@ -146,16 +142,6 @@ fn cannot_become(identity: &Identity, errno: Errno) -> String {
     format!("the shim cannot become user `{}`: {}", identity.user, errno.desc())
 }
 
-/// What the dialect adds to the variables of a launch.
-pub(super) fn added_by(dialect: Option<&dyn Dialect>, order: &LaunchOrder) -> BTreeMap<String, String> {
-    let Some(dialect) = dialect else { return BTreeMap::new() };
-    let added = dialect.variables(order, &Host { now: Timestamp::now(), login: &after_login });
-    if let Some(remark) = added.remark {
-        super::log(format_args!("job {}: {remark}", order.job));
-    }
-    added.set
-}
-
 /// Opens all that the tasks need, as their user.
 fn prepare(spooled: &SpooledOrder, folder: &RunFolder, dialect: Option<&dyn Dialect>) -> Result<Tasks, String> {
     let order = &spooled.order;
@@ -191,46 +177,6 @@ fn prepare(spooled: &SpooledOrder, folder: &RunFolder, dialect: Option<&dyn Dial
     Tasks::of(order, directory, &variables, each, dialect)
 }
 
-/// Relative paths of the order are meant from here.
-pub(super) fn enter_directory(path: &str) -> Result<File, String> {
-    let failed = |error: io::Error| format!("the working directory `{path}` cannot be entered: {}", plain(&error));
-    let directory =
-        OpenOptions::new().read(true).custom_flags(libc::O_PATH | libc::O_DIRECTORY).open(path).map_err(failed)?;
-    fchdir(&directory).map_err(|errno| failed(errno.into()))?;
-    Ok(directory)
-}
-
-fn script_program(path: &Path, args: &[String]) -> Result<ProgramPath, String> {
-    let path = c_string(path.as_os_str().as_bytes())?;
-    let argv = std::iter::once(Ok(path.clone())).chain(args.iter().map(|arg| c_string(arg.as_bytes())));
-    Ok(ProgramPath::new(path.clone(), argv.collect::<Result<_, _>>()?))
-}
-
-pub(super) fn command_program(argv: &[String], search: &str) -> Result<ProgramPath, String> {
-    let name = argv.first().ok_or("the command is empty")?;
-    let path = find_command(name, search)?;
-    let argv = argv.iter().map(|arg| c_string(arg.as_bytes())).collect::<Result<_, _>>()?;
-    Ok(ProgramPath::new(c_string(path.as_os_str().as_bytes())?, argv))
-}
-
-pub(super) fn c_string(bytes: &[u8]) -> Result<CString, String> {
-    CString::new(bytes).map_err(|_| "an argument holds a NUL byte".to_owned())
-}
-
-/// The file of a command, searched for as a shell would.
-fn find_command(name: &str, search: &str) -> Result<PathBuf, String> {
-    if name.contains('/') {
-        return Ok(name.into());
-    }
-    let folders = search.split(':').map(|folder| Path::new(if folder.is_empty() { "." } else { folder }));
-    let executable =
-        |path: &PathBuf| path.is_file() && nix::unistd::eaccess(path, nix::unistd::AccessFlags::X_OK).is_ok();
-    folders
-        .map(|folder| folder.join(name))
-        .find(executable)
-        .ok_or_else(|| format!("command `{name}` not found in PATH ({search})"))
-}
-
 /// The containment of the run; a step joins the one that its run has.
 fn contain(spooled: &SpooledOrder) -> Result<Containment, String> {
     let order = &spooled.order;
@@ -257,9 +203,9 @@ fn start(
         }
         Err(why) => {
             if spooled.order.step.0 == 0 {
-                containment.end(super::supervise::reap_silently);
+                containment.end(reap_silently);
             }
-            super::supervise::end_children();
+            end_children();
             Err(why)
         }
     }

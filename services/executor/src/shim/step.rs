@@ -3,7 +3,7 @@
 use super::{
     execution::ProgramPath,
     files::Files,
-    launch::{added_by, c_string, command_program, enter_directory},
+    programs::{added_by, c_string, command_program, enter_directory},
     streams::{self, Streams},
     task::{End, Ends, Task, Tasks},
 };
@@ -18,7 +18,7 @@ use muster_schemas::{
 };
 use std::{collections::BTreeMap, fs::File, io, rc::Rc};
 
-/// Opens all that the tasks need, as their user. What leads to their client is made when they start.
+/// Opens everything that the tasks need, as their user. Connections to their client are made when they start.
 pub fn prepare(
     spooled: &SpooledOrder,
     tasks: &StepTasks,

@@ -2,6 +2,7 @@
 
 use super::{
     Shim,
+    children::{Wait, end_children_and, reap_silently, wait_for_child},
     launch::Launched,
     log,
     streams::Streams,
@@ -60,7 +61,7 @@ pub fn become_shim() -> io::Result<()> {
     Ok(())
 }
 
-/// Stays with the processes of a run until none is left, and says how they ended.
+/// Stays with the processes of a run until none is left, and reports how they ended.
 pub fn supervise(shim: &Shim, launched: Launched, mut control: fs::File) -> End {
     let mut run = Supervised::new(shim, &shim.claim.order, launched);
     if let Err(error) = run.watch(&mut control) {
@@ -88,7 +89,7 @@ struct Supervised<'a> {
     reaped: Reaped,
     streams: Option<Streams>,
     script_errors: Option<fs::File>,
-    /// So many bytes of what was said to the job are written.
+    /// How many bytes of the messages to the job are written.
     notes_written: usize,
     /// Whether there is output that the executor has still to be told of, and when it may be.
     untold: bool,
@@ -270,7 +271,7 @@ impl<'a> Supervised<'a> {
             Control::Resize(size) => self.with_streams(|streams| streams.resize(size)),
             Control::Notes => {
                 let written = self.write_notes();
-                self.log_failure("told what was said to it", written);
+                self.log_failure("given the messages to it", written);
             }
         }
     }
@@ -489,62 +490,4 @@ fn reap(tasks: &mut BTreeMap<i32, u32>, reaped: &mut Reaped) {
             None => reaped.other_memory_bytes = reaped.other_memory_bytes.max(usage.peak_memory_bytes),
         }
     }
-}
-
-/// Collects dead children that nobody asks about.
-pub fn reap_silently() {
-    while matches!(wait_for_child(), Wait::Dead { .. }) {}
-}
-
-/// Ends all descendants of this process.
-pub fn end_children() {
-    end_children_and(reap_silently);
-}
-
-/// As above; `collect` takes the dead.
-fn end_children_and(mut collect: impl FnMut()) {
-    let mut pause = Duration::from_micros(200);
-    loop {
-        collect();
-        if !has_children() {
-            return;
-        }
-        processes::stop_descendants();
-        processes::signal_all(&processes::descendants_of_this(), libc::SIGKILL);
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(250));
-    }
-}
-
-fn has_children() -> bool {
-    use nix::sys::wait::{Id, WaitPidFlag, waitid};
-    let look = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
-    waitid(Id::All, look) != Err(Errno::ECHILD)
-}
-
-enum Wait {
-    Dead { process: i32, status: ExitStatus, usage: Usage },
-    NoneIsDead,
-}
-
-fn wait_for_child() -> Wait {
-    let mut status = 0;
-    // SAFETY: all zero is a valid value of this plain structure.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: both pointers are to variables of the right types.
-    let process = unsafe { libc::wait4(-1, &raw mut status, libc::WNOHANG, &raw mut usage) };
-    if process <= 0 {
-        return Wait::NoneIsDead;
-    }
-    let micros = |time: libc::timeval| time.tv_sec as u64 * 1_000_000 + time.tv_usec as u64;
-    let usage = Usage {
-        cpu_time_micros: micros(usage.ru_utime) + micros(usage.ru_stime),
-        peak_memory_bytes: usage.ru_maxrss as u64 * 1024,
-    };
-    let status = if libc::WIFSIGNALED(status) {
-        ExitStatus::Signal(libc::WTERMSIG(status) as u8)
-    } else {
-        ExitStatus::Code(libc::WEXITSTATUS(status) as u8)
-    };
-    Wait::Dead { process, status, usage }
 }

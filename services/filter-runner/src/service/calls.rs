@@ -1,7 +1,7 @@
 //! Making the calls that were claimed.
 
-use super::{Service, claims::Room};
-use crate::{Answer, Call, Description, RunError, SurplusAnswer};
+use super::{Service, claim::Room};
+use crate::{Answer, Call, Description, RunError};
 use muster_schemas::{
     command::{CallOutcome, CallReport},
     event::TraceContext,
@@ -9,12 +9,11 @@ use muster_schemas::{
     filter_order::{ComponentPart, DescribedJob, FilterOrder, FilterWork},
 };
 use muster_telemetry::{
-    metrics::{self, Counter, Histogram, KeyValue, UpDownCounter},
+    metrics::{self, Counter, Histogram, KeyValue},
     trace,
 };
 use std::{
-    collections::{BTreeMap, VecDeque},
-    sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, LazyLock},
     time::{Duration, Instant},
 };
 use tokio::sync::mpsc;
@@ -30,107 +29,15 @@ static CALLS: LazyLock<Counter<u64>> = LazyLock::new(|| {
 static SECONDS: LazyLock<Histogram<f64>> = LazyLock::new(|| {
     metrics::duration_seconds("muster_filter_call_seconds", "A call of a filter, from its start to its end, by filter.")
 });
-static IN_HAND: LazyLock<UpDownCounter<i64>> = LazyLock::new(|| {
-    metrics::up_down_counter(
-        "muster_filter_calls_outstanding",
-        "Calls that this runner has claimed and not reported yet.",
-    )
-});
 
 /// The ledger offers a call to others when its runner has been silent for the limit and so long (HPC-F-85).
 const SILENCE: Duration = Duration::from_secs(10);
-/// For so long the ledger does not let a runner have a call again whose program it does not have (HPC-F-91).
-const ABSENT_FOR: Duration = Duration::from_secs(10);
 /// A slot of a machine that cannot make calls rests for so long, so that its runner does not take the calls of all others.
 const MACHINE_RESTS_FOR: Duration = Duration::from_secs(5);
-/// So many calls of persistent filters are remembered, for answers that come once more.
-const MOST_ANSWERED: usize = 1000;
 /// The number of the signal that ends filters.
 const SIGTERM: u8 = libc::SIGTERM as u8;
 /// Larger descriptions, which may be compressed, are read and written on a thread of their own.
 const LARGE_BYTES: usize = 32 << 10;
-
-/// The calls that a runner has.
-#[derive(Debug, Default)]
-pub(super) struct Calls(Mutex<Known>);
-
-#[derive(Debug, Default)]
-struct Known {
-    in_hand: BTreeMap<CallId, CancellationToken>,
-    /// Calls whose program is not here, and since when.
-    absent: BTreeMap<CallId, Instant>,
-    /// The last calls that persistent filters answered, with the attempt, the last one last.
-    answered: VecDeque<(CallId, u32)>,
-}
-
-impl Calls {
-    fn known(&self) -> MutexGuard<'_, Known> {
-        // Each change is one call on a map.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn has(&self, call: CallId) -> bool {
-        self.known().in_hand.contains_key(&call)
-    }
-
-    pub(super) fn in_hand(&self) -> Vec<CallId> {
-        self.known().in_hand.keys().copied().collect()
-    }
-
-    /// Takes a call in hand; whether it was not yet.
-    pub(super) fn take(&self, call: CallId) -> bool {
-        let is_new = self.known().in_hand.insert(call, CancellationToken::new()).is_none();
-        if is_new {
-            IN_HAND.add(1, &[]);
-        }
-        is_new
-    }
-
-    /// The call is out of hand.
-    pub(super) fn drop_call(&self, call: CallId) {
-        if self.known().in_hand.remove(&call).is_some() {
-            IN_HAND.add(-1, &[]);
-        }
-    }
-
-    /// Ends calls that are being made.
-    pub(super) fn end(&self, calls: &[CallId]) {
-        let known = self.known();
-        calls.iter().filter_map(|call| known.in_hand.get(call)).for_each(CancellationToken::cancel);
-    }
-
-    fn ending(&self, call: CallId) -> CancellationToken {
-        self.known().in_hand.get(&call).cloned().unwrap_or_default()
-    }
-
-    /// Whether the program of a call was found to be not here a moment ago.
-    pub(super) fn is_absent(&self, call: CallId) -> bool {
-        let mut known = self.known();
-        known.absent.retain(|_, since| since.elapsed() < ABSENT_FOR);
-        known.absent.contains_key(&call)
-    }
-
-    fn note_answered(&self, call: CallId, attempt: u32) {
-        let mut known = self.known();
-        known.answered.push_back((call, attempt));
-        if known.answered.len() > MOST_ANSWERED {
-            known.answered.pop_front();
-        }
-    }
-
-    /// The report on an answer that came once more, if its call was made here and its first answer has been reported.
-    fn late(&self, surplus: &SurplusAnswer) -> Option<CallReport> {
-        let known = self.known();
-        let (call, attempt) = *known.answered.iter().rev().find(|(call, _)| call.to_string() == surplus.id)?;
-        let report = FilterReport { exit: FilterExit::Code(surplus.code), ..FilterReport::runner_lost() };
-        let outcome = CallOutcome::Called(Box::new(report));
-        (!known.in_hand.contains_key(&call)).then_some(CallReport { call, attempt, outcome })
-    }
-
-    fn note_absent(&self, call: CallId) {
-        self.known().absent.insert(call, Instant::now());
-    }
-}
 
 /// What making calls takes.
 pub(super) struct Making {

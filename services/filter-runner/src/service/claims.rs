@@ -2,38 +2,22 @@
 
 use super::{
     calls::{self, Making},
-    lanes::Place,
+    claim::Claim,
     takers::acknowledge,
 };
-use muster_bus::{LedgerClient, WorkItem, WorkQueue};
+use muster_bus::{LedgerClient, WorkQueue};
 use muster_schemas::{
     command::{Command, Reply},
     event::TraceContext,
-    filter_order::FilterOrder,
 };
 use std::time::{Duration, Instant};
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 
 /// At most so many calls are claimed together.
 const AT_A_TIME: usize = 256;
 
 /// Without an answer within this time the items come again anyway.
 const ANSWER_WITHIN: Duration = WorkQueue::FILTERS.redeliver_after;
-
-/// A call to be claimed, and the room that there is for it.
-pub(super) struct Claim {
-    pub(super) item: WorkItem,
-    pub(super) order: FilterOrder,
-    pub(super) room: Room,
-}
-
-/// What a call needs while it is made.
-pub(super) enum Room {
-    /// One of a number of equal places.
-    Slot(#[expect(dead_code, reason = "it is held until the call is over")] OwnedSemaphorePermit),
-    /// A place in the lane of its persistent filter.
-    Lane(Place),
-}
 
 /// Claims calls, and has those made that could be claimed.
 pub(super) async fn run(making: Making, mut claims: mpsc::Receiver<Claim>) {

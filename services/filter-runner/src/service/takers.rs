@@ -2,7 +2,7 @@
 
 use super::{
     Service,
-    claims::{Claim, Room},
+    claim::{Claim, Room},
 };
 use muster_bus::{WorkItem, WorkStream};
 use muster_schemas::{

@@ -6,6 +6,7 @@ use super::{
     folder::Folder,
     micros,
     program::{Input, Program},
+    state::Persistent,
     time_limit,
     wait::{Goal, Wake},
 };
@@ -16,18 +17,6 @@ use crate::{
 };
 use muster_schemas::filter::FilterExit;
 use std::{collections::VecDeque, time::Instant};
-
-/// A persistent program that has been loaded.
-pub struct Persistent {
-    pub program: Program,
-    path: String,
-    hash: Option<String>,
-    unload: String,
-    /// The ids of the last lines that it answered, the last one last.
-    answered: VecDeque<String>,
-    /// Its working folder; it goes with it.
-    _home: Folder,
-}
 
 /// So many ids of lines that were answered are remembered.
 const MOST_ANSWERED: usize = 1000;

@@ -1,8 +1,7 @@
 //! Accounts, users, associations and service classes.
 
-use super::commands::Answered;
 use crate::{
-    app::{App, Asked},
+    app::{Answered, App, Asked},
     body::Json,
     error::ApiError,
     params::{At, MomentParams, NoParams},
@@ -34,7 +33,7 @@ pub(crate) async fn change(State(app): State<App>, asked: Asked, Json(request): 
     app.jobs_command(asked, Command::ChangeAccounts { changes: request.changes }).await
 }
 
-/// Put components that wait into another service class
+/// Move waiting components to another service class
 #[utoipa::path(post, path = "/v1/jobs/actions/change-class", tag = "jobs", request_body = ClassRequest,
     params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
     responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]

@@ -1,8 +1,7 @@
 //! Job templates, filters, and how resources are given to jobs.
 
-use super::commands::Answered;
 use crate::{
-    app::{App, Asked},
+    app::{Answered, App, Asked},
     body::Json,
     error::ApiError,
     params::{At, MomentParams, NoParams, Path},
@@ -104,7 +103,7 @@ pub(crate) async fn set_scheduling(
     app.jobs_command(asked, Command::SetParameters { filters: None, scheduling: Some(Box::new(settings)) }).await
 }
 
-/// Set filters and how resources are given to jobs at once
+/// Set filters and the way resources are given to jobs at once
 ///
 /// Both are set, or neither.
 #[utoipa::path(put, path = "/v1/parameters", tag = "filters", request_body = ParametersRequest,

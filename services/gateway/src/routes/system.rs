@@ -11,7 +11,7 @@ use muster_schemas::{
     views::ErrorBody,
 };
 use muster_telemetry::metrics::render_prometheus;
-use std::{sync::OnceLock, time::Duration};
+use std::time::Duration;
 
 /// How long the ledger may take to show that it is there.
 const HEALTH_PATIENCE: Duration = Duration::from_secs(1);
@@ -24,7 +24,7 @@ pub(crate) async fn metrics(State(app): State<App>) -> Response {
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], render_prometheus()).into_response()
 }
 
-/// Say whether the gateway and the ledger behind it answer
+/// Tell whether the gateway and the ledger behind it answer
 #[utoipa::path(get, path = "/healthz", tag = "system",
     responses((status = 200, content_type = "text/plain", body = String), (status = "default", body = ErrorBody)))]
 pub(crate) async fn healthz(State(app): State<App>) -> Result<&'static str, ApiError> {
@@ -32,13 +32,4 @@ pub(crate) async fn healthz(State(app): State<App>) -> Result<&'static str, ApiE
         QueryAnswer::Head { .. } => Ok("ok\n"),
         other => Err(crate::reader::unexpected(&other)),
     }
-}
-
-/// Show this document
-#[utoipa::path(get, path = "/openapi.json", tag = "system",
-    responses((status = 200, content_type = "application/json", body = Object)))]
-pub(crate) async fn openapi_json() -> Response {
-    static DOCUMENT: OnceLock<String> = OnceLock::new();
-    let json = DOCUMENT.get_or_init(|| super::openapi().to_json().unwrap_or_default());
-    ([(header::CONTENT_TYPE, "application/json")], json.as_str()).into_response()
 }

@@ -1,10 +1,13 @@
 //! Jobs with several components under a policy that starts them in backfill passes only (SL-P-01 to SL-P-06, SL-P-13).
 //!
-//! There is such a pass in each interval as long as such a job waits. Every second one is of the other mode, by its number,
-//! which the log has; so a pass made again comes to the same. What a component was found to have holds its place in that
-//! pass alone: whatever it does not have is there for others.
+//! There is such a pass in each interval as long as such a job waits. Every second one is of the other mode, by its
+//! number, which the log has; so a repeated pass comes to the same. Resources found for a component hold its place in
+//! that pass alone: all others are there for other jobs.
 
-use super::{Cycle, Verdict};
+use super::{
+    Cycle, Verdict,
+    cycle::{Components, FirstStart, Rule},
+};
 use crate::{
     engine::Engine,
     limits::queues,
@@ -20,24 +23,9 @@ use muster_schemas::{
     policy::{BackfillMode, ComponentStart},
     resources::{Alternative, Placement},
 };
-use std::{
-    collections::{BTreeSet, HashMap},
-    sync::Arc,
-};
+use std::sync::Arc;
 
-/// What a cycle does with jobs that have several components.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Rule {
-    /// Nothing else than with others.
-    #[default]
-    Any,
-    /// It starts none of them, and no job goes around them.
-    Between,
-    /// It is a pass of backfill that looks at them in a mode.
-    Backfill(ComponentMode),
-}
-
-/// What came of a job with several components in a cycle that has a rule for those.
+/// The outcome for a job with several components in a cycle that has a rule for those.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ruled {
     /// It was not tried.
@@ -47,42 +35,6 @@ pub(super) enum Ruled {
     Tried,
     /// It waits, and has a place in this cycle, or nobody goes around it.
     Placed,
-}
-
-/// What a cycle knows of jobs with several components.
-#[derive(Default)]
-pub(super) struct Components {
-    pub rule: Rule,
-    /// Those that were looked at.
-    seen: BTreeSet<Place>,
-    /// What their components have for this cycle only.
-    pub taken: Vec<(Arc<Demand>, Arc<Placement>, Holding)>,
-    /// What was found out about first components of jobs, which counts for all components with the same demand. It is
-    /// only looked up, never walked.
-    first_starts: HashMap<Arc<Demand>, FirstStart>,
-}
-
-/// A component was looked for from a moment on. Within a cycle there is only ever less, so it never starts earlier later.
-#[derive(Clone, Copy)]
-struct FirstStart {
-    from: Timestamp,
-    /// `None` if it cannot start at all.
-    start: Option<Timestamp>,
-}
-
-impl Components {
-    /// Whether the cycle is a pass of backfill for jobs with several components.
-    pub fn is_pass(&self) -> bool {
-        matches!(self.rule, Rule::Backfill(_))
-    }
-
-    /// From when on to look for a component that may start from a moment on; `None` if there is no start.
-    fn look_from(&self, demand: &Arc<Demand>, from: Timestamp) -> Option<Timestamp> {
-        match self.first_starts.get(demand).filter(|known| known.from <= from) {
-            Some(known) => Some(from.max(known.start?)),
-            None => Some(from),
-        }
-    }
 }
 
 /// What a component is found to have.
@@ -102,7 +54,7 @@ impl Part {
 }
 
 impl Engine {
-    /// What is known of jobs with several components before a cycle. It is a pass of backfill if one is due.
+    /// The knowledge of jobs with several components before a cycle. It is a pass of backfill if one is due.
     pub(super) fn open_components(&self, now: Timestamp) -> Components {
         let is_ruled = self.components.start == ComponentStart::BackfillPass
             && self.jobs_with_components > 0
@@ -152,14 +104,14 @@ impl Engine {
         at.plus_seconds(self.components.interval_seconds.into())
     }
 
-    /// Whether this cycle has a rule of its own for the job at a place.
+    /// Whether this cycle has a special rule for the job at a place.
     pub(super) fn is_ruled(&self, cycle: &Cycle, place: Place) -> bool {
         let components = |class| self.classes.get(class).demand.components.len();
         cycle.components.rule != Rule::Any && self.queue.class_at(place).is_some_and(|class| components(class) > 1)
     }
 
-    /// Looks at jobs with several components that were not looked at before candidates came to their end: in a pass of
-    /// backfill at as many as may still be tried.
+    /// Looks at jobs with several components that were not looked at before candidates came to their end: in a pass
+    /// of backfill only at as many as there are tries left.
     pub(super) fn rule_rest(&mut self, cycle: &mut Cycle, rest: &[Place], mode: BackfillMode, mut tries_left: u32) {
         if cycle.components.rule == Rule::Any {
             return;

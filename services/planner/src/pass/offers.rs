@@ -1,7 +1,7 @@
-//! Starts of jobs with activation filters: they are offered, and the filters answer later. What is told of them, whom an
-//! outstanding answer holds back, and what is kept for a job.
+//! Starts of jobs with activation filters: they are offered, and the filters answer later. Facts about them, the jobs
+//! that an outstanding answer holds back, and the resources kept for a job.
 
-use super::{Cycle, Verdict};
+use super::{Cycle, Verdict, cycle::Offers};
 use crate::{
     engine::Engine,
     machine::Window,
@@ -13,23 +13,8 @@ use muster_schemas::{
 };
 use std::{collections::BTreeSet, sync::Arc};
 
-/// What a cycle knows of offers.
-#[derive(Default)]
-pub(super) struct Offers {
-    /// Whether anything but resources keeps jobs from being started.
-    has_gates: bool,
-    /// No job of this priority or below starts: the filters of one of that priority are asked.
-    held_back: Option<i64>,
-    /// For each place of the queue its number in the order; empty if no start of this cycle has anything to tell.
-    ranks: Vec<u32>,
-    /// Whether starts go around a job that waits.
-    pub goes_around: bool,
-    /// When they must be over at the latest, if that is known.
-    pub around_until: Option<Timestamp>,
-}
-
 impl Engine {
-    /// What is known of offers before a cycle.
+    /// The knowledge of offers before a cycle.
     pub(super) fn open_offers(&self) -> Offers {
         let gates = &self.queue.gates;
         if self.assumes_passes || gates.jobs == 0 && self.queue_block.is_none() && self.scheduling.mode.is_none() {
@@ -116,7 +101,7 @@ impl Engine {
         }
     }
 
-    /// What is kept for the job at a place.
+    /// The resources kept for the job at a place.
     pub(super) fn kept(&self, place: Place) -> Option<Arc<Placement>> {
         if self.queue.gates.kept == 0 {
             return None;
@@ -124,8 +109,8 @@ impl Engine {
         self.queue.get(place)?.activation.as_ref()?.kept.clone()
     }
 
-    /// Offers the jobs for which something is kept what is kept for them, before all others: they take it from nobody, and
-    /// who is ahead of them can be waiting for just that (HPC-F-82).
+    /// Offers jobs the resources that are kept for them, before all others: they take them from nobody, and the jobs
+    /// ahead of them can be waiting for just that (HPC-F-82).
     pub(super) fn ask_on_kept(&mut self, cycle: &mut Cycle) {
         if self.queue.gates.kept == 0 {
             return;

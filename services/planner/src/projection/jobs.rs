@@ -2,11 +2,12 @@
 
 use crate::{
     engine::Engine,
+    machine,
     model::{
         Activation, ActiveRun, ComponentCharge, ComponentDemand, Demand, ElasticRun, Holder, QueuedJob, QueuedTasks,
         Slot,
     },
-    pass, resize,
+    resize,
 };
 use muster_domain::{
     State, requests,
@@ -42,7 +43,8 @@ impl Holders {
         holder.clone()
     }
 
-    /// The job as it waits; `None` if it does not, or a gate of its own is shut. A stopped queue is none of its own.
+    /// The job as it waits; `None` if it does not, or one of its own gates is shut. A stopped queue is not one of
+    /// these.
     pub(super) fn queued(&mut self, state: &State, job: &Job) -> Option<QueuedJob> {
         if !job.is_waiting() || !is_open(job) || !has_begun_reservations(state, job) {
             return None;
@@ -61,15 +63,15 @@ impl Holders {
         })
     }
 
-    /// What is kept for a job that waits, as if it had it: nobody else gets it. It has no end that is known, unless its
-    /// start could not be after a time (HPC-B-14, HPC-B-15).
+    /// The resources kept for a waiting job, as if it had them: nobody else gets them. They have no known end, unless
+    /// its start could not be after a time (HPC-B-14, HPC-B-15).
     pub(super) fn kept(&mut self, state: &State, job: &Job) -> Option<ActiveRun> {
         let filtering = job.filtering.as_deref().filter(|_| job.is_waiting())?;
         let (_, placement) = filtering.kept().filter(|(_, placement)| placement.shares().next().is_some())?;
         let offer = filtering.chain.as_ref().and_then(|chain| chain.set_aside());
         let demand = Arc::new(demand(state, job));
         let latest_start = offer.and_then(|offer| offer.latest_start);
-        let latest_end = latest_start.map(|start| pass::expected_end(&demand, placement, start));
+        let latest_end = latest_start.map(|start| machine::expected_end(&demand, placement, start));
         Some(ActiveRun {
             job: job.id,
             demand,
@@ -166,8 +168,8 @@ fn activation(state: &State, job: &Job) -> Option<Activation> {
     (activation != Activation::default()).then_some(activation)
 }
 
-/// What is to be known of a start that somebody else than the engine decided, if the job has activation filters: it has no
-/// place in an order, and goes around nobody.
+/// The facts about a start that was not decided by the engine, if the job has activation filters: it has no place in
+/// an order, and goes around nobody.
 pub fn facts_of(state: &State, start: &Start) -> Option<StartFacts> {
     let job = state.job(start.job).or_else(|| state.job(start.job.whole()))?;
     let unit = job.tasks.as_ref().map_or_else(|| resize::unit_of(&asked(job)), |book| book.unit);
@@ -176,7 +178,7 @@ pub fn facts_of(state: &State, start: &Start) -> Option<StartFacts> {
     state.has_activation_filters(job).then_some(facts)
 }
 
-/// What a running job could do with more or fewer resources, if it is a list of tasks.
+/// The use that a running job has for more or fewer resources, if it is a list of tasks.
 pub(super) fn elastic(state: &State, job: &Job) -> Option<ElasticRun> {
     let (run, book) = (state.run(job.run()?)?, job.tasks.as_deref()?);
     let is_leaving = run.stopping.is_some();
@@ -275,5 +277,5 @@ pub fn expected_end(job: &Job, run: &Run) -> Timestamp {
     if run.is_suspended() {
         return Timestamp::MAX;
     }
-    pass::expected_end(&asked(job), &run.placement, run.started.unwrap_or(run.allocated))
+    machine::expected_end(&asked(job), &run.placement, run.started.unwrap_or(run.allocated))
 }

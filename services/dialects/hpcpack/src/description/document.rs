@@ -1,11 +1,9 @@
 //! A description as it stands in a file: texts by name, before the names that mean the same are brought together.
 
 use super::{
-    DescriptionError, Format, GroupDependency, JobDescription, Place, TaskDescription, Terms,
+    DescriptionError, GroupDependency, JobDescription, Place, TaskDescription, Terms,
     attributes::{Attribute, JobAttributes, SYSTEM_TASK_ATTRIBUTES, TaskAttribute, TaskAttributes},
-    json,
     values::{SystemAttribute, TaskType, UnitType, Value},
-    xml_read,
 };
 use crate::{
     codes::{Code, Refusal, Warning, Warnings},
@@ -112,14 +110,6 @@ pub(crate) struct Document {
 }
 
 impl Document {
-    /// Reads the file.
-    pub(crate) fn read(format: Format, bytes: &[u8]) -> Result<Self, DescriptionError> {
-        match format {
-            Format::Xml => xml_read::read(bytes),
-            Format::Json => json::read(bytes),
-        }
-    }
-
     /// The description that it stands for.
     pub(crate) fn into_description(self) -> Result<(JobDescription, Vec<Warning>), DescriptionError> {
         let description = JobDescription {

@@ -2,9 +2,10 @@
 //! `Tasks` is an array of objects, `Dependencies` one of `{"Parent": 1, "Child": 2}`.
 
 use super::{
-    DescriptionError, GroupDependency, JobDescription, Place, SystemValues, TaskDescription, Terms, VERSION,
+    DescriptionError, GroupDependency, JobDescription, Place, TaskDescription, Terms, VERSION,
     attributes::{Attribute, TaskAttribute, check_variable},
     document::{Document, EXPANDED_PRIORITY, Given, Givens, Kind, RUNTIME_SECONDS, add, task_attributes},
+    parts::SystemValues,
 };
 use crate::{
     codes::{Code, Warnings},

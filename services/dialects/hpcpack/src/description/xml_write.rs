@@ -1,9 +1,10 @@
 //! Writes job XML.
 
 use super::{
-    JobDescription, NAMESPACE, SystemValues, TaskDescription, Terms, VERSION,
+    JobDescription, NAMESPACE, TaskDescription, Terms, VERSION,
     attributes::{Attribute, TaskAttribute, is_xml},
     document::{EXPANDED_PRIORITY, RUNTIME_SECONDS},
+    parts::SystemValues,
 };
 use std::{collections::BTreeMap, fmt::Write as _};
 

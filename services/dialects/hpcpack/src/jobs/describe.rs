@@ -1,13 +1,16 @@
 //! What filters get to see of a job (HPC-F-14, F-20, F-38, HPC-T-01).
 
-use super::{FORMAT_ATTRIBUTE, demanded, document::unpack, own};
+use super::{
+    FORMAT_ATTRIBUTE, demanded,
+    document::unpack,
+    own::{self, priority_of},
+};
 use crate::{
     description::{
         DescriptionError, Format, JobDescription, SystemValues,
         attributes::JobAttributes,
         values::{self, SystemAttribute},
     },
-    priority::Priority,
     run_time::RunTime,
     size,
     template::DEFAULT,
@@ -146,12 +149,6 @@ fn take_demand(attributes: &mut JobAttributes, job: &DescribedJob) {
 /// Whether the job has a name only because every job has one.
 fn is_made_up(job: &DescribedJob, described: Option<&str>) -> bool {
     described.is_none_or(str::is_empty) && job.name == "job"
-}
-
-/// The nearest priority of the dialect: other jobs may have any number.
-pub(super) fn priority_of(value: i64) -> Priority {
-    let nearest = value.clamp(Priority::LOWEST.value().into(), Priority::HIGHEST.value().into());
-    Priority::new(nearest).unwrap_or_default()
 }
 
 /// What only the system sets.

@@ -1,6 +1,6 @@
 //! The limits of templates for jobs that were submitted: no change may lead a job out of them (HPC-T-10).
 
-use super::{check::read, demanded, describe::priority_of};
+use super::{check::read, demanded, own::priority_of};
 use crate::{
     codes::Refusal,
     description::{

@@ -10,7 +10,8 @@ use crate::{
     },
     run_time::RunTime,
     size::{Size, task_size},
-    tasks::{Sweep, label},
+    sweep::Sweep,
+    tasks::label,
 };
 use muster_schemas::{
     job::{Launch, Program},

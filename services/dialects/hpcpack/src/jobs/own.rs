@@ -3,7 +3,6 @@
 
 use super::{
     demand,
-    describe::priority_of,
     spec::{hold_of, parents},
 };
 use crate::{
@@ -14,6 +13,7 @@ use crate::{
         values::{LicenceCount, Names, NodeGroupOp, SoftwareLicense, UnitType, Value as _},
     },
     options::quoted,
+    priority::Priority,
     run_time::RunTime,
     size::Size,
 };
@@ -311,4 +311,10 @@ impl Changes<'_> {
         }
         Ok(())
     }
+}
+
+/// The nearest priority of the dialect: other jobs may have any number.
+pub(super) fn priority_of(value: i64) -> Priority {
+    let nearest = value.clamp(Priority::LOWEST.value().into(), Priority::HIGHEST.value().into());
+    Priority::new(nearest).unwrap_or_default()
 }

@@ -3,12 +3,12 @@
 #[cfg(test)]
 mod tests;
 
-use super::{COMMAND, Problem, variable};
+use super::{Problem, variable};
 use crate::{site::os_text, submission::is_of_outer_job};
 use muster_slurm::{
     environment::defaults,
     options::{
-        CommandLine, Given, parse,
+        Command, CommandLine, Given, parse,
         values::{NodeRange, count},
     },
     queries::Failure,
@@ -36,7 +36,7 @@ pub fn settle(line: &mut CommandLine) -> Result<Option<ProgramFile>, Problem> {
         Sizes::OfFile => {
             let tasks = file.tasks(None)?;
             // Behind the others: an option that could say something else was not given.
-            let sized = parse(COMMAND, &[format!("--ntasks={tasks}")])?;
+            let sized = parse(Command::Srun, &[format!("--ntasks={tasks}")])?;
             for (group, sized) in line.groups.iter_mut().zip(sized.groups) {
                 group.options.extend(sized.options);
             }
@@ -69,7 +69,7 @@ impl Sizes {
         // What the variables say of sizes is about the job that they belong to.
         let is_other = line.first("jobid").is_some_and(|job| variable("SLURM_JOB_ID").is_some_and(|own| own != job));
         let lookup = |name: &str| variable(name).filter(|_| !is_other || !is_of_outer_job(name));
-        let usual = defaults(COMMAND, component, lookup);
+        let usual = defaults(Command::Srun, component, lookup);
         let text = |name: &str| {
             let of_variable = || usual.iter().find(|given| given.option.name == name).map(Given::text);
             line.first(name).or_else(of_variable)
@@ -115,11 +115,11 @@ impl ProgramFile {
     }
 
     fn problem(&self, error: &RankError) -> Problem {
-        let lines = error.lines(&self.path).into_iter().map(|line| format!("{COMMAND}: error: {line}"));
+        let lines = error.lines(&self.path).into_iter().map(|line| format!("{}: error: {line}", Command::Srun));
         Problem::Failed(Failure { lines: lines.collect(), code: 1 })
     }
 }
 
 fn fatal(text: String) -> Problem {
-    Problem::Failed(Failure::fatal(COMMAND.name(), text))
+    Problem::Failed(Failure::fatal(Command::Srun.name(), text))
 }

@@ -1,8 +1,10 @@
 //! What the values of options must be, and what they say.
 
+mod numbers;
 mod resources;
 mod signals;
 
+pub use numbers::{count, number};
 pub use resources::{Gres, gpus, gres, licences};
 pub use signals::{SignalAhead, signal_number};
 
@@ -105,17 +107,6 @@ const PROFILES: [&str; 7] = ["all", "none", "energy", "task", "filesystem", "lus
 
 fn is_one_of(text: &str, words: &[&str]) -> bool {
     words.iter().any(|word| word.eq_ignore_ascii_case(text))
-}
-
-/// A whole number from 1 on.
-pub fn count(text: &str) -> Option<u32> {
-    number(text).filter(|number| *number > 0)
-}
-
-/// A whole number from 0 on, in decimal digits.
-pub fn number(text: &str) -> Option<u32> {
-    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    digits.then(|| text.parse().ok()).flatten()
 }
 
 /// The value of `--nodes`: `MIN[-MAX]`, also with the suffixes `k` and `m` for thousands and millions.

@@ -2,10 +2,11 @@
 
 mod build;
 mod request;
+mod requested;
 
 pub use build::{NO_LIMIT, Sources, of_detail, of_view};
-pub use request::{MinMemory, RequestRecord};
 pub(crate) use request::{constraint, min_memory};
+pub use requested::{MinMemory, RequestRecord};
 
 use super::Clock;
 use crate::words::{ExitCode, State};

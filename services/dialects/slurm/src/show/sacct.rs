@@ -2,10 +2,12 @@
 
 mod fields;
 mod json;
+mod row;
 mod rows;
 
 pub use fields::FIELDS;
 pub use json::json;
+pub use row::Row;
 pub use rows::{Beside, rows};
 
 use super::{
@@ -13,11 +15,11 @@ use super::{
     cells::put,
     columns::{FormatError, Layout, ListStyle},
     record::JobRecord,
-    step::{StepRecord, place},
+    step::place,
 };
-use crate::words::{ExitCode, State};
-use muster_schemas::{job::Usage, time::Timestamp};
-use std::{cmp::Ordering, collections::BTreeSet, sync::Arc};
+use crate::words::State;
+use muster_schemas::time::Timestamp;
+use std::{cmp::Ordering, collections::BTreeSet};
 
 /// The columns of `sacct` (SL-A-06).
 pub const DEFAULT_FORMAT: &str = "JobID,JobName,Partition,Account,AllocCPUS,State,ExitCode";
@@ -29,71 +31,6 @@ pub const LONG_FORMAT: &str = "JobID,JobIDRaw,JobName,Partition,MaxVMSize,MaxVMS
     AllocCPUS,Elapsed,State,ExitCode,AveCPUFreq,ReqCPUFreqMin,ReqCPUFreqMax,ReqCPUFreqGov,ReqMem,ConsumedEnergy,\
     MaxDiskRead,MaxDiskReadNode,MaxDiskReadTask,AveDiskRead,MaxDiskWrite,MaxDiskWriteNode,MaxDiskWriteTask,AveDiskWrite,\
     ReqTRES,AllocTRES";
-
-/// A line of `sacct`: a job, a component, an attempt of it, or one of its steps.
-#[derive(Clone, Debug)]
-pub struct Row {
-    /// The job, component or attempt.
-    pub job: Arc<JobRecord>,
-    /// The step, if the line is one's.
-    pub step: Option<StepRecord>,
-    /// What was used.
-    pub usage: Usage,
-    /// The highest of the codes with which the steps of `srun` ended.
-    pub derived_exit: ExitCode,
-    /// The number of the user who cancelled it.
-    pub cancelled_by: Option<u32>,
-    /// The name of the cluster.
-    pub cluster: Arc<str>,
-}
-
-impl Row {
-    /// The id: `93+1`, `93+1.0` (SL-A-02, SL-A-05).
-    pub fn shown_id(&self) -> String {
-        match &self.step {
-            Some(step) => step.shown_id(),
-            None => self.job.shown_id().to_string(),
-        }
-    }
-
-    /// The state of the step, or of the job.
-    pub fn state(&self) -> State {
-        self.step.as_ref().map_or(self.job.state, |step| step.state).in_accounting()
-    }
-
-    /// When it started.
-    pub fn started(&self) -> Option<Timestamp> {
-        match &self.step {
-            Some(step) => step.started,
-            None => self.job.started,
-        }
-    }
-
-    /// When it ended.
-    pub fn ended(&self) -> Option<Timestamp> {
-        match &self.step {
-            Some(step) => step.ended,
-            None => self.job.ended,
-        }
-    }
-
-    /// How long it lasted.
-    pub fn elapsed_seconds(&self, clock: &Clock) -> u64 {
-        match &self.step {
-            Some(step) => step.used_seconds(clock),
-            None => self.job.used_seconds(clock),
-        }
-    }
-
-    /// How many processors it had.
-    pub fn cpus(&self) -> u64 {
-        match &self.step {
-            Some(step) => step.cpus,
-            None if self.job.started.is_none() => 0,
-            None => self.job.cpus,
-        }
-    }
-}
 
 /// Which lines. All that is given must match; an empty set does not ask for anything.
 #[derive(Clone, Debug, Default)]

@@ -4,63 +4,26 @@ mod fields;
 mod group;
 mod json;
 mod node;
+mod overview;
 
 pub use fields::FIELDS;
 pub use group::{Group, Partition};
 pub use json::json;
 pub use node::NodeRecord;
+pub use overview::{Arrangement, Overview};
 
 use super::{
     Clock, cells,
     columns::{FormatError, Layout},
     squeue::Format,
 };
-use crate::{duration, words::StateTest};
+use crate::duration;
 use group::groups;
 use muster_schemas::views::ReservationView;
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 /// Columns as wide as the longest name are at least so wide.
 const LEAST_WIDTH: usize = 9;
-
-/// How `sinfo` arranges what it shows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Arrangement {
-    /// By partition and state.
-    #[default]
-    Partitions,
-    /// By partition alone (`-s`).
-    Summary,
-    /// By node (`-N`).
-    Nodes,
-    /// Nodes that have a reason not to serve (`-R`).
-    Reasons,
-}
-
-/// What `sinfo` shows, and how.
-#[derive(Clone, Debug, Default)]
-pub struct Overview {
-    /// How it is arranged; also chooses the columns if none are given.
-    pub arrangement: Arrangement,
-    /// The columns.
-    pub format: Option<Format>,
-    /// More columns, and a date above all (`-l`).
-    pub is_long: bool,
-    /// Without the line above the columns (`-h`).
-    pub no_header: bool,
-    /// Only these partitions; empty means all.
-    pub partitions: BTreeSet<String>,
-    /// Only these nodes; empty means all.
-    pub nodes: BTreeSet<String>,
-    /// Only nodes in one of these states; empty means all.
-    pub states: Vec<StateTest>,
-    /// Only nodes that answer (`-r`), or that do not (`-d`).
-    pub responding: Option<bool>,
-    /// Nodes with different sizes have lines of their own (`-e`).
-    pub is_exact: bool,
-    /// The order, as letters of columns with `+` or `-`; `None` is the usual one.
-    pub sort: Option<String>,
-}
 
 impl Overview {
     /// The columns of this arrangement; the first one is as wide as the longest of the names in it (`%#P`).

@@ -2,7 +2,7 @@ use super::*;
 
 fn sizes(line: &str, variables: &[(&str, &str)]) -> Option<Sizes> {
     let words: Vec<&str> = line.split_whitespace().collect();
-    let line = parse(COMMAND, &words).unwrap();
+    let line = parse(Command::Srun, &words).unwrap();
     let of = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
     Sizes::of(&line, of)
 }

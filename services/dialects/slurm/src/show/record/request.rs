@@ -1,6 +1,9 @@
 //! What a component asked for, in the words of the dialect.
 
-use super::{ArrayTasks, JobRecord};
+use super::{
+    ArrayTasks, JobRecord,
+    requested::{MinMemory, RequestRecord},
+};
 use crate::{
     attributes::{self, Attributes},
     duration, features, output, size,
@@ -8,26 +11,8 @@ use crate::{
 use muster_schemas::{
     job::{Component, Dependency, DependencyKind, JobSpec, Program},
     resources::{Alternative, Count, Level, NodeFilter, Per, PropertyValue, Relation, Request, Sharing},
-    time::Timestamp,
     views::{DependencyWord, JobDetail},
 };
-
-/// The least memory of a component.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MinMemory {
-    /// Megabytes for each processor.
-    PerCpu(u64),
-    /// Megabytes on each node.
-    PerNode(u64),
-}
-
-impl MinMemory {
-    /// The amount: `40M`.
-    pub fn text(self) -> String {
-        let (Self::PerCpu(megabytes) | Self::PerNode(megabytes)) = self;
-        size::show_megabytes(megabytes)
-    }
-}
 
 /// How an option about GPUs is shown.
 struct OfTres {
@@ -63,85 +48,6 @@ const OF_TRES: [OfTres; 8] = [
     of_tres("TresPerSocket", "gpus-per-socket", "gres:gpu:"),
     of_tres("TresPerTask", "gpus-per-task", "gres:gpu:"),
 ];
-
-/// What a component asked for, and what was said of it at submission.
-#[derive(Clone, Debug, Default)]
-pub struct RequestRecord {
-    /// The least number of nodes.
-    pub min_nodes: u32,
-    /// The greatest number of nodes.
-    pub max_nodes: u32,
-    /// Processors for each task.
-    pub cpus_per_task: u32,
-    /// Each node must have so many processors, if that was said.
-    pub min_cpus: u32,
-    /// Tasks on each node, if that was said.
-    pub tasks_per_node: u32,
-    /// The least memory.
-    pub memory: Option<MinMemory>,
-    /// The least disk for temporary files, in megabytes.
-    pub tmp_megabytes: u64,
-    /// Features that nodes must have.
-    pub features: Option<String>,
-    /// Licences: `ansys:2,matlab:1`.
-    pub licences: Option<String>,
-    /// What must have happened before: `afterok:49(unfulfilled)`.
-    pub dependency: Option<String>,
-    /// Generic resources.
-    pub gres: Option<String>,
-    /// What was said of GPUs, by the name under which it is shown.
-    pub tres: Vec<(&'static str, String)>,
-    /// Nodes that must be among its nodes.
-    pub required_nodes: Vec<String>,
-    /// Nodes that must not.
-    pub excluded_nodes: Vec<String>,
-    /// Whether others may use its nodes: `OK`, `NO`, `YES`.
-    pub oversubscribe: &'static str,
-    /// Its nodes must be neighbours.
-    pub is_contiguous: bool,
-    /// How much its priority was lowered.
-    pub nice: i64,
-    /// The least time limit that it takes, in seconds.
-    pub time_min_seconds: Option<u64>,
-    /// When it must have ended.
-    pub deadline: Option<Timestamp>,
-    /// Whether it may be started again.
-    pub is_requeued: bool,
-    /// Whether it is a batch job.
-    pub is_batch: bool,
-    /// The script or command with its arguments.
-    pub command: Option<String>,
-    /// The submitter's working directory.
-    pub work_dir: String,
-    /// Whether its nodes are to be booted first, which they are not (SL-O-09).
-    pub is_reboot: bool,
-    /// Whether it has files of its own: those of `salloc` and `srun` say what they say to their client.
-    pub has_files: bool,
-    /// Where standard output goes.
-    pub stdout: String,
-    /// Where standard error goes.
-    pub stderr: String,
-    /// Where standard input comes from.
-    pub stdin: String,
-    /// What its owner says of it.
-    pub comment: Option<String>,
-    /// A key for accounting.
-    pub wckey: Option<String>,
-    /// A network.
-    pub network: Option<String>,
-    /// Burst-buffer directives, one to a line.
-    pub burst_buffer: Option<String>,
-    /// Occasions of mail.
-    pub mail_type: Option<String>,
-    /// Who gets mail.
-    pub mail_user: Option<String>,
-    /// The host on which it was submitted.
-    pub submit_host: Option<String>,
-    /// The session in which it was submitted.
-    pub submit_session: Option<String>,
-    /// The whole command line.
-    pub submit_line: Option<String>,
-}
 
 impl RequestRecord {
     /// What is shown of a request that was not looked up.

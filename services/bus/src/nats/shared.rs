@@ -1,0 +1,35 @@
+//! What the bus and its tasks share.
+
+use super::{config::NatsConfig, kept::Streams, reply::Outgoing};
+use crate::BusError;
+use async_nats::{Client, jetstream};
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+/// What the bus and its tasks share.
+#[derive(Debug)]
+pub(super) struct Core {
+    pub client: Client,
+    pub jetstream: jetstream::Context,
+    /// Counts connections: it changes when the client has lost the server and found it again.
+    pub connections: watch::Receiver<u64>,
+    pub streams: Streams,
+    pub replies: mpsc::UnboundedSender<Outgoing>,
+    pub config: NatsConfig,
+    pub stop: CancellationToken,
+}
+
+/// An error of the client library that trying again may cure.
+pub(super) fn unavailable(error: impl std::fmt::Display) -> BusError {
+    BusError::Unavailable(error.to_string())
+}
+
+/// Whether JetStream delivers this message and nobody has published it: whoever may work on a queue can have its items delivered
+/// anywhere. Such a message is none for who subscribed.
+pub(super) fn is_delivery(arrived: &async_nats::Message) -> bool {
+    let delivered = arrived.reply.as_ref().is_some_and(|reply| reply.starts_with("$JS."));
+    if delivered {
+        tracing::warn!(subject = %arrived.subject, "an item of a queue was delivered to where it does not belong");
+    }
+    delivered
+}

@@ -1,0 +1,26 @@
+//! Why a call ends without a result of its program, and how long things may take.
+
+use crate::{call::Captured, protocol::Order};
+use muster_schemas::filter::FilterExit;
+use std::time::Duration;
+
+/// From SIGTERM to SIGKILL (HPC-F-06).
+pub(super) const GRACE: Duration = Duration::from_secs(2);
+
+/// Why a call ends without a result of its program.
+pub(super) enum Stop {
+    /// With this, before or without a verdict of the program, which wrote this to standard error.
+    Result(FilterExit, Captured),
+    /// This machine cannot make it: why.
+    Failed(String),
+    /// Nobody waits for it any more.
+    RunnerGone,
+}
+
+pub(super) const fn time_limit(order: &Order) -> Duration {
+    Duration::from_secs(order.time_limit_seconds as u64)
+}
+
+pub(super) fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}

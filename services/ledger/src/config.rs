@@ -1,0 +1,82 @@
+//! How a ledger runs.
+
+use crate::retention;
+use anyhow::ensure;
+use muster_schemas::cluster::ClusterChange;
+use serde::Deserialize;
+use std::path::PathBuf;
+
+/// How a ledger runs.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The data folder. The ledger keeps its log, snapshots and archives in `ledger/` and its key in `ledger.key`.
+    pub data_dir: PathBuf,
+    /// Number of records between snapshots of the state. While its snapshot is kept, a query of the past replays no
+    /// more than this. At least 1,000.
+    pub snapshot_every_records: u64,
+    /// Number of newest snapshots that are all kept; older ones are thinned out. At least 1.
+    pub keep_snapshots: u64,
+    /// Number of records between signed checkpoints of log and state. Checkpoints never take more than a tenth of one
+    /// processor. At least 100.
+    pub checkpoint_every_records: u64,
+    /// Longest time that records wait for a checkpoint, within the same bound. At least 1.
+    pub checkpoint_every_seconds: u64,
+    /// A command that is sent again within this time gets its first answer. At least 86,400.
+    pub command_retention_seconds: u64,
+    /// Records older than this are moved to archive files, with the next snapshot and only if they are many enough for
+    /// a file (`snapshot_every_records`). Jobs that are not over keep theirs. `None` keeps everything in the log.
+    pub archive_after_days: Option<u32>,
+    /// The address of a gateway that all nodes reach, such as `https://head:7457`: jobs call it there, each with its
+    /// own token. Without it they call the one that their submitter called.
+    pub public_address: Option<String>,
+    /// The desired cluster: applied at each start. Anything that it does not name stays as it is.
+    pub cluster: Option<ClusterChange>,
+    /// Begin a new log although a key or [`traces`](Self::traces) of an earlier one are there.
+    #[serde(skip)]
+    pub new_log: bool,
+    /// Go on from the end that the log has, although its witness says that it was another, or there is none to be believed.
+    #[serde(skip)]
+    pub accept_log_end: bool,
+    /// Files that a cluster leaves when it has run. Where one of them is and no log, the log was lost.
+    #[serde(skip)]
+    pub traces: Vec<PathBuf>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            data_dir: PathBuf::from("/var/lib/muster"),
+            snapshot_every_records: 20_000,
+            keep_snapshots: 64,
+            checkpoint_every_records: 10_000,
+            checkpoint_every_seconds: 60,
+            command_retention_seconds: 172_800,
+            archive_after_days: None,
+            public_address: None,
+            cluster: None,
+            new_log: false,
+            accept_log_end: false,
+            traces: Vec::new(),
+        }
+    }
+}
+
+impl Config {
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        let at_least = |name: &str, value: u64, least: u64| {
+            ensure!(value >= least, "`{name}` is {value}, but must be at least {least}");
+            Ok(())
+        };
+        at_least("snapshot_every_records", self.snapshot_every_records, 1000)?;
+        at_least("keep_snapshots", self.keep_snapshots, 1)?;
+        at_least("checkpoint_every_records", self.checkpoint_every_records, 100)?;
+        at_least("checkpoint_every_seconds", self.checkpoint_every_seconds, 1)?;
+        at_least("command_retention_seconds", self.command_retention_seconds, retention::Commands::LEAST_SECONDS)?;
+        if let Some(address) = &self.public_address {
+            let is_address = address.starts_with("https://") || address.starts_with("http://");
+            ensure!(is_address, "`public_address` is `{address}`, but must be an address such as https://head:7457");
+        }
+        Ok(())
+    }
+}

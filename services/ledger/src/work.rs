@@ -1,0 +1,36 @@
+//! What the decide loop has to do, and where its answers go.
+
+use crate::log::Hash;
+use muster_schemas::{
+    command::{Answer, Command, CommandEnvelope, Refusal, RefusalCode},
+    event::{Actor, TraceContext},
+    filter_order::{RunnerBriefing, RunnerHeartbeat},
+    ids::{CommandId, Sequence},
+};
+
+/// Where an answer goes. It must not block.
+pub(crate) type ReplyTo<T> = Box<dyn FnOnce(T) + Send>;
+
+/// The work of the loop.
+pub(crate) enum Work {
+    /// Decide a command. The actor was checked against the subject that it came on.
+    Command(Box<CommandEnvelope>, ReplyTo<Answer>),
+    /// Nodes have reported: see [`crate::beats::Beats`].
+    Beats,
+    /// A filter-runner is alive.
+    RunnerBeat(RunnerHeartbeat, ReplyTo<RunnerBriefing>),
+    /// Tell the digest of the state in memory, and the record that it is after.
+    Digest(ReplyTo<(Sequence, Hash)>),
+    /// Sign the state and end.
+    Stop,
+}
+
+/// A command of the ledger's own.
+pub(crate) fn own(command: Command) -> CommandEnvelope {
+    CommandEnvelope { id: CommandId::new_now(), actor: Actor::Ledger, trace: TraceContext::default(), command }
+}
+
+/// An answer that refuses.
+pub(crate) fn refusal(sequence: Sequence, code: RefusalCode, message: impl Into<String>) -> Answer {
+    Answer { sequence, result: Err(Refusal::new(code, message)) }
+}

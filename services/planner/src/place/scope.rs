@@ -1,0 +1,50 @@
+//! Which nodes may serve a request, and how many of a count there can be.
+
+use crate::free::FreeNode;
+use muster_domain::requests;
+use muster_schemas::{
+    ids::NodeId,
+    resources::{Count, Level, LevelCount, Request},
+};
+use std::collections::BTreeSet;
+
+/// Which nodes may serve a component, apart from what its requests say.
+#[derive(Clone, Copy, Debug)]
+pub struct Scope<'s> {
+    /// Only nodes with these names, if there are any: those of the queue.
+    pub queue_nodes: &'s [String],
+    /// Not these nodes: those that other components of the job have for themselves.
+    pub taken_nodes: &'s BTreeSet<NodeId>,
+    /// Memory for each core of a request that names none.
+    pub default_memory_per_core_bytes: Option<u64>,
+}
+
+/// The least and the most of a count, of so many that there are. At least one, and no more than there are; the least can
+/// be more than there are, and then it does not fit.
+pub(super) fn bounds(count: Count, there_are: usize) -> (u32, u32) {
+    let there_are = u32::try_from(there_are).unwrap_or(u32::MAX);
+    match count {
+        Count::Range { min, max } => (min.max(1), max.max(1).min(there_are)),
+        Count::All => (there_are.max(1), there_are),
+        Count::Best => (1, there_are),
+    }
+}
+
+pub(super) fn can_serve(node: &FreeNode, scope: &Scope, request: &Request, exclusive: bool) -> bool {
+    !node.exclusive
+        && (node.idle || !exclusive)
+        && (scope.queue_nodes.is_empty() || scope.queue_nodes.contains(&node.spec.name))
+        && !scope.taken_nodes.contains(&node.node)
+        && requests::node_serves(node.spec, request)
+}
+
+/// A request that names nodes and gives no number of them wants all of those that its tasks reach.
+pub(super) fn with_named_nodes(request: &Request) -> Vec<LevelCount> {
+    let mut path = request.path.clone();
+    if path.is_empty() && !request.nodes.is_empty() {
+        let named = u32::try_from(request.nodes.len()).unwrap_or(u32::MAX);
+        let nodes = request.tasks.map_or(named, |tasks| named.min(tasks.max(1)));
+        path.push(LevelCount { level: Level::Node, count: Count::exactly(nodes) });
+    }
+    path
+}
