@@ -4,7 +4,7 @@ pub mod simulation;
 
 use std::{fs, io, os::unix::fs::PermissionsExt as _, path::Path};
 
-/// Copies a folder with all that is in it. The copies are their owner's alone, as keys have to be.
+/// Copies a folder with all files and folders in it. The copies are their owner's alone, as keys have to be.
 ///
 /// # Errors
 /// Something cannot be read or written.
@@ -13,9 +13,10 @@ pub fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let copy = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
             copy_folder(&entry.path(), &copy)?;
-        } else {
+        } else if kind.is_file() {
             fs::copy(entry.path(), &copy)?;
             fs::set_permissions(&copy, fs::Permissions::from_mode(0o600))?;
         }

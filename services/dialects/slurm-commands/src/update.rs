@@ -131,7 +131,7 @@ fn refusal(site: &Site, id: &IdExpression, error: &ClientError) -> Failure {
         Some(ErrorCode::PermissionDenied) => "Access/permission denied",
         Some(ErrorCode::NotFound) if says("queue `") => "Invalid partition name specified",
         Some(ErrorCode::NotFound) => "Job dependency problem",
-        Some(ErrorCode::Conflict) if says("does not wait") => "Job is no longer pending execution",
+        Some(ErrorCode::Conflict) if says("no longer waits") => "Job is no longer pending execution",
         Some(ErrorCode::Conflict) if says("is over") => "Job/step already completing or completed",
         Some(ErrorCode::Invalid) if says("deadline") => "Invalid time specified",
         Some(ErrorCode::Invalid) if says("licence") => "Invalid license specification",
