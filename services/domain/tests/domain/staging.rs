@@ -481,12 +481,12 @@ fn the_program_is_not_removed_while_it_is_needed() {
     stage_in(&mut cluster, id);
     let run = start(&mut cluster, id);
     let without = || Command::Configure { change: Box::new(config().into()), keep_unnamed: false };
-    cluster.refused(&root(), without(), RefusalCode::Conflict, "stage out the files of job 3");
+    cluster.refused(&root(), without(), RefusalCode::Conflict, "job 3 still has files to stage out");
     let mut other = with_program(config());
     other.staging.program = Some("/opt/other".into());
     cluster.ok(&root(), Command::Configure { change: Box::new(other.into()), keep_unnamed: false });
     finish(&mut cluster, run);
-    cluster.refused(&root(), without(), RefusalCode::Conflict, "stage out the files of job 3");
+    cluster.refused(&root(), without(), RefusalCode::Conflict, "job 3 still has files to stage out");
     begin(&mut cluster);
     cluster.answer(id, code(0));
     cluster.answer(id, code(0));

@@ -489,7 +489,7 @@ fn a_task_of_an_array_is_judged_by_itself() {
     let whole = cluster.submit("ada", array(muster_schemas::resources::IndexSet::first_n(3), Some(1)));
     let task = JobId::task(whole.number, 0);
     cluster.offer_cores(task, 1);
-    assert!(cluster.refused_start(JobId::task(whole.number, 1), 1).contains("may"), "one at a time");
+    assert!(cluster.refused_start(JobId::task(whole.number, 1), 1).contains("array limit"), "one at a time");
     cluster.answer(task, code(0));
     assert_eq!(cluster.running_on(task), 1);
     cluster.assert_replays();
