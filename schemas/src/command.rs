@@ -68,6 +68,7 @@ pub struct JobFilter {
 
 /// A command to the ledger. Each is decided by the domain against the state at that moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::large_enum_variant, reason = "a command travels in a box of its own")]
 pub enum Command {
     /// Submit jobs, all or none. Users.
     Submit {
