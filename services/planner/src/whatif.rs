@@ -3,7 +3,7 @@
 //!
 //! What people and machines did is taken from the log ([`History`]): submissions, cancellations, holds, changes, nodes
 //! that came and went, and how long every run took. What follows from it (which job starts when and where, which gate
-//! opens, what becomes of a job after its run) is decided anew ([`replay`]). The two outcomes are then compared
+//! opens, what becomes of a job after its run) is decided anew ([`replay()`]). The two outcomes are then compared
 //! ([`Report`]).
 //!
 //! Under the policy that was in force the starts are those of the log, but for what a live system adds: the time
