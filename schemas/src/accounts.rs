@@ -1,4 +1,4 @@
-//! Who may use the cluster on whose account, in which service classes, and how much at a time.
+//! Accounts and service classes: who may use the cluster on whose account, in which classes, and how much at a time.
 //!
 //! An account can have a parent; an association is a user in an account, or an account as a whole, in one queue or in
 //! all. A service class (QOS) belongs to a component. Each of them can have limits: those of the association, of the
@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 /// The class of components that name none, if there is a class of this name.
 pub const DEFAULT_CLASS: &str = "normal";
 
-/// What of accounts and classes is enforced. Nothing is unless a site says so.
+/// Which checks of accounts and classes are enforced. None are unless a site says so.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AccountSettings {
@@ -24,7 +24,7 @@ pub struct AccountSettings {
     pub classes: bool,
     /// A job that could never start under the limits is refused when it is submitted; otherwise it waits (SL-L-05).
     pub refuses_hopeless: bool,
-    /// Classes of queues, by queue: they hold for each component in it beside its own class.
+    /// Classes of queues, by queue: they apply to each component in it in addition to its own class.
     pub queue_classes: BTreeMap<String, String>,
 }
 
@@ -34,7 +34,7 @@ pub struct AccountSettings {
 pub struct AccountSpec {
     /// Its name, unique in the cluster.
     pub name: String,
-    /// What it is for.
+    /// Its purpose.
     pub description: String,
     /// Whose it is.
     pub organisation: String,
@@ -42,7 +42,7 @@ pub struct AccountSpec {
     pub parent: Option<String>,
 }
 
-/// A user who is known to the accounts.
+/// A user of the accounts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct UserSpec {
@@ -52,7 +52,7 @@ pub struct UserSpec {
     pub default_account: String,
 }
 
-/// What an association is of.
+/// The account and user that an association links.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AssociationKey {
@@ -60,7 +60,7 @@ pub struct AssociationKey {
     pub account: String,
     /// The user; `None` means the account as a whole.
     pub user: Option<String>,
-    /// The queue that it is for; `None` means all that have no association of their own.
+    /// Its queue; `None` means all that have no association of their own.
     pub queue: Option<String>,
 }
 
@@ -76,9 +76,10 @@ impl fmt::Display for AssociationKey {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AssociationSpec {
-    /// What it is of.
+    /// The account and user that it links.
     pub of: AssociationKey,
-    /// What its jobs may use. What is of each user or of each job and is not set here is as the account says, and its parents.
+    /// Limits of its jobs. Limits for each user or each job that are not set here come from the account, and its
+    /// parents.
     pub limits: UseLimits,
     /// The classes that may be used; none means as the account says, and its parents, and if none says so all.
     pub classes: Vec<String>,
@@ -94,17 +95,17 @@ pub struct AssociationSpec {
 pub struct ClassSpec {
     /// Its name, unique in the cluster.
     pub name: String,
-    /// What it is for.
+    /// Its purpose.
     pub description: String,
     /// Added to the priority of its jobs.
     pub priority: i64,
-    /// What its jobs may use.
+    /// Limits of its jobs.
     pub limits: UseLimits,
     /// A job that could never start under its limits is refused, also where the settings let such jobs wait.
     pub refuses_hopeless: bool,
 }
 
-/// What jobs may use. Each component counts as one job, and so does each task of an array (SL-L-01).
+/// Limits of jobs. Each component counts as one job, and so does each task of an array (SL-L-01).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct UseLimits {
@@ -118,72 +119,72 @@ pub struct UseLimits {
     pub each_job: JobBounds,
 }
 
-/// What several jobs may use at a time; `None` is no limit.
+/// Limits of several jobs together at a time; `None` is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Bounds {
-    /// So many running jobs.
+    /// Maximum number of running jobs.
     pub running_jobs: Option<u64>,
-    /// So many jobs that wait or run.
+    /// Maximum number of jobs that wait or run.
     pub jobs: Option<u64>,
-    /// So many cores.
+    /// Maximum number of cores.
     pub cores: Option<u64>,
-    /// So many nodes; a node counts once for each job on it.
+    /// Maximum number of nodes; a node counts once for each job on it.
     pub nodes: Option<u64>,
-    /// So many GPUs.
+    /// Maximum number of GPUs.
     pub gpus: Option<u64>,
-    /// So much memory.
+    /// Maximum amount of memory.
     pub memory_bytes: Option<u64>,
 }
 
-/// What one job may use; `None` is no limit.
+/// Limits of one job; `None` is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct JobBounds {
-    /// So many cores.
+    /// Maximum number of cores.
     pub cores: Option<u64>,
-    /// So many nodes.
+    /// Maximum number of nodes.
     pub nodes: Option<u64>,
-    /// So many GPUs.
+    /// Maximum number of GPUs.
     pub gpus: Option<u64>,
-    /// So much memory.
+    /// Maximum amount of memory.
     pub memory_bytes: Option<u64>,
-    /// So long a walltime, which is also that of jobs that name none.
+    /// Longest walltime, which is also that of jobs that name none.
     pub walltime_seconds: Option<u64>,
 }
 
-/// A change of one thing, from what it was to what it is to be. It is refused if the thing has become something else
-/// meanwhile, so that of two who change it at once neither undoes what the other did.
+/// A change of one thing, from its old to its new state. It is refused if the thing has changed meanwhile, so that of
+/// two simultaneous changes neither undoes the other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[allow(clippy::large_enum_variant, reason = "they are few, and stand in lists")]
 pub enum AccountChange {
-    /// Of an account.
+    /// A change of an account.
     Account {
         /// As it was; `None` adds it.
         before: Option<AccountSpec>,
-        /// As it is to be; `None` removes it.
+        /// Its new state; `None` removes it.
         after: Option<AccountSpec>,
     },
-    /// Of a user.
+    /// A change of a user.
     User {
         /// As the user was; `None` adds one.
         before: Option<UserSpec>,
-        /// As the user is to be; `None` removes one.
+        /// The new state of the user; `None` removes one.
         after: Option<UserSpec>,
     },
-    /// Of an association.
+    /// A change of an association.
     Association {
         /// As it was; `None` adds it.
         before: Option<AssociationSpec>,
-        /// As it is to be; `None` removes it.
+        /// Its new state; `None` removes it.
         after: Option<AssociationSpec>,
     },
-    /// Of a service class.
+    /// A change of a service class.
     Class {
         /// As it was; `None` adds it.
         before: Option<ClassSpec>,
-        /// As it is to be; `None` removes it.
+        /// Its new state; `None` removes it.
         after: Option<ClassSpec>,
     },
 }

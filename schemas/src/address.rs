@@ -1,7 +1,8 @@
-//! Whom mail may be sent to.
+//! Addresses that mail may be sent to.
 //!
-//! Addresses are words of users that end up in the argument list of a mail program, which may take some for something else:
-//! `-x` for an option, `|command` for a pipe, `/path` or `+folder` for a file, `a,b` for two. So few characters are allowed.
+//! Addresses are words of users that end up in the argument list of a mail program, which may take some for something
+//! else: `-x` for an option, `|command` for a pipe, `/path` or `+folder` for a file, `a,b` for two. That is why few
+//! characters are allowed.
 
 /// The longest address that a mail server has to take, in bytes (RFC 5321, 4.5.3.1.3, without the brackets).
 pub const MAX_ADDRESS_BYTES: usize = 254;
@@ -12,7 +13,7 @@ pub const MAX_ADDRESS_BYTES: usize = 254;
 /// login name has no `+` and `=`. A host has letters, digits, `-` and single dots.
 ///
 /// # Errors
-/// What is wrong with it, behind "the address": `begins with \`-\``, for example.
+/// The fault, to be put after "the address": `begins with \`-\``, for example.
 pub fn check(address: &str) -> Result<(), String> {
     if address.is_empty() {
         return Err("is empty".into());

@@ -1,5 +1,5 @@
-//! Which record led to which (HPC-E-01). It follows from the log, so that it is not stored: whoever reads the log again
-//! comes to the same.
+//! Which record led to which (HPC-E-01). It follows from the log, so that it is not stored: another reading of the
+//! log comes to the same.
 //!
 //! - What a person's command did, and what a worker's did that is of no job, was caused by the first record of that
 //!   command; that first record by none.
@@ -31,7 +31,7 @@ pub trait RecordsByJob {
     fn last_before(&self, job: JobId, before: Sequence) -> Result<Option<Sequence>, Self::Error>;
 }
 
-/// What has been seen so far and nothing else: the records of jobs that came before are not looked up.
+/// The records seen so far and nothing else: the records of jobs that came before are not looked up.
 #[derive(Debug)]
 pub struct Remembered;
 
@@ -60,7 +60,7 @@ pub struct Causes {
 }
 
 impl Causes {
-    /// What led to the next record; `None` if it is where something began.
+    /// The cause of the next record; `None` if it is where something began.
     ///
     /// # Errors
     /// If a record of the same job cannot be looked up. The record counts as seen even so.

@@ -1,4 +1,4 @@
-//! What belongs to the cluster as a whole and changes by events: queues, licences, users' roles, settings.
+//! Properties of the cluster as a whole that change by events: queues, licences, users' roles, settings.
 
 mod change;
 
@@ -31,11 +31,11 @@ pub struct QueueSpec {
     pub nodes: Vec<String>,
     /// Only these users may submit to it; empty means all.
     pub users: Vec<String>,
-    /// At most so many of its jobs (tasks of arrays and components of jobs counted singly) run at a time.
+    /// Maximum number of its running jobs (tasks of arrays and components of jobs count singly).
     pub max_running_jobs: Option<u32>,
-    /// At most so many jobs of one user run in it at a time.
+    /// Maximum number of its running jobs of one user.
     pub max_running_jobs_per_user: Option<u32>,
-    /// At most so many jobs (an array counts as one, each component of a job as one) wait and run in it at a time.
+    /// Maximum number of its waiting and running jobs (an array counts as one, each component of a job as one).
     pub max_jobs: Option<u32>,
 }
 
@@ -65,7 +65,7 @@ impl QueueSpec {
     }
 }
 
-/// What holds for the whole cluster.
+/// Settings of the whole cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ClusterSettings {
@@ -77,9 +77,9 @@ pub struct ClusterSettings {
     pub operators: Vec<String>,
     /// Users who may do everything. `root` and the user that runs the ledger always may.
     pub administrators: Vec<String>,
-    /// A finished job can be listed and depended on at least so long; after that it is read from the log.
+    /// Minimum time for which a finished job can be listed and depended on; after that it is read from the log.
     pub finished_job_retention_seconds: u64,
-    /// A node that has not reported for so long is lost.
+    /// A node that has not reported for this long is lost.
     pub node_lost_after_seconds: u32,
     /// A launch that no node has confirmed within this time has failed.
     pub launch_timeout_seconds: u32,
@@ -89,7 +89,7 @@ pub struct ClusterSettings {
     pub default_memory_per_core_bytes: Option<u64>,
     /// Cancel jobs whose dependencies can never be met, rather than let them wait.
     pub cancel_never_met: bool,
-    /// At most so many jobs (an array counts as one) in the queue at a time.
+    /// Maximum number of jobs (an array counts as one) in the queue at a time.
     pub max_jobs: u64,
 }
 
@@ -125,14 +125,14 @@ pub struct ClusterConfig {
     pub licences: BTreeMap<String, u32>,
     /// How the files of jobs are staged.
     pub staging: StagingSettings,
-    /// What of accounts and classes is enforced; `None` leaves it as it is. Accounts and classes themselves are changed one
-    /// by one, by [`crate::command::Command::ChangeAccounts`].
+    /// Which checks of accounts and classes are enforced; `None` leaves it as it is. Accounts and classes themselves
+    /// are changed one by one, by [`crate::command::Command::ChangeAccounts`].
     pub accounts: Option<AccountSettings>,
     /// No job from now on gets a lower number (SL-I-04); `None` leaves that as it is.
     pub first_job_number: Option<u64>,
 }
 
-/// What is known of a node's readiness.
+/// The ledger's knowledge of a node's readiness.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NodeCondition {
@@ -140,7 +140,7 @@ pub enum NodeCondition {
     Unknown,
     /// It reports and serves jobs.
     Up,
-    /// It was heard of, but not lately: why it is thought lost.
+    /// It reported, but not lately: why it is thought lost.
     Lost(String),
 }
 

@@ -27,11 +27,11 @@
 //!
 //! # Shapes that grow
 //!
-//! A body has every struct as a block of a known length (`codec/framed.rs`). Fields are added at the end of a struct or of a variant
-//! with named fields, and variants at the end of an enum: that is all there is to do. What is not there is read as zeros: `None`,
-//! 0, `false`, an empty text or list, the first variant. So a new field must mean "as before" when it is zero; where zero means
-//! something else it is an `Option`. Fields are never taken away, moved or given another type, and are never skipped now and
-//! then (`skip_serializing_if`): encoding refuses that.
+//! A body has every struct as a block of a known length (`codec/framed.rs`). Fields are added at the end of a struct
+//! or of a variant with named fields, and variants at the end of an enum: that is all there is to do. Missing fields
+//! are read as zeros: `None`, 0, `false`, an empty text or list, the first variant. So a new field must mean "as
+//! before" when it is zero; where zero means something else it is an `Option`. Fields are never taken away, moved or
+//! given another type, and are never skipped now and then (`skip_serializing_if`): encoding refuses that.
 //!
 //! A change that is none of these gets a new [`SCHEMA_VERSION`]. Then the types of the version before are copied to a module
 //! `stored::vN`, each with a `From` into that of today, and [`decode`] reads a body by the version in its header.
@@ -75,7 +75,7 @@ pub enum CodecError {
     /// The checksum does not fit the body.
     #[error("damaged: checksum {found:08x}, expected {expected:08x}")]
     Damaged {
-        /// Of the body.
+        /// The version of the body.
         found: u32,
         /// In the header.
         expected: u32,
@@ -128,12 +128,22 @@ pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, CodecError> {
     Ok(buffer)
 }
 
+/// Room before the items for the header and the widest number of items.
+const FRONT_BYTES: usize = HEADER_BYTES + 9;
+
 /// Encodes a struct whose first field is a list, item by item: the payload is that of the whole struct, which is never in
 /// memory.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ListEncoder {
     items: u64,
+    /// What stands before the items is only known at the end: the room for it is in front, so that nothing is moved then.
     bytes: Vec<u8>,
+}
+
+impl Default for ListEncoder {
+    fn default() -> Self {
+        Self { items: 0, bytes: vec![0; FRONT_BYTES] }
+    }
 }
 
 impl ListEncoder {
@@ -144,27 +154,28 @@ impl ListEncoder {
     pub fn push<T: Serialize + ?Sized>(&mut self, item: &T) -> Result<(), CodecError> {
         framed::encode_item(item, &mut self.bytes).map_err(CodecError::unencodable)?;
         self.items += 1;
-        match self.bytes.len() {
+        match self.bytes.len() - FRONT_BYTES {
             0..=MAX_BODY_BYTES => Ok(()),
             bytes => Err(CodecError::Unencodable(format!("{bytes} bytes, more than {MAX_BODY_BYTES}"))),
         }
     }
 
-    /// The payload of the struct that has the list and, behind it, the fields of another struct.
+    /// The payload of the struct that has the list and, behind it, the fields of another struct: a buffer, and the place in
+    /// it where the payload begins.
     ///
     /// # Errors
     /// As [`encode_into`].
-    pub fn finish<T: Serialize>(mut self, rest: &T) -> Result<Vec<u8>, CodecError> {
+    pub fn finish<T: Serialize>(mut self, rest: &T) -> Result<(Vec<u8>, usize), CodecError> {
         framed::encode(rest, &mut self.bytes).map_err(CodecError::unencodable)?;
-        let mut buffer = Vec::with_capacity(self.bytes.len() + 2 * HEADER_BYTES);
-        encode_into(&self.items, &mut buffer)?;
-        if self.items == 0 && self.bytes.is_empty() {
+        let mut front = encode(&self.items)?;
+        if self.items == 0 && self.bytes.len() == FRONT_BYTES {
             // A struct of zeros has no bytes.
-            buffer.truncate(HEADER_BYTES);
+            front.truncate(HEADER_BYTES);
         }
-        buffer.extend_from_slice(&self.bytes);
-        seal(&mut buffer, 0)?;
-        Ok(buffer)
+        let start = FRONT_BYTES - front.len();
+        self.bytes[start..FRONT_BYTES].copy_from_slice(&front);
+        seal(&mut self.bytes, start)?;
+        Ok((self.bytes, start))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What can be asked of the ledger, and what it answers.
+//! Commands and queries to the ledger, and its answers.
 
 use crate::{
     accounts::AccountChange,
@@ -20,16 +20,16 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A command with who asks and how to recognise a retry.
+/// A command with its sender and the means to recognise a retry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandEnvelope {
     /// A retry has the same.
     pub id: CommandId,
-    /// Who asks. The bus subject that the command arrives on must allow this kind of actor.
+    /// The sender. The bus subject that the command arrives on must allow this kind of actor.
     pub actor: Actor,
     /// The trace that the command belongs to.
     pub trace: TraceContext,
-    /// What is asked.
+    /// The command.
     pub command: Command,
 }
 
@@ -41,7 +41,7 @@ pub enum JobSelection {
     Ids(Vec<JobId>),
     /// All that match and that the actor may touch; none is an answer, not an error.
     Matching(JobFilter),
-    /// One component of a job: to hold it, to release it, or to end it while the others go on (SL-M-02, SL-M-04).
+    /// One component of a job: to hold it, to release it, or to end it while the others continue (SL-M-02, SL-M-04).
     Component {
         /// The job.
         job: JobId,
@@ -66,7 +66,7 @@ pub struct JobFilter {
     pub states: Vec<JobState>,
 }
 
-/// What can be asked of the ledger. Each is decided by the domain against the state at that moment.
+/// A command to the ledger. Each is decided by the domain against the state at that moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
     /// Submit jobs, all or none. Users.
@@ -74,8 +74,8 @@ pub enum Command {
         /// 1 to 100,000 jobs.
         jobs: Vec<JobSpec>,
     },
-    /// Add holds. Users for `user` on their own jobs, operators for `operator`, administrators for `system`. A job that runs
-    /// goes on; the hold counts when it is put back.
+    /// Add holds. Users for `user` on their own jobs, operators for `operator`, administrators for `system`. A
+    /// running job continues; the hold counts when it is put back.
     Hold {
         /// Which jobs.
         jobs: JobSelection,
@@ -110,31 +110,32 @@ pub enum Command {
         /// Its number, 1 to 64.
         signal: u8,
     },
-    /// Stop the processes of running jobs. Others can have their cores meanwhile, all else stays theirs. Operators.
+    /// Stop the processes of running jobs. Their cores are free for others meanwhile, everything else stays theirs.
+    /// Operators.
     Suspend {
         /// Which jobs.
         jobs: JobSelection,
     },
-    /// Let suspended jobs go on, as soon as nobody else has their cores. Operators.
+    /// Resume suspended jobs as soon as their cores are free. Operators.
     Resume {
         /// Which jobs.
         jobs: JobSelection,
     },
-    /// Stop running jobs and put them back into the queue; a finished one, within retention, is queued anew.
+    /// Stop running jobs and put them back into the queue; a finished one, within retention, is queued again.
     Requeue {
         /// Which jobs.
         jobs: JobSelection,
         /// Hold them there.
         hold: bool,
-        /// They do not start again before so many seconds from now have passed (SL-C-37).
+        /// They do not start again before this many seconds from now have passed (SL-C-37).
         delay_seconds: u32,
     },
     /// Make the cluster's configuration this. Administrators; the ledger itself at start.
     Configure {
-        /// What it is to be.
+        /// The requested configuration.
         change: Box<ClusterChange>,
-        /// What is not named stays as it is. Otherwise nodes, queues and licences that are not named are removed, and
-        /// settings take their defaults; lists of users that would become empty unnamed are refused.
+        /// Keep everything that is not named. Otherwise nodes, queues and licences that are not named are removed,
+        /// and settings take their defaults; lists of users that would become empty unnamed are refused.
         keep_unnamed: bool,
     },
     /// Let nodes take no new jobs. Operators.
@@ -143,7 +144,7 @@ pub enum Command {
         nodes: Vec<String>,
         /// Why, for people.
         reason: String,
-        /// What runs on the nodes is stopped, as if they were lost (SL-C-38).
+        /// Runs on the nodes are stopped, as if the nodes were lost (SL-C-38).
         is_down: bool,
     },
     /// Let drained nodes take jobs again. Operators.
@@ -158,10 +159,10 @@ pub enum Command {
     },
     /// Keep nodes for some jobs for a time. Operators.
     Reserve {
-        /// What is to be reserved, under a name that is not in use.
+        /// The resources to reserve, under a name that is not in use.
         reservation: Box<ReservationSpec>,
     },
-    /// Give a reservation up, also one that has begun: what runs in it goes on. Operators.
+    /// Delete a reservation, also one that has begun: jobs running in it continue. Operators.
     RemoveReservation {
         /// Its name.
         name: String,
@@ -174,7 +175,7 @@ pub enum Command {
         closures: Vec<NodeClosure>,
     },
     /// The planner's decisions. Each start is checked against the state at this moment; those that no longer fit are
-    /// refused singly, the others stand.
+    /// refused singly, the others are kept.
     CommitPlan {
         /// All of them.
         plan: Box<ProposedPlan>,
@@ -212,7 +213,7 @@ pub enum Command {
         /// How.
         exit: NodeExit,
     },
-    /// The ledger has not heard of a node for too long.
+    /// A node has not reported for too long.
     NodeSilent {
         /// Its number.
         node: NodeId,
@@ -223,7 +224,7 @@ pub enum Command {
     StartStep {
         /// The job.
         job: JobId,
-        /// What it runs; its program must be `tasks`.
+        /// Its launch; its program must be `tasks`.
         launch: Launch,
         /// How many tasks; `None` means as many as the job has.
         tasks: Option<u32>,
@@ -234,13 +235,13 @@ pub enum Command {
     NotificationDone {
         /// The job.
         job: JobId,
-        /// The event that it tells of.
+        /// The event that it is about.
         of: Sequence,
         /// Which of the job's notifications, from 0.
         notification: u32,
-        /// What it told.
+        /// The occasion of the notification.
         occasion: Occasion,
-        /// What came of it.
+        /// The result.
         result: DeliveryResult,
     },
     /// Time has come to what the state waits for: begin times, delays, launch timeouts, retention. The ledger itself.
@@ -265,11 +266,11 @@ pub enum Command {
         /// The file's name.
         file: String,
     },
-    /// Submit a job with a description, a template or tasks of its own. Users.
+    /// Submit a job with a description, a template or its own tasks. Users.
     SubmitDocument {
         /// The job as far as its dialect could tell before the checks; provisional if there is a description.
         spec: Box<JobSpec>,
-        /// What comes with it.
+        /// Additions to its specification.
         intake: Box<Intake>,
     },
     /// Change a job that is still being made.
@@ -281,7 +282,7 @@ pub enum Command {
         made_from: Option<Sequence>,
         /// All of it from now on.
         spec: Box<JobSpec>,
-        /// What comes with it from now on.
+        /// Additions to its specification from now on.
         intake: Box<Intake>,
     },
     /// Let a job that was being made, or that failed before it was in the queue, enter the queue.
@@ -305,7 +306,7 @@ pub enum Command {
     },
     /// Make or change a job template. Administrators.
     SetTemplate {
-        /// As it is to be; the revision is counted by the ledger.
+        /// Its new content; the revision is counted by the ledger.
         template: Box<TemplateSpec>,
     },
     /// Remove a job template. Administrators.
@@ -318,7 +319,7 @@ pub enum Command {
         /// The calls, each with the attempt that it was offered as.
         calls: Vec<(CallId, u32)>,
     },
-    /// What calls came to.
+    /// Report the outcome of calls.
     ReportCalls {
         /// The reports.
         reports: Vec<CallReport>,
@@ -337,9 +338,9 @@ pub enum Command {
     LaunchStep {
         /// The job.
         job: JobId,
-        /// All of it, but for what its groups have of their own.
+        /// All of it, but for the settings of its groups.
         spec: Box<StepSpec>,
-        /// For each of its groups; none if they have nothing of their own.
+        /// For each of its groups; none if they have no settings of their own.
         terms: Vec<GroupTerms>,
     },
     /// Send a signal to the processes of a step. The job's owner.
@@ -359,7 +360,7 @@ pub enum Command {
         job: JobId,
         /// The step.
         step: StepId,
-        /// Only on the nodes of this component, the others go on; `None` means all of it (SL-M-15).
+        /// Only on the nodes of this component, the others continue; `None` means all of it (SL-M-15).
         component: Option<u32>,
         /// Without grace.
         is_forced: bool,
@@ -379,26 +380,26 @@ pub enum Command {
     ConcludeJob {
         /// The job.
         job: JobId,
-        /// What the client came to: the job ends as a script with this status.
+        /// The exit status of the client: the job ends as a script with this status.
         status: ExitStatus,
     },
-    /// The client of a job lives. If it is not heard of for so long from now on, nor for as long again, the job is
+    /// The client of a job lives. If it is silent for this long from now on, and for as long again, the job is
     /// cancelled. The job's owner.
     KeepJob {
         /// The job.
         job: JobId,
-        /// 10 to 86,400; `None` means that it need not be heard of any more.
+        /// 10 to 86,400; `None` means that it no longer has to report.
         seconds: Option<u32>,
     },
     /// Make these the cluster-wide filters and the way filters are called, and this the way resources are given to jobs: both or
     /// neither. Administrators.
     SetParameters {
-        /// All of how filters are called; `None` leaves it as it is.
+        /// All settings for calls of filters; `None` leaves them as they are.
         filters: Option<Box<FilterSettings>>,
-        /// All of how resources are given to jobs; `None` leaves it as it is.
+        /// All settings for giving resources to jobs; `None` leaves them as they are.
         scheduling: Option<Box<SchedulingSettings>>,
     },
-    /// The runners that had claimed these calls do not have them any more: they are offered to others (SL-B-01). The ledger
+    /// The runners that had claimed these calls no longer have them: they are offered to others (SL-B-01). The ledger
     /// itself.
     CallsLost {
         /// Which.
@@ -422,7 +423,7 @@ pub enum Command {
         jobs: JobSelection,
         /// What; nothing at all is right if more changes.
         change: JobChange,
-        /// What more.
+        /// Further changes.
         further: Box<FurtherChange>,
     },
     /// Say something to running jobs (SL-C-33). Users to their own jobs, operators to all.
@@ -432,7 +433,7 @@ pub enum Command {
         /// What; at most 1,024 bytes.
         text: String,
     },
-    /// Make a reservation something else; what runs in it goes on. Operators.
+    /// Change a reservation; jobs running in it continue. Operators.
     ChangeReservation {
         /// All of it, under the name of one that there is.
         reservation: Box<ReservationSpec>,
@@ -440,7 +441,7 @@ pub enum Command {
     /// A program refused what the caller asked of it, before it asked anything of the system: that leaves a record as what
     /// the ledger refuses does, and changes nothing (SL-L-10). Users.
     NoteRefusal {
-        /// What was asked for, such as the program's name; 1 to 64 bytes without control characters.
+        /// The request, such as the program's name; 1 to 64 bytes without control characters.
         what: String,
         /// Why it is not done, for people; 1 to 1,024 bytes.
         why: String,
@@ -461,18 +462,18 @@ pub struct JobEnding {
     pub message: String,
 }
 
-/// What a call came to, as its runner reports it.
+/// The outcome of a call, as its runner reports it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallReport {
     /// The call.
     pub call: CallId,
     /// The attempt.
     pub attempt: u32,
-    /// What it came to.
+    /// Its outcome.
     pub outcome: CallOutcome,
 }
 
-/// What a call came to.
+/// The outcome of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CallOutcome {
     /// A filter was called.
@@ -483,7 +484,7 @@ pub enum CallOutcome {
     Refused(String),
 }
 
-/// A job that is to start now.
+/// A job that starts now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Start {
     /// The job, or the task of an array (which comes into being with this).
@@ -506,11 +507,11 @@ pub struct RefusedStart {
 pub struct Answer {
     /// Every record that the command led to has a sequence up to this; a query that waits for it sees all of them.
     pub sequence: Sequence,
-    /// What came of it.
+    /// The result.
     pub result: Result<Reply, Refusal>,
 }
 
-/// What came of a command that was accepted.
+/// The result of an accepted command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reply {
     /// It is done, and there is nothing to add.
@@ -519,9 +520,9 @@ pub enum Reply {
     Submitted(Vec<JobId>),
     /// It is done for these jobs.
     Jobs(Vec<JobId>),
-    /// These starts of the plan were refused, each with why; the others stand.
+    /// These starts of the plan were refused, each with its reason; the others are kept.
     Planned(Vec<RefusedStart>),
-    /// What the node has to do about the runs it named and about those that it did not.
+    /// Orders for the node about the runs that it named and about those that it did not.
     NodeOrders(Briefing),
     /// A step was started.
     Step {
@@ -536,13 +537,13 @@ pub enum Reply {
     Epoch(u64),
 }
 
-/// What kind of fault a verification found.
+/// The kind of fault that a verification found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
     /// Something contradicts: it was altered, removed or added.
     Invalid,
-    /// Something cannot be read any more.
+    /// Something can no longer be read.
     Damaged,
     /// Nothing contradicts, but no signature covers the end, or it could not be compared.
     Unproven,
@@ -552,9 +553,9 @@ pub enum FaultKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema, thiserror::Error)]
 #[error("{message}")]
 pub struct Refusal {
-    /// What kind of refusal.
+    /// The kind of refusal.
     pub code: RefusalCode,
-    /// What was wrong, what was expected, for people.
+    /// What was wrong and what was expected, for people.
     pub message: String,
 }
 
@@ -577,17 +578,17 @@ pub enum RefusalCode {
     PermissionDenied,
     /// It is not possible in the present state, for example releasing a job that has finished.
     Conflict,
-    /// A limit of the queue or cluster stands against it.
+    /// A limit of the queue or cluster has been reached.
     LimitReached,
     /// The ledger cannot write: disk full or broken. Nothing was accepted.
     StorageFailed,
     /// Not now; the same command may succeed later.
     Unavailable,
-    /// Others use what it needs at the moment; asked anew, it may succeed as soon as they have ended (SL-R-08).
+    /// Others use the resources at the moment; the same request may succeed as soon as they have ended (SL-R-08).
     Busy,
 }
 
-/// What can be read from the ledger over the bus.
+/// A query to the ledger over the bus.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Query {
     /// Where the log ends, and whose it is.
@@ -596,7 +597,7 @@ pub enum Query {
     Replay {
         /// The first wanted.
         from: Sequence,
-        /// At most so many bytes of records (but at least one record); capped by the ledger.
+        /// Maximum number of bytes of records (but at least one record); capped by the ledger.
         max_bytes: u32,
     },
     /// The newest state snapshot at or before a sequence, in pages.
@@ -629,10 +630,10 @@ pub enum Query {
     Verify {
         /// From this sequence on.
         from: Sequence,
-        /// Check at most so many records in this call.
+        /// Maximum number of records to check in this call.
         max_records: u64,
     },
-    /// What a job was described with, which the state does not keep.
+    /// The documents that describe a job, which the state does not keep.
     JobDocuments {
         /// The job or array.
         job: JobId,
@@ -649,7 +650,7 @@ pub enum Query {
     JobOfNumber {
         /// The number.
         number: u64,
-        /// Tasks of arrays from this number on have numbers of their own; `None` if none has.
+        /// Tasks of arrays from this number on have their own numbers; `None` if none has.
         tasks_from: Option<u64>,
     },
 }
@@ -695,27 +696,27 @@ pub enum QueryAnswer {
         unsigned_records: u64,
         /// The time of the first of them.
         unsigned_since: Option<Timestamp>,
-        /// What is wrong, if something is: the first fault.
+        /// The first fault, if there is one.
         fault: Option<String>,
-        /// What kind of fault it is.
+        /// The kind of fault.
         fault_kind: Option<FaultKind>,
     },
     /// It cannot be answered.
     Refused(Refusal),
-    /// What a job was described with.
+    /// The documents that describe a job.
     JobDocuments(Box<JobDocuments>),
-    /// What led to each record that was asked about, in the same order; `None` where something began.
+    /// The cause of each record that was asked about, in the same order; `None` where something began.
     Causes(Vec<Option<Sequence>>),
-    /// What a number means; `None` if it was never given.
+    /// The job with a number; `None` if the number was never given.
     JobOfNumber(Option<JobId>),
     /// Whether the ledger made the token.
     JobToken(bool),
 }
 
-/// What a job was described with.
+/// The documents that describe a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobDocuments {
-    /// The record that says what the job is, until it is described or checked anew.
+    /// The record that defines the job, until it is described or checked again.
     pub version: Sequence,
     /// Its description as it was received last, byte for byte (HPC-J-46); `None` if it came without one.
     pub received: Option<JobDocument>,

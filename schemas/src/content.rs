@@ -1,5 +1,5 @@
-//! What many orders have in common and is large: the environment of a job, its script, the nodes of a wide run. An order names it by its
-//! hash, and the node fetches what it does not have yet.
+//! Large contents that many orders share: the environment of a job, its script, the nodes of a wide run. An order
+//! names them by their hash, and the node fetches those that it does not have yet.
 
 use crate::{
     codec::{self, CodecError},
@@ -10,7 +10,7 @@ use crate::{
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Visitor};
 use std::fmt;
 
-/// What a content is known by: the BLAKE3 hash of its bytes.
+/// The key of a content: the BLAKE3 hash of its bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ContentHash([u8; 32]);
 
@@ -32,11 +32,11 @@ impl fmt::Debug for ContentHash {
 pub struct ShortOrder {
     /// The order to launch something, without that. Variables that it has go over those of the environment.
     pub order: NodeOrder,
-    /// What is missing.
+    /// The missing contents.
     pub missing: Missing,
 }
 
-/// What an order names by its hash.
+/// The contents that an order names by their hash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missing {
     /// The environment of the job or step: a map of texts.
@@ -103,7 +103,7 @@ fn read<'a, T: serde::de::DeserializeOwned>(
 }
 
 impl NodeOrder {
-    /// What it launches or holds, if it does and says all of it.
+    /// The launch that it orders or holds, if there is one and it is complete.
     pub fn launch(&self) -> Option<&LaunchOrder> {
         match self {
             Self::Launch(launch) | Self::Hold(launch) => Some(launch),
@@ -122,7 +122,7 @@ impl NodeOrder {
     }
 }
 
-/// What a node asks the ledger for.
+/// A node's request to the ledger.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContentRequest {
     /// The node, which was sent an order that names the content.
@@ -165,7 +165,7 @@ impl<'de> Deserialize<'de> for ContentBytes {
     }
 }
 
-/// What the ledger answers.
+/// The ledger's answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ContentAnswer {
     /// Part of it.
@@ -175,7 +175,7 @@ pub enum ContentAnswer {
         /// Those from the offset on, as many as a message takes.
         part: ContentBytes,
     },
-    /// The node was sent no order that names it, or the ledger does not have it any more: a heartbeat brings the order again.
+    /// The node was sent no order that names it, or the ledger no longer has it: a heartbeat brings the order again.
     Refused(Refusal),
 }
 

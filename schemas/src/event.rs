@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use utoipa::ToSchema;
 
-/// Who submitted a job and whom its processes belong to.
+/// The owner of a job: its submitter, whom its processes belong to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 pub struct Owner {
     /// The login name.
@@ -36,7 +36,7 @@ pub struct Owner {
     pub gid: u32,
 }
 
-/// Who asked for a change.
+/// The actor who asked for a change.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Actor {
@@ -61,7 +61,7 @@ pub struct NodeExit {
     pub status: Option<ExitStatus>,
     /// Why it ended, if not by itself.
     pub cause: EndCause,
-    /// What it used there.
+    /// Its usage there.
     pub usage: Usage,
     /// When its first process started, by the node's clock; `None` if none did.
     pub started: Option<Timestamp>,
@@ -107,7 +107,7 @@ pub enum StopReason {
     TasksEnded,
     /// Somebody declared the job finished.
     Finished,
-    /// Its walltime is almost over: so much of it is left as tasks that release nodes may take (HPC-J-12).
+    /// Its walltime is almost over: only as much is left as tasks that release nodes may take (HPC-J-12).
     Walltime,
     /// As cancelled, without grace (HPC-C-06).
     CancelledAtOnce,
@@ -137,13 +137,13 @@ pub struct JobChange {
     pub alternatives: Option<Vec<crate::resources::Alternative>>,
     /// Other dependencies; only of a waiting job.
     pub dependencies: Option<crate::job::Dependencies>,
-    /// At most so many tasks of the array at a time.
+    /// Maximum number of tasks of the array running at a time.
     pub max_running: Option<u32>,
     /// Only this component; `None` means all.
     pub component: Option<u32>,
 }
 
-/// What can change of a job beside what [`JobChange`] has, whose shape is in the log. `None` leaves a field as it is.
+/// Changes of a job in addition to those of [`JobChange`], whose shape is in the log. `None` leaves a field as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FurtherChange {
@@ -160,7 +160,7 @@ pub struct FurtherChange {
 }
 
 impl FurtherChange {
-    /// Whether nothing is to be changed.
+    /// Whether there is nothing to change.
     pub fn is_empty(&self) -> bool {
         *self == Self { component: self.component, ..Self::default() }
     }
@@ -171,7 +171,7 @@ impl FurtherChange {
     }
 }
 
-/// What a delivery attempt of a notification came to.
+/// The result of a delivery attempt of a notification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DeliveryResult {
@@ -181,7 +181,7 @@ pub enum DeliveryResult {
     GivenUp {
         /// How often it was tried.
         attempts: u32,
-        /// What the last attempt said.
+        /// The error of the last attempt.
         error: String,
     },
 }
@@ -223,14 +223,14 @@ pub enum Event {
     NodeAdded {
         /// Its number.
         node: NodeId,
-        /// What it is.
+        /// Its specification.
         spec: Arc<NodeSpec>,
     },
-    /// A node became something else; its name stays.
+    /// The specification of a node changed; its name stays.
     NodeChanged {
         /// Its number.
         node: NodeId,
-        /// What it is from now on.
+        /// Its specification from now on.
         spec: Arc<NodeSpec>,
     },
     /// A node was removed; nothing runs on it.
@@ -245,7 +245,7 @@ pub enum Event {
         /// Changes when the machine boots: runs of an earlier boot are gone.
         boot_id: String,
     },
-    /// A node has not been heard of for too long, or its executor said that it cannot go on.
+    /// A node has not reported for too long, or its executor said that it cannot continue.
     NodeLost {
         /// Its number.
         node: NodeId,
@@ -275,18 +275,18 @@ pub enum Event {
         /// Why, for people.
         reason: String,
     },
-    /// Holds were taken away.
+    /// Holds were removed.
     JobReleased {
         /// The job, array or task.
         job: JobId,
-        /// Those taken away.
+        /// The removed holds.
         holds: Holds,
     },
     /// The job was changed.
     JobModified {
         /// The job.
         job: JobId,
-        /// What changed.
+        /// The change.
         change: Arc<JobChange>,
     },
     /// A gate that opens by time has opened: begin time or dependency delay.
@@ -324,7 +324,8 @@ pub enum Event {
         job: JobId,
         /// The run.
         run: RunId,
-        /// The node that was the last to start. Of one that components share [`Event::RunPartStarted`] said so before.
+        /// The node that was the last to start. For one that components share [`Event::RunPartStarted`] said so
+        /// before.
         node: NodeId,
     },
     /// A run is being stopped: its nodes are ordered to end it.
@@ -336,7 +337,8 @@ pub enum Event {
         /// Why.
         reason: StopReason,
     },
-    /// The part of a run on one node has ended, others go on. Where components share the node [`Event::RunPartEnded`] says it.
+    /// The part of a run on one node has ended, others continue. Where components share the node
+    /// [`Event::RunPartEnded`] says it.
     RunNodeEnded {
         /// The job.
         job: JobId,
@@ -357,7 +359,7 @@ pub enum Event {
         last: Option<NodePart>,
         /// How the run came to its end.
         outcome: Outcome,
-        /// What it used on all nodes.
+        /// Its usage on all nodes.
         usage: Usage,
     },
     /// The job is back in the queue after a run.
@@ -381,7 +383,7 @@ pub enum Event {
         /// The run.
         run: RunId,
     },
-    /// The job goes on after a suspension. If its cores were lent, it has them again.
+    /// The job continues after a suspension. If its cores were lent, it has them again.
     JobResumed {
         /// The job.
         job: JobId,
@@ -405,7 +407,7 @@ pub enum Event {
         run: RunId,
         /// The step.
         step: StepId,
-        /// What it runs.
+        /// Its launch.
         launch: Arc<Launch>,
         /// For each node of the step the number of tasks there, in order of rank.
         tasks: Vec<NodeTasks>,
@@ -438,17 +440,17 @@ pub enum Event {
     NotificationDone {
         /// The job.
         job: JobId,
-        /// The event that it tells of.
+        /// The event that it is about.
         of: Sequence,
         /// Which of the job's notifications, from 0.
         notification: u32,
-        /// What it told.
+        /// The occasion of the notification.
         occasion: Occasion,
-        /// What came of it.
+        /// The result.
         result: DeliveryResult,
     },
     /// The log up to a record and the state after it, signed by the ledger. The digest of a large state is computed
-    /// aside while the log goes on, so the record signed is an earlier one than the last.
+    /// aside while the log continues, so the signed record is an earlier one than the last.
     Checkpoint {
         /// The record that was signed.
         of: Sequence,
@@ -519,7 +521,8 @@ pub enum Event {
         /// In order of time, without overlap.
         closures: Vec<NodeClosure>,
     },
-    /// What a plan came to beside its starts, whose records are ahead of this one, and what it was made from.
+    /// The results of a plan in addition to its starts, whose records are ahead of this one, and the input that it
+    /// was made from.
     Planned {
         /// All of it.
         plan: Arc<PlanRecord>,
@@ -529,7 +532,7 @@ pub enum Event {
         /// Its name.
         name: String,
     },
-    /// As [`Event::JobSubmitted`], of a job with a description, a template or tasks of its own. With a description its
+    /// As [`Event::JobSubmitted`], for a job with a description, a template or its own tasks. With a description its
     /// specification is provisional until [`Event::JobValidated`].
     JobReceived {
         /// Its number.
@@ -538,19 +541,19 @@ pub enum Event {
         owner: Arc<Owner>,
         /// All of it, with defaults filled in.
         spec: Arc<JobSpec>,
-        /// What comes with it.
+        /// Additions to its specification.
         intake: Arc<Intake>,
     },
-    /// A job that is not yet in the queue was changed by who makes it.
+    /// A job that is not yet in the queue was changed while being configured.
     JobConfigured {
         /// The job.
         job: JobId,
         /// All of it from now on.
         spec: Arc<JobSpec>,
-        /// What comes with it from now on.
+        /// Additions to its specification from now on.
         intake: Arc<Intake>,
     },
-    /// A job that was being made, or that had failed before it was in the queue, is to enter the queue.
+    /// A job that was being configured, or that had failed before it was in the queue, will enter the queue.
     JobEntered {
         /// The job.
         job: JobId,
@@ -559,7 +562,7 @@ pub enum Event {
     JobValidated {
         /// The job.
         job: JobId,
-        /// What it was checked with and came to.
+        /// The input and the result of the check.
         validated: Arc<Validated>,
     },
     /// A chain of filters began.
@@ -582,21 +585,21 @@ pub enum Event {
     FilterElsewhere {
         /// The call.
         call: CallId,
-        /// Who does not have it.
+        /// The runner that does not have it.
         runner: String,
     },
-    /// What a filter that judged came to.
+    /// The verdict of a filter.
     FilterVerdict {
         /// The call.
         call: CallId,
-        /// What it came to.
+        /// Its outcome.
         report: Arc<FilterReport>,
     },
     /// All filters of a chain have passed.
     FilterChainPassed {
         /// The job.
         job: JobId,
-        /// What was judged.
+        /// The kind of filter.
         kind: FilterKind,
         /// The chain.
         chain: u64,
@@ -605,11 +608,11 @@ pub enum Event {
     FilterChainFailed {
         /// The job.
         job: JobId,
-        /// What was judged.
+        /// The kind of filter.
         kind: FilterKind,
         /// The chain.
         chain: u64,
-        /// What that means.
+        /// The meaning of the outcome.
         verdict: ChainVerdict,
         /// The place of the filter that ended it; one behind the last if it was a check after the chain, or the job was
         /// cancelled or could not be started.
@@ -621,17 +624,17 @@ pub enum Event {
     FilterReverted {
         /// The call.
         call: CallId,
-        /// What it came to.
+        /// Its outcome.
         report: Arc<FilterReport>,
     },
-    /// A filter did not take back what it had done. It is not asked again (HPC-F-54).
+    /// A filter did not undo its work. It is not asked again (HPC-F-54).
     FilterRevertFailed {
         /// The call.
         call: CallId,
-        /// What it came to.
+        /// Its outcome.
         report: Arc<FilterReport>,
     },
-    /// A filter cannot be asked to take back what it has done (HPC-F-56).
+    /// A filter cannot be asked to undo its work (HPC-F-56).
     FilterRevertSkipped {
         /// The call that is not made.
         call: CallId,
@@ -642,12 +645,12 @@ pub enum Event {
     FilterRollbackCompleted {
         /// The job.
         job: JobId,
-        /// What was judged.
+        /// The kind of filter.
         kind: FilterKind,
         /// The chain.
         chain: u64,
     },
-    /// An answer came that nobody waits for any more. It changes nothing (HPC-F-86).
+    /// An answer came that nobody waits for any longer. It changes nothing (HPC-F-86).
     FilterLateResult {
         /// The call.
         call: CallId,
@@ -674,7 +677,7 @@ pub enum Event {
         /// Whose hold it is.
         by: HoldBy,
     },
-    /// The job is not held until a time any more.
+    /// A timed hold of the job has ended.
     JobHoldEnded {
         /// The job.
         job: JobId,
@@ -702,7 +705,7 @@ pub enum Event {
         /// Its priority.
         priority: i64,
     },
-    /// A job blocks no others any more (HPC-F-32).
+    /// A job no longer blocks others (HPC-F-32).
     QueueUnblocked {
         /// The job that did.
         job: JobId,
@@ -716,14 +719,14 @@ pub enum Event {
         /// All that is kept.
         placement: Arc<Placement>,
     },
-    /// Resources are not kept for a job any more.
+    /// Resources are no longer kept for a job.
     ResourcesReleased {
         /// The job.
         job: JobId,
         /// The number that its run would have had.
         run: RunId,
     },
-    /// A run that begins goes around a job that waits (HPC-B-12).
+    /// A run starts ahead of a waiting job (HPC-B-12).
     RunBackfilled {
         /// The job.
         job: JobId,
@@ -736,17 +739,17 @@ pub enum Event {
         job: JobId,
         /// The run.
         run: RunId,
-        /// What is added.
+        /// The added resources.
         added: Arc<Placement>,
     },
-    /// A run is to give up resources: its tasks get no more room there from here on. They are given up when no task of
-    /// it uses them any more.
+    /// A run has to give up resources: its tasks get no more room there from here on. They are given up when no task
+    /// of it uses them any longer.
     RunShrinking {
         /// The job.
         job: JobId,
         /// The run.
         run: RunId,
-        /// What is to be given up.
+        /// The resources to give up.
         removed: Arc<Placement>,
         /// Why.
         reason: ShrinkReason,
@@ -757,7 +760,7 @@ pub enum Event {
         job: JobId,
         /// The run.
         run: RunId,
-        /// What it gave up.
+        /// The resources that it gave up.
         removed: Arc<Placement>,
     },
     /// A task of a run was started, as a step of it.
@@ -823,14 +826,15 @@ pub enum Event {
         /// The attempt that it is offered as from here on.
         attempt: u32,
     },
-    /// The job is to end as soon as the answer of a filter that is outstanding for it is there (HPC-F-23, HPC-F-68).
+    /// The job will end as soon as the outstanding answer of a filter for it is there (HPC-F-23, HPC-F-68).
     JobEndRequested {
         /// The job.
         job: JobId,
-        /// How it is to end.
+        /// How it will end.
         outcome: Outcome,
     },
-    /// A run of tasks is to end: from here on only tasks that release nodes start. When none is left the run is stopped.
+    /// A run of tasks is ending: from here on only tasks that release nodes start. When none is left the run is
+    /// stopped.
     TasksStopping {
         /// The job.
         job: JobId,
@@ -851,7 +855,7 @@ pub enum Event {
         step: StepId,
         /// All of it.
         spec: Arc<StepSpec>,
-        /// What it takes of each of its nodes, in the order of its places.
+        /// Its share of each of its nodes, in the order of its places.
         shares: Vec<StepShare>,
     },
     /// A signal was sent to the processes of a step.
@@ -895,14 +899,14 @@ pub enum Event {
         /// How each task ended; tasks that were not started are not among them.
         statuses: Vec<TaskStatus>,
     },
-    /// The client of a job has to be heard of from now on.
+    /// The client of a job has to report from now on.
     JobKept {
         /// The job.
         job: JobId,
-        /// Within so long from now; `None` means that it need not be heard of any more.
+        /// Seconds from now; `None` means that it no longer has to report.
         seconds: Option<u32>,
-        /// It was not heard of in time, and has as long again, since nobody may have been there to hear it. Then the job is
-        /// cancelled.
+        /// It did not report in time, and has as long again, since the report may have found no listener. Then the
+        /// job is cancelled.
         is_late: bool,
     },
     /// Holds were added to one component of a job (SL-M-04).
@@ -916,16 +920,16 @@ pub enum Event {
         /// Why, for people.
         reason: String,
     },
-    /// Holds of one component of a job were taken away (SL-M-04).
+    /// Holds of one component of a job were removed (SL-M-04).
     ComponentReleased {
         /// The job.
         job: JobId,
         /// Which of its components, from 0.
         component: u32,
-        /// Those taken away.
+        /// The removed holds.
         holds: Holds,
     },
-    /// One component of a running job is being ended: its nodes are ordered to end it, the others go on (SL-M-02).
+    /// One component of a running job is being ended: its nodes are ordered to end it, the others continue (SL-M-02).
     ComponentStopping {
         /// The job.
         job: JobId,
@@ -946,7 +950,7 @@ pub enum Event {
         component: u32,
         /// How it came to its end.
         outcome: Outcome,
-        /// What it used on its nodes.
+        /// Its usage on its nodes.
         usage: Usage,
     },
     /// How the files of jobs are staged changed.
@@ -959,7 +963,7 @@ pub enum Event {
     /// The planner made a pass of backfill that starts jobs with several components. Its starts are ahead of this record, and
     /// [`Event::Planned`], with what else the pass came to, is behind it.
     BackfillPassed {
-        /// What it found for those that did not start.
+        /// Its findings for those that did not start.
         pass: Arc<BackfillPass>,
     },
     /// Accounts, users, associations or service classes changed.
@@ -967,7 +971,7 @@ pub enum Event {
         /// In this order.
         changes: Arc<Vec<AccountChange>>,
     },
-    /// What of accounts and classes is enforced changed.
+    /// The enforcement of accounts and classes changed.
     AccountSettingsChanged {
         /// All of it, also what stays.
         settings: Arc<AccountSettings>,
@@ -981,41 +985,42 @@ pub enum Event {
         /// The class from now on.
         class: String,
     },
-    /// A command of a user about jobs was refused: the actor says who. Nothing else changed (SL-L-10).
+    /// A command of a user about jobs was refused; the actor is the user. Nothing else changed (SL-L-10).
     CommandRefused {
-        /// What was asked for, as one word.
+        /// The request, as one word.
         command: String,
-        /// What kind of refusal.
+        /// The kind of refusal.
         code: RefusalCode,
         /// Why, for people; at most 1,024 bytes.
         message: String,
-        /// So many refusals of the same user before this one left no record, because there were too many in a short time.
+        /// Number of refusals of the same user before this one that left no record, because there were too many in a
+        /// short time.
         unrecorded: u64,
     },
-    /// A node takes no new jobs: an operator, who is the actor of the record, took it out of service (SL-C-38).
+    /// A node takes no new jobs: the actor of the record, an operator, took it out of service (SL-C-38).
     NodeTakenOut {
         /// Its number.
         node: NodeId,
-        /// Why, as the operator said.
+        /// The operator's reason.
         reason: String,
-        /// It is down: what runs there is stopped, as if the node were lost. Else what runs there goes on.
+        /// It is down: its runs are stopped, as if the node were lost. Otherwise its runs continue.
         is_down: bool,
     },
     /// A job was changed otherwise than [`Event::JobModified`] can say (SL-C-36).
     JobAltered {
         /// The job.
         job: JobId,
-        /// What changed.
+        /// The change.
         change: Arc<FurtherChange>,
     },
-    /// Somebody, who is the actor of the record, has something to say to a running job (SL-C-33): it is written behind what
-    /// its script says on standard error.
+    /// A message to a running job from the actor of the record (SL-C-33): it is written after the output of its
+    /// script on standard error.
     JobTold {
         /// The job.
         job: JobId,
         /// The run.
         run: RunId,
-        /// What is said.
+        /// The message.
         text: String,
     },
     /// How jobs are numbered from here on: the next gets at least the number `first`, and an array takes a number for each of
@@ -1037,7 +1042,7 @@ pub enum Event {
         /// The component.
         component: u32,
     },
-    /// The part of a component on a node that components of the job share has ended, others go on (SL-P-07).
+    /// The part of a component on a node that components of the job share has ended, others continue (SL-P-07).
     RunPartEnded {
         /// The job.
         job: JobId,
@@ -1067,8 +1072,8 @@ pub enum Event {
         /// How each task ended; tasks that were not started are not among them.
         statuses: Vec<TaskStatus>,
     },
-    /// Groups of a step have something of their own in place of what [`Event::StepLaunched`], which is right before it, says
-    /// for all (SL-O-01, SL-O-07).
+    /// Groups of a step have settings that override those of [`Event::StepLaunched`], which is right before it
+    /// (SL-O-01, SL-O-07).
     StepTermsSet {
         /// The job.
         job: JobId,
@@ -1076,18 +1081,18 @@ pub enum Event {
         run: RunId,
         /// The step.
         step: StepId,
-        /// What each of its groups has.
+        /// The settings of each of its groups.
         groups: Vec<GroupTerms>,
     },
-    /// Others can have the cores of a suspended run until it goes on. It keeps all else that it has (SL-C-37).
+    /// Others can have the cores of a suspended run until it continues. It keeps everything else (SL-C-37).
     RunCoresLent {
         /// The job.
         job: JobId,
         /// The run.
         run: RunId,
     },
-    /// A suspended job is to go on as soon as nobody else has its cores; nobody gets them any more. [`Event::JobResumed`]
-    /// says when it does (SL-C-37).
+    /// A suspended job will continue as soon as nobody else has its cores; nobody new gets them.
+    /// [`Event::JobResumed`] says when it does (SL-C-37).
     JobResuming {
         /// The job.
         job: JobId,
@@ -1096,7 +1101,7 @@ pub enum Event {
     },
 }
 
-/// What comes with a job beside its specification.
+/// Additions to a job's specification.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Intake {
     /// The template that it names.
@@ -1109,11 +1114,11 @@ pub struct Intake {
     pub hold_until: Option<Timestamp>,
     /// It is still being made, and waits for [`Event::JobEntered`] (HPC-C-04).
     pub is_configuring: bool,
-    /// What was left out or not understood of the description.
+    /// Parts of the description that were left out or not understood.
     pub warnings: Vec<JobWarning>,
 }
 
-/// What the checks of a job with a description came to.
+/// The outcome of the checks of a job with a description.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Validated {
     /// The template that it was checked with.
@@ -1128,11 +1133,11 @@ pub struct Validated {
     pub document: Option<JobDocument>,
     /// Not before this time.
     pub hold_until: Option<Timestamp>,
-    /// What people should know.
+    /// Warnings that people should see.
     pub warnings: Vec<JobWarning>,
 }
 
-/// Who holds a job until a time.
+/// The one that holds a job until a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HoldBy {
@@ -1150,13 +1155,13 @@ pub enum HoldBy {
 pub enum ShrinkReason {
     /// It has no work for them (HPC-S-10).
     Idle,
-    /// Others are to have a share of them (HPC-S-08).
+    /// Others get a share of them (HPC-S-08).
     Rebalanced,
     /// A job of higher priority claims them, when its tasks there have ended (HPC-S-12).
     Preempted,
     /// As that, and its tasks there are stopped (HPC-S-14).
     TasksPreempted,
-    /// Others are to have a share of them, and its tasks there are stopped (HPC-S-08, HPC-S-14).
+    /// Others get a share of them, and its tasks there are stopped (HPC-S-08, HPC-S-14).
     TasksRebalanced,
 }
 
@@ -1190,7 +1195,7 @@ pub struct NodePart {
     pub exit: NodeExit,
 }
 
-/// So many tasks on a node.
+/// A number of tasks on a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NodeTasks {
     /// The node.
@@ -1521,24 +1526,24 @@ fn from_hex(text: &str, bytes: &mut [u8]) -> Option<()> {
     Some(())
 }
 
-/// One entry of the log, without the hash of the entry before (which stands in front of its bytes on disk).
+/// One entry of the log, without the hash of the entry before (which is in front of its bytes on disk).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// Its place in the log.
     pub sequence: Sequence,
     /// When the ledger decided it; never earlier than the record before.
     pub time: Timestamp,
-    /// Who asked.
+    /// The actor.
     pub actor: Arc<Actor>,
     /// The command that it follows from.
     pub command: CommandId,
     /// The trace that it belongs to.
     pub trace: TraceContext,
-    /// What happened.
+    /// The event.
     pub event: Event,
 }
 
-/// What one group commit wrote: the unit that the event stream carries. Its sequences are contiguous.
+/// The records of one group commit: the unit that the event stream carries. Their sequences are contiguous.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Commit {
     /// At least one.

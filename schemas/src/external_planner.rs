@@ -1,7 +1,8 @@
 //! The messages between the planner's service and a program that plans in its place: JSON, one message on a line over
 //! standard input and output, one message in a payload over the bus. `docs/external-planner.md` describes them.
 //!
-//! Each cycle shows all that there is, so that a program need not remember anything and a lost message changes nothing.
+//! Each cycle shows everything, so that a program does not have to remember anything and a lost message changes
+//! nothing.
 
 use crate::{
     ids::{JobId, Sequence},
@@ -18,7 +19,7 @@ use utoipa::ToSchema;
 /// The version of the protocol that is described here.
 pub const PROTOCOL: u32 = 1;
 
-/// What the service says. Each message is answered by one of [`FromPlanner`].
+/// A message of the service. Each is answered by one of [`FromPlanner`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ToPlanner {
@@ -28,7 +29,7 @@ pub enum ToPlanner {
     Cycle(Box<Cycle>),
 }
 
-/// What a planner says.
+/// A message of a planner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum FromPlanner {
@@ -38,7 +39,7 @@ pub enum FromPlanner {
     Plan(ExternalPlan),
 }
 
-/// Both sides say which version they speak.
+/// Both sides name their version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Hello {
@@ -46,14 +47,14 @@ pub struct Hello {
     pub protocol: u32,
 }
 
-/// Everything that there is to plan with. Lists of what has names are in the order of the names.
+/// The planner's whole input. Lists of named things are in the order of the names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Cycle {
     /// The last record of the log that this shows the outcome of. The answer repeats it.
     pub seen: Sequence,
     /// The time to plan for.
     pub at: Timestamp,
-    /// At most so many starts are taken from an answer; what is left can start in the next cycle, which follows at once.
+    /// Maximum number of starts taken from an answer; the rest can start in the next cycle, which follows at once.
     pub max_starts: u32,
     /// The policy in force. Nobody but the planner sees to its limits.
     #[schema(value_type = Policy)]
@@ -137,7 +138,7 @@ pub struct CycleLicence {
 pub struct CycleQueue {
     /// Its name.
     pub name: String,
-    /// Jobs of a queue with a higher priority stand first.
+    /// Jobs of a queue with a higher priority come first.
     pub priority: i64,
     /// Whether its jobs are started.
     pub started: bool,
@@ -145,9 +146,9 @@ pub struct CycleQueue {
     pub nodes: Vec<String>,
     /// How many of its jobs run.
     pub running: u32,
-    /// At most so many may.
+    /// Maximum number of its running jobs.
     pub max_running_jobs: Option<u32>,
-    /// At most so many of one user may.
+    /// Maximum number of its running jobs of one user.
     pub max_running_jobs_per_user: Option<u32>,
 }
 
@@ -181,11 +182,11 @@ pub struct CycleRun {
     pub allocated: Timestamp,
     /// When it ends at the latest by its walltime; `null` if it has none or is suspended.
     pub expected_end: Option<Timestamp>,
-    /// What it has of each node; of a suspended job without the cores that it has lent.
+    /// Its share of each node; for a suspended job without the cores that it has lent.
     pub nodes: Vec<CycleShare>,
 }
 
-/// What a run has of a node.
+/// A run's share of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CycleShare {
     /// The node.
@@ -205,7 +206,7 @@ pub struct CycleShare {
 pub struct CycleJob {
     /// The job or array.
     pub job: JobId,
-    /// What people call it.
+    /// Its name, for people.
     pub name: String,
     /// Whose it is.
     pub user: String,
@@ -234,7 +235,7 @@ pub struct CycleJob {
 pub struct CycleTasks {
     /// Their indices, as `0-9,12`.
     pub indices: IndexSet,
-    /// At most so many more may run now; `null` means all.
+    /// How many more may run now; `null` means all.
     pub headroom: Option<u32>,
 }
 
@@ -258,16 +259,16 @@ pub struct CycleAlternative {
     pub licences: BTreeMap<String, u32>,
     /// The least that a placement must have, over all nodes.
     pub least: Least,
-    /// Whether its nodes serve no other job meanwhile.
+    /// Whether its nodes serve no other job while it runs.
     pub exclusive: bool,
-    /// What is asked for in full, as in a submission.
+    /// The requests in full, as in a submission.
     pub requests: Vec<Request>,
-    /// Whether each request gets nodes of its own; otherwise they may share nodes.
+    /// Whether each request gets separate nodes; otherwise they may share nodes.
     pub scatter: bool,
 }
 
-/// The least that a placement must have, over all nodes. A request can ask for more than these sums, such as so many
-/// cores on each node; a start that names no amounts is placed by everything that is asked for.
+/// The least that a placement must have, over all nodes. A request can ask for more than these sums, such as a number
+/// of cores on each node; a start that names no amounts is placed by the full request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Least {
     /// Nodes.
@@ -328,12 +329,12 @@ pub struct ExternalStart {
 pub struct ExternalComponent {
     /// Which of its alternatives, from 0.
     pub alternative: u32,
-    /// Its nodes; the first is its lead node, and task ranks follow this order. If none of them says how much, the service
-    /// places the component on these nodes; if there are none, anywhere.
+    /// Its nodes; the first is its lead node, and task ranks follow this order. If none of them names an amount, the
+    /// service places the component on these nodes; if there are none, anywhere.
     pub nodes: Vec<ExternalShare>,
 }
 
-/// What a component gets of a node.
+/// A component's share of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ExternalShare {
@@ -353,7 +354,7 @@ pub struct ExternalShare {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum Units {
-    /// So many.
+    /// A number of units.
     Count(u32),
     /// These, as `0-3,8`.
     List(IndexSet),

@@ -1,5 +1,5 @@
-//! Filters: a site's own programs that judge whether a job may enter the queue (submission) and whether it may take these
-//! resources now (activation), the chains that they are called in, and what their calls come to.
+//! Filters: a site's own programs that judge whether a job may enter the queue (submission) and whether it may take
+//! these resources now (activation), the chains that they are called in, and the outcomes of their calls.
 
 use crate::{
     ids::{JobId, RunId},
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::{fmt, sync::Arc};
 use utoipa::ToSchema;
 
-/// What is judged (HPC-F-01).
+/// The kind of filter (HPC-F-01).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FilterKind {
@@ -41,7 +41,7 @@ impl FilterKind {
     }
 }
 
-/// What a filter is to do.
+/// The action that a filter is called for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FilterAction {
@@ -88,7 +88,7 @@ pub struct FilterSpec {
     pub revert_on_unknown: bool,
 }
 
-/// What may start while the verdict on a queued job is outstanding.
+/// Rules for starts while the verdict on a queued job is outstanding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ActivationOrdering {
@@ -107,13 +107,13 @@ pub struct FilterSettings {
     pub submission: Option<FilterSpec>,
     /// The activation filter of all jobs, called last.
     pub activation: Option<FilterSpec>,
-    /// So long a call of a submission filter may take, 1 to 120 (HPC-F-05).
+    /// Time limit of a call of a submission filter, 1 to 120 (HPC-F-05).
     pub submission_timeout_seconds: u32,
-    /// So long a call of an activation filter may take, 1 to 120 (HPC-F-05).
+    /// Time limit of a call of an activation filter, 1 to 120 (HPC-F-05).
     pub activation_timeout_seconds: u32,
-    /// So long after a verdict that did not pass the filters of a job are not asked again, 1 to 3,600 (HPC-F-34).
+    /// How long after a verdict that did not pass the filters of a job are not asked again, 1 to 3,600 (HPC-F-34).
     pub retry_interval_seconds: u32,
-    /// What may start while a verdict is outstanding.
+    /// Which jobs may start while a verdict is outstanding.
     pub ordering: ActivationOrdering,
     /// How long a filter holds a job if it names no time, 60 to 604,800 (HPC-H-02).
     pub default_hold_seconds: u32,
@@ -158,9 +158,9 @@ impl FilterSettings {
 pub struct StagingSettings {
     /// The site's program, an absolute path on the runners; `None` means that nothing is staged.
     pub program: Option<String>,
-    /// So long it may take to stage in one component, 1 to 604,800.
+    /// Time limit for staging in one component, 1 to 604,800.
     pub stage_in_timeout_seconds: u32,
-    /// So long it may take to stage out one component, 1 to 604,800.
+    /// Time limit for staging out one component, 1 to 604,800.
     pub stage_out_timeout_seconds: u32,
 }
 
@@ -269,7 +269,7 @@ pub struct CallId {
     pub chain: u64,
     /// The place of the filter in the chain, from 0; one behind the last filter is the validation.
     pub position: u32,
-    /// To judge or to take back.
+    /// To judge or to undo.
     pub action: FilterAction,
 }
 
@@ -280,7 +280,7 @@ impl fmt::Display for CallId {
     }
 }
 
-/// What activation filters are told beside the job (HPC-F-61, HPC-F-62).
+/// Facts that activation filters are told in addition to the job (HPC-F-61, HPC-F-62).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ActivationParameters {
     /// Passes since this planner started; the first is 1.
@@ -295,27 +295,27 @@ pub struct ActivationParameters {
     pub backfill_enabled: bool,
     /// How often the planner has been restarted.
     pub planner_epoch: u64,
-    /// What the job holds now, in its unit; 0 if it is queued.
+    /// The present holdings of the job, in its unit; 0 if it is queued.
     pub current: u64,
 }
 
-/// What is offered to a job and judged by its activation chain. The resources are set aside meanwhile.
+/// Resources that are offered to a job and judged by its activation chain. They are set aside meanwhile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Offer {
     /// For a start the number that the run will have; for growth the run that grows.
     pub run: RunId,
-    /// The candidates; for growth what is to be added.
+    /// The candidates; for growth the addition.
     pub placement: Arc<Placement>,
-    /// Whether a running job is to grow by them.
+    /// Whether a running job would grow by them.
     pub growth: bool,
-    /// What the filters are told.
+    /// The parameters of the filters.
     pub parameters: ActivationParameters,
     /// Running jobs that make way once all filters have passed (HPC-S-15). Then nothing is set aside: the job may start
     /// without being asked again as soon as there is room.
     pub preempts: Vec<JobId>,
-    /// What each of them is to give up, in their order.
+    /// The resources that each of them has to give up, in their order.
     pub claims: Vec<Placement>,
-    /// The start goes around a job that waits, and would delay it if it were later than this (HPC-B-15).
+    /// The start goes ahead of a waiting job, and would delay it if it were later than this (HPC-B-15).
     pub latest_start: Option<Timestamp>,
 }
 
@@ -333,13 +333,13 @@ pub struct ChainFilter {
 pub struct ChainSpec {
     /// Its number among the chains of the cluster.
     pub number: u64,
-    /// What is judged.
+    /// The kind of filter.
     pub kind: FilterKind,
     /// Its filters, in the order in which they are called.
     pub filters: Vec<ChainFilter>,
     /// The time limit of each call, in seconds.
     pub limit_seconds: u32,
-    /// What is judged by an activation chain.
+    /// The offer that an activation chain judges.
     pub offer: Option<Offer>,
 }
 
@@ -406,14 +406,14 @@ pub struct PropertyChange {
     pub property: String,
     /// Before; `None` if it was not specified.
     pub old: Option<String>,
-    /// Now; `None` if it is not specified any more.
+    /// Now; `None` if it is no longer specified.
     pub new: Option<String>,
 }
 
 /// Something that people should know of a job and that stops nothing.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 pub struct JobWarning {
-    /// What kind, such as `TaskChangesIgnored`.
+    /// The kind, such as `TaskChangesIgnored`.
     pub code: String,
     /// For people.
     pub text: String,
@@ -425,22 +425,22 @@ pub struct JobWarning {
 pub enum FilterHold {
     /// Until this time.
     At(Timestamp),
-    /// So many seconds from the verdict on.
+    /// This many seconds from the verdict on.
     Seconds(i64),
 }
 
-/// What a submission filter left in its file.
+/// The file as a submission filter left it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileAfter {
-    /// What it was given.
+    /// As it was given.
     #[default]
     Unchanged,
-    /// Something else, of which this is taken if it answers 1: the description that goes on, and what is different in it.
+    /// Changed, with the part that is taken if it answers 1: the description that is passed on, and its differences.
     Changed {
         /// The description.
         document: JobDocument,
-        /// What is different; may be empty.
+        /// The differences; may be empty.
         changes: Vec<PropertyChange>,
         /// The template that the description names now, if it names one.
         template: Option<String>,
@@ -449,7 +449,7 @@ pub enum FileAfter {
     Bad(String),
 }
 
-/// What a call of a filter came to.
+/// The outcome of a call of a filter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FilterReport {
     /// How it ended.
@@ -460,13 +460,13 @@ pub struct FilterReport {
     pub program_hash: Option<String>,
     /// BLAKE3 of the description that it was given, in hex.
     pub input_hash: String,
-    /// What it left in its file; only of submission filters that judge.
+    /// The file as it was left; only for submission filters that judge.
     pub file: FileAfter,
     /// The text that it wants shown on the job.
     pub message: Option<String>,
     /// Until when it wants the job held.
     pub hold_until: Option<FilterHold>,
-    /// What was left out or not understood.
+    /// Parts that were left out or not understood.
     pub warnings: Vec<JobWarning>,
     /// The beginning of its standard output, as text.
     pub stdout: String,

@@ -1,5 +1,5 @@
-//! What the ledger puts on the work queue for filter-runners: everything that a runner needs for a call, so that it needs no
-//! state.
+//! Items that the ledger puts on the work queue for filter-runners: everything that a runner needs for a call, so
+//! that it needs no state.
 
 use crate::{
     event::Owner,
@@ -23,7 +23,7 @@ pub struct FilterOrder {
     pub attempt: u32,
     /// The job that is judged.
     pub job: DescribedJob,
-    /// What is to be done.
+    /// The work to do.
     pub work: FilterWork,
 }
 
@@ -39,23 +39,23 @@ impl FilterOrder {
     }
 }
 
-/// What a runner is to do.
+/// The work of a runner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FilterWork {
     /// Call a filter.
     Filter {
         /// Which.
         filter: FilterSpec,
-        /// It may take so long.
+        /// Its time limit.
         limit_seconds: u32,
-        /// What it is told beside the job; only for activation.
+        /// Parameters in addition to the job; only for activation.
         parameters: Option<ActivationParameters>,
     },
     /// Check the job against its template, as the last call of a submission chain, and make of its description what is
     /// scheduled. No program is run.
     Validate {
-        /// Those of the templates that it names which exist: the one named at submission, and those that filters named. The
-        /// description says which of them counts (HPC-F-18).
+        /// Those of the templates named for it that exist: the one named at submission, and those that filters named.
+        /// The description says which of them counts (HPC-F-18).
         templates: Vec<Arc<TemplateSpec>>,
         /// The template whose defaults and limits apply where the other has none.
         default_template: Option<Arc<TemplateSpec>>,
@@ -75,12 +75,12 @@ pub struct RunnerHeartbeat {
     pub calls: Vec<CallId>,
 }
 
-/// What a runner is told in answer to a sign of life.
+/// The answer to a runner's heartbeat.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunnerBriefing {
     /// The persistent filters that are defined now. Processes of others are retired (HPC-F-67).
     pub persistent: Vec<FilterSpec>,
-    /// Of the calls that it has, those that nobody waits for any more, as their jobs were cancelled (HPC-F-23).
+    /// Those of its calls that nobody waits for any longer, as their jobs were cancelled (HPC-F-23).
     pub given_up: Vec<CallId>,
 }
 
@@ -103,18 +103,18 @@ pub struct DescribedJob {
     pub tasks: Option<Arc<TaskList>>,
     /// The template that it names.
     pub template: Option<String>,
-    /// Its description as the filter is to get it: as it was received, as the last filter that changed it left it, or with
-    /// all defaults. `None` if it never had one: then it is written from `spec`.
+    /// Its description in the form that the filter gets: as it was received, as the last filter that changed it left
+    /// it, or with all defaults. `None` if it never had one: then it is written from `spec`.
     pub document: Option<JobDocument>,
     /// Whether `document` is what a submitter wrote; else it was written by muster or a filter.
     pub is_as_received: bool,
-    /// What may have been changed since: its name now.
+    /// Attributes that may have changed since: its present name.
     pub name: String,
     /// Its priority now.
     pub priority: i64,
     /// Its walltime now.
     pub walltime_seconds: Option<u64>,
-    /// What its first component asks for now.
+    /// The present request of its first component.
     pub alternatives: Arc<[Alternative]>,
     /// The one component that the call is about, if it is not about the whole job: then all of the above is about that one
     /// alone, but for the specification of a job that is staged (SL-S-21, SL-B-01).

@@ -89,7 +89,7 @@ fn expand_part(rest: &str, prefix: String, names: &mut Vec<String>) -> Result<()
     Ok(())
 }
 
-/// The number that so many digits and nothing else say.
+/// The number that this many digits and nothing else say.
 fn number(text: &str) -> Option<u64> {
     let digits = (1..=MOST_DIGITS).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().ok()).flatten()

@@ -56,9 +56,9 @@ impl fmt::Display for JobId {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not {expected}")]
 pub struct IdError {
-    /// What was given.
+    /// The given text.
     pub text: String,
-    /// What an id of this kind looks like.
+    /// The form of an id of this kind.
     pub expected: &'static str,
 }
 

@@ -16,15 +16,15 @@ use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt};
 use utoipa::ToSchema;
 
-/// What is submitted.
+/// A submission.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct JobSpec {
-    /// What people call it; at most 1,024 bytes. Empty means the script's file name, or `job`.
+    /// Its name, for people; at most 1,024 bytes. Empty means the script's file name, or `job`.
     pub name: String,
     /// One for a plain job; several start together or not at all.
     pub components: Vec<Component>,
-    /// Makes it an array: one task for each index, each like a job of its own.
+    /// Makes it an array: one task for each index, each like a separate job.
     pub array: Option<ArraySpec>,
     /// The submitter's working directory.
     pub working_directory: String,
@@ -32,21 +32,21 @@ pub struct JobSpec {
     pub environment: BTreeMap<String, String>,
     /// File mode creation mask of the job's processes.
     pub umask: Option<u32>,
-    /// Who is told of what.
+    /// Who is notified, and of what.
     pub notifications: Vec<Notification>,
     /// Asks the job to save its state before it is stopped.
     pub checkpoint: Option<Checkpoint>,
     /// When muster may start it a second time by itself.
     pub requeue: RequeuePolicy,
-    /// Kinds of job with rules of their own.
+    /// Kinds of job with special rules.
     pub types: Vec<JobType>,
-    /// What a dialect wants back as it went in and the model has no place for, by `dialect.name`.
+    /// Values that a dialect wants back unchanged and that the model has no place for, by `dialect.name`.
     pub attributes: BTreeMap<String, String>,
     /// The dialect whose command or description it was submitted with; `None` for muster's own. It never changes.
     pub dialect: Option<String>,
 }
 
-/// A part of a job with a launch and a request of its own. Everything that decides when and where it runs is kept by
+/// A part of a job with its own launch and request. Everything that decides when and where it runs is kept by
 /// component (SL-S-02); the rest is kept by job.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -61,15 +61,15 @@ pub struct Component {
     pub priority: Option<i64>,
     /// Not before this time.
     pub begin: Option<Timestamp>,
-    /// If it has not ended by then it is not started any more.
+    /// If it has not ended by then it is no longer started.
     pub deadline: Option<Timestamp>,
-    /// What must have happened before.
+    /// Conditions for its start.
     pub dependencies: Dependencies,
     /// Holds it is submitted with.
     pub holds: Holds,
     /// The name of the reservation it runs in.
     pub reservation: Option<String>,
-    /// What is started.
+    /// Its launch.
     pub launch: Launch,
     /// Ways to serve it, in the order in which they are tried. Empty means one default alternative.
     pub alternatives: Vec<Alternative>,
@@ -81,12 +81,12 @@ pub struct Component {
 pub struct ArraySpec {
     /// One task for each; 1 to 10,000,000 of them.
     pub indices: IndexSet,
-    /// At most so many tasks run at a time.
+    /// Maximum number of tasks that run at a time.
     #[serde(default)]
     pub max_running: Option<u32>,
 }
 
-/// What a component starts.
+/// The launch of a component.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Launch {
@@ -107,7 +107,7 @@ pub struct Launch {
     pub kill_grace_seconds: Option<u32>,
 }
 
-/// What runs.
+/// The program of a launch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Program {
@@ -138,7 +138,7 @@ pub struct WarningSignal {
     pub seconds_before_end: u32,
 }
 
-/// What must have happened before a component may start. Groups are met in any order; all must be.
+/// Conditions for the start of a component. Groups are met in any order; all must be.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dependencies {
@@ -150,17 +150,17 @@ pub struct Dependencies {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Dependency {
-    /// What must have happened.
+    /// The event that is waited for.
     pub kind: DependencyKind,
     /// To which job or array; not used for [`DependencyKind::Singleton`] and [`DependencyKind::Count`].
     #[serde(default)]
     pub job: Option<JobId>,
-    /// So long after it happened.
+    /// The delay after it happened.
     #[serde(default)]
     pub delay_seconds: u32,
 }
 
-/// What must have happened to another job.
+/// The event of another job that a dependency waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DependencyKind {
@@ -185,13 +185,13 @@ pub enum DependencyKind {
     BeforeSucceeded,
     /// As above, `beforenotok`.
     BeforeFailed,
-    /// So many `Before...` dependencies of other jobs on this one must have been met.
+    /// This many `Before...` dependencies of other jobs on this one must have been met.
     Count(u32),
     /// It is running now.
     Running,
 }
 
-/// What keeps a job from being started until somebody lets it go. Several can be set at once.
+/// Holds that keep a job from being started until somebody releases it. Several can be set at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Holds {
@@ -209,7 +209,7 @@ impl Holds {
         !self.user && !self.operator && !self.system
     }
 
-    /// What is set in either.
+    /// The holds that are set in either.
     pub const fn union(self, other: Self) -> Self {
         Self {
             user: self.user || other.user,
@@ -218,7 +218,7 @@ impl Holds {
         }
     }
 
-    /// What is set here and not in the other.
+    /// The holds that are set here and not in the other.
     pub const fn without(self, other: Self) -> Self {
         Self {
             user: self.user && !other.user,
@@ -228,7 +228,7 @@ impl Holds {
     }
 }
 
-/// Who is told of what.
+/// Who is notified, and of what.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Notification {
@@ -242,7 +242,7 @@ pub struct Notification {
     pub spares_cancelled: bool,
 }
 
-/// What a notification can tell of.
+/// An occasion for a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Occasion {
@@ -254,13 +254,13 @@ pub enum Occasion {
     Failed,
     /// The job was put back into the queue.
     Requeued,
-    /// The job was suspended or goes on.
+    /// The job was suspended or continues.
     Suspended,
     /// The job was held or released.
     Held,
     /// The job's walltime is over, and it is being ended.
     WalltimeOver,
-    /// No occasion of its own: an array tells of each of its tasks instead of the whole.
+    /// Not an occasion: notifications are for each task of an array instead of the whole.
     EachTask,
 }
 
@@ -292,7 +292,7 @@ pub struct RequeuePolicy {
     pub on_node_lost: bool,
     /// After one of these exit codes.
     pub on_exit_codes: Vec<i32>,
-    /// At most so many runs in all.
+    /// Maximum number of runs in total.
     pub max_runs: u32,
 }
 
@@ -302,7 +302,7 @@ impl Default for RequeuePolicy {
     }
 }
 
-/// A kind of job with rules of its own.
+/// A kind of job with special rules.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JobType {
@@ -311,7 +311,7 @@ pub enum JobType {
         /// Back into the queue rather than cancelled.
         requeue: bool,
     },
-    /// Its placement is a cluster of its own, in which other jobs run.
+    /// Its placement is a separate cluster, in which other jobs run.
     Container,
     /// Runs inside the container job.
     Inner(JobId),
@@ -330,20 +330,20 @@ pub enum JobType {
     Noop,
     /// Starts on the front host named instead of on its nodes.
     FrontHost(String),
-    /// What these components need is staged in before it starts, and staged out after its end (SL-B-01). Without a staging
-    /// program of the cluster this is only shown.
+    /// The files of these components are staged in before it starts, and staged out after its end (SL-B-01). Without
+    /// a staging program of the cluster this is only shown.
     Staged(Vec<ComponentStaging>),
     /// Cancelled as soon as a job that it depends on has ended so that it can never start; an array, those of its tasks (SL-C-19).
     CancelledIfNeverMet,
 }
 
-/// What is to be staged for one component.
+/// The staging of one component.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ComponentStaging {
     /// Which of the job's components, from 0; each is named at most once.
     pub component: u32,
-    /// What is to be done, in the words of the staging program; 1 to 1,000 lines.
+    /// The instructions, in the words of the staging program; 1 to 1,000 lines.
     pub directives: Vec<String>,
     /// Persistent buffers that are made when it is staged in (SL-B-02).
     pub creates: Vec<String>,
@@ -439,13 +439,13 @@ impl Outcome {
         }
     }
 
-    /// Whether jobs that depend on its success may go on.
+    /// Whether jobs that depend on its success may continue.
     pub const fn is_success(&self) -> bool {
         matches!(self, Self::Completed | Self::DeclaredFinished)
     }
 }
 
-/// What a run used on a node, or on all its nodes together.
+/// The usage of a run on a node, or on all its nodes together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 pub struct Usage {
     /// Processor time, user and system, in microseconds.
@@ -454,7 +454,7 @@ pub struct Usage {
     pub peak_memory_bytes: u64,
 }
 
-/// Where a job stands, as one word. A task of an array and the array itself have one each.
+/// The state of a job, as one word. A task of an array and the array itself have one each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JobState {
@@ -523,7 +523,7 @@ pub enum WaitReason {
     NeverFits(String),
     /// An earlier job of the same owner and name has not ended.
     Namesake,
-    /// Jobs that are to go before it have not come yet.
+    /// Jobs announced ahead of it have not been submitted yet.
     Announced,
     /// It was promised a start.
     Reserved {
@@ -532,13 +532,13 @@ pub enum WaitReason {
     },
     /// It fits now, but would delay this job, which was promised a start.
     WouldDelay(JobId),
-    /// The advance reservation that it is to run in does not exist any more.
+    /// Its advance reservation no longer exists.
     ReservationGone(String),
-    /// The advance reservation that it is to run in has not begun.
+    /// Its advance reservation has not begun.
     ReservationNotBegun(String),
-    /// What an external planner said of it.
+    /// The reason that an external planner gave.
     ExternalPlanner(String),
-    /// The external planner does not work, and nothing starts meanwhile: what happened to it.
+    /// The external planner does not work, and nothing starts until it does: what happened to it.
     PlannerFailed(String),
     /// It is still being made by its owner.
     Configuring,
@@ -555,11 +555,11 @@ pub enum WaitReason {
         /// Whose hold it is.
         by: HoldBy,
     },
-    /// What it needs is being staged in, or is to be: for which component (SL-B-08).
+    /// A component is being staged in, or will be: which one (SL-B-08).
     StagingIn(u32),
     /// It needs a persistent buffer that is not there (SL-B-02).
     BufferMissing(String),
-    /// What it needs could not be staged in, and it is held: why.
+    /// Staging in failed, and it is held: why.
     StagingFailed(String),
 }
 
@@ -576,22 +576,22 @@ impl fmt::Display for WaitReason {
             Self::Dependency(job) => write!(f, "waits for job {job}"),
             Self::DependencyNeverMet(job) => write!(f, "waits for job {job}, which can no longer satisfy it"),
             Self::QueueStopped => f.write_str("its queue is stopped"),
-            Self::ArrayLimit => f.write_str("as many tasks of its array run as may"),
+            Self::ArrayLimit => f.write_str("array limit reached"),
             Self::Limit(limit) => write!(f, "limit reached: {limit}"),
             Self::Resources(what) => write!(f, "not enough free: {what}"),
             Self::BehindJob(job) => write!(f, "job {job} is ahead of it"),
             Self::NodesUnavailable(which) => write!(f, "nodes not available: {which}"),
             Self::NeverFits(why) => write!(f, "never fits: {why}"),
             Self::Namesake => f.write_str("an earlier job of the same owner and name has not ended"),
-            Self::Announced => f.write_str("jobs that are to go before it have not come yet"),
+            Self::Announced => f.write_str("jobs announced ahead of it have not been submitted yet"),
             Self::Reserved { start } => write!(f, "has a reservation from {start}"),
             Self::WouldDelay(job) => write!(f, "it fits now but would delay job {job}, which has a reservation"),
-            Self::ReservationGone(name) => write!(f, "its reservation `{name}` does not exist any more"),
+            Self::ReservationGone(name) => write!(f, "its reservation `{name}` no longer exists"),
             Self::ReservationNotBegun(name) => write!(f, "its reservation `{name}` has not begun"),
             Self::ExternalPlanner(text) => f.write_str(text),
             Self::PlannerFailed(what) => write!(f, "external planner: {what}"),
             Self::Configuring => f.write_str("its owner has not submitted it yet"),
-            Self::FilterPending(filter) => write!(f, "waits for the answer of {filter}"),
+            Self::FilterPending(filter) => write!(f, "waits for {filter} to answer"),
             Self::ActivationFilter(filter) => write!(f, "activation filter '{filter}' said not now"),
             Self::BlockedByJob(job) => write!(f, "the activation filter of job {job} keeps it from starting"),
             Self::HeldUntil { until, by } => {
@@ -600,9 +600,9 @@ impl fmt::Display for WaitReason {
                     HoldBy::Administrator => "an administrator",
                     HoldBy::Filter => "an activation filter",
                 };
-                write!(f, "held by {whom} until {until}")
+                write!(f, "held until {until} by {whom}")
             }
-            Self::StagingIn(component) => write!(f, "what component {component} needs is staged in"),
+            Self::StagingIn(component) => write!(f, "component {component} is being staged in"),
             Self::BufferMissing(name) => write!(f, "the persistent buffer `{name}` does not exist"),
             Self::StagingFailed(why) => write!(f, "staging in failed: {why}"),
         }

@@ -1,14 +1,15 @@
-//! The token by which the processes of a job call a gateway over TCP: it speaks for that job alone, while one run lasts.
+//! The token by which the processes of a job call a gateway over TCP: it is good for that job alone, while one run
+//! lasts.
 
 use crate::{JobId, RunId, ids::IdError};
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 
-/// What tokens of jobs begin with.
+/// The beginning of tokens of jobs.
 const PREFIX: &str = "job.";
 
-/// What a job shows to a gateway: `job.JOB.RUN.PROOF`, the proof in hexadecimal digits. Only the ledger can make the proof, and
-/// only it can tell whether one is right.
+/// The token that a job shows to a gateway: `job.JOB.RUN.PROOF`, the proof in hexadecimal digits. Only the ledger can
+/// make the proof, and only it can tell whether one is right.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobToken {
     /// The job, or the task of an array.

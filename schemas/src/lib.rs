@@ -1,4 +1,4 @@
-//! What crosses the bus and what is stored: ids, the job model, commands, events, node orders, their bytes, and the
+//! Shapes that cross the bus or are stored: ids, the job model, commands, events, node orders, their bytes, and the
 //! public form of events.
 
 pub mod accounts;

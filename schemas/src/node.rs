@@ -1,5 +1,5 @@
-//! What the ledger orders a node to do. Orders follow from events and can come twice or late; an executor obeys each once,
-//! by part of a run and step.
+//! Orders from the ledger to a node. Orders follow from events and can come twice or late; an executor obeys each
+//! once, by part of a run and step.
 
 use crate::{
     content::ShortOrder,
@@ -27,12 +27,12 @@ pub enum NodeOrder {
         /// The signal's number.
         signal: u8,
     },
-    /// Stop (freeze) all processes of the run; its walltime stands still.
+    /// Stop (freeze) all processes of the run; its walltime is paused.
     Suspend {
         /// The part of the run.
         part: PartId,
     },
-    /// Let them go on.
+    /// Let them continue.
     Resume {
         /// The part of the run.
         part: PartId,
@@ -62,7 +62,7 @@ pub enum NodeOrder {
     /// Hold the node's part of a run of tasks, whose program is [`crate::job::Program::None`]: its tasks come as steps. As
     /// nothing is started by it, a part that ended here before may be held again: the run has come back to the node.
     Hold(Box<LaunchOrder>),
-    /// The run has so much of the node from now on. Processes that run are bound and limited anew.
+    /// The run has this share of the node from now on. Running processes are bound and limited again.
     Resize {
         /// The part of the run.
         part: PartId,
@@ -106,10 +106,10 @@ pub enum NodeOrder {
 /// The node's tasks of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TasksOrder {
-    /// What every launch says. Its nodes are those of the step, in order; its program, its files and its first rank do not
-    /// count.
+    /// The common part of every launch. Its nodes are those of the step, in order; its program, its files and its
+    /// first rank do not count.
     pub launch: LaunchOrder,
-    /// What is special to a step.
+    /// The part that is special to a step.
     pub tasks: StepTasks,
 }
 
@@ -130,7 +130,7 @@ pub struct LaunchOrder {
     pub account: Option<String>,
     /// Its queue, for its environment.
     pub queue: String,
-    /// What is started. On a node with no task of a script the containment is made and held, and no process started.
+    /// The launch. On a node with no task of a script the containment is made and held, and no process started.
     pub launch: Launch,
     /// The submitter's environment, and [`CLUSTER_NAME_VARIABLE`].
     pub environment: BTreeMap<String, String>,
@@ -169,20 +169,20 @@ pub struct LaunchOrder {
     pub dialect: Option<String>,
 }
 
-/// What the ledger adds to the submitter's environment: the name of the cluster, under this name.
+/// The name of the variable that the ledger adds to the submitter's environment for the name of the cluster.
 pub const CLUSTER_NAME_VARIABLE: &str = "MUSTER_CLUSTER_NAME";
 
-/// What the ledger adds to it for a job that was started before: how often it was, under this name.
+/// The name of the variable that the ledger adds for a job that was started before: how often it was.
 pub const RESTART_COUNT_VARIABLE: &str = "MUSTER_RESTART_COUNT";
 
-/// What the ledger adds to the environment of a task of an array: its own number, under this name (SL-C-18).
+/// The name of the variable that the ledger adds to the environment of a task of an array: its own number (SL-C-18).
 pub const JOB_NUMBER_VARIABLE: &str = "MUSTER_JOB_NUMBER";
 
-/// What the ledger adds to it for a script on several nodes: how many cores the job has on each of
-/// [`LaunchOrder::nodes`], such as `4x3,2`, under this name (SL-E-03). Executors of earlier versions need not know it.
+/// The name of the variable that the ledger adds for a script on several nodes: how many cores the job has on each of
+/// [`LaunchOrder::nodes`], such as `4x3,2` (SL-E-03). Executors of earlier versions need not know it.
 pub const NODE_CORES_VARIABLE: &str = "MUSTER_NODE_CORES";
 
-/// The value of [`NODE_CORES_VARIABLE`] for nodes on which a job has so many cores.
+/// The value of [`NODE_CORES_VARIABLE`] for nodes on which a job has these numbers of cores.
 pub fn node_cores_text(cores: impl IntoIterator<Item = u64>) -> String {
     let mut runs: Vec<(u64, usize)> = Vec::new();
     for cores in cores {
@@ -197,8 +197,8 @@ pub fn node_cores_text(cores: impl IntoIterator<Item = u64>) -> String {
 }
 
 impl LaunchOrder {
-    /// How many cores the job has on each of the nodes; `None` if the ledger does not tell. What does not fit to the nodes
-    /// was left in the submitter's environment by another job.
+    /// How many cores the job has on each of the nodes; `None` if the ledger does not say. A value that does not fit
+    /// the nodes was left in the submitter's environment by another job.
     pub fn node_cores(&self) -> Option<Vec<u64>> {
         let mut cores: Vec<u64> = Vec::new();
         for run in self.environment.get(NODE_CORES_VARIABLE)?.split(',') {
@@ -243,9 +243,10 @@ pub struct Heartbeat {
     pub as_of: Option<Mark>,
 }
 
-/// A moment in the life of a ledger, which it tells nodes. A list of parts that a node made after it had been told of the moment is
-/// true for it: of all that was ordered or started up to there, what the list does not have is over or forgotten, because the answer
-/// that told of the moment repeated each order that the node had missed. What is newer can be missing from the list and run.
+/// A moment in the life of a ledger, which it sends to nodes. A list of parts that a node made after it had received
+/// the mark is true for that moment: any part that was ordered or started up to there and is not in the list is over
+/// or forgotten, because the answer with the mark repeated each order that the node had missed. Newer parts can be
+/// missing from the list and run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
     /// When the ledger began that tells: marks of others say nothing, since their records can be other ones.
@@ -254,11 +255,11 @@ pub struct Mark {
     pub sequence: Sequence,
 }
 
-/// What the ledger answers a node that reports.
+/// The ledger's answer to a report of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Briefing {
     /// The moment of the answer; `None` if it was given before and is only repeated.
     pub mark: Option<Mark>,
-    /// What the node has to do about the parts that it named and about those that it did not.
+    /// Orders for the node about the parts that it named and about those that it did not.
     pub orders: Vec<NodeOrder>,
 }

@@ -1,4 +1,5 @@
-//! What the ledger puts on the work queue for notifiers: everything that a notifier has to say, so that it needs no state.
+//! Items that the ledger puts on the work queue for notifiers: everything that a notifier has to say, so that it
+//! needs no state.
 
 use crate::{
     event::Owner,
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub struct NotifyItem {
     /// The job, or the task of an array.
     pub job: JobId,
-    /// The record that it tells of.
+    /// The record that it is about.
     pub of: Sequence,
     /// Which of the job's notifications, from 0.
     pub notification: u32,
@@ -23,7 +24,7 @@ pub struct NotifyItem {
     pub sink: Sink,
     /// When it happened.
     pub time: Timestamp,
-    /// What happened, as one word: `started`, `held`, `released`, or how the job ended.
+    /// The event, as one word: `started`, `held`, `released`, or how the job ended.
     pub event: String,
     /// How the job ended, if it has.
     pub outcome: Option<Outcome>,
@@ -43,10 +44,10 @@ pub struct NotifyItem {
     pub submitted: Timestamp,
     /// When its processes started, if they did.
     pub started: Option<Timestamp>,
-    /// Of an array: how its tasks have ended so far, each way once.
+    /// For an array: how its tasks have ended so far, each way once.
     pub task_outcomes: Option<Vec<Outcome>>,
-    /// Of a job that is over and has run: the file of its standard output, with what differs between its tasks as in the
-    /// pattern. The state does not have it, so it is filled in when the item is queued.
+    /// For a job that is over and has run: the file of its standard output, with what differs between its tasks as in
+    /// the pattern. The state does not have it, so it is filled in when the item is queued.
     pub output: Option<String>,
     /// The dialect of the job.
     pub dialect: Option<String>,

@@ -35,8 +35,8 @@ pub fn expand(pattern: &str, meaning: impl Fn(char) -> Option<String>) -> String
     path
 }
 
-/// What a letter of a pattern means that has one meaning for all tasks of a job: `%j` job, `%A` number of the job or array, `%a`
-/// index in it, `%b` its last digit, `%x` name, `%u` user, `%%` a per cent sign.
+/// The meaning of a letter of a pattern that has one meaning for all tasks of a job: `%j` job, `%A` number of the job
+/// or array, `%a` index in it, `%b` its last digit, `%x` name, `%u` user, `%%` a per cent sign.
 pub fn of_job(symbol: char, job: JobId, name: &str, user: &str) -> Option<String> {
     let index = job.index.unwrap_or(0);
     Some(match symbol {

@@ -1,4 +1,4 @@
-//! What a planner proposes and what is kept of it, and what keeps nodes from jobs for a time.
+//! Proposals of a planner and the parts of them that are kept, and closures that keep nodes from jobs for a time.
 
 use crate::{
     command::Start,
@@ -38,11 +38,11 @@ pub struct ReservationSpec {
 pub enum ReservedNodes {
     /// These, by name.
     Named(Vec<String>),
-    /// So many, which the planner chooses.
+    /// A number of nodes, which the planner chooses.
     Count {
         /// How many, at least one.
         count: u32,
-        /// What each must be like.
+        /// The properties that each must have.
         filter: Option<NodeFilter>,
         /// Only nodes that serve this queue.
         queue: Option<String>,
@@ -71,7 +71,7 @@ pub struct SlotSpec {
     pub placement: Arc<Placement>,
 }
 
-/// What a job that waits is promised.
+/// The promise of a waiting job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlannedSlot {
     /// The job; for an array its next task is meant.
@@ -125,14 +125,14 @@ pub struct PlannedComponent {
     pub nodes: Vec<NodeId>,
 }
 
-/// What a backfill pass found for a job with several components that does not start in it.
+/// The findings of a backfill pass for a job with several components that does not start in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlannedComponents {
     /// The job.
     pub job: JobId,
     /// Why it waits.
     pub reason: WaitReason,
-    /// Of each of its components, in their order.
+    /// Each of its components, in their order.
     pub components: Vec<PlannedComponent>,
 }
 
@@ -157,7 +157,7 @@ pub struct BackfillPass {
     pub jobs: Vec<PlannedComponents>,
 }
 
-/// What a planner proposes: starts, and what is to be known about those that wait, where it differs from what is known.
+/// A planner's proposal: starts, and facts about waiting jobs, where they differ from what is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProposedPlan {
     /// The planner's state was as after this record.
@@ -170,44 +170,44 @@ pub struct ProposedPlan {
     pub starts: Vec<Start>,
     /// Why others wait.
     pub reasons: Vec<WaitingJob>,
-    /// What others are promised.
+    /// Promises to others.
     pub slots: Vec<PlannedSlot>,
     /// When others are thought to start.
     pub predictions: Vec<PredictedStart>,
     /// Nodes for reservations by count that have none yet, by name.
     pub reservations: Vec<(String, Vec<NodeId>)>,
-    /// What is known of those among the starts that have more to be known; of jobs with activation filters always.
+    /// Facts about those of the starts that have any; always for jobs with activation filters.
     pub start_facts: Vec<StartFacts>,
     /// More resources for jobs that run.
     pub growths: Vec<ProposedGrowth>,
-    /// What jobs that run are to give up.
+    /// Resources that running jobs have to give up.
     pub shrinks: Vec<ProposedShrink>,
-    /// Running jobs that are to make way, with the job that they make way for.
+    /// Running jobs that make way, with the job that they make way for.
     pub preemptions: Vec<ProposedPreemption>,
-    /// What is kept for jobs whose activation filter reserved resources, where it is more than before (HPC-F-35).
+    /// Resources kept for jobs whose activation filter reserved them, where they are more than before (HPC-F-35).
     pub reserved: Vec<Start>,
     /// Which pass of this planner it is, from 1 (HPC-F-61).
     pub pass: u64,
     /// Which start of a planner it is, from 1 (HPC-F-89).
     pub epoch: u64,
-    /// What it found for jobs with several components, if it is a pass of backfill that starts those.
+    /// Its findings for jobs with several components, if it is a pass of backfill that starts those.
     pub backfill_pass: Option<BackfillPass>,
     /// Whether an external planner made it.
     pub external: bool,
 }
 
-/// What is known of a start beside its placement.
+/// Facts about a start in addition to its placement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StartFacts {
     /// The job.
     pub job: JobId,
     /// Its place in the queue of this pass, from 1.
     pub index: u64,
-    /// Whether it goes around a job that waits.
+    /// Whether it starts ahead of a waiting job.
     pub backfill: bool,
     /// How many of its unit it gets.
     pub count: u64,
-    /// Of a start that goes around a job: it would delay that job if it started later than this (HPC-B-15).
+    /// For a start that goes around a job: it would delay that job if it started later than this (HPC-B-15).
     pub latest_start: Option<Timestamp>,
 }
 
@@ -216,7 +216,7 @@ pub struct StartFacts {
 pub struct ProposedGrowth {
     /// The job.
     pub job: JobId,
-    /// What is added.
+    /// The added resources.
     pub added: Placement,
     /// How many of its unit that is.
     pub count: u64,
@@ -224,26 +224,26 @@ pub struct ProposedGrowth {
     pub current: u64,
 }
 
-/// What a job that runs is to give up.
+/// Resources that a running job has to give up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProposedShrink {
     /// The job.
     pub job: JobId,
-    /// What it gives up.
+    /// The resources that it gives up.
     pub removed: Placement,
     /// Why.
     pub reason: ShrinkReason,
 }
 
-/// Running jobs that are to make way for another.
+/// Running jobs that make way for another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProposedPreemption {
     /// For whom.
     pub for_job: JobId,
     /// The running jobs.
     pub victims: Vec<JobId>,
-    /// What each of them is to give up, in their order: what a graceful preemption claims. An immediate one stops them, and
-    /// they give up all that they have.
+    /// The resources that each of them has to give up, in their order: those that a graceful preemption claims. An
+    /// immediate one stops them, and they give up everything.
     pub claims: Vec<Placement>,
     /// The place in the queue of this pass of the job that gains, from 1.
     pub index: u64,
@@ -251,8 +251,8 @@ pub struct ProposedPreemption {
     pub count: u64,
 }
 
-/// What a plan came to, beside its starts, which have records of their own ahead of this one; and what the plan was made
-/// from, so that the decision can be made again and compared.
+/// The results of a plan in addition to its starts, which have records of their own ahead of this one; and the input
+/// of the plan, so that the decision can be repeated and compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlanRecord {
     /// The planner's state was as after this record.
@@ -263,11 +263,11 @@ pub struct PlanRecord {
     pub left_out: Vec<JobId>,
     /// Jobs whose starts the ledger refused.
     pub refused: Vec<JobId>,
-    /// What else of the plan the ledger refused: the state had moved on.
+    /// Other parts of the plan that the ledger refused: the state had moved on.
     pub refused_changes: Vec<RefusedChange>,
     /// Why jobs wait, where it changed.
     pub reasons: Vec<WaitingJob>,
-    /// What jobs are promised, where it changed.
+    /// Promises to jobs, where they changed.
     pub slots: Vec<PlannedSlot>,
     /// When jobs are thought to start, where it changed.
     pub predictions: Vec<PredictedStart>,
@@ -275,7 +275,7 @@ pub struct PlanRecord {
     pub external: bool,
 }
 
-/// What a plan asked for, beside starts, that the ledger refused.
+/// A request of a plan, other than a start, that the ledger refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 pub struct RefusedChange {
     /// The job that it was about; of a preemption the one that gains.
@@ -284,7 +284,7 @@ pub struct RefusedChange {
     pub what: PlanChange,
 }
 
-/// What a plan can ask for beside starts.
+/// A request of a plan other than a start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanChange {

@@ -1,4 +1,4 @@
-//! What a site tells its planner: the stages of its pipeline as plain data.
+//! A site's rules for its planner: the stages of its pipeline as plain data.
 //!
 //! A policy is written as a file (`docs/reference/policy.md`), checked, and put in force by an event, so that history
 //! knows which one made which decision.
@@ -23,17 +23,17 @@ use utoipa::ToSchema;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Policy {
-    /// What people call it; at most 1,024 bytes.
+    /// Its name, for people; at most 1,024 bytes.
     pub name: String,
     /// Which job is looked at first: the first key that differs decides; equal jobs stand in order of arrival.
     pub order: Vec<OrderKey>,
-    /// Whether and how jobs go around one that waits for resources.
+    /// Whether and how jobs start ahead of one that waits for resources.
     pub backfill: Backfill,
-    /// What may be in use at a time, beside the limits of the queues themselves.
+    /// Limits on simultaneous use, in addition to the limits of the queues themselves.
     pub limits: Vec<Limit>,
-    /// Queues with an order or backfill of their own, by name.
+    /// Queues with their own order or backfill, by name.
     pub queues: BTreeMap<String, QueuePolicy>,
-    /// At most so many starts in one cycle, 1 to 100,000; what is left starts in the next.
+    /// Maximum number of starts in one cycle, 1 to 100,000; the rest starts in the next.
     pub max_starts: u32,
 }
 
@@ -77,7 +77,8 @@ impl Policy {
     }
 }
 
-/// What a queue does otherwise than the others. Its jobs are planned by themselves, when the priority of the queue says.
+/// The differences of a queue from the others. Its jobs are planned by themselves, when the priority of the queue
+/// says.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct QueuePolicy {
@@ -117,32 +118,33 @@ pub enum OrderKey {
     },
 }
 
-/// Whether and how jobs go around one that waits for resources.
+/// Whether and how jobs start ahead of one that waits for resources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Backfill {
-    /// What is promised to jobs that wait.
+    /// The promises to waiting jobs.
     pub mode: BackfillMode,
     /// How many waiting jobs have a reservation at a time. `None` means one under `easy` and all under `conservative`.
     pub reservations: Option<u32>,
     /// In which order candidates are tried.
     pub candidates: CandidateOrder,
-    /// At most so many candidates are tried in a cycle; `None` tries all.
+    /// Maximum number of candidates that are tried in a cycle; `None` tries all.
     pub look_ahead: Option<u32>,
-    /// Only jobs that name a walltime go around others.
+    /// Only jobs that name a walltime start ahead of others.
     pub require_walltime: bool,
     /// When jobs with several components start, in whatever queues they are. Only the policy's own backfill says so.
     pub components: Components,
 }
 
-/// What is promised to jobs that wait for resources.
+/// The promises to jobs that wait for resources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BackfillMode {
-    /// No job goes around another.
+    /// No job starts ahead of another.
     #[default]
     None,
-    /// The first jobs that wait have reservations, computed anew in each cycle; others start if they delay none of them.
+    /// The first jobs that wait have reservations, computed again in each cycle; others start if they delay none of
+    /// them.
     Easy,
     /// Every job that waits has a reservation, kept until it starts; it never moves to a later time.
     Conservative,
@@ -152,14 +154,14 @@ pub enum BackfillMode {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CandidateOrder {
-    /// As they stand in the queue.
+    /// In queue order.
     #[default]
     QueueOrder,
-    /// Shortest job first: by ascending walltime, ties as they stand in the queue.
+    /// Shortest job first: by ascending walltime, ties in queue order.
     Sjbf,
 }
 
-/// What may be in use at a time by the running jobs of somebody.
+/// A limit on simultaneous use by the running jobs of somebody.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limit {
@@ -169,13 +171,13 @@ pub struct Limit {
     pub name: Option<String>,
     /// Only jobs of this queue are counted and held; `None` means of all.
     pub queue: Option<String>,
-    /// At most so many running jobs; tasks of arrays and components of jobs count singly.
+    /// Maximum number of running jobs; tasks of arrays and components of jobs count singly.
     pub max_running_jobs: Option<u64>,
-    /// At most so many nodes; a node counts once for each job on it.
+    /// Maximum number of nodes; a node counts once for each job on it.
     pub max_nodes: Option<u64>,
-    /// At most so many cores.
+    /// Maximum number of cores.
     pub max_cores: Option<u64>,
-    /// At most so many GPUs.
+    /// Maximum number of GPUs.
     pub max_gpus: Option<u64>,
 }
 

@@ -33,11 +33,11 @@ mod summary;
 
 /// The version at the end of every event type. A changed shape gets a new one.
 pub const VERSION: &str = "v1";
-/// A `plan.waiting` or `plan.made` event lists at most so many jobs; its counts are of all.
+/// Maximum number of jobs that a `plan.waiting` or `plan.made` event lists; its counts are of all.
 pub const MAX_WAITING_JOBS: usize = 10_000;
 
-/// What the numbers in an event mean. Whoever has the state can say, whenever it is asked: the public form of a record is
-/// the same bytes wherever and however late it is made.
+/// The meaning of the numbers in an event. The state can always tell: the public form of a record is the same bytes
+/// wherever and however late it is made.
 pub trait Names {
     /// The name of a node, also of one that has been removed; `None` if it has never been there.
     fn node_name(&self, node: NodeId) -> Option<&str>;
@@ -98,7 +98,7 @@ struct CloudEvent<'a> {
     id: String,
     /// The cluster: `/muster/NAME`.
     source: String,
-    /// What happened: `muster.KIND.VERB.VERSION`.
+    /// The event: `muster.KIND.VERB.VERSION`.
     r#type: String,
     /// The id of the job or the name of the node, queue, licence or cluster that it happened to.
     subject: &'a str,
@@ -109,14 +109,14 @@ struct CloudEvent<'a> {
     /// W3C trace context of the job, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     traceparent: Option<String>,
-    /// Who asked for it: `user:NAME`, `node:NAME`, `runner:NAME`, `planner`, `notifier` or `ledger`.
+    /// Its actor: `user:NAME`, `node:NAME`, `runner:NAME`, `planner`, `notifier` or `ledger`.
     actor: String,
     /// The `id` of the event that led to this one; left out where something began (HPC-E-01).
     #[serde(skip_serializing_if = "Option::is_none")]
     causedby: Option<String>,
     /// One sentence for people. Its wording is not stable.
     summary: String,
-    /// What belongs to this type of event.
+    /// The data of this type of event.
     #[schema(value_type = Object)]
     data: &'a EventData,
 }
@@ -134,9 +134,9 @@ fn actor_text(actor: &Actor) -> String {
 
 /// A kind of event in the catalogue.
 pub struct EventType {
-    /// What it happens to, such as `job`.
+    /// The kind of thing that it happens to, such as `job`.
     pub kind: &'static str,
-    /// What happens, such as `started`.
+    /// The event, such as `started`.
     pub verb: &'static str,
     /// When it is sent, for people.
     pub summary: &'static str,
@@ -223,14 +223,14 @@ public_events! {
     "node" "added" NodeAdded {
         /// Its name.
         node: String,
-        /// What it is.
+        /// Its specification.
         spec: Arc<NodeSpec>,
     }
-    /// A node became something else.
+    /// The specification of a node changed.
     "node" "changed" NodeChanged {
         /// Its name.
         node: String,
-        /// What it is from now on.
+        /// Its specification from now on.
         spec: Arc<NodeSpec>,
     }
     /// A node was removed.
@@ -245,7 +245,7 @@ public_events! {
         /// Changes when the machine boots.
         boot_id: String,
     }
-    /// A node has not been heard of for too long.
+    /// A node has not reported for too long.
     "node" "lost" NodeLost {
         /// Its name.
         node: String,
@@ -256,14 +256,14 @@ public_events! {
     "node" "drained" NodeDrained {
         /// Its name.
         node: String,
-        /// Why, as the operator said.
+        /// The operator's reason.
         reason: String,
     }
     /// A node takes no new jobs, and what ran there is stopped as if the node were lost.
     "node" "down" NodeDown {
         /// Its name.
         node: String,
-        /// Why, as the operator said.
+        /// The operator's reason.
         reason: String,
     }
     /// A drained node takes jobs again.
@@ -275,7 +275,7 @@ public_events! {
     "job" "submitted" JobSubmitted {
         /// Its id; for an array that of the whole.
         job: JobId,
-        /// What people call it.
+        /// Its name, for people.
         name: String,
         /// Login name of whose it is.
         owner: String,
@@ -283,9 +283,9 @@ public_events! {
         array: Option<ArraySpec>,
         /// Its components: one for a plain job.
         components: Vec<SubmittedComponent>,
-        /// Who is told of what.
+        /// Who is notified, and of what.
         notifications: Vec<SubmittedNotification>,
-        /// Kinds of job with rules of their own.
+        /// Kinds of job with special rules.
         types: Vec<JobType>,
         /// The template that it names.
         template: Option<String>,
@@ -309,11 +309,11 @@ public_events! {
         /// Only of this component, from 0; `null` means of the whole job.
         component: Option<u32>,
     }
-    /// Holds were taken away from a job.
+    /// Holds were removed from a job.
     "job" "released" JobReleased {
         /// The job, array or task.
         job: JobId,
-        /// Those taken away.
+        /// The removed holds.
         holds: Holds,
         /// Whether a hold until a time was among them.
         was_timed: bool,
@@ -324,17 +324,17 @@ public_events! {
     "job" "modified" JobModified {
         /// The job.
         job: JobId,
-        /// What changed; what did not is `null`.
+        /// The change; fields that did not change are `null`.
         change: Arc<JobChange>,
     }
     /// More of a job was changed than a `modified` event can say.
     "job" "altered" JobAltered {
         /// The job.
         job: JobId,
-        /// What changed; what did not is `null`. Of attributes only the names are told.
+        /// The change; fields that did not change are `null`. Attributes are only named.
         change: AlteredJob,
     }
-    /// Somebody said something to a running job.
+    /// A message was sent to a running job.
     "job" "told" JobTold {
         /// The job.
         job: JobId,
@@ -389,7 +389,7 @@ public_events! {
         /// Why.
         reason: StopReason,
     }
-    /// The part of a run on one node, which no components share, has ended, others go on.
+    /// The part of a run on one node, which no components share, has ended; others continue.
     "run" "node_ended" RunNodeEnded {
         /// The job.
         job: JobId,
@@ -413,7 +413,7 @@ public_events! {
         /// How the run came to its end.
         #[serde(flatten)]
         outcome: OutcomeView,
-        /// What it used on all nodes.
+        /// Its usage on all nodes.
         usage: Usage,
     }
     /// A job is back in the queue after a run.
@@ -438,21 +438,21 @@ public_events! {
         /// The run.
         run: RunId,
     }
-    /// Others can have the cores of a suspended job until it goes on. It keeps all else that it has.
+    /// Others can have the cores of a suspended job until it continues. It keeps everything else.
     "job" "cores_lent" JobCoresLent {
         /// The job.
         job: JobId,
         /// The run.
         run: RunId,
     }
-    /// A suspended job is to go on as soon as nobody else has its cores.
+    /// A suspended job will continue as soon as nobody else has its cores.
     "job" "resuming" JobResuming {
         /// The job.
         job: JobId,
         /// The run.
         run: RunId,
     }
-    /// A suspended job goes on.
+    /// A suspended job continues.
     "job" "resumed" JobResumed {
         /// The job.
         job: JobId,
@@ -507,11 +507,11 @@ public_events! {
     "job" "notified" JobNotified {
         /// The job.
         job: JobId,
-        /// The sequence of the event that it tells of.
+        /// The sequence of the event that it is about.
         of: Sequence,
         /// Which of the job's notifications, from 0.
         notification: u32,
-        /// What it told.
+        /// The occasion of the notification.
         occasion: Occasion,
         /// Whether the mail server took it, or the command exited with 0.
         delivered: bool,
@@ -586,7 +586,7 @@ public_events! {
         /// The times from now on, in their order; none if the node is open.
         closures: Vec<NodeClosure>,
     }
-    /// A plan was made: what it came to beside its starts, and what it was made from.
+    /// A plan was made: its results in addition to its starts, and its input.
     "plan" "made" PlanMade {
         /// The planner's state was as after this record.
         seen: Sequence,
@@ -605,14 +605,14 @@ public_events! {
         /// The first 10,000 jobs that one of these is about, in order of their ids.
         jobs: Vec<PlannedJob>,
     }
-    /// A job that is not yet in the queue was changed by who makes it.
+    /// A job that is not yet in the queue was changed while being configured.
     "job" "configured" JobConfigured {
         /// The job.
         job: JobId,
-        /// What people call it.
+        /// Its name, for people.
         name: String,
     }
-    /// A job that was being made, or that had failed before it was in the queue, is to enter the queue.
+    /// A job that was being configured, or that had failed before it was in the queue, will enter the queue.
     "job" "entered" JobEntered {
         /// The job.
         job: JobId,
@@ -629,7 +629,7 @@ public_events! {
         name: String,
         /// Its priority from now on.
         priority: Option<i64>,
-        /// What it asks for from now on.
+        /// Its request from now on.
         alternatives: Vec<Alternative>,
         /// How many tasks it lists, if it is a list of tasks.
         tasks: Option<u64>,
@@ -643,7 +643,7 @@ public_events! {
     "filter" "chain_started" FilterChainStarted {
         /// The job.
         job: JobId,
-        /// What is judged.
+        /// The kind of filter.
         filter_kind: FilterKind,
         /// The number of the chain.
         chain: u64,
@@ -651,7 +651,7 @@ public_events! {
         filters: Vec<ChainFilter>,
         /// The time limit of each call, in seconds.
         limit_seconds: u32,
-        /// What activation filters are told.
+        /// The parameters of activation filters.
         parameters: Option<ActivationParameters>,
         /// The candidates that are set aside.
         nodes: Vec<AllocatedNode>,
@@ -662,7 +662,7 @@ public_events! {
         job: JobId,
         /// The call.
         call: CallId,
-        /// What the filter sees as `MUSTER_INVOCATION_ID`.
+        /// The value of `MUSTER_INVOCATION_ID` for the filter.
         invocation: String,
         /// How often it has been handed out, this time included.
         attempt: u32,
@@ -675,7 +675,7 @@ public_events! {
         job: JobId,
         /// The call.
         call: CallId,
-        /// Who does not have it.
+        /// The runner that does not have it.
         runner: String,
     }
     /// A runner that has a call has been silent for too long: the call is offered to all again.
@@ -687,20 +687,20 @@ public_events! {
         /// The attempt that it is offered as from here on.
         attempt: u32,
     }
-    /// A job is to end as soon as the answer of a filter that is outstanding for it is there.
+    /// A job will end as soon as the outstanding answer of a filter for it is there.
     "job" "end_requested" JobEndRequested {
         /// The job.
         job: JobId,
-        /// How it is to end.
+        /// How it will end.
         outcome: OutcomeView,
     }
-    /// What a filter that judged came to.
+    /// The verdict of a filter.
     "filter" "verdict" FilterVerdict {
         /// The job.
         job: JobId,
         /// The call.
         call: CallId,
-        /// What it came to.
+        /// Its outcome.
         #[serde(flatten)]
         result: FilterResult,
     }
@@ -708,7 +708,7 @@ public_events! {
     "filter" "chain_passed" FilterChainPassed {
         /// The job.
         job: JobId,
-        /// What was judged.
+        /// The kind of filter.
         filter_kind: FilterKind,
         /// The number of the chain.
         chain: u64,
@@ -717,11 +717,11 @@ public_events! {
     "filter" "chain_failed" FilterChainFailed {
         /// The job.
         job: JobId,
-        /// What was judged.
+        /// The kind of filter.
         filter_kind: FilterKind,
         /// The number of the chain.
         chain: u64,
-        /// What that means.
+        /// The meaning of the outcome.
         verdict: ChainVerdict,
         /// The place of the filter that ended it, from 0; one behind the last if no filter did.
         position: u32,
@@ -734,21 +734,21 @@ public_events! {
         job: JobId,
         /// The call.
         call: CallId,
-        /// What it came to.
+        /// Its outcome.
         #[serde(flatten)]
         result: FilterResult,
     }
-    /// A filter did not take back what it had done. It is not asked again.
+    /// A filter did not undo its work. It is not asked again.
     "filter" "revert_failed" FilterRevertFailed {
         /// The job.
         job: JobId,
         /// The call.
         call: CallId,
-        /// What it came to.
+        /// Its outcome.
         #[serde(flatten)]
         result: FilterResult,
     }
-    /// A filter cannot be asked to take back what it has done.
+    /// A filter cannot be asked to undo its work.
     "filter" "revert_skipped" FilterRevertSkipped {
         /// The job.
         job: JobId,
@@ -761,12 +761,12 @@ public_events! {
     "filter" "rollback_completed" FilterRollbackCompleted {
         /// The job.
         job: JobId,
-        /// What was judged.
+        /// The kind of filter.
         filter_kind: FilterKind,
         /// The number of the chain.
         chain: u64,
     }
-    /// An answer came that nobody waits for any more. It changes nothing.
+    /// An answer came that nobody waits for any longer. It changes nothing.
     "filter" "late_result" FilterLateResult {
         /// The job.
         job: JobId,
@@ -790,7 +790,7 @@ public_events! {
     "job" "warning" JobWarningRaised {
         /// The job.
         job: JobId,
-        /// What kind.
+        /// The kind.
         code: String,
         /// For people.
         text: String,
@@ -809,7 +809,7 @@ public_events! {
         /// The priority.
         priority: i64,
     }
-    /// A job blocks no others any more.
+    /// A job no longer blocks others.
     "queue" "unblocked" QueueUnblocked {
         /// The job that did.
         job: JobId,
@@ -823,14 +823,14 @@ public_events! {
         /// All that is kept.
         nodes: Vec<AllocatedNode>,
     }
-    /// Resources are not kept for a job any more.
+    /// Resources are no longer kept for a job.
     "resources" "released" ResourcesReleased {
         /// The job.
         job: JobId,
         /// The number that its run would have had.
         run: RunId,
     }
-    /// A run that begins goes around a job that waits.
+    /// A run starts ahead of a waiting job.
     "job" "backfilled" JobBackfilled {
         /// The job.
         job: JobId,
@@ -843,7 +843,7 @@ public_events! {
         job: JobId,
         /// The run.
         run: RunId,
-        /// What is added.
+        /// The added resources.
         nodes: Vec<AllocatedNode>,
     }
     /// A running job did not get the resources that it was offered.
@@ -853,7 +853,7 @@ public_events! {
         /// The run.
         run: RunId,
     }
-    /// The tasks of a running job are to end: no more start but those that release nodes.
+    /// The tasks of a running job are ending: no more start but those that release nodes.
     "job" "tasks_stopping" JobTasksStopping {
         /// The job.
         job: JobId,
@@ -864,7 +864,7 @@ public_events! {
         /// Whether tasks that run may end by themselves; else they are stopped.
         is_graceful: bool,
     }
-    /// A running job is to give up resources when its tasks there have ended.
+    /// A running job has to give up resources when its tasks there have ended.
     "job" "shrinking" JobShrinking {
         /// The job.
         job: JobId,
@@ -872,7 +872,7 @@ public_events! {
         run: RunId,
         /// Why.
         reason: ShrinkReason,
-        /// What it is to give up.
+        /// The resources that it has to give up.
         nodes: Vec<AllocatedNode>,
     }
     /// A running job gave up resources.
@@ -881,7 +881,7 @@ public_events! {
         job: JobId,
         /// The run.
         run: RunId,
-        /// What it gave up.
+        /// The resources that it gave up.
         nodes: Vec<AllocatedNode>,
     }
     /// A step was launched inside a job.
@@ -892,14 +892,14 @@ public_events! {
         run: RunId,
         /// The step.
         step: StepId,
-        /// What people call it.
+        /// Its name, for people.
         name: String,
-        /// What it takes of each of its nodes, in their order.
+        /// Its share of each of its nodes, in their order.
         nodes: Vec<StepPart>,
         /// How long it may run, in seconds; `null` means as long as its job.
         walltime_seconds: Option<u64>,
     }
-    /// Groups of a step that was just launched have working directories or standard input of their own.
+    /// Groups of a step that was just launched have their own working directories or standard input.
     "step" "terms_set" StepTermsSet {
         /// The job.
         job: JobId,
@@ -960,7 +960,7 @@ public_events! {
         /// The component, from 0.
         component: u32,
     }
-    /// The part of a component on a node that components of the job share has ended, others go on.
+    /// The part of a component on a node that components of the job share has ended; others continue.
     "run" "part_ended" RunPartEnded {
         /// The job.
         job: JobId,
@@ -990,16 +990,16 @@ public_events! {
         /// How each task ended, those that ended alike together.
         statuses: Vec<TaskStatus>,
     }
-    /// The client of a job has to be heard of, or its job is cancelled.
+    /// The client of a job has to report, or its job is cancelled.
     "job" "kept" JobKept {
         /// The job.
         job: JobId,
-        /// Within so long from now; `null` means that it need not be heard of any more.
+        /// Seconds from now; `null` means that it no longer has to report.
         seconds: Option<u32>,
-        /// It was not heard of in time, and has as long again.
+        /// It did not report in time, and has as long again.
         is_late: bool,
     }
-    /// One component of a running job is being ended, the others go on.
+    /// One component of a running job is being ended; the others continue.
     "job" "component_stopping" JobComponentStopping {
         /// The job.
         job: JobId,
@@ -1010,7 +1010,7 @@ public_events! {
         /// Why.
         reason: StopReason,
     }
-    /// One component of a running job has ended, the others go on; what it gives up says the `shrunk` event that follows.
+    /// One component of a running job has ended; the others continue. The next `shrunk` event says what it gives up.
     "job" "component_ended" JobComponentEnded {
         /// The job.
         job: JobId,
@@ -1021,7 +1021,7 @@ public_events! {
         /// How it came to its end.
         #[serde(flatten)]
         outcome: OutcomeView,
-        /// What it used on its nodes.
+        /// Its usage on its nodes.
         usage: Usage,
     }
     /// The planner made a pass of backfill that starts jobs with several components.
@@ -1039,10 +1039,10 @@ public_events! {
     }
     /// Accounts, users, associations or service classes changed.
     "accounts" "changed" AccountsChanged {
-        /// What changed, in this order.
+        /// The changes, in this order.
         changes: Arc<Vec<AccountChange>>,
     }
-    /// What of accounts and classes is enforced changed.
+    /// The enforcement of accounts and classes changed.
     "accounts" "settings_changed" AccountsSettingsChanged {
         /// The settings from now on.
         settings: Arc<AccountSettings>,
@@ -1056,15 +1056,16 @@ public_events! {
         /// The class from now on.
         class: String,
     }
-    /// The system, or the program that was called, refused a command of the user who is the actor; nothing else changed.
+    /// The system, or the program that was called, refused a command of the actor; nothing else changed.
     "command" "refused" CommandRefused {
-        /// What was asked for, such as `submit`; the program and its verb if that is what refused, such as `srun`.
+        /// The request, such as `submit`; the program and its verb if a program refused, such as `srun`.
         command: String,
-        /// What kind of refusal.
+        /// The kind of refusal.
         code: RefusalCode,
         /// Why.
         message: String,
-        /// So many refusals of the same user before this one left no event, because there were too many in a short time.
+        /// Number of refusals of the same user before this one that left no event, because there were too many in a
+        /// short time.
         unrecorded: u64,
     }
     /// A task of a running job was started, as a step of it.
@@ -1082,7 +1083,7 @@ public_events! {
         /// Its nodes, with the number of its cores on each.
         nodes: Vec<StepNode>,
     }
-    /// Filters, templates, staging, or the way resources are given to jobs, were changed by who is the actor of this event.
+    /// Filters, templates, staging, or the way resources are given to jobs, were changed by the actor.
     "config" "changed" ConfigChanged {
         /// `filters`, `scheduling`, `staging`, or `template NAME`.
         what: String,
@@ -1111,7 +1112,7 @@ public_events! {
     }
 }
 
-/// What changed of a job.
+/// The changes of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct AlteredJob {
     /// Another reservation, empty for none.
@@ -1149,7 +1150,7 @@ pub struct ReceivedDocument {
     pub hash: String,
 }
 
-/// What a call of a filter came to.
+/// The outcome of a call of a filter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct FilterResult {
     /// How it ended.
@@ -1162,7 +1163,7 @@ pub struct FilterResult {
     pub program_hash: Option<String>,
     /// BLAKE3 of the description that it was given, in hex.
     pub input_hash: String,
-    /// What it changed of the description, as far as that can be taken.
+    /// Its changes of the description, as far as they can be taken.
     pub changes: Vec<PropertyChange>,
     /// The text that it wants shown on the job.
     pub message: Option<String>,
@@ -1187,9 +1188,9 @@ pub struct SubmittedComponent {
     pub priority: Option<i64>,
     /// Not before this time.
     pub begin: Option<Timestamp>,
-    /// If it has not ended by then it is not started any more.
+    /// If it has not ended by then it is no longer started.
     pub deadline: Option<Timestamp>,
-    /// What must have happened before.
+    /// Conditions for its start.
     pub dependencies: Dependencies,
     /// Holds that it was submitted with.
     pub holds: Holds,
@@ -1199,7 +1200,7 @@ pub struct SubmittedComponent {
     pub alternatives: Vec<Alternative>,
 }
 
-/// On which occasions somebody is told. Whom is theirs to know.
+/// The occasions on which somebody is notified. The receivers are not disclosed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct SubmittedNotification {
     /// On which occasions; empty means start and end.
@@ -1208,7 +1209,7 @@ pub struct SubmittedNotification {
     pub sink: SinkKind,
 }
 
-/// How somebody is told.
+/// How somebody is notified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SinkKind {
@@ -1227,7 +1228,7 @@ pub struct WaitingJob {
     pub reason: ReasonView,
 }
 
-/// What a plan says of a job that waits. What did not change is left out.
+/// A plan's statement about a waiting job. Unchanged parts are left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct PlannedJob {
     /// The job or array.
@@ -1265,7 +1266,7 @@ pub struct PassedComponent {
     pub nodes: Vec<String>,
 }
 
-/// What a run has of one node.
+/// A run's share of one node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct AllocatedNode {
     /// The node's name.
@@ -1286,7 +1287,7 @@ pub struct AllocatedNode {
     pub exclusive: bool,
 }
 
-/// So many tasks of a step on a node.
+/// A number of tasks of a step on a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct StepNode {
     /// The node's name.
@@ -1295,7 +1296,7 @@ pub struct StepNode {
     pub tasks: u32,
 }
 
-/// What a step takes of a node.
+/// A step's share of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct StepPart {
     /// The node's name.

@@ -1,4 +1,4 @@
-//! What a cluster has and what a job asks for.
+//! Resources of a cluster and requests of jobs.
 //!
 //! Resources form a tree: cluster > switch > node > socket > core, with GPUs and memory on nodes and floating licences
 //! beside the tree. A job asks for counts along a path of levels, so that one request type serves `-N 2 -n 8`,
@@ -79,13 +79,13 @@ pub enum Count {
 }
 
 impl Count {
-    /// Exactly so many.
+    /// Exactly this many.
     pub const fn exactly(count: u32) -> Self {
         Self::Range { min: count, max: count }
     }
 }
 
-/// One part of a path: so many of a level, inside each of the part before.
+/// One part of a path: a number at a level, inside each of the part before.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LevelCount {
@@ -95,7 +95,7 @@ pub struct LevelCount {
     pub count: Count,
 }
 
-/// What an amount is counted by.
+/// The unit by which an amount is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Per {
@@ -133,7 +133,7 @@ pub struct Gpus {
     pub model: Option<String>,
 }
 
-/// What a node must be like to serve a request.
+/// Properties that a node must have to serve a request.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NodeFilter {
@@ -143,9 +143,9 @@ pub enum NodeFilter {
     Compare {
         /// The property.
         property: String,
-        /// How it must stand to the value.
+        /// Its relation to the value.
         relation: Relation,
-        /// What it is compared with.
+        /// The value that it is compared with.
         value: PropertyValue,
     },
     /// All of these hold.
@@ -199,13 +199,13 @@ pub fn size_text(bytes: u64) -> String {
     }
 }
 
-/// Two sizes that stand beside each other, as [`size_text`]; in bytes if they would read alike.
+/// Two sizes to be shown together, as [`size_text`]; in bytes if they would read alike.
 pub fn size_texts(one: u64, other: u64) -> (String, String) {
     let texts = (size_text(one), size_text(other));
     if texts.0 == texts.1 && one != other { (format!("{one} bytes"), format!("{other} bytes")) } else { texts }
 }
 
-/// How a property stands to a value.
+/// The relation of a property to a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Relation {
@@ -243,7 +243,7 @@ pub enum Sharing {
     /// Other jobs may run on the rest of the node.
     #[default]
     Shared,
-    /// The nodes of the request serve no other job meanwhile; the job still gets only the cores it asked for.
+    /// The nodes of the request serve no other job while it runs; the job still gets only the cores it asked for.
     Exclusive,
     /// As exclusive, and the job gets every core, GPU and byte of the nodes.
     WholeNodes,
@@ -257,7 +257,7 @@ pub struct Request {
     pub path: Vec<LevelCount>,
     /// How many tasks (processes) run in it; `None` means one for each node.
     pub tasks: Option<u32>,
-    /// At most so many tasks on a node.
+    /// Maximum number of tasks per node.
     pub tasks_per_node: Option<u32>,
     /// Cores for each task.
     pub cpus_per_task: u32,
@@ -302,11 +302,11 @@ pub struct Alternative {
     pub walltime_seconds: Option<u64>,
     /// Floating licences: name and how many.
     pub licences: BTreeMap<String, u32>,
-    /// Whether each request gets nodes of its own; otherwise they may share nodes (SL-C-12).
+    /// Whether each request gets separate nodes; otherwise they may share nodes (SL-C-12).
     pub scatter: bool,
 }
 
-/// What a node is.
+/// The specification of a node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NodeSpec {
@@ -331,7 +331,7 @@ fn one() -> u32 {
     1
 }
 
-/// What a run has of one node.
+/// A run's share of one node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 pub struct NodeShare {
     /// The node.

@@ -8,10 +8,10 @@ use utoipa::ToSchema;
 #[serde(default, deny_unknown_fields)]
 pub struct SchedulingSettings {
     /// How jobs get more than their least size. `None` leaves all jobs to the policy, as it orders and backfills: lists of
-    /// tasks grow behind all that starts and is promised, shrink, and make way for lists of tasks alone.
+    /// tasks grow after everything that starts or is promised, shrink, and make way for lists of tasks alone.
     pub mode: Option<SchedulingMode>,
-    /// With a mode: so many jobs behind the first that waits are looked at for backfill; 0 for none, negative for all;
-    /// `None` means 1,000 (HPC-B-01).
+    /// With a mode: how many jobs behind the first waiting one are looked at for backfill; 0 for none, negative for
+    /// all; `None` means 1,000 (HPC-B-01).
     pub backfill_look_ahead: Option<i64>,
     /// Preemption in queued mode, and without a mode between lists of tasks; `None` means graceful (HPC-S-12).
     pub preemption: Option<Preemption>,
@@ -19,7 +19,7 @@ pub struct SchedulingSettings {
     pub balanced_preemption: Option<Preemption>,
     /// How what is left is shared in balanced mode; `None` means medium (HPC-S-07).
     pub bias: Option<PriorityBias>,
-    /// How often balanced mode shares anew, 1 to 3,600; `None` means 10 (HPC-S-08).
+    /// How often balanced mode shares out again, 1 to 3,600; `None` means 10 (HPC-S-08).
     pub rebalance_seconds: Option<u32>,
     /// How long tasks that release a node may take, 1 to 3,600; `None` means 10 (HPC-J-12).
     pub release_timeout_seconds: Option<u32>,

@@ -1,8 +1,8 @@
 //! The standard streams of steps on their way between tasks and clients.
 //!
-//! On each node of a step the output of all its tasks is one sequence of *frames*, addressed by byte offsets, which never
-//! change: who was interrupted goes on at the offset that it has come to. Input is one sequence of bytes, addressed in the
-//! same way, so that what is sent twice is taken once.
+//! On each node of a step the output of all its tasks is one sequence of *frames*, addressed by byte offsets, which
+//! never change: an interrupted reader continues at the offset that it has come to. Input is one sequence of bytes,
+//! addressed in the same way, so that bytes that are sent twice are taken once.
 
 use crate::{
     ids::{PartId, StepId},
@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 const HEAD_BYTES: usize = 9;
 /// No frame has more content.
 pub const MAX_CONTENT_BYTES: usize = 64 << 10;
-/// So much output is read in one request at most.
+/// Maximum number of bytes of output in one request.
 pub const MAX_READ_BYTES: u32 = 1 << 20;
-/// So much input is sent in one request at most.
+/// Maximum number of bytes of input in one request.
 pub const MAX_WRITE_BYTES: usize = 1 << 20;
 /// Where a reader begins that wants only what is new.
 pub const AT_END: u64 = u64::MAX;
@@ -27,11 +27,11 @@ pub const AT_END: u64 = u64::MAX;
 pub struct Frame<'a> {
     /// The task.
     pub rank: u32,
-    /// What it says.
+    /// Its content.
     pub content: Content<'a>,
 }
 
-/// What a task says.
+/// The content of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content<'a> {
     /// Bytes of its standard output, or of its terminal.
@@ -90,7 +90,7 @@ impl<'a> Frame<'a> {
 #[error("the output of a step is damaged")]
 pub struct NoFrame;
 
-/// What can be asked of a node about the streams of its part of a step.
+/// A request to a node about the streams of its part of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IoRequest {
     /// The part of the run on the node.
@@ -101,7 +101,7 @@ pub struct IoRequest {
     pub ask: IoAsk,
 }
 
-/// What can be asked about streams.
+/// A request about streams.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum IoAsk {
     /// Output from an offset on. It is answered when there is some, or after a time.
@@ -110,11 +110,12 @@ pub enum IoAsk {
         reader: u64,
         /// The offset; [`AT_END`] means what is new.
         from: u64,
-        /// All before this has arrived where it is wanted and need not be kept; `None` for those who only watch.
+        /// Everything before this has arrived at its destination and does not have to be kept; `None` for those who
+        /// only watch.
         acknowledged: Option<u64>,
-        /// At most so much.
+        /// Maximum number of bytes.
         max_bytes: u32,
-        /// Wait at most so long for output.
+        /// Maximum time to wait for output.
         wait_millis: u32,
     },
     /// Input at an offset.
@@ -130,7 +131,7 @@ pub enum IoAsk {
     Resize(TerminalSize),
 }
 
-/// What a node answers.
+/// The answer of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum IoReply {
     /// Output.
@@ -153,7 +154,7 @@ pub enum IoReply {
 /// Output of a step, as a gateway answers it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputPage {
-    /// What there is, at most one part for each node, or for each component on one that they share.
+    /// The output so far, at most one part for each node, or for each component on one that they share.
     pub parts: Vec<OutputPart>,
     /// How many such parts the step has.
     pub nodes: u32,

@@ -1,4 +1,4 @@
-//! Steps: programs that are started inside a running job, as tasks on any of its nodes, with streams of their own.
+//! Steps: programs that are started inside a running job, as tasks on any of its nodes, with their own streams.
 
 use crate::{ids::NodeId, job::ExitStatus, resources::IndexSet};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct StepSpec {
-    /// What people call it; at most 1,024 bytes.
+    /// Its name, for people; at most 1,024 bytes.
     pub name: String,
     /// Where its tasks start; `None` means the working directory of the job.
     pub working_directory: Option<String>,
@@ -17,7 +17,7 @@ pub struct StepSpec {
     pub environment: Option<BTreeMap<String, String>>,
     /// File mode creation mask; `None` means that of the job.
     pub umask: Option<u32>,
-    /// Parts of it, each with a command and nodes of its own. No node is twice in those of a component.
+    /// Parts of it, each with its own command and nodes. No node is twice in those of a component.
     pub groups: Vec<StepGroup>,
     /// Where the standard streams of its tasks come from and go to.
     pub streams: StepStreams,
@@ -31,7 +31,7 @@ pub struct StepSpec {
     pub kill_grace_seconds: Option<u32>,
     /// The first task that does not exit with 0 ends all others.
     pub ends_on_failure: bool,
-    /// What a dialect wants back as it went in, by `dialect.name`.
+    /// Values that a dialect wants back unchanged, by `dialect.name`.
     pub attributes: BTreeMap<String, String>,
     /// The dialect whose command launched it; `None` means that of the job.
     pub dialect: Option<String>,
@@ -51,12 +51,12 @@ pub struct StepGroup {
     pub memory_bytes: Option<u64>,
     /// The command of each of its ranks.
     pub programs: Vec<StepProgram>,
-    /// Variables of its own, over those of the step.
+    /// Its own variables, over those of the step.
     pub environment: BTreeMap<String, String>,
 }
 
-/// What a group has in place of what its step says for all of them. It is in the log beside the step, whose shape in old logs
-/// cannot grow.
+/// Settings of one group that override those of the step. They are in the log beside the step, whose shape in old
+/// logs cannot grow.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct GroupTerms {
@@ -72,7 +72,7 @@ pub struct GroupTerms {
 pub struct StepPlace {
     /// The node's name.
     pub node: String,
-    /// The ranks of the tasks there, which need not be in a row.
+    /// The ranks of the tasks there, not necessarily in a row.
     pub ranks: IndexSet,
     /// How many cores the step takes there; `None` means `cpus_per_task` for each task.
     #[serde(default)]
@@ -114,9 +114,9 @@ pub enum StepInput {
     Nothing,
     /// A file, by a pattern as in [`crate::job::Launch::stdin`].
     File(String),
-    /// What the client sends, for every task.
+    /// The client's input, for every task.
     AllTasks,
-    /// What the client sends, for the task of this rank; nothing comes for others.
+    /// The client's input, for the task of this rank; others get none.
     Task(u32),
 }
 
@@ -143,7 +143,7 @@ pub struct TerminalSize {
     pub columns: u16,
 }
 
-/// What a variable tells a task.
+/// The value of a variable of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskVariable {
@@ -169,7 +169,7 @@ pub enum TaskVariable {
     StepsBefore,
 }
 
-/// What a step takes of a node.
+/// A step's share of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StepShare {
     /// The node.
@@ -193,7 +193,7 @@ pub struct TaskStatus {
     pub status: ExitStatus,
 }
 
-/// What a node has to know of its part of a step, beside what every launch says.
+/// A node's knowledge of its part of a step, in addition to the common part of every launch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepTasks {
     /// The ranks of the tasks there.

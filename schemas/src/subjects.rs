@@ -6,7 +6,7 @@ use crate::ids::{JobId, StepId};
 pub const LOG_STREAM: &str = "MUSTER_LOG";
 /// Subject of the log's messages.
 pub const LOG_SUBJECT: &str = "muster.log";
-/// What the log stream has stored the server repeats here, for those who follow the log.
+/// The server repeats here everything that the log stream has stored, for those who follow the log.
 pub const LOG_STORED_SUBJECT: &str = "muster.log-stored";
 /// A ledger that becomes the writer of the log stream says so here, so that another one that still runs learns of it at once.
 pub const LOG_CLAIMED: &str = "muster.log-claimed";
@@ -33,7 +33,7 @@ pub const COMMAND_USER: &str = "muster.command.user";
 pub const COMMAND_PLANNER: &str = "muster.command.planner";
 /// Commands of notifiers.
 pub const COMMAND_NOTIFIER: &str = "muster.command.notifier";
-/// What an external planner that is connected to the bus is asked.
+/// Questions to an external planner that is connected to the bus.
 pub const PLANNER_EXTERNAL: &str = "muster.planner.external";
 /// Queries of the roles that may read everything.
 pub const QUERY: &str = "muster.command.query";
@@ -68,7 +68,7 @@ pub fn heartbeat(node: &str) -> String {
     format!("muster.command.heartbeat.{}", token(node))
 }
 
-/// What a node asks of contents that its orders name: request/reply.
+/// A node's request for contents that its orders name: request/reply.
 pub fn content(node: &str) -> String {
     format!("muster.command.content.{}", token(node))
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
-/// What the size of a job counts (HPC-J-13).
+/// The unit of a job's size (HPC-J-13).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SizeUnit {
@@ -23,7 +23,7 @@ pub enum SizeUnit {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TaskList {
-    /// What sizes count.
+    /// The unit that sizes count.
     pub unit: SizeUnit,
     /// The least that the job runs on.
     pub min: u32,
@@ -45,7 +45,7 @@ pub struct TaskList {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskSpec {
-    /// What people call it; may be empty.
+    /// Its name, for people; may be empty.
     #[serde(default)]
     pub name: String,
     /// How often and when it runs.
@@ -54,15 +54,15 @@ pub struct TaskSpec {
     pub min: u32,
     /// The greatest that an instance of it can use.
     pub max: u32,
-    /// An instance is stopped, and has failed, after so long.
+    /// An instance is stopped, and has failed, after this time.
     #[serde(default)]
     pub run_time_seconds: Option<u64>,
     /// The tasks that must have ended before, by their places in the list, from 0.
     #[serde(default)]
     pub after: Vec<u32>,
-    /// What it runs; the program is [`crate::job::Program::Tasks`], run once for an instance.
+    /// Its launch; the program is [`crate::job::Program::Tasks`], run once for an instance.
     pub launch: Launch,
-    /// Variables of its own, which override those of the job.
+    /// Its own variables, which override those of the job.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
     /// Its working directory; `None` means that of the job.

@@ -23,12 +23,12 @@ impl Timestamp {
         self.0.div_euclid(1_000_000)
     }
 
-    /// This point moved by so many seconds, as far as it can be represented.
+    /// This point moved by a number of seconds, as far as it can be represented.
     pub const fn plus_seconds(self, seconds: i64) -> Self {
         Self(self.0.saturating_add(seconds.saturating_mul(1_000_000)))
     }
 
-    /// This point moved by so many microseconds, as far as it can be represented.
+    /// This point moved by a number of microseconds, as far as it can be represented.
     pub const fn plus_micros(self, micros: i64) -> Self {
         Self(self.0.saturating_add(micros))
     }

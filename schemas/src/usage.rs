@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
 use utoipa::ToSchema;
 
-/// What usage is asked for: the payload of a request on [`crate::subjects::ACCOUNTING_USAGE`].
+/// A query for usage: the payload of a request on [`crate::subjects::ACCOUNTING_USAGE`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct UsageQuery {
@@ -22,7 +22,8 @@ pub struct UsageQuery {
     pub account: Option<String>,
     /// Only in this queue.
     pub queue: Option<String>,
-    /// What the rows of the answer tell apart; everything else is summed up. Empty means every dimension.
+    /// The dimensions that separate the rows of the answer; everything else is summed up. Empty means every
+    /// dimension.
     pub by: Vec<UsageDimension>,
     /// Answer only once every record up to this is counted.
     pub at_least: Option<Sequence>,
@@ -40,7 +41,7 @@ pub struct UsageMoment {
     pub time: Option<Timestamp>,
 }
 
-/// What rows of usage can be told apart by.
+/// A dimension that can separate rows of usage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UsageDimension {
@@ -65,7 +66,7 @@ pub struct UsageAnswer {
     pub rows: Vec<UsageRow>,
 }
 
-/// What was asked for and used by one user, account and queue in one window, or by all of those that were not told apart.
+/// Requests and usage of one user, account and queue in one window, or of all of those that were not separated.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct UsageRow {
     /// When the window begins; `None` if windows are summed up.

@@ -1,5 +1,5 @@
-//! What the HTTP API shows and takes: the public JSON of jobs, runs, nodes and queues. Keys are stable: they are only
-//! ever added.
+//! Shapes that the HTTP API shows and takes: the public JSON of jobs, runs, nodes and queues. Keys are stable: they
+//! are only ever added.
 
 mod accounts;
 mod explanation;
@@ -121,7 +121,7 @@ pub struct OutcomeView {
     pub outcome: OutcomeWord,
     /// The first status that is not 0, by task rank; only of `failed`, and 0 of `completed`.
     pub exit_status: Option<ExitStatus>,
-    /// What else there is to say, for people: why it could not be launched, which node was lost and how, why it was refused.
+    /// Details for people: why it could not be launched, which node was lost and how, why it was refused.
     pub detail: Option<String>,
 }
 
@@ -188,17 +188,17 @@ pub enum ReasonWord {
     NeverFits,
     /// An earlier job of the same owner and name has not ended.
     Namesake,
-    /// Jobs that are to go before it have not come yet.
+    /// Jobs announced ahead of it have not been submitted yet.
     Announced,
     /// It was promised a start.
     Reserved,
     /// It fits, but would delay another job, which was promised a start.
     WouldDelay,
-    /// The advance reservation that it is to run in does not exist any more.
+    /// Its advance reservation no longer exists.
     ReservationGone,
-    /// The advance reservation that it is to run in has not begun.
+    /// Its advance reservation has not begun.
     ReservationNotBegun,
-    /// An external planner gave a reason of its own.
+    /// An external planner gave its own reason.
     ExternalPlanner,
     /// The external planner does not work.
     PlannerFailed,
@@ -212,11 +212,11 @@ pub enum ReasonWord {
     BlockedByJob,
     /// It is held until a time.
     HeldUntil,
-    /// What it needs is being staged in, or is to be.
+    /// It is being staged in, or will be.
     StagingIn,
     /// A persistent buffer that it needs does not exist.
     BufferMissing,
-    /// What it needs could not be staged in, and it is held.
+    /// Staging in failed, and it is held.
     StagingFailed,
 }
 
@@ -276,7 +276,7 @@ pub struct JobView {
     /// task of an array that is older than such numbers has that of the array (SL-C-18).
     #[serde(default)]
     pub number: u64,
-    /// What people call it.
+    /// Its name, for people.
     pub name: String,
     /// Login name of whose it is.
     pub owner: String,
@@ -288,7 +288,7 @@ pub struct JobView {
     pub class: Option<String>,
     /// Higher goes first.
     pub priority: i64,
-    /// Where it stands.
+    /// Its state.
     pub state: JobState,
     /// Why it waits, if it does.
     pub reason: Option<ReasonView>,
@@ -329,9 +329,9 @@ pub struct JobView {
     /// When it is thought to start, if it waits and that can be foreseen; of an array its next task.
     #[serde(default)]
     pub predicted_start: Option<Timestamp>,
-    /// What has become of the tasks, if it is an array.
+    /// The progress of the tasks, if it is an array.
     pub array: Option<ArrayView>,
-    /// What filters, a template or a hold until a time have to do with it; most jobs have none of it.
+    /// How filters, a template or a timed hold affect it; most jobs have none of these.
     #[serde(default)]
     pub filtering: Option<Box<FilteringView>>,
     /// Its size and its tasks, if it is a list of tasks.
@@ -370,7 +370,7 @@ impl JobView {
     }
 }
 
-/// One component of a job that has several, as it stands.
+/// One component of a job that has several, with its state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ComponentView {
     /// Its queue.
@@ -381,7 +381,7 @@ pub struct ComponentView {
     pub class: Option<String>,
     /// Higher goes first.
     pub priority: i64,
-    /// Where it stands: a component can end before the others do.
+    /// Its state: a component can end before the others do.
     pub state: JobState,
     /// Holds that are set on it.
     pub holds: Holds,
@@ -412,7 +412,7 @@ pub struct ComponentView {
     pub planned_nodes: Vec<String>,
 }
 
-/// What has become of the tasks of an array.
+/// The progress of the tasks of an array.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ArrayView {
     /// How many tasks it has in all.
@@ -425,13 +425,13 @@ pub struct ArrayView {
     pub running: u64,
     /// How many have ended, by outcome.
     pub finished: BTreeMap<OutcomeWord, u64>,
-    /// At most so many run at a time.
+    /// Maximum number that run at a time.
     pub max_running: Option<u32>,
     /// The tasks that are over without ever having started, by how they ended.
     #[serde(default)]
     pub never_started: BTreeMap<OutcomeWord, IndexSet>,
-    /// All tasks that have numbers of their own, in the order of these: all that it has, or none if it is older than such
-    /// numbers.
+    /// All tasks that have their own numbers, in the order of these: all that it has, or none if it is older than
+    /// such numbers.
     #[serde(default)]
     pub numbered: IndexSet,
     /// The tasks that have not started and are held singly, together by their holds.
@@ -465,7 +465,7 @@ pub struct RunView {
     pub ended: Option<Timestamp>,
     /// How it ended.
     pub outcome: Option<OutcomeView>,
-    /// What it used on all nodes; 0 until it has ended.
+    /// Its usage on all nodes; 0 until it has ended.
     pub usage: Usage,
 }
 
@@ -500,26 +500,27 @@ pub struct JobDetail {
     pub spec: JobSpec,
     /// Whether parts of `spec` were left out.
     pub redacted: bool,
-    /// Its runs, oldest first. Of an array: none, ask for its tasks.
+    /// Its runs, oldest first. An array has none; ask for its tasks.
     pub runs: Vec<RunView>,
-    /// Its tasks, if it is a list of them. What they run is in its description.
+    /// Its tasks, if it is a list of them. Their commands are in its description.
     #[serde(default)]
     pub tasks: Vec<TaskView>,
-    /// Who cancelled it or a component of it, oldest first. Of an array: none, ask for its tasks.
+    /// Who cancelled it or a component of it, oldest first. Empty for an array; ask for its tasks.
     #[serde(default)]
     pub cancels: Vec<CancelView>,
-    /// How each of its dependencies stands, by component, in the places that they have in `spec`. Empty if it has none.
+    /// The state of each of its dependencies, by component, in the places that they have in `spec`. Empty if it has
+    /// none.
     #[serde(default)]
     pub dependencies: Vec<Vec<Vec<DependencyWord>>>,
 }
 
-/// How a dependency stands.
+/// The state of a dependency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DependencyWord {
     /// It may still be met.
     Unmet,
-    /// What it is about has happened, and its delay lasts.
+    /// Its event has happened, and its delay lasts.
     Delayed,
     /// It is met.
     Met,
@@ -536,7 +537,7 @@ pub struct CancelView {
     pub run: Option<RunId>,
     /// Only this component, from 0; `null` means the whole job.
     pub component: Option<u32>,
-    /// Who did: the login name.
+    /// The login name of the user who did.
     pub user: String,
     /// The number of that user.
     pub uid: u32,
@@ -570,7 +571,7 @@ pub struct JobDetailsPage {
 /// A node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NodeView {
-    /// What it is.
+    /// Its specification.
     pub spec: NodeSpec,
     /// Whether it serves.
     pub state: NodeStateWord,
@@ -587,7 +588,7 @@ pub struct NodeView {
     /// An operator took it down; else it is drained, if it is out of service.
     #[serde(default)]
     pub is_down: bool,
-    /// Who took it out of service, as far as it is known.
+    /// Who took it out of service, if that was recorded.
     #[serde(default)]
     pub taken_out_by: Option<String>,
     /// Since when it is out of service, as far as it is known.
@@ -611,7 +612,7 @@ pub enum NodeStateWord {
     Up,
     /// It takes no new jobs.
     Drained,
-    /// It has not been heard of for too long.
+    /// It has not reported for too long.
     Lost,
 }
 
@@ -641,7 +642,7 @@ pub struct NodesPage {
 /// A queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct QueueView {
-    /// What it is.
+    /// Its specification.
     pub spec: QueueSpec,
     /// Whether jobs that name no queue go there.
     pub default: bool,
@@ -696,7 +697,7 @@ pub struct LicenceView {
     pub used: u32,
 }
 
-/// What this system is and how it stands.
+/// The identity and state of this system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct InfoView {
     /// The gateway's version.
@@ -759,7 +760,7 @@ pub struct HoldRequest {
     pub reason: String,
 }
 
-/// Holds to take away.
+/// Holds to remove.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReleaseRequest {
@@ -793,26 +794,26 @@ pub struct RequeueRequest {
     /// Hold them there.
     #[serde(default)]
     pub hold: bool,
-    /// They do not start again before so many seconds have passed.
+    /// They do not start again before this many seconds have passed.
     #[serde(default)]
     pub delay_seconds: u32,
 }
 
-/// What to change of which jobs.
+/// A change of several jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModifyRequest {
     /// Which jobs.
     pub jobs: JobSelection,
-    /// What to change.
+    /// The change.
     #[serde(default)]
     pub change: JobChange,
-    /// What more to change.
+    /// Further changes.
     #[serde(default)]
     pub further: FurtherChange,
 }
 
-/// What is said to which running jobs.
+/// A message to running jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TellRequest {
@@ -822,11 +823,11 @@ pub struct TellRequest {
     pub text: String,
 }
 
-/// What a program refused by itself (SL-L-10).
+/// A refusal by a program itself (SL-L-10).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RefusalNote {
-    /// What was asked for, such as the program's name; 1 to 64 bytes without control characters.
+    /// The request, such as the program's name; 1 to 64 bytes without control characters.
     pub what: String,
     /// Why it is not done, for people; 1 to 1,024 bytes.
     pub why: String,
@@ -839,7 +840,7 @@ impl RefusalNote {
     pub const MOST_WHY_BYTES: usize = 1_024;
 }
 
-/// Nodes that are to take no new jobs.
+/// Nodes that should take no new jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DrainRequest {
@@ -853,7 +854,7 @@ pub struct DrainRequest {
     pub is_down: bool,
 }
 
-/// Nodes that are to take jobs again.
+/// Nodes that should take jobs again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResumeNodesRequest {
@@ -865,7 +866,7 @@ pub struct ResumeNodesRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StepRequest {
-    /// What it runs; its program must be `tasks`.
+    /// Its launch; its program must be `tasks`.
     pub launch: Launch,
     /// How many tasks; left out, as many as the job has.
     #[serde(default)]
@@ -875,7 +876,7 @@ pub struct StepRequest {
     pub nodes: Option<u32>,
 }
 
-/// What came of a command. It is on the ledger's disk.
+/// The result of a command. It is on the ledger's disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CommandAnswer {
     /// Queries that name it as `wait_seq` see what the command did; on this gateway every later query does.
@@ -898,7 +899,7 @@ pub struct StepAnswer {
     pub step: StepId,
 }
 
-/// How a step stands.
+/// The state of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StepView {
     /// The run that it belongs to.
@@ -928,9 +929,9 @@ pub struct VerifyProgress {
     pub unsigned_records: u64,
     /// The time of the first of them.
     pub unsigned_since: Option<Timestamp>,
-    /// What is wrong, if something is: the first fault. It ends the verification.
+    /// The first fault, if there is one. It ends the verification.
     pub fault: Option<String>,
-    /// What kind of fault it is; left out if it is not known, because the verification could not be made.
+    /// The kind of fault; left out if it is not known, because the verification could not be made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault_kind: Option<FaultKind>,
 }
@@ -938,7 +939,7 @@ pub struct VerifyProgress {
 /// Why a request was not done. Nothing changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ErrorBody {
-    /// What kind of error, for programs.
+    /// The kind of error, for programs.
     pub code: ErrorCode,
     /// What was wrong and what was expected, for people.
     pub message: String,
@@ -962,14 +963,14 @@ pub enum ErrorCode {
     TooLarge,
     /// HTTP 422: it can be read, and makes no sense.
     Invalid,
-    /// HTTP 429: a limit of the queue or cluster stands against it.
+    /// HTTP 429: a limit of the queue or cluster has been reached.
     LimitReached,
     /// HTTP 503: not now; the same request may succeed later. A command may have been done: repeat it with the same
     /// `Idempotency-Key`.
     Unavailable,
     /// HTTP 507: the ledger cannot write: disk full or broken.
     StorageFailed,
-    /// HTTP 409: others use what it needs at the moment; asked anew, it may succeed as soon as they have ended.
+    /// HTTP 409: others use the resources at the moment; the same request may succeed as soon as they have ended.
     Busy,
 }
 

@@ -1,5 +1,7 @@
-//! The documentation holds together: links lead somewhere, and the book leads to every page.
+//! The documentation holds together: links lead somewhere, and the book leads to every page. Pages and messages are in plain
+//! English.
 
+use regex::Regex;
 use std::{
     collections::BTreeSet,
     fs,
@@ -42,6 +44,82 @@ fn links_are_found() {
     assert_eq!(targets(text), ["one.md", "two/three.md", "picture.png"]);
 }
 
+/// The turns of speech that readers stumbled over most often: what they look like, and what to write instead.
+const TURNS: [(&str, &str); 5] = [
+    (r"\banew\b", "again, or a word with re-"),
+    (r"\b(?:go|goes|going|went|gone) on\b", "continue, keep running, carry on"),
+    (
+        r"\b(?:at most|at least|after|only|first|last|more than|to|of|for|in|with|out|every) so (?:many|much|long)\b|\bso (?:many|much) (?:of|as)\b|\bas (?:many|much|long)\b[^.|]*\bas may\b",
+        "at most this many, a maximum of, limit reached",
+    ),
+    (
+        r"(?:^|[.;:] )(?:- )?Of (?:a|an|the|those|these|each|what|it|all) |\b(?:is|are|be|was|were) of (?:a|an|the|another|one|this|that|two|other)\b",
+        "the subject first: If a job ..., For each ...; belongs to",
+    ),
+    (
+        r"(?:^|[.;:] )(?:- )?(?:Who(?:ever|m)?|What) (?:is|are|has|does|they|of|falls|comes|asks|wants|needs|runs|submits|stands|can|may)\b[^?|]*[,.]",
+        "name the noun: A client that ..., Anything that ...",
+    ),
+];
+
+/// What can hold a quote in Rust: comments, characters, and literals with their text. No source has literals with `r##`.
+const TOKENS: &str = r##"(?s)//[^\n]*|'(?:\\.[^']*|[^'\\\n])'|r#"(.*?)"#|r"([^"]*)"|"((?:\\.|[^"\\])*)""##;
+
+/// Pages that people write. Generated pages follow their sources.
+#[test]
+fn pages_are_in_plain_english() {
+    let generated = [root().join("docs/reference"), root().join("docs/conformance.md")];
+    let prose = Prose::new();
+    let is_written = |path: &PathBuf| is_page(path) && !generated.iter().any(|folder| path.starts_with(folder));
+    let pages = files_below(&root()).into_iter().filter(is_written);
+    let found: Vec<String> = pages
+        .flat_map(|page| {
+            let text = fs::read_to_string(&page).expect("a page can be read");
+            let turns = prose.turns_in(&text);
+            turns.into_iter().map(move |(line, turn, better)| format!("{}:{line}: `{turn}`: {better}", shown(&page)))
+        })
+        .collect();
+    assert!(found.is_empty(), "say it plainly:\n{}", found.join("\n"));
+}
+
+/// What programs say: literals of more than one word.
+#[test]
+fn messages_are_in_plain_english() {
+    let sources = ["schemas/src", "services"].map(|folder| files_below(&root().join(folder))).concat();
+    let (sources, prose) = (sources.into_iter().filter(|path| is_source(path)), Prose::new());
+    let found: Vec<String> = sources
+        .flat_map(|source| {
+            let text = fs::read_to_string(&source).expect("a source can be read");
+            let messages = literals_in(&text).into_iter().filter(|(_, literal)| literal.contains(' '));
+            let turns = messages.flat_map(|(line, literal)| {
+                let turns = prose.turns_in(&literal).into_iter();
+                turns.map(move |(_, turn, better)| format!("{line}: `{turn}`: {better}"))
+            });
+            turns.map(|turn| format!("{}:{turn}", shown(&source))).collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(found.is_empty(), "say it plainly:\n{}", found.join("\n"));
+}
+
+#[test]
+fn turns_are_found_in_prose_only() {
+    let text = "It goes on.\n```sh\nIt goes on.\n```\n`anew` is quoted.\nWhat is unused, is free.\n";
+    let lines: Vec<usize> = Prose::new().turns_in(text).into_iter().map(|(line, ..)| line).collect();
+    assert_eq!(lines, [1, 6]);
+}
+
+#[test]
+fn literals_are_found() {
+    let source = r##"// "no"
+        fn f<'a>(c: char) -> &'a str {
+            let q = ['"', '\'', '\\'];
+            let raw = [r"C:\", r#"a "b" c"#];
+            g("one \"two\"\nthree \
+               four") }"##;
+    let literals = [(4, "C:\\"), (4, "a \"b\" c"), (5, "one \\\"two\\\"\nthree four")];
+    assert_eq!(literals_in(source), literals.map(|(line, text)| (line, text.to_owned())));
+}
+
 fn root() -> PathBuf {
     normal(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
 }
@@ -52,6 +130,11 @@ fn shown(path: &Path) -> String {
 
 fn is_page(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "md")
+}
+
+/// Rust below a folder `src`.
+fn is_source(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "rs") && shown(path).contains("/src/")
 }
 
 /// All files below a folder but those of hidden folders and build results.
@@ -110,4 +193,48 @@ fn normal(path: &Path) -> PathBuf {
         }
     }
     normal
+}
+
+/// Finds turns in prose.
+struct Prose {
+    quoted: Regex,
+    turns: [(Regex, &'static str); 5],
+}
+
+impl Prose {
+    fn new() -> Self {
+        let compiled = |text| Regex::new(text).expect("a regular expression");
+        Self { quoted: compiled("`[^`]*`"), turns: TURNS.map(|(turn, better)| (compiled(turn), better)) }
+    }
+
+    /// The line, the turn, and what to write instead. Blocks between fences and text between backquotes are not prose.
+    fn turns_in(&self, text: &str) -> Vec<(usize, String, &'static str)> {
+        let (mut is_fenced, mut found) = (false, Vec::new());
+        for (number, line) in text.lines().enumerate() {
+            if line.starts_with("```") {
+                is_fenced = !is_fenced;
+            }
+            if is_fenced {
+                continue;
+            }
+            let prose = self.quoted.replace_all(line, "``");
+            for (turn, better) in &self.turns {
+                found.extend(turn.find(&prose).map(|hit| (number + 1, hit.as_str().to_owned(), *better)));
+            }
+        }
+        found
+    }
+}
+
+/// The texts between quotes in a source, each with its line. Line breaks in them are real, and continued lines are joined.
+fn literals_in(source: &str) -> Vec<(usize, String)> {
+    let tokens = Regex::new(TOKENS).expect("a regular expression");
+    let continued = Regex::new(r"\\\n\s*").expect("a regular expression");
+    let texts = tokens.captures_iter(source).filter_map(|found| (1..=3).find_map(|group| found.get(group)));
+    texts
+        .map(|text| {
+            let line = 1 + source[..text.start()].matches('\n').count();
+            (line, continued.replace_all(text.as_str(), "").replace("\\n", "\n"))
+        })
+        .collect()
 }

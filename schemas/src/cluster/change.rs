@@ -1,4 +1,4 @@
-//! What a file or a request names of the configuration, and what becomes of the rest.
+//! The part of the configuration that a file or a request names, and what becomes of the rest.
 
 use super::{ClusterConfig, ClusterSettings, QueueSpec};
 use crate::{
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
-/// What is wished of the configuration. What it does not name is left to whoever applies it: it stays
+/// The requested configuration. Anything that it does not name is left to the code that applies it: it stays
 /// ([`ClusterChange::onto`] what is in force), or takes its default (onto [`ClusterConfig::default`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -25,13 +25,13 @@ pub struct ClusterChange {
     pub licences: BTreeMap<String, u32>,
     /// How the files of jobs are staged.
     pub staging: Option<StagingSettings>,
-    /// What of accounts and classes is enforced; if it is not named it always stays as it is.
+    /// Which checks of accounts and classes are enforced; if it is not named it always stays as it is.
     pub accounts: Option<AccountSettings>,
     /// No job from now on gets a lower number (SL-I-04); if it is not named it always stays as it is.
     pub first_job_number: Option<u64>,
 }
 
-/// What is named of [`ClusterSettings`], where the fields have their meaning.
+/// The named part of [`ClusterSettings`], where the fields have their meaning.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 #[expect(missing_docs, reason = "each field is one of ClusterSettings")]
@@ -51,7 +51,7 @@ pub struct ClusterSettingsChange {
     pub max_jobs: Option<u64>,
 }
 
-/// What is named of a [`QueueSpec`], where the fields have their meaning.
+/// The named part of a [`QueueSpec`], where the fields have their meaning.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 #[expect(missing_docs, reason = "each field is one of QueueSpec")]
@@ -71,7 +71,7 @@ pub struct QueueSpecChange {
     pub max_jobs: Option<u32>,
 }
 
-/// What is named of a [`NodeSpec`], where the fields have their meaning.
+/// The named part of a [`NodeSpec`], where the fields have their meaning.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 #[expect(missing_docs, reason = "each field is one of NodeSpec")]
@@ -114,7 +114,7 @@ impl ClusterChange {
     }
 }
 
-/// What a node that is new has where nothing is named: no cores, which is refused.
+/// The properties of a new node where nothing is named: no cores, which is refused.
 fn new_node() -> NodeSpec {
     NodeSpec {
         name: String::new(),

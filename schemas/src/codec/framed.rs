@@ -3,8 +3,8 @@
 //! - A struct, and a variant with named fields, is a *block*: the length of its fields in bytes, then the fields in their
 //!   order. The outermost struct of a value has no length of its own, since the header has it.
 //! - Fields at a block's end of which every byte is 0 are left out.
-//! - What is not there is read as zeros: no, 0, nothing, an empty text or list, the first variant.
-//! - What is left of a block behind the last field known is skipped.
+//! - Missing fields are read as zeros: no, 0, nothing, an empty text or list, the first variant.
+//! - The rest of a block behind the last field known is skipped.
 //!
 //! So a field that is added at the end of a struct is one line where it is declared. Older bytes have zeros for it, older
 //! programs skip it, and where it is not used the bytes, and digests of them, are as they were before. All else is as
@@ -29,7 +29,7 @@ const MAX_DEPTH: u32 = 160;
 /// A struct of zeros is one byte, and may be hundreds in memory: items of lists have this much memory for each byte of the body,
 /// so that few bytes from a stranger do not become very much.
 const MEMORY_FOR_EACH_BYTE: usize = 64;
-/// And so much whatever the body is.
+/// Memory allowed for any body.
 const MEMORY_BYTES: usize = 16 << 20;
 
 /// Lengths up to this are one byte, as bincode writes numbers.

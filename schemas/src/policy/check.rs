@@ -1,4 +1,4 @@
-//! What makes no sense in a policy, whichever way it came.
+//! Rules of a policy that make no sense, whichever way it came.
 
 use super::{
     Backfill, BackfillMode, CandidateOrder, ComponentStart, Components, Limit, LimitPer, OrderKey, Policy,
@@ -27,7 +27,7 @@ const MOST_AMOUNT: u64 = i64::MAX as u64;
 pub struct PolicyFault {
     /// Where, as in the file: `backfill.look_ahead`, `limit.0.max_nodes`, `queue.long.order.1`; entries count from 0.
     pub place: String,
-    /// What is wrong there, for people.
+    /// The fault, for people.
     pub message: String,
     /// If it is a formula that cannot be read, where in its text, which `message` does not say.
     pub formula: Option<FormulaError>,
@@ -130,7 +130,8 @@ impl Faults {
             }
         }
         if mode == BackfillMode::Conservative && reservations == Some(0) {
-            let message = "expected 1 or more: `conservative` promises every job a start, or the first so many";
+            let message =
+                "expected 1 or more: `conservative` promises a start to every job, or to this many first jobs";
             self.add(&format!("{place}.reservations"), message.into());
         }
         if look_ahead == Some(0) {
@@ -174,7 +175,7 @@ impl Faults {
 
     fn keeps_no_promises(&mut self, place: &str, mode: BackfillMode, start: ComponentStart) {
         if mode == BackfillMode::Conservative && start == ComponentStart::BackfillPass {
-            let message = "backfill passes make their reservations anew, which `conservative` never does: expected \
+            let message = "backfill passes renew their reservations, which `conservative` never does: expected \
                            `start` \"any_pass\", or `mode` \"easy\" with as many `reservations` as are wanted";
             self.add(place, message.into());
         }

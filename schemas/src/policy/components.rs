@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 pub struct Components {
     /// In which passes.
     pub start: ComponentStart,
-    /// Of a backfill pass and the next, in seconds, 1 to 86,400 (SL-P-15).
+    /// Time between a backfill pass and the next, in seconds, 1 to 86,400 (SL-P-15).
     pub interval_seconds: u32,
     /// Backfill passes look for starts of components no further ahead, in seconds; `None` looks as far as something is
     /// known (SL-P-15).

@@ -29,7 +29,7 @@ pub trait Variables {
     fn value(&self, variable: Variable) -> f64;
 }
 
-/// What a formula can ask of a job.
+/// A fact about a job that a formula can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Variable {
     /// `submit`: when it was put into the queue, in seconds since 1970 (in a simulation, as the trace says).
@@ -62,9 +62,9 @@ pub enum Variable {
 pub struct FormulaError {
     /// The character at which it went wrong, from 1.
     pub column: usize,
-    /// What stands there, cut off after some 60 characters; empty at the end of the text.
+    /// The text there, cut off after some 60 characters; empty at the end of the text.
     pub token: String,
-    /// What was expected instead.
+    /// The text that was expected instead.
     pub expected: String,
     /// The known name most like the token, if one is.
     pub nearest: Option<&'static str>,
@@ -79,7 +79,7 @@ impl fmt::Display for FormulaError {
 impl std::error::Error for FormulaError {}
 
 impl FormulaError {
-    /// What is wrong, without the column.
+    /// The fault, without the column.
     pub fn message(&self) -> String {
         let found = match self.token.as_str() {
             "" => "the end".to_owned(),

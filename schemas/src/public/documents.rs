@@ -102,8 +102,8 @@ pub fn asyncapi() -> Value {
                 "address": "muster.events.{kind}.{verb}.{id}",
                 "description": format!("Subjects of the JetStream stream {}.", subjects::EVENTS_STREAM),
                 "parameters": {
-                    "kind": { "description": "What it happens to, such as `job`." },
-                    "verb": { "description": "What happens, such as `started`." },
+                    "kind": { "description": "The kind of thing that it happens to, such as `job`." },
+                    "verb": { "description": "The event, such as `started`." },
                     "id": {
                         "description": "The id of the job or the name of the node, queue, licence or cluster. Bytes \
                                         other than letters, digits, `-` and `_` are `%` and two hex digits.",
@@ -166,7 +166,7 @@ fn fields<'a>(schema: &'a Value, schemas: &'a BTreeMap<String, Value>) -> Vec<(&
     own.chain(parts.flat_map(|part| fields(part, schemas))).collect()
 }
 
-/// What a value is, in a few words.
+/// The type of a value, in a few words.
 fn type_text(schema: &Value) -> String {
     if let Some(name) = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix(COMPONENTS)) {
         return name.to_owned();

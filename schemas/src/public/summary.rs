@@ -42,7 +42,7 @@ impl fmt::Display for EventData {
                 let holds = WaitReason::Held(data.holds);
                 write!(f, "{} is {holds}{}", Whole(data.job, data.component), Because(&data.reason))
             }
-            Self::JobReleased(data) if data.was_timed => write!(f, "job {} is not held any more", data.job),
+            Self::JobReleased(data) if data.was_timed => write!(f, "job {} is no longer held", data.job),
             Self::JobReleased(data) => {
                 let what = Whole(data.job, data.component);
                 write!(f, "{what} was released from {}", HoldNames(data.holds))
@@ -78,9 +78,9 @@ impl fmt::Display for EventData {
             Self::JobRequeued(data) => write!(f, "job {} is back in the queue: {}", data.job, stop_text(data.reason)),
             Self::JobFinished(data) => write!(f, "job {} finished: {}", data.job, data.outcome),
             Self::JobSuspended(data) => write!(f, "job {} was suspended", data.job),
-            Self::JobCoresLent(data) => write!(f, "others can have the cores of job {}", data.job),
-            Self::JobResuming(data) => write!(f, "job {} goes on as soon as nobody else has its cores", data.job),
-            Self::JobResumed(data) => write!(f, "job {} goes on", data.job),
+            Self::JobCoresLent(data) => write!(f, "the cores of job {} are free for other jobs", data.job),
+            Self::JobResuming(data) => write!(f, "job {} waits for its cores and then continues", data.job),
+            Self::JobResumed(data) => write!(f, "job {} continues", data.job),
             Self::JobSignalled(data) => write!(f, "job {} was sent signal {}", data.job, data.signal),
             Self::StepStarted(data) => {
                 let tasks: u64 = data.nodes.iter().map(|node| u64::from(node.tasks)).sum();
@@ -110,7 +110,7 @@ impl fmt::Display for EventData {
                 write!(f, "nodes remember runs up to {}: the next numbers are higher", data.next.0.saturating_sub(1))
             }
             Self::ClusterJobNumbersSet(data) => {
-                write!(f, "job numbers begin at {}, and each task of an array has one of its own", data.first)
+                write!(f, "job numbers begin at {}; each array task has its own", data.first)
             }
             Self::PolicySet(data) => write!(f, "planners follow the policy {}", data.policy.name),
             Self::ReservationSet(data) => {
@@ -123,7 +123,7 @@ impl fmt::Display for EventData {
             Self::ReservationBegun(data) => write!(f, "reservation {} has begun", data.reservation),
             Self::ReservationRemoved(data) => write!(f, "reservation {} was removed", data.reservation),
             Self::NodeClosuresSet(data) => match data.closures.first() {
-                None => write!(f, "node {} has no closure any more", data.node),
+                None => write!(f, "node {} no longer has a closure", data.node),
                 Some(first) => write!(f, "node {} is closed from {}{}", data.node, first.from, Because(&first.reason)),
             },
             Self::PlanMade(data) => write!(
@@ -141,8 +141,10 @@ impl fmt::Display for EventData {
                 data.mode.number(),
                 data.total
             ),
-            Self::JobConfigured(data) => write!(f, "job {} ({}) was changed by who makes it", data.job, data.name),
-            Self::JobEntered(data) => write!(f, "job {} is to enter the queue", data.job),
+            Self::JobConfigured(data) => {
+                write!(f, "job {} ({}) was changed while being configured", data.job, data.name)
+            }
+            Self::JobEntered(data) => write!(f, "job {} will enter the queue", data.job),
             Self::JobValidated(data) => match &data.template {
                 Some(template) => {
                     write!(f, "job {} passed the checks of template {template}, revision {}", data.job, data.revision)
@@ -161,14 +163,14 @@ impl fmt::Display for EventData {
             }
             Self::FilterElsewhere(data) => {
                 let call = CallText(&data.call);
-                write!(f, "job {}: {call} cannot be made by runner {} and is put to another", data.job, data.runner)
+                write!(f, "job {}: runner {} cannot make {call}; another runner is tried", data.job, data.runner)
             }
             Self::FilterOfferedAgain(data) => {
                 let call = CallText(&data.call);
-                write!(f, "job {}: no sign of life from who has {call}: attempt {} is offered", data.job, data.attempt)
+                write!(f, "job {}: the runner with {call} is silent; attempt {} is offered", data.job, data.attempt)
             }
             Self::JobEndRequested(data) => {
-                write!(f, "job {} is to end as soon as the filter that judges it has answered", data.job)
+                write!(f, "job {} will end as soon as its filter has answered", data.job)
             }
             Self::FilterVerdict(data) => {
                 write!(f, "job {}: {} gave {}", data.job, CallText(&data.call), data.result.exit)?;
@@ -207,19 +209,19 @@ impl fmt::Display for EventData {
             Self::QueueBlocked(data) => {
                 write!(f, "job {} keeps jobs of priority {} and below from starting", data.job, data.priority)
             }
-            Self::QueueUnblocked(data) => write!(f, "job {} blocks no others any more", data.job),
+            Self::QueueUnblocked(data) => write!(f, "job {} no longer blocks others", data.job),
             Self::ResourcesReserved(data) => {
-                write!(f, "job {} has {} kept for it", data.job, Amount(&data.nodes))
+                write!(f, "{} is kept for job {}", Amount(&data.nodes), data.job)
             }
-            Self::ResourcesReleased(data) => write!(f, "what was kept for job {} is free", data.job),
-            Self::JobBackfilled(data) => write!(f, "job {} goes around a job that waits", data.job),
+            Self::ResourcesReleased(data) => write!(f, "the resources kept for job {} are free again", data.job),
+            Self::JobBackfilled(data) => write!(f, "job {} started ahead of a waiting job", data.job),
             Self::JobGrown(data) => write!(f, "job {} got {} more", data.job, Amount(&data.nodes)),
-            Self::JobGrowRejected(data) => write!(f, "job {} did not get what it was offered", data.job),
+            Self::JobGrowRejected(data) => write!(f, "job {} did not get the resources it was offered", data.job),
             Self::JobTasksStopping(data) => {
-                let how = if data.is_graceful { "may end, and no more start" } else { "are stopped" };
+                let how = if data.is_graceful { "may finish; no new ones start" } else { "are stopped" };
                 write!(f, "the tasks of job {} {how}: {}", data.job, stop_text(data.reason))
             }
-            Self::JobShrinking(data) => write!(f, "job {} is to give up {}", data.job, Amount(&data.nodes)),
+            Self::JobShrinking(data) => write!(f, "job {} has to give up {}", data.job, Amount(&data.nodes)),
             Self::JobShrunk(data) => write!(f, "job {} gave up {}", data.job, Amount(&data.nodes)),
             Self::TaskStarted(data) => {
                 let (job, task, instance) = (data.job, data.task + 1, data.instance + 1);
@@ -231,7 +233,7 @@ impl fmt::Display for EventData {
                 write!(f, "step {} of job {} was launched with {tasks} tasks on {nodes} nodes", data.step, data.job)
             }
             Self::StepTermsSet(data) => {
-                write!(f, "groups of step {} of job {} have terms of their own", data.step, data.job)
+                write!(f, "groups of step {} of job {} have their own settings", data.step, data.job)
             }
             Self::StepSignalled(data) => {
                 write!(f, "step {} of job {} was sent signal {}", data.step, data.job, data.signal)
@@ -267,12 +269,12 @@ impl fmt::Display for EventData {
             }
             Self::JobKept(data) => match data.seconds {
                 Some(seconds) if data.is_late => {
-                    write!(f, "the client of job {} was not heard of, and has {seconds} s more", data.job)
+                    write!(f, "the client of job {} is silent; it has {seconds} s left", data.job)
                 }
                 Some(seconds) => {
-                    write!(f, "the client of job {} was heard of, and is to be within {seconds} s", data.job)
+                    write!(f, "the client of job {} reported; its next report is due within {seconds} s", data.job)
                 }
-                None => write!(f, "the client of job {} need not be heard of any more", data.job),
+                None => write!(f, "the client of job {} no longer has to report", data.job),
             },
             Self::JobComponentStopping(data) => {
                 let what = Whole(data.job, Some(data.component));
@@ -285,7 +287,7 @@ impl fmt::Display for EventData {
                 [change] => write!(f, "{change}"),
                 changes => write!(f, "{} accounts, users, associations and classes were changed", changes.len()),
             },
-            Self::AccountsSettingsChanged(_) => f.write_str("what of accounts and classes is enforced was changed"),
+            Self::AccountsSettingsChanged(_) => f.write_str("the enforcement of accounts and classes was changed"),
             Self::JobClassChanged(data) => {
                 write!(f, "{} belongs to class {}", Whole(data.job, data.component), data.class)
             }
@@ -397,7 +399,7 @@ const fn stop_text(reason: StopReason) -> &'static str {
     }
 }
 
-/// What of a job is another now.
+/// The attributes of a job that have changed.
 struct Named<'a>(&'a AlteredJob);
 
 impl fmt::Display for Named<'_> {

@@ -15,7 +15,7 @@ pub struct IndexSetError {
 }
 
 impl IndexSet {
-    /// Text with a step (`0-1000000:2`) is taken up to so many single ranges; a larger one is refused.
+    /// Maximum number of single ranges that a text with a step (`0-1000000:2`) may come to; a larger one is refused.
     const MAX_RANGES: usize = 1_000_000;
 
     /// The empty set.
@@ -73,7 +73,7 @@ impl IndexSet {
         Some(before.map(|(first, last)| u64::from(number.min(*last) - first) + 1).sum::<u64>() - 1)
     }
 
-    /// The number that so many numbers of it are smaller than.
+    /// The number in it with this many smaller ones.
     pub fn nth(&self, position: u64) -> Option<u32> {
         let mut left = position;
         for (first, last) in &self.ranges {
@@ -134,14 +134,14 @@ impl IndexSet {
         true
     }
 
-    /// What is in either.
+    /// The numbers that are in either.
     pub fn union(&self, other: &Self) -> Self {
         let mut ranges: Vec<(u32, u32)> = self.ranges.iter().chain(&other.ranges).copied().collect();
         ranges.sort_unstable();
         ranges.into_iter().collect_sorted()
     }
 
-    /// What is in this set and not in the other.
+    /// The numbers that are in this set and not in the other.
     pub fn difference(&self, other: &Self) -> Self {
         let mut result = Vec::with_capacity(self.ranges.len());
         let mut others = other.ranges.iter().copied().peekable();
@@ -172,7 +172,7 @@ impl IndexSet {
         Self { ranges: result }
     }
 
-    /// What is in both.
+    /// The numbers that are in both.
     pub fn intersection(&self, other: &Self) -> Self {
         self.difference(&self.difference(other))
     }

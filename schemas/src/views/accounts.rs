@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 /// All accounts, users, associations and service classes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AccountsPage {
-    /// What of them is enforced.
+    /// Which checks are enforced.
     pub settings: AccountSettings,
     /// By name.
     pub accounts: Vec<AccountSpec>,

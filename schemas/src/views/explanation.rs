@@ -10,7 +10,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What there is to say of a job's turn at a moment.
+/// An explanation of a job's turn at a moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Explanation {
     /// The job.
@@ -32,19 +32,19 @@ pub struct Explanation {
 pub struct WaitExplanation {
     /// The gate or the shortage that holds it.
     pub reason: ReasonView,
-    /// Whether nothing holds it any more: the next plan starts it.
+    /// Whether nothing holds it any longer: the next plan starts it.
     pub starts_now: bool,
-    /// Whether it would start now if no other job waited and nothing were promised; `None` if a gate of its own is shut,
-    /// so that room is not what it waits for.
+    /// Whether it would start now if no other job waited and nothing were promised; `None` if one of its own gates is
+    /// shut, so that room is not what it waits for.
     pub fits_alone: Option<bool>,
-    /// How many waiting jobs are in front of it; an array counts as one. `None` if it does not stand in the order yet,
-    /// because a gate of its own is shut.
+    /// How many waiting jobs are in front of it; an array counts as one. `None` if it is not in the order yet,
+    /// because one of its own gates is shut.
     pub ahead: Option<u64>,
     /// The first of them, in order.
     pub first_ahead: Vec<JobAhead>,
     /// The limits that count it, whether they hold it or not.
     pub limits: Vec<LimitView>,
-    /// What is reserved for it.
+    /// The reservation for it.
     pub promise: Option<PromiseView>,
     /// When it is thought to start, as far as it can be foreseen.
     pub expected_start: Option<Timestamp>,
@@ -77,7 +77,7 @@ pub struct LimitView {
     pub most: u64,
 }
 
-/// What a waiting job was promised.
+/// The promise of a waiting job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PromiseView {
     /// From then on.
@@ -88,7 +88,7 @@ pub struct PromiseView {
     pub nodes: Vec<NodePromise>,
 }
 
-/// What is promised of a node.
+/// The promised share of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NodePromise {
     /// The node.
@@ -106,7 +106,7 @@ pub struct NodePromise {
 /// A change of a request with which the next plan would start the job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SuggestedChange {
-    /// What is changed.
+    /// The subject of the change.
     pub kind: ChangeKind,
     /// The change, for people: `walltime 30 min instead of 2 h`.
     pub text: String,
@@ -114,7 +114,7 @@ pub struct SuggestedChange {
     pub change: JobChange,
 }
 
-/// What a suggested change is about, from the smallest to the largest.
+/// The subject of a suggested change, from the smallest to the largest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {
@@ -153,7 +153,7 @@ pub struct StartExplanation {
     pub nodes: Vec<RunNodeView>,
     /// The record that the planner's state was as after when it decided this; `None` if no plan was recorded.
     pub seen: Option<Sequence>,
-    /// What it had been promised, if anything.
+    /// Its promised start, if it had one.
     pub promised_start: Option<Timestamp>,
     /// When it had been thought to start, if that was foreseen.
     pub expected_start: Option<Timestamp>,

@@ -30,7 +30,7 @@ pub enum EntryWord {
     Refused,
 }
 
-/// What filters, a template or a hold until a time have to do with a job.
+/// How filters, a template or a timed hold affect a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FilteringView {
     /// The template that it names.
@@ -45,9 +45,9 @@ pub struct FilteringView {
     pub hold_by: Option<HoldBy>,
     /// Whether its run went around a job that waited.
     pub is_backfill: bool,
-    /// What a filter, or who ended it, wants shown on it.
+    /// A message about it, from a filter or from the person who ended it.
     pub message: Option<String>,
-    /// What people should know of it.
+    /// Warnings that people should see.
     pub warnings: Vec<JobWarning>,
     /// The chain of filters that is under way.
     pub chain: Option<ChainView>,
@@ -62,19 +62,19 @@ pub struct FilteringView {
 pub struct ChainView {
     /// Its number among the chains of the cluster.
     pub number: u64,
-    /// What is judged.
+    /// The kind of filter.
     pub kind: FilterKind,
     /// The names of its filters, in the order in which they are called.
     pub filters: Vec<String>,
     /// The place of the filter whose answer is outstanding, from 0; one behind the last is the check behind them.
     pub position: Option<u32>,
-    /// What that filter is to do.
+    /// The action that the filter is called for.
     pub action: Option<FilterAction>,
     /// Which attempt that call is, from 1.
     pub attempt: Option<u32>,
     /// The runner that has that call.
     pub runner: Option<String>,
-    /// How it ended, if it did not pass: what had passed is being taken back.
+    /// How it ended, if it did not pass: filters that had passed are being rolled back.
     pub failure: Option<ChainVerdict>,
 }
 
@@ -83,7 +83,7 @@ pub struct ChainView {
 pub struct RefusalView {
     /// When.
     pub at: Timestamp,
-    /// What it means.
+    /// The meaning of the outcome.
     pub verdict: ChainVerdict,
     /// The filter that ended it.
     pub filter: String,
@@ -91,16 +91,16 @@ pub struct RefusalView {
     pub ask_again: Timestamp,
 }
 
-/// How large a job that is a list of tasks can be and is, and how many of its tasks stand where.
+/// The possible and present size of a list of tasks, and the states of its tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ElasticView {
-    /// What sizes count.
+    /// The unit that sizes count.
     pub unit: SizeUnit,
     /// The least that it runs on.
     pub min: u32,
     /// The greatest that it grows to.
     pub max: u32,
-    /// What it holds now; 0 while it waits.
+    /// Its present holdings; 0 while it waits.
     pub current: u32,
     /// Running jobs grow by preemption, as is set, but it does not: it has activation filters.
     #[serde(default)]
@@ -109,7 +109,7 @@ pub struct ElasticView {
     pub instances: InstancesView,
 }
 
-/// How many instances of tasks stand where.
+/// The states of instances of tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct InstancesView {
     /// Waiting.
@@ -137,14 +137,14 @@ pub struct TaskView {
     pub max: u32,
     /// The tasks that must have ended before, by their places, from 0.
     pub after: Vec<u32>,
-    /// How many of its instances stand where.
+    /// The states of its instances.
     pub instances: InstancesView,
 }
 
-/// What a job was described with. Only its owner and operators see it.
+/// The description of a job. Only its owner and operators see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DescriptionView {
-    /// The record that says what the job is: it changes whenever the job is described or checked anew.
+    /// The record that defines the job: it changes whenever the job is described or checked again.
     pub version: Sequence,
     /// Its description as it was received last, byte for byte; `null` if it came without one.
     pub received: Option<JobDocument>,
@@ -156,17 +156,17 @@ pub struct DescriptionView {
     pub tasks: Option<TaskList>,
     /// The template that it names.
     pub template: Option<String>,
-    /// What its first component asks for at that moment: a queued job can be given another demand.
+    /// The request of its first component at that moment: a queued job can be given another demand.
     pub alternatives: Vec<Alternative>,
 }
 
-/// A job with a description, a template or tasks of its own.
+/// A job with a description, a template or its own tasks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DescribedJobRequest {
     /// The job as far as it can be told before the checks; provisional if there is a description.
     pub spec: JobSpec,
-    /// What comes with it.
+    /// Additions to its specification.
     pub intake: Intake,
 }
 
@@ -174,13 +174,13 @@ pub struct DescribedJobRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConfigureJobRequest {
-    /// The `version` of the description that this was made of. If the job has become another since, the change is refused
-    /// with `conflict`, and can be made anew of what the job is now. Without it, the job is replaced whatever it is.
+    /// The `version` of the description that this was made from. If the job has changed since, the change is refused
+    /// with `conflict`, and can be repeated from the present version. Without it, the job is replaced whatever it is.
     #[serde(default)]
     pub made_from: Option<Sequence>,
     /// The job as far as it can be told before the checks; provisional if there is a description.
     pub spec: JobSpec,
-    /// What comes with it.
+    /// Additions to its specification.
     pub intake: Intake,
 }
 

@@ -1,4 +1,4 @@
-//! What would become of a job that is not submitted, and how the scheduler does.
+//! The outlook for a job that is not submitted, and statistics of the scheduler.
 
 use super::OutcomeWord;
 use crate::{
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
-/// A job whose start is to be foreseen.
+/// A job whose start is to be predicted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ForecastRequest {
@@ -24,7 +24,7 @@ pub struct ForecastRequest {
 pub struct Forecast {
     /// The number that it would have.
     pub job: JobId,
-    /// When it would start, as far as that can be foreseen. What holds it and what it depends on does not count.
+    /// When it would start, as far as that can be foreseen. Holds and dependencies do not count.
     pub start: Option<Timestamp>,
     /// Names of its nodes then, in the order of its components.
     pub nodes: Vec<String>,
@@ -55,7 +55,7 @@ pub struct Statistics {
     pub plans: u64,
     /// For when the last of them was.
     pub last_plan: Option<Timestamp>,
-    /// Of how many jobs that wait the last one said something.
+    /// For how many waiting jobs the last one said something.
     pub last_plan_jobs: u64,
     /// Jobs that wait now, tasks of arrays counted singly.
     pub waiting: u64,

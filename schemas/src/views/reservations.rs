@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 /// An advance reservation that is not over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReservationView {
-    /// What was asked for.
+    /// The request.
     pub spec: ReservationSpec,
     /// Names of its nodes; empty while the planner has still to choose them.
     pub nodes: Vec<String>,

@@ -21,7 +21,7 @@ pub struct StepDetail {
     pub run: RunId,
     /// The step.
     pub step: StepId,
-    /// What people call it.
+    /// Its name, for people.
     pub name: String,
     /// When it was launched.
     pub launched: Timestamp,
@@ -35,7 +35,7 @@ pub struct StepDetail {
     pub statuses: Vec<TaskStatus>,
     /// The first status that is not 0, else 0; `null` while it runs, and if no task could be started.
     pub exit_status: Option<ExitStatus>,
-    /// What it used on all nodes where it has ended.
+    /// Its usage on all nodes where it has ended.
     pub usage: Usage,
     /// Whether it was asked to end.
     pub is_stopping: bool,
@@ -43,7 +43,7 @@ pub struct StepDetail {
     pub overlaps: bool,
     /// How long it may run, in seconds; `null` means as long as its job.
     pub walltime_seconds: Option<u64>,
-    /// What its dialect wants back as it went in. Empty in lists of the steps of all jobs.
+    /// Values that its dialect wants back unchanged. Empty in lists of the steps of all jobs.
     pub attributes: BTreeMap<String, String>,
 }
 
@@ -78,7 +78,7 @@ pub struct StepsPage {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StepLaunchRequest {
-    /// All of it, but for what its groups have of their own.
+    /// All of it, but for the settings of its groups.
     #[serde(flatten)]
     pub spec: StepSpec,
     /// For each of its groups what it has in place of what the step says for all; left out or empty, nothing.
@@ -126,7 +126,7 @@ pub struct StepTerminalRequest {
 /// How far input has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StepInputAnswer {
-    /// All nodes have the input before this offset; what is behind it is to be sent again.
+    /// All nodes have the input before this offset; the rest has to be sent again.
     pub length: u64,
 }
 
@@ -134,7 +134,7 @@ pub struct StepInputAnswer {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConcludeRequest {
-    /// What the client came to.
+    /// The exit status of the client.
     pub status: ExitStatus,
 }
 
@@ -142,7 +142,7 @@ pub struct ConcludeRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KeepRequest {
-    /// The job is cancelled if it is not heard of for so long, 10 to 86,400, nor for as long again; `null` means that it need
-    /// not be heard of.
+    /// The job is cancelled if its client is silent for this long, 10 to 86,400, and for as long again; `null` means
+    /// that it does not have to report.
     pub seconds: Option<u32>,
 }

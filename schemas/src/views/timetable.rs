@@ -1,4 +1,4 @@
-//! What is planned, and how good plans were.
+//! The plan, and how good plans were.
 
 use super::{NodePromise, ReasonView};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What runs, what is promised and what is foreseen, as of a moment.
+/// Runs, promises and predictions, as of a moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Timetable {
     /// As after this record.
@@ -18,11 +18,11 @@ pub struct Timetable {
     pub time: Timestamp,
     /// The name of the policy in force.
     pub policy: String,
-    /// What runs, by expected end.
+    /// Runs, by expected end.
     pub running: Vec<TimetableRun>,
-    /// What waits with open gates, in the order in which it is planned.
+    /// Waiting jobs with open gates, in the order in which they are planned.
     pub waiting: Vec<TimetableWait>,
-    /// How many waiting jobs were left out, because only so many were asked for; an array counts as one.
+    /// How many waiting jobs were left out, because of the limit asked for; an array counts as one.
     pub more_waiting: u64,
     /// Advance reservations that are not over, by start.
     pub reservations: Vec<TimetableReservation>,
@@ -83,7 +83,7 @@ pub struct TimetableReservation {
     pub end: Timestamp,
     /// Its nodes; none while they have still to be chosen.
     pub nodes: Vec<String>,
-    /// What was asked for.
+    /// The request.
     pub asked: ReservedNodes,
 }
 
@@ -115,7 +115,7 @@ pub struct PlanAccuracy {
     pub first: PredictionErrors,
     /// The same by queue.
     pub queues: Vec<QueuePredictionErrors>,
-    /// What was predicted for a job so long before its start, against that start.
+    /// Predictions for a job this long before its start, compared with that start.
     pub leads: Vec<LeadPredictionErrors>,
     /// The jobs whose first prediction was farthest off.
     pub worst: Vec<PredictionMiss>,
@@ -150,7 +150,7 @@ pub struct QueuePredictionErrors {
 /// How far predictions were off that were in force a given time before the start.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct LeadPredictionErrors {
-    /// So long before the start.
+    /// Time before the start.
     pub lead_seconds: i64,
     /// The errors.
     #[serde(flatten)]

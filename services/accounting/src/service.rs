@@ -27,7 +27,7 @@ pub struct Config {
     pub window_seconds: u64,
     /// A file to keep the books in between starts. Without one, and whenever it cannot be used, the log is counted again.
     pub snapshot_file: Option<PathBuf>,
-    /// The file is written anew after so many records, and at a clean stop.
+    /// Number of records after which the file is rewritten; it is also rewritten at a clean stop.
     pub snapshot_every_records: u64,
 }
 
@@ -107,7 +107,7 @@ async fn kept_books(config: &Config, ledger: &LedgerClient) -> anyhow::Result<Op
             Ok(QueryAnswer::Records(_)) => {
                 tracing::warn!(
                     path = %path.display(),
-                    "the books kept are of another history than the ledger's: counting the log again"
+                    "the books belong to another history than the ledger's: recounting the log"
                 );
                 return Ok(None);
             }
@@ -202,7 +202,7 @@ impl Desk {
 async fn first_record(ledger: &LedgerClient) -> Result<Sequence, BusError> {
     match ledger.query(&Query::Head).await? {
         QueryAnswer::Head { first, .. } => Ok(first),
-        _ => Err(BusError::Unavailable("the ledger does not tell where the log begins".to_owned())),
+        _ => Err(BusError::Unavailable("the ledger does not say where the log begins".to_owned())),
     }
 }
 

@@ -215,7 +215,7 @@ async fn find_head(ledger: &LedgerClient) -> Result<Sequence, BusError> {
     loop {
         match ledger.query(&Query::Head).await {
             Ok(QueryAnswer::Head { last, .. }) => return Ok(last),
-            Ok(_) => tracing::error!("the ledger's answer does not tell where the log ends"),
+            Ok(_) => tracing::error!("the ledger's answer does not say where the log ends"),
             Err(error) if error.is_retryable() => tracing::warn!(%error, "waiting for the ledger"),
             Err(error) => return Err(error),
         }

@@ -108,7 +108,7 @@ impl ConnectionOptions {
                 let endpoint = endpoint.with_token(self.token.clone()).with_authority(self.ca.clone());
                 if endpoint.sends_token_in_clear() && !self.clear_token {
                     return Err(Failure::usage(format!(
-                        "{endpoint} is of another host and not encrypted, so the token is not sent there: use an https:// \
+                        "{endpoint} is on another host and not encrypted, so the token is not sent there: use an https:// \
                          address, or set MUSTER_CLEAR_TOKEN=1 if nobody else can read on the way"
                     )));
                 }

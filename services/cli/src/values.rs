@@ -250,7 +250,7 @@ pub fn parse_environment_entry(text: &str) -> Result<EnvironmentEntry, String> {
     }
     // A shell can neither set nor read such a variable: two were probably meant.
     if name.contains(|character: char| character.is_whitespace() || character.is_control()) {
-        return Err(format!("the name `{}` has a blank in it; give each variable an --env of its own", shorten(name)));
+        return Err(format!("the name `{}` contains a blank; use a separate --env for each variable", shorten(name)));
     }
     Ok(EnvironmentEntry { name: name.to_owned(), value })
 }

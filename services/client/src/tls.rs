@@ -51,8 +51,8 @@ fn untrusted(address: &str, error: rustls::Error) -> ClientError {
         rustls::Error::InvalidCertificate(CertificateError::Other(other))
             if other.to_string().contains("CaUsedAsEndEntity") =>
         {
-            "it shows the certificate of an authority (CA:TRUE), which vouches for others and is no server's; give it a certificate of \
-             its own (CA:FALSE), signed by that authority"
+            "it shows the certificate of an authority (CA:TRUE), which vouches for others and is no server's; give it its own \
+             certificate (CA:FALSE), signed by that authority"
                 .to_owned()
         }
         _ => error.to_string(),

@@ -1,4 +1,4 @@
-//! What each event means: the only code that changes a state.
+//! The effect of each event: the only code that changes a state.
 //!
 //! Applying never fails. A record that does not fit the state (which a log written by muster does not have) changes as
 //! much as can be made of it, the same on every machine, and never panics.
@@ -253,7 +253,7 @@ impl State {
         }
     }
 
-    /// Builds the index anew, after the core came from elsewhere.
+    /// Rebuilds the index, after the core came from elsewhere.
     pub(crate) fn rebuild_index(&mut self) {
         self.index = Index::of(self);
     }

@@ -1,4 +1,4 @@
-//! Calls of filters that are to be made: what a runner needs for one, but for what only the log has.
+//! Outstanding calls of filters: everything that a runner needs for one, but for the parts that only the log has.
 //!
 //! Calls can be offered twice. A runner makes none that it could not claim, so repeating them is harmless.
 
@@ -30,11 +30,11 @@ pub struct CallSeed {
     pub owner: Arc<Owner>,
     /// When the job was submitted.
     pub submitted: Timestamp,
-    /// What filters are told that it is: queued, or running if it is to grow (HPC-F-38).
+    /// The state that filters are told: queued, or running if it would grow (HPC-F-38).
     pub state: JobState,
     /// Whether submission filters or the check behind them judge it.
     pub is_entering: bool,
-    /// The record that has its specification: its submission, its last change by who makes it, or its validation.
+    /// The record with its specification: its submission, its last change while being configured, or its validation.
     pub spec: Sequence,
     /// The record that has its list of tasks, if it is one.
     pub tasks: Option<Sequence>,
@@ -48,9 +48,9 @@ pub struct CallSeed {
     pub priority: i64,
     /// Its walltime in seconds, as filters of this chain are told.
     pub walltime_seconds: Option<u64>,
-    /// What its first component asks for, as filters of this chain are told.
+    /// The request of its first component, as filters of this chain are told.
     pub alternatives: Arc<[Alternative]>,
-    /// What is to be done.
+    /// The work to do.
     pub work: FilterWork,
     /// The component that it is about, and how many there are, if it is not about the whole job.
     pub component: Option<ComponentPart>,
@@ -62,7 +62,7 @@ pub struct CallSeed {
 /// Where the description is that a filter gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DocumentSeed {
-    /// As it was received, in the submission or the last change by who makes the job.
+    /// As it was received, in the submission or the last change while the job was being configured.
     Received(Sequence),
     /// As a filter left it, in the record of that filter's verdict.
     Changed(Sequence),

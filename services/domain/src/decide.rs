@@ -1,4 +1,4 @@
-//! What a command leads to: events and an answer, or a refusal. A refused command changes nothing.
+//! The result of a command: events and an answer, or a refusal. A refused command changes nothing.
 
 mod access;
 mod accounts;
@@ -28,12 +28,12 @@ use muster_schemas::{
     event::{Actor, Event},
 };
 
-/// What a command that is accepted leads to.
+/// The result of an accepted command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// What happens, in this order. None if the command asks for what is so already.
+    /// The events, in order. None if the command asks for what is so already.
     pub events: Vec<Event>,
-    /// What the client is told.
+    /// The answer to the client.
     pub reply: Reply,
 }
 
@@ -46,12 +46,12 @@ impl Decision {
 /// Decides a command against a state at a time, which must not be earlier than [`State::time`].
 ///
 /// # Errors
-/// The refusal says what stands against the command, for people.
+/// The refusal gives the reason, for people.
 pub fn decide(state: &State, actor: &Actor, command: &Command, now: Timestamp) -> Result<Decision, Refusal> {
     decide_owned(state, actor, command.clone(), now)
 }
 
-/// As [`decide`], for callers that have no more use for the command: what is submitted need not be copied.
+/// As [`decide`], for callers that have no more use for the command, so that submissions need not be copied.
 ///
 /// # Errors
 /// As [`decide`].

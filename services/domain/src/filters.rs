@@ -1,4 +1,4 @@
-//! What is general about chains of filters: what an answer means, what is rolled back, and what follows then.
+//! Rules for all chains of filters: what an answer means, what is rolled back, and what follows then.
 
 pub mod verdict;
 
@@ -9,7 +9,7 @@ use muster_schemas::{
     filter::{CallId, ChainSpec, ChainVerdict, FilterAction, FilterForm, FilterKind},
 };
 
-/// The call of a chain that asks a filter to take back what it did.
+/// The call of a chain that asks a filter to undo its work.
 pub(crate) fn revert_call(job: JobId, chain: &ChainSpec, position: u32) -> CallId {
     CallId { job, kind: chain.kind, chain: chain.number, position, action: FilterAction::Revert }
 }
@@ -17,7 +17,7 @@ pub(crate) fn revert_call(job: JobId, chain: &ChainSpec, position: u32) -> CallI
 /// The component that a call is about, if it is not about the whole job: submission filters judge one component of several
 /// after the other, each by all of them (SL-S-21); and components are staged one after the other.
 ///
-/// What judges the whole of a job with several components is a chain that an earlier release began.
+/// A chain that judges the whole of a job with several components was begun by an earlier release.
 pub(crate) fn component(job: &Job, chain: &ChainSpec, position: u32) -> Option<u32> {
     if chain.kind.is_staging() {
         return job.staged_components().get(position as usize).map(|staged| staged.component);
@@ -30,7 +30,7 @@ pub(crate) fn component(job: &Job, chain: &ChainSpec, position: u32) -> Option<u
     u32::try_from(position as usize / (filters / components)).ok()
 }
 
-/// Whether a filter can be asked to take back what it did (HPC-F-56).
+/// Whether a filter can be asked to undo its work (HPC-F-56).
 pub(crate) fn can_revert(chain: &ChainSpec, position: u32) -> bool {
     chain.filters.get(position as usize).is_some_and(|filter| filter.spec.form != FilterForm::Exec)
 }
@@ -61,7 +61,7 @@ pub(crate) fn go_on_with_rollback(job: JobId, chain: &ChainSpec, passed: &[u32])
 
 /// How a chain that does not pass came to its end.
 pub(crate) struct Failure {
-    /// What that means.
+    /// The meaning of the answer.
     pub(crate) verdict: ChainVerdict,
     /// The place of the filter that ended it; one behind the last if none did.
     pub(crate) position: u32,
@@ -69,8 +69,8 @@ pub(crate) struct Failure {
     pub(crate) message: String,
 }
 
-/// The end of a chain that does not pass, what follows from it, and the rollback as far as it needs no runner (HPC-F-51,
-/// HPC-E-03). `last` is the filter that answered last, if it is to be rolled back with those that passed before.
+/// The end of a chain that does not pass, its consequences, and the rollback as far as it needs no runner (HPC-F-51,
+/// HPC-E-03). `last` is the filter that answered last, if it is rolled back with those that passed before.
 pub(crate) fn fail(job: JobId, chain: &Chain, last: Option<u32>, failure: Failure, follows: Vec<Event>) -> Vec<Event> {
     let Failure { verdict, position, message } = failure;
     if chain.spec.filters.is_empty() {

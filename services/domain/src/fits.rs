@@ -12,7 +12,7 @@ use muster_schemas::{
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What refusals of jobs that can never run say ahead of why.
+/// The beginning of each refusal of a job that can never run, ahead of the reason.
 pub(crate) const NEVER: &str = "the job can never run: ";
 
 /// Why no alternative can ever be served by the nodes of the queue; `None` if one can, as far as is easily seen.
@@ -264,7 +264,7 @@ pub(crate) fn too_many_excluded(state: &State, queue: &QueueSpec, alternatives: 
     }
 }
 
-/// What a component asks for and where.
+/// The request of a component, and where.
 pub(crate) struct Wish<'a> {
     pub(crate) queue: &'a QueueSpec,
     pub(crate) alternatives: &'a [Alternative],

@@ -1,4 +1,5 @@
-//! What keeps a waiting job from being planned: holds, begin times, dependencies, stopped queues, reservations.
+//! Reasons that keep a waiting job from being planned: holds, begin times, dependencies, stopped queues,
+//! reservations.
 
 use crate::state::{
     ArrayState, Chain, Condition, ConditionStatus, Entry, Filtering, Job, Phase, Stage, State, job::ComponentExtras,
@@ -12,7 +13,7 @@ use muster_schemas::{
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// What dependencies can be about.
+/// The facts that dependencies can be about.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Facts {
     started: Option<Timestamp>,
@@ -115,8 +116,8 @@ impl State {
         })
     }
 
-    /// The tasks of an array that may start as far as they are concerned singly: never started, not held, and the task
-    /// of the same index of a job that they depend on so has ended well.
+    /// The tasks of an array that may start as far as they are concerned singly: never started, not held, and the
+    /// tasks of the same index that they depend on have ended well.
     pub fn startable<'a>(&self, job: &'a Job, array: &'a ArrayState) -> Cow<'a, IndexSet> {
         let mut startable = Cow::Borrowed(&array.remaining);
         if !array.held.is_empty() {
@@ -145,12 +146,13 @@ impl State {
         impossible
     }
 
-    /// The waiting jobs that can never start, or tasks of which cannot, and that are to be cancelled for that (SL-C-19).
+    /// The waiting jobs that can never start, or tasks of which cannot, and that will be cancelled for that
+    /// (SL-C-19).
     pub(crate) fn impossible_jobs(&self) -> &BTreeSet<JobId> {
         if self.settings().cancel_never_met { &self.index.doomed } else { &self.index.given_up }
     }
 
-    /// What is so of a job, array or task. `None` if the state does not know it (any more).
+    /// The facts about a job, array or task. `None` if the state does not know it (any more).
     pub(crate) fn facts(&self, id: JobId) -> Option<Facts> {
         let Some(job) = self.job(id) else { return self.facts_of_unstarted_task(id) };
         if let Phase::Finished(finished) = &job.phase {
@@ -186,7 +188,7 @@ impl State {
         Some(Facts { started: Some(at), ended: Some((at, outcome.is_success())), running: None, is_array: false })
     }
 
-    /// How conditions stand when they are first looked at.
+    /// The state of conditions when they are first looked at.
     pub(crate) fn conditions(&self, dependencies: &Dependencies, now: Timestamp) -> Vec<Vec<Condition>> {
         let condition = |dependency: &Dependency| self.condition(dependency.clone(), now);
         dependencies.all_of.iter().map(|group| group.iter().map(condition).collect()).collect()
@@ -227,7 +229,7 @@ fn filtering_reason(job: &Job, filtering: &Filtering) -> Option<WaitReason> {
             let refusal = filtering.refusal.as_ref()?;
             hold().or_else(|| Some(WaitReason::ActivationFilter(refusal.filter.to_string())))
         }
-        Some(_) => hold().or_else(|| Some(WaitReason::FilterPending("filters that take back what they did".into()))),
+        Some(_) => hold().or_else(|| Some(WaitReason::FilterPending("its rollback filters".into()))),
         None if filtering.entry == Entry::Entered && chain.is_none() => hold(),
         None => Some(WaitReason::FilterPending(pending(chain))),
     }
@@ -273,8 +275,8 @@ fn is_same_index(condition: &Condition) -> bool {
     condition.dependency.kind == DependencyKind::SameIndexSucceeded
 }
 
-/// Brings a condition up to date with what is so of its job. What has happened stays so, also if the job is queued
-/// again; that it can never happen is taken back then.
+/// Brings a condition up to date with the facts about its job. A fact that has happened stays so, also if the job is
+/// queued again; that it can never happen is taken back then.
 pub(crate) fn update(condition: &mut Condition, facts: Facts, now: Timestamp) {
     let sticky = condition.dependency.kind != DependencyKind::Running;
     if sticky && matches!(condition.status, ConditionStatus::Met | ConditionStatus::Delayed(_)) {

@@ -1,4 +1,4 @@
-//! What must hold after every record. For tests and simulations: a violation is a fault of this crate.
+//! Invariants that hold after every record. For tests and simulations: a violation is a fault of this crate.
 
 mod components;
 mod filters;

@@ -1,9 +1,10 @@
-//! What nodes are ordered to do: what follows from a record, and what a node that reports may have missed.
+//! Orders to nodes: those that follow from a record, and those that a reporting node may have missed.
 //!
 //! Orders can be lost or come twice. An executor obeys each once, by part and step, so repeating them is harmless.
 //!
-//! An order comes about in three steps: a [seed](OrderSeed) says what is ordered of which part; a [sketch](Sketch) is what the state knows
-//! of it, and needs the state no more; the order itself also has what only the log knows, such as the script.
+//! An order comes about in three steps: a [seed](OrderSeed) says what is ordered of which part; a [sketch](Sketch)
+//! holds the state's knowledge of it, and no longer needs the state; the order itself also has the parts that only
+//! the log knows, such as the script.
 
 mod sketch;
 mod steps;
@@ -21,7 +22,7 @@ use muster_schemas::{
 };
 use tasks::{grown, shrunk, stop_grace, task_stops};
 
-/// What is ordered of which part of a run.
+/// An order about a part of a run, as far as the state knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrderSeed {
     /// See [`NodeOrder::Launch`](muster_schemas::node::NodeOrder::Launch): the node's part of the run, with the job as the record
@@ -124,7 +125,7 @@ pub enum OrderSeed {
     Tell {
         /// The part of the run.
         part: PartId,
-        /// The record of what is said.
+        /// The record of the message.
         told_sequence: Sequence,
     },
 }
@@ -300,8 +301,8 @@ fn forget(state: &State, job: JobId, run: RunId) -> Vec<(NodeId, OrderSeed)> {
     last.placement.shares_by_component().map(forget).collect()
 }
 
-/// Whether a node had started a part and knows it no more, by a list of the parts that it knows which is true for the record `as_of`
-/// (see [`muster_schemas::node::Mark`]). What started later can be missing from the list and run.
+/// Whether a node had started a part and no longer knows it, by a list of its parts that is true for the record
+/// `as_of` (see [`muster_schemas::node::Mark`]). A part that started later can be missing from the list and run.
 pub(crate) fn is_forgotten(state: &State, run: &Run, part: &Part, known: &[PartId], as_of: Sequence) -> bool {
     part.is_up() && part.since <= as_of && !known.contains(&state.part_id(run, part))
 }

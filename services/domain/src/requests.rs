@@ -1,5 +1,5 @@
-//! What a request asks for at least, and which nodes can serve it. The planner places by the same rules as those that a
-//! placement is checked by.
+//! The least that a request asks for, and the nodes that can serve it. The planner places by the same rules as those
+//! that a placement is checked by.
 
 use crate::state::node::gpu_count;
 use muster_schemas::{
@@ -42,8 +42,8 @@ pub fn minimum(request: &Request, settings: &ClusterSettings) -> Minimum {
     Minimum { nodes, tasks, cores, gpus, memory_bytes }
 }
 
-/// The least that an alternative can be served with, over all its nodes. Its requests may share nodes unless each has nodes of
-/// its own, but they never share cores, GPUs or memory.
+/// The least that can serve an alternative, over all its nodes. Its requests may share nodes unless each has separate
+/// nodes, but they never share cores, GPUs or memory.
 pub fn minimum_of_all(alternative: &Alternative, settings: &ClusterSettings) -> Minimum {
     let mut least = Minimum::default();
     for request in &alternative.requests {
@@ -99,8 +99,8 @@ pub fn least(count: Count) -> u64 {
     }
 }
 
-/// Whether a node is of the kind that a request asks for: its properties match, it is not excluded, and it is named if
-/// any is named. What is free on it is another matter.
+/// Whether a node is of the kind that a request asks for: its properties match, it is not excluded, and it is named
+/// if any is named. Free resources are another matter.
 pub fn node_serves(node: &NodeSpec, request: &Request) -> bool {
     (request.nodes.is_empty() || request.nodes.contains(&node.name))
         && !request.excluded_nodes.contains(&node.name)
@@ -116,8 +116,8 @@ pub fn model_count(node: &NodeSpec, model: Option<&str>) -> u32 {
     }
 }
 
-/// Whether a node's properties match a filter. What every node has can be compared like a property: `name`, `cores`,
-/// `sockets`, `gpus` and `memory_bytes`, unless the node has a property of that name.
+/// Whether a node's properties match a filter. Facts that every node has can be compared like a property: `name`,
+/// `cores`, `sockets`, `gpus` and `memory_bytes`, unless the node has a property of that name.
 pub fn matches(node: &NodeSpec, filter: &NodeFilter) -> bool {
     match filter {
         NodeFilter::Has(name) => node.properties.get(name).is_some_and(is_set),

@@ -1,4 +1,4 @@
-//! What the history amounts to at one point of the log. Everything here can be read; only [`State::apply`] changes it.
+//! The sum of the history at one point of the log. Everything here can be read; only [`State::apply`] changes it.
 
 pub mod accounts;
 pub mod altered;
@@ -367,7 +367,7 @@ impl State {
         self.index.dependents.get(&id).into_iter().flatten().copied()
     }
 
-    /// Where a job stands. An array of which a task runs is running; else it stands as its tasks that wait.
+    /// The state of a job. An array of which a task runs is running; otherwise it has the state of its waiting tasks.
     pub fn job_state(&self, job: &Job) -> JobState {
         match &job.phase {
             Phase::Finished(_) => JobState::Finished,

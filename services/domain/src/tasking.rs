@@ -1,5 +1,5 @@
-//! What is next for a running job that is a list of tasks: which tasks start, what it gives up, when it ends. Decided by
-//! ticks, which are due whenever there is something.
+//! The next steps for a running list of tasks: which tasks start, what it gives up, when it ends. Decided by ticks,
+//! which are due whenever there is something.
 
 use crate::{
     orders::walltime,
@@ -21,16 +21,17 @@ use std::sync::Arc;
 /// How long tasks that release nodes may take if the settings do not say (HPC-C-09).
 const RELEASE_SECONDS: u32 = 10;
 
-/// What is next for a job.
+/// The next steps for a job.
 #[derive(Debug, Default)]
 pub(crate) struct Outlook {
-    /// What happens as soon as somebody looks.
+    /// The events that are due now.
     pub(crate) events: Vec<Event>,
     /// If that is nothing: when something may.
     pub(crate) later: Option<Timestamp>,
 }
 
-/// What is next for a job at a time, at most so many events. Nothing if it does not run, or is stopped or suspended.
+/// The next steps for a job at a time, up to a maximum of events. Nothing if it does not run, or is stopped or
+/// suspended.
 pub(crate) fn outlook(state: &State, job: JobId, at: Timestamp, most: usize) -> Outlook {
     let Some((job, book, run)) = state.task_run(job) else { return Outlook::default() };
     if run.started.is_none() || run.stopping.is_some() || run.is_suspended() {

@@ -1,4 +1,4 @@
-//! What a value may be, whoever sends it. Each refusal names the field, what was given and the limit.
+//! Limits on values, from any sender. Each refusal names the field, what was given and the limit.
 
 use muster_schemas::{
     address,
@@ -271,7 +271,7 @@ fn dependency(dependency: &Dependency) -> Result<(), Refusal> {
     }
 }
 
-/// What a component or step launches.
+/// Checks the launch of a component or step.
 pub(crate) fn launch(launch: &Launch) -> Result<(), Refusal> {
     match &launch.program {
         Program::None => {}

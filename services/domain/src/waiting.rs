@@ -1,5 +1,5 @@
-//! Why jobs wait: what gates, limits and the planner say, and else the order. What many jobs are compared with is found
-//! once for all of them, so that a list of all waiting jobs takes no longer than it is long.
+//! Why jobs wait: by gates, limits and the planner's word, and otherwise by the order. Facts that many jobs are
+//! compared with are found once for all of them, so that a list of all waiting jobs takes no longer than it is long.
 
 use crate::state::{Job, State};
 use muster_schemas::{JobId, Timestamp, cluster::QueueSpec, job::WaitReason, policy::Policy};
@@ -51,8 +51,8 @@ impl State {
         self.wait_reasons_from(OrderHead::default())
     }
 
-    /// The same, with the head of the order as it was found a moment ago, in this state or in one shortly before. If that
-    /// job waits no more, the head is looked for anew.
+    /// The same, with the head of the order as it was found a moment ago, in this state or in one shortly before. If
+    /// that job waits no more, the head is looked for again.
     pub fn wait_reasons_from(&self, known: OrderHead) -> WaitReasons<'_> {
         let still_waits = |head: &Option<(Place, JobId)>| match head {
             Some((place, id)) => self

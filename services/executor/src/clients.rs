@@ -1,5 +1,5 @@
-//! What the clients of steps ask of this node: output from any offset, input at any offset. All of it is in the spool, so
-//! that nothing is lost or doubled when this process, or whoever asks, is started anew.
+//! Requests of the clients of steps to this node: output from any offset, input at any offset. All of it is in the
+//! spool, so that nothing is lost or doubled when this process, or a client, is restarted.
 
 use crate::{
     RunKey,
@@ -41,7 +41,7 @@ const TOLD_BYTES: u64 = 1 << 20;
 /// So long is a shim waited for that has not kept up, and so soon it is asked again.
 const BUSY_SHIM: Duration = Duration::from_secs(1);
 const BUSY_SHIM_RETRY: Duration = Duration::from_millis(5);
-/// So long after the end of a step, and after the client was last heard of, its output is kept for a client that has not
+/// How long after the end of a step, and after the client last asked, its output is kept for a client that has not
 /// acknowledged all of it.
 pub const LINGER: Duration = Duration::from_secs(60);
 
@@ -67,7 +67,7 @@ struct StepState {
     /// Whether no more output comes.
     has_ended: bool,
     acknowledged: u64,
-    /// What the shim knows of that.
+    /// How much of that the shim knows.
     told: u64,
     /// For each reader which of its requests is the last.
     readers: HashMap<u64, u64>,
@@ -80,7 +80,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Clients {
-    /// Answers clients as long as the bus is there. It runs beside the executor.
+    /// Answers clients as long as the bus is there. It runs alongside the executor.
     pub async fn serve(self: Arc<Self>, mut requests: RequestStream, spool: PathBuf) {
         let room = Arc::new(Semaphore::new(MAX_AT_ONCE));
         while let Some(request) = requests.next().await {
@@ -108,8 +108,8 @@ impl Clients {
         }
     }
 
-    /// Whether the output of a step that has ended is of no use any more: a client has all of it, or none has been heard
-    /// of for long.
+    /// Whether the output of a step that has ended is no longer needed: a client has all of it, or none has asked for
+    /// long.
     pub fn is_done(&self, key: RunKey, spool: &Path, ended: Instant) -> bool {
         let length = RunFolder::of(spool, key).file(OUTPUT).metadata().map_or(0, |file| file.len());
         if length == 0 {

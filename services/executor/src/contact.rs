@@ -15,7 +15,7 @@ use tokio::time::{self, Instant};
 /// How soon a ledger that does not answer is tried again; doubles up to the heartbeat.
 const FIRST_RETRY: Duration = Duration::from_millis(50);
 
-/// What is to be done about the contact.
+/// The next thing to do about the contact.
 #[derive(Debug)]
 pub enum Moment {
     /// It is time to say which parts of runs there are.
@@ -41,7 +41,7 @@ pub struct Contact {
     retry: Duration,
     /// Whether the last talk went well; after one that did not the node greets again.
     greeted: bool,
-    /// Whether it was told that there is no contact any more.
+    /// Whether it was told that contact is lost.
     lost: bool,
     /// The last moment that the ledger told: what is told next is true for it.
     mark: Option<Mark>,
@@ -95,7 +95,7 @@ impl Contact {
         match talk {
             Talk::Refused(message) => tracing::warn!(node, message, "the ledger does not accept this node yet"),
             Talk::Failed(error) if self.greeted => {
-                tracing::warn!(node, %error, "contact with the ledger is lost; runs go on");
+                tracing::warn!(node, %error, "lost contact with the ledger; runs continue");
                 self.lost = true;
             }
             Talk::Failed(error) => tracing::debug!(node, %error, "no contact with the ledger yet"),

@@ -1,6 +1,7 @@
 //! Keeping the processes of a run together: whatever they do, they can be found, stopped and ended.
 //!
-//! What the host offers is found once, when the executor starts, and travels with each order ([`Hierarchies`]):
+//! The executor finds out once, when it starts, which means the host offers, and sends them along with each order
+//! ([`Hierarchies`]):
 //!
 //! - **cgroup 2**: one group for each run. Processes are born in it, `cgroup.kill` ends all at once, `cgroup.freeze` suspends
 //!   them. A v2 tree without controllers is enough for this; memory limits and CPU sets come from it if it has the
@@ -32,7 +33,7 @@ use std::{
 /// The variable that ties processes to a run of one spool, also when they have left its process tree.
 pub const MARKER: &str = "MUSTER_CONTAINMENT_ID";
 
-/// How runs are to be kept together.
+/// How runs are kept together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ContainmentMode {
@@ -55,7 +56,7 @@ pub fn instance(node: &str, spool: &Path) -> String {
     format!("{}-{:08x}", subjects::token(node).replace('%', "_"), hasher.finish() as u32)
 }
 
-/// What the host offers to keep runs together, and where. Base folders are this executor's own.
+/// The host's means to keep runs together, and their places. Base folders are this executor's own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hierarchies {
     /// Tells this executor's groups and processes from those of others on the host.
@@ -77,7 +78,7 @@ enum Unit {
 enum Controller {
     /// In the cgroup 2 group of the run.
     Unit,
-    /// In a v1 hierarchy of its own, under this base.
+    /// In its own v1 hierarchy, under this base.
     Own(PathBuf),
 }
 
@@ -114,7 +115,7 @@ impl Hierarchies {
         Ok(Self { instance: instance.to_owned(), unit, memory, cpuset })
     }
 
-    /// What was found, for the log; `binds_cpus` says whether this executor makes use of it for CPUs.
+    /// A description for the log; `binds_cpus` says whether this executor makes use of it for CPUs.
     pub fn describe(&self, binds_cpus: bool) -> String {
         let unit = match &self.unit {
             Unit::Cgroup2 { base } => format!("cgroup 2 in {}", base.display()),
@@ -218,7 +219,7 @@ enum RunUnit {
     Processes,
 }
 
-/// What a new process of a run needs to be in its containment.
+/// Everything that a new process of a run needs to be in its containment.
 #[derive(Debug)]
 pub struct Entrance {
     /// The group to be born in.
@@ -231,7 +232,7 @@ impl Containment {
     /// Makes the containment of a part of a run.
     ///
     /// # Errors
-    /// Names the group that could not be made or limited. What was made before is removed.
+    /// Names the group that could not be made or limited. Groups made before are removed.
     pub fn create(hierarchies: &Hierarchies, part: PartId, memory_bytes: u64, cpus: &[u32]) -> io::Result<Self> {
         let containment = Self::name(hierarchies, part, memory_bytes > 0, !cpus.is_empty());
         if let Err(error) = containment.make(memory_bytes, cpus) {
@@ -278,8 +279,8 @@ impl Containment {
         Ok(())
     }
 
-    /// Binds and limits what runs in it, and what will, to other CPUs and another amount of memory. What has no group is
-    /// not limited; without a CPU set all processes are bound one by one.
+    /// Binds and limits the processes that run in it, and later ones, to other CPUs and another amount of memory.
+    /// Without a group nothing is limited; without a CPU set all processes are bound one by one.
     ///
     /// # Errors
     /// Names the group that refuses: a limit below what is in use is one.
@@ -332,7 +333,7 @@ impl Containment {
         self.cpuset.is_none()
     }
 
-    /// What new processes need to be in it.
+    /// Everything that new processes need to be in it.
     ///
     /// # Errors
     /// If a group is gone.
@@ -355,7 +356,7 @@ impl Containment {
         }
     }
 
-    /// Sends a signal to all of them; one that ends meanwhile is none any more.
+    /// Sends a signal to all of them; one that ends meanwhile does not count.
     pub fn signal(&self, signal: i32) {
         processes::signal_all(&self.members(), signal);
     }
@@ -375,7 +376,7 @@ impl Containment {
         }
     }
 
-    /// Lets them go on.
+    /// Lets them continue.
     ///
     /// # Errors
     /// If the group refuses.

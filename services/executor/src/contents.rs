@@ -1,4 +1,4 @@
-//! What orders name by its hash: fetched from the ledger once, and kept for a while for the orders to come.
+//! Contents that orders name by their hash: fetched from the ledger once, and kept for a while for later orders.
 
 use muster_bus::{BusError, LedgerClient};
 use muster_schemas::{

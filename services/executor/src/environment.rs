@@ -108,12 +108,13 @@ pub enum OwnValue {
     ProcessId,
 }
 
-/// What only a task knows, of a launch without places of its own. `process_id` names the variable that has its process id.
+/// Variables that differ by task, for a launch without places of its own. `process_id` names the variable for its
+/// process id.
 pub fn of_plain_task(rank: u32, local_rank: u32, process_id: Option<&str>) -> Vec<(String, OwnValue)> {
     of_task(rank, local_rank).into_iter().chain(process_id.map(|name| (name.to_owned(), OwnValue::ProcessId))).collect()
 }
 
-/// What a step with places of its own wants to have told to all of its tasks on this node.
+/// Variables that a step with places of its own sets for all of its tasks on this node.
 pub fn of_step(order: &LaunchOrder, tasks: &StepTasks) -> Vec<(String, String)> {
     let wanted = tasks.variables.iter();
     wanted.filter_map(|(name, variable)| Some((name.clone(), alike_on_node(order, tasks, *variable)?))).collect()
@@ -140,7 +141,8 @@ fn index_of_node(order: &LaunchOrder) -> usize {
     before.collect::<BTreeSet<_>>().len()
 }
 
-/// What only a task knows, of a step with places of its own: with what the step wants to have told to this one alone.
+/// Variables that differ by task, for a step with places of its own: with those that the step sets for this task
+/// alone.
 pub fn of_step_task(tasks: &StepTasks, rank: u32, local_rank: u32) -> Vec<(String, OwnValue)> {
     let value = |variable: TaskVariable| match variable {
         TaskVariable::Rank => Some(OwnValue::Text(rank.to_string())),

@@ -1,8 +1,8 @@
 //! The fork server: a small process with one thread that forks a shim for each run.
 //!
-//! The executor's process can be large, and forking a large process takes milliseconds. It therefore starts this server
-//! once, with the same program and the argument `shim-server`, and writes to its standard input which runs to launch.
-//! What to launch is in the spool. When the executor goes, the server does too; the shims stay.
+//! The executor's process can be large, and forking a large process takes milliseconds. It therefore starts this
+//! server once, with the same program and the argument `shim-server`, and writes to its standard input which runs to
+//! launch. Their orders are in the spool. When the executor goes, the server does too; the shims stay.
 
 use crate::{
     key::RunKey,
@@ -33,8 +33,9 @@ use std::{
 /// The first argument that makes the program a fork server. The second is the spool.
 pub const SHIM_SERVER: &str = "shim-server";
 
-/// Turns this process into a fork server if its arguments say so, and never comes back then. A program that runs executors calls
-/// it before anything else: before it starts a thread, opens a file or takes memory. What is launched is asked about in `dialects`.
+/// Turns this process into a fork server if its arguments say so, and never comes back then. A program that runs
+/// executors calls it before anything else: before it starts a thread, opens a file or takes memory. `dialects`
+/// answers questions about launches.
 pub fn serve_shims_if_asked(dialects: Dialects) {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().is_some_and(|first| first == SHIM_SERVER) {

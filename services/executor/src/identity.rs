@@ -1,4 +1,4 @@
-//! Whom a job's processes belong to on this node.
+//! The identity of a job's processes on this node.
 
 use nix::unistd::{Gid, Uid, User, getgrouplist};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What names a launch on a node.
+//! The key of a launch on a node.
 
 use muster_schemas::{PartId, StepId, node::LaunchOrder};
 use serde::{Deserialize, Serialize};
@@ -18,12 +18,12 @@ impl RunKey {
     /// Bytes of [`RunKey::to_bytes`].
     pub const BYTES: usize = 12;
 
-    /// What the job itself launches.
+    /// The launch of the job itself.
     pub const fn whole(part: PartId) -> Self {
         Self { part, step: StepId(0) }
     }
 
-    /// What an order launches.
+    /// The launch that an order is about.
     pub fn of(order: &LaunchOrder) -> Self {
         Self { part: order.part, step: order.step }
     }

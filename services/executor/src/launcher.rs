@@ -1,6 +1,6 @@
-//! The part of an executor that waits for disks: it writes orders into the spool, has shims forked, and finds out what
-//! has become of runs. It is a thread of its own, so that nothing else waits, and what arrives while it waits for the
-//! disk shares the next wait.
+//! The part of an executor that waits for disks: it writes orders into the spool, has shims forked, and finds out
+//! what has become of runs. It is a separate thread, so that nothing else waits, and work that arrives while it waits
+//! for the disk shares the next wait.
 
 use crate::{
     containment::{Containment, Hierarchies, MARKER, processes},
@@ -33,7 +33,7 @@ use tokio::sync::mpsc::UnboundedSender;
 /// So many orders share a write of the journal at most.
 const MAX_BATCH: usize = 512;
 
-/// What the launcher can be asked to do.
+/// Requests to the launcher.
 #[derive(Debug)]
 pub enum Work {
     /// Start this, unless it was started before.
@@ -42,7 +42,7 @@ pub enum Work {
     LaunchTasks(Box<TasksOrder>),
     /// Make and hold the containment of this run, also if it was held before: no process is started by it.
     Hold(Box<LaunchOrder>),
-    /// Bind and limit what runs of this run, and what will, to so much.
+    /// Bind and limit the processes of this run, present and future, to this size.
     Resize(PartId, Size),
     /// See to it that this is never started, and say that it has ended.
     Bury(RunKey),
@@ -58,7 +58,7 @@ pub enum Work {
     RestartForkServer,
 }
 
-/// What the launcher has found.
+/// Findings of the launcher.
 #[derive(Debug)]
 pub enum Finding {
     /// Its shim lives, or has been asked for.
@@ -87,7 +87,7 @@ pub enum Finding {
     Ready,
 }
 
-/// What a run may use of the node.
+/// The share of the node that a run may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Size {
     /// Its cores.
@@ -96,7 +96,7 @@ pub struct Size {
     pub memory_bytes: u64,
 }
 
-/// What log lines and traces about a run need.
+/// Context for log lines and traces about a run.
 #[derive(Clone, Copy, Debug)]
 pub struct About {
     /// The job.
@@ -129,12 +129,12 @@ impl From<&SpooledOrder> for About {
     }
 }
 
-/// What a launcher needs to know.
+/// The launcher's settings.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Changes when the machine boots.
     pub boot_id: String,
-    /// What the host offers to keep runs together.
+    /// The host's means to keep runs together.
     pub hierarchies: Hierarchies,
     /// The CPUs that cores stand for, by number of the core; empty if processes are not bound.
     pub cpus: Vec<u32>,

@@ -1,4 +1,4 @@
-//! What executor and shims tell each other.
+//! Messages between executor and shims.
 
 use crate::key::RunKey;
 use muster_schemas::{codec, event::StopReason, steps::TerminalSize};
@@ -23,9 +23,9 @@ pub const MAX_MESSAGE_BYTES: usize = 256;
 pub enum Control {
     /// Send this signal to all processes.
     Signal(u8),
-    /// Stop all processes; the walltime stands still.
+    /// Stop all processes; the walltime is paused.
     Suspend,
-    /// Let them go on.
+    /// Let them continue.
     Resume,
     /// End it.
     Stop {
@@ -34,7 +34,7 @@ pub enum Control {
         /// From SIGTERM to SIGKILL.
         grace_seconds: u32,
     },
-    /// It may run so long from its start; `None` means without limit.
+    /// Its walltime, counted from its start; `None` means no limit.
     SetWalltime(Option<u64>),
     /// The client has all output before this offset.
     Acknowledged(u64),
@@ -44,7 +44,7 @@ pub enum Control {
     Resize(TerminalSize),
     /// Send this signal to the script itself, or to each task: not to what these have started, and not to steps.
     SignalOwn(u8),
-    /// There is more that was said to the job.
+    /// There are more messages to the job.
     Notes,
 }
 
@@ -53,11 +53,11 @@ pub enum Control {
 pub struct Notice {
     /// Which run or step.
     pub key: RunKey,
-    /// What has happened.
+    /// The event.
     pub news: News,
 }
 
-/// What has happened to a run.
+/// An event of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum News {
     /// All its processes have been started.
@@ -95,7 +95,7 @@ pub fn bind(folder: &Path, name: &str) -> io::Result<UnixDatagram> {
     Ok(socket)
 }
 
-/// The payloads that stand one behind the other in bytes; what is left of one that is not whole is not among them.
+/// The payloads that follow each other in bytes; an incomplete one at the end is not among them.
 pub fn frames(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let length = codec::HEADER_BYTES + u32::from_le_bytes(bytes.get(2..6)?.try_into().ok()?) as usize;

@@ -1,4 +1,4 @@
-//! What the ledger has to be told, and has been.
+//! Reports to the ledger: those that are due, and those that it has.
 
 use crate::{RunKey, launcher::About, spool::End};
 use muster_bus::{BusError, LedgerClient};
@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Before what has failed for good is tried again all the same.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(5);
 
-/// What is told of a run or step.
+/// A report about a run or step.
 #[derive(Clone, Debug)]
 pub enum Report {
     /// Its processes have been started; and when this executor came to know of it.
@@ -26,7 +26,7 @@ pub enum Report {
     Ended(End),
 }
 
-/// What came of telling it.
+/// The outcome of a report.
 #[derive(Debug)]
 pub struct Told {
     /// Which run or step.

@@ -48,7 +48,7 @@ const FORGOTTEN_GRACE_SECONDS: u32 = 10;
 static RUNS: LazyLock<UpDownCounter<i64>> = LazyLock::new(|| {
     metrics::up_down_counter(
         "muster_executor_runs",
-        "Runs and steps on this process's nodes whose end is not on the log.",
+        "Runs and steps on this process's nodes whose end is not in the log.",
     )
 });
 static LAUNCHES: LazyLock<Counter<u64>> =
@@ -57,8 +57,8 @@ static LAUNCH_SECONDS: LazyLock<Histogram<f64>> = LazyLock::new(|| {
     metrics::duration_seconds("muster_executor_launch_seconds", "From the order to the start or end of its processes.")
 });
 
-/// Runs the executor of a node until `shutdown`. Runs go on under their shims then, and are found again by the next call
-/// with the same spool. `ready` is told once the ledger knows that the node is up.
+/// Runs the executor of a node until `shutdown`. Runs then continue under their shims, and are found again by the
+/// next call with the same spool. `ready` is told once the ledger knows that the node is up.
 ///
 /// # Errors
 /// If the configuration is out of range, the spool cannot be used or belongs to another cluster, the containment asked for is not
@@ -112,21 +112,21 @@ struct Executor {
 struct Run {
     about: Option<About>,
     stage: Stage,
-    /// What the ledger has been told.
+    /// Whether the ledger knows that it started.
     told_start: bool,
     /// A report of it is on its way; the next waits for it.
     telling: bool,
     controls: VecDeque<Control>,
-    /// What it was last resized to.
+    /// The size that it was last given.
     size: Option<Size>,
     ordered: Instant,
-    /// When this executor came to know of it. A run can come to a node again: then its start is told again.
+    /// When this executor first knew of it. A run can come to a node again: then its start is reported again.
     known_since: Timestamp,
     span: Span,
 }
 
 enum Stage {
-    /// What its order names is being fetched: nothing is on the disk, and nothing was started.
+    /// The contents that its order names are being fetched: nothing is on the disk, and nothing was started.
     Fetching,
     Launching,
     Running,
@@ -396,7 +396,7 @@ impl Executor {
         let Some(run) = self.runs.get(&key).filter(|run| !matches!(run.stage, Stage::Ended(_))) else { return };
         match RunFolder::of(&self.spool_root, key).add_note(text) {
             Ok(()) => self.control(key, Control::Notes),
-            Err(error) => tracing::warn!(parent: &run.span, %key, %error, "the job cannot be told what was said to it"),
+            Err(error) => tracing::warn!(parent: &run.span, %key, %error, "the message to the job cannot be stored"),
         }
     }
 

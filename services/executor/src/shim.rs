@@ -63,7 +63,7 @@ pub fn run(spool: &Path, key: RunKey, dialects: Dialects) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes the result of a run that no shim could be made for, unless one goes on with it already.
+/// Writes the result of a run that no shim could be made for, unless a shim already runs it.
 ///
 /// # Errors
 /// If the spool refuses.

@@ -1,4 +1,4 @@
-//! What a node keeps on disk, so that its executor can die at any moment.
+//! The files that a node keeps on disk, so that its executor can die at any moment.
 //!
 //! ```text
 //! SPOOL/lock                one executor at a time
@@ -71,7 +71,7 @@ pub const INPUT: &str = "input";
 pub const INPUT_END: &str = "input.end";
 /// The name of the file that says how far tasks have read their input.
 pub const INPUT_TAKEN: &str = "input.taken";
-/// The name of the file with what was said to the job.
+/// The name of the file with messages to the job.
 pub const NOTES: &str = "notes";
 /// The name of the file that says how much of the output is no longer on the disk.
 const RELEASED: &str = "output.released";
@@ -154,7 +154,7 @@ impl Spool {
         &self.root
     }
 
-    /// The folder of a run or step, which need not exist.
+    /// The folder of a run or step, which does not have to exist.
     pub fn run(&self, key: RunKey) -> RunFolder {
         RunFolder::of(&self.root, key)
     }
@@ -247,8 +247,8 @@ impl Spool {
         fs::remove_dir_all(rubbish)
     }
 
-    /// Ties the spool to a cluster. A spool without runs can change to another cluster; its journal then begins anew,
-    /// because run numbers mean something else: `true` says so.
+    /// Ties the spool to a cluster. A spool without runs can change to another cluster; its journal is then started
+    /// again, because run numbers mean something else: `true` says so.
     ///
     /// # Errors
     /// [`SpoolError::OtherCluster`], or the disk.
@@ -290,15 +290,15 @@ pub struct SpooledOrder {
     pub boot_id: String,
     /// The order.
     pub order: LaunchOrder,
-    /// Whom the processes belong to.
+    /// The owner of the processes.
     pub identity: Identity,
-    /// What the host offers to keep them together.
+    /// The host's means to keep them together.
     pub hierarchies: Hierarchies,
     /// The CPUs to bind the processes to; empty means no binding.
     pub cpus: Vec<u32>,
     /// The soft limit of open files that the processes start with.
     pub open_files: u64,
-    /// What is special to a step with places of its own; it stands beside this in the spool.
+    /// Additions for a step with places of its own; they are kept beside this in the spool.
     #[serde(skip)]
     pub tasks: Option<StepTasks>,
 }
@@ -309,7 +309,7 @@ impl SpooledOrder {
         self.hierarchies.marker(self.order.part)
     }
 
-    /// What it is about.
+    /// The launch that it is about.
     pub fn key(&self) -> RunKey {
         RunKey::of(&self.order)
     }
@@ -326,7 +326,7 @@ pub struct RunFolder {
 enum Entry {
     /// By the executor.
     Ordered(Box<SpooledOrder>),
-    /// By the process that alone may go on with the run.
+    /// By the only process that may continue the run.
     Claimed { pid: u32 },
     /// Just before the first process of the job.
     Started(Timestamp),
@@ -360,7 +360,7 @@ impl From<NodeExit> for End {
     }
 }
 
-/// What the log of a run says.
+/// The content of the log of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunLog {
     /// The order; `None` if it is not whole.
@@ -391,11 +391,11 @@ impl RunLog {
     }
 }
 
-/// The right to go on with a run and to say how it ended. There is never a second one.
+/// The right to continue a run and to record its end. There is never a second one.
 #[derive(Debug)]
 pub struct Claim {
     file: Flock<File>,
-    /// What is to be started.
+    /// The order to start.
     pub order: SpooledOrder,
 }
 
@@ -432,7 +432,7 @@ impl RunFolder {
         &self.path
     }
 
-    /// Writes a line behind what was said to the job before; control characters in it become blanks.
+    /// Writes a line after earlier messages to the job; control characters in it become blanks.
     ///
     /// # Errors
     /// If the disk refuses.
@@ -447,7 +447,7 @@ impl RunFolder {
         self.path.join(name)
     }
 
-    /// What its log says; `None` if there is no folder.
+    /// The content of its log; `None` if there is no folder.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -459,7 +459,7 @@ impl RunFolder {
         }
     }
 
-    /// Takes the right to go on with the run; `None` if somebody had it already, or it is gone.
+    /// Takes the right to continue the run; `None` if it is taken already, or the run is gone.
     ///
     /// # Errors
     /// If the disk refuses.
@@ -482,10 +482,10 @@ impl RunFolder {
         Ok(self.path.exists() && self.locked()?.is_none())
     }
 
-    /// Says how a run ended that nobody can go on with: not claimed and not to be, or abandoned.
+    /// Records the end of a run that nobody can continue: it is unclaimed for good, or abandoned.
     ///
     /// # Errors
-    /// If the disk refuses, or somebody goes on with it after all.
+    /// If the disk refuses, or the run is continued after all.
     pub fn close(&self, exit: &NodeExit) -> io::Result<()> {
         let held = || io::Error::new(io::ErrorKind::WouldBlock, "its shim lives");
         let mut file = self.locked()?.ok_or_else(held)?;
@@ -532,7 +532,7 @@ impl RunFolder {
         bytes.first_chunk().map_or(0, |word| u64::from_le_bytes(*word))
     }
 
-    /// Says that output before an offset will not be on the disk any more.
+    /// Records that output before an offset will no longer be on the disk.
     ///
     /// # Errors
     /// If the disk refuses.
@@ -579,7 +579,7 @@ pub fn give(path: &Path, identity: &Identity) -> io::Result<()> {
     Ok(chown(path, Some(Uid::from_raw(identity.uid)), Some(Gid::from_raw(identity.gid)))?)
 }
 
-/// The file has these bytes and mode. What it had before is not removed first: its place on the disk is kept.
+/// Writes these bytes and this mode to the file. Its old content is not removed first: its place on the disk is kept.
 ///
 /// # Errors
 /// If the disk refuses.

@@ -1,4 +1,4 @@
-//! What all requests share.
+//! State that all requests share.
 
 use crate::{
     Config,
@@ -40,7 +40,7 @@ const MAX_KEY_BYTES: usize = 255;
 const MAX_PLANNINGS: usize = 2;
 const TRACEPARENT: &str = "traceparent";
 
-/// What all requests share.
+/// State that all requests share.
 #[derive(Clone)]
 pub(crate) struct App(Arc<Shared>);
 
@@ -108,7 +108,7 @@ impl App {
         })))
     }
 
-    /// What goes on beside requests.
+    /// Runs the background work.
     pub(crate) fn run_background(&self) -> JoinHandle<()> {
         let app = self.clone();
         tokio::spawn(async move {
@@ -118,7 +118,7 @@ impl App {
         })
     }
 
-    /// Passes a command on to the ledger. What it answers is on disk, and seen by every later query.
+    /// Passes a command on to the ledger. Its answer is on disk, and seen by every later query.
     pub(crate) async fn command(&self, asked: Asked, command: Command) -> Result<(Answer, Reply), ApiError> {
         let span = tracing::debug_span!("gateway.command", job = tracing::field::Empty);
         let span = trace::in_trace(span, asked.trace);
@@ -178,7 +178,7 @@ impl App {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OwnJob(pub(crate) JobId);
 
-/// Who sent the request.
+/// The sender of the request.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller(pub(crate) Arc<Owner>);
 
@@ -186,12 +186,12 @@ impl<S: Sync> FromRequestParts<S> for Caller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        let unknown = || ApiError::new(ErrorCode::Unauthenticated, "it is not known who calls");
+        let unknown = || ApiError::new(ErrorCode::Unauthenticated, "the caller is unknown");
         parts.extensions.get::<Self>().cloned().ok_or_else(unknown)
     }
 }
 
-/// Who sent a command, under which id and in which trace, if in one.
+/// The sender of a command, its id, and its trace, if it has one.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     owner: Arc<Owner>,

@@ -56,11 +56,11 @@ pub(crate) async fn authenticate(
 async fn of_job(app: &App, peer: Peer, token: &JobToken) -> Result<Arc<Owner>, ApiError> {
     match owner(app, token).await? {
         Some(owner) => Ok(owner),
-        None => Err(app.callers.refuse(peer, "this is no token of a job that runs").await),
+        None => Err(app.callers.refuse(peer, "this is not the token of a running job").await),
     }
 }
 
-/// The owner of the job that a token speaks for; `None` if the token is not right, or its run has ended.
+/// The owner of the job of a token; `None` if the token is not right, or its run has ended.
 async fn owner(app: &App, token: &JobToken) -> Result<Option<Arc<Owner>>, ApiError> {
     let look = || {
         app.reader.projection().read(|state| {

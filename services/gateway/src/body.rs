@@ -65,7 +65,7 @@ impl FromRequest<App> for Raw {
 /// is. What it takes of its caller's budget is held until the request is answered.
 async fn read(request: Request, app: &App, max_bytes: usize) -> Result<Bytes, ApiError> {
     let patience = Duration::from_secs(u64::from(app.config.body_seconds));
-    let unknown = || ApiError::unavailable("it is not known who calls");
+    let unknown = || ApiError::unavailable("the caller is unknown");
     let admission = request.extensions().get::<Arc<Admission>>().cloned().ok_or_else(unknown)?;
     let holdings = request.extensions().get::<Holdings>().cloned().ok_or_else(unknown)?;
     let mut room = Room { admission, holdings, max_bytes: max_bytes as u64, bytes: 0, has_turn: false };
@@ -132,7 +132,7 @@ async fn read_into(room: &mut Room, mut body: Body, patience: Duration) -> Resul
     }
 }
 
-/// The value that JSON stands for. Errors name the path of what is wrong.
+/// The value of a JSON text. Errors name the path of the fault.
 pub(crate) fn parse<T: DeserializeOwned>(json: &[u8]) -> Result<T, ApiError> {
     check_size(json)?;
     match serde_json::from_slice(json) {

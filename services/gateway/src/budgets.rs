@@ -1,4 +1,5 @@
-//! What each caller, and all of them together, may use of the gateway at a time: connections and bytes.
+//! Limits for each caller, and for all of them together, on the connections and bytes of the gateway in use at a
+//! time.
 //!
 //! The gateway shares its process with the ledger and an executor, so that nobody may take all memory or all open files.
 
@@ -329,11 +330,11 @@ impl Admission {
         if !account.is_own() {
             if of_caller >= FOLLOWERS_PER_CALLER {
                 return Err(busy(format!(
-                    "{of_caller} connections of yours follow events, as many as of one caller may"
+                    "{of_caller} connections of yours follow events, as many as one caller may have"
                 )));
             }
             if used.followers >= FOLLOWERS {
-                return Err(busy(format!("{FOLLOWERS} connections follow events, as many as may")));
+                return Err(busy(format!("{FOLLOWERS} connections follow events, as many as the gateway allows")));
             }
             used.followers += 1;
         }
@@ -383,11 +384,11 @@ impl<S: Sync> FromRequestParts<S> for Admitted {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let admission = parts.extensions.get::<Arc<Admission>>().cloned();
-        admission.map(Self).ok_or_else(|| ApiError::unavailable("it is not known who calls"))
+        admission.map(Self).ok_or_else(|| ApiError::unavailable("the caller is unknown"))
     }
 }
 
-/// What a part of the past keeps until it has been sent.
+/// The budget that an answer about the past holds until it has been sent.
 #[derive(Debug)]
 #[expect(dead_code, reason = "they are held, not looked at")]
 pub(crate) enum PastPart {
@@ -458,16 +459,16 @@ impl Drop for HeldBytes {
     }
 }
 
-/// What a request holds until it is answered.
+/// The budget that a request holds until it is answered.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Holdings(Arc<Mutex<Vec<Holding>>>);
 
 /// A part of a budget.
 #[derive(Debug)]
 pub(crate) enum Holding {
-    /// Of the bytes.
+    /// A hold on bytes.
     Bytes { _held: HeldBytes },
-    /// Of the turns for large bodies.
+    /// A turn for a large body.
     Turn { _turn: LargeBody },
 }
 

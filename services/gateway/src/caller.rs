@@ -1,4 +1,4 @@
-//! Who calls: by the kernel's word on the Unix socket, by a token over TCP.
+//! The identity of a caller: given by the kernel on the Unix socket, by a token over TCP.
 
 use crate::{
     budgets::{Account, Budgets},
@@ -147,7 +147,7 @@ impl Names {
     }
 }
 
-/// The tokens file: on each line a token and the login name of whom it speaks for, `#` begins a comment.
+/// The tokens file: on each line a token and the login name of its user, `#` begins a comment.
 #[derive(Debug)]
 struct Tokens {
     file: PathBuf,

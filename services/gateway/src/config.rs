@@ -20,8 +20,8 @@ pub struct Config {
     /// Whether it may listen on an address of other hosts without TLS, so that tokens can be read on the way: behind a proxy
     /// that ends TLS.
     pub allow_clear_tokens: bool,
-    /// The tokens that are accepted over TCP: on each line a token of at least 16 characters and the login name of whom
-    /// it speaks for. Its mode is 0600. It is read again when it changes.
+    /// The tokens that are accepted over TCP: on each line a token of at least 16 characters and the login name of
+    /// its user. Its mode is 0600. It is read again when it changes.
     pub tokens_file: Option<PathBuf>,
     /// The largest request body, in bytes: 1,024 to 1,073,741,824.
     pub max_body_bytes: usize,
@@ -36,9 +36,9 @@ pub struct Config {
     pub max_bytes_in_flight_per_caller: usize,
     /// How long a connection may wait for a request and take for its head, in seconds: 1 to 3,600.
     pub head_seconds: u32,
-    /// How long the body of a request may stand still, in seconds: 1 to 3,600.
+    /// How long the body of a request may make no progress, in seconds: 1 to 3,600.
     pub body_seconds: u32,
-    /// What commands of dialects ask for, by dialect and name. The gateway only passes it on.
+    /// Settings for the commands of dialects, by dialect and name. The gateway only passes them on.
     #[serde(skip)]
     pub dialects: BTreeMap<String, BTreeMap<String, String>>,
 }
@@ -70,7 +70,7 @@ impl Config {
             bail!("the gateway has nothing to listen on: set `socket` or `listen`");
         }
         if self.listen.is_some() && self.tokens_file.is_none() {
-            bail!("the gateway listens on TCP and has no `tokens_file`: nobody could use it");
+            bail!("the gateway listens on TCP but has no `tokens_file`, so nobody could use it");
         }
         if self.tls_certificate.is_some() != self.tls_key.is_some() {
             bail!("`tls_certificate` and `tls_key` need each other");

@@ -1,7 +1,8 @@
 //! Serves the connections that a socket accepts, each for as long as it behaves.
 //!
-//! Who connects is counted before anything is read. A connection has a limited time to agree on keys if it is encrypted, for
-//! the head of a request, and to take in each piece of an answer; one that waits for an answer, or follows a stream, may do so for as long as it lasts.
+//! A connection is counted before anything is read from it. It has a limited time to agree on keys if it is
+//! encrypted, for the head of a request, and to take in each piece of an answer; one that waits for an answer, or
+//! follows a stream, may do so for as long as it lasts.
 
 use crate::{
     budgets::{Account, Admission, Budgets, HeldBytes, Holdings},
@@ -62,7 +63,7 @@ const DRAIN_TIME: Duration = Duration::from_secs(1);
 /// The pause after a connection that could not be accepted for want of something, such as open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// What connections are served with.
+/// Everything needed to serve connections.
 #[derive(Clone)]
 pub(crate) struct Serving {
     pub(crate) router: Router,
@@ -77,7 +78,7 @@ pub(crate) struct Serving {
     pub(crate) turned_away: Arc<Semaphore>,
 }
 
-/// So many connections are told at a time why they are not let in.
+/// How many refused connections are told the reason at a time.
 pub(crate) const TURNED_AWAY: usize = 64;
 
 /// Something that accepts connections.

@@ -116,7 +116,7 @@ impl Gauges {
             ),
             cores: Family::new(
                 "muster_cores",
-                "Cores: of all nodes, of those that are up, and those that runs have.",
+                "Cores of all nodes, of nodes that are up, and in use by runs.",
                 &["kind"],
             ),
             licences: Family::new(
@@ -128,7 +128,7 @@ impl Gauges {
         }))
     }
 
-    /// Makes the numbers anew if anything has changed. Those of a large cluster may be some seconds old.
+    /// Recomputes the numbers if anything has changed. Those of a large cluster may be some seconds old.
     pub(crate) fn count(&self, reader: &Reader) {
         let mut shown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let sequence = reader.projection().sequence();

@@ -1,8 +1,8 @@
 //! The gateway: muster's HTTP/JSON API, on a Unix socket for the users of a host and over TCP for those with a token.
 //!
-//! It answers queries from a projection of the log and passes commands on to the ledger. What it has answered, and what
-//! any other gateway has, every later query sees. The API is described by `schemas/openapi.json`, which [`openapi`]
-//! makes from the code.
+//! It answers queries from a projection of the log and passes commands on to the ledger. Every later query sees
+//! everything that this or any other gateway has answered. The API is described by `schemas/openapi.json`, which
+//! [`openapi`] makes from the code.
 
 mod app;
 mod authentication;

@@ -17,7 +17,7 @@ const LAST_REQUESTS: Duration = Duration::from_secs(3);
 pub(crate) struct Listeners {
     unix: Option<(UnixListener, SocketFile)>,
     tcp: Option<Tcp>,
-    /// What connections over TCP are encrypted with, if they are.
+    /// The certificate for connections over TCP, if they are encrypted.
     certificate: Option<Arc<Certificate>>,
 }
 

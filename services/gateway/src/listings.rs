@@ -1,4 +1,4 @@
-//! Lists of jobs are made on threads of their own, so that whoever submits waits for none of them.
+//! Lists of jobs are made on separate threads, so that submissions wait for none of them.
 //!
 //! Those who ask for the same list while it waits for its turn share it: it is made after all of them have asked, and so
 //! shows what each of them must see.

@@ -1,4 +1,5 @@
-//! Events for many subscribers: each is made once and shared. Who is slow reads from the log instead, and holds up nobody.
+//! Events for many subscribers: each is made once and shared. A slow subscriber reads from the log instead, and holds
+//! up nobody.
 
 use crate::{
     budgets::{Admission, Following, PastPart},
@@ -50,7 +51,8 @@ const NAMES_TIMEOUT: Duration = Duration::from_secs(5);
 /// Which events a subscriber wants.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Filter {
-    /// Only of this job; of an array also those of its tasks, of a task also those of its array. Reasons for waiting are of the plan, not of a job.
+    /// Only events of this job; for an array also those of its tasks, for a task also those of its array. Reasons for
+    /// waiting belong to the plan, not to a job.
     pub(crate) job: Option<JobId>,
     /// Only of these kinds (`job`) or kinds and verbs (`job.started`); empty means all.
     pub(crate) kinds: Vec<String>,

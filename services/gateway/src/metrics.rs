@@ -3,7 +3,7 @@ use muster_telemetry::metrics::{
     Counter, Histogram, UpDownCounter, counter, duration_seconds, render_prometheus, up_down_counter,
 };
 
-/// What the gateway counts.
+/// Metrics of the gateway.
 pub(crate) struct Metrics {
     pub(crate) requests: Counter<u64>,
     pub(crate) refused_requests: Counter<u64>,
@@ -15,7 +15,7 @@ pub(crate) struct Metrics {
 impl Metrics {
     pub(crate) fn new() -> Self {
         Self {
-            requests: counter("muster_gateway_requests_total", "Requests of callers who are known."),
+            requests: counter("muster_gateway_requests_total", "Requests of known callers."),
             refused_requests: counter("muster_gateway_refused_requests_total", "Requests of them that were refused."),
             command_seconds: duration_seconds(
                 "muster_gateway_command_seconds",

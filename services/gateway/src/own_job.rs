@@ -1,7 +1,8 @@
 //! Callers that are processes of a job: what they may ask for with the job's token.
 //!
-//! The token speaks for the owner, but only of this one job, and only while the run lasts that it was made for. Two sieves see to
-//! it: [`may_ask`] looks at the address before anything is done, and [`concerns`] at the command that comes of it.
+//! The token is good only for the owner's access to this one job, and only during the run that it was made for. Two
+//! sieves see to it: [`may_ask`] looks at the address before anything is done, and [`concerns`] at the resulting
+//! command.
 
 use crate::error::ApiError;
 use axum::http::Method;
@@ -143,9 +144,7 @@ fn concerns(own: JobId, command: &Command) -> bool {
 
 /// A job wants something that its token does not give.
 pub(crate) fn not_its_own(job: JobId) -> ApiError {
-    let message = format!(
-        "this is the token of job {job}: it is good for that job alone, to read and change it and to run steps"
-    );
+    let message = format!("this is the token of job {job}: it can only read and change that job and run its steps");
     ApiError::new(ErrorCode::PermissionDenied, message)
 }
 

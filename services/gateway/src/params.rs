@@ -59,7 +59,7 @@ impl<S: Sync, T: DeserializeOwned + IntoParams> FromRequestParts<S> for Params<T
     }
 }
 
-/// What stands in an address at the places that vary.
+/// The variable parts of an address.
 pub(crate) struct Path<T>(pub(crate) T);
 
 impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T> {

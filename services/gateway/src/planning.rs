@@ -1,4 +1,5 @@
-//! What the planner knows now, kept between questions: making it from the state takes longer than most answers do.
+//! The planner's view of the present, kept between questions: making it from the state takes longer than most answers
+//! do.
 
 use crate::{error::ApiError, reader::Reader};
 use muster_domain::State;
@@ -17,13 +18,13 @@ const KEEP_TIME: Duration = Duration::from_secs(30);
 /// The planner's projection of the state of now. It is not followed while nobody asks.
 #[derive(Default)]
 pub(crate) struct Planning {
-    /// With when it was last asked for. Whoever brings it forward holds the lock, and others wait for that.
+    /// With the time of its last use. A request that brings it forward holds the lock, and others wait for it.
     kept: Mutex<Option<(Instant, Arc<Projection>)>>,
 }
 
 impl Planning {
-    /// The projection of the state that the reader has. Answers are made from it as it is now: it goes on with a copy of
-    /// its own if it is brought forward meanwhile.
+    /// The projection of the reader's present state. Answers are made from it as it is now: if it is brought forward
+    /// meanwhile, they keep their own copy.
     pub(crate) async fn now(&self, reader: &Reader) -> Result<Arc<Projection>, ApiError> {
         let mut kept = self.kept.lock().await;
         let projection = match kept.take() {

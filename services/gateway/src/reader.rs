@@ -193,7 +193,7 @@ impl Reader {
         }
     }
 
-    /// Records from a sequence on, at least one if there is any, in all about so many bytes.
+    /// Records from a sequence on, about `max_bytes` in all, but at least one if there is any.
     pub(crate) async fn replay(&self, from: Sequence, max_bytes: u32) -> Result<Vec<Record>, ApiError> {
         match self.ledger.query(&Query::Replay { from, max_bytes }).await? {
             QueryAnswer::Records(commit) => Ok(commit.records),
@@ -217,7 +217,7 @@ impl Reader {
         }
     }
 
-    /// What led to each of these records of the log.
+    /// The causes of each of these records of the log.
     pub(crate) async fn causes(
         &self,
         records: impl Iterator<Item = Sequence>,
@@ -245,7 +245,7 @@ impl Reader {
 /// A state to look at.
 #[derive(Clone)]
 pub(crate) enum Source {
-    /// The present one, which goes on between two looks. Nothing is applied during a look: look shortly.
+    /// The present one, which continues between two looks. Nothing is applied during a look, so look briefly.
     Now(Projection),
     /// One of a past moment.
     Past(Arc<State>),

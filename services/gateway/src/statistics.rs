@@ -1,4 +1,4 @@
-//! What the scheduler has done since this gateway runs.
+//! Statistics of the scheduler since this gateway started.
 
 use crate::metrics::planner_cycles;
 use muster_domain::State;
@@ -18,7 +18,7 @@ pub(crate) struct Counts(Mutex<Counted>);
 #[derive(Debug, Default)]
 struct Counted {
     statistics: Statistics,
-    /// What the plan has started that is being read. Only behind its starts it says whether it was a pass of backfill.
+    /// Starts of the plan that is being read. Only after them it says whether it was a pass of backfill.
     starts: Vec<JobId>,
 }
 
@@ -40,7 +40,7 @@ impl Counts {
         }
     }
 
-    /// What there is to tell now.
+    /// The present statistics.
     pub(crate) fn told(&self, state: &State) -> Statistics {
         let counted = self.counted().statistics.clone();
         let jobs = crate::views::job_counts(state);

@@ -165,17 +165,17 @@ fn of_state(state: &State, run: &Run, id: StepId, launched: &LaunchedStep) -> St
     }
 }
 
-/// What the streams of a step need to be known of it.
+/// Facts about a step that its streams need.
 pub(crate) struct KnownStep {
     pub(crate) job: JobId,
     /// Its owner's login name.
     pub(crate) owner: String,
     pub(crate) spec: Arc<StepSpec>,
-    /// What its groups have of their own.
+    /// Settings of single groups.
     pub(crate) terms: Vec<GroupTerms>,
 }
 
-/// Steps whose streams were asked for lately. What is in it never changes.
+/// Steps whose streams were asked for lately. An entry never changes.
 #[derive(Default)]
 pub(crate) struct StepBook(Mutex<BTreeMap<(RunId, StepId), Arc<KnownStep>>>);
 

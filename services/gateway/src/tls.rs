@@ -48,7 +48,7 @@ impl Certificate {
         Ok(Some(Self { chain: chain.clone(), key: key.clone(), read: Mutex::new(read) }))
     }
 
-    /// What agrees on keys with callers.
+    /// The acceptor that agrees on keys with callers.
     pub(crate) fn acceptor(&self) -> TlsAcceptor {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if read.looked.elapsed() >= LIFETIME {

@@ -50,7 +50,7 @@ pub(crate) struct JobViews<'a> {
 }
 
 impl<'a> JobViews<'a> {
-    /// Of a state whose head of the order may be known.
+    /// Views of a state whose head of the order may be known.
     pub(crate) fn new(state: &'a State, head: OrderHead) -> Self {
         Self { state, reasons: state.wait_reasons_from(head) }
     }
@@ -60,12 +60,12 @@ impl<'a> JobViews<'a> {
         self.reasons.into_head()
     }
 
-    /// Of a job, an array, or a task that has started.
+    /// The view of a job, an array, or a task that has started.
     pub(crate) fn of(&self, job: &Job) -> JobView {
         job_view(self.state, &self.reasons, job)
     }
 
-    /// Of a task of an array that has never started, or that is over and forgotten.
+    /// The view of a task of an array that has never started, or that is over and forgotten.
     pub(crate) fn of_task(&self, whole: &Job, index: u32) -> Option<JobView> {
         task_view(self.state, self.of(whole), whole, index)
     }
@@ -288,7 +288,7 @@ fn buffer_view((name, buffer): (&str, &Buffer)) -> BufferView {
     BufferView { name: name.to_owned(), owner, job, created }
 }
 
-/// Where a job stands, and how many jobs stand there with it: of an array those tasks that have never started.
+/// The state of a job, and how many jobs share it: for an array those tasks that have never started.
 pub(crate) fn waiting_tasks(state: &State, job: &Job) -> (JobState, u64) {
     let tasks = job.array.as_ref().map_or(1, |array| array.remaining.len());
     match state.job_state(job) {

@@ -1,4 +1,4 @@
-//! Archives: old ranges of the log as compressed bundles, in a folder of their own.
+//! Archives: old ranges of the log as compressed bundles, in a separate folder.
 
 use crate::{
     bundle::{self, BundleError, Header},
@@ -32,7 +32,7 @@ pub struct Archive {
 }
 
 impl Archives {
-    /// Those in a folder, which need not exist.
+    /// Those in a folder, which does not have to exist.
     pub fn new(folder: &Path) -> Self {
         Self { folder: folder.to_owned() }
     }
@@ -99,7 +99,7 @@ impl Archive {
         read(&self.path, visit)
     }
 
-    /// What it is of.
+    /// The header of the archive.
     ///
     /// # Errors
     /// If the file cannot be read.

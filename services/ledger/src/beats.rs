@@ -26,13 +26,13 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 /// A report that waits for its answer.
 pub(crate) type Waiting = (Heartbeat, ReplyTo<Briefing>);
 
-/// What nodes have reported and the decide loop has not looked at yet.
+/// Reports of nodes that the decide loop has not looked at yet.
 pub(crate) struct Beats {
     inner: Mutex<Inner>,
 }
 
 struct Inner {
-    /// When nodes were heard of, by name.
+    /// When nodes last reported, by name.
     heard: HashMap<String, Instant>,
     waiting: HashMap<String, Waiting>,
     /// The names of those that wait, in the order of their reports.
@@ -64,7 +64,7 @@ impl Beats {
         was_empty
     }
 
-    /// The next reports to answer, at most so many.
+    /// The next reports to answer, no more than `at_most`.
     pub(crate) fn take(&self, at_most: usize) -> Vec<Waiting> {
         let mut inner = self.inner();
         let count = at_most.min(inner.order.len());
@@ -77,7 +77,7 @@ impl Beats {
         !self.inner().waiting.is_empty()
     }
 
-    /// When nodes were heard of since this was last asked.
+    /// When nodes reported since this was last asked.
     pub(crate) fn take_heard(&self) -> HashMap<String, Instant> {
         std::mem::take(&mut self.inner().heard)
     }
@@ -111,7 +111,7 @@ pub(crate) async fn look_after_bus(bus: SharedBus, beats: &Beats) {
         match bus.request(subjects::HEAD, question.clone(), ANSWER_WITHIN).await {
             Ok(_) => beats.note_bus(asked),
             Err(error) => {
-                tracing::debug!(%error, "the bus does not carry what is sent; the silence of nodes does not count")
+                tracing::debug!(%error, "the bus delivers nothing; the silence of nodes does not count")
             }
         }
     }

@@ -1,8 +1,8 @@
 //! Audit bundles: a range of the log as a file that a third party can verify without muster. Archives are bundles too,
 //! compressed. `docs/audit.md` describes the format, `ops/verify-bundle` verifies it and shares no code with this.
 //!
-//! A bundle is lines of JSON: a header, one line for each record, a trailer. What proves the records are `payload`
-//! and `hash`; `record` is the same decoded, for people, and is covered by the trailer's checksum and signature.
+//! A bundle is lines of JSON: a header, one line for each record, a trailer. `payload` and `hash` prove the records;
+//! `record` is the same decoded, for people, and is covered by the trailer's checksum and signature.
 
 use crate::{
     from_hex, hex,
@@ -259,7 +259,7 @@ impl<R: BufRead> Reader<R> {
         self.hash
     }
 
-    /// The next record as it was stored; `None` behind the last, when the trailer was found to be true.
+    /// The next record as it was stored; `None` after the last, when the trailer was found to be true.
     ///
     /// # Errors
     /// If it cannot be read, or anything in it is not as it should be.

@@ -1,5 +1,5 @@
-//! Calls of filters: the state says which are outstanding, the log has what they are told, the work queues have what is to be
-//! done.
+//! Calls of filters: the state says which are outstanding, the log has the facts that filters are told, the work
+//! queues have the work.
 
 use crate::{
     descriptions::{described, job_spec},
@@ -29,7 +29,7 @@ const LOST_AFTER: Duration = Duration::from_secs(10);
 /// A call to be put into a queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Offer {
-    /// What is to be completed from the log.
+    /// The part that is completed from the log.
     pub(crate) seed: CallSeed,
     /// Its key in the queue; another one each time that the call is offered.
     pub(crate) key: String,
@@ -101,7 +101,7 @@ impl Offers {
         overdue
     }
 
-    /// The offer could not be handed on; it is made anew when it is next looked.
+    /// The offer could not be handed on; it is made again at the next look.
     pub(crate) fn forget(&mut self, job: JobId) {
         self.made.remove(&job);
     }
@@ -112,7 +112,7 @@ pub(crate) fn offered(state: &State, record: &Record) -> Option<JobId> {
     calls::offered(state, record)
 }
 
-/// What a runner needs for a call.
+/// Completes a call with everything that a runner needs for it.
 ///
 /// # Errors
 /// A record that it takes cannot be read.

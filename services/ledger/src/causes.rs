@@ -26,7 +26,7 @@ pub(crate) struct CausesInLog {
 }
 
 impl CausesInLog {
-    /// What led to a record of the log.
+    /// The causes of a record of the log.
     ///
     /// # Errors
     /// If the log or an archive cannot be read.
@@ -45,7 +45,7 @@ impl CausesInLog {
     }
 }
 
-/// What led to each of some records.
+/// The causes of each of these records.
 ///
 /// # Errors
 /// If one of them is not there, or the log or an archive cannot be read.

@@ -28,7 +28,7 @@ pub(crate) struct Checks {
     limits: Arc<dyn TemplateLimits>,
     engine: EngineHandle,
     permits: Arc<Semaphore>,
-    /// Ends what has not come to its end. A ledger that starts offers every call anew.
+    /// Ends calls that are still open. A ledger that starts offers every call again.
     stop: CancellationToken,
 }
 
@@ -42,7 +42,7 @@ impl Checks {
         Self { storage, limits, engine, permits: Arc::new(Semaphore::new(AT_A_TIME)), stop }
     }
 
-    /// Begins the checks that need no runner. What is left is for runners.
+    /// Begins the checks that need no runner. The remaining offers are for runners.
     pub(crate) fn take(&self, offers: Vec<Offer>) -> Vec<Offer> {
         let makes_any = self.limits.makes_checks();
         let (own, rest): (Vec<Offer>, Vec<Offer>) =

@@ -8,8 +8,8 @@ const WORTH_A_WARNING: Duration = Duration::from_secs(1);
 
 /// Gives the time of each round of decisions.
 ///
-/// When the system's clock jumps back, this one goes on at half speed until the other has caught up: timers still come
-/// due, and a jump forth and back does not leave it ahead for ever.
+/// When the system's clock jumps back, this one advances at half speed until the other has caught up: timers still
+/// come due, and a jump forth and back does not leave it ahead for ever.
 #[derive(Debug)]
 pub struct Clock {
     source: Source,
@@ -32,7 +32,7 @@ impl Clock {
         Self { source: Source::System, latest, read_at: Instant::now(), behind: false }
     }
 
-    /// A clock that stands at `now` until it is set.
+    /// A clock that stays at `now` until it is set.
     pub fn stepped(latest: Timestamp, now: Timestamp) -> Self {
         let monotonic = Instant::now();
         Self { source: Source::Set(now, monotonic), latest, read_at: monotonic, behind: false }
@@ -78,7 +78,10 @@ impl Clock {
         let is_behind = behind_micros > WORTH_A_WARNING.as_micros() as i64;
         if is_behind && !self.behind {
             let seconds = behind_micros / 1_000_000;
-            tracing::warn!(seconds, "the system's clock is behind the last record; going on at half speed meanwhile");
+            tracing::warn!(
+                seconds,
+                "the system's clock is behind the last record; advancing at half speed until it catches up"
+            );
         }
         self.behind = is_behind;
     }
@@ -99,7 +102,7 @@ mod tests {
         };
         assert_eq!(at(10_100, 100), 10_100);
         assert_eq!(at(6_500, 100), 10_100, "an hour back: it stands");
-        assert_eq!(at(6_520, 120), 10_110, "and goes on at half speed");
+        assert_eq!(at(6_520, 120), 10_110, "and advances at half speed");
         assert_eq!(at(13_720, 7_320), 13_720, "until the system's clock has caught up");
         assert_eq!(at(13_721, 7_321), 13_721);
     }

@@ -12,25 +12,25 @@ use std::path::PathBuf;
 pub struct Config {
     /// The data folder. The ledger keeps its log, snapshots and archives in `ledger/` and its key in `ledger.key`.
     pub data_dir: PathBuf,
-    /// A snapshot of the state is made after so many records. A query of the past replays at most so many, as long as
-    /// its snapshot is kept. At least 1,000.
+    /// Number of records between snapshots of the state. While its snapshot is kept, a query of the past replays no
+    /// more than this. At least 1,000.
     pub snapshot_every_records: u64,
-    /// So many of the newest snapshots are all kept; of older ones ever fewer. At least 1.
+    /// Number of newest snapshots that are all kept; older ones are thinned out. At least 1.
     pub keep_snapshots: u64,
-    /// A signed checkpoint of log and state is made after so many records, but never so often that it takes more than
-    /// a tenth of one processor. At least 100.
+    /// Number of records between signed checkpoints of log and state. Checkpoints never take more than a tenth of one
+    /// processor. At least 100.
     pub checkpoint_every_records: u64,
-    /// A checkpoint is also made when there have been records without one for so long, within the same bound. At least 1.
+    /// Longest time that records wait for a checkpoint, within the same bound. At least 1.
     pub checkpoint_every_seconds: u64,
     /// A command that is sent again within this time gets its first answer. At least 86,400.
     pub command_retention_seconds: u64,
     /// Records older than this are moved to archive files, with the next snapshot and only if they are many enough for
     /// a file (`snapshot_every_records`). Jobs that are not over keep theirs. `None` keeps everything in the log.
     pub archive_after_days: Option<u32>,
-    /// The address of a gateway that all nodes reach, such as `https://head:7457`: jobs call it there, each with a token of
-    /// its own. Without it they call the one that their submitter called.
+    /// The address of a gateway that all nodes reach, such as `https://head:7457`: jobs call it there, each with its
+    /// own token. Without it they call the one that their submitter called.
     pub public_address: Option<String>,
-    /// What the cluster should be: applied at each start. What it does not name stays as it is.
+    /// The desired cluster: applied at each start. Anything that it does not name stays as it is.
     pub cluster: Option<ClusterChange>,
     /// Begin a new log although a key or [`traces`](Self::traces) of an earlier one are there.
     #[serde(skip)]

@@ -1,5 +1,5 @@
-//! What orders name by its hash: kept for a while, for the nodes that were sent such an order. What has gone is put here again when a
-//! heartbeat brings up the order.
+//! Contents that orders name by their hash: kept for a while, for the nodes that were sent such an order. Dropped
+//! contents are put here again when a heartbeat brings up the order.
 
 use muster_schemas::{
     codec::{self, CodecError},
@@ -78,12 +78,11 @@ impl Contents {
         }
     }
 
-    /// Answers a node, with at most so many bytes.
+    /// Answers a node, with at most `max_bytes`.
     pub(crate) fn answer(&self, request: &ContentRequest, max_bytes: usize) -> ContentAnswer {
         let bytes = self.inner().of_node(request);
         let Some(bytes) = bytes else {
-            let message =
-                format!("no order to node `{}` names such a content, or it is not kept any more", request.node);
+            let message = format!("no order to node `{}` names such a content, or it is no longer kept", request.node);
             return ContentAnswer::Refused(Refusal::new(RefusalCode::NotFound, message));
         };
         let from = usize::try_from(request.offset).unwrap_or(usize::MAX).min(bytes.len());

@@ -1,4 +1,4 @@
-//! What jobs are, as the log has it: the state only keeps which records say it.
+//! Descriptions of jobs from the log: the state only keeps which records hold them.
 
 use crate::log::{Log, LogError};
 use muster_schemas::{
@@ -47,8 +47,8 @@ pub(crate) fn described_by(record: Option<Record>, sequence: Sequence) -> Result
     }
 }
 
-/// The job or task that a number means; `None` if it was never given, or its job is in an archive. The number of a component
-/// means its job; tasks of arrays have numbers of their own from `tasks_from` on (SL-C-18).
+/// The job or task that a number means; `None` if it was never given, or its job is in an archive. The number of a
+/// component means its job; tasks of arrays have their own numbers from `tasks_from` on (SL-C-18).
 ///
 /// # Errors
 /// A record cannot be read.
@@ -65,7 +65,7 @@ pub(crate) fn job_of_number(log: &Log, number: u64, tasks_from: Option<u64>) -> 
     Ok(task().map(|index| JobId::task(before, index)).or_else(component))
 }
 
-/// What a job was described with; `None` if there is no such job.
+/// The documents that describe a job; `None` if there is no such job.
 ///
 /// # Errors
 /// A record cannot be read.

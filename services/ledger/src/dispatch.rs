@@ -59,7 +59,7 @@ pub(crate) enum ReplyToNode {
 }
 
 impl ReplyToNode {
-    /// What the node has to do.
+    /// Tells a node what it has to do.
     pub(crate) fn brief(self, briefing: Briefing) {
         match self {
             Self::Heartbeat(reply) => reply(briefing),
@@ -144,7 +144,8 @@ impl Desk {
     }
 }
 
-/// Where the order writer reads records. Each read is by itself: nothing is held that keeps the log from being opened anew.
+/// Where the order writer reads records. Each read is by itself: nothing is held that keeps the log from being
+/// reopened.
 pub(crate) trait ReadRecord {
     /// The record of a sequence, if the log has it.
     ///
@@ -225,7 +226,7 @@ impl<R: ReadRecord> OrderWriter<R> {
     /// `None` if there is nothing to do any more, or the log cannot say what to launch: the node's heartbeats bring it up again.
     fn complete(&mut self, node: &str, sketch: Sketch) -> Option<NodeOrder> {
         let whole = self.records.complete(sketch).unwrap_or_else(|error| {
-            tracing::error!(%error, "what is to be launched cannot be read");
+            tracing::error!(%error, "the submission to launch cannot be read");
             None
         });
         let Whole { order, contents } = whole?;
@@ -302,7 +303,7 @@ impl JobRecord {
 /// What the record of a step's start says.
 enum Started {
     Plain(Arc<Launch>),
-    /// With an environment of its own, if that is large.
+    /// With its own environment, if that is large.
     Placed(Box<StepRecord>, Option<Content>),
 }
 

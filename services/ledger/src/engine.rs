@@ -1,10 +1,10 @@
 //! The decide loop: one thread that decides every command, and the only one that writes the log.
 //!
-//! It takes what has arrived, decides each command against the state in memory, writes the records of all of them as
-//! one batch, syncs once, and only then answers. What arrives during the sync is the next batch.
+//! It takes the commands that have arrived, decides each against the state in memory, writes the records of all of
+//! them as one batch, syncs once, and only then answers. Commands that arrive during the sync are the next batch.
 //!
 //! Later commands of a batch see the effects of earlier ones, so the state runs ahead of the disk within a round. If
-//! writing fails, all of the round is refused; then the log is opened anew, whatever the failed batch left is taken
+//! writing fails, the whole round is refused; then the log is reopened, anything that the failed batch left is taken
 //! back, and the state is computed from disk. Until that succeeds every command is refused.
 
 use crate::{
@@ -127,7 +127,7 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// A loop that goes on behind the end of the log.
+    /// A loop that continues after the end of the log.
     pub(crate) fn new(
         opened: Opened,
         limits: Arc<dyn TemplateLimits>,
@@ -161,7 +161,7 @@ impl Engine {
         }
     }
 
-    /// Decides until told to stop, or until nobody can ask any more.
+    /// Decides until told to stop, or until nobody can ask any longer.
     pub(crate) fn run(mut self, inbox: &Receiver<Work>) {
         loop {
             let first = match inbox.recv_timeout(self.sleep()) {

@@ -11,7 +11,7 @@ use crate::{
 use muster_schemas::ids::Sequence;
 use std::{io::Write, path::Path};
 
-/// What was exported.
+/// Facts about an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exported {
     /// The first record.
@@ -22,8 +22,8 @@ pub struct Exported {
     pub signed: bool,
 }
 
-/// Writes the records of a data folder from `first` to `last` (0: to the end) as a bundle, also beside a running
-/// ledger. Records that were archived come from the archives. What is signed was verified before, from `first` on.
+/// Writes the records of a data folder from `first` to `last` (0: to the end) as a bundle, also while a ledger is
+/// running. Archived records come from the archives. Everything that is signed was verified before, from `first` on.
 ///
 /// # Errors
 /// If a record is missing or damaged, or the output fails; [`BundleError::Unverified`] if the bundle would be signed and the

@@ -33,7 +33,7 @@ pub enum FenceError {
     /// Another ledger answers.
     #[error(
         "another ledger answers on this bus, of the {whose} and with records up to {last}. One bus has one ledger: stop \
-         the other one, or give this one a bus of its own. Nothing was changed"
+         the other one, or give this one its own bus. Nothing was changed"
     )]
     AnotherAnswers {
         /// Which cluster it is of.
@@ -52,7 +52,7 @@ pub enum FenceError {
     /// The bus has records that the log does not: the log lost its end.
     #[error(
         "the bus holds records up to {stream}, but the log ends at {log}: the log was put back to an earlier state. \
-         Restore its newest state, or delete the stream {} to go on from here",
+         Restore its newest state, or delete the stream {} to continue from here",
         subjects::LOG_STREAM
     )]
     LogIsBehind {
@@ -63,8 +63,8 @@ pub enum FenceError {
     },
     /// The bus has another record in the place of one of the log.
     #[error(
-        "record {record} on the bus is another than in this log: a ledger with a copy of this data folder has gone on in another \
-         way. Find out which data folder is the right one; to go on with this one delete the stream {}",
+        "record {record} on the bus is another than in this log: a ledger with a copy of this data folder has continued another \
+         way. Find out which data folder is the right one; to continue with this one, delete the stream {}",
         subjects::LOG_STREAM
     )]
     AnotherHistory {
@@ -73,8 +73,8 @@ pub enum FenceError {
     },
     /// The folder of the log was taken away, or another one is in its place.
     #[error(
-        "the folder {} was taken away or replaced while the ledger wrote it, so this ledger has stopped to answer. What it \
-         acknowledged since then is not on disk: find out who took it away, and put it back, from a backup if need be",
+        "the folder {} was removed or replaced while the ledger was writing to it, so this ledger has stopped answering. What it \
+         acknowledged since then is not on disk: find out who removed it, and restore it, from a backup if need be",
         folder.display()
     )]
     FolderGone {
@@ -174,9 +174,9 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// Becomes the writer of the log stream for a log that ends at `head`. Also tells the record that the stream ends with:
-    /// publishing goes on behind it. A stream that holds nothing, or nothing of this log, begins behind `head`: readers get what is
-    /// before it from the ledger.
+    /// Becomes the writer of the log stream for a log that ends at `head`. Returns the record that the stream ends
+    /// with: publishing continues after it. A stream that holds nothing, or nothing of this log, begins after `head`:
+    /// readers get earlier records from the ledger.
     pub(crate) async fn enter(
         bus: &SharedBus,
         storage: &Arc<Storage>,
@@ -208,7 +208,7 @@ impl Guard {
         self.fence.clone()
     }
 
-    /// Comes when somebody else may have become the writer.
+    /// Comes when another ledger may have become the writer.
     pub(crate) async fn alarm(&mut self) {
         loop {
             tokio::select! {
@@ -226,8 +226,9 @@ impl Guard {
         }
     }
 
-    /// Makes sure that this ledger still is the writer: returns the record that the stream ends with, or `None` if this ledger has to
-    /// end. Nothing is answered meanwhile. A stream that was lost, or holds what is no log, begins anew behind `before`.
+    /// Makes sure that this ledger still is the writer: returns the record that the stream ends with, or `None` if
+    /// this ledger has to end. Nothing is answered until then. A stream that was lost, or holds no log, begins again
+    /// after `before`.
     pub(crate) async fn settle(&mut self, before: Sequence) -> Option<Sequence> {
         self.fence.set(Standing::Doubt);
         let mut pause = FIRST_PAUSE;
@@ -291,7 +292,7 @@ impl Guard {
 
     async fn clear(&self, why: &str) -> Result<(), BusError> {
         tracing::warn!(
-            "the stream {} cannot be gone on with: {why}. It is emptied; nothing is lost, because the ledger has the log",
+            "the stream {} cannot be continued: {why}. It is emptied; nothing is lost, because the ledger has the log",
             subjects::LOG_STREAM
         );
         patiently("emptying the log stream", || self.bus.clear_log()).await

@@ -1,4 +1,5 @@
-//! What comes from the bus: it is decoded, and its sender's kind checked, before the decide loop sees it.
+//! Messages from the bus: they are decoded, and the kind of their sender is checked, before the decide loop sees
+//! them.
 
 use crate::{contents::Contents, handle::EngineHandle, queries::Queries, work::refusal};
 use muster_bus::{BusError, Message, Request, RequestStream, SharedBus};
@@ -140,7 +141,7 @@ fn runner_heartbeat(engine: &EngineHandle, request: Request) {
             engine.runner_beat(heartbeat, Box::new(move |briefing| reply(request, &briefing)));
         }
         Ok(heartbeat) => tracing::warn!(runner = heartbeat.runner, "a sign of life on another runner's subject"),
-        Err(error) => tracing::warn!(%error, "a sign of life of a runner that cannot be understood"),
+        Err(error) => tracing::warn!(%error, "unreadable heartbeat of a runner"),
     }
 }
 

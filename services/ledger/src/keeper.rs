@@ -62,7 +62,7 @@ async fn giving_way<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static
     result.await.map_err(std::io::Error::other)
 }
 
-/// What it takes to keep a log.
+/// Everything needed to keep a log.
 pub(crate) struct Keeper {
     pub(crate) storage: Arc<Storage>,
     pub(crate) signer: Arc<Signer>,

@@ -1,7 +1,8 @@
 //! The ledger: the log in RocksDB, the decide loop in front of it, and what follows from the log: snapshots, signed
 //! checkpoints, audit bundles, archives, and the outbox to the bus.
 //!
-//! [`serve`] runs it as a service. [`verify_folder`] and [`export()`] work on a data folder, also beside a running ledger.
+//! [`serve`] runs it as a service. [`verify_folder`] and [`export()`] work on a data folder, also while a ledger is
+//! running.
 
 pub mod archive;
 mod beats;
@@ -77,10 +78,10 @@ pub(crate) fn sync_folder_of(path: &Path) -> io::Result<()> {
 /// Opens a file for reading; a pipe or device of that name would be read without end.
 ///
 /// # Errors
-/// If it cannot be opened; [`io::ErrorKind::InvalidData`] if it is no regular file.
+/// If it cannot be opened; [`io::ErrorKind::InvalidData`] if it is not a regular file.
 pub(crate) fn open_regular(path: &Path) -> io::Result<std::fs::File> {
     if !std::fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is no regular file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is not a regular file"));
     }
     std::fs::File::open(path)
 }

@@ -1,7 +1,7 @@
-//! The limits of job templates for changes of jobs, and the check of jobs that no filter judges. Both are written in a dialect,
-//! which the decide loop knows nothing of: whoever starts the ledger brings someone who can read them. Limits are asked here,
-//! between a decision and its records, so that no command of whatever kind and no two of them together lead a job out of its
-//! limits (HPC-T-10). Checks are made beside the decide loop, which goes on meanwhile.
+//! The limits of job templates for changes of jobs, and the check of jobs that no filter judges. Both are written in
+//! a dialect, which the decide loop knows nothing of: the program that starts the ledger brings a reader for them.
+//! Limits are asked here, between a decision and its records, so that no command of any kind and no two of them
+//! together lead a job out of its limits (HPC-T-10). Checks run in parallel to the decide loop.
 
 use muster_domain::State;
 use muster_schemas::{
@@ -15,18 +15,18 @@ use muster_schemas::{
 };
 use std::sync::Arc;
 
-/// A job that is to be changed, and the templates whose limits it keeps.
+/// A job that is being changed, and the templates whose limits it keeps.
 #[derive(Clone, Copy, Debug)]
 pub struct ChangedJob<'c> {
-    /// What is to be changed.
+    /// The requested change.
     pub change: &'c JobChange,
-    /// What the component that is changed asks for now; of several the first.
+    /// The present request of the component that is changed; if there are several, of the first.
     pub asked: &'c [Alternative],
-    /// Whether it is a list of tasks, which only jobs with a description of their own are.
+    /// Whether it is a list of tasks, which only jobs with their own description are.
     pub is_task_list: bool,
     /// Whether an administrator changes it.
     pub by_administrator: bool,
-    /// The template that it was checked against; `None` if there is none of that name any more.
+    /// The template that it was checked against; `None` if there no longer is one of that name.
     pub template: Option<&'c TemplateSpec>,
     /// The template whose limits apply where the other has none.
     pub default_template: Option<&'c TemplateSpec>,

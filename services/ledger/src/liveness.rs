@@ -1,4 +1,4 @@
-//! Which nodes have been heard of lately. It is not history: a ledger that starts gives every node a full interval.
+//! Which nodes have reported lately. It is not history: a ledger that starts gives every node a full interval.
 
 use crate::beats::Beats;
 use muster_domain::State;
@@ -16,7 +16,7 @@ const STOOD_STILL: Duration = Duration::from_secs(5);
 /// A bus that has not carried a question of the ledger to itself for so long is away, and the reports of nodes with it.
 const BUS_AWAY: Duration = Duration::from_secs(4);
 
-/// When each node was last heard of.
+/// When each node last reported.
 #[derive(Debug)]
 pub(crate) struct Liveness {
     heard: HashMap<NodeId, Instant>,
@@ -26,7 +26,7 @@ pub(crate) struct Liveness {
 }
 
 impl Liveness {
-    /// Every node has been heard of just now.
+    /// Every node has reported just now.
     pub(crate) fn new(now: Instant) -> Self {
         Self { heard: HashMap::new(), since: now, next_check: now + CHECK_EVERY }
     }

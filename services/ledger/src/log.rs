@@ -1,4 +1,4 @@
-//! The log in RocksDB: records, the indexes beside them, and the answers that retries get.
+//! The log in RocksDB: records, their indexes, and the answers that retries get.
 //!
 //! ```text
 //! column family   key                                         value
@@ -10,8 +10,8 @@
 //! meta            name                                        see the constants below
 //! ```
 //!
-//! Numbers are big endian, so that their order is the order of the keys. The hash of a record is BLAKE3 over its whole
-//! value; the first record stands behind 32 zero bytes.
+//! Numbers are big endian, so that their order is the order of the keys. The hash of a record is BLAKE3 over its
+//! whole value; the first record follows 32 zero bytes.
 
 mod batch;
 mod blocks;
@@ -135,7 +135,7 @@ impl Log {
     /// The sequence that a record stands under.
     fn sequence_of(&self, key: &[u8]) -> Result<Sequence, LogError> {
         let sequence = <[u8; 8]>::try_from(key).ok().map(u64::from_be_bytes).filter(|number| *number > 0);
-        sequence.map(Sequence).ok_or_else(|| self.damaged("a record stands under a key that is no sequence"))
+        sequence.map(Sequence).ok_or_else(|| self.damaged("a record has a key that is not a sequence"))
     }
 
     /// Whose log it is; `None` if it has no first record yet.
@@ -238,7 +238,7 @@ impl Log {
             let middle = Sequence(before + (behind - before) / 2);
             let record = self.record(middle)?.ok_or(LogError::DamagedRecord {
                 sequence: middle,
-                detail: "it is missing, although there are records before and behind it".into(),
+                detail: "it is missing, although there are records before and after it".into(),
             })?;
             if record.time <= time { before = middle.0 } else { behind = middle.0 }
         }
@@ -363,7 +363,7 @@ impl Log {
             .map(|key| self.sequence_in(&key?))
     }
 
-    /// Sequences of the records of exactly this job, array as a whole, or task, that stand before another, newest first.
+    /// Sequences of the records of exactly this job, array as a whole, or task, before another record, newest first.
     pub fn indexed_before(
         &self,
         job: JobId,
@@ -419,8 +419,8 @@ impl Log {
             .collect()
     }
 
-    /// The last record that a checkpoint signed; 0 if there is none. What the index says of records that are not there does not
-    /// count.
+    /// The last record that a checkpoint signed; 0 if there is none. Entries of the index for records that do not
+    /// exist do not count.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -550,11 +550,11 @@ impl Log {
 /// A notification that is not done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// The record that it tells of.
+    /// The record that it is about.
     pub of: Sequence,
     /// Which of those that follow from the record.
     pub number: u32,
-    /// What was stored.
+    /// The stored bytes.
     pub payload: Vec<u8>,
 }
 

@@ -1,4 +1,4 @@
-//! What the ledger counts.
+//! Metrics of the ledger.
 
 use muster_telemetry::metrics::{self, Counter, Gauge, Histogram};
 use std::time::Duration;

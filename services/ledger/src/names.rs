@@ -1,4 +1,4 @@
-//! What the numbers in records mean, for their public form.
+//! Names for the numbers in records, for their public form.
 
 use muster_domain::State;
 use muster_schemas::{
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     cluster: String,
-    /// Also those of nodes that have been removed: what follows can still tell of them.
+    /// Also those of nodes that have been removed: later records can still name them.
     nodes: HashMap<NodeId, String>,
 }
 

@@ -1,5 +1,5 @@
-//! Signs the end of the log each second, on a thread of its own: the decide loop has nothing to do with it. It also looks whether
-//! the log's files still are where they belong.
+//! Signs the end of the log each second, on a separate thread: the decide loop has nothing to do with it. It also
+//! looks whether the log's files still are where they belong.
 
 use crate::{
     fence::{Fence, FenceError},
@@ -23,14 +23,14 @@ use tokio::sync::watch;
 /// How often the end is signed, if it has moved.
 const SIGN_EVERY: Duration = Duration::from_secs(1);
 
-/// What it takes to sign the end of a log.
+/// Everything needed to sign the end of a log.
 pub(crate) struct Notary {
     pub(crate) storage: Arc<Storage>,
     pub(crate) signer: Arc<Signer>,
     pub(crate) cluster_id: UuidBytes,
     pub(crate) head: watch::Receiver<Head>,
     pub(crate) fence: Fence,
-    /// The record that the witness tells of.
+    /// The record that the witness names.
     pub(crate) witnessed: Sequence,
 }
 
@@ -51,7 +51,7 @@ impl Notary {
                 let signed = self.sign();
                 match &signed {
                     Err(error) if !is_failing => {
-                        tracing::error!(%error, "the end of the log cannot be signed: what is lost or altered there is not found");
+                        tracing::error!(%error, "the end of the log cannot be signed: loss or alteration there would go unnoticed");
                     }
                     Ok(()) if is_failing => tracing::info!("the end of the log is signed again"),
                     _ => {}

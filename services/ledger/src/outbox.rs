@@ -1,5 +1,6 @@
-//! What the ledger tells the bus, after it is on disk: commits to the log stream, public events, notifications to deliver,
-//! calls of filters to make, orders to nodes. None of it ever holds up the decide loop: who falls behind reads on from the log.
+//! Messages from the ledger to the bus, sent after they are on disk: commits to the log stream, public events,
+//! notifications to deliver, calls of filters to make, orders to nodes. None of them ever holds up the decide loop: a
+//! reader that falls behind reads on from the log.
 
 use crate::{
     calls::{self, Offer},
@@ -76,7 +77,7 @@ impl Outlets {
         }
     }
 
-    /// A filter is to be called; whether it will be told.
+    /// A filter has to be called; whether it will be told.
     pub(crate) fn call(&self, offer: Offer) -> bool {
         self.calls.try_send(offer).is_ok()
     }
@@ -106,7 +107,8 @@ impl Inlets {
     }
 }
 
-/// Both ends, for a log that ends at `head`, and a bus that counts what it lost. What is for the order writer comes by itself.
+/// Both ends, for a log that ends at `head`, and a bus that counts its losses. Messages for the order writer come
+/// separately.
 pub(crate) fn channels(head: Head, losses: watch::Receiver<u64>, fence: Fence) -> (Outlets, Inlets, Letters) {
     let (head_sender, head) = watch::channel(head);
     let (stream_sender, for_stream) = mpsc::channel(WAITING_COMMITS);

@@ -1,4 +1,4 @@
-//! What can be read from the ledger, off the decide loop's thread.
+//! Queries that the ledger answers off the decide loop's thread.
 
 use crate::{
     bundle::BundleError,
@@ -32,7 +32,7 @@ pub(crate) struct Queries {
     fence: Fence,
     max_page_bytes: usize,
     room: Arc<Semaphore>,
-    /// The verification that the next query may go on with.
+    /// The verification that the next query may continue.
     verification: Mutex<Option<Verification>>,
 }
 

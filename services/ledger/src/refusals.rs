@@ -1,5 +1,6 @@
-//! Which refusals leave a record (SL-L-10): those of what users ask for, also those that their programs decided before they
-//! asked; and of each user only so many in a short time, so that nobody can fill the log with what is not done.
+//! Which refusals leave a record (SL-L-10): those of users' requests, also those that their programs decided before
+//! they asked; and for each user only a limited number in a short time, so that nobody can fill the log with
+//! refusals.
 
 use muster_schemas::{
     command::{Command, Refusal, RefusalCode},
@@ -18,7 +19,7 @@ const WINDOW: Duration = Duration::from_secs(60);
 /// Users whose refusals are counted at a time; those of more leave no record.
 const MOST_USERS: usize = 10_000;
 
-/// What was refused lately. It is lost with the process, and is no part of the state.
+/// Recent refusals. They are lost with the process, and are no part of the state.
 #[derive(Debug, Default)]
 pub(crate) struct Refusals {
     window: Option<Instant>,
@@ -32,7 +33,7 @@ struct Counts {
     unrecorded: u64,
 }
 
-/// What a command asks for, if its refusal is to leave a record.
+/// The kind of request in a command, if its refusal leaves a record.
 pub(crate) const fn audited(command: &Command) -> Option<&'static str> {
     Some(match command {
         Command::Submit { .. } | Command::SubmitDocument { .. } => "submit",
@@ -63,14 +64,14 @@ pub(crate) const fn audited(command: &Command) -> Option<&'static str> {
     })
 }
 
-/// What a program of the caller refused, and why, if the command tells of that.
+/// A refusal by a program of the caller, and its reason, if the command reports one.
 pub(crate) fn noted(command: &Command) -> Option<(String, Refusal)> {
     let Command::NoteRefusal { what, why } = command else { return None };
     Some((what.clone(), Refusal::new(RefusalCode::Invalid, why.clone())))
 }
 
 impl Refusals {
-    /// What is recorded of a refusal, if anything.
+    /// The record of a refusal, if it leaves one.
     pub fn record(&mut self, actor: &Actor, command: &str, refusal: &Refusal, now: Instant) -> Option<Event> {
         let Actor::User(owner) = actor else { return None };
         // It waits for others, and asks again.

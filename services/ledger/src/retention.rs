@@ -2,7 +2,7 @@
 
 use rocksdb::{CompactionDecision, Options};
 
-/// Answers to commands are kept for at least so long; compaction drops older ones.
+/// Minimum time for which answers to commands are kept; compaction drops older ones.
 #[derive(Clone, Copy, Debug)]
 pub struct Commands {
     /// In seconds; never less than a day.

@@ -1,5 +1,5 @@
-//! Which filter-runners have been heard of lately, and what they are told. It is not history: of a ledger that starts every
-//! runner has still to be heard.
+//! Which filter-runners have reported lately, and what they are told. It is not history: a ledger that starts has yet
+//! to hear from every runner.
 
 use muster_domain::{State, state::OutstandingCall};
 use muster_schemas::{
@@ -25,11 +25,11 @@ const MISSED_AFTER: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(crate) struct Runners {
     heard: BTreeMap<String, Heard>,
-    /// When a runner was last heard of; at first, when this ledger began to listen.
+    /// When a runner last reported; at first, when this ledger began to listen.
     last_heard: (Instant, Timestamp),
     /// Whether the alert of this absence was given.
     is_told: bool,
-    /// When a runner last said that it has this call, or when it was first looked for.
+    /// When a runner last reported this call, or when it was first looked for.
     in_hand: BTreeMap<CallId, Instant>,
     /// When it is next looked for calls that are lost.
     next_look: Instant,
@@ -91,8 +91,8 @@ impl Runners {
         self.heard.iter().filter(move |(_, heard)| is_there(heard)).map(|(name, heard)| (name.as_str(), heard))
     }
 
-    /// Calls of the staging program that a runner has claimed and that no runner has said for too long that it has: it has
-    /// ended, or was started anew. Such calls may take hours, so that their time limit is not waited for.
+    /// Calls of the staging program that a runner has claimed and that no runner has reported for too long: the
+    /// runner has ended, or was restarted. Such calls may take hours, so their time limit is not awaited.
     pub(crate) fn lost_calls(&mut self, state: &State, now: Instant) -> Vec<CallId> {
         if now < self.next_look || state.staging_settings().program.is_none() {
             return Vec::new();
@@ -127,7 +127,7 @@ impl Runners {
     }
 }
 
-/// What a runner is told that has these calls in hand.
+/// The briefing for a runner that has these calls in hand.
 pub(crate) fn briefing(state: &State, calls: &[CallId]) -> RunnerBriefing {
     let settings = state.filter_settings();
     let of_templates =

@@ -220,11 +220,11 @@ fn heed_witness(storage: &Storage, config: &Config, head: Head) -> anyhow::Resul
     });
     match heeded {
         Ok(Unsigned { records, since: Some(since) }) => {
-            tracing::warn!(records, %since, "no signature covers the last records, because the ledger was not stopped; going on behind them");
+            tracing::warn!(records, %since, "no signature covers the last records, because the ledger was not stopped cleanly; continuing after them");
         }
         Ok(_) => {}
         Err(error @ LogError::Witness { .. }) if config.accept_log_end => {
-            tracing::warn!(%error, "going on from the end that the log has, as --accept-log-end says");
+            tracing::warn!(%error, "continuing from the present end of the log (--accept-log-end)");
         }
         Err(error) => return Err(error.into()),
     }

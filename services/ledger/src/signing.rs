@@ -25,7 +25,7 @@ pub enum KeyError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's message.
         error: std::io::Error,
     },
     /// The file's contents are not a key.
@@ -52,8 +52,9 @@ pub struct Signer {
 }
 
 impl Signer {
-    /// The key in a file; if there is none, a new one that stands beside it as a draft until [`adopt`] puts it there: an Ed25519
-    /// private key in PKCS 8 PEM, mode 0600. So the key of a log is where it belongs only once the log has its first record.
+    /// The key in a file; if there is none, a new one in a draft next to it until [`adopt`] puts it there: an Ed25519
+    /// private key in PKCS 8 PEM, mode 0600. So the key of a log is where it belongs only once the log has its first
+    /// record.
     ///
     /// # Errors
     /// If the file cannot be read or made, is not a key, or is open to others.

@@ -76,12 +76,12 @@ struct Header {
 }
 
 impl Snapshots {
-    /// Those in a folder, which need not exist.
+    /// Those in a folder, which does not have to exist.
     pub fn new(folder: &Path) -> Self {
         Self { folder: folder.to_owned(), known: Mutex::default(), in_parts: Mutex::default() }
     }
 
-    /// Sequences of all that are there and are not known to be bad, in order.
+    /// Sequences of all that exist and are not known to be bad, in order.
     pub fn list(&self) -> Vec<Sequence> {
         let known = self.known();
         self.all().into_iter().filter(|sequence| known.get(sequence) != Some(&false)).collect()
@@ -240,7 +240,7 @@ fn read_header(file: &mut fs::File) -> io::Result<Header> {
     let word = |at: usize| bytes[at..].first_chunk().map_or(0, |chunk| u64::from_le_bytes(*chunk));
     let hash = |at: usize| bytes[at..].first_chunk().copied().unwrap_or_default();
     if bytes[..8] != *MAGIC || bytes[8..12] != LAYOUT.to_le_bytes() {
-        return Err(invalid("not a snapshot of a layout that is known"));
+        return Err(invalid("unknown snapshot layout"));
     }
     let signature = SignatureBytes { r: hash(84), s: hash(116) };
     Ok(Header {
@@ -257,7 +257,7 @@ fn invalid(detail: impl Into<String>) -> io::Error {
 }
 
 /// Whether a snapshot is kept: the newest `dense` all, then every second one, and for each doubling of the age half
-/// as many. What is dropped once would be dropped ever after.
+/// as many. A snapshot that is dropped once would always be dropped later.
 pub fn is_kept(sequence: Sequence, newest: Sequence, every: u64, dense: u64) -> bool {
     let every = every.max(1);
     let (place, age) = (sequence.0 / every, (newest.0 - sequence.0) / every);

@@ -39,7 +39,7 @@ pub enum Input {
     RunnerBeat(usize, RunnerHeartbeat),
 }
 
-/// What came of a round; all of it is on disk.
+/// The result of a round; all of it is on disk.
 #[derive(Debug, Default)]
 pub struct Output {
     /// Answers to commands, by number.

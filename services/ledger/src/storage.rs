@@ -44,12 +44,12 @@ impl Layout {
         self.own().join("log")
     }
 
-    /// A log that is being made and has no first record yet. What an earlier start left there is worth nothing.
+    /// A log that is being made and has no first record yet. Remains of an earlier start are worth nothing.
     pub fn log_draft(&self) -> PathBuf {
         self.own().join("log.new")
     }
 
-    /// Makes the ledger's folder, and locks it for whoever begins a log; `None` if somebody else is beginning one.
+    /// Makes the ledger's folder, and locks it to begin a log; `None` if another process is beginning one.
     ///
     /// # Errors
     /// If the folder cannot be made or locked.
@@ -102,7 +102,7 @@ pub struct Storage {
     folder: Option<(u64, u64)>,
     /// None if it was opened for reading.
     retention: Option<retention::Commands>,
-    /// What was there before a log was opened for reading: a running ledger can write it anew meanwhile.
+    /// The witness before a log was opened for reading: a running ledger can rewrite it meanwhile.
     witness: Option<Witness>,
     snapshots: Snapshots,
     archives: Archives,
@@ -134,7 +134,7 @@ impl Storage {
         Ok(Self::assemble(layout, log, Some(retention), None))
     }
 
-    /// Opens a data folder for reading, beside a ledger that may be writing it.
+    /// Opens a data folder for reading, also while a ledger is writing it.
     ///
     /// # Errors
     /// As [`Log::open_read_only`]; [`LogError::Witness`] if the log is not what it was.
@@ -172,8 +172,8 @@ impl Storage {
         }
     }
 
-    /// Whether the log's files still are where they were when it was opened. What is written to a folder that was taken away is
-    /// gone with the process.
+    /// Whether the log's files are still where they were when it was opened. Anything written to a folder that was
+    /// removed is gone with the process.
     pub fn is_in_place(&self) -> bool {
         let is_gone = |path: &Path| fs::metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
         let folder = self.layout.log();
@@ -196,15 +196,15 @@ impl Storage {
         &self.archives
     }
 
-    /// The log. Do not keep it longer than for one task: it cannot be opened anew while it is held.
+    /// The log. Do not keep it longer than for one task: it cannot be reopened while it is held.
     ///
     /// # Errors
-    /// [`LogError::Closed`] while it is being opened anew.
+    /// [`LogError::Closed`] while it is being reopened.
     pub fn log(&self) -> Result<Arc<Log>, LogError> {
         self.log.read().unwrap_or_else(PoisonError::into_inner).clone().ok_or(LogError::Closed)
     }
 
-    /// Opens the log anew after a failed write, when its readers have left.
+    /// Reopens the log after a failed write, when its readers have left.
     ///
     /// # Errors
     /// As [`Log::open`]. The log is closed then.
@@ -249,7 +249,7 @@ impl Storage {
     /// checked on the way.
     ///
     /// # Errors
-    /// If records that are needed cannot be read, are damaged, or were archived and taken away.
+    /// If records that are needed cannot be read, are damaged, or were archived and removed.
     pub fn state_after(&self, target: Sequence) -> Result<StateAfter, BundleError> {
         let StateAfter { mut state, mut hash } = self.nearest_snapshot(target)?;
         let from = state.sequence().next();
@@ -324,7 +324,7 @@ impl Storage {
             match self.snapshots.part(sequence, &self.identity()?, offset, max_bytes) {
                 Ok((part, total)) => return Ok(Some((sequence, part, total))),
                 Err(error) if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) => {
-                    tracing::warn!(%sequence, %error, "a snapshot is not what it was, and is skipped");
+                    tracing::warn!(%sequence, %error, "a snapshot has been altered and is skipped");
                     self.snapshots.note(sequence, false);
                 }
                 Err(error) => return Err(error.into()),

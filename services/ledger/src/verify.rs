@@ -38,10 +38,10 @@ pub struct Progress {
     pub fault: Option<Fault>,
 }
 
-/// What a verification found.
+/// A fault that a verification found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// What kind of fault.
+    /// The kind of fault.
     pub kind: FaultKind,
     /// What is wrong, for people.
     pub detail: String,
@@ -76,7 +76,7 @@ impl Progress {
     }
 }
 
-/// A verification that goes on from where it was.
+/// A verification that continues from where it was.
 pub struct Verification {
     identity: Identity,
     state: State,
@@ -85,7 +85,7 @@ pub struct Verification {
     checkpoints: u64,
     /// Records whose state has to be digested when they are passed.
     signed: BTreeSet<Sequence>,
-    /// What was found where a checkpoint will be compared later.
+    /// Values found where a checkpoint will be compared later.
     passed: BTreeMap<Sequence, Found>,
     /// From which record on it was known which checkpoints there are up to another.
     known: Vec<(Sequence, Sequence)>,
@@ -158,7 +158,7 @@ impl Verification {
     /// Verifies at most `max_records` more, and calls `progress` now and then.
     ///
     /// # Errors
-    /// If the log cannot be read. What is wrong with its contents is no error but a [`Progress::fault`].
+    /// If the log cannot be read. Wrong contents are no error but a [`Progress::fault`].
     pub fn advance(
         &mut self,
         storage: &Storage,
@@ -298,7 +298,7 @@ fn is_fault(error: &BundleError) -> bool {
     kind_of(error) == FaultKind::Invalid || matches!(error, BundleError::Log(LogError::Damaged { .. }))
 }
 
-/// What an error says of the history: that somebody wrote something else, or that it cannot be read.
+/// The meaning of an error for the history: somebody wrote something else, or it cannot be read.
 pub fn kind_of(error: &BundleError) -> FaultKind {
     match error {
         BundleError::Malformed { .. }
@@ -314,7 +314,7 @@ pub fn kind_of(error: &BundleError) -> FaultKind {
     }
 }
 
-/// Verifies all of a data folder, also beside a running ledger, and calls `progress` now and then.
+/// Verifies all of a data folder, also while a ledger is running, and calls `progress` now and then.
 ///
 /// # Errors
 /// If the log cannot be opened or read.

@@ -1,5 +1,6 @@
-//! The signed end of the log: a small file beside it that says, signed by the ledger's key, which record was durable. The hash of
-//! that record covers all before it, so what stands at or before it cannot be altered or taken away unseen without the key.
+//! The signed end of the log: a small file beside it that says, signed by the ledger's key, which record was durable.
+//! The hash of that record covers everything before it, so nothing at or before it can be altered or removed unseen
+//! without the key.
 
 use crate::{
     from_hex, hex,
@@ -13,8 +14,8 @@ use muster_schemas::{
 };
 use std::{fs, io, path::Path, time::Duration};
 
-/// Records that no signature covers can span so much time, and no more: the end is signed each second, and a checkpoint made each
-/// minute. More of them were not written by a ledger that runs as it should.
+/// The longest time that records without a signature can span: the end is signed each second, and a checkpoint made
+/// each minute. A longer span was not written by a ledger that runs as it should.
 pub const LONGEST_UNSIGNED: Duration = Duration::from_secs(60);
 /// No witness is larger.
 const MAX_BYTES: u64 = 4096;
@@ -26,18 +27,18 @@ pub struct Witness {
     pub sequence: Sequence,
     /// Its hash.
     pub hash: Hash,
-    /// Whether the log may go on behind it.
+    /// Whether the log may continue after it.
     pub end: End,
     cluster_id: UuidBytes,
     signature: SignatureBytes,
 }
 
-/// Whether a log goes on behind the record that a witness tells of.
+/// Whether a log continues after the record that a witness names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// A ledger is writing it, or was killed.
     Open,
-    /// The ledger stopped there: nothing can stand behind it until the next start.
+    /// The ledger stopped there: nothing can follow until the next start.
     Closed,
 }
 
@@ -127,7 +128,7 @@ impl Witness {
     pub(crate) fn check(&self, log: &Log, identity: &Identity) -> Result<(), LogError> {
         let objection = |detail: String| Err(LogError::Witness { folder: log.folder().to_owned(), detail });
         if self.cluster_id != identity.cluster_id {
-            return objection("its witness is of another cluster".into());
+            return objection("its witness belongs to another cluster".into());
         }
         if !signing::is_signed(&identity.public_key, self.text().as_bytes(), &self.signature) {
             return objection("its witness is not signed by the key of the log".into());
@@ -144,15 +145,14 @@ impl Witness {
         }
         if self.end == End::Closed && last > durable {
             let added = last.0 - durable.0;
-            return objection(format!(
-                "its ledger stopped at record {durable}, and {added} records were added behind it since"
-            ));
+            return objection(format!("its ledger stopped at record {durable}; {added} records were added after that"));
         }
         Ok(())
     }
 }
 
-/// What a witness, or none, says of a log; returns it if it is to be believed. A log without a record needs none.
+/// Checks a log against its witness, or against the lack of one; returns the witness if it is to be believed. A log
+/// without a record needs none.
 ///
 /// # Errors
 /// [`LogError::Witness`] if the log is not what it was.
@@ -184,7 +184,8 @@ pub(crate) fn unsigned(log: &Log, signed: Sequence, last: Sequence) -> Result<Un
 }
 
 impl Unsigned {
-    /// What is wrong about so many records without a signature in a log that ends at this time; `None` if it can be.
+    /// The objection to the number of records without a signature in a log that ends at this time; `None` if there is
+    /// none.
     pub fn objection(&self, end: Timestamp) -> Option<String> {
         let since = self.since?;
         let longest = i64::try_from(LONGEST_UNSIGNED.as_micros()).unwrap_or(i64::MAX);

@@ -11,7 +11,7 @@ use muster_schemas::{
 /// Where an answer goes. It must not block.
 pub(crate) type ReplyTo<T> = Box<dyn FnOnce(T) + Send>;
 
-/// What the loop has to do.
+/// The work of the loop.
 pub(crate) enum Work {
     /// Decide a command. The actor was checked against the subject that it came on.
     Command(Box<CommandEnvelope>, ReplyTo<Answer>),

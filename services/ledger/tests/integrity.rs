@@ -226,7 +226,7 @@ async fn a_record_behind_the_end_of_a_clean_stop_is_told() {
     let folder = stopped().await;
     assert_eq!(objection(folder.path()), None);
     add_behind_the_end(folder.path());
-    both_object(folder.path(), "1 records were added behind it").await;
+    both_object(folder.path(), "1 records were added after that").await;
 
     let folder = tempfile::tempdir().unwrap();
     killed(folder.path()).await;
@@ -246,7 +246,7 @@ async fn a_record_under_a_key_that_is_no_sequence_is_told() {
             db.put_cf(records, key, value).unwrap();
         });
         let found = objection(folder.path()).unwrap_or_default();
-        assert!(found.contains("under a key that is no sequence"), "{key:?}: {found}");
+        assert!(found.contains("a key that is not a sequence"), "{key:?}: {found}");
     }
 }
 
@@ -269,10 +269,10 @@ async fn a_pipe_in_place_of_a_file_is_told() {
         let made = std::process::Command::new("mkfifo").arg("--mode=600").arg(&path).status();
         assert!(made.expect("there is mkfifo").success());
         let said = refusal(config(folder.path())).await;
-        assert!(said.contains("no regular file"), "{name}: a start says: {said}");
+        assert!(said.contains("not a regular file"), "{name}: a start says: {said}");
         // Whoever verifies needs no key.
         let found = objection(folder.path());
-        assert_eq!(found.is_some_and(|found| found.contains("no regular file")), name != "ledger.key", "{name}");
+        assert_eq!(found.is_some_and(|found| found.contains("not a regular file")), name != "ledger.key", "{name}");
     }
 }
 
@@ -526,7 +526,7 @@ async fn a_ledger_whose_folder_is_taken_away_stops_to_answer() {
     ledger.submit(1).await;
     fs::rename(folder.path().join("ledger"), folder.path().join("elsewhere")).unwrap();
     let error = tokio::time::timeout(Duration::from_secs(60), ledger.ended()).await.expect("it ends").unwrap_err();
-    assert!(error.to_string().contains("was taken away"), "{error}");
+    assert!(error.to_string().contains("was removed"), "{error}");
     assert!(!folder.path().join("ledger").exists(), "it is not made again");
     let error = refusal(config(folder.path())).await;
     assert!(error.contains("the log was lost") && error.contains("--new-log"), "{error}");

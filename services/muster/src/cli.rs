@@ -98,7 +98,7 @@ pub enum Command {
     Cancel(SelectionOptions),
     /// Show what a job wrote
     Logs(LogsOptions),
-    /// Open a shell in a running job, or in a job of its own that ends with it
+    /// Open a shell in a running job, or in a new job that ends with the shell
     Shell(Box<ShellOptions>),
     /// Show or change one job, or several
     #[command(subcommand)]
@@ -110,7 +110,7 @@ pub enum Command {
     Node(NodeCommand),
     /// Keep nodes for some jobs for a time
     Reserve(ReserveOptions),
-    /// Give a reservation up; jobs that run in it go on
+    /// Delete a reservation; jobs running in it continue
     Unreserve {
         /// The reservation
         name: String,
@@ -133,7 +133,7 @@ pub enum Command {
     /// Verify the history, or export it so that others can
     #[command(subcommand)]
     Audit(AuditCommand),
-    /// Fold the log again and print the digest of the state; make the planner's decisions again
+    /// Fold the log again and print the digest of the state; repeat the planner's decisions
     Replay(ReplayOptions),
     /// Run the jobs of a trace under a policy in simulated time
     Simulate(SimulateOptions),
@@ -146,19 +146,19 @@ pub enum Command {
     Doctor(DoctorOptions),
     /// HPC Pack: show and change job templates and their filters; `jobtemplate /help` lists the verbs
     Jobtemplate {
-        /// What stands behind it
+        /// Its arguments
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
         words: Vec<String>,
     },
     /// HPC Pack: show and set settings of filters and scheduling: `setparams`, `listparams`, `view`
     Cluscfg {
-        /// What stands behind it
+        /// Its arguments
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
         words: Vec<String>,
     },
     /// Slurm: sbatch, squeue, sinfo, scancel, scontrol, sacct; `muster slurm NAME --help` lists the options
     Slurm {
-        /// The command and what stands behind it
+        /// The command and its arguments
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
         words: Vec<String>,
     },
@@ -167,7 +167,7 @@ pub enum Command {
         /// The folder; made if it is missing.
         dir: PathBuf,
     },
-    /// Print what a shell has to run so that it completes commands, options, jobs, nodes, queues and policies
+    /// Print the script that makes a shell complete commands, options, jobs, nodes, queues and policies
     Completions {
         /// The shell.
         shell: clap_complete::Shell,
@@ -207,10 +207,10 @@ pub struct UpOptions {
 /// What a ledger may do once although the log is not what it was.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct LogOptions {
-    /// Begin a new log although the key, the spool or the books of an earlier one are there: a new cluster, with jobs from 1
+    /// Begin a new log although the key, the spool or the books of an earlier one exist: a new cluster, with job numbers from 1
     #[arg(long)]
     pub new_log: bool,
-    /// Go on from the end that the log has now, although records that were durable are gone or the witness is not to be believed
+    /// Continue from the present end of the log, although durable records are missing or the witness cannot be trusted
     #[arg(long)]
     pub accept_log_end: bool,
 }
@@ -264,13 +264,13 @@ pub struct SubmitOptions {
     /// Wait until the job has ended, and exit with its status (128 + the number of a signal)
     #[arg(long)]
     pub wait: bool,
-    /// Wait, and show what it writes meanwhile
+    /// Wait, and show the job's output meanwhile
     #[arg(short = 'f', long, conflicts_with_all = ["no_wait", "parsable", "array"])]
     pub follow: bool,
-    /// Do not wait for what submission filters have to say
+    /// Do not wait for the verdict of submission filters
     #[arg(long, conflicts_with = "wait")]
     pub no_wait: bool,
-    /// Print the job's number alone
+    /// Print only the job's number
     #[arg(long)]
     pub parsable: bool,
     /// Print the job that would be submitted, as JSON, and submit nothing
@@ -340,7 +340,7 @@ pub struct JobsOptions {
     /// Finished jobs too, as far as they are kept
     #[arg(short = 'a', long)]
     pub all: bool,
-    /// At most so many
+    /// Maximum number of rows
     #[arg(long, value_name = "N", value_parser = values::parse_positive)]
     pub limit: Option<u32>,
     /// These columns, in this order
@@ -386,7 +386,7 @@ pub struct HoldKinds {
 /// `muster job`.
 #[derive(Debug, Subcommand)]
 pub enum JobCommand {
-    /// Show all that is known of a job
+    /// Show everything known about a job
     Show {
         /// When, and in which form.
         #[command(flatten)]
@@ -394,7 +394,7 @@ pub enum JobCommand {
         /// The job, array or task
         id: JobId,
     },
-    /// Tell what happened to a job
+    /// Show what happened to a job
     Events {
         /// Print JSON for programs, one event a line
         #[arg(long)]
@@ -404,7 +404,7 @@ pub enum JobCommand {
     },
     /// Cancel jobs
     Cancel(SelectionOptions),
-    /// Hold jobs until they are released; those that run go on, and are held when they are put back
+    /// Hold jobs until they are released; running jobs continue and are held when they are requeued
     Hold {
         /// Which holds.
         #[command(flatten)]
@@ -425,9 +425,9 @@ pub enum JobCommand {
         #[command(flatten)]
         jobs: SelectionOptions,
     },
-    /// Stop the processes of running jobs; others can have their cores meanwhile
+    /// Stop the processes of running jobs; their cores are free for others meanwhile
     Suspend(SelectionOptions),
-    /// Let suspended jobs go on, as soon as nobody else has their cores
+    /// Resume suspended jobs as soon as their cores are free
     Resume(SelectionOptions),
     /// Stop running jobs and put them back into the queue
     Requeue {
@@ -481,7 +481,7 @@ pub struct ModifyOptions {
     /// Another walltime, also of running jobs
     #[arg(short = 't', long, value_name = "TIME", value_parser = values::parse_walltime)]
     pub time: Option<u64>,
-    /// At most so many tasks of the array at a time
+    /// Maximum number of tasks of the array running at a time
     #[arg(long, value_name = "N", value_parser = values::parse_positive)]
     pub max_running: Option<u32>,
     /// Only this component of the job, from 0
@@ -498,7 +498,7 @@ pub struct NodesOptions {
     /// Only nodes in these states: unknown, up, drained, lost
     #[arg(short = 's', long, value_name = "STATES", value_delimiter = ',', value_parser = parse_node_state)]
     pub state: Vec<NodeStateWord>,
-    /// A line for all nodes that are alike
+    /// One line for each group of identical nodes
     #[arg(long, conflicts_with = "json")]
     pub summary: bool,
     /// When, and in which form.
@@ -512,7 +512,7 @@ pub struct NodesOptions {
 /// `muster node`.
 #[derive(Debug, Subcommand)]
 pub enum NodeCommand {
-    /// Show all that is known of a node
+    /// Show everything known about a node
     Show {
         /// When, and in which form.
         #[command(flatten)]
@@ -520,7 +520,7 @@ pub enum NodeCommand {
         /// The node
         node: String,
     },
-    /// Let nodes take no new jobs; what runs there goes on
+    /// Stop new jobs on nodes; running jobs continue
     Drain {
         /// Why, for people
         #[arg(long, value_name = "TEXT", default_value = "")]
@@ -533,9 +533,9 @@ pub enum NodeCommand {
         /// The nodes, such as `node[1-4]`
         nodes: String,
     },
-    /// Let nodes serve no jobs for a time that is known beforehand; nothing is started that would run into it
+    /// Close nodes to jobs for a time known in advance; no job starts that would run into it
     Close(CloseOptions),
-    /// Take all closures of nodes away
+    /// Remove all closures of nodes
     Open {
         /// The nodes, such as `node[1-4]`
         nodes: String,
@@ -548,7 +548,7 @@ pub struct EventsOptions {
     /// Begin with the record of this sequence [default: the first, or with --follow the next]
     #[arg(long, value_name = "N")]
     pub from: Option<u64>,
-    /// Go on as things happen
+    /// Continue as things happen
     #[arg(short = 'f', long)]
     pub follow: bool,
     /// Only events of this job, array or task
@@ -618,7 +618,7 @@ pub enum AuditCommand {
         /// Read the data folder itself, without a running system
         #[arg(long)]
         offline: bool,
-        /// The cluster's key as you know it from elsewhere: a log that was begun with another one is another history
+        /// The cluster's key from a trusted source; a log begun with another key is another history
         #[arg(long, value_name = "HEX", requires = "offline")]
         public_key: Option<String>,
         /// Print JSON for programs
@@ -652,13 +652,13 @@ pub enum ConfigCommand {
     },
     /// Read a configuration file or a policy file and say what is wrong with it
     Check {
-        /// Take it for a policy file also if it has no `version`
+        /// Treat it as a policy file even if it has no `version`
         #[arg(long)]
         policy: bool,
         /// The file [default: /etc/muster/muster.toml]
         file: Option<PathBuf>,
     },
-    /// Make the cluster's configuration what a file says, or with --policy the planner's policy
+    /// Apply a configuration file to the cluster, or with --policy a policy file to the planner
     ///
     /// The difference is shown first, and at a terminal you are asked whether to apply it.
     Apply {
@@ -668,7 +668,7 @@ pub enum ConfigCommand {
         /// Only show what would change
         #[arg(long, conflicts_with = "policy")]
         dry_run: bool,
-        /// Do not ask. Where nobody can be asked, lists of users and administrators are only emptied with this
+        /// Do not ask. Without a terminal, lists of users and administrators are emptied only with this option
         #[arg(long, short)]
         yes: bool,
         /// Put this policy in force instead: a built-in one by name, or a file

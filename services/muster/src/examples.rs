@@ -33,7 +33,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     (
         "step run",
         &[
-            ("muster step run -n 4 --label 7 -- hostname", "four tasks in job 7, each line behind its rank"),
+            ("muster step run -n 4 --label 7 -- hostname", "four tasks in job 7, each line prefixed with its rank"),
             ("muster step run -n 1 --overlap --pty 7 -- top", "a terminal in job 7"),
         ],
     ),
@@ -62,16 +62,19 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ),
     (
         "shell",
-        &[("muster shell 7", "in a running job"), ("muster shell -N 1 -c 4 -t 1h", "in a job of its own, for an hour")],
+        &[("muster shell 7", "in a running job"), ("muster shell -N 1 -c 4 -t 1h", "in a separate job, for an hour")],
     ),
-    ("job", &[("muster job show 7", "all that is known of job 7"), ("muster job events 7", "what happened to it")]),
-    ("job show", &[("muster job show 7", "all that is known of job 7"), ("muster job show --json 7", "for programs")]),
+    ("job", &[("muster job show 7", "everything known about job 7"), ("muster job events 7", "what happened to it")]),
+    (
+        "job show",
+        &[("muster job show 7", "everything known about job 7"), ("muster job show --json 7", "for programs")],
+    ),
     ("job events", &[("muster job events 7", "what happened to job 7")]),
     ("job cancel", &[("muster job cancel 7", "job 7"), ("muster job cancel --matching -J sweep", "all of a name")]),
     ("job hold", &[("muster job hold --reason 'wrong input' 7", "with a reason for others")]),
     ("job release", &[("muster job release 7", "job 7 may start")]),
     ("job suspend", &[("muster job suspend 7", "its processes stop")]),
-    ("job resume", &[("muster job resume 7", "they go on")]),
+    ("job resume", &[("muster job resume 7", "they continue")]),
     ("job requeue", &[("muster job requeue --hold 7", "back into the queue, and held there")]),
     ("job signal", &[("muster job signal USR1 7", "SIGUSR1 to job 7")]),
     ("job modify", &[("muster job modify -t 2h --priority 5 7", "another walltime and priority")]),
@@ -86,7 +89,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("muster job submit /id:7", "what job new and job add have made"),
         ],
     ),
-    ("job view", &[("muster job view 7", "how job 7 stands"), ("muster job view 7 /history", "every event of it")]),
+    ("job view", &[("muster job view 7", "the state of job 7"), ("muster job view 7 /history", "every event of it")]),
     ("job list", &[("muster job list /all", "the jobs of everybody")]),
     ("job listtasks", &[("muster job listtasks 7", "the tasks of job 7")]),
     ("job clone", &[("muster job clone 7", "a job like job 7, to be submitted later")]),
@@ -95,14 +98,17 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         "nodes",
         &[
             ("muster nodes --summary", "a line for nodes that are alike"),
-            ("muster nodes --state lost,drained", "what is out of service"),
+            ("muster nodes --state lost,drained", "nodes out of service"),
         ],
     ),
     (
         "node",
-        &[("muster node show node1", "all that is known of a node"), ("muster node drain node1", "no new jobs there")],
+        &[
+            ("muster node show node1", "everything known about a node"),
+            ("muster node drain node1", "no new jobs there"),
+        ],
     ),
-    ("node show", &[("muster node show node1", "all that is known of a node")]),
+    ("node show", &[("muster node show node1", "everything known about a node")]),
     ("node drain", &[("muster node drain --reason 'new disk' node[1-4]", "no new jobs there")]),
     ("node resume", &[("muster node resume node[1-4]", "they take jobs again")]),
     (
@@ -122,7 +128,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ("reservations", &[("muster reservations", "those that are not over")]),
     ("filter", &[("muster filter list", "which filters there are")]),
     ("filter list", &[("muster filter list", "which filters there are, and how they did")]),
-    ("filter test", &[("muster filter test /opt/site/quota job.xml", "what a program says of a job")]),
+    ("filter test", &[("muster filter test /opt/site/quota job.xml", "what a program says about a job")]),
     ("explain", &[("muster explain 7", "why job 7 waits and what would start it")]),
     ("plan", &[("muster plan --svg plan.svg", "a chart of what runs and is foreseen")]),
     (
@@ -148,7 +154,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     ("audit export", &[("muster audit export --from 1 bundle.jsonl", "for a third party")]),
-    ("replay", &[("muster replay --verify", "fold the log anew and compare")]),
+    ("replay", &[("muster replay --verify", "fold the log again and compare")]),
     (
         "simulate",
         &[

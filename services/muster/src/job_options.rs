@@ -29,7 +29,7 @@ pub struct JobOptions {
     /// How many tasks (processes of `-- COMMAND`) in all; default one for each node
     #[arg(short = 'n', long, value_name = "N", value_parser = values::parse_positive, help_heading = "Resources")]
     pub ntasks: Option<u32>,
-    /// At most so many tasks on a node
+    /// Maximum number of tasks per node
     #[arg(long, value_name = "N", value_parser = values::parse_positive, help_heading = "Resources")]
     pub ntasks_per_node: Option<u32>,
     /// CPUs (cores) for each task; default 1
@@ -62,10 +62,10 @@ pub struct JobOptions {
     /// Never these nodes
     #[arg(short = 'x', long, value_name = "NODES", value_parser = parse_hosts, help_heading = "Resources")]
     pub exclude: Option<Hosts>,
-    /// No other job on the nodes meanwhile
+    /// No other job on the nodes while it runs
     #[arg(long, help_heading = "Resources")]
     pub exclusive: bool,
-    /// Every core, GPU and byte of the nodes, and no other job there meanwhile
+    /// Every core, GPU and byte of the nodes, and no other job there while it runs
     #[arg(long, help_heading = "Resources")]
     pub whole_nodes: bool,
 
@@ -78,7 +78,7 @@ pub struct JobOptions {
     /// The account or project that is charged
     #[arg(short = 'A', long, value_name = "ACCOUNT", help_heading = "Job")]
     pub account: Option<String>,
-    /// Higher goes first; default what the queue says
+    /// Higher goes first; default the queue's
     #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Job")]
     pub priority: Option<i64>,
     /// One task for each index: `0-9`, `1,3,5-9:2`, at most two at a time `0-9%2`
@@ -100,7 +100,7 @@ pub struct JobOptions {
     /// Run in this advance reservation
     #[arg(long, value_name = "NAME", help_heading = "When it starts")]
     pub reservation: Option<String>,
-    /// Give it up if it has not started by then
+    /// Cancel it if it has not started by then
     #[arg(long, value_name = "WHEN", value_parser = values::parse_deadline, allow_hyphen_values = true, help_heading = "When it starts")]
     pub deadline: Option<Timestamp>,
 
@@ -116,23 +116,23 @@ pub struct JobOptions {
     /// Standard input; default /dev/null
     #[arg(short = 'i', long, value_name = "FILE", help_heading = "Input and output")]
     pub input: Option<String>,
-    /// Write behind what the output files have
+    /// Append to the output files
     #[arg(long, help_heading = "Input and output")]
     pub append: bool,
-    /// Set a variable (`NAME=VALUE`) or take it over from here (`NAME`, with --clean-env)
+    /// Set a variable (`NAME=VALUE`) or pass on the one set here (`NAME`, with --clean-env)
     #[arg(long, value_name = "NAME[=VALUE]", value_parser = values::parse_environment_entry, help_heading = "Input and output")]
     pub env: Vec<EnvironmentEntry>,
-    /// Do not take over the environment, only HOME, USER, LOGNAME, SHELL, PATH and LANG
+    /// Do not pass on the environment, only HOME, USER, LOGNAME, SHELL, PATH and LANG
     #[arg(long, help_heading = "Input and output")]
     pub clean_env: bool,
 
     /// Send mail to this address
     #[arg(long, value_name = "ADDRESS", help_heading = "Notifications and signals")]
     pub mail: Vec<String>,
-    /// Tell of the job: `exec:COMMAND` or `mail:ADDRESS`
+    /// Notify about the job: `exec:COMMAND` or `mail:ADDRESS`
     #[arg(long, value_name = "SINK", value_parser = parse_sink, help_heading = "Notifications and signals")]
     pub notify: Vec<Sink>,
-    /// On which occasions: started, ended, failed, requeued, suspended, held, walltime_over; default started and ended; with each_task an array tells of each of its tasks
+    /// When to notify: started, ended, failed, requeued, suspended, held, walltime_over; default started and ended; with each_task, for each task of an array
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = values::parse_occasion, help_heading = "Notifications and signals")]
     pub notify_on: Vec<Occasion>,
     /// Signal the script, or all processes of tasks, before the walltime is over; default 60 seconds before
@@ -141,7 +141,7 @@ pub struct JobOptions {
     /// The signal that makes the job save its state; sent before the walltime is over and before a preemption
     #[arg(long, value_name = "SIGNAL[@SECONDS]", value_parser = values::parse_signal_before, help_heading = "Notifications and signals")]
     pub checkpoint: Option<SignalBefore>,
-    /// From SIGTERM to SIGKILL; default what the cluster says
+    /// Time from SIGTERM to SIGKILL; default the cluster's
     #[arg(long, value_name = "SECONDS", help_heading = "Notifications and signals")]
     pub kill_grace: Option<u32>,
     /// Start it again if one of its nodes is lost
@@ -150,7 +150,7 @@ pub struct JobOptions {
     /// Start it again if it ends with one of these exit codes
     #[arg(long, value_name = "CODES", value_delimiter = ',', help_heading = "Notifications and signals")]
     pub requeue_on_exit: Vec<u8>,
-    /// With --requeue: at most so many runs in all; default 10
+    /// With --requeue: maximum number of runs in total; default 10
     #[arg(long, value_name = "N", value_parser = values::parse_positive, help_heading = "Notifications and signals")]
     pub max_runs: Option<u32>,
 }

@@ -27,8 +27,7 @@ extern "C" fn main(count: libc::c_int, words: *const *const libc::c_char) -> lib
     }
     occupy_standard_streams();
     leave_at_once(link().unwrap_or_else(|| {
-        let _ =
-            writeln!(std::io::stderr(), "muster-slurm: it is to be called through links named {}", TOOLS.join(", "));
+        let _ = writeln!(std::io::stderr(), "muster-slurm: call it through links named {}", TOOLS.join(", "));
         2
     }))
 }

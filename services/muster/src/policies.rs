@@ -12,7 +12,7 @@ use std::{
 
 /// What each of the built-in policies does, for people.
 pub const BUILT_IN: [(&str, &str); BUILT_IN_POLICIES.len()] = [
-    ("fcfs", "priority of the queue, of the job, then first come first served; nobody goes around a job that waits"),
+    ("fcfs", "queue priority, job priority, then first come first served; no job starts ahead of a waiting one"),
     ("easy", "the same order; jobs go around the first that waits if they do not delay it"),
     ("conservative", "the same order; every job that waits is promised a start, and jobs go around if they delay none"),
     ("spt", "shortest walltime first, backfill as in easy"),

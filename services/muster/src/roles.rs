@@ -13,7 +13,7 @@ use crate::{
     policies,
 };
 use anyhow::Context as _;
-use group::Group;
+use group::{Group, on_own_thread};
 use muster_bus::{LocalBus, NatsBus, SharedBus};
 use muster_cli::{process::leave_at_once, stderr_line};
 use muster_filter_runner::RunnerConfig;
@@ -176,7 +176,7 @@ pub(crate) fn speak_when_libraries_give_up() {
     }
     extern "C" fn told() {
         stderr_line!(
-            "muster: the storage got no memory or no thread and cannot go on; look at the limits of address space \
+            "muster: the storage got no memory or no thread and cannot continue; look at the limits of address space \
              (`ulimit -v`) and of processes (`ulimit -u`)"
         );
         leave_at_once(Status::Failed as u8)
@@ -251,7 +251,13 @@ impl Host {
             }
             Role::Planner => {
                 let config = configuration.planner.clone();
-                self.group.start("planner", |ready, stop| muster_planner_service::serve(bus, config, ready, stop)).await
+                // A pass over 100,000 waiting jobs takes milliseconds.
+                let serve = |ready, stop| {
+                    on_own_thread("muster-planner", async {
+                        muster_planner_service::serve(bus, config, ready, stop).await
+                    })
+                };
+                self.group.start("planner", serve).await
             }
             Role::Executor => {
                 let mut config = configuration.executor.clone();
@@ -409,7 +415,7 @@ impl Host {
         };
         let filter = &loaded.configuration.telemetry.log_filter;
         if let Err(error) = self.telemetry.set_log_filter(filter) {
-            tracing::error!(%error, "the log filter stays as it was");
+            tracing::error!(%error, "the log filter is unchanged");
         }
         let differing = loaded.file.process_keys_that_differ(&self.loaded.file);
         let needs_restart: Vec<String> = differing.into_iter().filter(|key| key != "telemetry.log_filter").collect();

@@ -9,5 +9,5 @@ pub fn assert_file_is(path: &str, text: &str) {
         return;
     }
     let found = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(found == text, "{path} is not what the code says; MUSTER_BLESS=1 writes it anew");
+    assert!(found == text, "{path} is not what the code says; MUSTER_BLESS=1 writes it again");
 }

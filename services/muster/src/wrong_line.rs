@@ -11,12 +11,12 @@ use std::ffi::OsString;
 const VERBS: [(&[&str], &str); 17] = [
     (&["queue", "q", "list", "ls"], "`muster jobs` lists jobs, `muster queues` lists queues"),
     (&["info", "cluster"], "`muster status` says how the cluster is doing, `muster nodes` lists its nodes"),
-    (&["watch", "monitor"], "`muster top` shows it again and again, `muster events --follow` tells what happens"),
+    (&["watch", "monitor"], "`muster top` refreshes it, `muster events --follow` shows what happens"),
     (
         &["show", "describe", "inspect"],
         "`muster job show JOB`, `muster node show NODE` and `muster config show` show things",
     ),
-    (&["attach"], "`muster step attach JOB.STEP` shows what a step says, `muster shell JOB` opens a shell beside it"),
+    (&["attach"], "`muster step attach JOB.STEP` shows a step's output, `muster shell JOB` opens a shell in the job"),
     (&["exec", "ssh"], "`muster step run JOB -- COMMAND` runs a command in a running job, `muster shell JOB` a shell"),
     (&["log", "output", "cat", "tail", "peek"], "`muster logs JOB` shows what a job wrote"),
     (&["kill", "delete", "del", "rm", "abort", "stop"], "`muster cancel JOB` cancels a job"),
@@ -25,7 +25,7 @@ const VERBS: [(&[&str], &str); 17] = [
         "`muster job VERB JOB` does that to a job",
     ),
     (&["drain", "undrain", "close", "open"], "`muster node VERB NODES` does that to nodes"),
-    (&["history"], "`muster job events JOB` tells what happened to a job, `muster events` what happened"),
+    (&["history"], "`muster job events JOB` shows a job's history, `muster events` that of the cluster"),
     (&["start", "init", "server"], "`muster up` runs a whole system here, `muster serve ROLE` runs a role"),
     (&["check", "health", "ping"], "`muster doctor` says what is wrong with this installation"),
     (&["stats", "report", "accounting"], "`muster usage` says what was used"),

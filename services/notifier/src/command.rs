@@ -82,7 +82,7 @@ pub(crate) struct MailProgram {
     pub path: String,
     /// Whom it runs as.
     pub account: Account,
-    /// Whether `--` stands before the address.
+    /// Whether to put `--` before the address.
     pub end_of_options: bool,
     pub limit: Duration,
 }

@@ -29,7 +29,7 @@ pub struct MailConfig {
     /// The unprivileged account that the program runs as. Only a notifier that is root can switch to it; another runs it as
     /// itself.
     pub account: String,
-    /// Whether `--` stands before the address. A program may want exactly three words (SL-C-15).
+    /// Whether to put `--` before the address. A program may want exactly three words (SL-C-15).
     pub end_of_options: bool,
     /// The mail server's host name or address. Without it and without a program, mail is given up at once.
     pub host: String,
@@ -43,9 +43,9 @@ pub struct MailConfig {
     pub username: Option<String>,
     /// A file with the password; line ends at its end do not count.
     pub password_file: Option<PathBuf>,
-    /// Whom the mail comes from.
+    /// The sender of mail.
     pub from: String,
-    /// A server that does not answer for so long has failed, in seconds.
+    /// A server that does not answer for this long has failed, in seconds.
     pub timeout_seconds: u64,
 }
 

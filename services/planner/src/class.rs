@@ -11,10 +11,10 @@ use std::{
     sync::Arc,
 };
 
-/// The number of a class. Numbers of classes that nobody uses any more are given again.
+/// The number of a class. Numbers of classes that are no longer used are given again.
 pub(crate) type ClassId = u32;
 
-/// What is known of all jobs with one demand.
+/// Facts about all jobs with one demand.
 #[derive(Clone, Debug)]
 pub(crate) struct Class {
     pub demand: Arc<Demand>,
@@ -29,6 +29,8 @@ pub(crate) struct Class {
     pub least_cores: u64,
     /// Why it cannot be served as the machine is, however long it waits, if that is so.
     pub hopeless: Option<WaitReason>,
+    /// A number for that reason, which no other reason of any class has had; 0 as long as there has been none.
+    pub judgement: u64,
     /// If there is a choice, which ways of each component cannot be served, however long it waits.
     pub hopeless_ways: Vec<Vec<bool>>,
 }
@@ -58,7 +60,7 @@ impl Class {
     }
 }
 
-/// What a job takes, for orders and limits: the sum over its components, each by its first alternative.
+/// The size of a job, for orders and limits: the sum over its components, each by its first alternative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Size {
     /// Nodes.
@@ -145,10 +147,12 @@ pub(crate) struct Classes {
     /// ever less, so equal jobs need not be looked at.
     failed_in_pass: Vec<u64>,
     unused: Vec<ClassId>,
-    /// Classes of which it is not known whether they are hopeless.
+    /// Classes that may be hopeless; that is still to be found out.
     unjudged: Vec<ClassId>,
     /// Classes that are.
     hopeless: BTreeSet<ClassId>,
+    /// The number of the last judgement.
+    judgements: u64,
 }
 
 impl Classes {
@@ -163,8 +167,17 @@ impl Classes {
         let ways = ways(demand, settings);
         let least = least_of(&ways);
         let (demand_of_class, hopeless_ways) = (demand.clone(), Vec::new());
-        let class =
-            Class { demand: demand_of_class, uses: 1, size, least, ways, least_cores, hopeless: None, hopeless_ways };
+        let class = Class {
+            demand: demand_of_class,
+            uses: 1,
+            size,
+            least,
+            ways,
+            least_cores,
+            hopeless: None,
+            judgement: 0,
+            hopeless_ways,
+        };
         let id = match self.unused.pop() {
             Some(id) => {
                 self.classes[id as usize] = class;
@@ -209,6 +222,10 @@ impl Classes {
             self.hopeless.remove(&id);
         }
         let class = &mut self.classes[id as usize];
+        if class.hopeless != hopeless {
+            self.judgements += 1;
+            class.judgement = self.judgements;
+        }
         (class.hopeless, class.hopeless_ways) = (hopeless, hopeless_ways);
     }
 
@@ -241,7 +258,7 @@ impl Classes {
         &self.classes[id as usize]
     }
 
-    /// Measures all demands anew, after the memory of requests that name none has changed.
+    /// Measures all demands again, after the memory of requests that name none has changed.
     pub fn measure(&mut self, settings: &ClusterSettings) {
         for class in &mut self.classes {
             class.size = Size::of(&class.demand, settings);

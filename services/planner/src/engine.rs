@@ -1,6 +1,6 @@
 //! The planner's memory between passes: the machine with its lines, the jobs that wait, the runs, and what is promised.
 //!
-//! It is told what happens, step by step, so that a pass never builds anything anew. An engine that was told the same in
+//! It is told about changes step by step, so that a pass never rebuilds anything. An engine that was told the same in
 //! another order, or was built from the outcome, makes the same plans.
 
 mod held;
@@ -129,8 +129,8 @@ impl Engine {
         self
     }
 
-    /// The same, but jobs with several components start as soon as they fit, not in the next backfill pass only: what that is
-    /// about to come to can be told without making it.
+    /// The same, but jobs with several components start as soon as they fit, not in the next backfill pass only: its
+    /// result can be predicted without making it.
     #[must_use]
     pub(crate) fn between_passes(mut self) -> Self {
         if self.has_backfill() {
@@ -160,7 +160,7 @@ impl Engine {
         self.backfill_passes = passes;
     }
 
-    /// A run can use more or fewer resources, or not any more.
+    /// A run can use more or fewer resources, or no longer can.
     pub fn set_elastic(&mut self, job: JobId, run: Option<ElasticRun>) {
         match run {
             Some(run) => self.elastic.insert(job, run),
@@ -168,7 +168,7 @@ impl Engine {
         };
     }
 
-    /// What a run can do with more or fewer resources.
+    /// The use that a run has for more or fewer resources.
     pub fn elastic(&self, job: JobId) -> Option<&ElasticRun> {
         self.elastic.get(&job)
     }
@@ -323,7 +323,7 @@ impl Engine {
         self.queue.insert(job, class, &facts, &self.queues);
     }
 
-    /// A job does not wait any more.
+    /// A job no longer waits.
     pub fn dequeue(&mut self, id: JobId) {
         let Some(entry) = self.queue.remove(id) else { return };
         let components = self.classes.get(entry.class).demand.components.len();
@@ -341,11 +341,7 @@ impl Engine {
     /// Says what is known of why a waiting job waits, so that a pass does not tell it again where that may concern all jobs of
     /// a site: that it can never be served as things are. [`Self::enqueue`] forgets it.
     pub fn set_known_reason(&mut self, id: JobId, reason: Option<Arc<WaitReason>>) {
-        if let Some(place) = self.queue.place_of(id)
-            && let Some(entry) = self.queue.get_mut(place)
-        {
-            entry.known_reason = reason;
-        }
+        self.queue.set_known_reason(id, reason);
     }
 
     /// Gives a waiting job another promise, or none.
@@ -369,12 +365,12 @@ impl Engine {
         entry.slot = slot;
     }
 
-    /// What a waiting job is promised.
+    /// The promise of a waiting job.
     pub fn slot(&self, id: JobId) -> Option<&Slot> {
         self.queue.get(self.queue.place_of(id)?)?.slot.as_ref()
     }
 
-    /// A run holds resources from now on. It does not wait any more, if that was said before.
+    /// A run holds resources from now on. It no longer waits, if it did before.
     pub fn begin(&mut self, run: ActiveRun) {
         let usage = Usage::of(&run.placement, &run.demand);
         self.hold_using(run, usage);
@@ -467,7 +463,7 @@ impl Engine {
         }
     }
 
-    /// Makes a search for a class that goes on in time a quick one.
+    /// Makes a search for a class that continues in time a quick one.
     pub(crate) fn refresh_gaps(&mut self, class: ClassId, now: Timestamp) {
         let demand = &self.classes.get(class).demand;
         if self.search(now).as_pool(demand).is_some() {

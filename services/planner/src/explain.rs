@@ -87,7 +87,7 @@ impl Turn {
 }
 
 impl Engine {
-    /// A waiting job as it was told of.
+    /// A waiting job as the engine was told about it.
     pub(crate) fn waiting_job(&self, id: JobId) -> Option<QueuedJob> {
         let entry = self.queue.get(self.queue.place_of(id)?)?;
         Some(QueuedJob {

@@ -24,8 +24,8 @@ use std::{
 /// It is looked ahead by so many cycles that each of so many jobs is looked at once.
 const MOST_LOOKS: u32 = 5_000_000;
 
-/// When and where a job of this owner would start if it were submitted at `now`, and nothing else came. What holds it and
-/// what it depends on does not count, filters are not asked, and its files are there at once; before its begin time and that
+/// When and where a job of this owner would start if it were submitted at `now`, and nothing else came. Holds and
+/// dependencies do not count, filters are not asked, and its files are there at once; before its begin time and that
 /// of its reservations it does not start.
 ///
 /// # Errors

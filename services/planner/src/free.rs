@@ -1,4 +1,4 @@
-//! What is free on which node, while a plan is being made.
+//! Free resources of nodes, while a plan is being made.
 
 use muster_schemas::{
     ids::NodeId,
@@ -6,12 +6,12 @@ use muster_schemas::{
 };
 use std::{borrow::Cow, collections::BTreeMap};
 
-/// What is free of a node.
+/// The free resources of a node.
 #[derive(Clone, Debug)]
 pub struct FreeNode<'a> {
     /// The node.
     pub node: NodeId,
-    /// What it is.
+    /// Its specification.
     pub spec: &'a NodeSpec,
     /// Its free cores.
     pub cores: Cow<'a, IndexSet>,
@@ -49,7 +49,7 @@ impl<'a> FreeNode<'a> {
     }
 }
 
-/// What is free in the cluster.
+/// The free resources of the cluster.
 #[derive(Clone, Debug, Default)]
 pub struct Free<'a> {
     /// In order of their numbers.
@@ -57,7 +57,7 @@ pub struct Free<'a> {
     licences: BTreeMap<&'a str, u32>,
 }
 
-/// What [`Free`] was before something was taken.
+/// [`Free`] as it was before something was taken.
 #[derive(Debug, Default)]
 pub struct Undo<'a> {
     nodes: Vec<(usize, FreeNode<'a>)>,
@@ -73,7 +73,7 @@ impl Undo<'_> {
 }
 
 impl<'a> Free<'a> {
-    /// These nodes and so many of each licence. The nodes are in order of their numbers.
+    /// These nodes, and these numbers of licences. The nodes are in order of their numbers.
     pub fn new(
         nodes: impl IntoIterator<Item = FreeNode<'a>>,
         licences: impl IntoIterator<Item = (&'a str, u32)>,

@@ -1,4 +1,4 @@
-//! What may be in use at a time by whom: the limits of queues, those of the policy, and those of accounts and classes.
+//! Limits on simultaneous use: those of queues, of the policy, and of accounts and classes.
 //!
 //! Each component of a job counts as one job, by its own queue, account and class (SL-L-01). Since they start together or
 //! not at all, what they use together is held against each limit.

@@ -32,7 +32,7 @@ pub(crate) struct Machine {
     /// How many promises are on the lines.
     promises: u32,
     gaps: gaps::Views,
-    /// What was freed, oldest first, and how much of it was forgotten before.
+    /// Freed holdings, oldest first, and how many of them were forgotten before.
     freed: Vec<Freed>,
     forgotten: usize,
 }
@@ -137,7 +137,7 @@ impl Machine {
         }
     }
 
-    /// Keeps the nodes of a reservation that is not known yet.
+    /// Keeps the nodes of a reservation that is new.
     pub fn set_reservation(&mut self, reservation: &Reservation) {
         self.frees_anything();
         for id in &reservation.nodes {
@@ -220,7 +220,7 @@ impl Machine {
         self.frees(demand, placement, holding);
     }
 
-    /// What was lent is not taken again.
+    /// Lent cores are not taken again.
     pub fn frees(&mut self, demand: &Demand, placement: &Placement, holding: Holding) {
         let window = holding.window(demand, placement);
         for (component, placed) in demand.components.iter().zip(&placement.components) {
@@ -246,12 +246,12 @@ impl Machine {
         self.forgotten + self.freed.len()
     }
 
-    /// What was freed since is held again.
+    /// Holdings freed since then are held again.
     pub fn take_back_freed(&mut self, so_far: usize) {
         self.freed.truncate(so_far.saturating_sub(self.forgotten));
     }
 
-    /// What is known to have been freed since, and the number of the first of it.
+    /// Holdings known to have been freed since then, and the number of the first of them.
     pub fn freed_since(&self, so_far: usize) -> (usize, &[Freed]) {
         let first = so_far.max(self.forgotten);
         (first, self.freed.get(first - self.forgotten..).unwrap_or(&[]))

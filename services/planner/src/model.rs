@@ -1,4 +1,4 @@
-//! What a planner looks at: jobs that wait, runs that hold resources, and what keeps nodes from being used.
+//! The planner's view: waiting jobs, runs that hold resources, and closures and reservations of nodes.
 
 use muster_domain::state::Elastic;
 use muster_schemas::{
@@ -10,22 +10,22 @@ use std::{
     sync::Arc,
 };
 
-/// What a job asks for, with everything that decides where it fits and how long it lasts. Jobs with equal demands are
-/// interchangeable when it comes to whether they fit, so they share one search.
+/// The request of a job, with everything that decides where it fits and how long it lasts. Jobs with equal demands
+/// are interchangeable when it comes to whether they fit, so they share one search.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Demand {
     /// For each component of the job, at least one. They start together or not at all.
     pub components: Vec<ComponentDemand>,
 }
 
-/// What a component of a job asks for.
+/// The request of a component of a job.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ComponentDemand {
-    /// Its queue, which can have nodes of its own.
+    /// Its queue, which can have its own nodes.
     pub queue: Arc<str>,
     /// The advance reservation that it runs in.
     pub reservation: Option<Arc<str>>,
-    /// When it is to be over, if it can be.
+    /// When it has to be over, if it has a deadline.
     pub deadline: Option<Timestamp>,
     /// Ways to serve it, at least one.
     pub alternatives: Arc<[Alternative]>,
@@ -38,7 +38,7 @@ pub struct QueuedJob {
     pub id: JobId,
     /// For an array its tasks that may start.
     pub tasks: Option<QueuedTasks>,
-    /// What it asks for; each task the same.
+    /// Its request; each task has the same.
     pub demand: Arc<Demand>,
     /// Whose it is.
     pub holder: Arc<Holder>,
@@ -48,26 +48,27 @@ pub struct QueuedJob {
     pub is_list: bool,
     /// When it was put into the queue.
     pub arrival: Timestamp,
-    /// Numbers that formulas can use by name, beside those that every job has.
+    /// Numbers that formulas can use by name, in addition to those that every job has.
     pub attributes: Option<Arc<BTreeMap<String, i64>>>,
-    /// What it was promised by a planner that keeps promises (backfill `conservative`); for an array, its next task.
+    /// Its promise from a planner that keeps promises (backfill `conservative`); for an array, that of its next task.
     pub slot: Option<Slot>,
-    /// What activation filters have to do with it, if anything.
+    /// The effect of activation filters on it, if there is any.
     pub activation: Option<Arc<Activation>>,
 }
 
-/// What activation filters have to do with a job that waits.
+/// The effect of activation filters on a waiting job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Activation {
     /// Its filters are asked before it starts: it has some, and they have not passed yet.
     pub is_filtered: bool,
-    /// Its filters are being asked, or asked to take back what they did: it is not started meanwhile (HPC-F-84).
+    /// Its filters are being asked, or asked to undo their work: it is not started until they have answered
+    /// (HPC-F-84).
     pub is_pending: bool,
     /// Until they have answered no other job of its priority or below starts (HPC-F-82).
     pub holds_back: bool,
     /// They are not asked again before this time (HPC-F-34).
     pub ask_again: Option<Timestamp>,
-    /// What is kept for it, which the engine has as a run of it: it starts on that or more (HPC-F-35).
+    /// The resources kept for it, which the engine has as a run of it: it starts on these or more (HPC-F-35).
     pub kept: Option<Arc<Placement>>,
 }
 
@@ -82,17 +83,17 @@ pub struct ElasticRun {
     pub arrival: Timestamp,
     /// When it got its resources.
     pub allocated: Timestamp,
-    /// What it has, and what it could use.
+    /// Its holdings, and those that it could use.
     pub size: Elastic,
     /// How many cores its tasks use on its nodes.
     pub busy: BTreeMap<NodeId, u32>,
     /// Nodes where it gets nothing: its preparation failed there, or it gave the node up and has not left it yet.
     pub barred: BTreeSet<NodeId>,
-    /// What it gives up as its tasks end.
+    /// The resources that it gives up as its tasks end.
     pub shrinking: Option<Arc<Placement>>,
     /// It is being stopped: all that it has will be free.
     pub is_leaving: bool,
-    /// It may be given more: it has started and goes on, not as backfill, and waits for no filter (HPC-B-12).
+    /// It may be given more: it has started and continues, not as backfill, and waits for no filter (HPC-B-12).
     pub may_grow: bool,
     /// Its filters are asked before it grows (HPC-S-11).
     pub is_filtered: bool,
@@ -105,11 +106,11 @@ pub struct ElasticRun {
 pub struct QueuedTasks {
     /// Those that may start, as far as they are concerned singly; at least one.
     pub indices: IndexSet,
-    /// At most so many more may run now.
+    /// How many more may run now.
     pub headroom: u32,
 }
 
-/// Whom the limits of a policy count a job for.
+/// The user and group that the limits of a policy count a job for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Holder {
     /// The owner's login name.
@@ -122,7 +123,7 @@ pub struct Holder {
     pub charges: Vec<ComponentCharge>,
 }
 
-/// What a component is charged to.
+/// The accounts that a component is charged to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ComponentCharge {
     /// The account.
@@ -145,7 +146,7 @@ pub struct Slot {
 pub struct ActiveRun {
     /// The job, or the task of an array.
     pub job: JobId,
-    /// What it asked for.
+    /// Its request.
     pub demand: Arc<Demand>,
     /// Whose it is.
     pub holder: Arc<Holder>,

@@ -1,8 +1,8 @@
 //! Policies as files: TOML, read with all errors in place, and printed again.
 //!
-//! `docs/reference/policy.md` describes the format. What a policy may say beyond its format (no key named twice, no
-//! limit that limits nothing) is told by [`Policy::faults`], the same for a file and for a command; this module says
-//! where in the file it stands.
+//! `docs/reference/policy.md` describes the format. Rules beyond the format (no key named twice, no limit that limits
+//! nothing) are checked by [`Policy::faults`], the same for a file and for a command; this module says where in the
+//! file the fault is.
 
 mod print;
 mod read;
@@ -21,15 +21,16 @@ pub const MOST_ERRORS: usize = 100;
 /// Something wrong in a policy file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyFileError {
-    /// The file, as it was named.
+    /// The name of the file, as given.
     pub file: String,
     /// From 1.
     pub line: usize,
     /// The character in the line, from 1.
     pub column: usize,
-    /// What stands there, cut off at the end of the line or after some 60 characters; empty at the end of the file.
+    /// The text at that place, cut off at the end of the line or after some 60 characters; empty at the end of the
+    /// file.
     pub token: String,
-    /// What is wrong, what was expected, and the nearest known word if one is near.
+    /// The fault, what was expected, and the nearest known word if one is near.
     pub message: String,
 }
 

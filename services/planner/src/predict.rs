@@ -11,7 +11,7 @@ use std::{
 /// How far a simulation goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
-    /// At most so many cycles, each at a moment at which runs end or promises begin.
+    /// Maximum number of cycles, each at a moment at which runs end or promises begin.
     pub max_cycles: u32,
 }
 
@@ -22,8 +22,8 @@ impl Default for Effort {
 }
 
 impl Effort {
-    /// So many cycles that about so many looks at jobs are taken, if that many jobs wait and each cycle looks at all of them:
-    /// at least one, and no more than usual.
+    /// A number of cycles that takes about this many looks at jobs, if `waiting` jobs wait and each cycle looks at
+    /// all of them: at least one, and no more than usual.
     pub fn of_looks(looks: u32, waiting: usize) -> Self {
         let waiting = u32::try_from(waiting).unwrap_or(u32::MAX).max(1);
         Self { max_cycles: (looks / waiting).clamp(1, Self::default().max_cycles) }
@@ -84,9 +84,9 @@ pub fn predict(engine: &Engine, now: Timestamp, effort: Effort) -> Vec<Predicted
 pub(crate) struct Forward {
     pub(crate) engine: Engine,
     now: Timestamp,
-    /// Of each job or array when it first starts.
+    /// The first start of each job or array.
     starts: BTreeMap<JobId, Timestamp>,
-    /// The job of which it is to be known where it starts.
+    /// The job whose start is watched.
     watch: Option<JobId>,
     /// When and where that has started.
     pub(crate) watched: Option<(Timestamp, Placement)>,
@@ -107,7 +107,7 @@ impl Forward {
         }
     }
 
-    /// From here on it is to be seen where this job starts.
+    /// From here on the start of this job is watched.
     pub(crate) fn watch(&mut self, job: JobId) {
         self.watch = Some(job);
     }
@@ -125,7 +125,7 @@ impl Forward {
         self.now = self.now.max(time);
     }
 
-    /// Plans, starts what the plan starts, and goes on to the next moment; whether there is one.
+    /// Plans, starts what the plan starts, and moves on to the next moment; whether there is one.
     pub(crate) fn cycle(&mut self) -> bool {
         let plan = self.engine.pass(self.now, &BTreeSet::new());
         if !plan.slots.is_empty() {

@@ -1,4 +1,4 @@
-//! What a planner knows of a cluster: the state that the log amounts to, and an engine that is told what changes.
+//! A planner's knowledge of a cluster: the state that the log amounts to, and an engine that is told about changes.
 
 mod jobs;
 mod reserve;
@@ -40,10 +40,10 @@ pub struct Projection {
     proposed: Vec<JobId>,
 }
 
-/// A plan as it is asked of the ledger.
+/// A plan in the form in which the ledger is asked for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Planned {
-    /// What is new.
+    /// The new plan.
     pub plan: ProposedPlan,
     /// Whether it ended early because it has as many starts as it may.
     pub is_cut_short: bool,
@@ -54,7 +54,7 @@ pub struct Planned {
 /// What a record can change of what the engine was told.
 struct Touched {
     jobs: Vec<(JobId, bool, Option<QueuedJob>)>,
-    /// What is kept for jobs.
+    /// The resources kept for jobs.
     kept: Vec<(JobId, Option<ActiveRun>)>,
     /// The job that the event is about.
     named: Option<JobId>,

@@ -6,7 +6,7 @@
 
 use crate::{
     PolicyError,
-    class::{ClassId, Size},
+    class::{ClassId, Classes, Size},
     model::{Activation, Holder, QueuedJob, QueuedTasks, Slot},
 };
 use muster_schemas::{
@@ -43,12 +43,12 @@ pub(crate) struct Entry {
     pub activation: Option<Arc<Activation>>,
     /// How much had been freed when it was last found that its slot cannot be earlier.
     pub looked_at: Option<usize>,
-    /// Why it waits, as far as that is known already.
+    /// Why it waits, as far as that is known already: see [`Queue::set_known_reason`].
     pub known_reason: Option<Arc<WaitReason>>,
     block: u32,
 }
 
-/// What the activation filters of all jobs that wait together come to.
+/// The sum of the activation filters of all jobs that wait together.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Gates {
     /// How many jobs have to do with filters.
@@ -136,7 +136,7 @@ impl Stages {
 /// All jobs that wait.
 #[derive(Clone, Debug)]
 pub(crate) struct Queue {
-    /// The stages of queues with policies of their own, and of the rest.
+    /// The stages of queues with their own policies, and of the rest.
     own: BTreeMap<Arc<str>, Stages>,
     rest: Stages,
     /// The time from which on the age of a job counts for orders.
@@ -146,9 +146,11 @@ pub(crate) struct Queue {
     classes: Vec<Option<ClassId>>,
     /// Whether the filters of each entry are being asked, likewise.
     pending: Vec<bool>,
-    /// What the activation filters of all jobs together come to.
+    /// For each entry the last judgement of its class that is known as the reason why it waits; 0 for none.
+    known_judgements: Vec<u64>,
+    /// The sum of the activation filters of all jobs.
     pub gates: Gates,
-    /// The keys of each entry, so many as the longest order has.
+    /// The keys of each entry, as many as the longest order has.
     keys: Vec<f64>,
     width: usize,
     free: Vec<Place>,
@@ -156,7 +158,7 @@ pub(crate) struct Queue {
     blocks: Vec<Block>,
 }
 
-/// What a queue is told about a job to compute its keys.
+/// The facts about a job from which a queue computes its keys.
 pub(crate) struct Facts<'f> {
     pub size: Size,
     pub queue: &'f str,
@@ -185,6 +187,7 @@ impl Queue {
             entries: Vec::new(),
             classes: Vec::new(),
             pending: Vec::new(),
+            known_judgements: Vec::new(),
             gates: Gates::default(),
             keys: Vec::new(),
             width,
@@ -233,9 +236,46 @@ impl Queue {
         self.entries.get_mut(place as usize)?.as_mut()
     }
 
-    /// Nobody knows any more why any job waits.
+    /// Forgets why jobs wait.
     pub fn forget_known_reasons(&mut self) {
         self.entries.iter_mut().flatten().for_each(|entry| entry.known_reason = None);
+        self.known_judgements.fill(0);
+    }
+
+    /// Says why a job waits, as far as that is known.
+    pub fn set_known_reason(&mut self, id: JobId, reason: Option<Arc<WaitReason>>) {
+        let Some(place) = self.place_of(id) else { return };
+        if let Some(entry) = self.get_mut(place) {
+            entry.known_reason = reason;
+        }
+        self.known_judgements[place as usize] = 0;
+    }
+
+    /// The places of jobs that no waiting helps and that have not been told so, in no particular order.
+    pub fn unaware(&mut self, classes: &Classes) -> Vec<Place> {
+        let mut unaware = Vec::new();
+        for at in 0..self.classes.len() {
+            let Some(class) = self.classes[at].map(|class| classes.get(class)) else { continue };
+            let Some(reason) = &class.hopeless else { continue };
+            let place = at as Place;
+            if !self.knows(place, class.judgement, reason) {
+                unaware.push(place);
+            }
+        }
+        unaware
+    }
+
+    /// Whether a judgement of its class is known as the reason why the job at a place waits. Entries are large and many:
+    /// each is looked at once for each judgement.
+    fn knows(&mut self, place: Place, judgement: u64, reason: &WaitReason) -> bool {
+        if self.known_judgements[place as usize] == judgement {
+            return true;
+        }
+        let is_known = self.get(place).is_some_and(|entry| entry.known_reason.as_deref() == Some(reason));
+        if is_known {
+            self.known_judgements[place as usize] = judgement;
+        }
+        is_known
     }
 
     /// All jobs, in no particular order.
@@ -271,6 +311,7 @@ impl Queue {
             self.entries.push(None);
             self.classes.push(None);
             self.pending.push(false);
+            self.known_judgements.push(0);
             self.keys.resize(self.entries.len() * self.width, 0.0);
             u32::try_from(self.entries.len() - 1).unwrap_or(u32::MAX)
         });
@@ -279,6 +320,7 @@ impl Queue {
         self.gates.count(&entry, true);
         self.entries[place as usize] = Some(entry);
         self.classes[place as usize] = Some(class);
+        self.known_judgements[place as usize] = 0;
         self.compute_keys(place, facts, queues, Timestamp(0));
         self.blocks[block as usize].fresh.push(place);
         place
@@ -446,8 +488,8 @@ impl Queue {
         }
     }
 
-    /// Whether a job of this priority in a queue would stand behind the one at a place, which waits in a queue too, were it
-    /// to wait again. Of a job that does not wait only an order by priority can say so.
+    /// Whether a job of this priority in a queue would stand behind the one at a place, which waits in a queue too,
+    /// were it to wait again. For a job that does not wait only an order by priority can say so.
     pub fn would_stand_behind(
         &self,
         place: Place,

@@ -11,7 +11,7 @@ use muster_schemas::{
 };
 use std::{cmp::Reverse, collections::BTreeMap};
 
-/// What the size of a job counts, as far as its demand tells: the innermost level of which it asks for a number.
+/// The unit of a job's size, as far as its demand tells: the innermost level of which it asks for a number.
 pub(crate) fn unit_of(demand: &Demand) -> SizeUnit {
     let requests = demand.components.first().and_then(|component| component.alternatives.first());
     let path = requests.and_then(|alternative| alternative.requests.first()).map_or(&[][..], |request| &request.path);
@@ -105,7 +105,8 @@ pub(crate) enum Reach {
     OwnNodes,
 }
 
-/// What asks for up to so many more units of the same, and where they can be. `None` if a demand of this form cannot grow.
+/// A request for up to this many more units of the same, and where they can be. `None` if a demand of this form
+/// cannot grow.
 pub(crate) fn wider(alternative: &Alternative, unit: SizeUnit, most: u32) -> Option<(Alternative, Reach)> {
     let [request] = &alternative.requests[..] else { return None };
     let more = LevelCount { level: level_of(unit), count: Count::Range { min: 1, max: most } };
@@ -150,7 +151,7 @@ pub(crate) fn merged(base: &Placement, added: &Placement) -> Placement {
     all
 }
 
-/// What is left of a placement without a part of it.
+/// The rest of a placement without a part of it.
 pub(crate) fn without(base: &Placement, removed: &Placement) -> Placement {
     let mut rest = base.clone();
     for (component, less) in rest.components.iter_mut().zip(&removed.components) {
@@ -166,8 +167,8 @@ pub(crate) fn without(base: &Placement, removed: &Placement) -> Placement {
     rest
 }
 
-/// So many units of a placement, those first that no task uses: nodes without tasks, then what other nodes have beside
-/// their tasks, each from the last on.
+/// A number of units of a placement, those first that no task uses: nodes without tasks, then the rest of other
+/// nodes, each from the last on.
 pub(crate) fn cut(
     machine: &Machine,
     placement: &Placement,

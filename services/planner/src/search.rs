@@ -57,8 +57,8 @@ fn order_of_ways(start: Timestamp, end: Timestamp, deadline: Option<Timestamp>) 
 }
 
 impl<'s> Search<'s> {
-    /// Where the demand fits if it starts then. Of the alternatives of a component the shortest that fits; with a deadline the
-    /// first given that fits and is over by then.
+    /// Where the demand fits if it starts then. If a component has alternatives, the shortest that fits; with a
+    /// deadline the first given that fits and is over by then.
     pub fn at(&self, demand: &Demand, start: Timestamp) -> Option<Placement> {
         self.with_choice(demand, start, None)
     }

@@ -1,8 +1,8 @@
-//! What is free of one node (or of one licence) from each moment on.
+//! The free resources of one node (or of one licence) from each moment on.
 //!
-//! A line is a list of steps; each says what is free from its time on. Whatever holds something for a time is taken off
-//! the steps of that time and later put back with the same bounds, so a line never has to be built anew. In future time
-//! only counts matter: a job that starts takes any free cores, and holds them to its end, so at every moment as many are
+//! A line is a list of steps; each says how much is free from its time on. A holding for a time is taken off the
+//! steps of that time and later put back with the same bounds, so a line never has to be rebuilt. In future time only
+//! counts matter: a job that starts takes any free cores, and holds them to its end, so at every moment as many are
 //! free as the counts say.
 
 use muster_schemas::Timestamp;
@@ -10,7 +10,7 @@ use muster_schemas::Timestamp;
 /// Distinct GPU models of a node that are counted singly.
 pub const GPU_MODELS: usize = 4;
 
-/// Counts of what a node has, of what is free of it, or of what somebody takes.
+/// Counts of a node's resources, of its free ones, or of a holding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Bytes of memory.
@@ -39,7 +39,7 @@ impl Counts {
         self
     }
 
-    /// The same taken away instead of given.
+    /// The negative of all counts.
     #[must_use]
     pub fn negated(self) -> Self {
         Self {
@@ -51,7 +51,7 @@ impl Counts {
         }
     }
 
-    /// Of each count the lesser.
+    /// The lesser of each count.
     #[must_use]
     pub fn least(mut self, other: &Self) -> Self {
         self.memory_bytes = self.memory_bytes.min(other.memory_bytes);
@@ -64,7 +64,7 @@ impl Counts {
         self
     }
 
-    /// Whether more of something is held than there is, or somebody shares a node that another has for itself.
+    /// Whether more of something is held than there is, or a node is shared that another run has for itself.
     pub fn is_overbooked(&self) -> bool {
         self.memory_bytes < 0
             || self.cores < 0
@@ -83,7 +83,7 @@ struct Step {
 /// The beginning of every line.
 pub const ALWAYS: Timestamp = Timestamp(i64::MIN);
 
-/// What is free, from each moment on.
+/// The free counts, from each moment on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
     /// Ascending; the first is [`ALWAYS`]. Neighbours differ.
@@ -96,7 +96,7 @@ impl Line {
         Self { steps: vec![Step { at: ALWAYS, free: all }] }
     }
 
-    /// Adds to what is free in `[from, until)`; negative counts take away. Nothing happens if that is empty.
+    /// Adds to the free counts in `[from, until)`; negative counts are taken away. Nothing happens if that is empty.
     pub fn add(&mut self, from: Timestamp, until: Timestamp, counts: &Counts) {
         if from >= until {
             return;
@@ -111,7 +111,7 @@ impl Line {
         self.join(first);
     }
 
-    /// What is free at a moment.
+    /// The free counts at a moment.
     pub fn at(&self, moment: Timestamp) -> Counts {
         self.steps[self.index_at(moment)].free
     }
@@ -123,7 +123,7 @@ impl Line {
         rest.fold(self.steps[first].free, |least, step| least.least(&step.free))
     }
 
-    /// As [`Line::least`], but given up as soon as it is fewer than so many cores.
+    /// As [`Line::least`], but given up as soon as it is fewer than this many cores.
     pub fn least_with_cores(&self, cores: i32, from: Timestamp, until: Timestamp) -> Option<Counts> {
         let first = self.index_at(from);
         let mut least = self.steps[first].free;
@@ -136,8 +136,8 @@ impl Line {
         (least.cores >= cores).then_some(least)
     }
 
-    /// The first moment from `from` on, but before `bound`, from which on so many cores are free for so long. What comes
-    /// after `own` is not looked at: the searcher has it already.
+    /// The first moment from `from` on, but before `bound`, from which on this many cores are free for the duration.
+    /// Times after `own` are not looked at: the searcher has them already.
     pub fn earliest_cores(
         &self,
         cores: i32,
@@ -177,7 +177,7 @@ impl Line {
         self.steps[after..].iter().map(|step| step.at)
     }
 
-    /// What is free from a moment on, and from each later change on.
+    /// The free counts from a moment on, and from each later change on.
     pub fn steps_from(&self, from: Timestamp) -> impl Iterator<Item = (Timestamp, &Counts)> {
         self.steps[self.index_at(from)..].iter().map(move |step| (step.at.max(from), &step.free))
     }

@@ -1,4 +1,4 @@
-//! What runs, what is promised and what is foreseen, as a table and as a chart.
+//! Runs, promises and predictions, as a table and as a chart.
 
 mod accuracy;
 
@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 pub struct Part {
     /// Only jobs of this queue.
     pub queue: Option<String>,
-    /// At most so many waiting jobs, the first in order.
+    /// Maximum number of waiting jobs, first in order.
     pub limit: Option<usize>,
 }
 

@@ -1,9 +1,9 @@
 //! Decisions made again: at each plan of the log the planner plans once more, from the state that was seen then, and what
 //! it decides is compared with what was recorded.
 //!
-//! The log says for every plan what it was made from: the record that was last seen, the time, and the jobs left out. What
-//! a plan says that the ledger knew already is not recorded, so of reasons, promises and predictions those are compared
-//! that were. An external planner does not run again: its plans say that they are of one.
+//! The log says for every plan what it was made from: the record that was last seen, the time, and the jobs left out.
+//! A plan's content that the ledger knew already is not recorded, so only recorded reasons, promises and predictions
+//! are compared. An external planner does not run again: its plans say that they come from one.
 
 mod compare;
 
@@ -32,7 +32,7 @@ const MAX_PENDING: usize = 100_000;
 /// A record that was the last one for so long was planned after, whether or not the plan said anything.
 const PLANNED_WITHIN_MICROS: i64 = 1_000_000;
 
-/// What a verification found.
+/// The result of a verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Verdict {
     /// Plans that were made again.
@@ -43,11 +43,11 @@ pub struct Verdict {
     pub differing: u64,
     /// Plans of an external planner. They are not made again.
     pub external: u64,
-    /// Plans made from a state that was not kept: before the first record read, or so many records earlier.
+    /// Plans made from a state that was not kept: before the first record read, or too many records earlier.
     pub out_of_reach: u64,
     /// The first differences.
     pub differences: Vec<Difference>,
-    /// BLAKE3 over all decisions as they were made again: the same for the same log on any machine, in hexadecimal.
+    /// BLAKE3 over all repeated decisions: the same for the same log on any machine, in hexadecimal.
     pub digest: String,
     /// The last record read.
     pub last: Sequence,
@@ -69,7 +69,7 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// Reads on from a state. Only so many differences are kept; all are counted.
+    /// Reads on from a state. Only this many differences are kept; all are counted.
     pub fn new(state: State, most_differences: usize) -> Self {
         let last = state.sequence();
         Self {
@@ -120,7 +120,7 @@ impl Verifier {
         }
     }
 
-    /// What was found.
+    /// The result.
     pub fn finish(mut self) -> Verdict {
         self.go_on_to(Sequence(u64::MAX));
         Verdict { digest: self.hasher.finalize().to_hex().to_string(), ..self.verdict }

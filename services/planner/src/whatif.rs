@@ -1,10 +1,10 @@
-//! What would have happened under another policy: the log of a live system, replayed with the rules of the domain and
-//! the planner that plans in production.
+//! An answer to how another policy would have done: the log of a live system, replayed with the rules of the domain
+//! and the planner that plans in production.
 //!
-//! What people and machines did is taken from the log ([`History`]): submissions, cancellations, holds, changes, nodes
-//! that came and went, and how long every run took. What follows from it (which job starts when and where, which gate
-//! opens, what becomes of a job after its run) is decided anew ([`replay()`]). The two outcomes are then compared
-//! ([`Report`]).
+//! Actions of people and machines are taken from the log ([`History`]): submissions, cancellations, holds, changes,
+//! nodes that came and went, and how long every run took. Their consequences (which job starts when and where, which
+//! gate opens, what becomes of a job after its run) are decided again ([`replay()`]). The two outcomes are then
+//! compared ([`Report`]).
 //!
 //! Under the policy that was in force the starts are those of the log, but for what a live system adds: the time
 //! between an event and the plan that follows it, and starts that were refused because the state had moved on.

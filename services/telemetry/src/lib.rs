@@ -35,7 +35,7 @@ pub struct TelemetryConfig {
     /// Base address of an OpenTelemetry collector that takes OTLP over plain http, such as `http://127.0.0.1:4318`. Without
     /// one nothing is exported.
     pub otlp_endpoint: Option<String>,
-    /// The cluster that this process belongs to, said in what it exports. Without it, the name in `[cluster]` if the file has one.
+    /// The cluster name in everything that this process exports. Without it, the name in `[cluster]` if the file has one.
     pub cluster: Option<String>,
     /// Address and port where this process shows its metrics in the format of Prometheus, at `/metrics`, such as
     /// `127.0.0.1:9464`. Whoever reaches it may read them. Without one they are only at the gateway.
@@ -78,7 +78,7 @@ impl Guard {
     /// # Errors
     /// If the filter cannot be understood; the old one stays in force.
     pub fn set_log_filter(&self, filter: &str) -> anyhow::Result<()> {
-        self.filter.reload(parse_filter(filter)?).context("the log filter cannot be changed any more")
+        self.filter.reload(parse_filter(filter)?).context("the log filter can no longer be changed")
     }
 }
 

@@ -16,7 +16,7 @@ use muster_schemas::{
 use rand::Rng;
 
 /// What the ledger says of parts that it takes for lost although their node reports.
-const FORGOTTEN: [&str; 2] = ["does not know it any more", "it was booted again"];
+const FORGOTTEN: [&str; 2] = ["no longer knows it", "it was booted again"];
 
 impl World {
     /// An executor stands still; processes on its node run on.

@@ -23,14 +23,14 @@ pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
 }
 
 struct Decoder<'de> {
-    /// What is left of the innermost block.
+    /// The rest of the innermost block.
     bytes: &'de [u8],
     /// Whether a field is read that is not there: of zeros.
     is_absent: bool,
     /// Whether the next struct is the outermost.
     is_root: bool,
     depth: u32,
-    /// What items of lists may still take.
+    /// The memory that items of lists may still take.
     memory: usize,
 }
 
@@ -204,7 +204,7 @@ impl<'de> de::MapAccess<'de> for Items<'_, 'de> {
     }
 }
 
-/// What is behind the number of a variant.
+/// The content behind the number of a variant.
 struct Variant<'d, 'de>(&'d mut Decoder<'de>);
 
 impl<'de> de::EnumAccess<'de> for Variant<'_, 'de> {

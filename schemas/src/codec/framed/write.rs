@@ -66,6 +66,29 @@ impl Encoder<'_> {
         Ok(value.encode(&mut EncoderImpl::new(Plain(self.bytes), bincode::config::standard()))?)
     }
 
+    /// Writes a number as bincode does. Most are one byte, and every field, list and variant has one.
+    #[inline]
+    fn number(&mut self, value: u64) {
+        match value {
+            0..=250 => self.bytes.push(value as u8),
+            251..=0xffff => self.wide_number(TWO_BYTES, 2, value),
+            0x1_0000..=0xffff_ffff => self.wide_number(FOUR_BYTES, 4, value),
+            _ => self.wide_number(EIGHT_BYTES, 8, value),
+        }
+    }
+
+    fn wide_number(&mut self, mark: u8, wide: usize, value: u64) {
+        let mut bytes = [mark; 9];
+        bytes[1..].copy_from_slice(&value.to_le_bytes());
+        self.bytes.extend_from_slice(&bytes[..=wide]);
+    }
+
+    #[inline]
+    fn text(&mut self, bytes: &[u8]) {
+        self.number(bytes.len() as u64);
+        self.bytes.extend_from_slice(bytes);
+    }
+
     fn position(&self) -> usize {
         self.hashed + self.bytes.len()
     }
@@ -98,7 +121,8 @@ impl Encoder<'_> {
     fn list(&mut self, items: Option<usize>) -> Result<(), Failure> {
         self.is_root = false;
         let items = items.ok_or_else(|| Failure::new("a list whose length is not known before"))?;
-        self.put(&(items as u64))
+        self.number(items as u64);
+        Ok(())
     }
 
     /// Writes the length of the block at a place, where a byte is kept for it.
@@ -223,15 +247,40 @@ impl<'s, 'a> Serializer for &'s mut Encoder<'a> {
         serialize_i64: i64,
         serialize_i128: i128,
         serialize_u8: u8,
-        serialize_u16: u16,
-        serialize_u32: u32,
-        serialize_u64: u64,
         serialize_u128: u128,
         serialize_f32: f32,
         serialize_f64: f64,
         serialize_char: char,
-        serialize_str: &str,
-        serialize_bytes: &[u8],
+    }
+
+    #[inline]
+    fn serialize_u16(self, value: u16) -> Result<(), Failure> {
+        self.number(u64::from(value));
+        Ok(())
+    }
+
+    #[inline]
+    fn serialize_u32(self, value: u32) -> Result<(), Failure> {
+        self.number(u64::from(value));
+        Ok(())
+    }
+
+    #[inline]
+    fn serialize_u64(self, value: u64) -> Result<(), Failure> {
+        self.number(value);
+        Ok(())
+    }
+
+    #[inline]
+    fn serialize_str(self, value: &str) -> Result<(), Failure> {
+        self.text(value.as_bytes());
+        Ok(())
+    }
+
+    #[inline]
+    fn serialize_bytes(self, value: &[u8]) -> Result<(), Failure> {
+        self.text(value);
+        Ok(())
     }
 
     fn serialize_none(self) -> Result<(), Failure> {
@@ -255,7 +304,7 @@ impl<'s, 'a> Serializer for &'s mut Encoder<'a> {
 
     fn serialize_unit_variant(self, _: &'static str, index: u32, _: &'static str) -> Result<(), Failure> {
         self.enter()?;
-        self.put(&index)?;
+        self.number(u64::from(index));
         self.depth -= 1;
         Ok(())
     }
@@ -276,7 +325,7 @@ impl<'s, 'a> Serializer for &'s mut Encoder<'a> {
     ) -> Result<(), Failure> {
         self.is_root = false;
         self.enter()?;
-        self.put(&index)?;
+        self.number(u64::from(index));
         value.serialize(&mut *self)?;
         self.depth -= 1;
         Ok(())
@@ -307,7 +356,7 @@ impl<'s, 'a> Serializer for &'s mut Encoder<'a> {
     ) -> Result<Self::SerializeTupleVariant, Failure> {
         self.is_root = false;
         self.enter()?;
-        self.put(&index)?;
+        self.number(u64::from(index));
         Ok(Flat { encoder: self, is_named: true })
     }
 
@@ -328,7 +377,7 @@ impl<'s, 'a> Serializer for &'s mut Encoder<'a> {
         _: usize,
     ) -> Result<Self::SerializeStructVariant, Failure> {
         self.is_root = false;
-        self.put(&index)?;
+        self.number(u64::from(index));
         Block::open(self)
     }
 

@@ -129,7 +129,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Adds an instruction that takes so many operands and leaves one.
+    /// Adds an instruction that takes a number of operands and leaves one.
     fn emit(&mut self, instruction: Instruction, takes: usize) -> Result<(), FormulaError> {
         if self.code.len() == MOST_INSTRUCTIONS {
             let found = self.peek();

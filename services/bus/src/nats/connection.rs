@@ -51,8 +51,8 @@ pub(super) async fn connect(config: &NatsConfig) -> Result<(Client, watch::Recei
 /// A mistake that is easily made and does not mend itself, and of which the library has only one word of its own.
 fn mistake(error: &ConnectError) -> Option<&'static str> {
     error.to_string().contains("CaUsedAsEndEntity").then_some(
-        "it shows the certificate of an authority (CA:TRUE), which vouches for others and is no server's; give it a certificate \
-         of its own (CA:FALSE), signed by that authority",
+        "it shows the certificate of an authority (CA:TRUE), which vouches for others and is no server's; give it its own \
+         certificate (CA:FALSE), signed by that authority",
     )
 }
 

@@ -64,7 +64,7 @@ impl Streams {
         let name = config.name.clone();
         let before = self.known().insert(name.clone(), Known { config, consumer, created, present: true });
         if before.is_some_and(|before| before.created != created) {
-            tracing::warn!(stream = name, "the NATS server has lost a stream; it was made anew");
+            tracing::warn!(stream = name, "the NATS server lost a stream; it was created again");
             self.losses.send_modify(|losses| *losses += 1);
         }
     }

@@ -180,7 +180,7 @@ fn tail_of(headers: &HeaderMap, payload: bytes::Bytes, own: [u8; 16]) -> LogTail
     let writer = headers::sixteen_bytes(headers, headers::WRITER);
     let last = headers::number(headers, headers::LAST_SEQUENCE).map(Sequence);
     let (Some(log), Some(writer), Some(last)) = (log, writer, last) else {
-        return LogTail::Rubbish("its last message does not say which log it is of".to_owned());
+        return LogTail::Rubbish("its last message does not say which log it belongs to".to_owned());
     };
     match Message::new(payload).decode::<Commit>() {
         Ok(Commit { mut records }) => {

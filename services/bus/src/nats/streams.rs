@@ -72,7 +72,7 @@ impl Core {
             Ok(_) => {
                 tracing::warn!(
                     stream = config.name,
-                    "the mirror for integrations is of a stream that is no more; it is made anew"
+                    "the mirror for integrations belongs to a stream that no longer exists; it is created again"
                 );
                 theirs.delete_stream(&config.name).await.map_err(unavailable)?;
             }

@@ -54,7 +54,7 @@ fn configure(connection: &ConnectionOptions, client: &mut Client, job: JobId, co
 /// Changes a job that was submitted. Everything is checked before anything is sent.
 fn change(client: &mut Client, view: &JobView, command: &JobCommand) -> CommandResult {
     if command.other("jobfile").is_some() {
-        return Err(Failure::usage("/jobfile: only a job that is still Configuring is described anew"));
+        return Err(Failure::usage("/jobfile: only a job in state Configuring can get a new description"));
     }
     let now = Timestamp::now();
     let until = command.other("holduntil").map(|text| hold::parse(text, now)).transpose().map_err(refused)?;

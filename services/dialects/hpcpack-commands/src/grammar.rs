@@ -7,49 +7,49 @@ use clap::Subcommand;
 pub enum HpcpackVerb {
     /// HPC Pack: make a job that is submitted later; options as `/name:value`, `job VERB /help` lists them
     New {
-        /// What stands behind it
+        /// Its arguments
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
         words: Vec<String>,
     },
     /// HPC Pack: add a task to a job that is being made
     Add {
-        /// What stands behind it
+        /// Its arguments
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
         words: Vec<String>,
     },
     /// HPC Pack: submit a job by options, by `/jobfile:FILE` or by `/id:ID`, and wait until it is in the queue
     Submit {
-        /// What stands behind it
+        /// Its arguments
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
         words: Vec<String>,
     },
     /// HPC Pack: show a job, its `/history` or its description, `/xml`
     View {
-        /// What stands behind it
+        /// Its arguments
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
         words: Vec<String>,
     },
     /// HPC Pack: list jobs
     List {
-        /// What stands behind it
+        /// Its arguments
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
         words: Vec<String>,
     },
     /// HPC Pack: list the tasks of a job
     Listtasks {
-        /// What stands behind it
+        /// Its arguments
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
         words: Vec<String>,
     },
     /// HPC Pack: end jobs as finished
     Finish {
-        /// What stands behind it
+        /// Its arguments
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
         words: Vec<String>,
     },
     /// HPC Pack: make a job like another
     Clone {
-        /// What stands behind it
+        /// Its arguments
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
         words: Vec<String>,
     },
@@ -57,7 +57,7 @@ pub enum HpcpackVerb {
     #[command(hide = true)]
     #[command(name = "hpcpack")]
     Named {
-        /// What stands behind it
+        /// Its arguments
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
         words: Vec<String>,
     },

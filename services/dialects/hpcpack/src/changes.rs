@@ -45,7 +45,7 @@ pub enum BadOutput {
     #[error("the file is gone")]
     Missing,
     /// Something else than a regular file is in its place.
-    #[error("it is not a regular file any more")]
+    #[error("it is no longer a regular file")]
     NotRegularFile,
     /// The file is empty.
     #[error("the file is empty")]

@@ -151,7 +151,7 @@ pub fn acts_for(name: &str, scheduling: &SchedulingSettings) -> Option<&'static 
     match plain(name).as_str() {
         "preemptiontype" if scheduling.mode.is_none() => Some("between jobs with tasks"),
         "automaticgrowthenabled" if scheduling.mode.is_none() && scheduling.grows() => {
-            Some("behind all that starts and is promised")
+            Some("after everything that starts or is promised")
         }
         "growbypreemptionenabled" if scheduling.growth_by_preemption == Some(true) => {
             Some("not for jobs with an activation filter")

@@ -67,7 +67,7 @@ fn together(tasks: &[TaskDescription]) -> Vec<String> {
     if of(TaskType::Service).next().is_some() {
         let others = of(TaskType::Basic).chain(of(TaskType::ParametricSweep));
         faults.extend(
-            others.map(|(index, task)| format!("{}: no {} task beside a Service task", label(index, task), kind(task))),
+            others.map(|(index, task)| format!("{}: a Service task allows no {} task", label(index, task), kind(task))),
         );
     }
     if let Some(task) = tasks.first()

@@ -137,7 +137,7 @@ impl Copy {
             |error: std::io::Error| Failure::error(tool, format_args!("Can't open `{source}`: {}", os_text(&error)));
         let metadata = File::open(source).and_then(|file| file.metadata()).map_err(failed)?;
         if !metadata.is_file() {
-            return Err(Failure::error(tool, format_args!("`{source}` is no regular file")));
+            return Err(Failure::error(tool, format_args!("`{source}` is not a regular file")));
         }
         let directory = std::env::current_dir().map_err(failed)?.to_string_lossy().into_owned();
         let mode = metadata.mode() & 0o7777;

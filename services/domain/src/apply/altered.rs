@@ -1,4 +1,4 @@
-//! What people change beside what jobs and nodes were told of at first.
+//! Later changes of jobs and nodes.
 
 use crate::state::{Component, State, TakenOut};
 use muster_schemas::{
@@ -8,7 +8,7 @@ use muster_schemas::{
 use std::sync::Arc;
 
 impl State {
-    /// What a record about such a change means; other records mean nothing here.
+    /// Applies a record about such a change; other records mean nothing here.
     pub(super) fn altered(&mut self, record: &Record) {
         match &record.event {
             Event::NodeTakenOut { node, reason, is_down } => {

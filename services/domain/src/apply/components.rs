@@ -1,4 +1,4 @@
-//! Single components of jobs: held, released, and ended while the others go on.
+//! Single components of jobs: held, released, and ended while the others continue.
 
 use crate::state::{
     State,
@@ -11,7 +11,7 @@ use muster_schemas::{
 };
 
 impl State {
-    /// What a record about one component means; other records mean nothing here.
+    /// Applies a record about one component; other records mean nothing here.
     pub(super) fn component_changed(&mut self, record: &Record) {
         match &record.event {
             Event::ComponentHeld { job, component, holds, .. } => {

@@ -1,4 +1,4 @@
-//! What a change of one job means for those that depend on it.
+//! The effect of a change of one job on those that depend on it.
 
 use crate::{
     gates,

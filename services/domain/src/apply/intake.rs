@@ -1,4 +1,4 @@
-//! Jobs on their way into the queue: received with a description, changed by who makes them, checked.
+//! Jobs on their way into the queue: received with a description, changed while being configured, checked.
 
 use crate::state::{Entry, Filtering, State, TaskBook, filtering::DEFAULT_TEMPLATE, job::JobExtras};
 use muster_schemas::{
@@ -47,7 +47,8 @@ impl State {
         });
     }
 
-    /// A job that was being made, or was over, is to enter the queue. It counts as submitted then if it was being made.
+    /// A job that was being made, or was over, will enter the queue. It counts as submitted then if it was being
+    /// made.
     pub(super) fn job_entered(&mut self, id: JobId, now: Timestamp) {
         self.change_job(id, |job| {
             let filtering = job.filtering.get_or_insert_default();

@@ -4,7 +4,7 @@ use crate::state::{State, Suspension};
 use muster_schemas::{NodeId, RunId, resources::IndexSet};
 
 impl State {
-    /// The processes of a run are stopped or go on, and its cores are lent or not.
+    /// The processes of a run are stopped or continue, and its cores are lent or not.
     pub(super) fn suspension_changed(&mut self, id: RunId, suspension: Suspension) {
         let had_lent = self.index.lent.remove(&id);
         self.change_run(id, |run| run.suspension = suspension);
@@ -27,8 +27,8 @@ impl State {
         }
     }
 
-    /// A run, or a job for which something was kept, has given back a share of a node: of its cores those are not free that
-    /// it had lent and others have, or that runs wait for which are to go on.
+    /// A run, or a job with kept resources, has given back a share of a node. Those of its cores are not free that it
+    /// had lent and others have, or that resuming runs wait for.
     pub(super) fn keep_from_free(&mut self, id: NodeId, from: RunId) {
         if !self.index.lent.contains(&from) && !self.lends_on(id) {
             return;

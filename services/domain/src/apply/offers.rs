@@ -1,11 +1,11 @@
-//! Resources that are set aside while filters judge who is to have them, and that are kept for jobs that wait.
+//! Resources that are set aside while filters judge who gets them, and that are kept for waiting jobs.
 
 use crate::state::{Kept, State};
 use muster_schemas::{JobId, RunId, filter::ChainSpec, filter::Offer, resources::Placement};
 use std::sync::Arc;
 
 impl State {
-    /// Sets aside what a chain offers. What was kept for the job already is part of it.
+    /// Sets aside the offer of a chain. Resources already kept for the job are part of it.
     pub(super) fn set_aside(&mut self, id: JobId, chain: &ChainSpec) {
         let Some(offer) = &chain.offer else { return };
         self.next_run = self.next_run.max(offer.run.0.saturating_add(1));
@@ -23,7 +23,7 @@ impl State {
         chain.set_aside().cloned()
     }
 
-    /// What a chain of the job has set aside is free. The caller ends or withdraws the chain.
+    /// Frees the resources that a chain of the job has set aside. The caller ends or withdraws the chain.
     pub(super) fn give_back_offer(&mut self, id: JobId) {
         let Some(offer) = self.offer_of(id) else { return };
         if offer.growth {
@@ -34,7 +34,7 @@ impl State {
         self.note_freed();
     }
 
-    /// What is kept for the job is taken again, after a chain had it as a part of more.
+    /// Takes the resources kept for the job again, after a chain had them as a part of more.
     pub(super) fn take_reserved_again(&mut self, id: JobId) {
         let Some(offer) = self.offer_of(id) else { return };
         if offer.growth || !offer.preempts.is_empty() {
@@ -68,7 +68,7 @@ impl State {
         self.note_freed();
     }
 
-    /// A run is over: what was offered to it cannot be added any more.
+    /// A run is over: resources offered to it can no longer be added.
     pub(super) fn withdraw_growth(&mut self, id: JobId) {
         if self.offer_of(id).is_none_or(|offer| !offer.growth) {
             return;
@@ -81,7 +81,7 @@ impl State {
         });
     }
 
-    /// A run begins: it takes the place of what was kept for the job, and what its filters said is past.
+    /// A run begins: it takes the place of the resources kept for the job, and the verdict of its filters is past.
     pub(super) fn run_takes_over(&mut self, id: JobId) {
         if self.job(id).is_none_or(|job| job.filtering.is_none()) {
             return;

@@ -1,4 +1,4 @@
-//! Policy, reservations, closures, and what plans come to beside their starts.
+//! Policy, reservations, closures, and the results of plans in addition to their starts.
 
 use crate::state::{BackfillPasses, Reservation, State};
 use muster_schemas::{
@@ -17,7 +17,7 @@ impl State {
         }
     }
 
-    /// A job waits no more, or for something else. What it was promised is free for others.
+    /// A job waits no more, or for something else. Its promise is free for others.
     pub(super) fn void_plans(&mut self, id: JobId) {
         let mut was_promised = false;
         self.change_job(id, |job| was_promised = job.forget_plans());
@@ -27,14 +27,14 @@ impl State {
         }
     }
 
-    /// What a backfill pass thought of the components of a job is void.
+    /// The findings of a backfill pass about the components of a job are void.
     pub(super) fn forget_planned_components(&mut self, id: JobId) {
         if self.passes.jobs.contains_key(&id) {
             Arc::make_mut(&mut self.passes).jobs.remove(&id);
         }
     }
 
-    /// What is thought of the components of jobs is what the last pass said, and nothing of those before (SL-P-03).
+    /// The findings about the components of jobs are those of the last pass, and of no earlier one (SL-P-03).
     pub(super) fn backfill_passed(&mut self, pass: &BackfillPass) {
         let BackfillPass { number, at, jobs, .. } = pass;
         let jobs = jobs.iter().map(|planned| (planned.job, planned.components.clone())).collect();

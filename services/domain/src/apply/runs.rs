@@ -43,7 +43,7 @@ impl State {
         }
     }
 
-    /// A task of an array becomes a job of its own.
+    /// A task of an array becomes a separate job.
     pub(super) fn materialise(&mut self, id: JobId) {
         let Some(index) = id.index else { return };
         let Some(whole) = self.jobs.get(&id.whole()).filter(|whole| whole.array.is_some()) else { return };
@@ -136,7 +136,7 @@ impl State {
         self.change_run(run, |run| set_started(run.only_part_mut(node), sequence));
     }
 
-    /// What a record about a part says on a node that components share (SL-P-07); other records mean nothing here.
+    /// Applies a record about a part on a node that components share (SL-P-07); other records mean nothing here.
     pub(super) fn shared_part_changed(&mut self, event: &Event) {
         let sequence = self.sequence;
         match event {

@@ -7,7 +7,7 @@ use muster_schemas::{
 };
 
 impl State {
-    /// What a record about clients means; other records mean nothing here.
+    /// Applies a record about clients; other records mean nothing here.
     pub(super) fn sessions_changed(&mut self, record: &Record) {
         match &record.event {
             Event::StepLaunched { run, step, spec, shares, .. } => {
@@ -47,7 +47,7 @@ impl State {
         };
     }
 
-    /// The step has ended, or is not known any more.
+    /// The step has ended, or is no longer known.
     pub(super) fn forget_step(&mut self, run: RunId, step: StepId) {
         if let Some(steps) = self.sessions.launched.get_mut(&run) {
             steps.remove(&step);

@@ -1,4 +1,4 @@
-//! What is staged for jobs, and the persistent buffers that come and go with it.
+//! Staging for jobs, and the persistent buffers that come and go with it.
 
 use crate::state::{
     Job, State,

@@ -156,7 +156,7 @@ impl State {
     }
 }
 
-/// What a running job that is a list of tasks is due for.
+/// The keys under which a running list of tasks is due.
 pub(crate) fn task_keys(state: &State, id: JobId) -> TaskKeys {
     let next = tasking::outlook(state, id, Timestamp::MIN, 1);
     let is_ready = !next.events.is_empty();

@@ -1,4 +1,4 @@
-//! Who may do what.
+//! Permissions.
 
 use super::refuse;
 use crate::state::{Job, Node, State};
@@ -42,7 +42,7 @@ impl<'a> Access<'a> {
         self.require(self.is_operator(), || format!("only operators and administrators may {what}"))
     }
 
-    /// The user who asks.
+    /// The user who sent the command.
     pub(super) fn require_user(&self) -> Result<&'a Owner, Refusal> {
         match self.actor {
             Actor::User(owner) => Ok(owner),
@@ -66,7 +66,7 @@ impl<'a> Access<'a> {
         }
     }
 
-    /// Who reports what calls came to: a runner, or the ledger for checks that no filter comes before.
+    /// Requires the sender of reports about calls: a runner, or the ledger for checks that no filter comes before.
     pub(super) fn require_caller(&self) -> Result<&'a str, Refusal> {
         if *self.actor == Actor::Ledger { Ok("ledger") } else { self.require_runner() }
     }

@@ -78,7 +78,7 @@ fn same<K: Ord + fmt::Display, T: PartialEq>(
             return Err(invalid(format!("{what} `{before}` cannot be given another name")));
         }
         [Some(key), _] | [None, Some(key)] => key,
-        [None, None] => return Err(invalid(format!("{what}: nothing is to be changed"))),
+        [None, None] => return Err(invalid(format!("{what}: nothing to change"))),
     };
     let shown = validate::shown(&key.to_string());
     match (known.get(&key).map(|known| &**known), before) {
@@ -162,10 +162,7 @@ fn validate_account(accounts: &Accounts, spec: &AccountSpec) -> Result<(), Refus
         let parent = parent.ok_or_else(|| not_found(format!("account `{}` does not exist", validate::shown(name))))?;
         above = parent.parent.as_deref();
     }
-    Err(invalid(format!(
-        "account `{}`: is part of itself, or more than {MAX_DEPTH} accounts stand above it",
-        spec.name
-    )))
+    Err(invalid(format!("account `{}`: is part of itself, or has more than {MAX_DEPTH} accounts above it", spec.name)))
 }
 
 fn validate_user(accounts: &Accounts, spec: &UserSpec) -> Result<(), Refusal> {
@@ -272,7 +269,7 @@ pub(super) fn change_class(access: &Access, jobs: &JobSelection, class: &str) ->
             select::Target::Job(job) | select::Target::Array(job) => (job, None),
         };
         if !job.is_waiting() {
-            return Err(conflict(format!("job {} does not wait any more; its class stays", job.id)));
+            return Err(conflict(format!("job {} no longer waits; its class stays", job.id)));
         }
         let concerns = |number: usize| component.is_none_or(|only| only as usize == number);
         let moved = |number: usize, charge: Charge| match concerns(number) {

@@ -17,7 +17,7 @@ const KEEP_SECONDS: std::ops::RangeInclusive<u32> = 10..=86_400;
 pub(super) fn conclude(access: &Access, id: JobId, status: ExitStatus) -> Result<Decision, Refusal> {
     let job = own_job(access, id)?;
     if job.lead().program != ProgramKind::None {
-        return Err(conflict(format!("job {id} runs a program of its own, which says how it ends")));
+        return Err(conflict(format!("job {id} has its own program, which determines its end")));
     }
     let events = match &job.phase {
         Phase::Active(run) => {
@@ -31,7 +31,7 @@ pub(super) fn conclude(access: &Access, id: JobId, status: ExitStatus) -> Result
     Ok(Decision::done(events))
 }
 
-/// The client lives, or need not be heard of any more.
+/// The client lives, or no longer has to report.
 pub(super) fn keep(access: &Access, id: JobId, seconds: Option<u32>) -> Result<Decision, Refusal> {
     let job = own_job(access, id)?;
     if let Some(seconds) = seconds.filter(|seconds| !KEEP_SECONDS.contains(seconds)) {
@@ -46,7 +46,7 @@ pub(super) fn keep(access: &Access, id: JobId, seconds: Option<u32>) -> Result<D
     Ok(Decision::done(if is_news { vec![event] } else { Vec::new() }))
 }
 
-/// A client refused something by itself: nothing changes, and who keeps the log decides how much of it is recorded.
+/// A client refused something itself: nothing changes, and the ledger decides how much of it is recorded.
 pub(super) fn note_refusal(access: &Access, what: &str, why: &str) -> Result<Decision, Refusal> {
     access.require_user()?;
     for (name, text, most) in [("what", what, RefusalNote::MOST_WHAT_BYTES), ("why", why, RefusalNote::MOST_WHY_BYTES)]
@@ -70,8 +70,8 @@ fn own_job<'a>(access: &Access<'a>, id: JobId) -> Result<&'a Job, Refusal> {
     Ok(job)
 }
 
-/// Clients that were not heard of in time. The first time that may be because nobody was there to hear them: they have as
-/// long again; then the job is cancelled.
+/// Clients that did not report in time. The first time the report may have found no listener: they have as long
+/// again; then the job is cancelled.
 pub(super) fn due(state: &State, now: Timestamp, most: usize) -> Vec<Event> {
     let late = state.sessions.kept.iter().filter(|(_, kept)| kept.until <= now).take(most);
     late.flat_map(|(id, kept)| match kept.is_late {
@@ -85,7 +85,7 @@ fn client_lost(state: &State, id: JobId) -> Vec<Event> {
     let mut events = vec![Event::JobKept { job: id, seconds: None, is_late: false }];
     let ended = state.job(id).map(|job| control::end_job(state, job, &JobEnding::default(), Outcome::Cancelled));
     if let Some(Ok(ended)) = ended {
-        events.push(Event::JobMessage { job: id, text: "its client was not heard of any more".into() });
+        events.push(Event::JobMessage { job: id, text: "its client no longer reports".into() });
         events.extend(ended);
     }
     events

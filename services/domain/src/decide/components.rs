@@ -1,4 +1,4 @@
-//! One component of a job: held, released, and ended while the others go on.
+//! One component of a job: held, released, and ended while the others continue.
 
 use super::{conflict, control, invalid};
 use crate::state::{Job, Part, Run, SingleEnd, State};
@@ -25,8 +25,8 @@ pub(super) fn release(job: &Job, component: u32, holds: Holds) -> Vec<Event> {
     if taken.is_empty() { Vec::new() } else { vec![Event::ComponentReleased { job: job.id, component, holds: taken }] }
 }
 
-/// Ends a component of a running job; the others go on (SL-M-02). A job that has not started is only ended as a whole
-/// (SL-M-03), and one ends with its first component (SL-I-12).
+/// Ends a component of a running job; the others continue (SL-M-02). A job that has not started is only ended as a
+/// whole (SL-M-03), and one ends with its first component (SL-I-12).
 pub(super) fn end(state: &State, job: &Job, component: u32, ending: &JobEnding) -> Result<Vec<Event>, Refusal> {
     let id = job.id;
     if component == 0 {
@@ -38,7 +38,7 @@ pub(super) fn end(state: &State, job: &Job, component: u32, ending: &JobEnding) 
     let run = job.run().and_then(|run| state.run(run));
     let Some(run) = run.filter(|run| run.started.is_some() && run.stopping.is_none()) else {
         let word = control::word(state, job);
-        return Err(conflict(format!("job {id} does not run, it is {word}: no component of it can be ended alone")));
+        return Err(conflict(format!("job {id} is {word}, not running: a single component cannot be ended")));
     };
     let reason = control::stop_reason(ending);
     let before = job.single_end(component);
@@ -57,7 +57,7 @@ pub(super) fn end(state: &State, job: &Job, component: u32, ending: &JobEnding) 
     Ok(events)
 }
 
-/// What follows if the part that ends is the last one of a component that is being ended.
+/// The events that follow if the part that ends is the last one of a component that is being ended.
 pub(super) fn part_ended(state: &State, job: &Job, run: &Run, part: &Part, exit: &NodeExit) -> Vec<Event> {
     let component = part.component;
     let Some(end) = job.single_end(component) else { return Vec::new() };

@@ -178,7 +178,7 @@ fn staging(state: &State, config: &ClusterConfig, events: &mut Vec<Event>) -> Re
     let is_removed = old.program.is_some() && settings.program.is_none();
     if let Some(job) = state.jobs().find(|job| is_removed && job.has_to_be_staged_out()) {
         let id = job.id;
-        return Err(conflict(format!("staging.program: cannot be removed: it is to stage out the files of job {id}")));
+        return Err(conflict(format!("staging.program: cannot be removed: job {id} still has files to stage out")));
     }
     events.push(Event::StagingSet { old: old.clone(), settings: Arc::new(settings.clone()) });
     Ok(())

@@ -114,7 +114,7 @@ fn does_not_wait(state: &State, target: Target) -> Refusal {
     conflict(format!("job {} does not wait, it is {}", job.id, word(state, job)))
 }
 
-/// Where a job stands, for messages.
+/// The state of a job, for messages.
 pub(super) fn word(state: &State, job: &Job) -> &'static str {
     match &job.phase {
         Phase::Finished(finished) => finished.outcome.word(),
@@ -126,7 +126,7 @@ pub(super) fn cancel(access: &Access, jobs: &JobSelection) -> Result<Decision, R
     end(access, jobs, &JobEnding::default())
 }
 
-/// Why a run or a component of it is stopped that is to end so.
+/// The reason for stopping a run or a component of it that ends so.
 pub(super) fn stop_reason(ending: &JobEnding) -> StopReason {
     match (ending.is_finished, ending.is_forced) {
         (false, false) => StopReason::Cancelled,
@@ -237,7 +237,7 @@ pub(super) fn resume(access: &Access, jobs: &JobSelection) -> Result<Decision, R
     })
 }
 
-/// Suspended runs that waited for their cores go on, and nothing is kept any more of what others wait for.
+/// Suspended runs that waited for their cores continue, and nothing that others wait for is kept any longer.
 pub(super) fn going_on(state: &State) -> impl Iterator<Item = Event> {
     let released = state.kept_in_the_way().map(|(job, run)| Event::ResourcesReleased { job, run });
     state.ready_to_go_on().map(goes_on).chain(released)

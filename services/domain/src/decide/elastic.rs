@@ -28,7 +28,7 @@ pub(super) fn growth_problem(state: &State, id: JobId, added: &Placement) -> Opt
         return Some("it was started around a job that waits, and does not grow".into());
     }
     if tasks.shrinking.is_some() {
-        return Some("it is to give up resources".into());
+        return Some("it has to give up resources".into());
     }
     if let Some(problem) = shares_problem(added) {
         return Some(problem);
@@ -53,7 +53,7 @@ pub(super) fn unusable_problem(state: &State, job: &Job, placement: &Placement) 
     Some(format!("node {} could not be prepared for it before", state.node_name(share.node)))
 }
 
-/// A running job is to give up resources.
+/// A running job has to give up resources.
 ///
 /// # Errors
 /// Why it cannot.
@@ -61,7 +61,7 @@ pub(super) fn shrink(state: &State, id: JobId, removed: Placement, reason: Shrin
     let (job, run) = goes_on(state, id)?;
     let Some(tasks) = &job.tasks else { return Err(no_list(id)) };
     if tasks.shrinking.is_some() {
-        return Err("it is to give up resources already".into());
+        return Err("it already has to give up resources".into());
     }
     if let Some(problem) = shares_problem(&removed) {
         return Err(problem);
@@ -101,7 +101,7 @@ pub(super) fn make_way(state: &State, victim: JobId, for_job: JobId, claim: &Pla
     let Some(tasks) = job.tasks.as_deref().filter(|tasks| tasks.preemptable) else {
         return Err(format!("job {victim} makes way for no other job"));
     };
-    let gains = state.job(for_job).ok_or_else(|| format!("job {for_job} does not exist any more"))?;
+    let gains = state.job(for_job).ok_or_else(|| format!("job {for_job} no longer exists"))?;
     if job.lead().priority >= gains.lead().priority {
         return Err(format!("the priority of job {victim} is not lower than that of job {for_job}"));
     }
@@ -158,7 +158,7 @@ pub(super) fn end_run(job: &Job, run: &Run, ending: &JobEnding) -> Result<Vec<Ev
 fn goes_on(state: &State, id: JobId) -> Result<(&Job, &Run), String> {
     let Some((job, tasks, run)) = state.task_run(id) else { return Err(no_list(id)) };
     if run.started.is_none() || run.stopping.is_some() || tasks.ending.is_some() {
-        return Err("it has not started, or is to end".into());
+        return Err("it has not started, or is ending".into());
     }
     Ok((job, run))
 }

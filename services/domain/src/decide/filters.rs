@@ -39,7 +39,7 @@ pub(super) fn decide(access: &Access, command: Command, now: Timestamp) -> Resul
     }
 }
 
-/// What time does to a job's hold, and to a call that a runner has.
+/// The effect of time on a job's hold, and on a call that a runner has.
 pub(super) fn due(state: &State, id: JobId, now: Timestamp) -> Vec<Event> {
     let Some(filtering) = state.job(id).and_then(|job| job.filtering.as_deref()) else { return Vec::new() };
     let is_over = filtering.hold.is_some_and(|(until, _)| until <= now);

@@ -138,9 +138,7 @@ fn require_alterable(access: &Access, job: &Job, further: &FurtherChange) -> Res
     }
     if further.needs_waiting() && !job.is_waiting() {
         let id = job.id;
-        return Err(conflict(format!(
-            "job {id} does not wait any more; its reservation and deadline cannot be changed"
-        )));
+        return Err(conflict(format!("job {id} no longer waits; its reservation and deadline cannot be changed")));
     }
     require_number(job, further.component)?;
     let Some(name) = further.reservation.as_deref().filter(|name| !name.is_empty()) else { return Ok(()) };
@@ -163,7 +161,7 @@ fn is_nothing(change: &JobChange) -> bool {
 
 fn validate_change(change: &JobChange) -> Result<(), Refusal> {
     if is_nothing(change) {
-        return Err(invalid("change: nothing is to be changed"));
+        return Err(invalid("change: nothing to change"));
     }
     change.name.as_ref().map_or(Ok(()), |name| validate::name("name", name))?;
     change.queue.as_ref().map_or(Ok(()), |queue| validate::name("queue", queue))?;
@@ -206,8 +204,7 @@ fn changed_job(access: &Access, moves: &mut Moves, job: &Job, change: &JobChange
         ..JobChange::default()
     };
     if *change != running_only {
-        let message =
-            format!("job {} does not wait any more; only its name, walltime and priority can be changed", job.id);
+        let message = format!("job {} no longer waits; only its name, walltime and priority can be changed", job.id);
         return Err(conflict(message));
     }
     require_number(job, change.component)?;

@@ -1,4 +1,4 @@
-//! Drain nodes, take them down and resume them; a node that is not heard of any more.
+//! Drain nodes, take them down and resume them; nodes that no longer report.
 
 use super::{Decision, access::Access, not_found, reports};
 use crate::{state::Node, validate};

@@ -91,7 +91,7 @@ struct Plan<'a> {
     now: Timestamp,
     next_run: RunId,
     next_chain: u64,
-    /// What the planner says of starts beside their placement.
+    /// The planner's facts about starts, in addition to their placement.
     facts: BTreeMap<JobId, StartFacts>,
     pass: u64,
     epoch: u64,
@@ -170,7 +170,7 @@ impl<'a> Plan<'a> {
         }
         let known = self.state.job(id);
         let job = known.or_else(|| id.index.and_then(|_| self.state.job(id.whole())));
-        let job = job.ok_or("it does not exist any more")?;
+        let job = job.ok_or("it no longer exists")?;
         match (&job.array, id.index) {
             (Some(_), None) => return Err("an array is started by its tasks".into()),
             (Some(array), Some(index)) if !self.state.startable(job, array).contains(index) => {
@@ -179,7 +179,7 @@ impl<'a> Plan<'a> {
             _ => {}
         }
         if !job.is_waiting() {
-            return Err("it does not wait any more".into());
+            return Err("it no longer waits".into());
         }
         match self.state.gate_reason(job) {
             Some(reason) => Err(reason.to_string()),
@@ -194,7 +194,7 @@ impl<'a> Plan<'a> {
         let whole = if job.array.is_some() { Some(job) } else { self.state.job(id.whole()) };
         let started = self.arrays.get(&id.number).copied().unwrap_or(0);
         match whole.and_then(|whole| whole.array.as_ref()) {
-            Some(array) if array.headroom() <= started => Err("as many tasks of its array run as may".into()),
+            Some(array) if array.headroom() <= started => Err("array limit reached".into()),
             _ => Ok(()),
         }
     }
@@ -207,11 +207,11 @@ impl<'a> Plan<'a> {
         for name in job.queues() {
             let queue = self.queue(name).ok_or_else(|| format!("queue `{name}` does not exist"))?;
             if queue.spec.max_running_jobs.is_some_and(|most| queue.running >= most) {
-                return Err(format!("as many jobs of queue `{name}` run as may"));
+                return Err(format!("queue `{name}` has reached its limit of running jobs"));
             }
             let of_user = queue.running_of(&job.owner.user);
             if queue.spec.max_running_jobs_per_user.is_some_and(|most| of_user >= most) {
-                return Err(format!("as many jobs of user {} run in queue `{name}` as may", job.owner.user));
+                return Err(format!("user {} has reached the limit of running jobs in queue `{name}`", job.owner.user));
             }
         }
         Ok(())

@@ -44,7 +44,7 @@ pub(super) fn reserve(access: &Access, spec: ReservationSpec, now: Timestamp) ->
     Ok(Decision::done(vec![Event::ReservationSet { reservation: Arc::new(spec) }]))
 }
 
-/// Makes a reservation something else. The planner chooses its nodes anew if it is by count and asks for others than before.
+/// Changes a reservation. The planner chooses its nodes again if it is by count and asks for others than before.
 pub(super) fn change_reservation(access: &Access, spec: ReservationSpec, now: Timestamp) -> Result<Decision, Refusal> {
     access.require_operator("change reservations")?;
     validate::reservation(&spec)?;
@@ -173,7 +173,7 @@ pub(super) fn set_closures(
     Ok(Decision::done(changed.map(|node| event(node.id)).collect()))
 }
 
-/// What time does to reservations and closures.
+/// The effect of time on reservations and closures.
 pub(super) fn due(state: &State, now: Timestamp, at_most: usize) -> Vec<Event> {
     let reservations = state.index.reservations_due.iter().take_while(|(time, _)| *time <= now);
     let mut events: Vec<Event> =

@@ -1,4 +1,4 @@
-//! What executors report: that a node is there, that parts of runs started and ended.
+//! Reports of executors: that a node is there, that parts of runs started and ended.
 
 use super::{Decision, access::Access, components};
 use crate::state::{Job, Node, Part, PartState, ProgramKind, Run, State};
@@ -12,7 +12,7 @@ use muster_schemas::{
     node::Briefing,
 };
 
-/// The node is there. What it has to do about its runs is [`crate::orders::reconcile`], which the ledger adds.
+/// The node is there. Its orders about its runs come from [`crate::orders::reconcile`], which the ledger adds.
 pub(super) fn hello(
     access: &Access,
     boot_id: &str,
@@ -41,7 +41,7 @@ pub(super) fn hello(
     Ok(Decision { events, reply: Reply::NodeOrders(Briefing::default()) })
 }
 
-/// What a node says that it knows.
+/// The knowledge of a node, as it reports it.
 #[derive(Clone, Copy)]
 pub(super) struct Known<'a> {
     /// The parts of runs.
@@ -66,7 +66,7 @@ fn numbers_raised(state: &State, highest: RunId) -> Option<Event> {
 /// Parts of runs that the node had started and does not know any more are over: they cannot be started a second time.
 fn forgotten_parts(state: &State, node: &Node, known: &[PartId], as_of: Sequence, now: Timestamp) -> Vec<Event> {
     let forgotten = |run: &Run, part: &Part| orders::is_forgotten(state, run, part, known, as_of);
-    parts_lost(state, node, forgotten, "the node had started it and does not know it any more", now)
+    parts_lost(state, node, forgotten, "the node had started it but no longer knows it", now)
 }
 
 /// What ran there before is gone. Of the parts that the node names it tells itself how they ended; what was ordered or started after

@@ -13,12 +13,12 @@ use std::collections::BTreeSet;
 /// No command names more jobs.
 const MAX_IDS: usize = 100_000;
 
-/// What a command acts on.
+/// A target of a command.
 #[derive(Clone, Copy)]
 pub(super) enum Target<'a> {
     /// A plain job, or a task that has been started at least once.
     Job(&'a Job),
-    /// What stands for the tasks of an array that have never started.
+    /// The tasks of an array that have never started.
     Array(&'a Job),
     /// One of them.
     Task(&'a Job, u32),
@@ -47,8 +47,8 @@ impl<'a> Target<'a> {
     }
 }
 
-/// Lets `act` say for each selected job what happens. Of jobs that are named, a refusal for one refuses all; of an
-/// array, for it and all its tasks. Jobs that are only matched and cannot be acted on are passed over.
+/// Lets `act` say for each selected job what happens. A refusal for one named job refuses all, and for an array it
+/// refuses the array and all its tasks. Jobs that are only matched and cannot be acted on are passed over.
 pub(super) fn act_on<'a>(
     access: &Access<'a>,
     selection: &JobSelection,

@@ -48,7 +48,7 @@ pub(super) fn submit(state: &State, access: &Access, jobs: Vec<JobSpec>, now: Ti
     Ok(Decision { events, reply: Reply::Submitted(ids) })
 }
 
-/// From the first array on that a log gets by this program, tasks of arrays have numbers of their own.
+/// From the first array on that a log gets from this program, tasks of arrays have their own numbers.
 pub(super) fn task_numbers(state: &State, jobs: &[JobSpec]) -> Option<Event> {
     let is_first = state.task_numbers_from().is_none() && jobs.iter().any(|job| job.array.is_some());
     is_first.then(|| Event::JobNumbersSet { first: state.first_job_number() })
@@ -62,18 +62,18 @@ pub(super) struct Submission<'a> {
     access: &'a Access<'a>,
     owner: &'a Owner,
     now: Timestamp,
-    /// The job, if it is known already and is to become something else.
+    /// The job, if it is known already and is being changed.
     own: Option<&'a Job>,
     /// Requests that were found to fit, with their queues: jobs of one submission mostly ask for the same.
     fitting: Vec<(String, Vec<Alternative>)>,
     /// For each queue with a limit how many jobs of this submission enter it.
     queued: BTreeMap<String, u64>,
-    /// What they come to for accounts and classes.
+    /// Their effect on accounts and classes.
     entering: accounts::Entering,
 }
 
 impl<'a> Submission<'a> {
-    /// Of jobs of an owner; of one that is known already if it is to become something else.
+    /// Checks for jobs of an owner, or for a known job that is being changed.
     pub(super) fn new(access: &'a Access<'a>, owner: &'a Owner, now: Timestamp, own: Option<&'a Job>) -> Self {
         Self {
             state: access.state,
@@ -221,7 +221,7 @@ pub(super) fn find_queue<'a>(state: &'a State, name: &str) -> Result<&'a Queue, 
     state.queue(name).ok_or_else(|| not_found(format!("queue `{}` does not exist", validate::shown(name))))
 }
 
-/// Whether a queue that takes at most so many jobs takes these more, of which each component is one (SL-L-01).
+/// Whether a queue with this limit on its jobs takes these more, each component counting as one (SL-L-01).
 pub(super) fn require_queue_room(state: &State, queue: &Queue, most: u32, entering: u64) -> Result<(), Refusal> {
     let name = &queue.spec.name;
     let further = state.index.submitted.further_in(name);
@@ -336,9 +336,9 @@ fn require_holds(access: &Access, component: &Component) -> Result<(), Refusal> 
     Ok(())
 }
 
-/// Whether every job that is depended on exists, and those that are put behind this one may be. The number of a component
-/// stands for its job, that of a task of an array for the task (SL-C-19). What is no array, or depends on none, has no tasks
-/// of the same index: then the whole has to end well.
+/// Whether every job that is depended on exists, and those that are put behind this one may be. The number of a
+/// component stands for its job, that of a task of an array for the task (SL-C-19). A job that is no array, or
+/// depends on none, has no tasks of the same index: then the whole has to end well.
 pub(super) fn complete_dependencies(
     access: &Access,
     dependencies: &mut Dependencies,
@@ -378,9 +378,7 @@ fn require_dependency(access: &Access, dependency: &Dependency, own: Option<JobI
     }
     access.require_management(job)?;
     if job.id != target || !job.is_waiting() {
-        return Err(conflict(format!(
-            "dependencies: job {target} does not wait any more, nothing can be put before it"
-        )));
+        return Err(conflict(format!("dependencies: job {target} no longer waits, nothing can be put before it")));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What becomes due with time, and waiting jobs that can never start.
+//! Timers, and waiting jobs that can never start.
 
 use super::{Decision, access::Access, clients, control, filters, planning};
 use crate::{

@@ -1,4 +1,4 @@
-//! What the answer of a filter means (HPC-F-10, HPC-F-30, HPC-F-33, HPC-F-37), and what is said about it (HPC-E-10).
+//! The meaning of a filter's answer (HPC-F-10, HPC-F-30, HPC-F-33, HPC-F-37), and its message (HPC-E-10).
 
 use muster_schemas::filter::{
     ChainSpec, ChainVerdict, FileAfter, FilterExit, FilterKind, FilterReport, FilterSpec, JobWarning,
@@ -16,7 +16,7 @@ pub enum Attempt {
 }
 
 impl Attempt {
-    /// What a chain offers; [`Attempt::Start`] if it offers nothing.
+    /// The offer of a chain; [`Attempt::Start`] if it has none.
     pub fn of(chain: &ChainSpec) -> Self {
         match &chain.offer {
             Some(offer) if offer.growth => Self::Growth,
@@ -26,7 +26,7 @@ impl Attempt {
     }
 }
 
-/// What an activation filter's answer means for an attempt, and the code of the warning that it leaves (HPC-F-30,
+/// The meaning of an activation filter's answer for an attempt, and the code of the warning that it leaves (HPC-F-30,
 /// HPC-F-33, HPC-F-37).
 pub const fn activation(attempt: Attempt, exit: &FilterExit) -> (ChainVerdict, Option<&'static str>) {
     let (verdict, warning) = match exit {
@@ -67,7 +67,7 @@ pub struct Answer<'a> {
     pub filter: &'a FilterSpec,
     /// The time limit of the call, in seconds.
     pub limit_seconds: u32,
-    /// What the call came to.
+    /// The outcome of the call.
     pub report: &'a FilterReport,
 }
 
@@ -112,7 +112,7 @@ impl Answer<'_> {
         format!("[FailedByActivationFilter] the job was failed by activation filter '{}'", self.filter.name)
     }
 
-    /// What an activation filter's answer means, for people.
+    /// The meaning of an activation filter's answer, for people.
     pub fn activation_message(&self) -> String {
         let name = &self.filter.name;
         match &self.report.exit {
@@ -148,7 +148,7 @@ impl Answer<'_> {
         Some(JobWarning { code: "RevertFailed".to_owned(), text })
     }
 
-    /// Why the staging program did not do what it was asked for; `None` if it exited with 0. What it says itself goes first.
+    /// Why the staging program did not do its work; `None` if it exited with 0. Its own words go first.
     pub fn staging_failure(&self) -> Option<String> {
         let outcome = match &self.report.exit {
             FilterExit::Code(0) => return None,
@@ -159,7 +159,7 @@ impl Answer<'_> {
         Some(format!("{said}the staging program for {}: {outcome}", self.filter.name))
     }
 
-    /// Whether the filter passed, so that the chain goes on behind it.
+    /// Whether the filter passed, so that the chain continues after it.
     pub fn passes(&self, kind: FilterKind) -> bool {
         match kind {
             FilterKind::Submission => self.submission_failure().is_none(),

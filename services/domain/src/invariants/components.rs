@@ -1,4 +1,4 @@
-//! What must hold of components that are ended alone.
+//! Invariants of components that are ended alone.
 
 use super::ensure;
 use crate::state::{Job, Run, State};

@@ -4,7 +4,7 @@ use super::ensure;
 use crate::state::{Chain, Entry, Filtering, Job, State};
 use muster_schemas::{filter::FilterAction, filter::FilterKind, resources::Placement};
 
-/// What is kept for jobs that wait, as a run would have it.
+/// The resources kept for waiting jobs, as a run would have them.
 pub(super) fn kept(state: &State) -> impl Iterator<Item = (&Job, &std::sync::Arc<Placement>)> {
     let jobs = state.jobs().filter(|job| is_kept(job));
     jobs.filter_map(|job| Some((job, job.filtering.as_ref()?.kept()?.1)))
@@ -54,7 +54,7 @@ fn filtering(state: &State, job: &Job, filtering: &Filtering) -> Result<(), Stri
 fn chain(job: &Job, filtering: &Filtering, chain: &Chain) -> Result<(), String> {
     let call = chain.call.as_ref().ok_or("a chain without an outstanding call")?;
     let is_own = call.id.job == job.id && call.id.chain == chain.spec.number && call.id.kind == chain.spec.kind;
-    ensure(is_own, || format!("call {} is of another chain", call.id))?;
+    ensure(is_own, || format!("call {} belongs to another chain", call.id))?;
     ensure((1..=3).contains(&call.attempt), || format!("call {} has attempt {}", call.id, call.attempt))?;
     let in_order = chain.passed.windows(2).all(|pair| pair[0].position < pair[1].position);
     ensure(in_order, || "filters passed out of order".into())?;

@@ -1,4 +1,4 @@
-//! What must hold of steps with places of their own, and of jobs that end with their clients.
+//! Invariants of steps with places of their own, and of jobs that end with their clients.
 
 use super::ensure;
 use crate::state::{LaunchedStep, Run, State};

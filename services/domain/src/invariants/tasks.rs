@@ -1,4 +1,4 @@
-//! What must hold of jobs that are lists of tasks.
+//! Invariants of lists of tasks.
 
 use super::ensure;
 use crate::state::{Job, Run, State, TaskBook, tasks::count};

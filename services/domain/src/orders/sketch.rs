@@ -1,5 +1,5 @@
-//! What a state knows of orders. A sketch needs neither the state nor the log: it is made in passing by who has the state, and made
-//! into an order by somebody else. What all parts of a run have in common is found once and shared.
+//! The part of an order that the state knows. A sketch needs neither the state nor the log: it is made in passing
+//! where the state is at hand, and made into an order elsewhere. Facts that all parts of a run share are found once.
 
 use super::{OrderSeed, tasks::TaskSketch, walltime_of_part};
 use crate::state::{Component, Job, Part, Phase, Run, State};
@@ -66,12 +66,12 @@ pub enum Sketch {
     Tell {
         /// The part of the run.
         part: PartId,
-        /// The record of what is said.
+        /// The record of the message.
         told: Sequence,
     },
 }
 
-/// What launches of all parts of a run have in common.
+/// Facts that launches of all parts of a run share.
 #[derive(Debug)]
 pub struct RunSketch {
     job: JobId,
@@ -79,7 +79,7 @@ pub struct RunSketch {
     owner: Arc<Owner>,
     trace: TraceContext,
     restarts: u32,
-    /// Of a task of an array: its own number.
+    /// The number of a task of an array.
     number: Option<u64>,
     settings: Arc<ClusterSettings>,
     placement: Arc<Placement>,
@@ -161,12 +161,12 @@ pub struct LaunchSketch {
     walltime_seconds: Option<u64>,
 }
 
-/// What a state knows of the part of a step on one node.
+/// The state's knowledge of the part of a step on one node.
 #[derive(Clone, Debug)]
 pub enum StepSketch {
-    /// Of one that runs the same everywhere: [`LaunchSketch::step_order`].
+    /// A step that runs the same everywhere: [`LaunchSketch::step_order`].
     Plain(StepId, Arc<RunNodes>),
-    /// Of one with places of its own: [`LaunchSketch::tasks_order`].
+    /// A step with places of its own: [`LaunchSketch::tasks_order`].
     Placed {
         /// Its number.
         step: StepId,
@@ -287,12 +287,12 @@ pub struct Sketches<'a> {
 }
 
 impl<'a> Sketches<'a> {
-    /// Of a state.
+    /// The sketches of a state.
     pub fn new(state: &'a State) -> Self {
         Self { state, runs: HashMap::new(), nodes: HashMap::new() }
     }
 
-    /// The order to a node that a seed stands for. `None` if there is nothing to do any more.
+    /// The order to a node that a seed stands for. `None` if there is no longer anything to do.
     pub fn sketch(&mut self, node: NodeId, seed: OrderSeed) -> Option<Sketch> {
         Some(match seed {
             OrderSeed::Launch { part, submitted_sequence: submitted } => {

@@ -49,7 +49,7 @@ pub(super) fn stop(
     Some(OrderSeed::StopStep { part: inside, step, grace_seconds })
 }
 
-/// What the records of a step's launch say, in the way in which the orders to its nodes need it.
+/// The records of a step's launch, in the form that the orders to its nodes need.
 #[derive(Debug)]
 pub struct StepRecord {
     step: StepSpec,
@@ -61,7 +61,7 @@ pub struct StepRecord {
 }
 
 impl StepRecord {
-    /// What the record of the launch says, with the terms of its groups in the record behind it.
+    /// The content of the launch's record, with the terms of its groups in the record behind it.
     pub fn new(step: StepSpec, terms: Vec<GroupTerms>) -> Self {
         let nodes = step.places().map(|(group, place)| OrderNode {
             name: place.node.clone(),
@@ -76,7 +76,7 @@ impl StepRecord {
 }
 
 impl StepRecord {
-    /// Whether the step has an environment of its own, and not that of its job.
+    /// Whether the step has its own environment, and not that of its job.
     pub fn has_environment(&self) -> bool {
         self.step.environment.is_some()
     }

@@ -15,7 +15,7 @@ use muster_schemas::{
 };
 use std::{collections::BTreeMap, sync::Arc};
 
-/// What is new of a run is to be held, and what is more is to be used.
+/// New parts of a run are held, and larger shares are used.
 pub(super) fn grown(state: &State, run: RunId, added: &Placement) -> Vec<(NodeId, OrderSeed)> {
     let Some(run) = state.run(run).filter(|run| run.stopping.is_none()) else { return Vec::new() };
     let parts = added.shares().filter_map(|share| run.part(share.node));
@@ -44,7 +44,7 @@ pub(super) fn shrunk(state: &State, id: RunId, removed: &Placement) -> Vec<(Node
     removed.shares_by_component().map(|(component, share)| (share.node, order(component, share))).collect()
 }
 
-/// The instances of tasks of a run that are to be stopped, on the nodes of their processes.
+/// The instances of tasks of a run that are being stopped, on the nodes of their processes.
 pub(super) fn task_stops(state: &State, run: RunId) -> Vec<(NodeId, OrderSeed)> {
     let Some((run, tasks)) = state.run(run).and_then(|run| Some((run, state.job(run.job)?.tasks.as_ref()?))) else {
         return Vec::new();
@@ -65,7 +65,7 @@ pub(super) fn stop_grace(state: &State, run: &Run, tasks: &TaskBook) -> u32 {
     kill_grace(state, run).min(most)
 }
 
-/// What a state knows of an instance of a task that is to be started: once, on the first of the instance's nodes.
+/// The state's knowledge of an instance of a task that is about to start: once, on the first of the instance's nodes.
 #[derive(Clone, Debug)]
 pub struct TaskSketch {
     step: StepId,
@@ -73,7 +73,7 @@ pub struct TaskSketch {
     /// The nodes of the instance, by name, with the cores that it has there.
     cores: Vec<(String, u32)>,
     cores_here: u32,
-    /// Cores of the node that the run is to give up.
+    /// Cores of the node that the run has to give up.
     given_up: IndexSet,
     release_seconds: u32,
 }

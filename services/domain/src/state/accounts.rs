@@ -15,7 +15,7 @@ use muster_schemas::{
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// Accounts that stand above each other.
+/// Greatest depth of accounts above each other.
 pub(crate) const MAX_DEPTH: usize = 32;
 
 /// All accounts, users, associations and classes of a cluster, and what of them is enforced.
@@ -42,7 +42,7 @@ fn is_allowed(chain: &Chain<'_>, class: &str) -> bool {
 }
 
 impl Accounts {
-    /// What is enforced.
+    /// The checks that are enforced.
     pub fn settings(&self) -> &AccountSettings {
         &self.settings
     }
@@ -145,7 +145,7 @@ impl Accounts {
         }
     }
 
-    /// What is added to the priority of a component.
+    /// The amount that is added to the priority of a component.
     pub fn class_priority(&self, component: &Component) -> i64 {
         if self.classes.is_empty() {
             return 0;
@@ -176,7 +176,7 @@ pub(crate) struct Load {
 type Part = (Option<Arc<str>>, Option<Arc<str>>, Arc<str>);
 
 impl Load {
-    /// Of a job, of what stands for the tasks of an array that have not started, or of one that has. A component that was
+    /// The charge of a job, of the tasks of an array that have not started, or of one that has. A component that was
     /// ended alone counts no more.
     pub(crate) fn of(job: &Job) -> Self {
         let jobs = match (&job.array, job.is_finished()) {

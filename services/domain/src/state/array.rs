@@ -1,4 +1,4 @@
-//! What stands for the tasks of an array that have not started, and for those that are over.
+//! The tasks of an array that have not started, and those that are over.
 
 use muster_schemas::{
     job::{Holds, Outcome},
@@ -7,14 +7,14 @@ use muster_schemas::{
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The tasks of an array. A task is a job of its own from its first start until it is forgotten.
+/// The tasks of an array. A task is a separate job from its first start until it is forgotten.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArrayState {
     /// How many tasks it was submitted with.
     pub tasks: u64,
     /// The tasks that have never started.
     pub remaining: IndexSet,
-    /// At most so many tasks run at a time.
+    /// Maximum number of tasks that run at a time.
     pub max_running: Option<u32>,
     /// Holds of single tasks that have never started.
     pub held: BTreeMap<u32, Holds>,
@@ -73,7 +73,7 @@ impl ArrayState {
         record(&mut self.outcomes, indices, outcome);
     }
 
-    /// A task that was over is not any more.
+    /// A task that was over no longer is.
     pub(crate) fn take_back(&mut self, index: u32) {
         for indices in self.outcomes.values_mut() {
             indices.remove(index);

@@ -13,8 +13,9 @@ pub trait OnNode {
     fn node(&self) -> NodeId;
 }
 
-/// A list whose items are each on one node, in an order that counts. What is on a node is found without looking through all of a long
-/// list: a run on ten thousand nodes is asked for the part on one of them by each heartbeat. It is stored as the list alone.
+/// A list whose items are each on one node, in an order that counts. The items of a node are found without looking
+/// through all of a long list: each heartbeat of one node asks a run on ten thousand nodes for its part. It is stored
+/// as the list alone.
 #[derive(Clone, Debug)]
 pub struct ByNode<T> {
     list: Vec<T>,
@@ -45,7 +46,7 @@ impl<T: OnNode> ByNode<T> {
         at.take_while(move |at| self.list[*at].node() == node)
     }
 
-    /// What is on a node, in order.
+    /// The items of a node, in order.
     pub fn on(&self, node: NodeId) -> impl Iterator<Item = &T> {
         self.positions_on(node).map(|at| &self.list[at])
     }

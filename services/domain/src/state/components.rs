@@ -9,12 +9,12 @@ use muster_schemas::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The end of one component while the others go on (SL-M-02).
+/// The end of one component while the others continue (SL-M-02).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SingleEnd {
     /// Why it is being ended, or was.
     pub reason: StopReason,
-    /// What it came to; `None` until its last part has ended, and if the run ended before that.
+    /// Its outcome; `None` until its last part has ended, and if the run ended before that.
     pub over: Option<ComponentOver>,
 }
 
@@ -23,14 +23,14 @@ pub struct SingleEnd {
 pub struct ComponentOver {
     /// When.
     pub at: Timestamp,
-    /// What it had.
+    /// The placement that it had.
     pub placement: ComponentPlacement,
-    /// What it used there.
+    /// Its usage there.
     pub usage: Usage,
 }
 
 impl SingleEnd {
-    /// What a component comes to that is ended so.
+    /// The outcome of a component that is ended so.
     pub fn outcome(&self) -> Outcome {
         match self.reason {
             StopReason::Finished | StopReason::FinishedAtOnce => Outcome::DeclaredFinished,

@@ -1,5 +1,5 @@
-//! What the state knows of filters: templates and settings, and for each job that they concern its chain, what is set aside
-//! or kept for it, and until when it is held.
+//! The state's knowledge of filters: templates and settings, and for each job that they concern its chain, what is
+//! set aside or kept for it, and until when it is held.
 
 use super::{Job, Node};
 use muster_schemas::{
@@ -20,7 +20,7 @@ const SIGN_OF_LIFE_SECONDS: i64 = 10;
 /// The template of jobs that name none. It is there, without anything in it, before anybody made it (HPC-T-01).
 pub const DEFAULT_TEMPLATE: &str = "Default";
 
-/// What concerns all jobs.
+/// The part that concerns all jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FilterState {
     /// The cluster-wide filters, and how filters are called.
@@ -41,7 +41,7 @@ pub(crate) struct FilterState {
     pub(crate) runners_missing: Option<Timestamp>,
 }
 
-/// What filters, a template or a hold until a time have to do with a job. Most jobs have none of it.
+/// How filters, a template or a timed hold affect a job. Most jobs have none of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filtering {
     /// The template that it names, as it was written.
@@ -62,7 +62,7 @@ pub struct Filtering {
     pub hold: Option<(Timestamp, HoldBy)>,
     /// The last activation chain that did not pass.
     pub refusal: Option<Refusal>,
-    /// What its activation filter had kept for it.
+    /// The resources that its activation filter had kept for it.
     pub reserved: Option<Kept>,
     /// Its activation filters have passed and running jobs make way for it: it starts without being asked again.
     pub is_granted: bool,
@@ -70,9 +70,9 @@ pub struct Filtering {
     pub granted_by: Option<Box<Chain>>,
     /// Whether its run went around a job that waited.
     pub is_backfill: bool,
-    /// What people should know of it.
+    /// Warnings that people should see.
     pub warnings: Vec<JobWarning>,
-    /// What a filter, or who cancelled it, wants shown on it.
+    /// A message about it, from a filter or from the person who cancelled it.
     pub message: Option<String>,
     /// It ends so as soon as the verdict that is outstanding is there (HPC-F-23, HPC-F-68).
     pub ends_after_verdict: Option<Outcome>,
@@ -103,20 +103,19 @@ pub struct Chain {
     pub started: Sequence,
     /// The call that is outstanding, if one is.
     pub call: Option<OutstandingCall>,
-    /// What has passed, in order: for each its position and what it was given and gave back.
+    /// The filters that have passed, in order: for each its position and what it was given and gave back.
     pub passed: Vec<Passed>,
     /// If it did not pass: how it ended. Then `passed` has what is still to be rolled back.
     pub failure: Option<ChainVerdict>,
-    /// What was offered is not there any more, so that the job cannot start by this chain (HPC-F-39).
+    /// The offered resources are no longer there, so that the job cannot start by this chain (HPC-F-39).
     pub is_withdrawn: bool,
     /// Whether what is offered was kept for the job before, so that the chain holds up no other job (HPC-F-82).
     pub was_reserved: bool,
-    /// What its filters are told of the job: as it was when the chain began, so that a revert is told the same
-    /// (HPC-F-53).
+    /// The job as its filters are told: as it was when the chain began, so that a revert is told the same (HPC-F-53).
     pub told: Told,
 }
 
-/// What filters are told of a job that may change while they are called.
+/// The facts that filters are told about a job that may change while they are called.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Told {
     /// Its name.
@@ -125,7 +124,7 @@ pub struct Told {
     pub priority: i64,
     /// Its walltime, in seconds.
     pub walltime_seconds: Option<u64>,
-    /// What its first component asks for.
+    /// The request of its first component.
     pub alternatives: Arc<[Alternative]>,
 }
 
@@ -152,7 +151,7 @@ pub struct OutstandingCall {
     pub offered: Sequence,
     /// The attempt that it is offered as, or was handed out as, from 1.
     pub attempt: u32,
-    /// Who has it, and since when; `None` while it waits for a runner.
+    /// The runner that has it, and since when; `None` while it waits for a runner.
     pub claimed: Option<(Arc<str>, Timestamp)>,
     /// The runner that does not have the program, and since when others are asked.
     pub absent_on: Option<(Arc<str>, Timestamp)>,
@@ -163,7 +162,7 @@ pub struct OutstandingCall {
 pub struct Refusal {
     /// When.
     pub at: Timestamp,
-    /// What it means.
+    /// The meaning of the answer.
     pub verdict: ChainVerdict,
     /// The name of the filter that ended it.
     pub filter: Arc<str>,
@@ -187,7 +186,8 @@ impl Filtering {
         self.entry == Entry::Entered && self.chain.is_none() && self.hold.is_none()
     }
 
-    /// What is set aside or kept for it: the candidates of an activation chain for a start, or what its filter reserved.
+    /// Resources set aside or kept for it: the candidates of an activation chain for a start, or those that its
+    /// filter reserved.
     pub fn kept(&self) -> Option<(RunId, &Arc<Placement>)> {
         let offered = self.chain.as_ref().and_then(|chain| chain.set_aside());
         let offered = offered.filter(|offer| !offer.growth && offer.preempts.is_empty());
@@ -200,7 +200,7 @@ impl Filtering {
         self.chain.is_some() || self.reserved.is_some() || self.granted_by.is_some()
     }
 
-    /// What of it a task of an array has that is judged by itself.
+    /// The part that belongs to a separately judged task of an array.
     pub(crate) fn of_task(&self) -> Self {
         Self {
             template: self.template.clone(),
@@ -212,7 +212,7 @@ impl Filtering {
         }
     }
 
-    /// The job is over. Filters that are still to take back what they did are called all the same, and one that a runner is
+    /// The job is over. Filters that still have to undo their work are called all the same, and one that a runner is
     /// asking now when it has answered.
     pub(crate) fn end(&mut self, outcome: &Outcome) {
         if self.entry != Entry::Entered {
@@ -249,7 +249,7 @@ impl Filtering {
 }
 
 impl Chain {
-    /// What is offered and set aside by it: while it judges, and nobody withdrew it.
+    /// The offer that it has set aside: while it judges, and nobody withdrew it.
     pub fn set_aside(&self) -> Option<&Offer> {
         self.spec.offer.as_ref().filter(|_| self.failure.is_none() && !self.is_withdrawn)
     }
@@ -315,7 +315,7 @@ impl super::State {
     }
 
     /// With strict ordering the highest priority of the jobs whose verdict is outstanding: no job of that priority or
-    /// below starts meanwhile (HPC-F-82). `None` if no verdict holds up anybody.
+    /// below starts until it comes (HPC-F-82). `None` if no verdict holds up anybody.
     pub fn judged_priority(&self) -> Option<i64> {
         let is_strict = self.filters.settings.ordering == ActivationOrdering::Strict;
         self.index.judged.last().map(|(priority, _)| *priority).filter(|_| is_strict)

@@ -1,4 +1,4 @@
-//! What can be found quickly. All of it follows from the jobs, runs and nodes, and is never stored.
+//! Indexes. All of them follow from the jobs, runs and nodes, and are never stored.
 
 use super::{
     State,
@@ -17,7 +17,7 @@ use muster_schemas::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// What a job is found by.
+/// The keys by which a job is found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct JobKeys {
     /// Its place in the queue, if it waits with open gates.
@@ -28,7 +28,7 @@ pub(crate) struct JobKeys {
     forget_after: Option<Timestamp>,
     /// Whether it waits and a dependency can never be met.
     doomed: bool,
-    /// Whether it is to be cancelled then.
+    /// Whether it will be cancelled then.
     given_up: bool,
     /// The jobs that it depends on while it waits.
     targets: Vec<JobId>,
@@ -48,11 +48,12 @@ pub(crate) struct JobKeys {
     filters_due: Option<Timestamp>,
     /// Whether it is a list of tasks and has a run.
     elastic: bool,
-    /// What is to be staged for it, as far as the job itself is concerned, and what says which buffers it needs for that.
+    /// The staging that is due for it, as far as the job itself is concerned, and the extras that name the buffers it
+    /// needs for that.
     pub(crate) to_stage: Option<(FilterKind, Option<Arc<JobExtras>>)>,
 }
 
-/// What a running job that is a list of tasks is due for.
+/// The keys under which a running list of tasks is due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TaskKeys {
     /// Whether there is something to do for it now.
@@ -168,13 +169,13 @@ pub(crate) enum Due {
 pub(crate) struct Index {
     /// Waiting jobs with open gates, in order of arrival.
     pub(crate) queued: BTreeSet<(Timestamp, JobId)>,
-    /// What is due when.
+    /// The dues, by time.
     pub(crate) due: BTreeSet<(Timestamp, Due)>,
     /// When which finished job can be forgotten.
     pub(crate) retention: BTreeSet<(Timestamp, JobId)>,
     /// Waiting jobs with a dependency that can never be met.
     pub(crate) doomed: BTreeSet<JobId>,
-    /// Those of them that are to be cancelled then, whatever the cluster does with others.
+    /// Those of them that will be cancelled then, whatever the cluster does with others.
     pub(crate) given_up: BTreeSet<JobId>,
     /// Waiting jobs that lack resources which jobs behind them must not take.
     pub(crate) blocking: BTreeSet<JobId>,
@@ -186,11 +187,11 @@ pub(crate) struct Index {
     pub(crate) judged: BTreeSet<(i64, JobId)>,
     /// Jobs that are lists of tasks and have a run.
     pub(crate) elastic: BTreeSet<JobId>,
-    /// What each of them is due for, if it is.
+    /// The keys of each of them, if it has any.
     pub(crate) task_keys: BTreeMap<JobId, TaskKeys>,
     /// Those for which there is something to do now.
     pub(crate) tasks_ready: BTreeSet<JobId>,
-    /// Jobs for which something is to be staged, as far as they themselves are concerned.
+    /// Jobs with staging that is due, as far as they themselves are concerned.
     pub(crate) to_stage: BTreeSet<JobId>,
     /// Those of them that can be staged now: there is a program, and the buffers that they use are there.
     pub(crate) staging_ready: BTreeSet<JobId>,
@@ -260,7 +261,7 @@ impl Index {
         remove_member(&mut self.owned, &job.owner.user, job.id);
     }
 
-    /// Counts anew the jobs that wait and run, as far as they are limited.
+    /// Recounts the jobs that wait and run, as far as they are limited.
     pub(crate) fn count_submitted(&mut self, state: &State) {
         self.submitted = Submitted::default();
         for load in state.jobs().filter_map(|job| Submitted::load(&state.accounts, job)) {
@@ -393,7 +394,7 @@ impl Index {
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 
-    /// What a job that is a list of tasks is due for changed.
+    /// Moves a list of tasks whose keys changed.
     pub(crate) fn move_tasks(&mut self, id: JobId, after: TaskKeys) {
         let before = self.task_keys.get(&id).copied().unwrap_or_default();
         move_key(&mut self.due, before.due, after.due, Due::Tasks(id));

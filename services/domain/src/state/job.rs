@@ -1,4 +1,4 @@
-//! What the state knows of a job: what decides when and where it runs. What it launches stays in the log.
+//! The state's knowledge of a job: everything that decides when and where it runs. Its launch stays in the log.
 
 use super::{
     array::ArrayState, components::SingleEnd, filtering::Filtering, shape::Shape, staging::JobStaging, tasks::TaskBook,
@@ -26,7 +26,7 @@ pub struct Job {
     pub id: JobId,
     /// Whose it is.
     pub owner: Arc<Owner>,
-    /// What people call it.
+    /// Its name, for people.
     pub name: Arc<str>,
     /// When it was submitted.
     pub submitted: Timestamp,
@@ -42,29 +42,29 @@ pub struct Job {
     pub phase: Phase,
     /// Its parts, at least one.
     pub components: Box<[Component]>,
-    /// What the planner last said about why it waits; see [`super::State::wait_reason`].
+    /// The planner's last reason why it waits; see [`super::State::wait_reason`].
     pub planner_reason: Option<Arc<WaitReason>>,
     /// How its last run came to its end.
     pub last_run: Option<Box<RunSummary>>,
-    /// What stands for all tasks, if this is an array.
+    /// The tasks, if this is an array.
     pub array: Option<Box<ArrayState>>,
-    /// What most jobs do not have.
+    /// Additions that most jobs do not have.
     pub extras: Option<Arc<JobExtras>>,
     /// Notifications that came to their end: the event told of, and which of the job's notifications.
     pub notified: Option<Box<BTreeSet<(Sequence, u32)>>>,
     /// The dialect that it was submitted in; `None` for muster's own.
     pub dialect: Option<Arc<str>>,
-    /// What it was promised, if the planner makes promises; of an array its next task.
+    /// Its promise, if the planner makes promises; for an array that of its next task.
     pub slot: Option<Box<SlotSpec>>,
     /// When it is thought to start, as far as it can be foreseen; of an array its next task.
     pub predicted_start: Option<Timestamp>,
-    /// What filters, a template or a hold until a time have to do with it.
+    /// How filters, a template or a timed hold affect it.
     pub filtering: Option<Box<Filtering>>,
     /// Its tasks, if it is a list of them.
     pub tasks: Option<Box<TaskBook>>,
     /// Components of its last run that were ended alone, until it waits again.
     pub single_ends: Option<Box<BTreeMap<u32, SingleEnd>>>,
-    /// How far its staging is, if something is to be staged for it.
+    /// The progress of its staging, if it has any.
     pub staging: Option<Box<JobStaging>>,
 }
 
@@ -75,7 +75,7 @@ pub enum Phase {
     Waiting,
     /// It has this run.
     Active(RunId),
-    /// Its run has ended; the next record of the job says what becomes of it.
+    /// Its run has ended; the next record of the job says how it proceeds.
     Settling,
     /// It is over.
     Finished(Box<Finished>),
@@ -107,11 +107,11 @@ pub struct RunSummary {
     pub ended: Timestamp,
     /// How.
     pub outcome: Outcome,
-    /// What it used on all nodes.
+    /// Its usage on all nodes.
     pub usage: Usage,
 }
 
-/// A part of a job with a request of its own.
+/// A part of a job with its own request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Component {
     /// Its queue.
@@ -120,18 +120,18 @@ pub struct Component {
     pub account: Option<Arc<str>>,
     /// Higher goes first.
     pub priority: i64,
-    /// What it asks for.
+    /// Its request.
     #[serde(with = "super::shape::by_id")]
     pub shape: Arc<Shape>,
     /// Holds that keep the job from starting.
     pub holds: Holds,
-    /// What kind of program it launches.
+    /// The kind of program that it launches.
     pub program: ProgramKind,
-    /// What most components do not have.
+    /// Additions that most components do not have.
     pub extras: Option<Box<ComponentExtras>>,
 }
 
-/// What kind of program a component launches.
+/// The kind of program that a component launches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ProgramKind {
     /// Nothing; it holds resources.
@@ -152,7 +152,7 @@ impl From<&Program> for ProgramKind {
     }
 }
 
-/// What most components do not have.
+/// Additions that most components do not have.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ComponentExtras {
     /// The service class (QOS).
@@ -163,29 +163,29 @@ pub struct ComponentExtras {
     pub begin: Option<Timestamp>,
     /// Whether the begin time has come.
     pub begin_passed: bool,
-    /// If it has not started by then it is not started any more.
+    /// If it has not started by then it is no longer started.
     pub deadline: Option<Timestamp>,
     /// From SIGTERM to SIGKILL, if not as the cluster's settings say.
     pub kill_grace_seconds: Option<u32>,
-    /// What must have happened before: of each group one condition.
+    /// Conditions for its start: one of each group.
     pub dependencies: Vec<Vec<Condition>>,
-    /// What later jobs have put before this one (`Before...`).
+    /// Conditions that later jobs have put before this one (`Before...`).
     pub before: Vec<Condition>,
     /// How many earlier jobs of the same owner and name must end first (`Singleton`). While the job waits it is 1 for any
     /// number, since only the first in line is looked at when one ends; it is kept of a job that waits no more as the number.
     pub singletons_ahead: u32,
 }
 
-/// A dependency and how it stands.
+/// A dependency and its state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Condition {
-    /// What must have happened.
+    /// The event that the condition waits for.
     pub dependency: Dependency,
-    /// How it stands.
+    /// Its state.
     pub status: ConditionStatus,
 }
 
-/// How a dependency stands.
+/// The state of a dependency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ConditionStatus {
     /// It may still happen.
@@ -198,21 +198,21 @@ pub enum ConditionStatus {
     Never,
 }
 
-/// What most jobs do not have. It never changes, so an array shares it with its tasks.
+/// Additions that most jobs do not have. They never change, so an array shares them with its tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobExtras {
-    /// Who is told of what.
+    /// The notifications and their receivers.
     pub notifications: Vec<Notification>,
     /// Asks the job to save its state.
     pub checkpoint: Option<Checkpoint>,
     /// When it may be started a second time.
     pub requeue: RequeuePolicy,
-    /// Kinds of job with rules of their own.
+    /// Kinds of job with special rules.
     pub types: Vec<JobType>,
 }
 
 impl JobExtras {
-    /// What of a submission most jobs do not have, if it has any of it.
+    /// The additions of a submission, if it has any.
     pub(crate) fn of(spec: &JobSpec) -> Option<Arc<Self>> {
         let plain = spec.notifications.is_empty()
             && spec.checkpoint.is_none()
@@ -269,12 +269,12 @@ impl Job {
         self.components.iter().fold(Holds::default(), |all, component| all.union(component.holds))
     }
 
-    /// Who is told of what.
+    /// The notifications and their receivers.
     pub fn notifications(&self) -> &[Notification] {
         self.extras.as_ref().map_or(NO_NOTIFICATIONS, |extras| &extras.notifications)
     }
 
-    /// Kinds of job with rules of their own.
+    /// Kinds of job with special rules.
     pub fn types(&self) -> &[JobType] {
         self.extras.as_ref().map_or(&[], |extras| &extras.types)
     }
@@ -304,7 +304,7 @@ impl Job {
         extras.any(|extras| extras.waits_for_namesakes())
     }
 
-    /// So many earlier jobs of the same owner and name are left, if there are any.
+    /// Records how many earlier jobs of the same owner and name are left, if there are any.
     pub(crate) fn count_singletons_ahead(&mut self, ahead: u32) {
         for extras in self.components.iter_mut().filter_map(|component| component.extras.as_mut()) {
             extras.singletons_ahead = if extras.singletons_ahead > 0 { ahead } else { 0 };
@@ -332,7 +332,7 @@ impl Job {
         self.components.iter().filter_map(Component::due).min()
     }
 
-    /// Whether the planner said that it lacks resources, so that jobs behind it do not get them either.
+    /// Whether the planner found that it lacks resources, so that jobs behind it do not get them either.
     pub(crate) fn blocks_others(&self) -> bool {
         matches!(
             self.planner_reason.as_deref(),
@@ -357,7 +357,7 @@ impl Component {
         self.extras.as_ref()?.reservation.as_ref()
     }
 
-    /// When it is to be over.
+    /// When it has to be over.
     pub fn deadline(&self) -> Option<Timestamp> {
         self.extras.as_ref()?.deadline
     }

@@ -1,8 +1,9 @@
-//! Cores of suspended runs, which others can have until those go on (SL-C-37).
+//! Cores of suspended runs, which others can have until those continue (SL-C-37).
 //!
-//! A run that lends its cores keeps all else that it has: memory, GPUs, licences. One that had its nodes for itself shares
-//! them meanwhile. When it is to go on it waits until nobody else has its cores, and nobody new gets them; of several that
-//! wait for the same core the one that was asked first goes ahead. So no core is ever of two runs that are not suspended.
+//! A run that lends its cores keeps everything else: memory, GPUs, licences. One that had its nodes for itself shares
+//! them meanwhile. Before it continues it waits until nobody else has its cores, and nobody new gets them; if several
+//! wait for the same core, the one that was asked first goes ahead. So a core never belongs to two runs that are not
+//! suspended.
 
 use super::{Kept, Run, State, Suspension};
 use muster_schemas::{
@@ -11,12 +12,12 @@ use muster_schemas::{
 };
 use std::{collections::BTreeSet, sync::Arc};
 
-/// What a run or a job has to do with the cores of its share of a node. The lesser goes ahead.
+/// The relation of a run or a job to the cores of its share of a node. The lesser goes ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Claim {
     /// They are its.
     Has,
-    /// It is to go on with them, as this record says.
+    /// It wants to continue with them, as this record says.
     Wants(Sequence),
     /// Others can have them.
     Lends,
@@ -31,7 +32,7 @@ struct User<'a> {
 }
 
 impl Run {
-    /// What it has to do with the cores of its shares.
+    /// Its relation to the cores of its shares.
     pub(crate) fn claim(&self) -> Claim {
         match self.suspension {
             Suspension::Never | Suspension::Suspended | Suspension::Resumed => Claim::Has,
@@ -47,19 +48,19 @@ impl Run {
 }
 
 impl State {
-    /// The runs that are to go on and wait for their cores, by number.
+    /// The runs that wait for their cores to continue, by number.
     pub fn resuming(&self) -> impl Iterator<Item = &Run> {
         let lent = self.index.lent.iter().filter_map(|id| self.run(*id));
         lent.filter(|run| matches!(run.claim(), Claim::Wants(_)))
     }
 
-    /// Those of them that need not wait any more. No two of them want the same core.
+    /// Those of them that no longer have to wait. No two of them want the same core.
     pub(crate) fn ready_to_go_on(&self) -> impl Iterator<Item = &Run> {
         self.resuming().filter(|run| run.stopping.is_none() && self.can_go_on(run, &BTreeSet::new()))
     }
 
-    /// Whether nobody who goes ahead of a suspended run has its cores, or the nodes that it is to have for itself; these
-    /// others go ahead of it as well.
+    /// Whether no job ahead of a suspended run has its cores, or the nodes that it will have for itself; these others
+    /// go ahead of it as well.
     pub(crate) fn can_go_on(&self, run: &Run, ahead: &BTreeSet<RunId>) -> bool {
         let is_ahead = |user: &User| user.claim < run.claim() || ahead.contains(&user.run);
         run.placement.shares().all(|share| {
@@ -68,8 +69,8 @@ impl State {
         })
     }
 
-    /// The jobs that wait and have something kept for them that a run waits for which is to go on, each with the number
-    /// under which it is kept. Such a job might wait for ever for more, and the run for it.
+    /// The waiting jobs with kept resources that a resuming run waits for, each with the number under which they are
+    /// kept. Such a job might wait for ever for more, and the run for it.
     pub(crate) fn kept_in_the_way(&self) -> impl Iterator<Item = (JobId, RunId)> {
         let wanted: Vec<&NodeShare> = self.resuming().flat_map(|run| run.placement.shares()).collect();
         let kept = (!wanted.is_empty()).then_some(&self.index.kept).into_iter().flatten();
@@ -81,8 +82,8 @@ impl State {
         })
     }
 
-    /// What a run keeps from others: all of its placement, but for the cores that it has lent, with the right to be alone
-    /// on a node, and for those that others still have while it waits to go on.
+    /// The placement that a run keeps from others: all of its own, but for the cores that it has lent, with the right
+    /// to be alone on a node, and for those that others still have while it waits to continue.
     pub fn held_placement(&self, run: &Run) -> Arc<Placement> {
         if !run.has_lent() {
             return run.placement.clone();
@@ -106,7 +107,7 @@ impl State {
         users.fold(IndexSet::new(), |all, user| all.union(&user.share.cores))
     }
 
-    /// The cores of a node that nobody else can have, and who has it for himself or is to: without what this one has.
+    /// Cores of the node closed to others, and the run that has (or awaits) the node exclusively; `but` is ignored.
     pub(crate) fn kept_from_others(&self, node: NodeId, but: Option<RunId>) -> (IndexSet, Option<RunId>) {
         let users = || self.users(node).filter(|user| Some(user.run) != but && user.claim != Claim::Lends);
         let cores = users().fold(IndexSet::new(), |all, user| all.union(&user.share.cores));

@@ -14,7 +14,7 @@ pub(crate) fn note() {
     }
 }
 
-/// What `work` returns, and how many looks at jobs it took in this thread.
+/// The result of `work`, and how many looks at jobs it took in this thread.
 pub fn counted<T>(work: impl FnOnce() -> T) -> (T, u64) {
     let before = LOOKS.get();
     let result = work();

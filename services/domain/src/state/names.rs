@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 pub(crate) struct PastNames {
     /// Nodes that have been removed. Their numbers are never given again.
     pub(crate) nodes: BTreeMap<NodeId, String>,
-    /// What the cluster was called, each name with the record that ended it, in order.
+    /// Earlier names of the cluster, each with the record that ended it, in order.
     pub(crate) clusters: Vec<(Sequence, String)>,
 }
 

@@ -17,7 +17,7 @@ use std::{
 pub struct Node {
     /// Its number.
     pub id: NodeId,
-    /// What it is.
+    /// Its specification.
     pub spec: Arc<NodeSpec>,
     /// Whether it reports.
     pub condition: NodeCondition,
@@ -120,7 +120,7 @@ pub(crate) fn gpu_count(spec: &NodeSpec) -> u32 {
 /// A queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queue {
-    /// What it is.
+    /// Its specification.
     pub spec: Arc<QueueSpec>,
     /// Its jobs that are not over; an array counts as one.
     pub jobs: u64,

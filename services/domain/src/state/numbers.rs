@@ -5,12 +5,12 @@ use muster_schemas::{JobId, job::JobSpec, resources::IndexSet};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What a state has of numbers.
+/// The part of a state for numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Numbers {
     /// No job since it was set has a lower number; 0 before it was ever set.
     pub(crate) first: u64,
-    /// Tasks of arrays from this number on have numbers of their own; `None` before any had.
+    /// Tasks of arrays from this number on have their own numbers; `None` before any had.
     pub(crate) tasks_from: Option<u64>,
     /// The tasks of each such array that the state knows, or knows a task of.
     pub(crate) arrays: BTreeMap<u64, TaskNumbers>,
@@ -87,7 +87,7 @@ impl State {
         self.numbers.first.max(1)
     }
 
-    /// Tasks of arrays from this number on have numbers of their own; `None` if none has.
+    /// Tasks of arrays from this number on have their own numbers; `None` if none has.
     pub fn task_numbers_from(&self) -> Option<u64> {
         self.numbers.tasks_from
     }
@@ -98,7 +98,7 @@ impl State {
         id.number + id.index.and_then(position).unwrap_or(0)
     }
 
-    /// The tasks of an array that have numbers of their own: all of them, or none.
+    /// The tasks of an array that have their own numbers: all of them, or none.
     pub fn numbered_tasks(&self, array: u64) -> Option<&IndexSet> {
         self.numbers.arrays.get(&array).map(TaskNumbers::indices)
     }

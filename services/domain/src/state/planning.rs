@@ -1,5 +1,5 @@
-//! What planners go by beside jobs and nodes: the policy in force, advance reservations, and whether promises are worth
-//! looking at again.
+//! The planner's input besides jobs and nodes: the policy in force, advance reservations, and whether promises are
+//! worth looking at again.
 
 use muster_schemas::{
     JobId, NodeId, Sequence, Timestamp,
@@ -15,7 +15,7 @@ use std::{
 /// An advance reservation that is not over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reservation {
-    /// What was asked for.
+    /// Its specification.
     pub spec: Arc<ReservationSpec>,
     /// Its nodes; none while a planner has still to choose them.
     pub nodes: BTreeSet<NodeId>,
@@ -53,14 +53,14 @@ impl Reservation {
     }
 }
 
-/// What planners go by beside jobs and nodes.
+/// The planner's input besides jobs and nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Planning {
     pub(crate) policy: Option<Arc<Policy>>,
     pub(crate) reservations: BTreeMap<Arc<str>, Reservation>,
     /// The last record that freed something, counted since there is a policy.
     pub(crate) freed: Sequence,
-    /// What the last plan that changed a promise had seen.
+    /// The last record that the last plan to change a promise had seen.
     pub(crate) promised_after: Sequence,
 }
 

@@ -1,4 +1,4 @@
-//! Sharing of equal values. What jobs have in common (owner, queue, account, name) is kept once in memory.
+//! Sharing of equal values. Values that jobs have in common (owner, queue, account, name) are kept once in memory.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;

@@ -8,7 +8,7 @@ use muster_schemas::{
     tasks::{SizeUnit, TaskKind},
 };
 
-/// What of a run tasks can be started on.
+/// The part of a run on which tasks can be started.
 #[derive(Clone, Debug)]
 pub(crate) struct Room {
     nodes: Vec<NodeRoom>,
@@ -81,7 +81,7 @@ impl Room {
         self.nodes.iter().fold(0, |sum: u32, room| sum.saturating_add(room.free))
     }
 
-    /// Takes so many units, on one node if they fit on one; `None` if there are not as many.
+    /// Takes this many units, on one node if they fit on one; `None` if there are not as many.
     pub(crate) fn take(&mut self, units: u32) -> Option<Vec<NodeTasks>> {
         if units == 0 || self.free() < units {
             return None;
@@ -111,7 +111,7 @@ fn free_cores(book: &TaskBook, share: &NodeShare) -> u32 {
     count(&share.cores).saturating_sub(book.given_up(share.node)).saturating_sub(used)
 }
 
-/// How many units a run keeps when it has given up what it is to give up. Nodes that cannot be used do not count.
+/// How many units a run keeps when it has given up those that it has to. Nodes that cannot be used do not count.
 pub(crate) fn kept_units(state: &State, book: &TaskBook, run: &Run) -> u32 {
     let usable = run.placement.shares().filter(|share| !book.unusable.contains(&share.node));
     let of_share = |share: &NodeShare| {

@@ -38,8 +38,8 @@ pub struct Run {
     pub steps: BTreeMap<StepId, Step>,
 }
 
-/// Whether the processes of a run are stopped. That they go on again is told apart from that they never were stopped,
-/// because the order to go on may have to be repeated.
+/// Whether the processes of a run are stopped. Continuing is told apart from never having been stopped, because the
+/// order to continue may have to be repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Suspension {
     /// They never were.
@@ -48,9 +48,9 @@ pub enum Suspension {
     Suspended,
     /// They were.
     Resumed,
-    /// They are, and others can have the cores until the run is to go on (SL-C-37).
+    /// They are, and others can have the cores until the run continues (SL-C-37).
     Lent,
-    /// They are; the run is to go on, as this record says, as soon as nobody else has its cores.
+    /// They are; the run will continue, as this record says, as soon as nobody else has its cores.
     Resuming(Sequence),
 }
 
@@ -166,17 +166,17 @@ impl Run {
         self.parts_on(node).nth(1).is_some()
     }
 
-    /// What it has of a node: for the first component, where several share it.
+    /// Its share of a node: for the first component, where several share it.
     pub fn share(&self, node: NodeId) -> Option<&NodeShare> {
         self.share_at(self.parts.positions_on(node).next()?)
     }
 
-    /// What it has of a node for a component.
+    /// Its share of a node for a component.
     pub fn share_of(&self, node: NodeId, component: u32) -> Option<&NodeShare> {
         self.share_at(self.position_of(node, component)?)
     }
 
-    /// What it has for the part at a position: shares are in the order of parts.
+    /// Its share for the part at a position: shares are in the order of parts.
     pub fn share_at(&self, at: usize) -> Option<&NodeShare> {
         self.placement.share_at(at)
     }

@@ -1,4 +1,4 @@
-//! What clients do inside running jobs: the steps that they have launched, and the jobs that end with them.
+//! Actions of clients inside running jobs: the steps that they have launched, and the jobs that end with them.
 
 use super::{ByNode, OnNode, Part, Run, State};
 use muster_schemas::{
@@ -9,31 +9,31 @@ use muster_schemas::{
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// What a state has of clients.
+/// The part of a state for clients.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Sessions {
     /// Steps that were launched with places of their own and have not ended.
     pub(crate) launched: BTreeMap<RunId, BTreeMap<StepId, LaunchedStep>>,
-    /// Jobs whose client has to be heard of.
+    /// Jobs whose client has to report.
     pub(crate) kept: BTreeMap<JobId, KeptJob>,
 }
 
-/// A job whose client has to be heard of.
+/// A job whose client has to report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptJob {
     /// Until when.
     pub until: Timestamp,
     /// For how long it may be silent.
     pub seconds: u32,
-    /// Whether it was not heard of in time once already.
+    /// Whether it failed to report in time once already.
     pub is_late: bool,
 }
 
-/// A step that was launched with places of its own and has not ended. How far each part is says [`super::Step`], whose
+/// A step that was launched with places of its own and has not ended. [`super::Step`] says how far each part is; its
 /// parts are in the same order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchedStep {
-    /// What people call it.
+    /// Its name, for people.
     pub name: Arc<str>,
     /// Since when.
     pub launched: Timestamp,
@@ -52,7 +52,7 @@ pub struct LaunchedStep {
 /// The part of a launched step on one node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchedPart {
-    /// What it takes of the node.
+    /// Its share of the node.
     pub share: StepShare,
     /// Whether it is being ended, and if so whether without grace.
     pub stopping: Option<AtOnce>,
@@ -98,7 +98,7 @@ impl OnNode for LaunchedPart {
     }
 }
 
-/// What steps of a run have of a part of it that no other step may use.
+/// The resources of a part of a run that its steps use exclusively.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct InUse {
     pub(crate) cores: IndexSet,
@@ -116,7 +116,7 @@ impl State {
         self.sessions.launched.get(&run)?.get(&step)
     }
 
-    /// Whether, and until when, the client of a job has to be heard of.
+    /// Whether, and until when, the client of a job has to report.
     pub fn kept(&self, job: JobId) -> Option<KeptJob> {
         self.sessions.kept.get(&job).copied()
     }
@@ -131,7 +131,7 @@ impl State {
         run.steps.get(&step)?.parts.positions_on(part.node).next().filter(|_| is_first)
     }
 
-    /// What steps of a run have of its part on a node for a component that no other step may use.
+    /// The resources of the run's part on a node for a component that its steps use exclusively.
     pub(crate) fn in_use(&self, run: &Run, node: NodeId, component: u32) -> InUse {
         let mut in_use = InUse::default();
         for (id, step) in self.launched_steps(run.id).filter(|(_, step)| !step.overlaps) {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 #[serde(transparent)]
 pub struct ShapeId(pub u64);
 
-/// What a component asks for, shared by all components that ask for the same.
+/// The request of a component, shared by all components with the same one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
     /// Two components ask for the same exactly if their shapes have the same id.

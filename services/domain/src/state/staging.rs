@@ -1,4 +1,4 @@
-//! What is staged for jobs ahead of their start and after their end, and the persistent buffers that are there.
+//! Staging for jobs before their start and after their end, and the persistent buffers that exist.
 
 use super::{Job, JobExtras, State};
 use muster_schemas::{
@@ -12,7 +12,7 @@ use std::{
     sync::Arc,
 };
 
-/// What a state has of staging, beside how far each job is.
+/// The part of a state for staging, besides how far each job is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Staging {
     /// The staging program, and how long it may take.
@@ -35,16 +35,16 @@ pub struct Buffer {
 /// How far the staging of a job is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobStaging {
-    /// Where it stands.
+    /// Its stage.
     pub stage: Stage,
     /// Whether the program was ever asked to stage something in, so that it is asked to stage out after the end.
     pub has_begun: bool,
 }
 
-/// Where the staging of a job stands.
+/// The stage of a job's staging.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Stage {
-    /// It is to be staged in as soon as nothing else keeps the job from starting.
+    /// It will be staged in as soon as nothing else keeps the job from starting.
     #[default]
     Wanted,
     /// It is being staged in.
@@ -78,19 +78,20 @@ impl JobExtras {
 }
 
 impl Job {
-    /// What is to be staged for its components, in the order in which that is done: who makes persistent buffers goes first.
+    /// The staging of its components, in the order in which it is done: those that make persistent buffers go first.
     pub fn staged_components(&self) -> Vec<&ComponentStaging> {
         let mut components: Vec<&ComponentStaging> = staged(self.types()).collect();
         components.sort_by_key(|component| (component.creates.is_empty(), component.component));
         components
     }
 
-    /// Whether all that it needs is staged in, or nothing is to be.
+    /// Whether everything that it needs is staged in, or it needs nothing.
     pub fn is_staged_in(&self) -> bool {
         self.staging.as_ref().is_none_or(|staging| staging.stage == Stage::In)
     }
 
-    /// What is to be staged now, as far as the job is concerned: in if nothing else keeps it from starting, out when it is over.
+    /// The staging that is due now, as far as the job is concerned: in if nothing else keeps it from starting, out
+    /// when it is over.
     pub(crate) fn staging_due(&self) -> Option<FilterKind> {
         let staging = self.staging.as_deref()?;
         if self.filtering.as_ref().is_some_and(|filtering| filtering.chain.is_some()) {
@@ -129,19 +130,19 @@ impl State {
         self.staging.buffers.iter().map(|(name, buffer)| (name.as_str(), buffer))
     }
 
-    /// What is to be staged for a job now: as [`Job::staging_due`], if there is a program for it and the buffers that the job
-    /// uses are there.
+    /// The staging that is due for a job now: as [`Job::staging_due`], if there is a program for it and the buffers
+    /// that the job uses are there.
     pub(crate) fn staging_now(&self, job: &Job) -> Option<FilterKind> {
         let due = job.staging_due().filter(|_| self.staging.settings.program.is_some())?;
         (due == FilterKind::StageOut || job.missing_buffer(&self.staging.buffers).is_none()).then_some(due)
     }
 
-    /// Whether anything is to be staged now.
+    /// Whether any staging is due now.
     pub(crate) fn has_staging_now(&self) -> bool {
         !self.index.staging_ready.is_empty()
     }
 
-    /// Brings up to date whether something is to be staged for a job now.
+    /// Updates whether staging is due for a job now.
     pub(crate) fn refresh_staging(&mut self, id: JobId) {
         if self.job(id).is_some_and(|job| self.staging_now(job).is_some()) {
             self.index.staging_ready.insert(id);

@@ -26,7 +26,7 @@ pub struct Task {
     pub rerunnable: bool,
     /// Instances from this on have not been started; those put back are in `again`.
     pub next: u32,
-    /// Instances that were put back and are to run again.
+    /// Instances that were put back and will run again.
     pub again: IndexSet,
     /// How many run.
     pub running: u32,

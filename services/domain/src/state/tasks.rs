@@ -19,13 +19,13 @@ use std::{
 /// fill the log.
 const SHORTEST_SERVICE_SECONDS: i64 = 1;
 
-/// The tasks of a job and how they stand. What they launch stays in the log. Instances that wait or have ended are
-/// counted or kept as ranges, so that a sweep of a million is no larger than one of two.
+/// The tasks of a job and their states. Their launches stay in the log. Instances that wait or have ended are counted
+/// or kept as ranges, so that a sweep of a million is no larger than one of two.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskBook {
     /// The record that has the list.
     pub listed: Sequence,
-    /// What sizes count.
+    /// The unit that sizes count.
     pub unit: SizeUnit,
     /// The least that the job runs on.
     pub min: u32,
@@ -56,17 +56,18 @@ pub struct TaskBook {
     pub released: BTreeSet<NodeId>,
     /// Nodes that have joined the run after its start, with when.
     pub joined: BTreeMap<NodeId, Timestamp>,
-    /// Nodes that the run has left and that have not said that its part there has ended.
+    /// Nodes that the run has left and that have not reported the end of its part there.
     pub leaving: BTreeSet<NodeId>,
     /// Nodes of which the run has had another share before.
     pub resized: BTreeSet<NodeId>,
-    /// What it is to give up when no task uses it any more, and why.
+    /// The resources that it gives up when no task uses them any longer, and why.
     pub shrinking: Option<(Arc<Placement>, ShrinkReason)>,
-    /// If no task starts any more but those that release nodes: why, and whether those that run may end by themselves.
+    /// If no tasks start any longer but those that release nodes: why, and whether running ones may end by
+    /// themselves.
     pub ending: Option<Ending>,
 }
 
-/// The run is to end when its tasks have.
+/// The run ends when its tasks have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ending {
     /// Why.
@@ -88,16 +89,16 @@ pub struct RunningTask {
     pub is_stopping: bool,
 }
 
-/// What a running job could do with more resources, and without some of those that it has.
+/// The use that a running job has for more resources, and the resources that it could do without.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Elastic {
-    /// What sizes count.
+    /// The unit that sizes count.
     pub unit: SizeUnit,
     /// The least that the job runs on.
     pub min: u32,
     /// The greatest that it grows to.
     pub max: u32,
-    /// What it holds, without what it is to give up.
+    /// Its holdings, without those that it has to give up.
     pub current: u32,
     /// How many more units its queued tasks can use now: they fit nowhere in what it holds (HPC-S-09).
     pub wanted: u32,
@@ -139,8 +140,8 @@ impl TaskBook {
         }
     }
 
-    /// As it is, but for what has become of the tasks of another book, if they are the same: the job was checked anew, and
-    /// what has ended well is not run again.
+    /// This book with the progress of another one, if their tasks are the same: the job was checked again, and tasks
+    /// that have ended well are not run again.
     pub(crate) fn going_on_from(self, before: Option<&Self>) -> Self {
         let same = |(one, other): (&Task, &Task)| one.kind == other.kind;
         let before = before
@@ -264,7 +265,7 @@ impl TaskBook {
         self.failure.get_or_insert_with(|| failure(prep, exit));
     }
 
-    /// The instances that use more of a node than what is left of it are to be stopped, those started last first.
+    /// The instances that use more of a node than is left of it are stopped, those started last first.
     pub(crate) fn stop_beyond(&mut self, node: NodeId, left: u32) {
         let staying = self.running.values().filter(|task| !task.is_stopping);
         let mut used: u32 = staying.flat_map(|task| &task.cores).filter(|(on, _)| *on == node).map(|(_, n)| n).sum();
@@ -277,7 +278,7 @@ impl TaskBook {
         }
     }
 
-    /// The run is to end: what runs is stopped unless it may end by itself, which a service never does.
+    /// The run is ending: its tasks are stopped unless they may end by themselves, which a service never does.
     pub(crate) fn end(&mut self, ending: Ending) {
         self.ending = Some(ending);
         for running in self.running.values_mut() {
@@ -290,8 +291,8 @@ impl TaskBook {
         }
     }
 
-    /// The run is over: instances that ran are put back, or have failed if they must not run twice, unless somebody asked
-    /// for it all to run again. What has finished stays so (HPC-S-13).
+    /// The run is over: instances that ran are put back, or have failed if they must not run twice, unless somebody
+    /// asked for it all to run again. Finished instances stay so (HPC-S-13).
     pub(crate) fn run_over(&mut self, outcome: &Outcome) {
         for (_, RunningTask { instance, .. }) in std::mem::take(&mut self.running) {
             let Some(task) = self.tasks.get_mut(instance.task as usize) else { continue };
@@ -331,7 +332,7 @@ impl TaskBook {
         }
     }
 
-    /// How many of a node's cores are to be given up.
+    /// How many of a node's cores are being given up.
     pub(crate) fn given_up(&self, node: NodeId) -> u32 {
         let shares = self.shrinking.iter().flat_map(|(removed, _)| removed.shares());
         shares.filter(|share| share.node == node).fold(0, |sum: u32, share| sum.saturating_add(count(&share.cores)))
@@ -366,7 +367,7 @@ impl State {
         self.rebalanced
     }
 
-    /// What a running job that is a list of tasks could do with more or fewer resources; `None` for others.
+    /// The use that a running list of tasks has for more or fewer resources; `None` for other jobs.
     pub fn elastic(&self, job: JobId) -> Option<Elastic> {
         let (job, book, run) = self.task_run(job)?;
         Some(super::room::elastic(self, job, book, run))
@@ -378,8 +379,8 @@ impl State {
         Some((job, job.tasks.as_deref()?, self.run(job.run()?)?))
     }
 
-    /// Shares that a running job could give up now, so many of its unit or fewer, without stopping a task: the last that it
-    /// got first. What it needs to keep its least is not looked at.
+    /// Shares that a running job could give up now, up to this many of its units, without stopping a task: the last
+    /// that it got first. Its minimum is not taken into account.
     pub fn unused(&self, job: JobId, units: u32) -> Placement {
         self.task_run(job).map(|(_, book, run)| super::room::unused(self, book, run, units)).unwrap_or_default()
     }

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 /// Users or accounts of one reservation.
 const MAX_HOLDERS: usize = 10_000;
 
-/// A policy. Its queues, users and accounts need not exist.
+/// A policy. Its queues, users and accounts do not have to exist.
 pub(crate) fn policy(policy: &Policy) -> Result<(), Refusal> {
     let faults: Vec<String> = policy.faults().iter().map(ToString::to_string).collect();
     if faults.is_empty() { Ok(()) } else { invalid(format!("policy: {}", faults.join("; "))) }

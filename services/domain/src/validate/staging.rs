@@ -1,4 +1,4 @@
-//! What may be staged.
+//! Limits on staging.
 
 use super::{MAX_LIST, bytes, count, filter_spec, identifier, invalid, no_nul, number};
 use muster_schemas::{
@@ -13,7 +13,7 @@ const MAX_DIRECTIVE_BYTES: usize = 64 << 10;
 /// So long the staging program may take at most: a week.
 const MAX_TIMEOUT_SECONDS: u64 = 604_800;
 
-/// What is to be staged for a job with so many components.
+/// Checks the staging of a job with this many components.
 pub(super) fn job_types(types: &[JobType], components: usize) -> Result<(), Refusal> {
     let mut seen = BTreeSet::new();
     let staged = types.iter().filter_map(|job_type| match job_type {
@@ -46,7 +46,7 @@ fn component(staging: &ComponentStaging) -> Result<(), Refusal> {
     [creates, uses, destroys].into_iter().flatten().try_for_each(|name| identifier(&field, name))
 }
 
-/// How the files of jobs are to be staged.
+/// The rules for staging the files of jobs.
 pub(crate) fn staging_settings(settings: &StagingSettings) -> Result<(), Refusal> {
     if let Some(path) = settings.program.clone() {
         let name = "program".to_owned();

@@ -1,4 +1,4 @@
-//! What a step with places of its own may be.
+//! Limits on steps with places of their own.
 
 use super::{
     MAX_COUNT, MAX_JOB_BYTES, MAX_MEMORY_BYTES, MAX_NODE_NAMES, arguments, attributes, bytes, count, dialect,

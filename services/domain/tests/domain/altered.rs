@@ -149,7 +149,7 @@ fn of_a_running_job_only_attributes_and_what_becomes_of_it_change() {
     let run = cluster.start(id, &["node1"], 1);
     let later = Some(cluster.now.plus_seconds(900));
     let deadline = FurtherChange { deadline: later, ..FurtherChange::default() };
-    cluster.refused(&user("ada"), alter(id, deadline), RefusalCode::Conflict, "does not wait any more");
+    cluster.refused(&user("ada"), alter(id, deadline), RefusalCode::Conflict, "no longer waits");
     let again = FurtherChange { requeue_on_node_lost: Some(true), ..FurtherChange::default() };
     cluster.ok(&user("ada"), alter(id, again.clone()));
     cluster.ok(&root(), take_down(&["node1"]));

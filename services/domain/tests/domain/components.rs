@@ -120,7 +120,7 @@ fn holds_of_components_need_the_same_rights_and_a_component_that_is_there() {
 fn what_is_only_done_to_whole_jobs_is_refused_for_a_component() {
     let mut cluster = Cluster::new();
     let id = cluster.submit("ada", three());
-    cluster.refused(&user("ada"), cancel(only(id, 1)), RefusalCode::Conflict, "no component of it can be ended alone");
+    cluster.refused(&user("ada"), cancel(only(id, 1)), RefusalCode::Conflict, "a single component cannot be ended");
     started(&mut cluster, id);
     cluster.refused(&user("ada"), cancel(only(id, 0)), RefusalCode::Invalid, "ends with its first component");
     let whole = "as a whole";
@@ -198,7 +198,7 @@ fn steps_lose_their_tasks_in_the_component_and_go_on_in_the_others() {
     let launch_alone = Command::LaunchStep { job: id, spec: Box::new(alone), terms: Vec::new() };
     cluster.ok(&user("ada"), launch_alone.clone());
     cluster.ok(&user("ada"), cancel(only(id, 1)));
-    cluster.refused(&user("ada"), launch_alone, RefusalCode::Conflict, "was ended, the others go on");
+    cluster.refused(&user("ada"), launch_alone, RefusalCode::Conflict, "was ended; the others continue");
     let events = killed(&mut cluster, run, "node2");
     let ended = |event: &&Event| matches!(event, Event::StepEnded { .. });
     let steps: Vec<&Event> = events.iter().filter(ended).collect();

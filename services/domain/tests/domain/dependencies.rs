@@ -224,7 +224,7 @@ fn a_job_can_be_put_before_others() {
     let before = |job| Command::Submit { jobs: vec![after(DependencyKind::BeforeStarted, job)] };
     cluster.refused(&user("bob"), before(behind), RefusalCode::PermissionDenied, "belongs to ada");
     cluster.start(behind, &["node1"], 1);
-    cluster.refused(&user("ada"), before(behind), RefusalCode::Conflict, "does not wait");
+    cluster.refused(&user("ada"), before(behind), RefusalCode::Conflict, "no longer waits");
     cluster.assert_replays();
 }
 

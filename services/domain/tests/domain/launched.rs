@@ -370,7 +370,7 @@ fn an_allocation_ends_as_its_client_says() {
 fn a_job_with_a_program_says_itself_how_it_ends() {
     let (mut cluster, id, _) = running();
     let conclude = Command::ConcludeJob { job: id, status: ExitStatus::Code(0) };
-    cluster.refused(&user("ada"), conclude, RefusalCode::Conflict, "a program of its own");
+    cluster.refused(&user("ada"), conclude, RefusalCode::Conflict, "its own program");
 }
 
 /// SL-C-21, M-STEP-8.

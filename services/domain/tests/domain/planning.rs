@@ -196,7 +196,7 @@ fn jobs_of_a_reservation_that_is_gone_are_told_so() {
     cluster.refused(&user("oper"), remove, RefusalCode::NotFound, "does not exist");
     assert_eq!(reason(&cluster, id), Some(WaitReason::ReservationGone("course".into())));
     assert!(!cluster.is_waiting(id));
-    assert_start_refused(&mut cluster, id, "node1", "does not exist any more");
+    assert_start_refused(&mut cluster, id, "node1", "no longer exists");
     cluster.assert_replays();
 }
 

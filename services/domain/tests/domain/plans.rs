@@ -74,7 +74,7 @@ fn what_does_not_fit_is_refused() {
     assert_refused(&mut cluster, id, good.clone(), "node1 is not available");
     cluster.ok(&user("oper"), Command::ResumeNodes { nodes: vec!["node1".into()] });
     cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[id]) });
-    assert_refused(&mut cluster, id, good, "does not wait");
+    assert_refused(&mut cluster, id, good, "no longer waits");
 }
 
 /// SL-P-07
@@ -158,10 +158,10 @@ fn licences_and_queue_limits() {
     assert_refused(&mut cluster, jobs[0], elsewhere, "does not serve queue `other`");
     cluster.start(jobs[0], &["node3"], 1);
     let placement = cluster.placement(&["node3"], 1);
-    assert_refused(&mut cluster, jobs[1], placement, "of user ada");
+    assert_refused(&mut cluster, jobs[1], placement, "user ada has reached");
     cluster.start(jobs[2], &["node3"], 1);
     let placement = cluster.placement(&["node3"], 1);
-    assert_refused(&mut cluster, jobs[3], placement, "of queue `other` run as may");
+    assert_refused(&mut cluster, jobs[3], placement, "queue `other` has reached its limit");
 }
 
 #[test]

@@ -226,7 +226,7 @@ fn a_started_run_that_its_node_has_forgotten_is_over() {
     cluster.start(started, &["node1"], 1);
     cluster.allocate(launching, &["node1"], 1);
     cluster.hello("node1", "boot1", &[]);
-    let why = "node1: the node had started it and does not know it any more";
+    let why = "node1: the node had started it but no longer knows it";
     assert_eq!(cluster.outcome(started), Some(node_lost(why)));
     let job = cluster.state.job(launching).unwrap();
     assert_eq!(cluster.state.job_state(job), JobState::Launching, "it was never started, so it can be");

@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The group below the root in which every executor has one of its own.
+/// The group below the root in which every executor has its own.
 pub const PARENT: &str = "muster";
 const RUN_PREFIX: &str = "run-";
 

@@ -17,7 +17,7 @@ pub fn signal_all(processes: &[i32], signal: i32) {
     }
 }
 
-/// Binds each, with all its threads, to these CPUs. One that ends meanwhile is none any more.
+/// Binds each, with all its threads, to these CPUs. One that ends meanwhile does not count.
 pub fn bind_all(processes: &[i32], cpus: &[u32]) {
     let mut set = CpuSet::new();
     if cpus.iter().any(|cpu| set.set(*cpu as usize).is_err()) {

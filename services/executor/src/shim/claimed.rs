@@ -29,7 +29,7 @@ pub(super) struct Shim {
     pub key: RunKey,
     pub folder: RunFolder,
     pub claim: Claim,
-    /// The dialect of what is launched, if it is of one.
+    /// The dialect of the launch, if it has one.
     pub dialect: Option<&'static dyn Dialect>,
 }
 

@@ -1,6 +1,6 @@
-//! What `execve` takes for a task, made before the task is forked and in the same place for one task after the other: a
-//! child has each page copied that it writes, and all pages of the shim taken down when it becomes its program. That is most
-//! of what the start of a short task costs.
+//! The arguments of `execve` for a task, made before the task is forked and in the same place for one task after the
+//! other: a child has each page copied that it writes, and all pages of the shim taken down when it becomes its
+//! program. That is most of the cost of starting a short task.
 
 use crate::environment::OwnValue;
 use nix::errno::Errno;
@@ -13,7 +13,7 @@ use std::{
 /// The digits of the longest process id.
 const PROCESS_ID_DIGITS: usize = 10;
 
-/// What a task becomes.
+/// The program that a task becomes.
 pub struct ProgramPath {
     path: CString,
     argv: Vec<CString>,
@@ -27,7 +27,7 @@ impl ProgramPath {
         Self { path, argv, pointers }
     }
 
-    /// What it calls itself.
+    /// Its own name for itself.
     pub fn name(&self) -> &CStr {
         self.argv.first().map_or(c"", |name| name)
     }
@@ -43,9 +43,9 @@ impl ProgramPath {
 
 /// The environment of one task after the other.
 pub struct Environment {
-    /// What all tasks of the launch have.
+    /// Variables that all tasks of the launch share.
     common: Vec<CString>,
-    /// What one of them has of its own: one variable behind the other, each with a NUL byte at its end.
+    /// Variables of a single task: one after the other, each with a NUL byte at its end.
     own: Vec<u8>,
     /// Where that has room for the id of the process.
     process_ids: Vec<usize>,

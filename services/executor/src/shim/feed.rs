@@ -24,7 +24,7 @@ pub struct Feed {
 pub enum Next {
     /// When the task has read something.
     WhenWritable,
-    /// When the client has said something.
+    /// When the client has sent input.
     WhenFed,
     /// Never.
     Done,
@@ -41,12 +41,12 @@ impl Feed {
         Self { file, position: 0, is_terminal: true, is_ended: false }
     }
 
-    /// What the task reads from, or the shim's side of it.
+    /// The file that the task reads from, or the shim's side of it.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// So much of the input it has.
+    /// The number of bytes of input that it has got.
     pub fn position(&self) -> u64 {
         self.position
     }

@@ -136,7 +136,7 @@ fn open_without_waiting(options: &mut OpenOptions, path: &str) -> io::Result<Fil
     Ok(file)
 }
 
-/// What the system says, without the number.
+/// The system's message, without the number.
 pub fn plain(error: &io::Error) -> String {
     error.raw_os_error().map_or_else(|| error.to_string(), |code| Errno::from_raw(code).desc().to_owned())
 }

@@ -43,9 +43,9 @@ const STARTED_AT_A_TIME: usize = 4;
 
 /// The processes of a run on this node, just started.
 pub struct Launched {
-    /// What keeps them together; a step's is its run's.
+    /// Their containment; a step has that of its run.
     pub containment: Containment,
-    /// So many processes were killed there for memory before these started: a step is not the first of its run.
+    /// How many processes had been killed there for memory before these started: a step is not the first of its run.
     pub oom_kills_before: u64,
     /// The process and rank of each task.
     pub tasks: Vec<(i32, u32)>,
@@ -53,9 +53,9 @@ pub struct Launched {
     pub failures: File,
     /// Just before the first was started.
     pub started: Timestamp,
-    /// What they and a client say to each other, if they do.
+    /// Their exchange with a client, if they have one.
     pub streams: Option<Streams>,
-    /// Where its script says what went wrong.
+    /// Where errors of its script go.
     pub script_errors: Option<File>,
 }
 

@@ -1,4 +1,4 @@
-//! What a user sees after a login on this node.
+//! The environment of a user after a login on this node.
 
 use super::{
     children::end_children,
@@ -40,7 +40,7 @@ pub fn after_login(user: &str, line: &str, seconds: u32) -> Result<Vec<u8>, Stri
     let status = login.status();
     end_children();
     status.map_err(|error| format!("{:?}: {error}", login.get_program()))?;
-    end_of(&said).map_err(|error| format!("what it said cannot be read: {error}"))
+    end_of(&said).map_err(|error| format!("its output cannot be read: {error}"))
 }
 
 /// Only root can log in as somebody; others have their own shell act as at a login. The real user is asked for: a shim that

@@ -13,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What the dialect adds to the variables of a launch.
+/// Variables that the dialect adds to a launch.
 pub(super) fn added_by(dialect: Option<&dyn Dialect>, order: &LaunchOrder) -> BTreeMap<String, String> {
     let Some(dialect) = dialect else { return BTreeMap::new() };
     let added = dialect.variables(order, &Host { now: Timestamp::now(), login: &after_login });

@@ -18,7 +18,7 @@ use muster_schemas::{
 };
 use std::{collections::BTreeMap, fs::File, io, rc::Rc};
 
-/// Opens all that the tasks need, as their user. What leads to their client is made when they start.
+/// Opens everything that the tasks need, as their user. Connections to their client are made when they start.
 pub fn prepare(
     spooled: &SpooledOrder,
     tasks: &StepTasks,

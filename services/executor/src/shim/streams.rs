@@ -1,4 +1,4 @@
-//! What the tasks of a step and its client say to each other.
+//! The exchange between the tasks of a step and its client.
 //!
 //! Output comes through pipes (or a terminal) and goes, as frames, behind what the file of the step in the spool has; one
 //! write takes all that has come since the last. Once the file is [`MAX_AHEAD_BYTES`] ahead of what the client has
@@ -32,7 +32,7 @@ use std::{
     time::Duration,
 };
 
-/// So much output waits for the client at most, but for what is in the pipes of tasks that have ended.
+/// Limit of the output that waits for the client, not counting the rest in the pipes of tasks that have ended.
 pub const MAX_AHEAD_BYTES: u64 = 64 << 20;
 /// So much is read from pipes before it is written.
 const ROUND_BYTES: usize = 1 << 20;
@@ -162,7 +162,7 @@ impl Streams {
         self.next_token
     }
 
-    /// What is ready when there is something to do; `None` while the client is too far behind.
+    /// The descriptor that is ready when there is something to do; `None` while the client is too far behind.
     pub fn ready(&self) -> Option<BorrowedFd<'_>> {
         (!self.is_paused()).then(|| self.epoll.0.as_fd())
     }
@@ -229,7 +229,7 @@ impl Streams {
         }
     }
 
-    /// A task has ended: what it has still said comes before that.
+    /// A task has ended: its remaining output comes before that.
     pub fn ended(&mut self, rank: u32, status: ExitStatus) {
         let of_task: Vec<u64> =
             self.sources.iter().filter(|(_, source)| source.rank == rank).map(|(token, _)| *token).collect();

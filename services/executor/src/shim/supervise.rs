@@ -61,7 +61,7 @@ pub fn become_shim() -> io::Result<()> {
     Ok(())
 }
 
-/// Stays with the processes of a run until none is left, and says how they ended.
+/// Stays with the processes of a run until none is left, and reports how they ended.
 pub fn supervise(shim: &Shim, launched: Launched, mut control: fs::File) -> End {
     let mut run = Supervised::new(shim, &shim.claim.order, launched);
     if let Err(error) = run.watch(&mut control) {
@@ -89,7 +89,7 @@ struct Supervised<'a> {
     reaped: Reaped,
     streams: Option<Streams>,
     script_errors: Option<fs::File>,
-    /// So many bytes of what was said to the job are written.
+    /// How many bytes of the messages to the job are written.
     notes_written: usize,
     /// Whether there is output that the executor has still to be told of, and when it may be.
     untold: bool,
@@ -271,7 +271,7 @@ impl<'a> Supervised<'a> {
             Control::Resize(size) => self.with_streams(|streams| streams.resize(size)),
             Control::Notes => {
                 let written = self.write_notes();
-                self.log_failure("told what was said to it", written);
+                self.log_failure("given the messages to it", written);
             }
         }
     }

@@ -65,7 +65,7 @@ pub struct Task {
     pub local_rank: u32,
     pub program: Rc<ProgramPath>,
     pub ends: Ends,
-    /// Whether its streams are a terminal, which is to be its own.
+    /// Whether its streams are a terminal, which becomes its own.
     pub has_terminal: bool,
     /// The CPUs that it is bound to, in a step with places of its own; none if it is not bound.
     pub cpus: Vec<u32>,
@@ -139,7 +139,7 @@ pub enum Forked {
     },
 }
 
-/// Forks; where a group 2 is to be joined, into it: moving a process later makes all others of the host wait.
+/// Forks; into a group 2 where one has to be joined: moving a process later makes all others of the host wait.
 pub fn fork_into(entrance: &Entrance) -> Result<Forked, Errno> {
     let forked = |process: i64, joined| match process {
         0 => Forked::Child { joined },
@@ -180,7 +180,7 @@ enum Stage {
     Execute,
 }
 
-/// What the tasks of a launch do alike between their fork and their program.
+/// The setup that the tasks of a launch share between their fork and their program.
 pub struct Birth<'a> {
     spooled: &'a SpooledOrder,
     entrance: &'a Entrance,

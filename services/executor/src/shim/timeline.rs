@@ -3,7 +3,7 @@
 use muster_schemas::node::LaunchOrder;
 use std::time::Duration;
 
-/// What is due now.
+/// An action that is due now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
     /// Send this signal to all processes, so that they save their state.
@@ -16,7 +16,8 @@ pub enum Due {
     Kill,
 }
 
-/// The times of a run. The walltime stands still while the run is suspended; what follows the decision to end it does not.
+/// The times of a run. The walltime is paused while the run is suspended; the time after the decision to end it is
+/// not.
 #[derive(Clone, Debug)]
 pub struct Timeline {
     /// How long it has run before `running_since`.
@@ -24,7 +25,7 @@ pub struct Timeline {
     /// `None` while it is suspended.
     running_since: Option<Duration>,
     walltime: Option<Duration>,
-    /// What is ahead of the end and has not been done: what, and how long before.
+    /// Actions before the end that are still to be done, and how long before it.
     ahead: Vec<(Due, Duration)>,
     grace: Duration,
     ending: Ending,
@@ -65,7 +66,7 @@ impl Timeline {
         self.running_since.is_none()
     }
 
-    /// What is due, one thing at a time; to be asked until there is nothing.
+    /// The next due action; to be asked until there is none.
     pub fn due(&mut self, now: Duration) -> Option<Due> {
         match self.ending {
             Ending::No => self.due_by_walltime(now),
@@ -96,7 +97,7 @@ impl Timeline {
         Some(self.ahead.remove(next).0)
     }
 
-    /// How long from now something is due; `None` if nothing will be by itself.
+    /// How long from now something is due; `None` if nothing is.
     pub fn wait(&self, now: Duration) -> Option<Duration> {
         match self.ending {
             Ending::Killed => None,
@@ -119,13 +120,13 @@ impl Timeline {
         self.ran + self.running_since.map_or(Duration::ZERO, |since| now.saturating_sub(since))
     }
 
-    /// The walltime stands still from now on.
+    /// The walltime is paused from now on.
     pub fn suspend(&mut self, now: Duration) {
         self.ran = self.has_run(now);
         self.running_since = None;
     }
 
-    /// The walltime goes on.
+    /// The walltime continues.
     pub fn resume(&mut self, now: Duration) {
         self.running_since.get_or_insert(now);
     }
@@ -135,8 +136,8 @@ impl Timeline {
         self.walltime = walltime_seconds.map(Duration::from_secs);
     }
 
-    /// The run is to end: after `saving`, in which it may save its state, SIGTERM, and after `grace` SIGKILL; without grace
-    /// SIGKILL alone. A run that is ending already can only end sooner by it.
+    /// The run is ending: after `saving`, in which it may save its state, SIGTERM, and after `grace` SIGKILL; without
+    /// grace SIGKILL alone. A run that is ending already can only end sooner by it.
     pub fn stop(&mut self, now: Duration, saving: Duration, grace: Duration) {
         let terminate_at = now.saturating_add(saving);
         let kill_at = terminate_at.saturating_add(grace);

@@ -101,7 +101,7 @@ impl Folder {
             Err(error) => return not_regular(&format!("it cannot be read: {error}")),
         };
         match file.metadata() {
-            Ok(metadata) if !metadata.is_file() => not_regular("it is no regular file"),
+            Ok(metadata) if !metadata.is_file() => not_regular("it is not a regular file"),
             Ok(metadata) if metadata.uid() != self.owner => not_regular("it belongs to another user"),
             Ok(metadata) => Ok((file, metadata.len())),
             Err(error) => not_regular(&format!("it cannot be read: {error}")),

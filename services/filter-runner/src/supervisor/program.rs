@@ -91,7 +91,7 @@ fn never_ran(order: &Order, Failure { step, errno }: Failure) -> Stop {
         (Step::Fork, _) | (Step::Execute, Errno::EAGAIN | Errno::ENOMEM) => {
             machine(format!("no process can be started for {path}"))
         }
-        (Step::Session, _) => machine("the filter cannot have a session of its own".into()),
+        (Step::Session, _) => machine("the filter cannot have its own session".into()),
         (Step::Account, _) => machine("the filter account cannot be switched to".into()),
         (Step::Folder, _) => machine(format!(
             "the filter account cannot enter the call's folder {}; every folder above it has to let it pass",

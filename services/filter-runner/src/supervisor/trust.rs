@@ -64,7 +64,7 @@ impl Programs {
         }
         let (file, metadata) = resolve(path, trusted)?;
         if !metadata.is_file() {
-            return not_runnable(path, "is no regular file");
+            return not_runnable(path, "is not a regular file");
         }
         if metadata.mode() & 0o111 == 0 {
             return not_runnable(path, "is not executable");

@@ -127,7 +127,7 @@ async fn what_is_there_but_no_program_is_not_runnable() {
     let cases = [
         (site.program("plain", "#!/bin/sh\n", 0o644), "not executable"),
         (site.program("text", "echo this would pass if a shell read it\n", 0o755), "no format"),
-        (folder, "no regular file"),
+        (folder, "not a regular file"),
     ];
     for (path, why) in cases {
         let FilterExit::NotRunnable(told) = site.judge(&path).await.result else { panic!("{}", path.display()) };

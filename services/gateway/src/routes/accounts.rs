@@ -33,7 +33,7 @@ pub(crate) async fn change(State(app): State<App>, asked: Asked, Json(request): 
     app.jobs_command(asked, Command::ChangeAccounts { changes: request.changes }).await
 }
 
-/// Put components that wait into another service class
+/// Move waiting components to another service class
 #[utoipa::path(post, path = "/v1/jobs/actions/change-class", tag = "jobs", request_body = ClassRequest,
     params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
     responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]

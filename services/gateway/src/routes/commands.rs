@@ -47,7 +47,7 @@ pub(crate) async fn hold(State(app): State<App>, asked: Asked, Json(request): Js
     app.jobs_command(asked, Command::Hold { jobs, holds, reason }).await
 }
 
-/// Take holds of jobs away
+/// Remove holds of jobs
 #[utoipa::path(post, path = "/v1/jobs/actions/release", tag = "jobs", request_body = ReleaseRequest,
     params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
     responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
@@ -56,7 +56,7 @@ pub(crate) async fn release(State(app): State<App>, asked: Asked, Json(request):
     app.jobs_command(asked, Command::Release { jobs, holds }).await
 }
 
-/// Suspend running jobs. Others can have their cores meanwhile
+/// Suspend running jobs. Their cores are free for others meanwhile
 #[utoipa::path(post, path = "/v1/jobs/actions/suspend", tag = "jobs", request_body = JobsRequest,
     params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
     responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
@@ -64,7 +64,7 @@ pub(crate) async fn suspend(State(app): State<App>, asked: Asked, Json(request):
     app.jobs_command(asked, Command::Suspend { jobs: request.jobs }).await
 }
 
-/// Let suspended jobs go on, as soon as nobody else has their cores
+/// Resume suspended jobs as soon as their cores are free
 #[utoipa::path(post, path = "/v1/jobs/actions/resume", tag = "jobs", request_body = JobsRequest,
     params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
     responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
@@ -104,9 +104,9 @@ pub(crate) async fn modify(State(app): State<App>, asked: Asked, Json(request): 
     app.jobs_command(asked, command).await
 }
 
-/// Say something to running jobs
+/// Send a message to running jobs
 ///
-/// It is written behind what their scripts say on standard error.
+/// It is written after the output of their scripts on standard error.
 #[utoipa::path(post, path = "/v1/jobs/actions/tell", tag = "jobs", request_body = TellRequest,
     params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
     responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
@@ -115,9 +115,9 @@ pub(crate) async fn tell(State(app): State<App>, asked: Asked, Json(request): Js
     app.jobs_command(asked, Command::TellJobs { jobs, text }).await
 }
 
-/// Note that a program refused something by itself
+/// Note a refusal by a program itself
 ///
-/// The log has it as what the system refuses: who, what and why. Of one user only so many are recorded in a short time.
+/// The log has it like refusals by the system: who, what and why. Only a limited number per user is recorded in a short time.
 #[utoipa::path(post, path = "/v1/refusals", tag = "cluster", request_body = RefusalNote,
     params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
     responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
@@ -148,7 +148,7 @@ pub(crate) async fn start_step(
     steps::when_it_fits(&app, &asked, job, &command, deadline, steps::when_started).await.map(axum::Json)
 }
 
-/// Let nodes take no new jobs
+/// Stop new jobs on nodes
 #[utoipa::path(post, path = "/v1/nodes/actions/drain", tag = "nodes", request_body = DrainRequest,
     params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
     responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
@@ -173,13 +173,13 @@ pub(crate) async fn resume_nodes(
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ConfigureParams {
-    /// What is not named stays as it is. Otherwise nodes, queues and licences that are not named are removed, and
+    /// Keep everything that is not named. Otherwise nodes, queues and licences that are not named are removed, and
     /// settings take their defaults; lists of users that would become empty unnamed are refused.
     #[serde(default)]
     keep_unnamed: bool,
 }
 
-/// Make the cluster's configuration this
+/// Apply this configuration to the cluster
 #[utoipa::path(operation_id = "configure_cluster",
     put, path = "/v1/config", tag = "cluster", request_body = ClusterChange,
     params(ConfigureParams,
@@ -195,7 +195,7 @@ pub(crate) async fn configure(
     app.jobs_command(asked, command).await
 }
 
-/// Make this the policy that planners follow
+/// Put this policy in force
 #[utoipa::path(put, path = "/v1/policy", tag = "cluster", request_body = Policy,
     params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
     responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]

@@ -1,4 +1,4 @@
-//! Jobs with a description, a template or tasks of their own: submitting, making, entering, holding and ending them.
+//! Jobs with a description, a template or their own tasks: submitting, making, entering, holding and ending them.
 
 use super::jobs::{find, may_see_all};
 use crate::{
@@ -30,7 +30,7 @@ use std::{io::Read as _, sync::Arc};
 /// The largest description, in bytes.
 const MAX_DOCUMENT_BYTES: u64 = 16 << 20;
 
-/// Submit a job with a description, a template or tasks of its own
+/// Submit a job with a description, a template or its own tasks
 #[utoipa::path(operation_id = "submit_described_job",
     post, path = "/v1/jobs/described", tag = "jobs", request_body = DescribedJobRequest,
     params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
@@ -90,7 +90,7 @@ pub(crate) async fn end(State(app): State<App>, asked: Asked, Json(request): Jso
     app.jobs_command(asked, Command::EndJobs { jobs, ending }).await
 }
 
-/// Show what a job was described with
+/// Show the description of a job
 #[utoipa::path(get, path = "/v1/jobs/{id}/description", tag = "jobs",
     params(("id" = String, Path, description = "The job."), MomentParams),
     responses((status = 200, body = DescriptionView), (status = "default", body = ErrorBody)))]

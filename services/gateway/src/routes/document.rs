@@ -1,5 +1,5 @@
-//! What the OpenAPI document says beside what stands with each operation, so that validators take it and generators make
-//! clients of it: who may call, where, what answers mean, examples.
+//! Additions to the OpenAPI document, apart from the operations themselves, so that validators accept it and
+//! generators make clients of it: who may call, where, what answers mean, examples.
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -23,9 +23,9 @@ const LAST_EVENT_ID: &str = "last-event-id";
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct EventsParams {
-    /// The first sequence wanted; left out, what is new.
+    /// The first sequence wanted; left out, new events only.
     from: Option<Sequence>,
-    /// Only events of this job; of an array also those of its tasks, of a task also those of its array. Reasons for
+    /// Only events of this job; for an array also those of its tasks, for a task also those of its array. Reasons for
     /// waiting are events of the plan, not of a job.
     job: Option<JobId>,
     /// Only these kinds (`job`) or kinds and verbs (`job.started`), between commas.
@@ -36,11 +36,11 @@ pub(crate) struct EventsParams {
 
 /// Follow events as server-sent events
 ///
-/// Each has the sequence as `id`, the type as `event` and the CloudEvent as `data`. It goes on for ever, and can be gone
-/// on with behind any event by `Last-Event-ID`. Comments say where it begins (`: from 12`), when everything has been sent
+/// Each has the sequence as `id`, the type as `event` and the CloudEvent as `data`. The stream never ends, and can be
+/// continued after any event by `Last-Event-ID`. Comments say where it begins (`: from 12`), when everything has been sent
 /// that had happened before the request (`: caught up`), and that it is alive. An event of type `error` ends it.
 #[utoipa::path(get, path = "/v1/events", tag = "events",
-    params(EventsParams, ("Last-Event-ID" = Option<u64>, Header, description = "Go on behind this event.")),
+    params(EventsParams, ("Last-Event-ID" = Option<u64>, Header, description = "Continue after this event.")),
     responses((status = 200, content_type = "text/event-stream", body = String), (status = "default", body = ErrorBody)))]
 pub(crate) async fn stream(
     State(app): State<App>,

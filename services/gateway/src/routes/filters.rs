@@ -103,7 +103,7 @@ pub(crate) async fn set_scheduling(
     app.jobs_command(asked, Command::SetParameters { filters: None, scheduling: Some(Box::new(settings)) }).await
 }
 
-/// Set filters and how resources are given to jobs at once
+/// Set filters and the way resources are given to jobs at once
 ///
 /// Both are set, or neither.
 #[utoipa::path(put, path = "/v1/parameters", tag = "filters", request_body = ParametersRequest,

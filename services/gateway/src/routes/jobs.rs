@@ -47,8 +47,8 @@ const PIECE_IDS: usize = 64;
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct JobsParams {
-    /// These jobs, arrays (with those of their tasks that have started) or tasks, between commas. The own number of a
-    /// component or task stands for its job or for the task.
+    /// These jobs, arrays (with those of their tasks that have started) or tasks, with commas between them. The
+    /// number of a component or task stands for its job or for the task.
     #[serde(default, deserialize_with = "list")]
     #[param(value_type = Option<String>)]
     id: Vec<JobId>,
@@ -64,7 +64,7 @@ pub(crate) struct JobsParams {
     #[serde(default, deserialize_with = "words")]
     #[param(value_type = Option<String>)]
     state: Vec<JobState>,
-    /// At most so many: 1 to 10,000; 1,000 if left out.
+    /// Maximum number of jobs: 1 to 10,000; 1,000 if left out.
     limit: Option<u32>,
     /// Only jobs behind this one in the order of ids.
     after: Option<JobId>,
@@ -112,9 +112,10 @@ impl JobsParams {
             && equal(&self.name, job.name)
     }
 
-    /// Makes views of the jobs that match, in order of their ids, from behind `after`, at most so many. It is done in
-    /// pieces between which the state goes on: whoever changes it waits for none of them for long. Each job is as at the
-    /// moment of its piece, and none that is there all the time is missing or twice. Gives the first of these moments.
+    /// Makes views of the jobs that match, in order of their ids, after `after`, up to a maximum. It is done in
+    /// pieces between which the state continues, so that changes of the state never wait for long. Each job is as at
+    /// the moment of its piece, and none that exists all the time is missing or twice. Gives the first of these
+    /// moments.
     pub(super) fn each(
         &self,
         source: &Source,
@@ -227,8 +228,8 @@ fn view_of(state: &ClusterState, views: &JobViews<'_>, id: JobId) -> Option<JobV
     views.of_task(state.job(id.whole())?, id.index?)
 }
 
-/// The id that is meant: a number of a component or of a task of an array stands for the job or the task, also if the state has
-/// forgotten it (SL-C-18).
+/// The id that is meant: a number of a component or of a task of an array stands for the job or the task, also if the
+/// state has forgotten it (SL-C-18).
 pub(super) async fn meant(app: &App, past: Option<&ClusterState>, id: JobId) -> Result<JobId, ApiError> {
     if id.index.is_some() {
         return Ok(id);
@@ -248,7 +249,7 @@ pub(super) async fn meant(app: &App, past: Option<&ClusterState>, id: JobId) -> 
     }
 }
 
-/// What its first component asks for.
+/// The request of its first component.
 fn alternatives_of(state: &ClusterState, id: JobId) -> Arc<[Alternative]> {
     state.job(id).map_or_else(Arc::default, |job| job.lead().shape.alternatives.clone())
 }
@@ -296,16 +297,16 @@ pub(super) struct Found {
     pub(super) up_to: Option<Sequence>,
     /// Its tasks, if it is a list of them.
     pub(super) tasks: Vec<TaskView>,
-    /// What its first component asks for.
+    /// The request of its first component.
     pub(super) alternatives: Arc<[Alternative]>,
-    /// What is not as it was submitted.
+    /// Attributes that differ from the submission.
     altered: Altered,
 }
 
 /// What is not, or may not be, as a job was submitted.
 #[derive(Default)]
 struct Altered {
-    /// Of its attributes; empty ones were taken away.
+    /// Its attributes; empty ones were removed.
     attributes: BTreeMap<String, String>,
     components: Vec<AlteredComponent>,
 }
@@ -510,15 +511,15 @@ pub(crate) async fn events(
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct WaitParams {
-    /// Answer at the latest after so long, 0 to 300; 60 if left out.
+    /// Maximum time to wait for the answer, 0 to 300 seconds; 60 if left out.
     timeout_seconds: Option<u32>,
-    /// What to wait for; that it is over if left out.
+    /// The condition to wait for; the end of the job if left out.
     #[serde(default)]
     #[param(inline)]
     until: WaitUntil,
 }
 
-/// What is waited for. A job that is over is waited for no longer in any case.
+/// A condition to wait for. The end of a job always ends the wait.
 #[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum WaitUntil {
@@ -553,7 +554,7 @@ fn deadline(timeout_seconds: Option<u32>) -> Result<Instant, ApiError> {
 
 /// Wait until a job is over, or has come as far as is asked for
 ///
-/// The answer is the job as it then is, or as far as it is at the end of the time.
+/// The answer is the job as it is then, or at the end of the time.
 #[utoipa::path(get, path = "/v1/jobs/{id}/wait", tag = "jobs",
     params(("id" = String, Path, description = "The job."), WaitParams),
     responses((status = 200, body = JobView), (status = "default", body = ErrorBody)))]
@@ -601,7 +602,7 @@ pub(super) async fn changed(
 pub(crate) struct StepWaitParams {
     /// The run that the step belongs to.
     run: RunId,
-    /// Answer at the latest after so long, 0 to 300; 60 if left out.
+    /// Maximum time to wait for the answer, 0 to 300 seconds; 60 if left out.
     timeout_seconds: Option<u32>,
 }
 

@@ -68,7 +68,8 @@ fn whole_list(wanted: &JobsParams, source: &Source) -> Result<Bytes, ApiError> {
     let too_large = |error: CodecError| ApiError::new(ErrorCode::TooLarge, error.to_string());
     let mut jobs = ListEncoder::default();
     let (sequence, time) = wanted.each(source, usize::MAX, |view| jobs.push(&view).map_err(too_large))?;
-    jobs.finish(&BehindJobs { next: None, sequence, time }).map(Bytes::from).map_err(too_large)
+    let (buffer, start) = jobs.finish(&BehindJobs { next: None, sequence, time }).map_err(too_large)?;
+    Ok(Bytes::from(buffer).slice(start..))
 }
 
 /// What a [`JobsPage`](muster_schemas::views::JobsPage) has behind its jobs.
@@ -94,7 +95,7 @@ pub(crate) struct DetailsParams {
 
 /// Show several jobs
 ///
-/// Also those that are over and have left the lists. Without the texts of scripts, environments and notifications.
+/// Finished ones that have left the lists are included. Without the texts of scripts, environments and notifications.
 #[utoipa::path(get, path = "/v1/jobs/details", tag = "jobs", params(MomentParams, DetailsParams),
     responses((status = 200, body = JobDetailsPage), (status = "default", body = ErrorBody)))]
 pub(crate) async fn details(

@@ -35,13 +35,13 @@ const VERIFY_RECORDS: u64 = 20_000;
 pub(crate) struct RecordsParams {
     /// The first wanted; the first of all if left out.
     from: Option<Sequence>,
-    /// About so many bytes in all, but at least one record; the ledger has a limit of its own.
+    /// About this many bytes in all, but at least one record; the ledger has its own limit.
     max_bytes: Option<u32>,
 }
 
 /// Read records of the log
 ///
-/// The answer is in muster's own encoding, with all that jobs were submitted with: for operators.
+/// The answer is in muster's own encoding, with everything that jobs were submitted with: for operators.
 #[utoipa::path(get, path = "/v1/records", tag = "log", params(RecordsParams),
     responses((status = 200, content_type = "application/octet-stream", body = Vec<u8>),
         (status = "default", body = ErrorBody)))]
@@ -80,7 +80,7 @@ struct Verification {
 
 /// Verify the log: chain, signatures and digests
 ///
-/// Each line of the answer tells how far it has come; the last is complete or has a fault.
+/// Each line of the answer shows the progress; the last is complete or has a fault.
 #[utoipa::path(get, path = "/v1/audit/verify", tag = "log", params(VerifyParams),
     responses((status = 200, content_type = "application/x-ndjson", body = VerifyProgress),
         (status = "default", body = ErrorBody)))]

@@ -1,4 +1,5 @@
-//! What is planned, why jobs wait, and how good plans were. The planner's own library answers, from the state asked for.
+//! Plans, reasons why jobs wait, and how good plans were. The planner's own library answers, from the state asked
+//! for.
 
 use super::jobs;
 use crate::{
@@ -37,7 +38,7 @@ const DEFAULT_PERIOD_SECONDS: i64 = 86_400;
 
 /// Explain why a job waits, or how its start came about
 ///
-/// For a job that waits the planner plans on a copy of the state, and each change that it suggests has been planned with.
+/// For a waiting job the planner plans on a copy of the state, and tries each change that it suggests.
 #[utoipa::path(get, path = "/v1/jobs/{id}/explanation", tag = "jobs",
     params(("id" = String, Path, description = "The job."), MomentParams),
     responses((status = 200, body = Explanation), (status = "default", body = ErrorBody)))]
@@ -145,9 +146,9 @@ async fn up_to_plan(app: &App, from: Sequence, allocation: &Record) -> Result<Ve
     }
 }
 
-/// Foresee when a job would start
+/// Predict when a job would start
 ///
-/// It is checked and planned with as if it were submitted now, without anything being submitted; filters are not asked.
+/// It is checked and planned as if it were submitted now, but nothing is submitted; filters are not asked.
 #[utoipa::path(post, path = "/v1/jobs/forecast", tag = "plan", request_body = ForecastRequest,
     responses((status = 200, body = Forecast), (status = "default", body = ErrorBody)))]
 pub(crate) async fn forecast(
@@ -166,11 +167,11 @@ pub(crate) async fn forecast(
 pub(crate) struct PlanParams {
     /// Only jobs of this queue.
     queue: Option<String>,
-    /// At most so many waiting jobs, the first in order; all if left out.
+    /// Maximum number of waiting jobs, first in order; all if left out.
     limit: Option<u32>,
 }
 
-/// Show what runs, what is promised and what is foreseen
+/// Show runs, promises and predictions
 #[utoipa::path(get, path = "/v1/plan", tag = "plan", params(MomentParams, PlanParams),
     responses((status = 200, body = Timetable), (status = "default", body = ErrorBody)))]
 pub(crate) async fn plan(
@@ -193,7 +194,7 @@ pub(crate) struct AccuracyParams {
     since: Option<Timestamp>,
 }
 
-/// Show how well starts were foreseen
+/// Show how accurate the predictions of starts were
 #[utoipa::path(get, path = "/v1/plan/accuracy", tag = "plan", params(AccuracyParams),
     responses((status = 200, body = PlanAccuracy), (status = "default", body = ErrorBody)))]
 pub(crate) async fn accuracy(

@@ -33,9 +33,9 @@ pub(crate) async fn reserve(State(app): State<App>, asked: Asked, Json(spec): Js
     app.jobs_command(asked, Command::Reserve { reservation: Box::new(spec) }).await
 }
 
-/// Make a reservation something else
+/// Change a reservation
 ///
-/// What runs in it goes on.
+/// Jobs running in it continue.
 #[utoipa::path(operation_id = "change_reservation",
     put, path = "/v1/reservations/{name}", tag = "nodes", request_body = ReservationSpec,
     params(("name" = String, Path, description = "The reservation."),
@@ -51,7 +51,7 @@ pub(crate) async fn change(
     app.jobs_command(asked, Command::ChangeReservation { reservation }).await
 }
 
-/// Give a reservation up
+/// Delete a reservation
 #[utoipa::path(delete, path = "/v1/reservations/{name}", tag = "nodes",
     params(("name" = String, Path, description = "The reservation."),
         ("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),

@@ -84,7 +84,7 @@ pub(crate) async fn policy(
     app.reader.read(moment, |state| Ok(Policy::clone(state.policy()))).await.map(axum::Json)
 }
 
-/// Show what the system is and how it stands
+/// Show the identity and state of the system
 #[utoipa::path(get, path = "/v1/info", tag = "cluster", params(MomentParams),
     responses((status = 200, body = InfoView), (status = "default", body = ErrorBody)))]
 pub(crate) async fn info(
@@ -127,7 +127,7 @@ pub(crate) async fn info(
     Ok(axum::Json(view))
 }
 
-/// What usage is asked for.
+/// A query for usage.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct UsageParams {
@@ -141,13 +141,14 @@ pub(crate) struct UsageParams {
     account: Option<String>,
     /// Only in this queue.
     queue: Option<String>,
-    /// What rows tell apart, between commas: `window`, `user`, `account`, `queue`; left out, all of them.
+    /// Columns that separate rows, with commas between them: `window`, `user`, `account`, `queue`; left out, all of
+    /// them.
     #[serde(default, deserialize_with = "words")]
     #[param(value_type = Option<String>)]
     by: Vec<UsageDimension>,
 }
 
-/// Show what was asked for and used
+/// Show requests and usage
 #[utoipa::path(get, path = "/v1/usage", tag = "cluster", params(MomentParams, UsageParams),
     responses((status = 200, body = UsageAnswer), (status = "default", body = ErrorBody)))]
 pub(crate) async fn usage(
@@ -178,7 +179,7 @@ pub(crate) async fn usage(
 
 /// Show how the scheduler does
 ///
-/// Counted since the gateway that answers was started.
+/// Counted since the start of the gateway that answers.
 #[utoipa::path(get, path = "/v1/statistics", tag = "system",
     responses((status = 200, body = Statistics), (status = "default", body = ErrorBody)))]
 pub(crate) async fn statistics(State(app): State<App>) -> Result<axum::Json<Statistics>, ApiError> {

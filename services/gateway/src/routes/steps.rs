@@ -30,7 +30,7 @@ use utoipa::IntoParams;
 
 /// How long somebody waits at most.
 const MAX_WAIT_SECONDS: u32 = 300;
-/// So long a step of a script waits until the other nodes of its job have started.
+/// How long a step of a script waits until the other nodes of its job have started.
 pub(super) const START_WAIT: Duration = Duration::from_secs(60);
 /// Nobody waits longer for output than this, so that a lost connection is noticed.
 const MAX_READ_SECONDS: u32 = 20;
@@ -43,13 +43,13 @@ fn step_id(text: &str) -> Result<StepId, ApiError> {
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct LaunchParams {
-    /// Wait so long until the job has started on all its nodes, and for cores that other steps use: 0 to 300; 0 if left
-    /// out.
+    /// Maximum time to wait until the job has started on all its nodes, and for cores that other steps use: 0 to 300
+    /// seconds; 0 if left out.
     #[serde(default)]
     wait_seconds: u32,
 }
 
-/// Launch a step inside a running job, with places of its own
+/// Launch a step inside a running job, with its own places
 ///
 /// Refused with the code `busy` if it fits as soon as other steps have ended.
 #[utoipa::path(post, path = "/v1/jobs/{id}/steps/launch", tag = "steps", request_body = StepLaunchRequest,
@@ -119,10 +119,10 @@ pub(super) async fn when_it_fits(
     Err(ApiError::unavailable("the ledger's reply does not fit the command"))
 }
 
-/// What decides whether a step of a job fits; nothing of a job that has no run.
+/// Facts that decide whether a step of a job fits; `None` if the job has no run.
 pub(super) type Uses = Option<RunUses>;
 
-/// What decides whether a step of a run fits.
+/// Facts that decide whether a step of a run fits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct RunUses {
     has_started: bool,
@@ -208,7 +208,7 @@ pub(super) fn steps_of(app: &App, id: JobId, history: &[Record], redacted: bool)
     steps
 }
 
-/// List the steps of all jobs that run
+/// List the steps of all running jobs
 #[utoipa::path(get, path = "/v1/steps", tag = "steps", params(MomentParams),
     responses((status = 200, body = StepsPage), (status = "default", body = ErrorBody)))]
 pub(crate) async fn running(
@@ -260,19 +260,20 @@ pub(crate) struct OutputParams {
     run: RunId,
     /// A number that no other reader of the step has.
     reader: u64,
-    /// For each node of the step the offset of the next byte that is wanted, between commas: `0` for all there is, `end` for
-    /// what is new, `-` for a node of which all has come. Left out, `0` for each.
+    /// For each node of the step the offset of the next byte that is wanted, between commas: `0` for everything, `end` for new
+    /// output only, `-` for a node whose output is complete. Left out, `0` for each.
     from: Option<String>,
-    /// Only watch: what was read need not have arrived. Others tell by `from` what has, which is not kept any longer.
+    /// Only watch: reading does not acknowledge. Other clients acknowledge with `from`, and earlier output is no
+    /// longer kept.
     #[serde(default)]
     watch: bool,
-    /// Answer at the latest after so long, 0 to 20; 20 if left out.
+    /// Maximum time to wait for the answer, 0 to 20 seconds; 20 if left out.
     wait_seconds: Option<u32>,
-    /// At most so much from each node, 1 to 1,048,576.
+    /// Maximum number of bytes from each node, 1 to 1,048,576.
     max_bytes: Option<u32>,
 }
 
-/// Read what the tasks of a step say
+/// Read the output of the tasks of a step
 ///
 /// The answer is an output page in muster's own encoding, as `muster-client` reads it; it comes as soon as there is
 /// something, and is empty at the end of the time.
@@ -333,21 +334,21 @@ async fn own_step(app: &App, caller: &Owner, job: JobId, run: RunId, step: StepI
 pub(crate) struct InputParams {
     /// The run that the step belongs to.
     run: RunId,
-    /// The offset of its first byte in all that is said to the step.
+    /// The offset of its first byte in all input of the step.
     offset: u64,
     /// Whether nothing comes behind it.
     #[serde(default)]
     is_last: bool,
     /// Only for tasks of these groups of the step, by their places from 0, as `0,2`; left out, for all that read.
     groups: Option<String>,
-    /// Wait so long for room, 0 to 20; 0 if left out.
+    /// Maximum time to wait for room, 0 to 20 seconds; 0 if left out.
     #[serde(default)]
     wait_seconds: u32,
 }
 
-/// Say something to the tasks of a step
+/// Send input to the tasks of a step
 ///
-/// The body is bytes. What was sent before is passed over, so that it can be sent again when an answer is lost.
+/// The body is bytes. Bytes that were sent before are passed over, so that they can be sent again when an answer is lost.
 #[utoipa::path(post, path = "/v1/jobs/{id}/steps/{step}/input", tag = "steps",
     params(("id" = String, Path, description = "The job."), ("step" = u32, Path, description = "The step."),
         InputParams),
@@ -379,7 +380,7 @@ fn groups(text: &str) -> Result<IndexSet, ApiError> {
     text.parse().map_err(|_| ApiError::malformed(format!("groups: `{text}` is no list of groups")))
 }
 
-/// Say how large the client's terminal is
+/// Report the size of the client's terminal
 #[utoipa::path(post, path = "/v1/jobs/{id}/steps/{step}/terminal", tag = "steps", request_body = StepTerminalRequest,
     params(("id" = String, Path, description = "The job."), ("step" = u32, Path, description = "The step.")),
     responses((status = 200, body = Object), (status = "default", body = ErrorBody)))]
@@ -409,9 +410,9 @@ pub(crate) async fn conclude(
     app.jobs_command(asked, Command::ConcludeJob { job: job_id(&id)?, status: request.status }).await
 }
 
-/// Say that the client of a job lives
+/// Report that the client of a job lives
 ///
-/// From the first time on the job is cancelled when its client is not heard of for so long, whether it waits or runs.
+/// From the first report on, the job is cancelled when its client is silent for this long, whether it waits or runs.
 #[utoipa::path(post, path = "/v1/jobs/{id}/keep", tag = "jobs", request_body = KeepRequest,
     params(("id" = String, Path, description = "The job."),
         ("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),

@@ -24,7 +24,7 @@ pub(crate) async fn metrics(State(app): State<App>) -> Response {
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], render_prometheus()).into_response()
 }
 
-/// Say whether the gateway and the ledger behind it answer
+/// Tell whether the gateway and the ledger behind it answer
 #[utoipa::path(get, path = "/healthz", tag = "system",
     responses((status = 200, content_type = "text/plain", body = String), (status = "default", body = ErrorBody)))]
 pub(crate) async fn healthz(State(app): State<App>) -> Result<&'static str, ApiError> {

@@ -1,5 +1,5 @@
-//! The streams of a step, asked of all its nodes at a time. Nothing is kept here: who asks says how far it is, so that a
-//! gateway can be started anew in the middle.
+//! The streams of a step, asked of all its nodes at a time. Nothing is kept here: the client says how far it is, so
+//! that a gateway can be restarted in the middle.
 
 use super::KnownStep;
 use crate::{app::App, error::ApiError};
@@ -32,9 +32,9 @@ pub(crate) struct ReadFrom {
     pub(crate) reader: u64,
     /// For each node of the step the offset; `None` for one that has no more.
     pub(crate) offsets: Vec<Option<u64>>,
-    /// Whether all before the offsets need not be kept.
+    /// Whether everything before the offsets can be dropped.
     pub(crate) acknowledges: bool,
-    /// At most so much from each node.
+    /// Maximum number of bytes from each node.
     pub(crate) max_bytes: u32,
 }
 
@@ -47,9 +47,9 @@ struct Place<'a> {
     of_step: &'a StepPlace,
 }
 
-/// What is said to tasks.
+/// Input for tasks.
 pub(crate) struct Said<'a> {
-    /// How much was said before.
+    /// How much input came before.
     pub(crate) offset: u64,
     pub(crate) bytes: &'a [u8],
     /// Nothing comes behind it.

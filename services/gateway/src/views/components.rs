@@ -1,4 +1,4 @@
-//! What the API shows of single components.
+//! Single components in the API.
 
 use super::Size;
 use muster_domain::state::{Component, Job, State};
@@ -98,7 +98,7 @@ fn view(
     }
 }
 
-/// Who cancelled a job or a component of it, by its records.
+/// Who cancelled a job or one of its components, from its records.
 pub(crate) fn cancels(records: &[Record]) -> Vec<CancelView> {
     records.iter().filter_map(cancel).collect()
 }

@@ -11,7 +11,7 @@ use muster_schemas::{
     views::{ChainView, ElasticView, EntryWord, FilteringView, InstancesView, RefusalView, TaskView, TemplatesPage},
 };
 
-/// What filters, a template or a hold until a time have to do with a job.
+/// How filters, a template or a timed hold affect a job.
 pub(super) fn filtering_view(state: &State, job: &Job) -> Option<Box<FilteringView>> {
     let filtering = job.filtering.as_deref()?;
     let kept = filtering.kept().filter(|_| job.is_waiting());

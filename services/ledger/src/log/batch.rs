@@ -1,4 +1,4 @@
-//! What one group commit writes.
+//! The content of one group commit.
 
 use super::{
     BY_JOB, CHECKPOINTS, COMMANDS, DESCRIBES, Head, Log, LogError, META, META_IDENTITY, NOTICES, RECORDS, job_key,
@@ -13,8 +13,7 @@ use muster_schemas::{
 };
 use rocksdb::{WriteBatch, WriteOptions};
 
-/// What a retry of a command is recognised by: its id, and who asked. Nobody can take another's id, or read the answer
-/// to it.
+/// Recognises a retry of a command: its id, and who asked. Nobody can take another's id, or read the answer to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CommandKey(pub(super) [u8; 32]);
 
@@ -40,13 +39,13 @@ impl CommandKey {
 /// Bytes of a [`Fingerprint`].
 const FINGERPRINT_BYTES: usize = 16;
 
-/// What a command of a user says, in few bytes. Another command under the same id is no retry.
+/// The content of a user's command, in few bytes. Another command under the same id is no retry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fingerprint([u8; FINGERPRINT_BYTES]);
 
 impl Fingerprint {
-    /// Of a command. Services make their ids from what they say, some of which may change between retries: theirs are all
-    /// alike.
+    /// The fingerprint of a command. Services make their ids from the content, some of which may change between
+    /// retries: their fingerprints are all alike.
     pub fn of(actor: &Actor, command: &Command) -> Self {
         let mut fingerprint = Self::default();
         if matches!(actor, Actor::User(_)) {
@@ -59,9 +58,9 @@ impl Fingerprint {
 /// The answer that a command was given.
 #[derive(Clone, Debug)]
 pub struct Remembered {
-    /// What the command was.
+    /// The fingerprint of the command.
     pub fingerprint: Fingerprint,
-    /// What retries of it get.
+    /// The answer that retries of it get.
     pub answer: Answer,
 }
 
@@ -74,7 +73,7 @@ impl Remembered {
     }
 }
 
-/// What one group commit is going to write.
+/// A group commit that is being prepared.
 pub struct Batch<'log> {
     log: &'log Log,
     writes: WriteBatch,
@@ -83,7 +82,7 @@ pub struct Batch<'log> {
     added: Added,
 }
 
-/// What a batch adds, for taking it back if writing it failed half-way.
+/// The additions of a batch, for taking it back if writing it failed half-way.
 #[derive(Clone, Debug, Default)]
 pub struct Added {
     pub(super) after: Sequence,
@@ -109,7 +108,7 @@ impl<'log> Batch<'log> {
         self.head
     }
 
-    /// Whether nothing is to be written.
+    /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
         self.writes.is_empty()
     }
@@ -163,12 +162,12 @@ impl<'log> Batch<'log> {
         Ok(())
     }
 
-    /// Adds a notification that is to be delivered: the `number`th that follows from a record.
+    /// Adds a notification to deliver: the `number`th that follows from a record.
     pub fn add_notice(&mut self, of: Sequence, number: u32, payload: &[u8]) {
         self.writes.put_cf(self.log.family(NOTICES), notice_key(of, number), payload);
     }
 
-    /// Takes a notification away that has come to its end.
+    /// Removes a notification that has come to its end.
     pub fn remove_notice(&mut self, of: Sequence, number: u32) {
         self.writes.delete_cf(self.log.family(NOTICES), notice_key(of, number));
     }
@@ -182,7 +181,7 @@ impl<'log> Batch<'log> {
     ///
     /// # Errors
     /// [`LogError::Storage`] with what would have been added. Whether it is on disk is then unknown: the log must be
-    /// opened anew and [`Log::take_back`] called before it is used again.
+    /// reopened and [`Log::take_back`] called before it is used again.
     pub fn commit(self) -> Result<Head, (LogError, Added)> {
         let mut options = WriteOptions::default();
         options.set_sync(true);

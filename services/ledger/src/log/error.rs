@@ -29,8 +29,8 @@ pub enum LogError {
     },
     /// The log is not the one that its witness tells of, or the witness cannot be believed.
     #[error(
-        "the log in {folder} does not end as it did: {detail}. Restore the folder from a backup; or, to go on from the end that the \
-         log has now, start the ledger once with --accept-log-end. Nothing was changed"
+        "the log in {folder} does not end as it did: {detail}. Restore the folder from a backup; or, to continue from the \
+         present end of the log, start the ledger once with --accept-log-end. Nothing was changed"
     )]
     Witness {
         /// The folder.
@@ -69,10 +69,10 @@ pub enum LogError {
         folder: PathBuf,
         /// `opened`, `read` or `written`.
         action: &'static str,
-        /// What the system said.
+        /// The system's message.
         detail: String,
     },
-    /// It is being opened anew after a failed write.
+    /// It is being reopened after a failed write.
     #[error("the log is being opened again after a failed write; try again")]
     Closed,
     /// Records that were moved to an archive are needed, and the archive is not there.

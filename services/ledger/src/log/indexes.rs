@@ -1,4 +1,4 @@
-//! What the indexes beside the records say, entry by entry, for who compares it with the records.
+//! The content of the indexes, entry by entry, to be compared with the records.
 
 use super::{BY_JOB, CHECKPOINTS, COMMANDS, DESCRIBES, FAMILIES, Log, LogError, RECORDS, Remembered, job_key, number};
 use muster_schemas::{
@@ -7,7 +7,7 @@ use muster_schemas::{
 };
 use rocksdb::{IteratorMode, ReadOptions};
 
-/// What the index by job says of a record.
+/// An entry of the index by job for a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// It is about the job.
@@ -30,12 +30,12 @@ pub enum IndexEntry {
         /// The checkpoint.
         at: Sequence,
     },
-    /// What no record leads to: what is under way, and what the log says of itself.
+    /// A record without an index entry: it concerns what is under way, or the log itself.
     Other,
 }
 
 impl Log {
-    /// What the index by job says of a record and a job; `None` if it says nothing of them.
+    /// The entry of the index by job for a record and a job, if there is one.
     ///
     /// # Errors
     /// If it cannot be read, or has what is never written there.
@@ -49,7 +49,8 @@ impl Log {
         }
     }
 
-    /// Shows all that is stored beside the records, so that damage is found that nobody has come across.
+    /// Shows everything that is stored in addition to the records, so that damage is found that nobody has come
+    /// across.
     ///
     /// # Errors
     /// [`LogError::Damaged`] if a part of it cannot be what was written, or as `visit` fails.

@@ -8,7 +8,7 @@ use muster_schemas::{
 /// A BLAKE3 hash.
 pub type Hash = [u8; 32];
 
-/// What stands before the first record.
+/// The hash before the first record.
 pub const NO_HASH: Hash = [0; 32];
 /// The newest layout of the folder that this program knows.
 pub const FORMAT_VERSION: u32 = 1;

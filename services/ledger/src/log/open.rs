@@ -47,12 +47,12 @@ fn check_files(folder: &Path, names: &[OsString]) -> Result<(), LogError> {
     };
     let is_file = |name: &OsString| std::fs::metadata(folder.join(name)).is_ok_and(|found| found.is_file());
     if let Some(name) = names.iter().filter(is_opened).find(|name| !is_file(name)) {
-        let detail = format!("its file {} is no regular file", name.display());
+        let detail = format!("its file {} is not a regular file", name.display());
         return Err(LogError::Damaged { folder: folder.to_owned(), detail });
     }
     for name in names.iter().filter(is_read) {
         if blocks::is_damaged(&folder.join(name)).map_err(|error| open_error(folder, error))? {
-            let detail = format!("its file {} has records of a kind that is not written here", name.display());
+            let detail = format!("its file {} has records of an unknown kind", name.display());
             return Err(LogError::Damaged { folder: folder.to_owned(), detail });
         }
     }

@@ -16,7 +16,7 @@ use muster_schemas::{
     time::Timestamp,
 };
 
-/// What the records that have passed say of the indexes.
+/// The entries that the indexes must have according to the records that have passed.
 pub(super) struct Indexes {
     /// Records up to this one are trusted, and what the indexes say of them.
     after: Sequence,
@@ -24,9 +24,9 @@ pub(super) struct Indexes {
     of_jobs: u64,
     /// Whether a description was marked as one. Programs from before there were marks wrote none, later ones all.
     has_marks: bool,
-    /// Answers that are remembered and tell of what was made: each has records.
+    /// Remembered answers that name something that was made: each has records.
     makers: u64,
-    /// What is known of the command whose records pass now.
+    /// The command whose records pass now.
     group: Option<Group>,
 }
 
@@ -123,10 +123,7 @@ impl Indexes {
         // Records may have been written meanwhile, but no entry is there before its record.
         let head = log.head()?.sequence;
         if found.greatest > head {
-            return Err(altered(
-                log,
-                format!("an index tells of record {}, and the log ends at {head}", found.greatest),
-            ));
+            return Err(altered(log, format!("an index names record {}, but the log ends at {head}", found.greatest)));
         }
         if found.of_jobs != self.of_jobs {
             let (found, there) = (found.of_jobs, self.of_jobs);
@@ -135,7 +132,7 @@ impl Indexes {
         // Old answers may have been forgotten meanwhile.
         if found.makers > self.makers {
             let more = found.makers - self.makers;
-            return Err(altered(log, format!("{more} answers tell of jobs or steps that no command has made")));
+            return Err(altered(log, format!("{more} answers name jobs or steps that no command created")));
         }
         Ok(())
     }
@@ -174,7 +171,7 @@ impl Indexes {
 struct Found {
     of_jobs: u64,
     makers: u64,
-    /// The last record that an entry tells of.
+    /// The last record that an entry names.
     greatest: Sequence,
 }
 

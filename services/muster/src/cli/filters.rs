@@ -8,31 +8,31 @@ use std::path::PathBuf;
 /// `muster filter`.
 #[derive(Debug, Subcommand)]
 pub enum FilterCommand {
-    /// List the filters that are defined
+    /// List the defined filters
     List(QueryOptions),
-    /// Run one filter on this host as a filter-runner would, and tell what it answered; no job is changed
+    /// Run one filter on this host as a filter-runner would, and show its answer; no job is changed
     Test(FilterTestOptions),
 }
 
 /// `muster filter test`.
 #[derive(Debug, Args)]
 pub struct FilterTestOptions {
-    /// The filter: an absolute path, or the name of a filter that is defined
+    /// The filter: an absolute path, or the name of a defined filter
     #[arg(value_name = "PROGRAM|NAME")]
     pub filter: String,
     /// The job: a file of job XML or JSON
     #[arg(value_name = "JOB.xml")]
     pub job: PathBuf,
-    /// What to judge [default: an activation if anything is said about one, else a submission]
+    /// What to judge [default: an activation if an option for one is given, else a submission]
     #[arg(long)]
     pub kind: Option<Kind>,
-    /// How a program that is given by its path is called
+    /// How to call a program given by its path
     #[arg(long, default_value = "exec")]
     pub form: Form,
-    /// Have it take back what it did
+    /// Call its rollback
     #[arg(long)]
     pub revert: bool,
-    /// It may take so many seconds, 1 to 120 [default: what the system says of a filter that is defined, else 15]
+    /// Time limit in seconds, 1 to 120 [default: the limit of a defined filter, otherwise 15]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=120))]
     pub time_limit: Option<u32>,
     /// An activation: passes of the planner so far
@@ -53,10 +53,10 @@ pub struct FilterTestOptions {
         value_name = "FILE",
         env = "MUSTER_CONFIG",
         hide_env_values = true,
-        help = "The configuration file, of which [filter_runner] holds [default: /etc/muster/muster.toml if it exists]"
+        help = "The configuration file; its section [filter_runner] applies [default: /etc/muster/muster.toml if it exists]"
     )]
     pub config: Option<PathBuf>,
-    /// The same options in another way of writing: `/pass:7 /index:3 /backfill:true /count:16`
+    /// The same options in another notation: `/pass:7 /index:3 /backfill:true /count:16`
     #[arg(value_name = "/OPTION:VALUE")]
     pub more: Vec<String>,
 }

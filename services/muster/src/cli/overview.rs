@@ -19,7 +19,7 @@ pub struct StatusOptions {
 /// `muster top`.
 #[derive(Debug, Args)]
 pub struct TopOptions {
-    /// Look again after so many seconds
+    /// Seconds between refreshes
     #[arg(short = 'i', long, value_name = "SECONDS", value_parser = values::parse_positive, default_value = "2")]
     pub interval: u32,
     /// Look once

@@ -25,16 +25,16 @@ pub struct PlanOptions {
     /// Only jobs of this queue
     #[arg(long, value_name = "QUEUE", conflicts_with = "accuracy")]
     pub queue: Option<String>,
-    /// At most so many waiting jobs, the first in order
+    /// Maximum number of waiting jobs, first in order
     #[arg(long, value_name = "N", conflicts_with = "accuracy")]
     pub limit: Option<u32>,
     /// Draw what runs and is promised on each node to this file instead
     #[arg(long, value_name = "FILE", conflicts_with_all = ["accuracy", "json"])]
     pub svg: Option<PathBuf>,
-    /// Say how well starts were foreseen instead
+    /// Show how accurate the predictions of starts were instead
     #[arg(long, conflicts_with_all = ["at", "at_seq"])]
     pub accuracy: bool,
-    /// Of jobs that have started since then [default: a day ago]
+    /// Only jobs started since then [default: a day ago]
     #[arg(long, value_name = "TIME", value_parser = parse_since, allow_hyphen_values = true, requires = "accuracy")]
     pub since: Option<Timestamp>,
 }
@@ -42,7 +42,7 @@ pub struct PlanOptions {
 /// `muster replay`.
 #[derive(Debug, Args)]
 pub struct ReplayOptions {
-    /// Compare with the digests that checkpoints recorded, and make every decision of the planner again
+    /// Compare with the digests that checkpoints recorded, and repeat every decision of the planner
     #[arg(long)]
     pub verify: bool,
     /// Make the decisions under this policy instead: a built-in one or a file

@@ -10,7 +10,7 @@ use muster_schemas::{Timestamp, resources::NodeFilter};
 #[command(group(ArgGroup::new("extent").args(["end", "duration"]).required(true)))]
 #[command(group(ArgGroup::new("which").args(["nodes", "count"]).required(true)))]
 pub struct ReserveOptions {
-    /// Its name, which jobs give: `muster submit --reservation NAME`
+    /// Its name, by which jobs ask for it: `muster submit --reservation NAME`
     pub name: String,
     /// When it begins: `22:00`, `2026-11-20 08:30`, `+2h`, `now`
     #[arg(long, value_name = "WHEN", value_parser = values::parse_future)]
@@ -24,7 +24,7 @@ pub struct ReserveOptions {
     /// These nodes, such as `node[1-4]`
     #[arg(long, value_name = "NODES")]
     pub nodes: Option<String>,
-    /// So many nodes, which the planner chooses
+    /// This many nodes, chosen by the planner
     #[arg(long, value_name = "N", value_parser = values::parse_positive)]
     pub count: Option<u32>,
     /// With --count: only nodes with these properties: `gpu & !old`, `mem>=64`
@@ -33,10 +33,10 @@ pub struct ReserveOptions {
     /// With --count: only nodes that serve this queue
     #[arg(short = 'q', long, value_name = "QUEUE", conflicts_with = "nodes")]
     pub queue: Option<String>,
-    /// Only jobs of this user, and of others named so; without any --user and --account, everybody's
+    /// Only jobs of this user; can be repeated; without any --user and --account, everybody's
     #[arg(short = 'u', long = "user", value_name = "USER")]
     pub users: Vec<String>,
-    /// Only jobs of this account, and of others named so
+    /// Only jobs of this account; can be repeated
     #[arg(short = 'A', long = "account", value_name = "ACCOUNT")]
     pub accounts: Vec<String>,
 }

@@ -19,10 +19,10 @@ pub struct SimulateOptions {
     /// Run on the nodes, queues and licences of a configuration file instead of one pool of processors
     #[arg(long, value_name = "FILE")]
     pub cluster: Option<PathBuf>,
-    /// Leave out so many accepted jobs at the beginning
+    /// Number of accepted jobs to skip at the beginning
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub skip: usize,
-    /// At most so many accepted jobs
+    /// Maximum number of accepted jobs
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
     /// Write a CSV row for each job to this file; `-` is standard output, and the summary then goes to standard error
@@ -54,7 +54,7 @@ pub struct WhatifOptions {
     /// Compare only jobs that were submitted before this time
     #[arg(long, value_name = "TIME", value_parser = values::parse_past, allow_hyphen_values = true)]
     pub to: Option<Timestamp>,
-    /// Starts that differ by no more than so many seconds count as the same
+    /// Starts that differ by at most this many seconds count as equal
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
     pub tolerance: f64,
     /// Print JSON for programs

@@ -11,9 +11,9 @@ use std::str::FromStr;
 pub enum StepCommand {
     /// Run a command inside a running job, with its input and output here
     Run(StepRunOptions),
-    /// List the steps of a job, or of all jobs that run
+    /// List the steps of a job, or of all running jobs
     List(StepListOptions),
-    /// Show what the tasks of a running step say, beside the client that runs it
+    /// Show the output of a running step, in addition to its own client
     Attach(StepAttachOptions),
     /// Send a signal to the processes of a step
     #[command(override_usage = "muster step signal [OPTIONS] SIGNAL STEP")]
@@ -99,7 +99,7 @@ pub struct StepRunOptions {
     /// Give the first task a terminal
     #[arg(long, conflicts_with_all = ["label", "input_to"])]
     pub pty: bool,
-    /// Use cores that other steps use, and keep none from them
+    /// Share cores with other steps
     #[arg(long)]
     pub overlap: bool,
     /// The first task that fails ends the others
@@ -111,7 +111,7 @@ pub struct StepRunOptions {
     /// How long it may run: `30m`, `1:30:00`; a number alone is minutes
     #[arg(short = 't', long, value_name = "TIME", value_parser = values::parse_walltime)]
     pub time: Option<u64>,
-    /// What people call it [default: the command]
+    /// Its name, for people [default: the command]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
     /// The running job
@@ -124,7 +124,7 @@ pub struct StepRunOptions {
 /// `muster step list`.
 #[derive(Debug, Args)]
 pub struct StepListOptions {
-    /// A job, also one that is over [default: all that run]
+    /// A job, finished or not [default: all running jobs]
     pub job: Option<JobId>,
     /// When, and how it is shown.
     #[command(flatten)]

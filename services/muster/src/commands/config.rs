@@ -114,7 +114,7 @@ fn apply(connection: &ConnectionOptions, file: &Path, how: &Apply) -> CommandRes
     if how.asks && !is_at_terminal && !emptied.is_empty() {
         let lists = emptied.join(", ");
         return Err(Failure::failed(format!(
-            "this empties {lists}, and nobody can be asked here: say --yes if that is meant. Nothing was changed"
+            "this empties {lists}. Standard input is not a terminal, so give --yes to confirm. Nothing was changed"
         )));
     }
     let answer = client.configure(CommandId::new_now(), &change, how.keeps_unnamed)?;

@@ -153,7 +153,7 @@ impl Findings {
     fn private_file(&mut self, what: &'static str, path: &Path) {
         let Ok(found) = std::fs::metadata(path) else { return };
         if found.permissions().mode() & 0o077 == 0 {
-            self.add(what, Verdict::Good, format!("{} belongs to uid {} alone", path.display(), found.uid()));
+            self.add(what, Verdict::Good, format!("{} belongs only to uid {}", path.display(), found.uid()));
         } else {
             self.add(what, Verdict::Bad, format!("others can read {}; chmod go= it", path.display()));
         }

@@ -59,7 +59,7 @@ fn page(title: &str, lines: Vec<(&str, String)>) -> String {
 fn wait_lines(job: JobId, wait: &WaitExplanation, now: Timestamp, time: ShowTime) -> Vec<(&'static str, String)> {
     let mut lines = vec![("Reason", wait.reason.text.clone())];
     if wait.starts_now {
-        lines = vec![("Reason", "none any more: the next plan starts it".to_owned())];
+        lines = vec![("Reason", "none: the next plan starts it".to_owned())];
     }
     match wait.ahead {
         None => lines.push(("In front", "it has no place in the order until that is over".to_owned())),

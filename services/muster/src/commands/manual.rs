@@ -78,7 +78,9 @@ fn further_sections(command: &clap::Command, words: &str) -> Roff {
     }
     roff.control("SH", ["EXIT STATUS"]);
     if STAND_FOR_OTHERS.contains(&words) {
-        roff.text([roman("The status of what it waited for, 128 and the number of a signal; else:")]);
+        roff.text([roman(
+            "The status of the job or step it waited for (128 plus the number for a signal); otherwise:",
+        )]);
     }
     let own: &[(&str, &str)] = if words == "audit verify" { &OF_VERIFY } else { &[] };
     own.iter().chain(&STATUSES).for_each(|(status, what)| entry(&mut roff, bold(*status), what));

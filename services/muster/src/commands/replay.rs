@@ -87,7 +87,7 @@ fn print(result: &Replayed, replay: &Replay) {
     }
     let told = verdict.differences.len();
     if told == TOLD_DIFFERENCES {
-        println!("only the first {told} differences are told");
+        println!("only the first {told} differences are shown");
     }
 }
 

@@ -165,7 +165,7 @@ const CLUSTER: Section = Section {
     name: "cluster",
     shape: Shape::Table,
     cluster: true,
-    doc: "What holds for the whole cluster.",
+    doc: "Settings of the whole cluster.",
     keys: &[
         key("name", Kind::Text, "\"muster\"", "The cluster's name."),
         key(
@@ -185,16 +185,16 @@ const CLUSTER: Section = Section {
             "finished_job_retention_seconds",
             from_to(0, YEAR_SECONDS),
             "3600",
-            "A finished job can be listed and depended on at least so long. After that it is read from the log: `muster job show`, `--at`.",
+            "Minimum time for which a finished job can be listed and depended on. After that it is read from the log: `muster job show`, `--at`.",
         ),
-        key("node_lost_after_seconds", from_to(2, 86_400), "30", "A node that has not reported for so long is lost."),
+        key("node_lost_after_seconds", from_to(2, 86_400), "30", "A node that has not reported for this long is lost."),
         key(
             "launch_timeout_seconds",
             from_to(1, 86_400),
             "60",
             "A launch that no node has confirmed within this time has failed.",
         ),
-        key("kill_grace_seconds", from_to(0, 86_400), "10", "From SIGTERM to SIGKILL when a job is stopped."),
+        key("kill_grace_seconds", from_to(0, 86_400), "10", "Time from SIGTERM to SIGKILL when a job is stopped."),
         key(
             "default_memory_per_core_bytes",
             from_to(0, i64::MAX),
@@ -211,7 +211,7 @@ const CLUSTER: Section = Section {
             "max_jobs",
             from_to(1, i64::MAX),
             "10000000",
-            "At most so many jobs in the queue at a time; an array counts as one.",
+            "Maximum number of jobs in the queue at a time; an array counts as one.",
         ),
         key(
             "first_job_number",
@@ -247,23 +247,13 @@ const QUEUES: Section = Section {
         key("max_walltime_seconds", from_to(1, i64::MAX), "", "No job may ask for more."),
         key("nodes", Kind::NodeLists, "[]", "Only these nodes serve it (`[\"node[1-16]\"]`); empty means all."),
         key("users", Kind::Texts, "[]", "Only these users may submit to it; empty means all."),
-        key(
-            "max_running_jobs",
-            from_to(0, U32_MAX),
-            "",
-            "At most so many of its jobs run at a time; tasks of arrays count singly.",
-        ),
-        key(
-            "max_running_jobs_per_user",
-            from_to(0, U32_MAX),
-            "",
-            "At most so many of its jobs of one user run at a time.",
-        ),
+        key("max_running_jobs", from_to(0, U32_MAX), "", "Maximum number of its running jobs; each array task counts."),
+        key("max_running_jobs_per_user", from_to(0, U32_MAX), "", "Maximum number of its running jobs for one user."),
         key(
             "max_jobs",
             from_to(0, U32_MAX),
             "",
-            "At most so many jobs wait and run in it at a time; an array counts as one.",
+            "Maximum number of its waiting and running jobs; an array counts as one.",
         ),
     ],
 };
@@ -308,13 +298,8 @@ const STAGING: Section = Section {
     doc: "The site's program that brings the files of jobs in before they start and out after their end, run by the filter-runners ([staging](../filters.md#staging)).",
     keys: &[
         key("program", Kind::Path, "", "Its absolute path on the runners. Without it nothing is staged."),
-        key("stage_in_timeout_seconds", from_to(1, 604_800), "86400", "So long it may take to stage in one component."),
-        key(
-            "stage_out_timeout_seconds",
-            from_to(1, 604_800),
-            "86400",
-            "So long it may take to stage out one component.",
-        ),
+        key("stage_in_timeout_seconds", from_to(1, 604_800), "86400", "Time limit for staging in one component."),
+        key("stage_out_timeout_seconds", from_to(1, 604_800), "86400", "Time limit for staging out one component."),
     ],
 };
 
@@ -322,7 +307,7 @@ const ACCOUNTS: Section = Section {
     name: "accounts",
     shape: Shape::Table,
     cluster: true,
-    doc: "What of accounts, associations and service classes (QOS) is enforced; they themselves are made with `sacctmgr`. Without this section it stays as it is.",
+    doc: "Which checks of accounts, associations and service classes (QOS) are enforced. Create these with `sacctmgr`. Without this section nothing changes.",
     keys: &[
         key(
             "enforce",
@@ -334,7 +319,7 @@ const ACCOUNTS: Section = Section {
             "queue_classes",
             Kind::Properties,
             "{}",
-            "Service classes of queues, whose limits hold for every job in it beside those of its own class: `{ night = \"long\" }`.",
+            "Service classes of queues. Their limits apply to every job in the queue, in addition to those of the job's own class: `{ night = \"long\" }`.",
         ),
     ],
 };
@@ -343,7 +328,7 @@ const BUS: Section = Section {
     name: "bus",
     shape: Shape::Table,
     cluster: false,
-    doc: "What connects the roles. `muster up` always uses the bus inside its process.",
+    doc: "Connects the roles. `muster up` always uses the bus inside its process.",
     keys: &[
         key(
             "url",
@@ -358,13 +343,13 @@ const BUS: Section = Section {
             "inbox_prefix",
             Kind::Text,
             "",
-            "What the subjects begin with on which answers come: `_INBOX` and more, without dots. Without it `_INBOX_USER`, so that each user can be kept from the answers to others.",
+            "Prefix of the subjects for answers: `_INBOX` and more, without dots. Without it `_INBOX_USER`, so that each user can be kept from the answers to others.",
         ),
         key(
             "tls_ca_file",
             Kind::Path,
             "",
-            "Certificates (PEM) that the server's certificate is checked against, beside the system's.",
+            "Certificates (PEM) that the server's certificate is checked against, in addition to the system's.",
         ),
         key("tls_certificate_file", Kind::Path, "", "Certificate (PEM) to show to the server; needs `tls_key_file`."),
         key("tls_key_file", Kind::Path, "", "Key (PEM) of that certificate."),
@@ -389,31 +374,31 @@ const LEDGER: Section = Section {
     name: "ledger",
     shape: Shape::Table,
     cluster: false,
-    doc: "The log and what is made of it. It is kept in `ledger/` in the data folder (`--data`).",
+    doc: "The log and everything derived from it. It is kept in `ledger/` in the data folder (`--data`).",
     keys: &[
         key(
             "snapshot_every_records",
             from_to(1000, i64::MAX),
             "20000",
-            "A snapshot of the state is made after so many records. A query of the past replays at most so many, as long as its snapshot is kept.",
+            "Number of records between snapshots of the state. While its snapshot is kept, a query of the past replays no more than this.",
         ),
         key(
             "keep_snapshots",
             from_to(1, 100_000),
             "64",
-            "So many of the newest snapshots are all kept; of older ones ever fewer.",
+            "Number of newest snapshots that are all kept; older ones are thinned out.",
         ),
         key(
             "checkpoint_every_records",
             from_to(100, i64::MAX),
             "10000",
-            "A signed checkpoint of log and state is made after so many records, but never so often that it takes more than a tenth of one processor.",
+            "Number of records between signed checkpoints of log and state. Checkpoints never take more than a tenth of one processor.",
         ),
         key(
             "checkpoint_every_seconds",
             from_to(1, YEAR_SECONDS),
             "60",
-            "A checkpoint is also made when there have been records without one for so long, within the same bound.",
+            "Longest time that records wait for a checkpoint, within the same bound.",
         ),
         key(
             "command_retention_seconds",
@@ -440,7 +425,7 @@ const PLANNER: Section = Section {
     name: "planner",
     shape: Shape::Table,
     cluster: false,
-    doc: "What chooses which jobs start where: the policy in force (`muster policy`), unless an external planner is named.",
+    doc: "Chooses which jobs start where: the policy in force (`muster policy`), unless an external planner is named.",
     keys: &[
         key(
             "command",
@@ -452,20 +437,20 @@ const PLANNER: Section = Section {
             "external",
             Kind::OneOf(&["bus"]),
             "",
-            "Where else a program is that plans instead: `bus`, if it serves the subject `muster.planner.external`.",
+            "Where else the program that plans is: `bus`, if it serves the subject `muster.planner.external`.",
         ),
-        key("answer_timeout_seconds", from_to(1, 3600), "30", "An external planner has so long for each answer."),
+        key("answer_timeout_seconds", from_to(1, 3600), "30", "Time limit for each answer of an external planner."),
         key(
             "max_waiting",
             from_to(1, 1_000_000),
             "10000",
-            "An external planner is shown at most so many of the jobs that wait, the first in order.",
+            "Maximum number of waiting jobs shown to an external planner, first in order.",
         ),
         key(
             "fallback",
             Kind::Boolean,
             "false",
-            "While the external planner does not work, plan by the policy in force; otherwise no job starts meanwhile.",
+            "While the external planner does not work, plan by the policy in force; otherwise no job starts.",
         ),
         key("predict", Kind::Boolean, "true", "Whether the starts of waiting jobs are predicted."),
         key(
@@ -511,7 +496,7 @@ const TELEMETRY: Section = Section {
             "cluster",
             Kind::Text,
             "",
-            "The cluster that this process belongs to, said in what it exports. Without it the `name` in `[cluster]`, if the file has one.",
+            "The cluster name in everything that this process exports. Without it the `name` in `[cluster]`, if the file has one.",
         ),
         key(
             "metrics_listen",
@@ -526,7 +511,7 @@ const EXECUTOR: Section = Section {
     name: "executor",
     shape: Shape::Table,
     cluster: false,
-    doc: "What runs the jobs of a node.",
+    doc: "Runs the jobs of a node.",
     keys: &[
         key(
             "node",
@@ -538,7 +523,7 @@ const EXECUTOR: Section = Section {
             "spool_dir",
             Kind::Path,
             "",
-            "What the node must not forget: a folder of this executor alone, on a local file system that outlives a reboot, and through whose parents the users of jobs may pass. Without it `spool/NODE` in the data folder.",
+            "The folder for what the node must not forget. Only this executor uses it; it is on a local file system that survives a reboot, and job users can traverse its parents. Without it `spool/NODE` in the data folder.",
         ),
         key(
             "heartbeat_seconds",
@@ -577,8 +562,8 @@ const NOTIFIER: Section = Section {
     name: "notifier",
     shape: Shape::Table,
     cluster: false,
-    doc: "What tells people and programs of jobs.",
-    keys: &[key("max_deliveries", from_to(1, 1000), "8", "At most so many deliveries at a time.")],
+    doc: "Notifies people and programs about jobs.",
+    keys: &[key("max_deliveries", from_to(1, 1000), "8", "Maximum number of simultaneous deliveries.")],
 };
 
 const NOTIFIER_MAIL: Section = Section {
@@ -604,7 +589,7 @@ const NOTIFIER_MAIL: Section = Section {
             "end_of_options",
             Kind::Boolean,
             "true",
-            "Whether `--` stands before the address. A program that was written for Slurm may want exactly three words.",
+            "Whether to put `--` before the address. A program that was written for Slurm may want exactly three words.",
         ),
         key(
             "host",
@@ -619,11 +604,11 @@ const NOTIFIER_MAIL: Section = Section {
             "\"none\"",
             "Whether and how the connection is encrypted: not at all, before anything is said, or from the first byte.",
         ),
-        key("ca_file", Kind::Path, "", "Certificates (PEM) of authorities that are trusted beside the system's."),
+        key("ca_file", Kind::Path, "", "Certificates (PEM) of authorities to trust in addition to the system's."),
         key("username", Kind::Text, "", "The user name, if the server wants one."),
         key("password_file", Kind::Path, "", "File with the password."),
-        key("from", Kind::Text, "\"muster@localhost\"", "Whom the mail comes from."),
-        key("timeout_seconds", from_to(1, 3600), "30", "A server that does not answer for so long has failed."),
+        key("from", Kind::Text, "\"muster@localhost\"", "The sender of mail."),
+        key("timeout_seconds", from_to(1, 3600), "30", "A server that does not answer for this long has failed."),
     ],
 };
 
@@ -638,7 +623,7 @@ const NOTIFIER_COMMAND: Section = Section {
             "max_output_bytes",
             from_to(0, 1 << 20),
             "2048",
-            "So much of what a failed command wrote is kept for the error.",
+            "Amount of a failed command's output that is kept for the error.",
         ),
     ],
 };
@@ -656,8 +641,13 @@ const NOTIFIER_RETRY: Section = Section {
             "The pause after the first failure; each further one is twice as long, give or take a quarter.",
         ),
         key("longest_pause_seconds", Kind::Seconds, "3600.0", "No pause is longer."),
-        key("max_attempts", from_to(1, 1_000_000), "30", "It is given up after so many attempts."),
-        key("max_age_seconds", from_to(1, YEAR_SECONDS), "86400", "It is given up so long after what it tells of."),
+        key("max_attempts", from_to(1, 1_000_000), "30", "Maximum number of attempts before a delivery is given up."),
+        key(
+            "max_age_seconds",
+            from_to(1, YEAR_SECONDS),
+            "86400",
+            "Maximum age of the event before a delivery is given up.",
+        ),
     ],
 };
 
@@ -665,7 +655,7 @@ const FILTER_RUNNER: Section = Section {
     name: "filter_runner",
     shape: Shape::Table,
     cluster: false,
-    doc: "What runs a site's filters. Which filters there are is set in the running system (`muster filter list`).",
+    doc: "Runs a site's filters. The filters themselves are set in the running system (`muster filter list`).",
     keys: &[
         key(
             "name",
@@ -683,19 +673,19 @@ const FILTER_RUNNER: Section = Section {
             "administrators",
             Kind::Texts,
             "[]",
-            "Users beside root who may own programs of filters and the folders on their path; what others can change is not run.",
+            "Users, in addition to root, who may own filter programs and the folders on their path. A program that others can change is not run.",
         ),
         key(
             "slots",
             from_to(1, 65_536),
             "16",
-            "So many programs are run at the same time; more calls wait for other runners.",
+            "Number of programs that run at the same time; further calls wait for other runners.",
         ),
         key(
             "persistent_processes",
             from_to(1, 1024),
             "1",
-            "So many processes serve one persistent filter, each one call at a time.",
+            "Number of processes that serve one persistent filter, each handling one call at a time.",
         ),
         key(
             "scratch",
@@ -725,7 +715,7 @@ const ACCOUNTING: Section = Section {
     name: "accounting",
     shape: Shape::Table,
     cluster: false,
-    doc: "What counts usage.",
+    doc: "Counts usage.",
     keys: &[
         key(
             "window_seconds",
@@ -743,7 +733,7 @@ const ACCOUNTING: Section = Section {
             "snapshot_every_records",
             from_to(1, i64::MAX),
             "1000000",
-            "The file is written anew after so many records, and at a clean stop.",
+            "Number of records after which the file is rewritten; it is also rewritten at a clean stop.",
         ),
     ],
 };
@@ -752,7 +742,7 @@ const SLURM: Section = Section {
     name: "slurm",
     shape: Shape::Table,
     cluster: false,
-    doc: "What the commands of Slurm ask the gateway for.",
+    doc: "Settings that Slurm's commands ask the gateway for.",
     keys: &[
         key(
             "burst_buffer_directives",
@@ -816,7 +806,7 @@ const GATEWAY: Section = Section {
             "tokens_file",
             Kind::Path,
             "",
-            "The tokens that are accepted over TCP: on each line a token of at least 16 characters and the login name of whom it speaks for. Its mode is 0600. It is read again when it changes.",
+            "The tokens that are accepted over TCP: on each line a token of at least 16 characters and the login name of its user. Its mode is 0600. It is read again when it changes.",
         ),
         key("max_body_bytes", from_to(1024, 1 << 30), "67108864", "The largest request body."),
         key(
@@ -829,7 +819,7 @@ const GATEWAY: Section = Section {
             "max_connections_per_caller",
             from_to(1, 1_000_000),
             "",
-            "Connections of one caller at a time: of a user of the host, of a token's user, or of an address that has shown no token. Without it an eighth of all. It does not hold for root and the user of the gateway.",
+            "Connections of one caller at a time: of a user of the host, of a token's user, or of an address that has shown no token. Without it an eighth of all. It does not apply to root and the user of the gateway.",
         ),
         key(
             "max_bytes_in_flight",
@@ -853,7 +843,7 @@ const GATEWAY: Section = Section {
             "body_seconds",
             from_to(1, 3600),
             "20",
-            "How long the body of a request may stand still. On average it brings 64 KiB each second beside twice this time.",
+            "How long the body of a request may make no progress. On average it must bring 64 KiB per second, with an allowance of twice this time.",
         ),
     ],
 };

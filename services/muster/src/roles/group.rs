@@ -126,7 +126,7 @@ impl Group {
             Ok::<(), anyhow::Error>(())
         });
         if ended.await.is_err() {
-            tracing::warn!("some roles did not stop in time and are left behind");
+            tracing::warn!("some roles did not stop in time and were abandoned");
             self.workers.abort_all();
         }
         let Some(Ledger { task, stop }) = self.ledger.take() else { return result };
@@ -135,6 +135,24 @@ impl Group {
         stopped.context("the ledger failed")?.context("the ledger did not stop cleanly")?;
         result
     }
+}
+
+/// Runs a role on a thread of its own. The requests that share the other threads do not wait for it, however long it computes.
+///
+/// # Errors
+/// As the role; no thread can be had.
+pub async fn on_own_thread<F>(name: &str, role: F) -> anyhow::Result<()>
+where
+    F: Future<Output = anyhow::Result<()>> + Send + 'static,
+{
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (sender, ended) = oneshot::channel();
+    let run = move || {
+        // Nobody listens any more once the process stops.
+        let _ = sender.send(runtime.block_on(role));
+    };
+    std::thread::Builder::new().name(name.to_owned()).spawn(run)?;
+    ended.await.context("its thread ended")?
 }
 
 fn worker_failure(ended: Result<(String, anyhow::Result<()>), tokio::task::JoinError>) -> anyhow::Error {

@@ -99,7 +99,7 @@ fn a_list_of_users_is_emptied_only_if_that_is_said() {
     ] {
         system.write("next.toml", text);
         let refused = system.run(&["config", "apply", "--keep", "next.toml"]);
-        let told = format!("this empties {list}, and nobody can be asked here: say --yes");
+        let told = format!("this empties {list}. Standard input is not a terminal, so give --yes");
         assert!(refused.status == 1 && refused.stderr.contains(&told), "{text}: {refused:?}");
         assert!(refused.stdout.starts_with(shows) && !refused.stdout.contains("applied"), "{refused:?}");
         assert_eq!(system.ok(&["config", "show"]), shown, "{text}");

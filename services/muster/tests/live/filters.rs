@@ -231,7 +231,7 @@ fn a_filter_is_tried_out_on_a_job_that_does_not_exist() {
         "#!/bin/sh\ngrep -q 'State=\"Queued\"' $1 && [ \"$2 $3 $4 $5\" = '7 3 true 16' ] && exit 2\nexit 9\n";
     let activation = program(&system, "activation", activation);
     let kept = test(&[&activation, "job.xml", "/pass:7", "/index:3", "/backfill:true", "/count:16"]).stdout;
-    assert!(kept.starts_with("verdict: the job stays as it is, and the candidate resources go to others\n"), "{kept}");
+    assert!(kept.starts_with("verdict: the job stays unchanged, and others get the candidate resources\n"), "{kept}");
     assert_eq!(test(&["no-such-filter", "job.xml"]).status, 4);
     assert_eq!(test(&[&path, "job.xml", "/what:7"]).status, 2);
     assert_eq!(system.json(&["jobs", "--all", "--json"])["jobs"].as_array().map(Vec::len), Some(0));

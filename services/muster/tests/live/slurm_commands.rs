@@ -317,7 +317,7 @@ fn cpus_of_a_suspended_job_are_for_others_until_it_goes_on() {
     is(&long, "S 4\n");
     site.ok(&format!("scontrol resume {long}"));
     let told = || site.system.ok(&["job", "events", &long]);
-    site.system.wait_until("it is to go on", || told().contains("goes on as soon as nobody else has its cores"));
+    site.system.wait_until("it is to go on", || told().contains("waits for its cores and then continues"));
     let late = submit("-n1 -t 1", "sleep 1000");
     is(&late, "PD 1\n");
     is(&long, "S 4\n");

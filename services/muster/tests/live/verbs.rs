@@ -153,7 +153,7 @@ fn wrong_lines_are_told_in_words_that_help() {
     for (line, told) in [
         (&["jobs", "--at", "2099-01-01"][..], "has not been yet"),
         (&["submit", "--deadline", "-1h", "--", "true"], "has passed already"),
-        (&["submit", "--env", "A B=1", "--", "true"], "has a blank in it"),
+        (&["submit", "--env", "A B=1", "--", "true"], "contains a blank"),
     ] {
         let Output { status, stderr, .. } = system.run(line);
         assert!(status == 2 && stderr.contains(told), "{line:?}: {stderr}");

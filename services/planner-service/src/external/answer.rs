@@ -157,7 +157,7 @@ impl<'a> Placer<'a> {
             let mut ordered = ordered.into_iter();
             let placed =
                 ordered.find_map(|(number, alternative)| self.find(component, number, alternative, None, taken));
-            return placed.ok_or_else(|| "it does not fit on what is free".into());
+            return placed.ok_or_else(|| "it does not fit into the free resources".into());
         };
         let alternative = alternatives.get(wanted.alternative as usize);
         let alternative = alternative.ok_or_else(|| format!("it has no alternative {}", wanted.alternative))?;
@@ -171,8 +171,8 @@ impl<'a> Placer<'a> {
         let names = (!names.is_empty()).then_some(&names);
         let placed = self.find(component, wanted.alternative, alternative, names, taken);
         placed.ok_or_else(|| match names {
-            None => "it does not fit on what is free".into(),
-            Some(_) => "it does not fit on what is free of the nodes named".into(),
+            None => "it does not fit into the free resources".into(),
+            Some(_) => "it does not fit into the free resources of the nodes named".into(),
         })
     }
 

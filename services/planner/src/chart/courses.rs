@@ -1,4 +1,4 @@
-//! How a simulation, or several beside each other, went: waits, utilisation, queue length.
+//! The course of a simulation, or of several for comparison: waits, utilisation, queue length.
 
 use super::{
     colour,
@@ -6,10 +6,10 @@ use super::{
     svg::{Anchor, Area, GRID, INK, Svg},
 };
 
-/// What is drawn of one simulation.
+/// The curves of one simulation in a chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Course {
-    /// What it is called: its policy.
+    /// Its name: that of its policy.
     pub name: String,
     /// The waits of its jobs, in seconds.
     pub waits_seconds: Vec<i64>,

@@ -1,4 +1,4 @@
-//! What runs and is planned on which node: a row for each node, a bar for each part of a run, promise, reservation or
+//! A chart of runs and plans on the nodes: a row for each node, a bar for each part of a run, promise, reservation or
 //! closure.
 
 use super::{
@@ -8,10 +8,10 @@ use super::{
 };
 use muster_schemas::Timestamp;
 
-/// What is drawn.
+/// The content of the chart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gantt {
-    /// What stands above it.
+    /// The title above it.
     pub title: String,
     /// The left edge.
     pub from: Timestamp,
@@ -28,19 +28,19 @@ pub struct Gantt {
 pub struct Row {
     /// Its name.
     pub label: String,
-    /// In any order. Those that overlap stand below each other; reservations and closures lie behind the others.
+    /// In any order. Overlapping ones are drawn below each other; reservations and closures behind the others.
     pub bars: Vec<Bar>,
 }
 
 /// Something that holds a node, or a part of it, for a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bar {
-    /// What it is.
+    /// Its kind.
     pub kind: BarKind,
-    /// What is written on it if there is room: a job's id, a reservation's name. Bars with equal labels have the same
+    /// The text on it if there is room: a job's id, a reservation's name. Bars with equal labels have the same
     /// colour.
     pub label: String,
-    /// What is told of it when it is pointed at.
+    /// The text shown when it is pointed at.
     pub tooltip: String,
     /// When it begins.
     pub from: Timestamp,
@@ -48,7 +48,7 @@ pub struct Bar {
     pub until: Timestamp,
 }
 
-/// What a bar stands for.
+/// The meaning of a bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BarKind {
     /// A run that holds resources.

@@ -8,7 +8,7 @@ pub(super) struct Marks {
     pub lines: (f64, f64),
     /// The colour of the lines.
     pub stroke: &'static str,
-    /// On which line the labels stand, centred on the marks.
+    /// The line of the labels, centred on the marks.
     pub labels: f64,
     /// Their size in pixels.
     pub size: u32,
@@ -33,7 +33,7 @@ pub(super) fn ticks(greatest: f64, wanted: u32) -> Vec<f64> {
     (0..=count.max(1)).map(|number| f64::from(number) * step).collect()
 }
 
-/// A tick's value as it is written.
+/// The text of a tick's value.
 pub(super) fn label(value: f64) -> String {
     if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.2}").trim_end_matches('0').to_owned() }
 }

@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 /// Names of fonts that are looked for, in this order.
 const FONTS: &str = "DejaVu Sans, Liberation Sans, Noto Sans, Arial, Helvetica, sans-serif";
 
-/// What is written and drawn in full.
+/// The colour of text and full lines.
 pub(super) const INK: &str = "#222222";
 /// Lines that only guide the eye.
 pub(super) const GRID: &str = "#dddddd";
 
-/// Where a text stands to its point.
+/// Where a text is in relation to its point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,

@@ -1,4 +1,4 @@
-//! What holds something when the machine or the job's state changes under it.
+//! Holdings of the engine when the machine or a job's state changes under them.
 
 use super::{Engine, Run, run::JustLeft};
 use crate::{
@@ -34,7 +34,7 @@ impl Engine {
         self.runs.get(&job).map(|run| run.assumed_end)
     }
 
-    /// What a job was promised that has just left the queue was not freed if its run holds it.
+    /// The promise of a job that has just left the queue was not freed if its run holds it.
     pub(super) fn note_redeemed(&mut self, run: &ActiveRun) {
         let Some(JustLeft { job, slot, freed }) = self.just_left.take() else { return };
         let until = expected_end(&run.demand, &slot.placement, slot.start);
@@ -44,7 +44,7 @@ impl Engine {
         }
     }
 
-    /// Puts back on its line what holds a part of a node that became something else.
+    /// Puts holdings back on the line of a node whose specification changed.
     pub(super) fn hold_again(&mut self, is_changed: impl Fn(NodeId) -> bool) {
         for run in self.runs.values() {
             let holding = Holding::Run { until: run.assumed_end };

@@ -173,7 +173,7 @@ impl Trials<'_> {
             };
             if self.fits(&changed(&self.outlook.job.demand, &change)) {
                 let text =
-                    format!("alternative {} of {} alone{}", at + 1, alternatives.len(), self.of_component(number));
+                    format!("only alternative {} of {}{}", at + 1, alternatives.len(), self.of_component(number));
                 found.extend(self.checked(ChangeKind::Alternative, change, text));
             }
         }

@@ -38,7 +38,7 @@ pub(super) struct Outlook<'e> {
     pub starts: bool,
     /// Waiting jobs in front, in order.
     pub ahead: Vec<JobId>,
-    /// What it finds when its turn comes.
+    /// The situation at its turn.
     pub turn: Turn,
     /// The engine as if nobody else waited.
     pub alone: Engine,
@@ -151,7 +151,7 @@ impl<'e> Outlook<'e> {
     }
 }
 
-/// What a placement holds of each node, each once, in the order in which it names them.
+/// The holdings of a placement on each node, each node once, in the order in which it names them.
 pub(crate) fn nodes_of(state: &State, placement: &Placement) -> Vec<NodePromise> {
     let mut known: BTreeMap<NodeId, usize> = BTreeMap::new();
     let mut nodes: Vec<NodePromise> = Vec::new();

@@ -16,7 +16,8 @@ const REASONS: usize = 20;
 
 /// How a run came about.
 ///
-/// `state` is as before the first of the `records`, which go on at least to the record of the plan that decided the start.
+/// `state` is as before the first of the `records`, which reach at least to the record of the plan that decided the
+/// start.
 pub fn explain_start(mut state: State, records: &[Record], run: &RunView) -> StartExplanation {
     let mut story = Story { job: run.job, because: Vec::new(), reasons: Vec::new() };
     let is_allocation =

@@ -6,7 +6,7 @@ use muster_domain::state::{Accounts, Amount, Charge, Counter, Rule, Rules};
 use muster_schemas::views::LimitView;
 use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
-/// Who may use how much, and what is in use.
+/// Limits of accounts, and their present use.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AccountLimits {
     accounts: Arc<Accounts>,
@@ -83,7 +83,7 @@ impl AccountLimits {
         known.map_or_else(|| Cow::Owned(Arc::default()), Cow::Borrowed)
     }
 
-    /// The limit, for people, that keeps components from using that much more beside what they hold.
+    /// The limit, for people, that keeps components from using that much in addition to their holdings.
     pub fn reached(&self, holder: &Holder, demand: &Demand, more: &[Usage], held: &[Usage]) -> Option<String> {
         let is_reached = |limit: &LimitView| limit.used.saturating_add(limit.wanted) > limit.most;
         let mut reached = None;

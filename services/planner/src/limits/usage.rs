@@ -5,7 +5,7 @@ use muster_domain::state::Charge;
 use muster_schemas::resources::{ComponentPlacement, Placement};
 use std::sync::Arc;
 
-/// What jobs have in use together.
+/// Resources that jobs use together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
     pub jobs: u64,
@@ -17,19 +17,19 @@ pub(crate) struct Usage {
     pub walltime_seconds: u64,
 }
 
-/// What each component of a job has in use.
+/// The resources that each component of a job uses.
 pub(crate) type Uses = Vec<Usage>;
 
 /// For each component of a job the ways to serve it, and whether the limits let it be served so.
 pub(crate) type Ways = Vec<Vec<bool>>;
 
-/// Whether a limit shuts a way, so that an equal job of somebody else may have more of them.
+/// Whether a limit shuts a way, so that an equal job of another user may have more of them.
 pub(crate) fn is_one_shut(ways: Option<&[Vec<bool>]>) -> bool {
     ways.is_some_and(|ways| ways.iter().flatten().any(|open| !open))
 }
 
 impl Usage {
-    /// What the components of one job have in use with this placement.
+    /// The resources that the components of one job use with this placement.
     pub fn of(placement: &Placement, demand: &Demand) -> Uses {
         let mut uses: Uses = placement.components.iter().map(Self::of_component).collect();
         for ((usage, placed), component) in uses.iter_mut().zip(&placement.components).zip(&demand.components) {
@@ -39,7 +39,7 @@ impl Usage {
         uses
     }
 
-    /// Of each amount the less of two.
+    /// The lesser of two for each amount.
     pub fn least(self, other: Self) -> Self {
         Self {
             jobs: self.jobs.min(other.jobs),
@@ -63,7 +63,7 @@ impl Usage {
         usage
     }
 
-    /// What components of a job that runs would have in use beside what it has.
+    /// The resources that components of a running job would use in addition.
     pub fn of_growth(added: &Placement) -> Uses {
         let of_component = |placed| Self { jobs: 0, ..Self::of_component(placed) };
         added.components.iter().map(of_component).collect()

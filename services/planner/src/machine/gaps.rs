@@ -1,9 +1,9 @@
-//! When and where so many cores are free for so long, over all nodes, found without a look at each of them.
+//! When and where a number of cores is free for a duration, over all nodes, found without a look at each of them.
 //!
-//! A gap is a time of a node all through which so many cores are free, and which can be made neither longer nor wider. So a
-//! request fits on a node, as far as cores go, just where it fits into a gap, and the first moment at which it does is
-//! the beginning of one. Beside the nodes as they serve everybody there are views of them as they serve the jobs of an
-//! advance reservation.
+//! A gap is a time of a node all through which a number of cores is free, and which can be made neither longer nor
+//! wider. So a request fits on a node, as far as cores go, just where it fits into a gap, and the first moment at
+//! which it does is the beginning of one. In addition to the nodes as they serve everybody there are views of them as
+//! they serve the jobs of an advance reservation.
 
 mod list;
 
@@ -30,7 +30,7 @@ impl Clone for Views {
 }
 
 impl Views {
-    /// What is free on a node has changed, or whom it serves.
+    /// The free resources of a node have changed, or the jobs that it serves.
     pub fn node_changes(&mut self, at: usize) {
         for gaps in self.0.values_mut() {
             gaps.changed.extend(u32::try_from(at));

@@ -27,7 +27,7 @@ pub(crate) struct MachineNode {
     free_now: Option<FreeNow>,
     /// For each GPU its place in [`Counts::gpus`].
     gpu_model: Vec<usize>,
-    /// What no run holds.
+    /// Resources that no run holds.
     unused: Counts,
     /// How many promises are on the line. Without any, what is free only grows.
     pub(super) promises: u32,
@@ -125,7 +125,7 @@ impl MachineNode {
         }
     }
 
-    /// What can be had of the node all through a window, if it is anything.
+    /// The resources that can be had of the node all through a window, if there are any.
     pub fn free_in(&self, window: Window, now: Timestamp, needs_all_cores: bool) -> Option<FreeNode<'_>> {
         let least = self.least_in(window);
         if least.exclusive < 0 {
@@ -134,7 +134,7 @@ impl MachineNode {
         self.free_of(least, window, now, needs_all_cores)
     }
 
-    /// What the job that has the node for itself can have of it beside.
+    /// The resources that the job that has the node for itself can have there in addition.
     pub fn free_beside_holder(&self, window: Window, now: Timestamp) -> Option<FreeNode<'_>> {
         let free = self.free_of(self.least_in(window), window, now, false)?;
         Some(FreeNode { idle: true, ..free })
@@ -239,7 +239,7 @@ impl MachineNode {
         if self.promises == 0 { self.line.at(window.from) } else { self.line.least(window.from, window.until) }
     }
 
-    /// The same, if it is at least so many cores.
+    /// The same, if it has at least this many cores.
     pub fn least_with_cores(&self, cores: i32, window: Window) -> Option<Counts> {
         if self.promises == 0 {
             return Some(self.line.at(window.from)).filter(|least| least.cores >= cores);
@@ -247,7 +247,7 @@ impl MachineNode {
         self.line.least_with_cores(cores, window.from, window.until)
     }
 
-    /// What is free now. Runs hold what they have until they end, also beyond their time.
+    /// The resources that are free now. Runs hold theirs until they end, also beyond their time.
     pub fn free_at_present(&self, now: Timestamp) -> Counts {
         if self.promises == 0 { self.unused } else { self.line.at(now) }
     }

@@ -3,7 +3,7 @@
 use crate::{model::Demand, timeline::ALWAYS};
 use muster_schemas::{Timestamp, resources::Placement};
 
-/// A time in which something is to be held: `[from, until)`.
+/// A time of a holding: `[from, until)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
     pub from: Timestamp,
@@ -11,7 +11,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// So many seconds from a moment on; for ever if no number is given.
+    /// A window of this many seconds from a moment on; without end if no number is given.
     pub fn of(from: Timestamp, walltime_seconds: Option<u64>) -> Self {
         let until = walltime_seconds.map_or(Timestamp::MAX, |seconds| {
             from.plus_seconds(i64::try_from(seconds).unwrap_or(i64::MAX)).min(Timestamp::MAX)
@@ -24,7 +24,7 @@ impl Window {
     }
 }
 
-/// What something holds on the machine.
+/// A holding on the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Holding {
     /// A run: it holds its cores already, and until then.

@@ -19,7 +19,7 @@ const REBALANCE_SECONDS: u32 = 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Share {
     weight: u64,
-    /// At most so many units.
+    /// Maximum number of units.
     most: u64,
     /// The cores of a unit.
     unit_cores: u64,
@@ -77,15 +77,15 @@ fn shares(mut cores: u64, claims: &[Share]) -> Vec<u64> {
 
 /// A job that takes part in the sharing.
 struct Sharer {
-    /// Of a running job; one that starts in this cycle has none yet, and gets its share in the next.
+    /// The running job; one that starts in this cycle has none yet, and gets its share in the next.
     run: Option<ElasticRun>,
     least: u32,
     claim: Share,
 }
 
 impl Engine {
-    /// Shares what is left: runs below their share grow at once, as far as something is free, and those above it give up
-    /// what others lack, every so often (HPC-S-08).
+    /// Shares out the rest: runs below their share grow at once, as far as something is free, and those above it give
+    /// up what others lack, every so often (HPC-S-08).
     pub(super) fn share_out(&mut self, cycle: &mut Cycle, turns: &Turns) {
         let sharers = self.sharers(cycle);
         let additional: u64 = sharers.iter().map(Sharer::additional_cores).sum();

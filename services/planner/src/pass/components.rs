@@ -1,8 +1,8 @@
 //! Jobs with several components under a policy that starts them in backfill passes only (SL-P-01 to SL-P-06, SL-P-13).
 //!
-//! There is such a pass in each interval as long as such a job waits. Every second one is of the other mode, by its number,
-//! which the log has; so a pass made again comes to the same. What a component was found to have holds its place in that
-//! pass alone: whatever it does not have is there for others.
+//! There is such a pass in each interval as long as such a job waits. Every second one is of the other mode, by its
+//! number, which the log has; so a repeated pass comes to the same. Resources found for a component hold its place in
+//! that pass alone: all others are there for other jobs.
 
 use super::{
     Cycle, Verdict,
@@ -25,7 +25,7 @@ use muster_schemas::{
 };
 use std::sync::Arc;
 
-/// What came of a job with several components in a cycle that has a rule for those.
+/// The outcome for a job with several components in a cycle that has a rule for those.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ruled {
     /// It was not tried.
@@ -54,7 +54,7 @@ impl Part {
 }
 
 impl Engine {
-    /// What is known of jobs with several components before a cycle. It is a pass of backfill if one is due.
+    /// The knowledge of jobs with several components before a cycle. It is a pass of backfill if one is due.
     pub(super) fn open_components(&self, now: Timestamp) -> Components {
         let is_ruled = self.components.start == ComponentStart::BackfillPass
             && self.jobs_with_components > 0
@@ -104,14 +104,14 @@ impl Engine {
         at.plus_seconds(self.components.interval_seconds.into())
     }
 
-    /// Whether this cycle has a rule of its own for the job at a place.
+    /// Whether this cycle has a special rule for the job at a place.
     pub(super) fn is_ruled(&self, cycle: &Cycle, place: Place) -> bool {
         let components = |class| self.classes.get(class).demand.components.len();
         cycle.components.rule != Rule::Any && self.queue.class_at(place).is_some_and(|class| components(class) > 1)
     }
 
-    /// Looks at jobs with several components that were not looked at before candidates came to their end: in a pass of
-    /// backfill at as many as may still be tried.
+    /// Looks at jobs with several components that were not looked at before candidates came to their end: in a pass
+    /// of backfill only at as many as there are tries left.
     pub(super) fn rule_rest(&mut self, cycle: &mut Cycle, rest: &[Place], mode: BackfillMode, mut tries_left: u32) {
         if cycle.components.rule == Rule::Any {
             return;

@@ -23,7 +23,7 @@ use std::{
     sync::Arc,
 };
 
-/// What a cycle decides.
+/// The decisions of a cycle.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// Jobs that start now, in their order.
@@ -37,15 +37,15 @@ pub struct Plan {
     pub is_cut_short: bool,
     /// When the next cycle is due even if nothing happens.
     pub next_wake: Option<Timestamp>,
-    /// What is to be known of the starts of jobs with activation filters, and in a mode of those that go around others.
+    /// Facts about the starts of jobs with activation filters, and in a mode about those that go around others.
     pub facts: Vec<StartFacts>,
     /// More resources for runs.
     pub growths: Vec<ProposedGrowth>,
-    /// What runs are to give up.
+    /// The resources that runs have to give up.
     pub shrinks: Vec<ProposedShrink>,
-    /// Runs that are to make way.
+    /// Runs that make way.
     pub preemptions: Vec<ProposedPreemption>,
-    /// What is kept for jobs from now on, where it is more than before.
+    /// The resources kept for jobs from now on, where they are more than before.
     pub reserved: Vec<Start>,
     /// What it found for jobs with several components, if it is a whole pass of backfill that starts those. The engine is told of it
     /// when it has been made: see [`crate::Engine::set_backfill_passes`].
@@ -58,7 +58,7 @@ pub(super) struct Cycle<'c> {
     pub now: Timestamp,
     pub left_out: &'c BTreeSet<JobId>,
     pub plan: Plan,
-    /// What had been freed before.
+    /// The number of holdings freed before.
     pub freed_so_far: usize,
     pub index: NowIndex,
     /// How many classes were found not to fit now.
@@ -75,23 +75,23 @@ pub(super) struct Cycle<'c> {
     pub blocked: BTreeMap<Arc<str>, JobId>,
     /// From when on equal jobs can fit, of those that were promised something in this cycle.
     pub hints: HashMap<ClassId, Timestamp>,
-    /// The searches that go on for equal jobs.
+    /// The searches that continue for equal jobs.
     pub sweeps: HashMap<ClassId, Sweep>,
     /// The promises that were there before the cycle, of those that changed.
     pub old_slots: BTreeMap<JobId, (Place, Option<Slot>)>,
     pub wake: Option<Timestamp>,
-    /// What is offered to activation filters, and whom they hold back.
+    /// Offers to activation filters, and the jobs that they hold back.
     pub offers: Offers,
     /// Runs that hold something else, or nothing, for this cycle only: as they were.
     pub swapped: Vec<Run>,
-    /// What is done with jobs that have several components.
+    /// The treatment of jobs that have several components.
     pub components: Components,
 }
 
 /// What came of a look at a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It starts; of an array as many tasks as may and can.
+    /// It starts; for an array, as many tasks as its limit and the room allow.
     Started,
     /// It does not fit now.
     NoRoom,
@@ -117,7 +117,7 @@ impl Cycle<'_> {
     }
 }
 
-/// What a cycle does with jobs that have several components.
+/// The rule of a cycle for jobs with several components.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Rule {
     /// Nothing else than with others.
@@ -129,16 +129,16 @@ pub(super) enum Rule {
     Backfill(ComponentMode),
 }
 
-/// What a cycle knows of jobs with several components.
+/// A cycle's knowledge of jobs with several components.
 #[derive(Default)]
 pub(super) struct Components {
     pub rule: Rule,
     /// Those that were looked at.
     pub seen: BTreeSet<Place>,
-    /// What their components have for this cycle only.
+    /// The resources that their components have for this cycle only.
     pub taken: Vec<(Arc<Demand>, Arc<Placement>, Holding)>,
-    /// What was found out about first components of jobs, which counts for all components with the same demand. It is
-    /// only looked up, never walked.
+    /// Findings about first components of jobs, which count for all components with the same demand. They are only
+    /// looked up, never walked.
     pub first_starts: HashMap<Arc<Demand>, FirstStart>,
 }
 
@@ -165,7 +165,7 @@ impl Components {
     }
 }
 
-/// What a cycle knows of offers.
+/// A cycle's knowledge of offers.
 #[derive(Default)]
 pub(super) struct Offers {
     /// Whether anything but resources keeps jobs from being started.
@@ -174,7 +174,7 @@ pub(super) struct Offers {
     pub held_back: Option<i64>,
     /// For each place of the queue its number in the order; empty if no start of this cycle has anything to tell.
     pub ranks: Vec<u32>,
-    /// Whether starts go around a job that waits.
+    /// Whether starts go ahead of a waiting job.
     pub goes_around: bool,
     /// When they must be over at the latest, if that is known.
     pub around_until: Option<Timestamp>,

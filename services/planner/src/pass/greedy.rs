@@ -1,4 +1,4 @@
-//! Backfill modes `none` and `easy`: each cycle plans anew, and at most the first jobs that wait are promised something.
+//! Backfill modes `none` and `easy`: each cycle plans from scratch, and at most the first waiting jobs get a promise.
 
 use super::{Cycle, Verdict, components::Ruled};
 use crate::{

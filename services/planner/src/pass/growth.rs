@@ -34,7 +34,7 @@ impl Engine {
         }
     }
 
-    /// A run is to give up so many units, which it does not do at once.
+    /// A run has to give up a number of units, which it does not do at once.
     pub(super) fn propose_shrink(&self, cycle: &mut Cycle, elastic: &ElasticRun, units: u32, reason: ShrinkReason) {
         let Some(run) = self.run(elastic.job) else { return };
         let removed = resize::cut(&self.machine, &run.placement, elastic.size.unit, units, &elastic.busy);
@@ -59,7 +59,7 @@ impl Engine {
         late
     }
 
-    /// The runs that were to grow late: all but those from which the first that waits may take what they get.
+    /// The runs that should grow late: all but those whose gains the first waiting job may take.
     pub(super) fn grow_late(&mut self, cycle: &mut Cycle, turns: &mut Turns) {
         for job in std::mem::take(&mut turns.late_growers) {
             let Some(run) = self.elastic.get(&job).cloned() else { continue };
@@ -73,7 +73,7 @@ impl Engine {
         }
     }
 
-    /// Without a mode: what is left behind all that starts and is promised is for the runs that can use more, as if they stood
+    /// Without a mode: what is left after everything that starts or is promised is for the runs that can use more, as if they stood
     /// at the end of the queue (HPC-S-01).
     pub(super) fn resize_behind(&mut self, cycle: &mut Cycle) {
         if self.scheduling.mode.is_some() || self.elastic.is_empty() {

@@ -21,7 +21,7 @@ use std::{
     sync::Arc,
 };
 
-/// Nodes of the machine, by their index; licences beside them.
+/// Nodes of the machine, by their index, and licences.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ground {
     nodes: Vec<u64>,
@@ -56,7 +56,7 @@ pub(super) struct Front {
     pub priority: i64,
     /// The cores that it needs at least.
     pub least_cores: u64,
-    /// What it could use, and what those could use who wait behind it.
+    /// The resources that it could use, and those that the jobs behind it could use.
     pub ground: Ground,
     /// When it can start; `None` if nobody knows, and then nobody goes around it (HPC-B-05).
     start: Option<Timestamp>,
@@ -70,7 +70,7 @@ pub(super) struct Turns {
     behind: u64,
     grounds: HashMap<ClassId, Arc<Ground>>,
     least: HashMap<ClassId, Option<Arc<Demand>>>,
-    /// Runs that grow as soon as it is known who waits.
+    /// Runs that grow as soon as it is known which jobs wait.
     pub late_growers: Vec<JobId>,
 }
 
@@ -246,21 +246,21 @@ impl Engine {
         Search { known: Some((cycle.now, known)), ways, ..self.search(cycle.now) }.at(demand, cycle.now)
     }
 
-    /// What the jobs of a class need at least.
+    /// The least that the jobs of a class need.
     pub(super) fn least_demand(&self, turns: &mut Turns, class: ClassId) -> Arc<Demand> {
         let demand = &self.classes.get(class).demand;
         let least = turns.least.entry(class).or_insert_with(|| resize::least(demand).map(Arc::new));
         least.clone().unwrap_or_else(|| demand.clone())
     }
 
-    /// What the jobs of a class could use.
+    /// The resources that the jobs of a class could use.
     pub(super) fn ground(&self, turns: &mut Turns, class: ClassId) -> Arc<Ground> {
         let of_class = || Arc::new(self.ground_of(&self.classes.get(class).demand));
         turns.grounds.entry(class).or_insert_with(of_class).clone()
     }
 
-    /// What a demand could use: the nodes of the kind and queue that it asks for, whether or not they are free, and its
-    /// licences.
+    /// The resources that a demand could use: the nodes of the kind and queue that it asks for, whether or not they
+    /// are free, and its licences.
     pub(super) fn ground_of(&self, demand: &Demand) -> Ground {
         let mut ground = Ground::default();
         for component in &demand.components {

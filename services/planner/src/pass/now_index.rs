@@ -10,18 +10,18 @@ use muster_schemas::{NodeId, Timestamp};
 /// Nodes with more cores than this are counted with those that have as many.
 const MAX_COUNTED_CORES: usize = 1024;
 
-/// Free cores of all nodes that take jobs now. What it says fits can still lack other things or time.
+/// Free cores of all nodes that take jobs now. A demand that fits by this index can still lack other things or time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NowIndex {
     /// For each node of the machine its free cores now.
     cores: Vec<u32>,
     total: u64,
-    /// How many nodes have so many free cores, from 0 to [`MAX_COUNTED_CORES`].
+    /// How many nodes have each number of free cores, from 0 to [`MAX_COUNTED_CORES`].
     by_cores: Vec<u32>,
 }
 
 impl NowIndex {
-    /// What is free now.
+    /// The cores that are free now.
     pub fn of(machine: &Machine, now: Timestamp) -> Self {
         let mut index = Self { cores: Vec::with_capacity(machine.nodes().len()), ..Self::default() };
         for node in machine.nodes() {

@@ -1,5 +1,5 @@
-//! Starts of jobs with activation filters: they are offered, and the filters answer later. What is told of them, whom an
-//! outstanding answer holds back, and what is kept for a job.
+//! Starts of jobs with activation filters: they are offered, and the filters answer later. Facts about them, the jobs
+//! that an outstanding answer holds back, and the resources kept for a job.
 
 use super::{Cycle, Verdict, cycle::Offers};
 use crate::{
@@ -14,7 +14,7 @@ use muster_schemas::{
 use std::{collections::BTreeSet, sync::Arc};
 
 impl Engine {
-    /// What is known of offers before a cycle.
+    /// The knowledge of offers before a cycle.
     pub(super) fn open_offers(&self) -> Offers {
         let gates = &self.queue.gates;
         if self.assumes_passes || gates.jobs == 0 && self.queue_block.is_none() && self.scheduling.mode.is_none() {
@@ -101,7 +101,7 @@ impl Engine {
         }
     }
 
-    /// What is kept for the job at a place.
+    /// The resources kept for the job at a place.
     pub(super) fn kept(&self, place: Place) -> Option<Arc<Placement>> {
         if self.queue.gates.kept == 0 {
             return None;
@@ -109,8 +109,8 @@ impl Engine {
         self.queue.get(place)?.activation.as_ref()?.kept.clone()
     }
 
-    /// Offers the jobs for which something is kept what is kept for them, before all others: they take it from nobody, and
-    /// who is ahead of them can be waiting for just that (HPC-F-82).
+    /// Offers jobs the resources that are kept for them, before all others: they take them from nobody, and the jobs
+    /// ahead of them can be waiting for just that (HPC-F-82).
     pub(super) fn ask_on_kept(&mut self, cycle: &mut Cycle) {
         if self.queue.gates.kept == 0 {
             return;

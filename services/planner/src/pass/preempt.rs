@@ -37,8 +37,8 @@ impl Engine {
         victims
     }
 
-    /// A job lacks room: claims what runs of lower priority have, unless enough of it is on its way already. What it is to
-    /// have at least, some of which others still hold, if that is so.
+    /// A job lacks room: claims resources of runs with lower priority, unless enough is on its way already. Returns
+    /// the least that it is to have, some of which others still hold, if that is so.
     pub(super) fn claim(&mut self, cycle: &mut Cycle, turns: &mut Turns, place: Place) -> Option<Placement> {
         let entry = self.queue.get(place)?;
         let (id, class, priority) = (entry.id, entry.class, entry.priority);
@@ -66,8 +66,8 @@ impl Engine {
         Some(found.unwrap_or_default())
     }
 
-    /// Without a mode: a list of tasks lacks room that no job ahead of it waits for, and claims it of lists of tasks. What it is
-    /// to have, as for [`Self::claim`].
+    /// Without a mode: a list of tasks lacks room that no job ahead of it waits for, and claims it from lists of
+    /// tasks. Returns the placement that it is to have, as [`Self::claim`] does.
     pub(super) fn claim_as_list(&mut self, cycle: &mut Cycle, place: Place) -> Option<Placement> {
         let entry = self.queue.get(place).filter(|entry| entry.is_list && !self.elastic.is_empty())?;
         // What others give up would be for the one that waits ahead.
@@ -88,8 +88,8 @@ impl Engine {
         promised.any(|(demand, ..)| self.ground_of(demand).meets(&ground))
     }
 
-    /// What is free now of what a list is to have is not for those who would go around it: else they would have it whenever
-    /// others give up some. Only until its promise begins, the first one since so many were taken.
+    /// The free part of a list's future placement is closed to jobs that would go around it: otherwise they would
+    /// take it whenever others give up some. Only until its promise begins, the first one since resources were taken.
     pub(super) fn keep_idle(&mut self, cycle: &mut Cycle, place: Place, claimed: &Placement, taken_before: usize) {
         let Some((_, _, Holding::Promise { start })) = cycle.taken.get(taken_before) else { return };
         let Some(class) = self.queue.class_at(place) else { return };

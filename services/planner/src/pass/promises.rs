@@ -18,8 +18,8 @@ use muster_schemas::{
 use std::{collections::BTreeMap, sync::Arc};
 
 impl Engine {
-    /// Keeps what was promised: renews promises if something became free, makes new ones, starts the jobs whose time has
-    /// come, and lets further tasks of arrays go around what is promised.
+    /// Keeps promises: renews them if something became free, makes new ones, starts the jobs whose time has come, and
+    /// lets further tasks of arrays start ahead of promises.
     pub(super) fn keep_promises(&mut self, cycle: &mut Cycle, sorted: &[Place], backfill: Backfill) {
         for place in sorted {
             self.drop_if_shut_out(cycle, *place);
@@ -46,9 +46,9 @@ impl Engine {
         }
     }
 
-    /// Takes back promises that cannot be kept because a node, a licence or time on them was lost, or that the policy does
-    /// not keep because another one made them. Under a policy that keeps promises they are made anew, in order, with those
-    /// of jobs that have none.
+    /// Takes back promises that cannot be kept because a node, a licence or time on them was lost, or that the policy
+    /// does not keep because another one made them. Under a policy that keeps promises they are made again, in order,
+    /// with those of jobs that have none.
     pub(super) fn drop_broken_promises(&mut self, cycle: &mut Cycle) {
         if !std::mem::take(&mut self.slots_in_doubt) || self.machine.promises() == 0 {
             return;

@@ -50,14 +50,16 @@ impl Engine {
     }
 
     pub(super) fn is_hopeless(&self, place: Place) -> bool {
-        self.queue.get(place).is_some_and(|entry| self.classes.is_hopeless(entry.class))
+        self.queue.class_at(place).is_some_and(|class| self.classes.is_hopeless(class))
     }
 
-    /// Says why to all jobs that wait and can never be served as things are, wherever they stand, if they do not know it.
-    pub(super) fn tell_the_hopeless(&self, cycle: &mut Cycle) {
+    /// Gives all waiting jobs that can never be served as things are their reason, wherever they are, if they do not
+    /// have it.
+    pub(super) fn tell_the_hopeless(&mut self, cycle: &mut Cycle) {
         if !self.classes.has_hopeless() || !self.tells_reasons {
             return;
         }
+        let unaware = self.queue.unaware(&self.classes);
         let started: BTreeSet<u64> = cycle.plan.starts.iter().map(|start| start.job.number).collect();
         // A limit is asked first.
         let is_limited = |waiting: &&WaitingJob| matches!(waiting.reason, WaitReason::Limit(_));
@@ -71,11 +73,11 @@ impl Engine {
         // It matters more than who is ahead of them.
         let is_hopeless = |id: JobId| self.queue.place_of(id).and_then(|at| reason(self.queue.get(at)?)).is_some();
         cycle.plan.reasons.retain(|waiting| !is_hopeless(waiting.job));
-        let news = |entry: &Entry| {
-            let reason = reason(entry).filter(|reason| entry.known_reason.as_deref() != Some(reason))?;
-            Some(WaitingJob { job: entry.id, reason: reason.clone() })
+        let news = |place: &Place| {
+            let entry = self.queue.get(*place)?;
+            Some(WaitingJob { job: entry.id, reason: reason(entry)?.clone() })
         };
-        let mut told: Vec<WaitingJob> = self.queue.entries().filter_map(news).collect();
+        let mut told: Vec<WaitingJob> = unaware.iter().filter_map(news).collect();
         told.sort_unstable_by_key(|waiting| waiting.job);
         cycle.plan.reasons.append(&mut told);
     }

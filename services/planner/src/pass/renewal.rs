@@ -23,7 +23,7 @@ struct Chances {
     on_nodes: HashMap<NodeId, Vec<Window>>,
     /// When what may have been freed of any node was held, if anything may have been.
     on_any_node: Option<Window>,
-    /// As of so much freed.
+    /// The number of freed holdings at that time.
     as_of: usize,
 }
 
@@ -46,7 +46,7 @@ const ALL_TIME: Window = Window { from: ALWAYS, until: Timestamp::MAX };
 /// The starts that what was freed may have made possible for the jobs of a class.
 #[derive(Default)]
 struct ClassChances {
-    /// Of so many offers.
+    /// The number of offers at that time.
     as_of: usize,
     /// Also for those whose own slot does not help.
     starts: Starts,
@@ -112,7 +112,7 @@ impl Engine {
         }
     }
 
-    /// What is free now cannot make the slot of this job any better.
+    /// The resources that are free now cannot improve the slot of this job.
     pub(super) fn note_look(&mut self, place: Place) {
         let so_far = self.machine.freed_so_far();
         if let Some(entry) = self.queue.get_mut(place) {

@@ -1,4 +1,4 @@
-//! What a job finds when its turn comes: what runs, and what the jobs in front of it start and are promised.
+//! The situation of a job at its turn: what runs, and what the jobs in front of it start and are promised.
 
 use super::Cycle;
 use crate::{
@@ -13,7 +13,7 @@ use std::{
     sync::Arc,
 };
 
-/// What a waiting job is promised, for one plan or for good.
+/// The promise of a waiting job, for one plan or for good.
 #[derive(Clone, Debug)]
 pub(crate) struct Promise {
     pub job: JobId,
@@ -22,7 +22,7 @@ pub(crate) struct Promise {
     pub placement: Arc<Placement>,
 }
 
-/// What is left for a job when its turn comes.
+/// The resources that are left for a job at its turn.
 #[derive(Clone, Debug)]
 pub(crate) struct Turn {
     /// With what the jobs in front start and are promised still taken.
@@ -52,7 +52,7 @@ impl Engine {
         (self.finish(cycle), promises)
     }
 
-    /// What the job finds at its turn, if it waits: the jobs in `behind` come after it.
+    /// The situation of the job at its turn, if it waits: the jobs in `behind` come after it.
     pub(crate) fn turn_of(&self, job: JobId, behind: impl Iterator<Item = JobId>, now: Timestamp) -> Turn {
         let mut engine = self.clone();
         engine.set_slot(job, None);
@@ -97,7 +97,7 @@ fn promises_of(cycle: &Cycle) -> Vec<Promise> {
 }
 
 impl Turn {
-    /// Whether a demand fits now beside all that is taken and promised.
+    /// Whether a demand fits now in addition to all holdings and promises.
     pub fn fits(&self, demand: &Demand) -> bool {
         self.engine.search(self.now).at(demand, self.now).is_some()
     }

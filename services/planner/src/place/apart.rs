@@ -1,5 +1,5 @@
-//! Nodes for several components that start together, each with nodes of its own (SL-P-08), and for several requests of one
-//! component that have nodes of their own (SL-C-12).
+//! Nodes for several components that start together, each with separate nodes (SL-P-08), and for several requests of
+//! one component that have separate nodes (SL-C-12).
 //!
 //! First fit takes the first nodes that serve a component, and those may be all that serve another one. Here the nodes are
 //! dealt out so that every component has enough, if there is any way: each of the least number of nodes that a component
@@ -13,7 +13,7 @@ use muster_schemas::{
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// What a component asks of each of its nodes, if it has the least number of them.
+/// The request of a component for each of its nodes, if it has the least number of them.
 #[derive(Clone, Debug)]
 pub struct EachNode<'r> {
     demand: Demand<'r>,
@@ -24,7 +24,7 @@ pub struct EachNode<'r> {
 }
 
 impl<'r> EachNode<'r> {
-    /// What an alternative asks of each node; `None` if it does not ask for a number of nodes.
+    /// The request of an alternative for each node; `None` if it does not ask for a number of nodes.
     pub fn of(alternative: &'r Alternative, default_memory_per_core_bytes: Option<u64>) -> Option<Self> {
         let [request] = &alternative.requests[..] else { return None };
         Self::of_request(request, default_memory_per_core_bytes, request.sharing != Sharing::Shared)
@@ -50,8 +50,8 @@ impl<'r> EachNode<'r> {
     }
 }
 
-/// Deals free nodes out to requests that each have nodes of their own; `None` if there is no way, or one of them does not ask
-/// for a number of nodes.
+/// Deals free nodes out to requests that each have separate nodes; `None` if there is no way, or one of them does not
+/// ask for a number of nodes.
 pub(super) fn deal_to_requests(free: &Free, scope: &Scope, requests: &[Request]) -> Option<Vec<BTreeSet<NodeId>>> {
     let exclusive = requests.iter().any(|request| request.sharing != Sharing::Shared);
     let wanted = |request| {
@@ -61,7 +61,7 @@ pub(super) fn deal_to_requests(free: &Free, scope: &Scope, requests: &[Request])
     deal(&requests.iter().map(wanted).collect::<Option<Vec<Wanted>>>()?)
 }
 
-/// So many of these nodes.
+/// A number of these nodes.
 #[derive(Clone, Debug)]
 pub struct Wanted {
     /// How many.
@@ -113,7 +113,7 @@ fn give_one_more(wanted: &[Wanted], owners: &mut BTreeMap<NodeId, usize>, to: us
     None
 }
 
-/// What must be left to the others: the nodes dealt out to components but this one.
+/// The nodes that must be left to the others: those dealt out to components but this one.
 pub fn of_others(dealt: &[BTreeSet<NodeId>], number: usize) -> BTreeSet<NodeId> {
     let others = dealt.iter().enumerate().filter(|(other, _)| *other != number);
     others.flat_map(|(_, nodes)| nodes.iter().copied()).collect()

@@ -1,11 +1,11 @@
-//! When a search has looked at enough nodes: the first ones that serve a plain request are taken, so the rest need not be
+//! When a search has looked at enough nodes: the first ones that serve a plain request are taken, so the rest are not
 //! looked at.
 
 use super::{Demand, bounds};
 use crate::free::FreeNode;
 use muster_schemas::resources::{Alternative, Count, Gpus, Level, LevelCount, Per, Request};
 
-/// What a plain request still needs. Requests that look at all nodes before they choose have none.
+/// The rest that a plain request still needs. Requests that look at all nodes before they choose have none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Enough<'r> {
     demand: Demand<'r>,
@@ -21,8 +21,8 @@ pub(crate) struct Enough<'r> {
 }
 
 impl<'r> Enough<'r> {
-    /// What an alternative needs, if it is a plain one: one request whose path is empty or ends at nodes, and which takes
-    /// the first nodes that it can get.
+    /// The need of an alternative, if it is a plain one: one request whose path is empty or ends at nodes, and which
+    /// takes the first nodes that it can get.
     pub fn of(alternative: &'r Alternative, default_memory_per_core_bytes: Option<u64>) -> Option<Self> {
         let [request] = &alternative.requests[..] else { return None };
         let prefers = request.gpus.as_ref().is_some_and(is_floating);
@@ -43,7 +43,7 @@ impl<'r> Enough<'r> {
         Some(Self { demand, tasks, nodes, least_nodes, least_room, able: 0, room: 0 })
     }
 
-    /// Counts a node with so much room; whether no more are needed.
+    /// Counts a node with this much room; whether no more are needed.
     pub fn add_room(&mut self, room: u32) -> bool {
         if room == 0 {
             return false;
@@ -55,8 +55,8 @@ impl<'r> Enough<'r> {
         has_room && self.nodes.is_none_or(|nodes| self.able == nodes)
     }
 
-    /// Whether nodes with so much room may serve it: how many nodes have room for how many tasks, most room first. If not,
-    /// they do not.
+    /// Whether nodes with this room may serve it: how many nodes have room for how many tasks, most room first. If
+    /// not, they do not.
     pub fn may_fit(&self, rooms: impl Iterator<Item = (u32, u64)>) -> bool {
         let wanted_tasks = u64::from(self.tasks.unwrap_or(1).max(1));
         let mut places_left = self.nodes.map_or(u64::MAX, u64::from);
@@ -87,7 +87,7 @@ impl<'r> Enough<'r> {
         self.cpus_per_task().saturating_mul(self.least_room)
     }
 
-    /// The tasks that so many cores and so much memory have room for, if no GPUs are asked for.
+    /// The tasks that fit into these cores and this memory, if no GPUs are asked for.
     pub fn room_of_counts(&self, cores: u64, memory_bytes: u64) -> Option<u32> {
         self.demand.max_tasks_of(cores, memory_bytes).map(|room| self.useful(room))
     }

@@ -1,4 +1,4 @@
-//! Requests whose path goes inside nodes: so many sockets, cores or GPUs inside each part before.
+//! Requests whose path goes inside nodes: a number of sockets, cores or GPUs inside each part before.
 
 use super::{Demand, Part, bounds, tasks::deal_evenly};
 use crate::free::FreeNode;
@@ -29,7 +29,7 @@ pub(super) fn on_nodes<'f, 'a>(
     with_tasks(demand, tasks, parts)
 }
 
-/// So many sockets, cores or GPUs on whatever nodes have them.
+/// A number of sockets, cores or GPUs on whatever nodes have them.
 pub(super) fn across_nodes<'f, 'a>(
     demand: &Demand,
     count: Count,

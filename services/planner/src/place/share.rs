@@ -1,10 +1,10 @@
-//! What tasks and cores need beside them: memory and GPUs, and what a node can hold of all that.
+//! Memory and GPUs that go with tasks and cores, and how much of all that a node can hold.
 
 use super::Part;
 use crate::free::FreeNode;
 use muster_schemas::resources::{Count, Gpus, IndexSet, Level, Memory, NodeShare, Per, Request, Sharing};
 
-/// What a request wants of each node, apart from its path.
+/// The demands of a request on each node, apart from its path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Demand<'r> {
     pub cpus_per_task: u32,
@@ -46,7 +46,7 @@ impl<'r> Demand<'r> {
         u32::try_from(limit).unwrap_or(u32::MAX)
     }
 
-    /// The most tasks that fit into so many cores and so much memory, if no GPUs are asked for.
+    /// The most tasks that fit into these cores and this memory, if no GPUs are asked for.
     pub fn max_tasks_of(&self, cores: u64, memory_bytes: u64) -> Option<u32> {
         let fitting = || u32::try_from(self.max_tasks_by_counts(cores, memory_bytes)).unwrap_or(u32::MAX);
         self.gpus.is_none().then(fitting)

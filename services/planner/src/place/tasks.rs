@@ -1,4 +1,4 @@
-//! Requests whose path ends at nodes: so many tasks, and each node takes what it can.
+//! Requests whose path ends at nodes: a number of tasks, and each node takes what it can.
 
 use super::{Demand, Part, bounds};
 use crate::free::FreeNode;
@@ -93,7 +93,7 @@ pub(super) fn deal_evenly(tasks: u32, rooms: &[u32]) -> Option<Vec<u32>> {
     Some(dealt)
 }
 
-/// How many of the tasks the place with this number gets, of so many places.
+/// How many of the tasks the place with this number gets, if there are `places` of them.
 pub(super) fn portion(tasks: u32, places: u32, number: u32) -> u32 {
     tasks / places + u32::from(number < tasks % places)
 }

@@ -61,13 +61,13 @@ pub(super) const PER: [(&str, LimitPer); 5] = [
     ("queue", LimitPer::Queue),
 ];
 
-/// What is wrong in a span of bytes.
+/// A fault in a span of bytes.
 pub(super) struct Fault {
     pub(super) span: Range<usize>,
     pub(super) message: String,
 }
 
-/// The policy of a text; it stands for nothing if there are faults.
+/// The policy of a text; it is worthless if there are faults.
 pub(super) fn read(text: &str, default_name: &str) -> (Policy, Vec<Fault>) {
     let mut reader =
         Reader { text, faults: Vec::new(), spans: BTreeMap::new(), formulas: BTreeMap::new(), broken: BTreeSet::new() };
@@ -93,7 +93,7 @@ pub fn names_version(text: &str) -> bool {
     has(DeTable::parse_recoverable(text).0.get_ref(), "version")
 }
 
-/// What stands in the span, up to the end of its line.
+/// The text of the span, up to the end of its line.
 pub(super) fn token(text: &str, span: &Range<usize>) -> String {
     let (start, end) = (text.floor_char_boundary(span.start), text.ceil_char_boundary(span.end));
     words::shorten(text[start..end.max(start)].lines().next().unwrap_or_default())
@@ -105,11 +105,11 @@ type Value<'t> = Spanned<DeValue<'t>>;
 struct Reader<'t> {
     text: &'t str,
     faults: Vec<Fault>,
-    /// Where the values stand that were read, by their places in the policy.
+    /// Where the values are that were read, by their places in the policy.
     spans: BTreeMap<String, Range<usize>>,
-    /// Where the texts of formulas stand, without their quotes.
+    /// Where the texts of formulas are, without their quotes.
     formulas: BTreeMap<String, Range<usize>>,
-    /// Tables of which a part could not be read. What seems senseless in them may be a matter of that part.
+    /// Tables of which a part could not be read. Anything that seems senseless in them may come from that part.
     broken: BTreeSet<String>,
 }
 
@@ -134,7 +134,7 @@ impl Reader<'_> {
         let is_word = token(self.text, &span).starts_with(char::is_alphabetic);
         let before = &self.text[..self.text.floor_char_boundary(span.start)];
         let is_value = before.trim_end_matches([' ', '[']).ends_with(['=', ',']);
-        self.expected(span, message, if is_word && is_value { "; text stands in quotes" } else { "" });
+        self.expected(span, message, if is_word && is_value { "; put text in quotes" } else { "" });
     }
 
     /// Tells that the value at this place is not what was expected.

@@ -43,7 +43,8 @@ impl Holders {
         holder.clone()
     }
 
-    /// The job as it waits; `None` if it does not, or a gate of its own is shut. A stopped queue is none of its own.
+    /// The job as it waits; `None` if it does not, or one of its own gates is shut. A stopped queue is not one of
+    /// these.
     pub(super) fn queued(&mut self, state: &State, job: &Job) -> Option<QueuedJob> {
         if !job.is_waiting() || !is_open(job) || !has_begun_reservations(state, job) {
             return None;
@@ -62,8 +63,8 @@ impl Holders {
         })
     }
 
-    /// What is kept for a job that waits, as if it had it: nobody else gets it. It has no end that is known, unless its
-    /// start could not be after a time (HPC-B-14, HPC-B-15).
+    /// The resources kept for a waiting job, as if it had them: nobody else gets them. They have no known end, unless
+    /// its start could not be after a time (HPC-B-14, HPC-B-15).
     pub(super) fn kept(&mut self, state: &State, job: &Job) -> Option<ActiveRun> {
         let filtering = job.filtering.as_deref().filter(|_| job.is_waiting())?;
         let (_, placement) = filtering.kept().filter(|(_, placement)| placement.shares().next().is_some())?;
@@ -167,8 +168,8 @@ fn activation(state: &State, job: &Job) -> Option<Activation> {
     (activation != Activation::default()).then_some(activation)
 }
 
-/// What is to be known of a start that somebody else than the engine decided, if the job has activation filters: it has no
-/// place in an order, and goes around nobody.
+/// The facts about a start that was not decided by the engine, if the job has activation filters: it has no place in
+/// an order, and goes around nobody.
 pub fn facts_of(state: &State, start: &Start) -> Option<StartFacts> {
     let job = state.job(start.job).or_else(|| state.job(start.job.whole()))?;
     let unit = job.tasks.as_ref().map_or_else(|| resize::unit_of(&asked(job)), |book| book.unit);
@@ -177,7 +178,7 @@ pub fn facts_of(state: &State, start: &Start) -> Option<StartFacts> {
     state.has_activation_filters(job).then_some(facts)
 }
 
-/// What a running job could do with more or fewer resources, if it is a list of tasks.
+/// The use that a running job has for more or fewer resources, if it is a list of tasks.
 pub(super) fn elastic(state: &State, job: &Job) -> Option<ElasticRun> {
     let (run, book) = (state.run(job.run()?)?, job.tasks.as_deref()?);
     let is_leaving = run.stopping.is_some();

@@ -16,9 +16,9 @@ use muster_schemas::{
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Search<'_> {
-    /// As many more units as can be had from now on until then, up to so many, beside what is held for the same job, and on
-    /// none of the nodes barred.
-    /// `None` if that is none, or the demand is of a form that cannot grow.
+    /// As many more units as can be had from now on until then, up to a maximum, in addition to those held for the
+    /// same job, and on none of the nodes barred. `None` if there are none, or the demand is of a form that cannot
+    /// grow.
     pub fn more(
         &self,
         demand: &Demand,

@@ -1,12 +1,12 @@
-//! Searches that go on in time, from one moment at which a demand may fit to the next.
+//! Searches that continue in time, from one moment at which a demand may fit to the next.
 
 use super::{Found, Known, Search, Sweep, plain::Plain};
 use crate::{class::Class, model::Demand};
 use muster_schemas::Timestamp;
 
 impl Search<'_> {
-    /// A search for the first start of jobs of a class that have a plain request and no choice, from a moment on. It can be
-    /// gone on with for as long as nothing is freed.
+    /// A search for the first start of jobs of a class that have a plain request and no choice, from a moment on. It
+    /// can be continued for as long as nothing is freed.
     pub fn sweep(&self, class: &Class, from: Timestamp) -> Option<Sweep> {
         Sweep::start(self, &Plain::of(self, &class.demand, None)?, from)
     }
@@ -37,7 +37,7 @@ impl Search<'_> {
         None
     }
 
-    /// The first start, before `bound`, at which all components fit: of the moments at which each by itself may.
+    /// The first start, before `bound`, at which all components fit, out of the moments at which each alone may.
     pub(super) fn earliest_together(
         &self,
         demand: &Demand,

@@ -50,7 +50,7 @@ impl<'r> Plain<'r> {
         Wanted::new(self.enough.least_cores(), self.walltime_micros(), !fits_any_sharing(self.alternative))
     }
 
-    /// Whether a node is of the kind that is asked for.
+    /// Whether a node is of the requested kind.
     pub fn serves_kind(&self, search: &Search, node: &MachineNode) -> bool {
         serves_kind(node, search.queue_nodes(self.component), self.alternative)
     }

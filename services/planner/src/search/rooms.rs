@@ -1,4 +1,4 @@
-//! How much room for a plain request there is on all nodes together, while time goes on.
+//! How much room for a plain request there is on all nodes together, as time passes.
 
 use super::{Search, plain::Plain};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 use muster_schemas::{NodeId, Timestamp};
 use std::collections::BTreeMap;
 
-/// How much room for a plain request all nodes have together, while time goes on and runs end.
+/// How much room for a plain request all nodes have together, as time passes and runs end.
 pub(super) struct Rooms<'r> {
     plain: Plain<'r>,
     of_nodes: Vec<u32>,
@@ -74,7 +74,7 @@ impl RoomCounts {
         }
     }
 
-    /// Rooms, and how many nodes have so much.
+    /// Rooms, and how many nodes have each.
     pub fn most_first(&self) -> impl Iterator<Item = (u32, u64)> {
         self.0.iter().rev().map(|(room, count)| (*room, *count))
     }

@@ -20,9 +20,9 @@ use std::{cmp::Reverse, collections::BTreeSet};
 /// On which nodes the components of a job are.
 #[derive(Clone, Copy)]
 pub(crate) enum Spread<'d> {
-    /// Each on nodes of its own, and on none that was dealt out to another.
+    /// Each on separate nodes, and on none that was dealt out to another.
     Apart(&'d [BTreeSet<NodeId>]),
-    /// Each on any that has room for it beside those placed before.
+    /// Each on any that has room for it in addition to those placed before.
     Shared,
 }
 
@@ -86,7 +86,7 @@ impl Search<'_> {
 }
 
 impl Taken<'_> {
-    /// What is left of a node.
+    /// The rest of a node.
     pub(super) fn left_of<'a>(&self, mut free: FreeNode<'a>) -> FreeNode<'a> {
         if !self.shares.is_empty() {
             self.shares.get(&free.node).into_iter().flatten().for_each(|share| free.take(share));

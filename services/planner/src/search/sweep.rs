@@ -8,12 +8,12 @@ use std::{
     collections::{BTreeMap, BinaryHeap},
 };
 
-/// Where the search for a plain request stands in time, and the nodes that it may have there. It can be gone on with for
+/// Where the search for a plain request stands in time, and the nodes that it may have there. It can be continued for
 /// the next equal request as long as nothing is freed: that one fits no earlier.
 ///
-/// What a node has room for is looked at where one of its gaps begins, and then at each change on it until the gap is
-/// over. A window that begins between two changes holds the time behind the first of them whole or in part, so the room
-/// at the first moment of that time is the most that the node can have until the next one.
+/// The room of a node is looked at where one of its gaps begins, and then at each change on it until the gap is over.
+/// A window that begins between two changes holds the time behind the first of them whole or in part, so the room at
+/// the first moment of that time is the most that the node can have until the next one.
 #[derive(Clone, Debug)]
 pub(crate) struct Sweep {
     wanted: Wanted,
@@ -21,7 +21,7 @@ pub(crate) struct Sweep {
     /// The last gap that was looked at.
     reached: Key,
     looks: BTreeMap<u32, Look>,
-    /// When to look at which node again. What is not the time that the look itself names does not count any more.
+    /// When to look at which node again. An entry with another time than the look itself names no longer counts.
     again: BinaryHeap<Reverse<(Timestamp, u32)>>,
     counted: RoomCounts,
 }
@@ -47,7 +47,7 @@ impl Sweep {
         Some(sweep)
     }
 
-    /// The moment at which it stands.
+    /// The moment that it has reached.
     pub fn moment(&self) -> Timestamp {
         self.moment
     }

@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-/// What a search looks at.
+/// The surroundings of a search.
 #[derive(Clone, Copy)]
 pub(crate) struct Search<'s> {
     pub machine: &'s Machine,
@@ -15,20 +15,20 @@ pub(crate) struct Search<'s> {
     pub default_memory_per_core_bytes: Option<u64>,
     /// Whether components of a job may be on the same node where they do not fit otherwise (SL-P-07).
     pub shares_nodes: bool,
-    /// The present. What starts then takes cores that are free now; what starts later counts.
+    /// The present. A start now takes cores that are free now; a later start counts.
     pub now: Timestamp,
     /// Whether what is free only grows from now on, for jobs without reservation: no promise and no closure is ahead.
     pub only_grows: bool,
     /// When which runs end, ascending, and what they hold.
     pub ends: &'s BTreeSet<(Timestamp, JobId)>,
     pub runs: &'s HashMap<JobId, Run>,
-    /// What nodes have at a moment, if that is known: most nodes need no closer look then.
+    /// The resources of nodes at a moment, if they are known: most nodes need no closer look then.
     pub known: Option<(Timestamp, Known<'s>)>,
     /// In which ways each component of the demand may be served; `None`: in all.
     pub ways: Option<&'s [Vec<bool>]>,
 }
 
-/// What nodes have at a moment.
+/// The resources of nodes at a moment.
 #[derive(Clone, Copy)]
 pub(crate) enum Known<'s> {
     /// The most cores that each node can have.
@@ -42,19 +42,19 @@ pub(crate) enum Known<'s> {
 pub(super) struct Taken<'d> {
     /// Nodes of which nobody else has anything.
     pub nodes: BTreeSet<NodeId>,
-    /// What they have of nodes that others may share with them.
+    /// Holdings on nodes that others may share.
     pub shares: BTreeMap<NodeId, Vec<NodeShare>>,
     pub licences: BTreeMap<&'d str, u32>,
     /// Of several components, how long the last of them may run: as long all of them hold what they have.
     pub longest: Option<Option<u64>>,
 }
 
-/// What was seen of a node.
+/// A look at a node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Look {
     /// The tasks that it has room for.
     pub room: u32,
-    /// Of the node, when it was looked at.
+    /// The version of the node when it was looked at.
     pub version: u32,
     /// A window that begins later may have less.
     pub holds_until: Timestamp,

@@ -2,7 +2,7 @@
 
 use muster_schemas::cluster::ClusterConfig;
 
-/// What the jobs run on.
+/// The machine that the jobs run on.
 #[derive(Clone, Debug)]
 pub enum Machine {
     /// Identical processors without identity.

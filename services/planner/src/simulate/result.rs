@@ -1,4 +1,4 @@
-//! What came of a simulation: rows, summary, and the courses that charts show.
+//! The result of a simulation: rows, summary, and the courses that charts show.
 
 use muster_swf::Dropped;
 use serde::Serialize;
@@ -7,7 +7,7 @@ use std::io::{self, Write};
 /// No run counts as shorter than this in a slowdown, so that very short jobs do not drown all others.
 const SLOWDOWN_BOUND_SECONDS: i64 = 10;
 
-/// What came of a job.
+/// The result of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobResult {
     /// Its label in the trace.
@@ -40,7 +40,7 @@ pub fn bounded_slowdown(wait_seconds: i64, runtime_seconds: i64) -> f64 {
     (took / runtime_seconds.max(SLOWDOWN_BOUND_SECONDS) as f64).max(1.0)
 }
 
-/// What came of all jobs.
+/// The result of all jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Simulation {
     /// The policy's name.
@@ -62,7 +62,7 @@ pub struct Stuck {
     pub reason: Option<String>,
 }
 
-/// The figures of a simulation; what they mean is said in section 4 of the reference of `muster simulate`.
+/// The figures of a simulation; section 4 of the reference of `muster simulate` says what they mean.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// The policy's name.
@@ -89,7 +89,7 @@ pub struct Summary {
     pub max_bsld: f64,
     /// From the first submission to the last end, in seconds.
     pub makespan: i64,
-    /// The share of the machine that was in use meanwhile, 0 to 1.
+    /// The share of the machine that was in use in that time, 0 to 1.
     pub utilization: f64,
 }
 

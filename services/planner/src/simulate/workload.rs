@@ -55,7 +55,7 @@ impl SimulatedJob {
     }
 }
 
-/// What a simulation runs: jobs in queue order, and the queues that they are in.
+/// The input of a simulation: jobs in queue order, and the queues that they are in.
 #[derive(Clone, Debug)]
 pub struct Workload {
     jobs: Vec<SimulatedJob>,

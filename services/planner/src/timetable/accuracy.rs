@@ -22,7 +22,7 @@ pub struct Accuracy {
     since: Timestamp,
     /// Kept up to date, because it knows the queues of jobs.
     state: State,
-    /// What was predicted for each job that waits, oldest first; the last one is in force.
+    /// Predictions for each waiting job, oldest first; the last one is in force.
     predictions: BTreeMap<JobId, Vec<Prediction>>,
     outcomes: Vec<Outcome>,
     unforeseen: u64,
@@ -40,12 +40,12 @@ struct Outcome {
     job: JobId,
     queue: String,
     started: Timestamp,
-    /// At least one of them says when.
+    /// At least one of them has a time.
     predictions: Vec<Prediction>,
 }
 
 impl Accuracy {
-    /// From a state on, which is that of the time given. What was predicted before is known as if it had been predicted
+    /// Begins at a state, which is that of the time given. Earlier predictions are known as if they had been made
     /// then.
     pub fn from(state: State, since: Timestamp) -> Self {
         let in_force = state.jobs().filter(|job| job.is_waiting()).filter_map(|job| {
@@ -100,7 +100,7 @@ impl Accuracy {
         self.state.sequence()
     }
 
-    /// What came of it.
+    /// The result.
     pub fn finish(self) -> PlanAccuracy {
         let first = |outcome: &Outcome| outcome.predictions.iter().find_map(|known| Some((known.at, known.start?)));
         let errors_of = |outcomes: &[&Outcome]| {

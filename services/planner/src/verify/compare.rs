@@ -1,4 +1,4 @@
-//! A decision as it was recorded, against the same decision made again.
+//! A recorded decision, compared with the same decision made again.
 
 use muster_domain::State;
 use muster_schemas::{
@@ -25,17 +25,17 @@ pub struct Difference {
     pub sequence: Sequence,
     /// The time that was planned for.
     pub at: Timestamp,
-    /// What differs.
+    /// The subject of the difference.
     pub what: What,
     /// The job, unless it is about a reservation.
     pub job: Option<JobId>,
-    /// What was recorded, for people; `None` if nothing was.
+    /// The recorded value, for people; `None` if there was none.
     pub recorded: Option<String>,
-    /// What was planned now, for people; `None` if nothing was.
+    /// The value planned now, for people; `None` if there was none.
     pub planned: Option<String>,
 }
 
-/// What a difference is about.
+/// The subject of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
@@ -43,7 +43,7 @@ pub enum What {
     Start,
     /// Why a job waits.
     Reason,
-    /// What a job is promised.
+    /// The promise of a job.
     Slot,
     /// When a job is thought to start.
     Prediction,
@@ -51,7 +51,7 @@ pub enum What {
     Reservation,
     /// Whether a run grows or shrinks, something is kept for a job, or runs make way for it.
     Change,
-    /// What a backfill pass found for the components of a job, or which pass it is.
+    /// The findings of a backfill pass for the components of a job, or which pass it is.
     Components,
 }
 
@@ -82,16 +82,16 @@ impl fmt::Display for Difference {
     }
 }
 
-/// What a plan says.
+/// The content of a plan.
 pub(super) struct Decision {
     content: ProposedPlan,
     sequence: Sequence,
     /// Jobs whose starts were refused: where they would have started is not recorded.
     refused: BTreeSet<JobId>,
-    /// What else was refused: only that it was asked for is recorded.
+    /// Other refusals: only that it was asked for is recorded.
     refused_changes: BTreeSet<RefusedChange>,
-    /// Jobs that something happened to between what the plan had seen and its commit. The ledger can have left out what
-    /// was said of them.
+    /// Jobs that something happened to between the last record that the plan had seen and its commit. The ledger can
+    /// have left out the plan's words about them.
     touched: BTreeSet<JobId>,
 }
 
@@ -141,7 +141,7 @@ impl Decision {
         }
     }
 
-    /// A plan of which nothing was recorded, because it said nothing.
+    /// A plan without recorded content.
     pub fn silent(sequence: Sequence, at: Timestamp) -> Self {
         Self { sequence, ..Self::planned(ProposedPlan { at, ..ProposedPlan::default() }) }
     }
@@ -157,7 +157,7 @@ impl Decision {
         Self::planned(ProposedPlan { predictions, ..ProposedPlan::default() })
     }
 
-    /// What it says.
+    /// Its content.
     pub fn content(&self) -> &ProposedPlan {
         &self.content
     }

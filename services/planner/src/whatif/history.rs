@@ -1,4 +1,4 @@
-//! What of a log does not follow from the planner's decisions, and what became of each job.
+//! The part of a log that does not follow from the planner's decisions, and the outcome of each job.
 
 use muster_domain::State;
 use muster_schemas::{
@@ -22,7 +22,7 @@ pub struct History {
     to: Timestamp,
     /// The cluster when the replay begins.
     pub(super) beginning: State,
-    /// What came from outside since then, in order.
+    /// Input from outside since then, in order.
     pub(super) inputs: Vec<Input>,
     /// Jobs and tasks that ran, or wait, by id; an array stands for those of its tasks that never ran.
     pub(super) jobs: BTreeMap<JobId, PastJob>,
@@ -45,11 +45,11 @@ pub(super) struct Input {
 pub(super) enum What {
     /// It happens whatever the state is.
     Event(Event),
-    /// What it leads to depends on the state.
+    /// Its result depends on the state.
     Command(Command),
 }
 
-/// What the log says of a job.
+/// The log's facts about a job.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PastJob {
     pub user: Arc<str>,
@@ -60,7 +60,7 @@ pub(super) struct PastJob {
     pub was_refused: bool,
 }
 
-/// What the log says of a run.
+/// The log's facts about a run.
 #[derive(Clone, Debug)]
 pub(super) struct PastRun {
     pub allocated: Timestamp,
@@ -99,7 +99,7 @@ impl History {
         job.submitted < self.to && job.start().is_none_or(|start| start >= self.from)
     }
 
-    /// The job, or for a task that is not known its array.
+    /// The job, or for an unknown task its array.
     pub(super) fn job(&self, id: JobId) -> Option<&PastJob> {
         self.jobs.get(&id).or_else(|| self.jobs.get(&id.whole()))
     }

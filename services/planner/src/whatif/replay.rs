@@ -23,12 +23,12 @@ use std::{
 /// When only timers are left and so many in a row have brought nothing about, nothing more will happen.
 const MAX_IDLE_STEPS: u32 = 100;
 
-/// What came of a replay.
+/// The result of a replay.
 #[derive(Clone, Debug, Default)]
 pub struct Replayed {
     /// Every run of each job or task, in order.
     pub(super) runs: BTreeMap<JobId, Vec<NewRun>>,
-    /// What could not be as it was.
+    /// Deviations that could not be avoided.
     pub(super) notes: Notes,
     /// Cores of the cluster at the end.
     pub(super) cores: u64,
@@ -43,7 +43,7 @@ pub(super) struct NewRun {
     pub cores: u64,
 }
 
-/// What of a replay is not as it was, or is a guess.
+/// Deviations of a replay from the log, and guesses in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Notes {
     /// Runs whose length the log does not say, because it ends before they did or they never were: they took their
@@ -85,7 +85,7 @@ struct Cluster<'h> {
     is_plan_due: bool,
     wake: Option<Timestamp>,
     left_out: BTreeSet<JobId>,
-    /// Changes to the cluster that wait until nothing stands against them.
+    /// Changes to the cluster that wait until nothing prevents them.
     deferred: Vec<Event>,
     /// Runs that began in the last decisions.
     begun: Vec<(JobId, RunId)>,

@@ -17,7 +17,7 @@ const NAMED_JOBS: usize = 10;
 /// No run counts as shorter than this in a slowdown.
 const SLOWDOWN_BOUND_SECONDS: f64 = 10.0;
 
-/// What another policy would have made of a history.
+/// The result of another policy on a history.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
     /// The policy's name.
@@ -52,7 +52,7 @@ pub struct Report {
     pub lost: Vec<JobDifference>,
     /// The first jobs whose starts differ, with what explains that; only under the policy that was in force.
     pub first_differences: Vec<Difference>,
-    /// What of the replay is a guess.
+    /// Guesses in the replay.
     pub notes: Notes,
 }
 
@@ -111,7 +111,7 @@ pub struct Difference {
     /// The job.
     #[serde(flatten)]
     pub job: JobDifference,
-    /// What explains it.
+    /// Its explanation.
     pub explanation: &'static str,
 }
 
@@ -280,7 +280,7 @@ fn explained(compared: &[Compared], tolerance_seconds: f64) -> Vec<Difference> {
     differing.into_iter().take(NAMED_JOBS).enumerate().map(explain).collect()
 }
 
-/// What charts show of the log and of the replay, in seconds since the first submission.
+/// The charts of the log and of the replay, in seconds since the first submission.
 pub fn courses_of(history: &History, replayed: &Replayed, policy: &str) -> [Course; 2] {
     let first = history.jobs.values().filter(|past| history.is_compared(past)).map(|past| past.submitted).min();
     let base = first.unwrap_or_default();

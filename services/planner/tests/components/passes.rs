@@ -422,7 +422,7 @@ fn a_policy_with_promises_has_no_such_passes() {
     policy.backfill.mode = BackfillMode::Conservative;
     let faults: Vec<String> = policy.faults().iter().map(ToString::to_string).collect();
     assert_eq!(faults.len(), 1);
-    assert!(faults[0].starts_with("`backfill.components.start`: backfill passes make their reservations anew"));
+    assert!(faults[0].starts_with("`backfill.components.start`: backfill passes renew their reservations"));
 }
 
 /// SL-P-10: nothing takes turns. Who runs keeps its nodes to its end, whoever waits.

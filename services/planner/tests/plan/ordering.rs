@@ -10,7 +10,7 @@ use muster_schemas::{
     policy::Policy,
     resources::{Alternative, IndexSet, Request},
 };
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 fn queue(name: &str) -> QueueSpec {
     QueueSpec { name: name.into(), ..QueueSpec::default() }
@@ -203,8 +203,11 @@ fn a_job_that_knows_that_nothing_can_serve_it_is_not_told_again() {
     assert!(!is_told(&mut engine));
     engine.set_queue(&queue("other"));
     assert!(!is_told(&mut engine), "places in the order are computed anew");
-    engine.set_known_reason(large, None);
-    assert!(is_told(&mut engine));
+    engine.set_known_reason(large, Some(Arc::new(WaitReason::QueueStopped)));
+    assert!(is_told(&mut engine), "it was told something else meanwhile");
+    world.drain(&["n1"]);
+    assert_eq!(world.settle(), []);
+    assert_eq!(world.reason(large), Some(WaitReason::NodesUnavailable("n1,n2".into())), "the reason is another one");
 }
 
 fn array(indices: u32, max_running: Option<u32>) -> JobSpec {

@@ -33,7 +33,7 @@ pub fn change_of(before: &Validated, after: &Validated) -> Result<JobChange, Ref
         fixed.push("the project to none");
     }
     if !fixed.is_empty() {
-        let text = format!("of a job that was submitted cannot be changed: {}", fixed.join(", "));
+        let text = format!("cannot be changed after submission: {}", fixed.join(", "));
         return Err(Refusal::new(Code::JobXmlNotValid, text));
     }
     let mut asked = new_part.alternatives.clone();

@@ -127,7 +127,7 @@ fn size_edits(unit: UnitType, text: &str) -> Result<Vec<Edit>, Refusal> {
 fn pairs(text: &str) -> Result<Vec<(String, String)>, Refusal> {
     let pair = |item: &str| match item.split_once('=') {
         Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.to_owned())),
-        _ => Err(not_valid(format!("`{item}`: expected NAME=VALUE, more of them behind a `;`"))),
+        _ => Err(not_valid(format!("`{item}`: expected NAME=VALUE, separated by `;`"))),
     };
     text.split(';').filter(|item| !item.trim().is_empty()).map(pair).collect()
 }

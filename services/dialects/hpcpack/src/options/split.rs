@@ -87,7 +87,7 @@ fn read(
     let Some((name, takes)) = known.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)) else {
         let nearest = words::nearest(&name.to_lowercase(), known.iter().map(|(known, _)| *known));
         let hint = nearest.map(|nearest| format!("; nearest known is /{nearest}")).unwrap_or_default();
-        return Err(format!("unknown option `{}`{hint}; a path stands behind `--`", words::shorten(argument)));
+        return Err(format!("unknown option `{}`{hint}; put a path after `--`", words::shorten(argument)));
     };
     match (takes, value) {
         (Takes::Value, None | Some("")) => Err(format!("/{name} needs a value: /{name}:VALUE")),

@@ -250,7 +250,7 @@ fn tasks_that_do_not_go_together_are_named() {
     );
     assert_eq!(
         faults("", "<Task Name='b'/><Task Type='Service'/>"),
-        ["[TaskNotValid] task 1 `b`: no Basic task beside a Service task"]
+        ["[TaskNotValid] task 1 `b`: a Service task allows no Basic task"]
     );
 }
 

@@ -54,9 +54,9 @@ fn an_unknown_option_is_an_error() {
     assert_eq!(
         texts("new /jobnam:x --priorty=4 -x"),
         [
-            "unknown option `/jobnam:x`; nearest known is /jobname; a path stands behind `--`",
-            "unknown option `--priorty=4`; nearest known is /priority; a path stands behind `--`",
-            "unknown option `-x`; a path stands behind `--`",
+            "unknown option `/jobnam:x`; nearest known is /jobname; put a path after `--`",
+            "unknown option `--priorty=4`; nearest known is /priority; put a path after `--`",
+            "unknown option `-x`; put a path after `--`",
         ]
     );
     assert!(errors("view 5 /priority:4").iter().all(|error| error.exit_code() == 2));

@@ -15,7 +15,7 @@ pub enum MultiProgError {
         text: String,
     },
     /// Ranks and nothing to run.
-    #[error("line {line}: no program behind the ranks")]
+    #[error("line {line}: no program after the ranks")]
     NoProgram {
         /// The line, from 1.
         line: usize,

@@ -1,4 +1,4 @@
-//! What runners ask and report: claims, answers, silence.
+//! Requests and reports of runners: claims, answers, silence.
 
 use super::verdicts::{self, Batch};
 use crate::{
@@ -67,7 +67,7 @@ fn may_claim(call: &OutstandingCall, runner: &str, attempt: u32, now: Timestamp)
     call.claimed.is_none() && call.attempt == attempt && !has_no_program
 }
 
-/// What calls came to. The first answer of any attempt counts; whatever comes later changes nothing (HPC-F-86).
+/// The outcomes of calls. The first answer of any attempt counts; later ones change nothing (HPC-F-86).
 pub(super) fn report(
     access: &Access,
     reports: Vec<CallReport>,
@@ -167,7 +167,7 @@ pub(super) fn silent(state: &State, id: JobId, now: Timestamp) -> Vec<Event> {
     chain.call.as_ref().map_or_else(Vec::new, |call| offered_again(state, &call.id, now))
 }
 
-/// Calls whose runners do not have them any more.
+/// Calls whose runners no longer have them.
 pub(super) fn lost(access: &Access, calls: &[CallId], now: Timestamp) -> Result<Decision, Refusal> {
     access.require_ledger()?;
     require_number(calls.len())?;

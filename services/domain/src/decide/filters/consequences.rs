@@ -1,4 +1,4 @@
-//! What other decisions mean for chains, blocks and kept resources of the jobs that they are about.
+//! The effect of other decisions on chains, blocks and kept resources of the jobs that they are about.
 //!
 //! Most jobs have none of these, and most decisions are not looked at.
 
@@ -13,8 +13,8 @@ use muster_schemas::{
 };
 use std::collections::BTreeSet;
 
-/// Adds what follows from the events for the jobs that they name: what was kept for a job that is over, held or changed is
-/// free, its chain is over, and it blocks nobody any more (HPC-F-23, HPC-F-32, HPC-F-35, HPC-F-39).
+/// Adds the consequences of the events for the jobs that they name: the resources kept for a job that is over, held
+/// or changed are free, its chain is over, and it no longer blocks others (HPC-F-23, HPC-F-32, HPC-F-35, HPC-F-39).
 pub(in crate::decide) fn add(state: &State, events: &mut Vec<Event>) {
     if state.index.kept.is_empty() && state.filters.blocks.is_empty() {
         return;

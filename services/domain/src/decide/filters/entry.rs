@@ -1,4 +1,4 @@
-//! The way of a job into the queue: received, changed by who makes it, judged, checked.
+//! The way of a job into the queue: received, changed while being configured, judged, checked.
 
 use super::{holds, warned};
 use crate::{
@@ -23,8 +23,8 @@ use muster_schemas::{
 };
 use std::sync::Arc;
 
-/// A job with a description, a template or tasks of its own. With a description nothing but its own bounds is checked
-/// here: the check behind the filters does that (HPC-J-03).
+/// A job with a description, a template or its own tasks. With a description nothing but its own bounds is checked
+/// here: the check behind the filters does the rest (HPC-J-03).
 pub(super) fn submit_document(
     access: &Access,
     mut spec: JobSpec,
@@ -99,8 +99,8 @@ fn require_template(state: &State, name: &str, owner: &Owner) -> Result<(), Stri
     }
 }
 
-/// The beginning of the chain of submission filters, if there are any for a job of this template. Of a job with several
-/// components each is judged by all of them (SL-S-21).
+/// The beginning of the chain of submission filters, if there are any for a job of this template. Each of them judges
+/// all components of a job (SL-S-21).
 pub(in crate::decide) fn chain(
     state: &State,
     (job, components): (JobId, usize),
@@ -120,8 +120,8 @@ pub(in crate::decide) fn chain(
     })
 }
 
-/// Another specification and description of a job that is still being made (HPC-C-04). Whoever says what it was made of is
-/// refused if the job has become another since.
+/// Another specification and description of a job that is still being made (HPC-C-04). A caller that names the
+/// version it started from is refused if the job has changed since.
 pub(super) fn configure(
     access: &Access,
     (id, made_from): (JobId, Option<Sequence>),
@@ -131,7 +131,7 @@ pub(super) fn configure(
 ) -> Result<Decision, Refusal> {
     let job = being_made(access, id)?;
     if made_from.is_some_and(|version| version != job.submitted_sequence) {
-        let message = format!("job {id} was changed meanwhile; make the change again of what it is now");
+        let message = format!("job {id} has changed meanwhile; repeat the change on its present version");
         return Err(conflict(message));
     }
     let mut submission = Submission::new(access, &job.owner, now, Some(job));
@@ -168,11 +168,11 @@ fn being_made<'a>(access: &Access<'a>, id: JobId) -> Result<&'a Job, Refusal> {
     let entry = |job: &Job| job.filtering.as_ref().map(|filtering| filtering.entry);
     match target {
         Target::Job(job) | Target::Array(job) if job.is_waiting() && entry(job) == Some(Entry::Configuring) => Ok(job),
-        _ => Err(conflict(format!("job {id} is not being made any more"))),
+        _ => Err(conflict(format!("job {id} is no longer being made"))),
     }
 }
 
-/// A job that was being made, or that was refused before it was in the queue, is to enter it.
+/// A job that was being made, or that was refused before it was in the queue, enters it.
 pub(super) fn enter(access: &Access, id: JobId, now: Timestamp) -> Result<Decision, Refusal> {
     let target = find(access.state, id)?;
     access.require_management(target.job())?;
@@ -211,7 +211,7 @@ fn entering(state: &State, job: &Job, number: &mut u64) -> Vec<Event> {
 /// A job that is over is queued again: its submission filters judge it from the start, as it was submitted (HPC-F-22).
 pub(in crate::decide) fn enter_again(state: &State, job: &Job, number: &mut u64) -> Result<Vec<Event>, Refusal> {
     if job.filtering.as_ref().is_some_and(|filtering| filtering.chain.is_some()) {
-        let message = "filters are still taking back what they did for it; try again when they have";
+        let message = "its filters are still rolling back; try again when they have finished";
         return Err(conflict(format!("job {}: {message}", job.id)));
     }
     if job.staging_due() == Some(FilterKind::StageOut) {

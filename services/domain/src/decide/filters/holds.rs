@@ -35,7 +35,7 @@ pub(super) fn hold_until(
             return Err(conflict(format!("task {index} of array {} has not started; hold the whole array", array.id)));
         }
         if !job.is_waiting() {
-            return Err(conflict(format!("[HoldWrongState] job {} does not wait any more", job.id)));
+            return Err(conflict(format!("[HoldWrongState] job {} no longer waits", job.id)));
         }
         let is_own = matches!(access.actor, Actor::User(owner) if owner.user == job.owner.user);
         let by = if is_own { HoldBy::User } else { HoldBy::Administrator };

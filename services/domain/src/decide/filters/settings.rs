@@ -54,6 +54,7 @@ pub(super) fn set_parameters(
     filters: Option<Box<FilterSettings>>,
     scheduling: Option<Box<SchedulingSettings>>,
 ) -> Result<Decision, Refusal> {
+    access.require_administrator("change the parameters of the cluster")?;
     let mut events = Vec::new();
     if let Some(filters) = filters {
         events.extend(set(access, *filters)?.events);

@@ -1,4 +1,4 @@
-//! What is staged for jobs: when the staging program is asked, and what its answers mean (SL-B-01, SL-B-02, SL-B-08).
+//! Staging for jobs: when the staging program is asked, and what its answers mean (SL-B-01, SL-B-02, SL-B-08).
 
 use super::warned;
 use crate::{
@@ -16,8 +16,7 @@ use std::{
     sync::Arc,
 };
 
-/// The beginnings of what is to be staged now, at most so many. What is to be staged for jobs that end by the same decision is
-/// another thing after that.
+/// Begins the staging that is due now, up to a maximum. Staging for jobs that end by the same decision comes later.
 pub(in crate::decide) fn due(state: &State, ended: &BTreeSet<JobId>, most: usize) -> Vec<Event> {
     let mut number = state.next_chain();
     let mut events = Vec::new();
@@ -87,7 +86,8 @@ fn foreign_of<'a>(
 pub(super) struct Made(BTreeMap<String, String>);
 
 impl Made {
-    /// A component was staged in. Why that does not count, if another user made a buffer meanwhile that it makes or removes.
+    /// A component was staged in. Returns why that does not count, if another user meanwhile made a buffer that it
+    /// makes or removes.
     pub(super) fn staged_in(&mut self, state: &State, job: &Job, position: u32) -> Option<String> {
         let component = job.staged_components().into_iter().nth(position as usize)?;
         let owner = |name: &str| {
@@ -104,7 +104,7 @@ impl Made {
     }
 }
 
-/// What follows from an answer of the staging program.
+/// The events that follow from an answer of the staging program.
 pub(super) fn verdict(job: &Job, chain: &Chain, call: CallId, answer: &Answer) -> Vec<Event> {
     let failure = answer.staging_failure();
     let is_last = call.position + 1 >= chain.end();
@@ -123,7 +123,8 @@ pub(super) fn verdict(job: &Job, chain: &Chain, call: CallId, answer: &Answer) -
     }
 }
 
-/// What a job needs could not be staged in: it is held until an administrator releases it, and then it is tried again.
+/// The files of a job could not be staged in: it is held until an administrator releases it, and then staging is
+/// tried again.
 pub(super) fn failed(job: &Job, number: u64, position: u32, why: &str) -> Vec<Event> {
     let kind = FilterKind::StageIn;
     let added = Holds { system: true, ..Holds::default() };

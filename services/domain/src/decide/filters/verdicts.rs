@@ -1,4 +1,4 @@
-//! What follows from the answer of a filter, or of the check behind the filters.
+//! The events that follow from the answer of a filter, or of the check behind the filters.
 
 use super::{entry, holds, staging, warned};
 use crate::{
@@ -242,13 +242,13 @@ impl Activation<'_> {
 
     fn can_start(&self, batch: &Batch, offer: &Offer) -> Result<(), String> {
         if self.chain.is_withdrawn {
-            return Err("what was offered is not there any more".into());
+            return Err("the offered resources are no longer there".into());
         }
         if offer.growth {
             return plan::recheck_growth(batch.state, offer, batch.now);
         }
         if offer.latest_start.is_some_and(|latest| latest < batch.now) {
-            return Err("the job would not end in time any more".into());
+            return Err("the job would no longer end in time".into());
         }
         if let Some(blocker) = batch.blocker(self.job) {
             return Err(format!("the activation filter of job {blocker} keeps it from starting"));

@@ -95,7 +95,7 @@ impl Plan<'_> {
         let is_like = |(new, old): (&ComponentPlacement, &ComponentPlacement)| new.alternative == old.alternative;
         let are_like = added.components.iter().zip(&run.placement.components).all(is_like);
         if added.components.len() != run.placement.components.len() || !are_like {
-            return Err("what is added is not of the alternative that runs".into());
+            return Err("the addition does not belong to the running alternative".into());
         }
         for (component, placed) in job.components.iter().zip(&added.components) {
             let alternative = component.shape.alternatives.get(placed.alternative as usize);

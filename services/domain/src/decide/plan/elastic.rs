@@ -20,7 +20,7 @@ impl<'a> Plan<'a> {
         let ProposedGrowth { job: id, added, count, current } = growth;
         let (job, run) = self.unchanged_run(id)?;
         if job.filtering.as_ref().is_some_and(|filtering| filtering.chain.is_some()) {
-            return Err("its filters are being asked already, or take back what they did".into());
+            return Err("its filters are already being asked or are rolling back".into());
         }
         elastic::growth_problem(self.state, id, &added).map_or(Ok(()), Err)?;
         self.check_addition(job, run, &added)?;
@@ -50,12 +50,12 @@ impl<'a> Plan<'a> {
         if self.started.contains(&id) {
             return Err("the plan changes it twice".into());
         }
-        let job = self.state.job(id).ok_or("it does not exist any more")?;
+        let job = self.state.job(id).ok_or("it no longer exists")?;
         let run = job.run().and_then(|run| self.state.run(run)).ok_or("it does not run")?;
         if self.stopping.contains(&run.id) { Err("the plan stops it".into()) } else { Ok((job, run)) }
     }
 
-    /// What a run is to give up when no task uses it any more (HPC-S-08, HPC-S-10, HPC-S-14).
+    /// The resources that a run has to give up when no task uses them any longer (HPC-S-08, HPC-S-10, HPC-S-14).
     pub(super) fn shrink(&mut self, shrink: ProposedShrink) -> Result<Vec<Event>, String> {
         let ProposedShrink { job: id, removed, reason } = shrink;
         self.unchanged_run(id)?;
@@ -104,7 +104,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Running jobs make way as they are to. Who cannot any more is passed over (HPC-S-12).
+/// Running jobs make way as planned. Those that no longer can are passed over (HPC-S-12).
 pub(in crate::decide) fn make_way(
     state: &State,
     job: &Job,

@@ -20,7 +20,7 @@ impl<'a> Plan<'a> {
             return Err(format!("the activation filter of job {blocker} keeps it from starting"));
         }
         if self.judged.is_some_and(|priority| job.lead().priority <= priority) {
-            return Err("the activation filters of a job that goes first have not answered yet".into());
+            return Err("the activation filters of a job ahead of it have not answered yet".into());
         }
         if self.is_asked(job) { self.may_be_asked(job) } else { Ok(()) }
     }
@@ -40,7 +40,7 @@ impl<'a> Plan<'a> {
         !is_granted && self.state.has_activation_filters(job)
     }
 
-    /// Offers a start to the filters of a job. What is offered is set aside (HPC-F-82).
+    /// Offers a start to the filters of a job. The offer is set aside (HPC-F-82).
     pub(super) fn offer(&mut self, job: &Job, id: JobId, run: RunId, placement: Placement) -> Event {
         let facts = self.facts.get(&id).copied();
         let facts = facts.unwrap_or_else(|| StartFacts {
@@ -101,7 +101,7 @@ impl<'a> Plan<'a> {
         let job = self.startable(id)?;
         let Some(kept) = reserved(job).cloned() else { return Err("nothing is kept for it".into()) };
         if !includes(&placement, &kept.placement) {
-            return Err("what is to be kept for it does not include what is kept already".into());
+            return Err("the new reservation does not include what is already kept for it".into());
         }
         self.give_back_kept(job);
         if let Err(why) = self.check_placement(job, &placement) {
@@ -113,7 +113,7 @@ impl<'a> Plan<'a> {
         Ok(vec![Event::ResourcesReserved { job: id, run: kept.run, placement: Arc::new(placement) }])
     }
 
-    /// What is kept for a job counts as free for it.
+    /// Resources kept for a job count as free for it.
     pub(super) fn give_back_kept(&mut self, job: &Job) {
         if let Some(Kept { run, placement }) = reserved(job) {
             self.give_back(job, *run, placement);
@@ -175,7 +175,7 @@ fn backfills(state: &State) -> bool {
 /// Whether a start that filters passed can still be made (HPC-F-39).
 pub(in crate::decide) fn recheck_start(state: &State, job: &Job, offer: &Offer, now: Timestamp) -> Result<(), String> {
     if !job.is_waiting() {
-        return Err("it does not wait any more".into());
+        return Err("it no longer waits".into());
     }
     let hold = job.filtering.as_ref().and_then(|filtering| filtering.hold);
     if let Some((until, _)) = hold {
@@ -194,8 +194,8 @@ pub(in crate::decide) fn recheck_start(state: &State, job: &Job, offer: &Offer, 
 
 /// Whether a run can still grow by what filters passed (HPC-F-39).
 pub(in crate::decide) fn recheck_growth(state: &State, offer: &Offer, now: Timestamp) -> Result<(), String> {
-    let run = state.run(offer.run).filter(|run| run.stopping.is_none()).ok_or("it does not run any more")?;
-    let job = state.job(run.job).ok_or("it does not exist any more")?;
+    let run = state.run(offer.run).filter(|run| run.stopping.is_none()).ok_or("it no longer runs")?;
+    let job = state.job(run.job).ok_or("it no longer exists")?;
     let mut plan = Plan::new(state, now);
     for share in offer.placement.shares() {
         if let Some(node) = state.node(share.node) {

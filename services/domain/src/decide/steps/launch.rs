@@ -16,7 +16,7 @@ use muster_schemas::{
 };
 use std::sync::Arc;
 
-/// Launches a step, all of it or none: whoever waits for cores holds none meanwhile (SL-R-08).
+/// Launches a step, all of it or none: a step that waits for cores holds none meanwhile (SL-R-08).
 pub(in crate::decide) fn launch(
     access: &Access,
     job: JobId,
@@ -60,7 +60,7 @@ fn share(
     let name = &place.node;
     let of_job = format!("component {} of job {}", group.component, run.job);
     if state.job(run.job).is_some_and(|job| job.single_end(group.component).is_some()) {
-        return Err(conflict(format!("{of_job} was ended, the others go on")));
+        return Err(conflict(format!("{of_job} was ended; the others continue")));
     }
     let node = state.node_by_name(name).map(|node| node.id);
     let held = node.and_then(|node| Some((run.part_of(node, group.component)?, run.share_of(node, group.component)?)));

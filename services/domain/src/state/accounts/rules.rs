@@ -5,7 +5,7 @@ use super::Accounts;
 use muster_schemas::accounts::{AssociationKey, AssociationSpec, Bounds, ClassSpec, JobBounds, UseLimits};
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
-/// Whom a component is counted for.
+/// The accounts and users that a component is counted for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Charge {
     /// The account; `None` means the owner's own.
@@ -31,7 +31,7 @@ pub enum Counter {
     ClassAccount(String, String),
 }
 
-/// What is limited.
+/// The limited amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Amount {
     /// Jobs that run.
@@ -89,7 +89,7 @@ impl Whose {
     }
 }
 
-/// What has the limit.
+/// The holder of the limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Within {
     /// An association.
@@ -101,15 +101,15 @@ pub enum Within {
 /// One limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// What is in use already is counted there; `None` if only the component itself counts.
+    /// The counter of present use; `None` if only the component itself counts.
     pub counter: Option<Counter>,
-    /// What is limited.
+    /// The limited amount.
     pub amount: Amount,
     /// How much there may be.
     pub most: u64,
     /// Whose.
     pub whose: Whose,
-    /// What has it.
+    /// The holder of the limit.
     pub within: Within,
 }
 

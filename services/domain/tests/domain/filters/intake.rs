@@ -33,7 +33,7 @@ fn a_job_that_two_change_at_once_loses_neither_change() {
     let seen_by_both = version(&cluster);
     cluster.ok(&user("ada"), configure(id, seen_by_both, "x0 and a"));
     let late = configure(id, seen_by_both, "x0 and b");
-    cluster.refused(&user("ada"), late, RefusalCode::Conflict, "was changed meanwhile");
+    cluster.refused(&user("ada"), late, RefusalCode::Conflict, "has changed meanwhile");
     let again = configure(id, version(&cluster), "x0 and a and b");
     cluster.ok(&user("ada"), again);
     cluster.ok(&user("ada"), Command::EnterJob { job: id });
@@ -93,7 +93,7 @@ fn a_job_that_is_being_made_is_judged_only_when_it_enters() {
     assert_eq!(words(&events), ["job.entered", "filter.chain_started"]);
     assert_eq!(cluster.state.job(id).map(|job| job.submitted), Some(cluster.now), "it counts as submitted now");
     assert_eq!(cluster.asked(id).as_deref(), Some("A submission filter x1"));
-    cluster.refused(&user("ada"), configure, RefusalCode::Conflict, "not being made any more");
+    cluster.refused(&user("ada"), configure, RefusalCode::Conflict, "no longer being made");
     cluster.answer(id, code(4));
     assert_eq!(
         words(&cluster.ok(&user("ada"), Command::EnterJob { job: id })),

@@ -436,7 +436,7 @@ fn a_requeue_of_a_refused_job_runs_the_chain_from_the_start_and_a_change_of_a_qu
     cluster.answer(id, changed("x1"));
     cluster.answer(id, code(5));
     let requeue = Command::Requeue { jobs: ids(&[id]), hold: false, delay_seconds: 0 };
-    cluster.refused(&user("ada"), requeue.clone(), RefusalCode::Conflict, "taking back");
+    cluster.refused(&user("ada"), requeue.clone(), RefusalCode::Conflict, "rolling back");
     cluster.answer(id, code(0));
     let events = cluster.ok(&user("ada"), requeue);
     assert_eq!(words(&events), ["job.requeued", "job.entered", "filter.chain_started"]);

@@ -245,7 +245,7 @@ impl Trial {
         let answer = self.answer(report);
         match (self.action, self.kind) {
             (FilterAction::Revert, _) => answer.revert_warning().map_or_else(
-                || "it took back what it had done".into(),
+                || "it undid what it had done".into(),
                 |warning| format!("[{}] {}", warning.code, warning.text),
             ),
             (FilterAction::Filter, FilterKind::Submission) => match answer.submission_failure() {
@@ -275,7 +275,7 @@ const fn activation_words(verdict: ChainVerdict) -> &'static str {
         ChainVerdict::Reserve => "the job stays queued, and its candidate resources are kept for it",
         ChainVerdict::Hold => "the job is held",
         ChainVerdict::Fail => "the job fails",
-        ChainVerdict::NotNow => "the job stays as it is, and the candidate resources go to others",
+        ChainVerdict::NotNow => "the job stays unchanged, and others get the candidate resources",
     }
 }
 

@@ -4,7 +4,7 @@
 use crate::machine::Window;
 use muster_schemas::Timestamp;
 
-/// A time of a node in which at least so many cores are free.
+/// A time of a node in which at least a number of cores is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Gap {
     pub from: Timestamp,
@@ -16,7 +16,7 @@ pub(crate) struct Gap {
     pub is_whole: bool,
 }
 
-/// Where a gap stands: by its beginning, its node and its cores. A node has no two gaps with the same.
+/// The key of a gap: its beginning, its node and its cores. A node has no two gaps with the same.
 pub(crate) type Key = (Timestamp, u32, u32);
 
 impl Gap {
@@ -33,7 +33,7 @@ impl Gap {
     }
 }
 
-/// What a gap must have.
+/// The properties that a gap must have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
     cores: u32,
@@ -43,18 +43,19 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// So many cores, or the whole node with at least so many, for so long; for ever if that is [`i64::MAX`].
+    /// This many cores, or the whole node with at least this many, for a duration; without end if that is
+    /// [`i64::MAX`].
     pub fn new(cores: u32, micros: i64, is_whole: bool) -> Self {
         let level = if is_whole { WHOLE } else { level(cores.max(1)) };
         Self { cores, micros, is_whole, level }
     }
 
-    /// At least so many.
+    /// The minimum number of cores.
     pub fn cores(&self) -> u32 {
         self.cores
     }
 
-    /// For so long.
+    /// The duration.
     pub fn micros(&self) -> i64 {
         self.micros
     }
