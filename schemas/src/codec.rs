@@ -13,6 +13,18 @@
 //! The checksum is what finds damage: a damaged body mostly still decodes, to something else. Decoding is limited in
 //! size, must consume the whole body, and never panics.
 //!
+//! ```
+//! use muster_schemas::{JobId, codec};
+//!
+//! let bytes = codec::encode(&JobId::task(12, 3))?;
+//! assert_eq!(codec::decode::<JobId>(&bytes)?, JobId::task(12, 3));
+//!
+//! let mut damaged = bytes;
+//! *damaged.last_mut().unwrap() ^= 1;
+//! assert!(codec::decode::<JobId>(&damaged).is_err());
+//! # Ok::<(), codec::CodecError>(())
+//! ```
+//!
 //! # Shapes that grow
 //!
 //! A body has every struct as a block of a known length (`codec/framed.rs`). Fields are added at the end of a struct

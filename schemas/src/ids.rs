@@ -9,6 +9,15 @@ use utoipa::ToSchema;
 /// Written `12` for a job (and for a whole array) and `12_3` for the task with index 3 of array 12. In JSON it is that
 /// text. Job numbers start at 1, grow and are never used twice; a job with n components takes n consecutive numbers,
 /// of which the first is the job's.
+///
+/// ```
+/// use muster_schemas::JobId;
+///
+/// assert_eq!("12".parse(), Ok(JobId::job(12)));
+/// assert_eq!("12_3".parse(), Ok(JobId::task(12, 3)));
+/// assert_eq!(JobId::task(12, 3).to_string(), "12_3");
+/// assert!("12_".parse::<JobId>().is_err() && "0".parse::<JobId>().is_err());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobId {
     /// The number of the job or array.

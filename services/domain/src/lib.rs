@@ -1,4 +1,4 @@
-//! The rules of muster: [`decide`] turns a command into events, [`State::apply`] turns an event into a change of
+//! The rules of muster: [`decide()`] turns a command into events, [`State::apply`] turns an event into a change of
 //! state.
 //!
 //! All of it is pure: no clock, no randomness, no input or output, no walk over anything without an order. The same

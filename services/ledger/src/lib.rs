@@ -1,7 +1,7 @@
 //! The ledger: the log in RocksDB, the decide loop in front of it, and what follows from the log: snapshots, signed
 //! checkpoints, audit bundles, archives, and the outbox to the bus.
 //!
-//! [`serve`] runs it as a service. [`verify_folder`] and [`export`] work on a data folder, also while a ledger is
+//! [`serve`] runs it as a service. [`verify_folder`] and [`export()`] work on a data folder, also while a ledger is
 //! running.
 
 pub mod archive;

@@ -1,4 +1,4 @@
-//! Charts as SVG text: how a simulation went ([`courses`]) and what is planned on which node ([`gantt`]).
+//! Charts as SVG text: how a simulation went ([`courses()`]) and what is planned on which node ([`gantt()`]).
 //!
 //! The same input gives the same text. Everything that is drawn has a `<title>`, which browsers show as a tooltip and
 //! screen readers read.

@@ -3,7 +3,7 @@
 //!
 //! Actions of people and machines are taken from the log ([`History`]): submissions, cancellations, holds, changes,
 //! nodes that came and went, and how long every run took. Their consequences (which job starts when and where, which
-//! gate opens, what becomes of a job after its run) are decided again ([`replay`]). The two outcomes are then
+//! gate opens, what becomes of a job after its run) are decided again ([`replay()`]). The two outcomes are then
 //! compared ([`Report`]).
 //!
 //! Under the policy that was in force the starts are those of the log, but for what a live system adds: the time

@@ -20,10 +20,10 @@ pub mod squeue;
 pub mod update;
 pub mod words;
 
-use lists::{ids, known_states, means, nodes, set, states, words};
-
 pub use failure::Failure;
 pub use request::{Request, Surroundings};
+
+use lists::{ids, known_states, means, nodes, set, states, words};
 use request::{iterate, printed_only};
 
 /// The commands, what they take beside options, and their options.

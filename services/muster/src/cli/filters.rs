@@ -47,8 +47,14 @@ pub struct FilterTestOptions {
     /// An activation: candidate resources
     #[arg(long, value_name = "N")]
     pub count: Option<u64>,
-    /// The configuration file; its section [filter_runner] applies [default: /etc/muster/muster.toml if it exists]
-    #[arg(long, value_name = "FILE", env = "MUSTER_CONFIG", hide_env_values = true)]
+    /// The configuration file.
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "MUSTER_CONFIG",
+        hide_env_values = true,
+        help = "The configuration file; its section [filter_runner] applies [default: /etc/muster/muster.toml if it exists]"
+    )]
     pub config: Option<PathBuf>,
     /// The same options in another notation: `/pass:7 /index:3 /backfill:true /count:16`
     #[arg(value_name = "/OPTION:VALUE")]
