@@ -220,7 +220,8 @@ impl fmt::Display for EventData {
             Self::StepLaunched(data) => {
                 let tasks: u64 = data.nodes.iter().map(|node| u64::from(node.tasks)).sum();
                 let nodes = data.nodes.iter().map(|node| &node.node).collect::<BTreeSet<_>>().len();
-                write!(f, "step {} of job {} was launched with {tasks} tasks on {nodes} nodes", data.step, data.job)
+                let (tasks, nodes) = (Counted(tasks, "task"), Counted(nodes as u64, "node"));
+                write!(f, "step {} of job {} was launched with {tasks} on {nodes}", data.step, data.job)
             }
             Self::StepSignalled(data) => {
                 write!(f, "step {} of job {} was sent signal {}", data.step, data.job, data.signal)
@@ -299,6 +300,15 @@ impl fmt::Display for HoldNames {
 
 /// A job, or one component of it.
 struct Whole(JobId, Option<u32>);
+
+/// A number of things, in the singular if it is one.
+struct Counted(u64, &'static str);
+
+impl fmt::Display for Counted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}{}", self.0, self.1, if self.0 == 1 { "" } else { "s" })
+    }
+}
 
 /// A component of a job. The first is the job itself, which most have alone.
 fn part(job: JobId, component: u32) -> Whole {

@@ -33,7 +33,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     (
         "step run",
         &[
-            ("muster step run -n 4 --label 7 -- hostname", "four tasks in job 7, each line prefixed with its rank"),
+            ("muster step run -n 4 --label 7 -- hostname", "four tasks in job 7, their ranks before each line"),
             ("muster step run -n 1 --overlap --pty 7 -- top", "a terminal in job 7"),
         ],
     ),

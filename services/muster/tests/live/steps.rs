@@ -178,7 +178,7 @@ fn a_client_holds_resources_runs_steps_on_their_components_and_says_how_it_ends(
         };
         let groups = vec![group(0, 0, &["echo", "zero"]), group(1, 1, &["echo", "one"])];
         let spec = StepSpec { name: "two".into(), groups, ..StepSpec::default() };
-        let step = client.launch_step(CommandId::new_now(), job, &spec.into(), 10).expect("it fits");
+        let step = client.launch_step(CommandId::new_now(), job, &spec, 10).expect("it fits");
         let address = muster_client::StepAddress { job, run: step.run, step: step.step };
         let mut reader = muster_client::OutputReader::of(address);
         let mut said = vec![String::new(); 2];
