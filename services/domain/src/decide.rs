@@ -7,6 +7,7 @@ mod clients;
 mod components;
 mod configure;
 mod control;
+mod decision;
 mod elastic;
 mod filters;
 mod modify;
@@ -20,28 +21,16 @@ mod submit;
 mod tasks;
 mod timers;
 
+pub use decision::Decision;
+
 use crate::state::State;
 use access::Access;
+use decision::{conflict, invalid, not_found, refuse};
 use muster_schemas::{
     Timestamp,
-    command::{Command, Refusal, RefusalCode, Reply},
+    command::{Command, Refusal},
     event::{Actor, Event},
 };
-
-/// The result of an accepted command.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decision {
-    /// The events, in order. None if the command asks for what is so already.
-    pub events: Vec<Event>,
-    /// The answer to the client.
-    pub reply: Reply,
-}
-
-impl Decision {
-    fn done(events: Vec<Event>) -> Self {
-        Self { events, reply: Reply::Done }
-    }
-}
 
 /// Decides a command against a state at a time, which must not be earlier than [`State::time`].
 ///
@@ -141,20 +130,4 @@ fn notification_done(state: &State, event: Event) -> Decision {
         known && !job.notified.as_ref().is_some_and(|done| done.contains(&(*of, *notification)))
     });
     Decision::done(if wanted { vec![event] } else { Vec::new() })
-}
-
-fn refuse(code: RefusalCode, message: impl Into<String>) -> Refusal {
-    Refusal::new(code, message)
-}
-
-fn invalid(message: impl Into<String>) -> Refusal {
-    refuse(RefusalCode::Invalid, message)
-}
-
-fn conflict(message: impl Into<String>) -> Refusal {
-    refuse(RefusalCode::Conflict, message)
-}
-
-fn not_found(message: impl Into<String>) -> Refusal {
-    refuse(RefusalCode::NotFound, message)
 }

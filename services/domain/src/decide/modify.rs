@@ -131,9 +131,21 @@ fn fits_started_array(change: &JobChange) -> bool {
         max_running: change.max_running,
         requeue_on_node_lost: change.requeue_on_node_lost,
         attributes: change.attributes.clone(),
+        component: change.component,
         ..JobChange::default()
     };
     *change == fitting
+}
+
+/// Whether a change touches nothing that submission filters and templates judge: it can be made before they have.
+fn is_beside_the_description(change: &JobChange) -> bool {
+    let beside = JobChange {
+        requeue_on_node_lost: change.requeue_on_node_lost,
+        attributes: change.attributes.clone(),
+        component: change.component,
+        ..JobChange::default()
+    };
+    *change == beside
 }
 
 fn changed_job(access: &Access, moves: &mut Moves, job: &Job, change: &JobChange) -> Result<Vec<JobChange>, Refusal> {
@@ -184,7 +196,8 @@ fn changed_waiting(
     change: &JobChange,
 ) -> Result<Vec<JobChange>, Refusal> {
     require_number(job, change.component)?;
-    if job.filtering.as_ref().is_some_and(|filtering| filtering.entry != Entry::Entered) {
+    let is_entering = job.filtering.as_ref().is_some_and(|filtering| filtering.entry != Entry::Entered);
+    if is_entering && !is_beside_the_description(change) {
         return Err(conflict(format!("job {} is not in the queue yet; change it when it is", job.id)));
     }
     let mut change = change.clone();

@@ -186,17 +186,21 @@ pub(crate) async fn wait_for_step(
             .reader
             .projection()
             .read(|state| state.run(params.run).is_some_and(|run| run.job == id && run.steps.contains_key(&step)));
-        if !lasts {
-            let history = app.reader.job_history(id, None).await?;
-            // Nothing of what its client keeps with it is of interest here.
-            let steps = steps_of(&app, id, &history, true);
-            let found = steps.into_iter().find(|known| (known.run, known.step) == (params.run, step));
-            return found.map(axum::Json).ok_or_else(unknown);
-        }
-        if !jobs::changed(&app, &mut changes, deadline).await {
+        if lasts {
+            if jobs::changed(&app, &mut changes, deadline).await {
+                continue;
+            }
             let found = app.reader.projection().read(|state| steps::running_step(state, params.run, step));
-            return found.map(axum::Json).ok_or_else(unknown);
+            if let Some(found) = found {
+                return Ok(axum::Json(found));
+            }
+            // It has ended at this very moment.
         }
+        let history = app.reader.job_history(id, None).await?;
+        // Nothing of what its client keeps with it is of interest here.
+        let steps = steps_of(&app, id, &history, true);
+        let found = steps.into_iter().find(|known| (known.run, known.step) == (params.run, step));
+        return found.map(axum::Json).ok_or_else(unknown);
     }
 }
 

@@ -145,11 +145,13 @@ pub async fn on_own_thread<F>(name: &str, role: F) -> anyhow::Result<()>
 where
     F: Future<Output = anyhow::Result<()>> + Send + 'static,
 {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (sender, ended) = oneshot::channel();
     let run = move || {
+        // Made and dropped on this thread: a runtime cannot be dropped on one that runs tasks.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let result = runtime.map_err(anyhow::Error::new).and_then(|runtime| runtime.block_on(role));
         // Nobody listens any more once the process stops.
-        let _ = sender.send(runtime.block_on(role));
+        let _ = sender.send(result);
     };
     std::thread::Builder::new().name(name.to_owned()).spawn(run)?;
     ended.await.context("its thread ended")?

@@ -114,6 +114,15 @@ fn a_job_that_is_judged_is_not_changed() {
     let change = muster_schemas::event::JobChange { priority: Some(5), ..Default::default() };
     let command = Command::Modify { jobs: ids(&[id]), change };
     cluster.refused(&user("ada"), command, RefusalCode::Conflict, "not in the queue yet");
+    // What no filter judges can be changed.
+    let note = ("note".to_owned(), "seen".to_owned());
+    let change = muster_schemas::event::JobChange { attributes: [note].into(), ..Default::default() };
+    cluster.ok(&user("ada"), Command::Modify { jobs: ids(&[id]), change });
+    cluster.answer(id, code(0));
+    cluster.pass_check(id, job(1, 1));
+    let altered: Vec<_> = cluster.state.altered_attributes(id).collect();
+    assert_eq!(altered, [("note", "seen")]);
+    cluster.assert_replays();
 }
 
 /// HPC-J-46, HPC-J-45

@@ -1,0 +1,37 @@
+//! What decisions and refusals are made of.
+
+use muster_schemas::{
+    command::{Refusal, RefusalCode, Reply},
+    event::Event,
+};
+
+/// The result of an accepted command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The events, in order. None if the command asks for what is so already.
+    pub events: Vec<Event>,
+    /// The answer to the client.
+    pub reply: Reply,
+}
+
+impl Decision {
+    pub(super) fn done(events: Vec<Event>) -> Self {
+        Self { events, reply: Reply::Done }
+    }
+}
+
+pub(super) fn refuse(code: RefusalCode, message: impl Into<String>) -> Refusal {
+    Refusal::new(code, message)
+}
+
+pub(super) fn invalid(message: impl Into<String>) -> Refusal {
+    refuse(RefusalCode::Invalid, message)
+}
+
+pub(super) fn conflict(message: impl Into<String>) -> Refusal {
+    refuse(RefusalCode::Conflict, message)
+}
+
+pub(super) fn not_found(message: impl Into<String>) -> Refusal {
+    refuse(RefusalCode::NotFound, message)
+}
