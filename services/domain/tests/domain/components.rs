@@ -37,12 +37,17 @@ fn cancel(jobs: JobSelection) -> Command {
     Command::Cancel { jobs }
 }
 
-fn started(cluster: &mut Cluster, id: JobId) -> RunId {
+fn launching(cluster: &mut Cluster, id: JobId) -> RunId {
     let components = NODES.iter().flat_map(|node| cluster.placement(&[node], 2).components).collect();
     let run = cluster.state.next_run();
     let start = Start { job: id, placement: Placement { components } };
     let planned = cluster.run(&muster_schemas::event::Actor::Planner, commit(vec![start]));
     assert!(matches!(&planned, Ok((_, Reply::Planned(refused))) if refused.is_empty()), "{planned:?}");
+    run
+}
+
+fn started(cluster: &mut Cluster, id: JobId) -> RunId {
+    let run = launching(cluster, id);
     for node in NODES {
         cluster.ok(&executor(node), Command::NodeStarted { part: PartId::new(run, 0) });
     }
@@ -120,7 +125,11 @@ fn holds_of_components_need_the_same_rights_and_a_component_that_is_there() {
 fn what_is_only_done_to_whole_jobs_is_refused_for_a_component() {
     let mut cluster = Cluster::new();
     let id = cluster.submit("ada", three());
-    cluster.refused(&user("ada"), cancel(only(id, 1)), RefusalCode::Conflict, "a single component cannot be ended");
+    let alone = "a single component cannot be ended";
+    cluster.refused(&user("ada"), cancel(only(id, 1)), RefusalCode::Conflict, alone);
+    let other = cluster.submit("ada", three());
+    launching(&mut cluster, other);
+    cluster.refused(&user("ada"), cancel(only(other, 1)), RefusalCode::Conflict, alone);
     started(&mut cluster, id);
     cluster.refused(&user("ada"), cancel(only(id, 0)), RefusalCode::Invalid, "ends with its first component");
     let whole = "as a whole";
