@@ -84,6 +84,19 @@ impl Connection {
         self.call(Method::GET, path, Bytes::new()).await
     }
 
+    /// Reads what a path answers with and drops it; returns how many bytes it was.
+    ///
+    /// # Errors
+    /// If the connection breaks or the answer is a refusal.
+    pub async fn read_through(&mut self, path: &str) -> Result<usize> {
+        let mut body = self.send(Method::GET, path, Bytes::new()).await?;
+        let mut length = 0;
+        while let Some(frame) = body.frame().await {
+            length += frame?.data_ref().map_or(0, Bytes::len);
+        }
+        Ok(length)
+    }
+
     /// Posts JSON and returns the body of the answer.
     ///
     /// # Errors

@@ -81,7 +81,7 @@ async fn read_lists(endpoint: Endpoint, first: Duration, go: Arc<AtomicBool>, re
     loop {
         clock.tick().await;
         if go.load(Ordering::Relaxed) {
-            connection.get_bytes("/v1/jobs/all").await?;
+            connection.read_through("/v1/jobs/all").await?;
             read.fetch_add(1, Ordering::Relaxed);
         }
     }

@@ -6,6 +6,7 @@ mod fanout;
 mod figure;
 mod filters;
 mod history;
+mod machine;
 mod memory;
 mod nodes;
 mod planner;
@@ -55,6 +56,8 @@ enum Which {
 /// A row of the table.
 #[derive(Subcommand, ValueEnum, Clone, Copy, Debug)]
 enum Row {
+    /// What the machine itself can do: every other row is told beside it.
+    Machine,
     /// Durable independent submissions, 1,000 per request.
     SubmitBulk,
     /// Durable single submissions over 64 connections.
@@ -125,14 +128,15 @@ pub async fn run(args: Args) -> Result<()> {
     raise_open_files()?;
     let Args { muster, scratch, traces, scale, .. } = args;
     let bench = Arc::new(Bench { muster: system::find_muster(muster), scratch, traces, scale });
-    let rows: &[Row] = match &args.which {
-        Which::One(row) => std::slice::from_ref(row),
-        Which::All => Row::value_variants(),
+    let rows: Vec<Row> = match &args.which {
+        Which::One(Row::Machine) => vec![Row::Machine],
+        Which::One(row) => vec![Row::Machine, *row],
+        Which::All => Row::value_variants().to_vec(),
     };
     let mut table = String::from("| measure | target | here | | made by |\n|---|---|---|---|---|\n");
     for row in rows {
-        let command = format!("muster-loadtest bench {}", name_of(*row));
-        for figure in measure(&bench, *row).await.with_context(|| command.clone())? {
+        let command = format!("muster-loadtest bench {}", name_of(row));
+        for figure in measure(&bench, row).await.with_context(|| command.clone())? {
             println!("{figure}\n    made by `{command}`");
             writeln!(table, "{} `{command}` |", figure.table_cells())?;
         }
@@ -146,6 +150,7 @@ pub async fn run(args: Args) -> Result<()> {
 /// Measures for a row of the table.
 async fn measure(bench: &Arc<Bench>, row: Row) -> Result<Vec<Figure>> {
     match row {
+        Row::Machine => bench.compute(machine::machine).await,
         Row::SubmitBulk => submission::bulk(bench).await,
         Row::SubmitSingle => submission::single(bench).await,
         Row::Array => submission::array(bench).await,
