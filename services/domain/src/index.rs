@@ -1,16 +1,10 @@
 //! Indexes. All of them follow from the jobs, runs and nodes, and are never stored.
 
-use super::{
-    State,
-    accounts::Submitted,
-    filtering::Filtering,
-    job::{Job, JobExtras, Phase},
-    planning::Reservation,
-};
-use crate::apply::tasks::task_keys;
+mod rebuild;
+
+use crate::{accounts::load::Submitted, dependencies::Condition, filters::JobFilters, jobs::{Job, JobExtras, Phase}, reservations::Reservation};
 use muster_schemas::{JobId, NodeId, RunId, Timestamp, event::Owner, filter::FilterKind, job::DependencyKind};
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::{collections::{BTreeMap, BTreeSet}, sync::Arc};
 
 /// The keys by which a job is found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,9 +54,9 @@ pub(crate) struct TaskKeys {
 impl JobKeys {
     pub(crate) fn of(job: &Job) -> Self {
         let plain = Self::without_filters(job);
-        let keys = match &job.filtering {
+        let keys = match &job.filters {
             None => plain,
-            Some(filtering) => plain.with_filters(job, filtering),
+            Some(filters) => plain.with_filters(job, filters),
         };
         let counts = job.id.index.is_none() && !job.is_finished();
         let keys = Self { namesake: counts.then(|| (job.owner.clone(), job.name.clone())), ..keys };
@@ -72,18 +66,18 @@ impl JobKeys {
         }
     }
 
-    fn with_filters(self, job: &Job, filtering: &Filtering) -> Self {
-        let holds_up = filtering.chain.as_ref().is_some_and(|chain| chain.holds_up_others());
+    fn with_filters(self, job: &Job, filters: &JobFilters) -> Self {
+        let holds_up = filters.chain.as_ref().is_some_and(|chain| chain.holds_up_others());
         // What time does to the job itself waits for the verdict on it.
-        let is_judged = filtering.is_judged();
+        let is_judged = filters.is_judged();
         Self {
             due: self.due.filter(|_| !is_judged),
             doomed: self.doomed && !is_judged,
             given_up: self.given_up && !is_judged,
-            calling: filtering.call().is_some(),
-            kept: filtering.has_claims(),
+            calling: filters.call().is_some(),
+            kept: filters.has_claims(),
             judged: holds_up.then(|| job.lead().priority),
-            filters_due: filtering.due(job),
+            filters_due: filters.due(job.is_waiting()),
             ..self
         }
     }
@@ -126,7 +120,7 @@ fn is_doomed(job: &Job) -> bool {
     job.never_met().is_some() || job.array.as_ref().is_some_and(|array| !array.impossible.is_empty())
 }
 
-fn conditions(job: &Job) -> impl Iterator<Item = &super::job::Condition> {
+fn conditions(job: &Job) -> impl Iterator<Item = &Condition> {
     job.components.iter().filter_map(|component| component.extras.as_ref()).flat_map(|extras| extras.conditions())
 }
 
@@ -217,32 +211,6 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// The index of a whole state.
-    pub(crate) fn of(state: &State) -> Self {
-        let mut index = Self::default();
-        for job in state.jobs() {
-            index.add_job(job);
-        }
-        for run in state.runs() {
-            index.move_run(run.id, None, run.due());
-            index.lent.extend(run.has_lent().then_some(run.id));
-        }
-        for id in index.elastic.clone() {
-            index.move_tasks(id, task_keys(state, id));
-        }
-        for node in state.nodes() {
-            index.node_names.insert(node.spec.name.clone(), node.id);
-            index.closures_due.extend(node.closure_due().map(|time| (time, node.id)));
-        }
-        for (name, reservation) in &state.planning.reservations {
-            index.add_reservation(name, reservation);
-        }
-        let ready = |id: &JobId| state.job(*id).is_some_and(|job| state.staging_now(job).is_some());
-        index.staging_ready = index.to_stage.iter().copied().filter(ready).collect();
-        index.count_submitted(state);
-        index
-    }
-
     pub(crate) fn add_job(&mut self, job: &Job) {
         self.move_job(job.id, JobKeys::default(), JobKeys::of(job));
         match self.owned.get_mut(&job.owner.user) {
@@ -254,14 +222,6 @@ impl Index {
     pub(crate) fn remove_job(&mut self, job: &Job) {
         self.move_job(job.id, JobKeys::of(job), JobKeys::default());
         remove_member(&mut self.owned, &job.owner.user, job.id);
-    }
-
-    /// Recounts the jobs that wait and run, as far as they are limited.
-    pub(crate) fn count_submitted(&mut self, state: &State) {
-        self.submitted = Submitted::default();
-        for load in state.jobs().filter_map(|job| Submitted::load(&state.accounts, job)) {
-            self.submitted.add(&state.accounts, &load);
-        }
     }
 
     /// The keys of a job changed.

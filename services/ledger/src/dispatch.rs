@@ -14,10 +14,7 @@ use crate::{
     tokens::JobTokens,
     work::ReplyTo,
 };
-use muster_domain::{
-    orders::{Sketch, StepRecord, StepSketch},
-    state::Node,
-};
+use muster_domain::{nodes::Node, orders::{Sketch, StepRecord, StepSketch}};
 use muster_schemas::{
     PartId,
     cluster::NodeCondition,

@@ -7,7 +7,7 @@ use crate::{
     predict::{Effort, Forward},
     projection::Projection,
 };
-use muster_domain::{State, decide, state::Job};
+use muster_domain::{State, decide, jobs::Job};
 use muster_schemas::{
     CommandId, JobId, Timestamp,
     command::{Command, Refusal, RefusalCode},

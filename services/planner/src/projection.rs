@@ -12,7 +12,7 @@ use crate::{
     pass::Plan,
 };
 use jobs::{Held, Holders};
-use muster_domain::{State, state::Node};
+use muster_domain::{State, nodes::Node};
 use muster_schemas::{
     JobId, NodeId, RunId, Timestamp,
     command::Start,

@@ -1,24 +1,21 @@
 //! Accounts, associations and service classes.
 
 use crate::state::State;
-use muster_schemas::{
-    JobId,
-    accounts::{AccountChange, AccountSettings},
-};
+use muster_schemas::{JobId, accounts::{AccountChange, AccountSettings}};
 use std::sync::Arc;
 
 impl State {
-    pub(super) fn accounts_changed(&mut self, changes: &[AccountChange]) {
+    pub(crate) fn accounts_changed(&mut self, changes: &[AccountChange]) {
         changes.iter().for_each(|change| self.accounts.change(change));
         self.recount_submitted();
     }
 
-    pub(super) fn account_settings_changed(&mut self, settings: &Arc<AccountSettings>) {
+    pub(crate) fn account_settings_changed(&mut self, settings: &Arc<AccountSettings>) {
         self.accounts.settings = settings.clone();
         self.recount_submitted();
     }
 
-    pub(super) fn class_changed(&mut self, id: JobId, component: Option<u32>, class: &str) {
+    pub(crate) fn class_changed(&mut self, id: JobId, component: Option<u32>, class: &str) {
         let class = self.pools.text.share(class);
         self.change_job(id, |job| {
             for (number, part) in job.components.iter_mut().enumerate() {

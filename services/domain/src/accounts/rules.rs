@@ -1,7 +1,7 @@
 //! The limits that hold for a component, from up to three sets: the class of its queue, its own, its association's
 //! (SL-L-02).
 
-use super::Accounts;
+use crate::accounts::Accounts;
 use muster_schemas::accounts::{AssociationKey, AssociationSpec, Bounds, ClassSpec, JobBounds, UseLimits};
 use std::{collections::BTreeSet, fmt, sync::Arc};
 

@@ -1,18 +1,11 @@
 //! Single components of jobs: held, released, and ended while the others continue.
 
-use crate::state::{
-    State,
-    components::{ComponentOver, SingleEnd},
-};
-use muster_schemas::{
-    JobId,
-    event::{Event, Record},
-    job::{Holds, Usage},
-};
+use crate::{components::{ComponentOver, SingleEnd}, state::State};
+use muster_schemas::{JobId, event::{Event, Record}, job::{Holds, Usage}};
 
 impl State {
     /// Applies a record about one component; other records mean nothing here.
-    pub(super) fn component_changed(&mut self, record: &Record) {
+    pub(crate) fn component_changed(&mut self, record: &Record) {
         match &record.event {
             Event::ComponentHeld { job, component, holds, .. } => {
                 self.component_holds_changed(*job, *component, |now_held| now_held.union(*holds));

@@ -1,17 +1,11 @@
 //! One component of a job: held, released, and ended while the others continue.
 
-use super::{conflict, control, invalid};
-use crate::state::{Job, Part, Run, SingleEnd, State};
-use muster_schemas::{
-    command::{JobEnding, Refusal},
-    event::{Event, NodeExit},
-    job::{Holds, Usage},
-    resources::{ComponentPlacement, Placement},
-};
+use crate::{components::SingleEnd, decide::{conflict, invalid}, jobs::{Job, decide::endings}, runs::{Part, Run, stopping, usage}, state::State, steps};
+use muster_schemas::{command::{JobEnding, Refusal}, event::{Event, NodeExit}, job::{Holds, Usage}, resources::{ComponentPlacement, Placement}};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// The holds of a component. The job waits as long as one of them has any (SL-M-11).
-pub(super) fn hold(job: &Job, component: u32, holds: Holds, reason: &str) -> Vec<Event> {
+pub(crate) fn hold(job: &Job, component: u32, holds: Holds, reason: &str) -> Vec<Event> {
     let added = holds.without(job.components[component as usize].holds);
     if added.is_empty() {
         return Vec::new();
@@ -19,7 +13,7 @@ pub(super) fn hold(job: &Job, component: u32, holds: Holds, reason: &str) -> Vec
     vec![Event::ComponentHeld { job: job.id, component, holds: added, reason: reason.to_owned() }]
 }
 
-pub(super) fn release(job: &Job, component: u32, holds: Holds) -> Vec<Event> {
+pub(crate) fn release(job: &Job, component: u32, holds: Holds) -> Vec<Event> {
     let set = job.components[component as usize].holds;
     let taken = set.without(set.without(holds));
     if taken.is_empty() { Vec::new() } else { vec![Event::ComponentReleased { job: job.id, component, holds: taken }] }
@@ -27,7 +21,7 @@ pub(super) fn release(job: &Job, component: u32, holds: Holds) -> Vec<Event> {
 
 /// Ends a component of a running job; the others continue (SL-M-02). A job that has not started is only ended as a
 /// whole (SL-M-03), and one ends with its first component (SL-I-12).
-pub(super) fn end(state: &State, job: &Job, component: u32, ending: &JobEnding) -> Result<Vec<Event>, Refusal> {
+pub(crate) fn end(state: &State, job: &Job, component: u32, ending: &JobEnding) -> Result<Vec<Event>, Refusal> {
     let id = job.id;
     if component == 0 {
         return Err(invalid(format!("component: job {id} ends with its first component; end the job")));
@@ -37,15 +31,15 @@ pub(super) fn end(state: &State, job: &Job, component: u32, ending: &JobEnding) 
     }
     let run = job.run().and_then(|run| state.run(run));
     let Some(run) = run.filter(|run| run.started.is_some() && run.stopping.is_none()) else {
-        let word = control::word(state, job);
+        let word = endings::word(state, job);
         return Err(conflict(format!("job {id} is {word}, not running: a single component cannot be ended")));
     };
-    let reason = control::stop_reason(ending);
+    let reason = stopping::stop_reason(ending);
     let before = job.single_end(component);
     if before.is_some_and(|end| end.over.is_some()) {
         return Err(conflict(format!("component {component} of job {id} is over")));
     }
-    let is_news = before.is_none_or(|end| end.reason != reason && !control::is_at_once(end.reason));
+    let is_news = before.is_none_or(|end| end.reason != reason && !stopping::is_at_once(end.reason));
     if !is_news {
         return Ok(Vec::new());
     }
@@ -58,7 +52,7 @@ pub(super) fn end(state: &State, job: &Job, component: u32, ending: &JobEnding) 
 }
 
 /// The events that follow if the part that ends is the last one of a component that is being ended.
-pub(super) fn part_ended(job: &Job, run: &Run, part: &Part, exit: &NodeExit) -> Vec<Event> {
+pub(crate) fn part_ended(job: &Job, run: &Run, part: &Part, exit: &NodeExit) -> Vec<Event> {
     let component = part.component;
     let Some(end) = job.single_end(component) else { return Vec::new() };
     let mut others = run.others(part).filter(|part| part.component == component);
@@ -71,7 +65,7 @@ fn over(job: &Job, run: &Run, component: u32, end: &SingleEnd, last: Option<(&Pa
     let parts = || run.parts.iter().filter(move |part| part.component == component);
     let exit_of = |part: &Part| last.filter(|(last, _)| last.is(part)).map(|(_, exit)| exit.clone());
     let exits: Vec<NodeExit> = parts().filter_map(|part| exit_of(part).or_else(|| part.exit().cloned())).collect();
-    let usage = exits.iter().fold(Usage::default(), |sum, exit| super::reports::together(sum, exit.usage));
+    let usage = exits.iter().fold(Usage::default(), |sum, exit| usage::together(sum, exit.usage));
     let ends: Vec<(&Part, &NodeExit)> = parts().zip(&exits).collect();
     let mut events: Vec<Event> = steps_over(run, &ends);
     let outcome = end.outcome();
@@ -104,13 +98,13 @@ fn steps_over(run: &Run, ends: &[(&Part, &NodeExit)]) -> Vec<Event> {
         if open.is_empty() {
             continue;
         }
-        let ended = |(part, exit)| super::steps::part_ended(run, *id, part, exit, Vec::new());
+        let ended = |(part, exit)| steps::decide::part_ended(run, *id, part, exit, Vec::new());
         events.extend(open.values().cloned().map(ended));
         let end_of = |at: usize| open.get(&at).map(|(_, exit)| exit);
         let exits: Option<Vec<&NodeExit>> =
             (0..).zip(&step.parts).map(|(at, part)| part.exit.as_ref().or_else(|| end_of(at))).collect();
         if let Some(exits) = exits {
-            let status = super::steps::status_that_counts(exits.into_iter());
+            let status = steps::decide::status_that_counts(exits.into_iter());
             events.push(Event::StepEnded { job: run.job, run: run.id, step: *id, status });
         }
     }

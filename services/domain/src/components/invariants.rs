@@ -1,9 +1,8 @@
 //! Invariants of components that are ended alone.
 
-use super::ensure;
-use crate::state::{Job, Run, State};
+use crate::{invariants::ensure, jobs::Job, runs::Run, state::State};
 
-pub(super) fn check(state: &State) -> Result<(), String> {
+pub(crate) fn check(state: &State) -> Result<(), String> {
     for job in state.jobs() {
         let Some(ends) = job.single_ends.as_deref() else { continue };
         let run = job.run().and_then(|run| state.run(run));

@@ -1,18 +1,11 @@
 //! The effect of a change of one job on those that depend on it.
 
-use crate::{
-    gates,
-    state::{Condition, Job, Phase, State},
-};
-use muster_schemas::{
-    JobId, Timestamp,
-    job::{Dependency, DependencyKind},
-    resources::IndexSet,
-};
+use crate::{dependencies::{Condition, facts}, jobs::{Job, Phase}, state::State};
+use muster_schemas::{JobId, Timestamp, job::{Dependency, DependencyKind}, resources::IndexSet};
 
 impl State {
     /// Brings the dependencies of the waiting jobs that depend on this one up to date.
-    pub(super) fn refresh_dependents(&mut self, target: JobId, now: Timestamp) {
+    pub(crate) fn refresh_dependents(&mut self, target: JobId, now: Timestamp) {
         if self.index.dependents.is_empty() {
             return;
         }
@@ -22,7 +15,7 @@ impl State {
         }
     }
 
-    pub(super) fn refresh_dependents_of_tasks(&mut self, number: u64, indices: &IndexSet, now: Timestamp) {
+    pub(crate) fn refresh_dependents_of_tasks(&mut self, number: u64, indices: &IndexSet, now: Timestamp) {
         let tasks = JobId::task(number, 0)..=JobId::task(number, u32::MAX);
         let depended_on = self.index.dependents.range(tasks).map(|(target, _)| *target);
         let over: Vec<JobId> = depended_on.filter(|id| id.index.is_some_and(|index| indices.contains(index))).collect();
@@ -41,7 +34,7 @@ impl State {
                     let Some(extras) = &mut component.extras else { continue };
                     for condition in extras.conditions_mut() {
                         if condition.dependency.job == Some(target) {
-                            gates::update(condition, facts, now);
+                            facts::update(condition, facts, now);
                         }
                     }
                     extras.settle();
@@ -64,12 +57,12 @@ impl State {
     }
 
     /// Brings the dependencies of a job that waits again up to date with what happened while it did not wait.
-    pub(super) fn look_at_dependencies_again(&mut self, id: JobId, now: Timestamp) {
+    pub(crate) fn look_at_dependencies_again(&mut self, id: JobId, now: Timestamp) {
         let Some(mut job) = self.jobs.get(&id).map(|job| (**job).clone()) else { return };
         for extras in job.components.iter_mut().filter_map(|component| component.extras.as_mut()) {
             for condition in extras.conditions_mut() {
                 if let Some(facts) = condition.dependency.job.and_then(|target| self.facts(target)) {
-                    gates::update(condition, facts, now);
+                    facts::update(condition, facts, now);
                 }
             }
         }
@@ -78,7 +71,7 @@ impl State {
     }
 
     /// Brings up to date what a job's dependencies say that does not follow from one other job.
-    pub(super) fn settle_dependencies(&mut self, job: &mut Job) {
+    pub(crate) fn settle_dependencies(&mut self, job: &mut Job) {
         if job.components.iter().all(|component| component.extras.is_none()) {
             return;
         }
@@ -94,7 +87,7 @@ impl State {
     }
 
     /// Puts a job before those that it names in `Before...` dependencies: each of them gets the condition, turned round.
-    pub(super) fn put_before_others(&mut self, id: JobId, now: Timestamp) {
+    pub(crate) fn put_before_others(&mut self, id: JobId, now: Timestamp) {
         let Some(job) = self.jobs.get(&id) else { return };
         let extras = job.components.iter().filter_map(|component| component.extras.as_ref());
         let turned: Vec<(JobId, Dependency)> = extras
@@ -118,7 +111,7 @@ impl State {
 
     /// Jobs of an owner and name came or went: the first of those that are left waits for none of them, the next one does, and
     /// nothing has changed for those behind.
-    pub(super) fn refresh_namesakes(&mut self, user: &str, name: &str) {
+    pub(crate) fn refresh_namesakes(&mut self, user: &str, name: &str) {
         if self.index.singletons.is_empty() {
             return;
         }

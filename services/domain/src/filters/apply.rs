@@ -1,40 +1,34 @@
 //! Chains of filters, templates, and holds until a time.
 
-use crate::{
-    filters::{self, verdict::Answer},
-    state::{Chain, Entry, Filtering, OutstandingCall, Passed, Refusal, State, Told},
-};
-use muster_schemas::{
-    JobId, Sequence, Timestamp,
-    event::{Event, HoldBy, Record},
-    filter::{
-        CallId, ChainSpec, ChainVerdict, FileAfter, FilterAction, FilterKind, FilterReport, JobWarning, TemplateSpec,
-    },
-};
+mod intake;
+mod offers;
+
+use crate::{filters::{Chain, Entry, JobFilters, OutstandingCall, Passed, Refusal, Told, chain, verdict::Answer}, jobs::Job, state::State};
+use muster_schemas::{JobId, Sequence, Timestamp, event::{Event, HoldBy, Record}, filter::{CallId, ChainSpec, ChainVerdict, FileAfter, FilterAction, FilterKind, FilterReport, JobWarning, TemplateSpec}};
 use std::sync::Arc;
 
 /// So many warnings are kept of a job; all are in the log.
 const MAX_WARNINGS: usize = 100;
 
 impl State {
-    pub(super) fn filters_changed(&mut self, record: &Record) {
+    pub(crate) fn filters_changed(&mut self, record: &Record) {
         let now = self.time;
         match &record.event {
             Event::JobConfigured { job, spec, intake } => self.job_configured(*job, spec, intake, record),
             Event::JobEntered { job } => self.job_entered(*job, now),
             Event::JobValidated { job, validated } => self.job_validated(*job, validated, record),
-            Event::JobQueued { job } => self.change_filtering(*job, |filtering| {
-                filtering.entry = Entry::Entered;
-                filtering.chain = None;
+            Event::JobQueued { job } => self.change_filters(*job, |filters| {
+                filters.entry = Entry::Entered;
+                filters.chain = None;
             }),
             Event::JobHeldUntil { job, until, by } => self.held_until(*job, Some((*until, *by))),
             Event::JobHoldEnded { job, .. } => self.held_until(*job, None),
             Event::JobEndRequested { job, outcome } => {
-                self.change_filtering(*job, |filtering| filtering.ends_after_verdict = Some(outcome.clone()));
+                self.change_filters(*job, |filters| filters.ends_after_verdict = Some(outcome.clone()));
             }
-            Event::JobWarned { job, warning } => self.change_filtering(*job, |filtering| warn(filtering, warning)),
+            Event::JobWarned { job, warning } => self.change_filters(*job, |filters| warn(filters, warning)),
             Event::JobMessage { job, text } => {
-                self.change_filtering(*job, |filtering| filtering.message = Some(text.clone()));
+                self.change_filters(*job, |filters| filters.message = Some(text.clone()));
             }
             Event::QueueBlocked { job, priority } => {
                 self.filters.blocks.insert(*job, *priority);
@@ -46,7 +40,7 @@ impl State {
             }
             Event::ResourcesReserved { job, run, placement } => self.resources_reserved(*job, *run, placement),
             Event::ResourcesReleased { job, .. } => self.resources_released(*job),
-            Event::RunBackfilled { job, .. } => self.change_filtering(*job, |filtering| filtering.is_backfill = true),
+            Event::RunBackfilled { job, .. } => self.change_filters(*job, |filters| filters.is_backfill = true),
             Event::FilterSettingsSet { settings, .. } => self.filters.settings = settings.clone(),
             Event::TemplateSet { template, .. } => self.template_set(template),
             Event::TemplateRemoved { old } => {
@@ -94,9 +88,9 @@ impl State {
                 self.reverted(call, (record.sequence, now));
             }
             Event::FilterRevertSkipped { call, .. } => self.reverted(call, (record.sequence, now)),
-            Event::FilterRollbackCompleted { job, chain, .. } => self.change_filtering(*job, |filtering| {
-                if filtering.chain.as_ref().is_some_and(|known| known.spec.number == *chain) {
-                    filtering.chain = None;
+            Event::FilterRollbackCompleted { job, chain, .. } => self.change_filters(*job, |filters| {
+                if filters.chain.as_ref().is_some_and(|known| known.spec.number == *chain) {
+                    filters.chain = None;
                 }
             }),
             Event::FilterRunnersMissing { since, .. } => self.filters.runners_missing = Some(*since),
@@ -110,8 +104,8 @@ impl State {
     }
 
     /// Changes what filters have to do with a job, if there is the job, and keeps the index in step.
-    pub(super) fn change_filtering(&mut self, id: JobId, change: impl FnOnce(&mut Filtering)) {
-        self.change_job(id, |job| change(job.filtering.get_or_insert_default()));
+    pub(crate) fn change_filters(&mut self, id: JobId, change: impl FnOnce(&mut JobFilters)) {
+        self.change_job(id, |job| change(job.filters.get_or_insert_default()));
     }
 
     fn change_call(&mut self, call: &CallId, change: impl FnOnce(&mut OutstandingCall)) {
@@ -125,14 +119,14 @@ impl State {
     /// Changes the chain of a job, if it has one.
     fn change_chain(&mut self, id: JobId, change: impl FnOnce(&mut Chain)) {
         self.change_job(id, |job| {
-            if let Some(chain) = job.filtering.as_mut().and_then(|filtering| filtering.chain.as_mut()) {
+            if let Some(chain) = job.filters.as_mut().and_then(|filters| filters.chain.as_mut()) {
                 change(chain);
             }
         });
     }
 
     fn held_until(&mut self, id: JobId, hold: Option<(Timestamp, HoldBy)>) {
-        self.change_filtering(id, |filtering| filtering.hold = hold);
+        self.change_filters(id, |filters| filters.hold = hold);
         self.change_job(id, |job| job.planner_reason = None);
         if hold.is_some() {
             self.void_plans(id);
@@ -149,15 +143,15 @@ impl State {
         let at = (self.sequence, self.time);
         self.change_job(id, |job| {
             let told = told(job);
-            let filtering = job.filtering.get_or_insert_default();
-            let was_reserved = filtering.reserved.is_some();
+            let filters = job.filters.get_or_insert_default();
+            let was_reserved = filters.reserved.is_some();
             let mut chain = new_chain(spec.clone(), told, at.0);
             chain.was_reserved = was_reserved;
             chain.call = Some(OutstandingCall::new(&chain, id, 0, FilterAction::Filter, at));
             if spec.kind == FilterKind::Submission {
-                filtering.entry = Entry::Filtering;
+                filters.entry = Entry::Filtering;
             }
-            filtering.chain = Some(Box::new(chain));
+            filters.chain = Some(Box::new(chain));
         });
         if spec.kind.is_staging() {
             self.staging_began(id, spec.kind);
@@ -165,7 +159,7 @@ impl State {
     }
 
     /// The check behind the filters, without any filter ahead of it.
-    pub(super) fn validation_began(&mut self, id: JobId) {
+    pub(crate) fn validation_began(&mut self, id: JobId) {
         let number = self.filters.last_chain + 1;
         self.filters.last_chain = number;
         let at = (self.sequence, self.time);
@@ -174,40 +168,40 @@ impl State {
         self.change_job(id, |job| {
             let mut chain = new_chain(Arc::new(spec), told(job), at.0);
             chain.call = Some(OutstandingCall::new(&chain, id, 0, FilterAction::Filter, at));
-            let filtering = job.filtering.get_or_insert_default();
-            filtering.entry = Entry::Validating;
-            filtering.chain = Some(Box::new(chain));
+            let filters = job.filters.get_or_insert_default();
+            filters.entry = Entry::Validating;
+            filters.chain = Some(Box::new(chain));
         });
     }
 
     fn verdict(&mut self, call: &CallId, report: &FilterReport, at: (Sequence, Timestamp)) {
         self.note_program(call, report);
         self.staged(call, report, at.1);
-        self.change_filtering(call.job, |filtering| {
-            let Some(mut chain) = filtering.chain.take() else { return };
+        self.change_filters(call.job, |filters| {
+            let Some(mut chain) = filters.chain.take() else { return };
             if chain.call.as_ref().is_some_and(|outstanding| outstanding.id == *call) {
-                take_answer(filtering, &mut chain, call, report, at);
+                take_answer(filters, &mut chain, call, report, at);
             }
-            filtering.chain = Some(chain);
+            filters.chain = Some(chain);
         });
     }
 
     fn chain_passed(&mut self, id: JobId, number: u64) {
         let is_known = |chain: &Chain| chain.spec.number == number;
         let known =
-            self.job(id).and_then(|job| job.filtering.as_ref()?.chain.as_deref()).filter(|chain| is_known(chain));
+            self.job(id).and_then(|job| job.filters.as_ref()?.chain.as_deref()).filter(|chain| is_known(chain));
         if known.is_none() {
             return;
         }
         self.give_back_offer(id);
-        self.change_filtering(id, |filtering| {
-            let Some(chain) = filtering.chain.take() else { return };
+        self.change_filters(id, |filters| {
+            let Some(chain) = filters.chain.take() else { return };
             match &chain.spec.offer {
                 Some(offer) if !offer.preempts.is_empty() => {
-                    filtering.is_granted = true;
-                    filtering.granted_by = Some(chain);
+                    filters.is_granted = true;
+                    filters.granted_by = Some(chain);
                 }
-                Some(offer) if !offer.growth => filtering.reserved = None,
+                Some(offer) if !offer.growth => filters.reserved = None,
                 _ => {}
             }
         });
@@ -223,17 +217,17 @@ impl State {
         self.give_back_offer(id);
         self.take_reserved_again(id);
         let retry = i64::from(self.filters.settings.retry_interval_seconds);
-        self.change_filtering(id, |filtering| {
-            if filtering.granted_by.as_ref().is_some_and(|chain| chain.spec.number == number) {
-                filtering.chain = filtering.granted_by.take();
-                filtering.is_granted = false;
+        self.change_filters(id, |filters| {
+            if filters.granted_by.as_ref().is_some_and(|chain| chain.spec.number == number) {
+                filters.chain = filters.granted_by.take();
+                filters.is_granted = false;
             }
-            let Some(chain) = filtering.chain.as_mut().filter(|chain| chain.spec.number == number) else { return };
+            let Some(chain) = filters.chain.as_mut().filter(|chain| chain.spec.number == number) else { return };
             chain.failure = Some(verdict);
             chain.call = next_revert(chain, id, at);
             if chain.spec.kind == FilterKind::Activation {
                 let filter = chain.spec.filters.get(position as usize);
-                filtering.refusal = filter.filter(|_| verdict != ChainVerdict::Fail).map(|filter| Refusal {
+                filters.refusal = filter.filter(|_| verdict != ChainVerdict::Fail).map(|filter| Refusal {
                     at: at.1,
                     verdict,
                     filter: filter.spec.name.as_str().into(),
@@ -256,20 +250,20 @@ impl State {
     /// Runners tell which program they found: the next chain says so ahead of its calls (HPC-F-04).
     fn note_program(&mut self, call: &CallId, report: &FilterReport) {
         let Some(hash) = &report.program_hash else { return };
-        let chain = self.job(call.job).and_then(|job| job.filtering.as_ref()?.chain.as_ref());
+        let chain = self.job(call.job).and_then(|job| job.filters.as_ref()?.chain.as_ref());
         let filter = chain.and_then(|chain| chain.spec.filters.get(call.position as usize));
         let Some(path) = filter.map(|filter| filter.spec.path.clone()) else { return };
         self.filters.program_hashes.insert(path, hash.clone());
     }
 }
 
-fn warn(filtering: &mut Filtering, warning: &JobWarning) {
-    if filtering.warnings.len() < MAX_WARNINGS && !filtering.warnings.contains(warning) {
-        filtering.warnings.push(warning.clone());
+fn warn(filters: &mut JobFilters, warning: &JobWarning) {
+    if filters.warnings.len() < MAX_WARNINGS && !filters.warnings.contains(warning) {
+        filters.warnings.push(warning.clone());
     }
 }
 
-fn told(job: &crate::state::Job) -> Told {
+fn told(job: &Job) -> Told {
     let lead = job.lead();
     Told {
         name: job.name.clone(),
@@ -295,13 +289,13 @@ fn new_chain(spec: Arc<ChainSpec>, told: Told, started: Sequence) -> Chain {
 /// The call of the next filter that takes back what it did; `None` if none is left, or the next cannot (HPC-F-56).
 fn next_revert(chain: &Chain, job: JobId, at: (Sequence, Timestamp)) -> Option<OutstandingCall> {
     let position = chain.passed.last()?.position;
-    let reverts = filters::can_revert(&chain.spec, position);
+    let reverts = chain::can_revert(&chain.spec, position);
     reverts.then(|| OutstandingCall::new(chain, job, position, FilterAction::Revert, at))
 }
 
 /// A filter has answered: it is among those that passed if it did, and the next call is outstanding if there is one.
 fn take_answer(
-    filtering: &mut Filtering,
+    filters: &mut JobFilters,
     chain: &mut Chain,
     call: &CallId,
     report: &FilterReport,
@@ -319,17 +313,17 @@ fn take_answer(
         };
         chain.passed.push(Passed { position: call.position, changed, template });
     }
-    if !answer.passes(spec.kind) || filtering.ends_after_verdict.is_some() {
+    if !answer.passes(spec.kind) || filters.ends_after_verdict.is_some() {
         return;
     }
     let next = call.position + 1;
     let is_validation = next >= chain.end();
     let needs_call =
-        !is_validation || spec.kind == FilterKind::Submission && filters::needs_validation(filtering, &chain.passed);
+        !is_validation || spec.kind == FilterKind::Submission && chain::needs_validation(filters, &chain.passed);
     if needs_call {
         chain.call = Some(OutstandingCall::new(chain, call.job, next, FilterAction::Filter, at));
         if is_validation {
-            filtering.entry = Entry::Validating;
+            filters.entry = Entry::Validating;
         }
     }
 }

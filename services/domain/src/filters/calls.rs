@@ -2,22 +2,9 @@
 //!
 //! Calls can be offered twice. A runner makes none that it could not claim, so repeating them is harmless.
 
-use crate::{
-    filters,
-    state::{Chain, Filtering, Job, OutstandingCall, State},
-};
-use muster_schemas::{
-    JobId, Sequence, Timestamp,
-    event::{Event, Owner, Record},
-    filter::{CallId, FilterAction, FilterKind, TemplateSpec},
-    filter_order::{ComponentPart, FilterWork},
-    job::JobState,
-    resources::Alternative,
-};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use crate::{filters::{Chain, JobFilters, OutstandingCall, chain}, jobs::Job, state::State};
+use muster_schemas::{JobId, Sequence, Timestamp, event::{Event, Owner, Record}, filter::{CallId, FilterAction, FilterKind, TemplateSpec}, filter_order::{ComponentPart, FilterWork}, job::JobState, resources::Alternative};
+use std::{collections::{BTreeMap, BTreeSet}, sync::Arc};
 
 /// An outstanding call, but for what only the log has: the records that the sequences name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,15 +69,15 @@ pub fn offered(state: &State, record: &Record) -> Option<JobId> {
         }
         event => event.job()?,
     };
-    let call = state.job(id)?.filtering.as_ref()?.call()?;
+    let call = state.job(id)?.filters.as_ref()?.call()?;
     (call.offered == record.sequence).then_some(id)
 }
 
 /// The outstanding call of a job.
 pub fn call_seed(state: &State, job: JobId) -> Option<CallSeed> {
     let job = state.job(job)?;
-    let filtering = job.filtering.as_deref()?;
-    let chain = filtering.chain.as_deref()?;
+    let filters = job.filters.as_deref()?;
+    let chain = filters.chain.as_deref()?;
     let call = chain.call.as_ref()?;
     let kind = call.id.kind;
     let grows = chain.spec.offer.as_ref().is_some_and(|offer| offer.growth);
@@ -105,16 +92,16 @@ pub fn call_seed(state: &State, job: JobId) -> Option<CallSeed> {
             _ => JobState::Queued,
         },
         is_entering: kind == FilterKind::Submission,
-        spec: specification(job, filtering, kind),
+        spec: specification(job, filters, kind),
         tasks: job.tasks.as_ref().map(|tasks| tasks.listed),
-        template: filtering.template.as_deref().map(str::to_owned),
-        document: document(filtering, chain, call),
+        template: filters.template.as_deref().map(str::to_owned),
+        document: document(filters, chain, call),
         name: chain.told.name.to_string(),
         priority: chain.told.priority,
         walltime_seconds: chain.told.walltime_seconds,
         alternatives: chain.told.alternatives.clone(),
-        work: work(state, filtering, chain, call),
-        component: filters::component(&chain.spec, call.id.position)
+        work: work(state, filters, chain, call),
+        component: chain::component(&chain.spec, call.id.position)
             .map(|offset| ComponentPart { offset, count: u32::try_from(job.components.len()).unwrap_or(u32::MAX) }),
         changed: changed_components(job, chain, call),
     })
@@ -128,37 +115,37 @@ fn changed_components(job: &Job, chain: &Chain, call: &OutstandingCall) -> Vec<(
     }
     let mut last = BTreeMap::new();
     for passed in &chain.passed {
-        let component = filters::component(&chain.spec, passed.position);
+        let component = chain::component(&chain.spec, passed.position);
         last.extend(component.zip(passed.changed));
     }
     last.into_iter().collect()
 }
 
 /// A chain that begins anew judges the job as it was submitted, also if it was validated in another life.
-fn specification(job: &Job, filtering: &Filtering, kind: FilterKind) -> Sequence {
+fn specification(job: &Job, filters: &JobFilters, kind: FilterKind) -> Sequence {
     match kind {
-        FilterKind::Submission => filtering.original.unwrap_or(job.submitted_sequence),
+        FilterKind::Submission => filters.original.unwrap_or(job.submitted_sequence),
         FilterKind::Activation | FilterKind::StageIn | FilterKind::StageOut => job.submitted_sequence,
     }
 }
 
 /// What a submission filter gets is what the nearest filter before it gave back; a revert gets what the filter itself gave
 /// back (HPC-F-50, HPC-F-53).
-fn document(filtering: &Filtering, chain: &Chain, call: &OutstandingCall) -> DocumentSeed {
+fn document(filters: &JobFilters, chain: &Chain, call: &OutstandingCall) -> DocumentSeed {
     match call.id.kind {
-        FilterKind::Activation => return filtering.validated.map_or(DocumentSeed::None, DocumentSeed::Validated),
+        FilterKind::Activation => return filters.validated.map_or(DocumentSeed::None, DocumentSeed::Validated),
         FilterKind::StageIn | FilterKind::StageOut => return DocumentSeed::None,
         FilterKind::Submission => {}
     }
-    let component = |position| filters::component(&chain.spec, position);
+    let component = |position| chain::component(&chain.spec, position);
     let own = component(call.id.position);
     let of_own = chain.passed.iter().rev().filter(|passed| component(passed.position) == own);
     let changed = of_own.into_iter().find_map(|passed| passed.changed);
-    let received = || filtering.received.map_or(DocumentSeed::None, DocumentSeed::Received);
+    let received = || filters.received.map_or(DocumentSeed::None, DocumentSeed::Received);
     changed.map_or_else(received, DocumentSeed::Changed)
 }
 
-fn work(state: &State, filtering: &Filtering, chain: &Chain, call: &OutstandingCall) -> FilterWork {
+fn work(state: &State, filters: &JobFilters, chain: &Chain, call: &OutstandingCall) -> FilterWork {
     match chain.spec.filters.get(call.id.position as usize) {
         Some(filter) => FilterWork::Filter {
             filter: filter.spec.clone(),
@@ -166,7 +153,7 @@ fn work(state: &State, filtering: &Filtering, chain: &Chain, call: &OutstandingC
             parameters: chain.spec.offer.as_ref().map(|offer| offer.parameters),
         },
         None => FilterWork::Validate {
-            templates: named_templates(state, filtering, chain),
+            templates: named_templates(state, filters, chain),
             default_template: state.default_template().cloned(),
             now: state.time(),
         },
@@ -174,10 +161,10 @@ fn work(state: &State, filtering: &Filtering, chain: &Chain, call: &OutstandingC
 }
 
 /// The templates that exist of those that the job named when it was submitted and that filters named since (HPC-F-18).
-fn named_templates(state: &State, filtering: &Filtering, chain: &Chain) -> Vec<Arc<TemplateSpec>> {
+fn named_templates(state: &State, filters: &JobFilters, chain: &Chain) -> Vec<Arc<TemplateSpec>> {
     let by_filters = chain.passed.iter().filter_map(|passed| passed.template.as_deref());
     let names: BTreeSet<String> =
-        filtering.template.as_deref().into_iter().chain(by_filters).map(str::to_lowercase).collect();
+        filters.template.as_deref().into_iter().chain(by_filters).map(str::to_lowercase).collect();
     names.iter().filter_map(|name| state.template(name)).cloned().collect()
 }
 

@@ -1,13 +1,13 @@
 //! Rules for all chains of filters: what an answer means, what is rolled back, and what follows then.
 
-pub mod verdict;
+use crate::filters::{Chain, JobFilters, Passed};
+use muster_schemas::{JobId, event::Event, filter::{CallId, ChainSpec, ChainVerdict, FilterAction, FilterForm, JobWarning}};
+use std::sync::Arc;
 
-use crate::state::{Chain, Filtering, Passed};
-use muster_schemas::{
-    JobId,
-    event::Event,
-    filter::{CallId, ChainSpec, ChainVerdict, FilterAction, FilterForm},
-};
+/// What people should know of a job.
+pub(crate) fn warned(job: JobId, warnings: Vec<JobWarning>) -> impl Iterator<Item = Event> {
+    warnings.into_iter().map(move |warning| Event::JobWarned { job, warning: Arc::new(warning) })
+}
 
 /// The call of a chain that asks a filter to undo its work.
 pub(crate) fn revert_call(job: JobId, chain: &ChainSpec, position: u32) -> CallId {
@@ -26,9 +26,9 @@ pub(crate) fn can_revert(chain: &ChainSpec, position: u32) -> bool {
 }
 
 /// Whether the check behind the filters is needed once all have passed: there is a description to make the job of.
-pub(crate) fn needs_validation(filtering: &Filtering, passed: &[Passed]) -> bool {
-    filtering.received.is_some()
-        || filtering.validated.is_some()
+pub(crate) fn needs_validation(filters: &JobFilters, passed: &[Passed]) -> bool {
+    filters.received.is_some()
+        || filters.validated.is_some()
         || passed.iter().any(|passed| passed.changed.is_some())
 }
 

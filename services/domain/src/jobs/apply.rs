@@ -1,22 +1,14 @@
 //! Jobs from submission to the end, but for their runs.
 
-use super::retention_from;
-use crate::{
-    gates,
-    state::{
-        ArrayState, Component, Finished, Job, JobExtras, JobStaging, Phase, ProgramKind, State, job::ComponentExtras,
-    },
-};
-use muster_schemas::{
-    JobId, Sequence, Timestamp,
-    event::{JobChange, Owner, Record, StopReason, WaitingJob},
-    job::{self, Holds, JobSpec, Outcome},
-    resources::{Alternative, IndexSet},
-};
+mod numbers;
+mod store;
+
+use crate::{jobs::{ArrayState, Component, ComponentExtras, Finished, Job, JobExtras, Phase, ProgramKind, apply::store::retention_from, gates}, staging::JobStaging, state::State};
+use muster_schemas::{JobId, Sequence, Timestamp, event::{JobChange, Owner, Record, StopReason, WaitingJob}, job::{self, Holds, JobSpec, Outcome}, resources::{Alternative, IndexSet}};
 use std::sync::Arc;
 
 impl State {
-    pub(super) fn job_submitted(&mut self, id: JobId, owner: &Arc<Owner>, spec: &JobSpec, record: &Record) {
+    pub(crate) fn job_submitted(&mut self, id: JobId, owner: &Arc<Owner>, spec: &JobSpec, record: &Record) {
         let now = self.time;
         self.take_numbers(id, spec);
         let owner = self.pools.owners.share(owner.clone());
@@ -51,7 +43,7 @@ impl State {
             dialect: spec.dialect.as_deref().map(|dialect| self.pools.text.share(dialect)),
             slot: None,
             predicted_start: None,
-            filtering: None,
+            filters: None,
             tasks: None,
             single_ends: None,
             staging: None,
@@ -64,7 +56,7 @@ impl State {
         self.put_before_others(id, now);
     }
 
-    pub(super) fn component(&mut self, spec: &job::Component, now: Timestamp) -> Component {
+    pub(crate) fn component(&mut self, spec: &job::Component, now: Timestamp) -> Component {
         let queue = spec.queue.as_deref().unwrap_or(&self.settings.default_queue);
         Component {
             queue: self.pools.text.share(queue),
@@ -101,7 +93,7 @@ impl State {
     }
 
     /// Counts a job in or out of its queues.
-    pub(super) fn count_job(&mut self, job: &Job, more: bool) {
+    pub(crate) fn count_job(&mut self, job: &Job, more: bool) {
         if job.id.index.is_some() {
             return;
         }
@@ -112,7 +104,7 @@ impl State {
         }
     }
 
-    pub(super) fn holds_changed(&mut self, id: JobId, change: impl Fn(Holds) -> Holds) {
+    pub(crate) fn holds_changed(&mut self, id: JobId, change: impl Fn(Holds) -> Holds) {
         if self.jobs.contains_key(&id) {
             self.change_job(id, |job| {
                 for component in &mut job.components {
@@ -135,7 +127,7 @@ impl State {
         });
     }
 
-    pub(super) fn job_modified(&mut self, id: JobId, change: &JobChange, now: Timestamp) {
+    pub(crate) fn job_modified(&mut self, id: JobId, change: &JobChange, now: Timestamp) {
         let Some(mut job) = self.jobs.get(&id).map(|job| (**job).clone()) else { return };
         // Taken out and put in again, since a change can touch everything that the job is found by.
         self.count_job(&job, false);
@@ -224,7 +216,7 @@ impl State {
         component.shape = shape;
     }
 
-    pub(super) fn job_eligible(&mut self, id: JobId, now: Timestamp) {
+    pub(crate) fn job_eligible(&mut self, id: JobId, now: Timestamp) {
         self.change_job(id, |job| {
             for component in &mut job.components {
                 if let Some(extras) = &mut component.extras {
@@ -234,14 +226,14 @@ impl State {
         });
     }
 
-    pub(super) fn jobs_waiting(&mut self, reasons: &[WaitingJob]) {
+    pub(crate) fn jobs_waiting(&mut self, reasons: &[WaitingJob]) {
         for WaitingJob { job, reason } in reasons {
             let reason = self.pools.reasons.share(Arc::new(reason.clone()));
             self.change_job(*job, |job| job.planner_reason = Some(reason));
         }
     }
 
-    pub(super) fn job_requeued(&mut self, id: JobId, reason: StopReason, now: Timestamp) {
+    pub(crate) fn job_requeued(&mut self, id: JobId, reason: StopReason, now: Timestamp) {
         let Some(job) = self.jobs.get(&id) else { return };
         let queued = self.queued_again(job, reason, now);
         let was_over = job.is_finished();
@@ -260,9 +252,9 @@ impl State {
             if let Some(tasks) = job.tasks.as_mut().filter(|_| reason == StopReason::Requeued) {
                 tasks.begin_again();
             }
-            if let Some(filtering) = &mut job.filtering {
-                filtering.is_backfill = false;
-                filtering.ends_after_verdict = None;
+            if let Some(filters) = &mut job.filters {
+                filters.is_backfill = false;
+                filters.ends_after_verdict = None;
             }
         });
         self.look_at_dependencies_again(id, now);
@@ -272,7 +264,7 @@ impl State {
     /// The place in the order of arrival of a job that is back in the queue: the last, but for one that had to make way, has
     /// a template or is a list of tasks, which is the first (HPC-J-05, HPC-S-13).
     fn queued_again(&self, job: &Job, reason: StopReason, now: Timestamp) -> Timestamp {
-        let has_template = job.filtering.as_ref().is_some_and(|filtering| filtering.template.is_some());
+        let has_template = job.filters.as_ref().is_some_and(|filters| filters.template.is_some());
         if reason != StopReason::Preempted && !has_template && job.tasks.is_none() {
             return now;
         }
@@ -306,13 +298,13 @@ impl State {
         self.unfinished_jobs += 1;
     }
 
-    pub(super) fn job_finished(&mut self, id: JobId, outcome: &Outcome, now: Timestamp) {
+    pub(crate) fn job_finished(&mut self, id: JobId, outcome: &Outcome, now: Timestamp) {
         let forget_after = retention_from(self, now);
         let Some(job) = self.jobs.get(&id) else { return };
         if job.is_finished() {
             return;
         }
-        self.sessions.kept.remove(&id);
+        self.clients.kept.remove(&id);
         if id.index.is_none() {
             self.unfinished_jobs = self.unfinished_jobs.saturating_sub(1);
             self.uncount(id);
@@ -323,8 +315,8 @@ impl State {
             if let Some(array) = &mut job.array {
                 array.held.clear();
             }
-            if let Some(filtering) = &mut job.filtering {
-                filtering.end(outcome);
+            if let Some(filters) = &mut job.filters {
+                filters.end(outcome);
             }
         });
         self.void_plans(id);
@@ -348,7 +340,7 @@ impl State {
         }
     }
 
-    pub(super) fn tasks_finished(&mut self, id: JobId, indices: &IndexSet, outcome: &Outcome, now: Timestamp) {
+    pub(crate) fn tasks_finished(&mut self, id: JobId, indices: &IndexSet, outcome: &Outcome, now: Timestamp) {
         self.change_job(id, |job| {
             let Some(array) = &mut job.array else { return };
             array.remaining = array.remaining.difference(indices);
@@ -356,10 +348,10 @@ impl State {
             array.held.retain(|index, _| !indices.contains(*index));
             array.record_outcome(indices, outcome);
             if array.remaining.is_empty()
-                && let Some(filtering) = &mut job.filtering
+                && let Some(filters) = &mut job.filters
             {
                 // No task is left that a hold could keep from starting.
-                filtering.hold = None;
+                filters.hold = None;
             }
         });
         if self.job(id).is_some_and(|job| !job.is_waiting()) {
@@ -369,7 +361,7 @@ impl State {
         self.refresh_dependents_of_tasks(id.number, indices, now);
     }
 
-    pub(super) fn notified(&mut self, id: JobId, of: Sequence, notification: u32) {
+    pub(crate) fn notified(&mut self, id: JobId, of: Sequence, notification: u32) {
         if let Some(job) = self.jobs.get_mut(&id) {
             job.notified.get_or_insert_default().insert((of, notification));
         }

@@ -1,7 +1,6 @@
-//! How jobs are numbered: where numbers begin, and the numbers of tasks of arrays.
+//! Where numbers of jobs begin, and the numbers of tasks of arrays.
 
-use super::State;
-use muster_schemas::{JobId, job::JobSpec, resources::IndexSet};
+use muster_schemas::{job::JobSpec, resources::IndexSet};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -55,14 +54,14 @@ impl TaskNumbers {
     }
 
     /// How many tasks come before that of an index.
-    fn position(&self, index: u32) -> Option<u64> {
+    pub(crate) fn position(&self, index: u32) -> Option<u64> {
         let at = self.indices.ranges().partition_point(|(first, _)| *first <= index).checked_sub(1)?;
         let (first, last) = self.indices.ranges()[at];
         (index <= last).then(|| self.before[at] + u64::from(index - first))
     }
 
     /// The index of the task that so many come before.
-    fn index(&self, position: u64) -> Option<u32> {
+    pub(crate) fn index(&self, position: u64) -> Option<u32> {
         let at = self.before.partition_point(|before| *before <= position).checked_sub(1)?;
         let (first, last) = self.indices.ranges()[at];
         let index = u32::try_from(u64::from(first) + (position - self.before[at])).ok()?;
@@ -74,76 +73,6 @@ impl TaskNumbers {
 pub(crate) fn numbers_taken(spec: &JobSpec, are_tasks_numbered: bool) -> u64 {
     let tasks = spec.array.as_ref().filter(|_| are_tasks_numbered).map_or(1, |array| array.indices.len());
     tasks.max(spec.components.len() as u64).max(1)
-}
-
-impl State {
-    /// The number that the next job gets.
-    pub fn next_job_number(&self) -> u64 {
-        self.next_job.max(1)
-    }
-
-    /// No job since this was set has a lower number (SL-I-04).
-    pub fn first_job_number(&self) -> u64 {
-        self.numbers.first.max(1)
-    }
-
-    /// Tasks of arrays from this number on have their own numbers; `None` if none has.
-    pub fn task_numbers_from(&self) -> Option<u64> {
-        self.numbers.tasks_from
-    }
-
-    /// The own number of a job, an array or a task: that of the array for a task that has none (SL-C-18).
-    pub fn number_of(&self, id: JobId) -> u64 {
-        let position = |index| self.numbers.arrays.get(&id.number)?.position(index);
-        id.number + id.index.and_then(position).unwrap_or(0)
-    }
-
-    /// The tasks of an array that have their own numbers: all of them, or none.
-    pub fn numbered_tasks(&self, array: u64) -> Option<&IndexSet> {
-        self.numbers.arrays.get(&array).map(TaskNumbers::indices)
-    }
-
-    /// The id that is meant: the own number of a task of an array, but for that of the first, which is the array's, stands for
-    /// the task.
-    pub fn id_meant(&self, id: JobId) -> JobId {
-        if id.index.is_some() || self.jobs.contains_key(&id) {
-            return id;
-        }
-        let Some((array, tasks)) = self.numbers.arrays.range(..=id.number).next_back() else { return id };
-        tasks.index(id.number - array).filter(|_| *array < id.number).map_or(id, |index| JobId::task(*array, index))
-    }
-
-    /// The job or task that a number means; the number of a component means its job.
-    pub fn job_of_number(&self, number: u64) -> Option<JobId> {
-        let id = self.id_meant(JobId::job(number));
-        match id.index {
-            Some(_) => Some(id),
-            None => self.job_of_component(number).map(|job| job.id),
-        }
-    }
-
-    pub(crate) fn job_numbers_set(&mut self, first: u64) {
-        self.numbers.first = first;
-        self.next_job = self.next_job_number().max(first);
-        self.numbers.tasks_from.get_or_insert(self.next_job);
-    }
-
-    /// Takes the numbers of a new job.
-    pub(crate) fn take_numbers(&mut self, id: JobId, spec: &JobSpec) {
-        let are_tasks_numbered = self.numbers.tasks_from.is_some();
-        let taken = numbers_taken(spec, are_tasks_numbered);
-        self.next_job = self.next_job.max(id.number.saturating_add(taken));
-        if let Some(array) = spec.array.as_ref().filter(|_| are_tasks_numbered) {
-            self.numbers.arrays.insert(id.number, array.indices.clone().into());
-        }
-    }
-
-    /// Forgets the numbers of tasks once no job of their array is left.
-    pub(crate) fn forget_numbers(&mut self, number: u64) {
-        if self.numbers.arrays.contains_key(&number) && self.job_with_tasks(number).next().is_none() {
-            self.numbers.arrays.remove(&number);
-        }
-    }
 }
 
 #[cfg(test)]

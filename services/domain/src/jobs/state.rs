@@ -1,23 +1,9 @@
 //! The state's knowledge of a job: everything that decides when and where it runs. Its launch stays in the log.
 
-use super::{
-    array::ArrayState, components::SingleEnd, filtering::Filtering, shape::Shape, staging::JobStaging, tasks::TaskBook,
-};
-use muster_schemas::{
-    JobId, RunId, Sequence, Timestamp,
-    event::{Owner, TraceContext},
-    job::{
-        Checkpoint, ComponentStaging, Dependency, DependencyKind, Holds, JobSpec, JobType, Notification, Outcome,
-        Program, RequeuePolicy, Usage, WaitReason,
-    },
-    plan::SlotSpec,
-    resources::{Alternative, Placement},
-};
+use crate::{components::SingleEnd, dependencies::{Condition, ConditionStatus}, filters::JobFilters, jobs::{ArrayState, Shape}, staging::JobStaging, tasks::TaskBook};
+use muster_schemas::{JobId, RunId, Sequence, Timestamp, event::{Owner, TraceContext}, job::{Checkpoint, ComponentStaging, DependencyKind, Holds, JobSpec, JobType, Notification, Outcome, Program, RequeuePolicy, Usage, WaitReason}, plan::SlotSpec, resources::{Alternative, Placement}};
 use serde::{Deserialize, Serialize};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::{BTreeMap, BTreeSet}, sync::Arc};
 
 /// A job, an array, or a task of an array that has been started at least once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,7 +45,7 @@ pub struct Job {
     /// When it is thought to start, as far as it can be foreseen; of an array its next task.
     pub predicted_start: Option<Timestamp>,
     /// How filters, a template or a timed hold affect it.
-    pub filtering: Option<Box<Filtering>>,
+    pub filters: Option<Box<JobFilters>>,
     /// Its tasks, if it is a list of them.
     pub tasks: Option<Box<TaskBook>>,
     /// Components of its last run that were ended alone, until it waits again.
@@ -174,28 +160,6 @@ pub struct ComponentExtras {
     /// How many earlier jobs of the same owner and name must end first (`Singleton`). While the job waits it is 1 for any
     /// number, since only the first in line is looked at when one ends; it is kept of a job that waits no more as the number.
     pub singletons_ahead: u32,
-}
-
-/// A dependency and its state.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Condition {
-    /// The event that the condition waits for.
-    pub dependency: Dependency,
-    /// Its state.
-    pub status: ConditionStatus,
-}
-
-/// The state of a dependency.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ConditionStatus {
-    /// It may still happen.
-    Unmet,
-    /// It has happened, and its delay lasts until then.
-    Delayed(Timestamp),
-    /// It has happened.
-    Met,
-    /// It can no longer happen.
-    Never,
 }
 
 /// Additions that most jobs do not have. They never change, so an array shares them with its tasks.
@@ -332,7 +296,7 @@ impl Job {
 
     /// Whether nothing keeps it from starting but what is still to be staged in.
     pub(crate) fn gates_but_staging_open(&self) -> bool {
-        let filters_open = self.filtering.as_ref().is_none_or(|filtering| filtering.is_open());
+        let filters_open = self.filters.as_ref().is_none_or(|filters| filters.is_open());
         filters_open && self.components.iter().all(Component::gates_open)
     }
 
@@ -471,20 +435,6 @@ impl ComponentExtras {
                 _ => continue,
             };
             condition.status = if met { ConditionStatus::Met } else { ConditionStatus::Unmet };
-        }
-    }
-}
-
-impl Condition {
-    /// Whether it does not hold the job (as a whole, for a dependency that is looked at task by task).
-    pub(crate) fn lets_go(&self) -> bool {
-        match self.dependency.kind {
-            DependencyKind::SameIndexSucceeded => self.status != ConditionStatus::Never,
-            DependencyKind::BeforeStarted
-            | DependencyKind::BeforeEnded
-            | DependencyKind::BeforeSucceeded
-            | DependencyKind::BeforeFailed => true,
-            _ => self.status == ConditionStatus::Met,
         }
     }
 }

@@ -1,15 +1,9 @@
 //! Why jobs wait: by gates, limits and the planner's word, and otherwise by the order. Facts that many jobs are
 //! compared with are found once for all of them, so that a list of all waiting jobs takes no longer than it is long.
 
-use crate::state::{Job, State};
+use crate::{jobs::Job, state::State};
 use muster_schemas::{JobId, Timestamp, cluster::QueueSpec, job::WaitReason, policy::Policy};
-use std::{
-    cell::{OnceCell, RefCell},
-    cmp::Reverse,
-    collections::HashMap,
-    rc::Rc,
-    sync::Arc,
-};
+use std::{cell::{OnceCell, RefCell}, cmp::Reverse, collections::HashMap, rc::Rc, sync::Arc};
 
 /// What jobs are planned in the order of: priority of the queue, priority of the job, arrival.
 type Place = (Reverse<i64>, Reverse<i64>, Timestamp, JobId);

@@ -1,11 +1,11 @@
 //! Which cores are free while suspended runs have lent theirs (SL-C-37).
 
-use crate::state::{State, Suspension};
+use crate::{runs::Suspension, state::State};
 use muster_schemas::{NodeId, RunId, resources::IndexSet};
 
 impl State {
     /// The processes of a run are stopped or continue, and its cores are lent or not.
-    pub(super) fn suspension_changed(&mut self, id: RunId, suspension: Suspension) {
+    pub(crate) fn suspension_changed(&mut self, id: RunId, suspension: Suspension) {
         let had_lent = self.index.lent.remove(&id);
         self.change_run(id, |run| run.suspension = suspension);
         let Some(run) = self.run(id) else { return };
@@ -19,7 +19,7 @@ impl State {
     }
 
     /// The processes of a run are stopped. Others can have its cores from here on, if it lends them.
-    pub(super) fn run_suspended(&mut self, id: RunId, lends_cores: bool) {
+    pub(crate) fn run_suspended(&mut self, id: RunId, lends_cores: bool) {
         let suspension = if lends_cores { Suspension::Lent } else { Suspension::Suspended };
         self.suspension_changed(id, suspension);
         if lends_cores {
@@ -38,7 +38,7 @@ impl State {
 
     /// A run, or a job with kept resources, has given back a share of a node. Those of its cores are not free that it
     /// had lent and others have, or that resuming runs wait for.
-    pub(super) fn keep_from_free(&mut self, id: NodeId, from: RunId) {
+    pub(crate) fn keep_from_free(&mut self, id: NodeId, from: RunId) {
         if !self.index.lent.contains(&from) && !self.lends_on(id) {
             return;
         }

@@ -1,15 +1,7 @@
-//! Cores of suspended runs, which others can have until those continue (SL-C-37).
-//!
-//! A run that lends its cores keeps everything else: memory, GPUs, licences. One that had its nodes for itself shares
-//! them meanwhile. Before it continues it waits until nobody else has its cores, and nobody new gets them; if several
-//! wait for the same core, the one that was asked first goes ahead. So a core never belongs to two runs that are not
-//! suspended.
+//! Who has, wants or lends the cores of a node.
 
-use super::{Kept, Run, State, Suspension};
-use muster_schemas::{
-    JobId, NodeId, RunId, Sequence,
-    resources::{IndexSet, NodeShare, Placement},
-};
+use crate::{filters::Kept, nodes::Node, runs::{Run, Suspension}, state::State};
+use muster_schemas::{JobId, NodeId, RunId, Sequence, resources::{IndexSet, NodeShare, Placement}};
 use std::{collections::BTreeSet, sync::Arc};
 
 /// The relation of a run or a job to the cores of its share of a node. The lesser goes ahead.
@@ -75,8 +67,8 @@ impl State {
         let wanted: Vec<&NodeShare> = self.resuming().flat_map(|run| run.placement.shares()).collect();
         let kept = (!wanted.is_empty()).then_some(&self.index.kept).into_iter().flatten();
         kept.filter_map(move |id| {
-            let filtering = self.job(*id)?.filtering.as_deref().filter(|filtering| filtering.chain.is_none())?;
-            let Kept { run, placement } = filtering.reserved.as_ref()?;
+            let filters = self.job(*id)?.filters.as_deref().filter(|filters| filters.chain.is_none())?;
+            let Kept { run, placement } = filters.reserved.as_ref()?;
             let is_wanted = |share: &NodeShare| wanted.iter().any(|other| are_in_the_way(share, other));
             placement.shares().any(is_wanted).then_some((*id, *run))
         })
@@ -117,7 +109,7 @@ impl State {
 
     /// Whether a suspended run has lent cores of a node.
     pub(crate) fn lends_on(&self, node: NodeId) -> bool {
-        let lends = |node: &super::Node| node.runs.iter().any(|run| self.index.lent.contains(run));
+        let lends = |node: &Node| node.runs.iter().any(|run| self.index.lent.contains(run));
         !self.index.lent.is_empty() && self.node(node).is_some_and(lends)
     }
 
@@ -128,10 +120,10 @@ impl State {
             let shares = run.placement.shares().filter(move |share| share.node == node);
             shares.map(|share| User { run: run.id, claim: run.claim(), share })
         });
-        let filtering = self.index.kept.iter().filter_map(|id| self.job(*id)?.filtering.as_deref());
-        let set_aside = filtering.flat_map(move |filtering| {
-            let offer = filtering.chain.as_ref().and_then(|chain| chain.set_aside()).filter(|offer| offer.growth);
-            let all = filtering.kept().into_iter().chain(offer.map(|offer| (offer.run, &offer.placement)));
+        let filters = self.index.kept.iter().filter_map(|id| self.job(*id)?.filters.as_deref());
+        let set_aside = filters.flat_map(move |filters| {
+            let offer = filters.chain.as_ref().and_then(|chain| chain.set_aside()).filter(|offer| offer.growth);
+            let all = filters.kept().into_iter().chain(offer.map(|offer| (offer.run, &offer.placement)));
             all.flat_map(move |(run, placement)| {
                 let shares = placement.shares().filter(move |share| share.node == node);
                 shares.map(move |share| User { run, claim: Claim::Has, share })

@@ -1,20 +1,15 @@
 //! Settings, queues, licences, nodes.
 
-use crate::state::{ClusterIdentity, Node, Queue, State, TakenOut, node::gpu_count};
-use muster_schemas::{
-    NodeId, Sequence, Timestamp,
-    cluster::{ClusterSettings, NodeCondition, QueueSpec},
-    event::Actor,
-    resources::{IndexSet, NodeSpec},
-};
+use crate::{nodes::{Node, Queue, TakenOut, state::gpu_count}, state::{ClusterIdentity, State}};
+use muster_schemas::{NodeId, Sequence, Timestamp, cluster::{ClusterSettings, NodeCondition, QueueSpec}, event::Actor, resources::{IndexSet, NodeSpec}};
 use std::sync::Arc;
 
 impl State {
-    pub(super) fn initialised(&mut self, cluster_id: [u8; 16], public_key: [u8; 32]) {
+    pub(crate) fn initialised(&mut self, cluster_id: [u8; 16], public_key: [u8; 32]) {
         self.cluster = Some(ClusterIdentity { cluster_id, public_key });
     }
 
-    pub(super) fn settings_changed(&mut self, settings: &Arc<ClusterSettings>, by: Sequence) {
+    pub(crate) fn settings_changed(&mut self, settings: &Arc<ClusterSettings>, by: Sequence) {
         let old = &self.settings.name;
         if *old != settings.name {
             self.past_names.clusters.push((by, old.clone()));
@@ -22,7 +17,7 @@ impl State {
         self.settings = settings.clone();
     }
 
-    pub(super) fn queue_set(&mut self, spec: &Arc<QueueSpec>) {
+    pub(crate) fn queue_set(&mut self, spec: &Arc<QueueSpec>) {
         match self.queues.get_mut(spec.name.as_str()) {
             Some(queue) => queue.spec = spec.clone(),
             None => {
@@ -33,7 +28,7 @@ impl State {
         self.note_freed();
     }
 
-    pub(super) fn licence_set(&mut self, name: &str, total: u32) {
+    pub(crate) fn licence_set(&mut self, name: &str, total: u32) {
         let licence = self.licences.entry(name.to_owned()).or_default();
         let is_raised = licence.total < total;
         licence.total = total;
@@ -45,13 +40,13 @@ impl State {
         }
     }
 
-    pub(super) fn node_added(&mut self, id: NodeId, spec: &Arc<NodeSpec>, now: Timestamp) {
+    pub(crate) fn node_added(&mut self, id: NodeId, spec: &Arc<NodeSpec>, now: Timestamp) {
         self.next_node = self.next_node.max(id.0.saturating_add(1));
         self.index.node_names.insert(spec.name.clone(), id);
         self.nodes.insert(id, Node::new(id, spec.clone(), now));
     }
 
-    pub(super) fn node_changed(&mut self, id: NodeId, spec: &Arc<NodeSpec>) {
+    pub(crate) fn node_changed(&mut self, id: NodeId, spec: &Arc<NodeSpec>) {
         let Some(node) = self.nodes.get_mut(&id) else { return };
         node.free_cores = resized(&node.free_cores, node.spec.cores, spec.cores);
         node.free_gpus = resized(&node.free_gpus, gpu_count(&node.spec), gpu_count(spec));
@@ -61,7 +56,7 @@ impl State {
         self.note_freed();
     }
 
-    pub(super) fn node_removed(&mut self, id: NodeId) {
+    pub(crate) fn node_removed(&mut self, id: NodeId) {
         if let Some(node) = self.nodes.remove(&id) {
             self.index.node_names.remove(&node.spec.name);
             self.past_names.nodes.insert(id, node.spec.name.clone());
@@ -70,7 +65,7 @@ impl State {
         self.altered.nodes.remove(&id);
     }
 
-    pub(super) fn node_up(&mut self, id: NodeId, boot_id: &str, now: Timestamp) {
+    pub(crate) fn node_up(&mut self, id: NodeId, boot_id: &str, now: Timestamp) {
         if let Some(node) = self.nodes.get_mut(&id) {
             node.condition = NodeCondition::Up;
             node.condition_since = now;
@@ -80,14 +75,14 @@ impl State {
         self.note_freed();
     }
 
-    pub(super) fn node_lost(&mut self, id: NodeId, reason: &str, now: Timestamp) {
+    pub(crate) fn node_lost(&mut self, id: NodeId, reason: &str, now: Timestamp) {
         if let Some(node) = self.nodes.get_mut(&id) {
             node.condition = NodeCondition::Lost(reason.to_owned());
             node.condition_since = now;
         }
     }
 
-    pub(super) fn node_drained(&mut self, id: NodeId, reason: Option<&String>) {
+    pub(crate) fn node_drained(&mut self, id: NodeId, reason: Option<&String>) {
         if let Some(node) = self.nodes.get_mut(&id) {
             node.drained = reason.cloned();
         }
@@ -97,7 +92,7 @@ impl State {
         }
     }
 
-    pub(super) fn node_taken_out(&mut self, id: NodeId, reason: &String, is_down: bool, actor: &Actor) {
+    pub(crate) fn node_taken_out(&mut self, id: NodeId, reason: &String, is_down: bool, actor: &Actor) {
         self.node_drained(id, Some(reason));
         let by = match actor {
             Actor::User(owner) => owner.user.as_str(),

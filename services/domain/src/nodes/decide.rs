@@ -1,16 +1,12 @@
 //! Drain nodes, take them down and resume them; nodes that no longer report.
 
-use super::{Decision, access::Access, not_found, reports};
-use crate::{state::Node, validate};
-use muster_schemas::{
-    NodeId, Timestamp,
-    cluster::NodeCondition,
-    command::Refusal,
-    event::{Event, StopReason},
-};
+pub(crate) mod configure;
+
+use crate::{decide::{Access, Decision, not_found}, nodes::Node, runs, validate};
+use muster_schemas::{NodeId, Timestamp, cluster::NodeCondition, command::Refusal, event::{Event, StopReason}};
 use std::collections::BTreeSet;
 
-pub(super) fn drain(access: &Access, names: &[String], reason: &str) -> Result<Decision, Refusal> {
+pub(crate) fn drain(access: &Access, names: &[String], reason: &str) -> Result<Decision, Refusal> {
     access.require_operator("drain nodes")?;
     validate::text("reason", reason)?;
     let is_drained = |node: &Node| {
@@ -22,7 +18,7 @@ pub(super) fn drain(access: &Access, names: &[String], reason: &str) -> Result<D
 }
 
 /// Takes nodes out of service at once: what runs on them is stopped, and what becomes of it is as if they were lost.
-pub(super) fn take_down(access: &Access, names: &[String], reason: &str) -> Result<Decision, Refusal> {
+pub(crate) fn take_down(access: &Access, names: &[String], reason: &str) -> Result<Decision, Refusal> {
     access.require_operator("take nodes down")?;
     validate::text("reason", reason)?;
     let state = access.state;
@@ -45,7 +41,7 @@ fn taken_out(node: &Node, reason: &str, is_down: bool) -> Event {
     Event::NodeTakenOut { node: node.id, reason: reason.to_owned(), is_down }
 }
 
-pub(super) fn resume(access: &Access, names: &[String]) -> Result<Decision, Refusal> {
+pub(crate) fn resume(access: &Access, names: &[String]) -> Result<Decision, Refusal> {
     access.require_operator("resume nodes")?;
     let nodes = find(access, names)?;
     let changed = nodes.into_iter().filter(|node| node.drained.is_some());
@@ -53,7 +49,7 @@ pub(super) fn resume(access: &Access, names: &[String]) -> Result<Decision, Refu
 }
 
 /// All of the nodes named, each once, or none.
-pub(super) fn find<'a>(access: &Access<'a>, names: &[String]) -> Result<Vec<&'a Node>, Refusal> {
+pub(crate) fn find<'a>(access: &Access<'a>, names: &[String]) -> Result<Vec<&'a Node>, Refusal> {
     let mut nodes = Vec::with_capacity(names.len());
     for name in names {
         let node = access.state.node_by_name(name);
@@ -64,11 +60,11 @@ pub(super) fn find<'a>(access: &Access<'a>, names: &[String]) -> Result<Vec<&'a 
     Ok(nodes)
 }
 
-pub(super) fn silent(access: &Access, id: NodeId, reason: &str, now: Timestamp) -> Result<Decision, Refusal> {
+pub(crate) fn silent(access: &Access, id: NodeId, reason: &str, now: Timestamp) -> Result<Decision, Refusal> {
     access.require_ledger()?;
     let node = access.state.node(id).ok_or_else(|| not_found(format!("node {id} does not exist")))?;
     if node.condition != NodeCondition::Up {
         return Ok(Decision::done(Vec::new()));
     }
-    Ok(Decision::done(reports::node_lost(access.state, node, reason, now)))
+    Ok(Decision::done(runs::decide::node_lost(access.state, node, reason, now)))
 }

@@ -1,16 +1,19 @@
 //! Nodes, queues and licences, with what is free of them.
 
-use muster_schemas::{
-    NodeId, RunId, Sequence, Timestamp,
-    cluster::{NodeCondition, QueueSpec},
-    plan::NodeClosure,
-    resources::{IndexSet, NodeShare, NodeSpec},
-};
+use muster_schemas::{NodeId, RunId, Sequence, Timestamp, cluster::{NodeCondition, QueueSpec}, plan::NodeClosure, resources::{IndexSet, NodeShare, NodeSpec}};
 use serde::{Deserialize, Serialize};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::{BTreeMap, BTreeSet}, sync::Arc};
+
+/// How a node was taken out of service.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TakenOut {
+    /// Login name of who did.
+    pub by: Arc<str>,
+    /// When.
+    pub at: Timestamp,
+    /// Whether it is down, rather than drained.
+    pub is_down: bool,
+}
 
 /// A node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,11 +1,29 @@
-//! Tasks of jobs that are lists of them, and how resources are given to jobs.
+//! How resources are given to jobs: the policy, the settings, and who plans.
 
-use super::{Decision, access::Access, invalid};
-use muster_schemas::{command::Refusal, event::Event, scheduling::SchedulingSettings};
+pub(crate) mod plan;
+
+use crate::{decide::{Access, Decision, invalid}, planning};
+use muster_schemas::{command::{Refusal, Reply}, event::Event, policy::Policy, scheduling::SchedulingSettings};
 use std::sync::Arc;
 
+/// A planner begins its work (HPC-F-89).
+pub(crate) fn planner_hello(access: &Access) -> Result<Decision, Refusal> {
+    access.require_planner()?;
+    let epoch = access.state.planner_epoch() + 1;
+    Ok(Decision { events: vec![Event::PlannerStarted { epoch }], reply: Reply::Epoch(epoch) })
+}
+
+pub(crate) fn set_policy(access: &Access, policy: Policy) -> Result<Decision, Refusal> {
+    access.require_administrator("set the policy")?;
+    planning::validate::policy(&policy)?;
+    if access.state.planning.policy.as_deref() == Some(&policy) {
+        return Ok(Decision::done(Vec::new()));
+    }
+    Ok(Decision::done(vec![Event::PolicySet { policy: Arc::new(policy) }]))
+}
+
 /// Makes this the way resources are given to jobs (HPC-S-01). It starts and stops nothing by itself.
-pub(super) fn set_scheduling(access: &Access, settings: SchedulingSettings) -> Result<Decision, Refusal> {
+pub(crate) fn set_scheduling(access: &Access, settings: SchedulingSettings) -> Result<Decision, Refusal> {
     access.require_administrator("change how resources are given to jobs")?;
     let seconds = [
         ("rebalance_seconds", settings.rebalance_seconds),

@@ -1,15 +1,7 @@
 //! Whether a request can ever be served by the cluster as it is configured, whatever runs and whichever nodes are up.
 
-use crate::{
-    requests::{self, Minimum},
-    state::State,
-};
-use muster_schemas::{
-    NodeId,
-    cluster::{ClusterSettings, QueueSpec},
-    resources::{Alternative, Count, Level, LevelCount, NodeFilter, NodeSpec, Per, Request, Sharing, size_texts},
-};
-
+use crate::{requests::{self, Minimum}, state::State, validate};
+use muster_schemas::{NodeId, cluster::{ClusterSettings, QueueSpec}, resources::{Alternative, Count, Level, LevelCount, NodeFilter, NodeSpec, Per, Request, Sharing, size_texts}};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The beginning of each refusal of a job that can never run, ahead of the reason.
@@ -52,7 +44,7 @@ fn too_many_scattered(state: &State, queue: &QueueSpec, alternative: &Alternativ
 
 fn request_never_fits(state: &State, queue: &QueueSpec, request: &Request) -> Option<String> {
     if let Some(unknown) = request.nodes.iter().find(|name| state.node_by_name(name).is_none()) {
-        return Some(format!("it asks for node `{}`, which does not exist", crate::validate::shown(unknown)));
+        return Some(format!("it asks for node `{}`, which does not exist", validate::shown(unknown)));
     }
     if let Some(group) = unknown_group(state, request) {
         return Some(format!("it asks for level `{group}`, which no node has as a property"));
@@ -80,12 +72,12 @@ fn left_by_wishes(all: &[&NodeSpec], request: &Request) -> String {
         None => &[],
     };
     for filter in conjuncts {
-        let text = crate::validate::shown(&filter.to_string());
+        let text = validate::shown(&filter.to_string());
         left.push((count(&|node| requests::matches(node, filter)), format!("match `{text}`")));
     }
     if let Some(gpus) = request.gpus.as_ref().filter(|gpus| gpus.count > 0) {
         let model = gpus.model.as_deref();
-        let of = model.map(|model| format!(" of model `{}`", crate::validate::shown(model))).unwrap_or_default();
+        let of = model.map(|model| format!(" of model `{}`", validate::shown(model))).unwrap_or_default();
         left.push((count(&|node| requests::model_count(node, model) > 0), format!("have GPUs{of}")));
     }
     left.retain(|(nodes, _)| *nodes < all.len());
@@ -230,10 +222,10 @@ pub(crate) fn unknown_name(state: &State, alternatives: &[Alternative]) -> Optio
     alternatives.iter().flat_map(|alternative| &alternative.requests).find_map(|request| {
         let mut nodes = request.nodes.iter().chain(&request.excluded_nodes);
         if let Some(unknown) = nodes.find(|name| state.node_by_name(name).is_none()) {
-            return Some(format!("[NodeNotFound] there is no node `{}`", crate::validate::shown(unknown)));
+            return Some(format!("[NodeNotFound] there is no node `{}`", validate::shown(unknown)));
         }
         let unknown = request.filter.as_ref().and_then(|filter| empty_group(state, filter))?;
-        Some(format!("[NodeGroupNotFound] there is no node group `{}`", crate::validate::shown(unknown)))
+        Some(format!("[NodeGroupNotFound] there is no node group `{}`", validate::shown(unknown)))
     })
 }
 

@@ -1,38 +1,19 @@
-//! The policy, advance reservations, and times in which nodes serve no jobs.
+//! Reservations and closures: made, changed, removed, and what time does to them.
 
-use super::{Decision, access::Access, conflict, invalid, nodes, not_found, refuse};
-use crate::{
-    requests,
-    state::{Reservation, State},
-    validate,
-};
-use muster_schemas::{
-    NodeId, Timestamp,
-    command::{Refusal, RefusalCode},
-    event::Event,
-    plan::{NodeClosure, ReservationSpec, ReservedNodes},
-    policy::Policy,
-};
+use crate::{decide::{Access, Decision, conflict, invalid, not_found, refuse}, nodes, requests, reservations::{self, Reservation}, state::State, validate};
+use muster_schemas::{NodeId, Timestamp, command::{Refusal, RefusalCode}, event::Event, plan::{NodeClosure, ReservationSpec, ReservedNodes}};
 use std::{collections::BTreeSet, sync::Arc};
 
 /// Reservations of a cluster.
 const MAX_RESERVATIONS: usize = 10_000;
+
 /// Closures of one node.
 const MAX_CLOSURES: usize = 1_000;
 
-pub(super) fn set_policy(access: &Access, policy: Policy) -> Result<Decision, Refusal> {
-    access.require_administrator("set the policy")?;
-    validate::policy(&policy)?;
-    if access.state.planning.policy.as_deref() == Some(&policy) {
-        return Ok(Decision::done(Vec::new()));
-    }
-    Ok(Decision::done(vec![Event::PolicySet { policy: Arc::new(policy) }]))
-}
-
-pub(super) fn reserve(access: &Access, spec: ReservationSpec, now: Timestamp) -> Result<Decision, Refusal> {
+pub(crate) fn reserve(access: &Access, spec: ReservationSpec, now: Timestamp) -> Result<Decision, Refusal> {
     access.require_operator("make reservations")?;
     let state = access.state;
-    validate::reservation(&spec)?;
+    reservations::validate::reservation(&spec)?;
     if state.reservation(&spec.name).is_some() {
         return Err(conflict(format!("reservation `{}` exists already", spec.name)));
     }
@@ -45,9 +26,9 @@ pub(super) fn reserve(access: &Access, spec: ReservationSpec, now: Timestamp) ->
 }
 
 /// Changes a reservation. The planner chooses its nodes again if it is by count and asks for others than before.
-pub(super) fn change_reservation(access: &Access, spec: ReservationSpec, now: Timestamp) -> Result<Decision, Refusal> {
+pub(crate) fn change_reservation(access: &Access, spec: ReservationSpec, now: Timestamp) -> Result<Decision, Refusal> {
     access.require_operator("change reservations")?;
-    validate::reservation(&spec)?;
+    reservations::validate::reservation(&spec)?;
     let unknown = || not_found(format!("reservation `{}` does not exist", validate::shown(&spec.name)));
     let known = access.state.reservation(&spec.name).ok_or_else(unknown)?;
     if *known.spec == spec {
@@ -72,7 +53,7 @@ fn require_possible(access: &Access, spec: &ReservationSpec, now: Timestamp) -> 
     }
     match &spec.nodes {
         ReservedNodes::Named(names) => {
-            let found = nodes::find(access, names)?;
+            let found = nodes::decide::find(access, names)?;
             require_free(access.state, spec, found.iter().map(|node| node.id))
         }
         ReservedNodes::Count { count, .. } => require_enough(access.state, spec, *count),
@@ -125,7 +106,7 @@ fn is_candidate(state: &State, spec: &ReservationSpec, node: NodeId) -> bool {
     serves_queue && filter.as_ref().is_none_or(|filter| requests::matches(&node.spec, filter))
 }
 
-pub(super) fn remove_reservation(access: &Access, name: &str) -> Result<Decision, Refusal> {
+pub(crate) fn remove_reservation(access: &Access, name: &str) -> Result<Decision, Refusal> {
     access.require_operator("remove reservations")?;
     match access.state.reservation(name) {
         Some(_) => Ok(Decision::done(vec![Event::ReservationRemoved { name: name.to_owned() }])),
@@ -135,7 +116,7 @@ pub(super) fn remove_reservation(access: &Access, name: &str) -> Result<Decision
 
 /// The placements of reservations that hold against the state and each other. One that does not is left out: its
 /// reservation still has no nodes then, which the next plan sees.
-pub(super) fn place_reservations(state: &State, placements: Vec<(String, Vec<NodeId>)>) -> Vec<Event> {
+pub(crate) fn place_reservations(state: &State, placements: Vec<(String, Vec<NodeId>)>) -> Vec<Event> {
     let mut placed: Vec<(&ReservationSpec, BTreeSet<NodeId>)> = Vec::new();
     let mut events = Vec::new();
     for (name, nodes) in placements {
@@ -158,23 +139,23 @@ pub(super) fn place_reservations(state: &State, placements: Vec<(String, Vec<Nod
     events
 }
 
-pub(super) fn set_closures(
+pub(crate) fn set_closures(
     access: &Access,
     names: &[String],
     closures: Vec<NodeClosure>,
     now: Timestamp,
 ) -> Result<Decision, Refusal> {
     access.require_operator("close and open nodes")?;
-    validate::closures(&closures, MAX_CLOSURES)?;
+    reservations::validate::closures(&closures, MAX_CLOSURES)?;
     let closures: Vec<NodeClosure> = closures.into_iter().filter(|closure| now < closure.until).collect();
-    let found = nodes::find(access, names)?;
+    let found = nodes::decide::find(access, names)?;
     let changed = found.into_iter().filter(|node| node.closures != closures);
     let event = |node: NodeId| Event::NodeClosuresSet { node, closures: closures.clone() };
     Ok(Decision::done(changed.map(|node| event(node.id)).collect()))
 }
 
 /// The effect of time on reservations and closures.
-pub(super) fn due(state: &State, now: Timestamp, at_most: usize) -> Vec<Event> {
+pub(crate) fn due(state: &State, now: Timestamp, at_most: usize) -> Vec<Event> {
     let reservations = state.index.reservations_due.iter().take_while(|(time, _)| *time <= now);
     let mut events: Vec<Event> =
         reservations.take(at_most).filter_map(|(_, name)| reservation_due(state, name, now)).collect();

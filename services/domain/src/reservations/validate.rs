@@ -1,23 +1,11 @@
-//! Policies, reservations, closures and filters.
+//! Limits on reservations and closures.
 
-use super::{MAX_COUNT, MAX_NODE_NAMES, bytes, count, filter, identifier, invalid, name, number, path, shown, text};
-use muster_schemas::{
-    Timestamp,
-    command::Refusal,
-    filter::{FilterSpec, JobDocument},
-    plan::{NodeClosure, ReservationSpec, ReservedNodes},
-    policy::Policy,
-};
+use crate::{requests::validate::filter, validate::{MAX_COUNT, MAX_NODE_NAMES, count, identifier, invalid, name, number, text}};
+use muster_schemas::{Timestamp, command::Refusal, plan::{NodeClosure, ReservationSpec, ReservedNodes}};
 use std::collections::BTreeSet;
 
 /// Users or accounts of one reservation.
 const MAX_HOLDERS: usize = 10_000;
-
-/// A policy. Its queues, users and accounts do not have to exist.
-pub(crate) fn policy(policy: &Policy) -> Result<(), Refusal> {
-    let faults: Vec<String> = policy.faults().iter().map(ToString::to_string).collect();
-    if faults.is_empty() { Ok(()) } else { invalid(format!("policy: {}", faults.join("; "))) }
-}
 
 /// A reservation, as far as it can be judged without the state.
 pub(crate) fn reservation(spec: &ReservationSpec) -> Result<(), Refusal> {
@@ -64,26 +52,4 @@ pub(crate) fn closures(closures: &[NodeClosure], most: usize) -> Result<(), Refu
         )),
         None => Ok(()),
     }
-}
-
-/// Bytes of a description as it is kept: it is one record, and has to fit into one message of the bus (8 MB).
-const MAX_DOCUMENT_BYTES: usize = 6 << 20;
-
-/// A description of a job as somebody wrote it.
-pub(crate) fn document(document: &JobDocument) -> Result<(), Refusal> {
-    if !matches!(document.format.as_str(), "xml" | "json") {
-        return invalid(format!("document.format: `{}` is neither `xml` nor `json`", shown(&document.format)));
-    }
-    bytes("document: as it is kept, compressed if it is so", document.bytes.len(), MAX_DOCUMENT_BYTES)
-}
-
-/// A filter: its path must be absolute; whether there is a program is up to the runners (HPC-F-72).
-pub(crate) fn filter_spec(field: &str, spec: &FilterSpec) -> Result<(), Refusal> {
-    name(&format!("{field}: a filter's name"), &spec.name)?;
-    let named = || format!("{field}: filter `{}`: path", shown(&spec.name));
-    path(&named(), &spec.path)?;
-    if spec.path.starts_with('/') {
-        return Ok(());
-    }
-    invalid(format!("{}: `{}` does not begin with `/`", named(), shown(&spec.path)))
 }

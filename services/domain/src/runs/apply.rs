@@ -1,16 +1,20 @@
-//! Runs and steps.
+//! Runs, from their allocation to their end.
 
-use crate::state::{Job, Part, PartState, Phase, Run, RunSummary, State, Step, StepPart};
-use muster_schemas::{
-    JobId, NodeId, RunId, Sequence, StepId, Timestamp,
-    event::NodeExit,
-    job::{Outcome, Usage},
-    resources::Placement,
-};
+use crate::{jobs::{Phase, RunSummary}, runs::{Part, PartState, Run}, state::State};
+use muster_schemas::{JobId, NodeId, RunId, Sequence, Timestamp, event::NodeExit, job::{Outcome, Usage}, resources::Placement};
 use std::sync::Arc;
 
 impl State {
-    pub(super) fn run_allocated(&mut self, id: JobId, run: RunId, placement: &Arc<Placement>, now: Timestamp) {
+    /// Changes a run, if there is one, and keeps the index in step.
+    pub(crate) fn change_run(&mut self, id: RunId, change: impl FnOnce(&mut Run)) {
+        if let Some(run) = self.runs.get_mut(&id) {
+            let before = run.due();
+            change(run);
+            self.index.move_run(id, before, run.due());
+        }
+    }
+
+    pub(crate) fn run_allocated(&mut self, id: JobId, run: RunId, placement: &Arc<Placement>, now: Timestamp) {
         self.next_run = self.next_run.max(run.0.saturating_add(1));
         self.run_takes_over(id);
         if !self.jobs.contains_key(&id) {
@@ -43,64 +47,8 @@ impl State {
         }
     }
 
-    /// A task of an array becomes a separate job.
-    pub(super) fn materialise(&mut self, id: JobId) {
-        let Some(index) = id.index else { return };
-        let Some(whole) = self.jobs.get(&id.whole()).filter(|whole| whole.array.is_some()) else { return };
-        let mut components = whole.components.clone();
-        for component in &mut components {
-            self.shapes.take_again(&component.shape);
-            // The gates of the array have opened for it.
-            component.extras = component.extras.take().map(|mut extras| {
-                extras.dependencies.clear();
-                extras.before.clear();
-                extras.begin = None;
-                extras
-            });
-        }
-        let mut task = Job {
-            id,
-            owner: whole.owner.clone(),
-            name: whole.name.clone(),
-            submitted: whole.submitted,
-            queued: whole.queued,
-            submitted_sequence: whole.submitted_sequence,
-            trace: whole.trace,
-            attempts: 0,
-            phase: Phase::Waiting,
-            components,
-            planner_reason: None,
-            last_run: None,
-            array: None,
-            extras: whole.extras.clone(),
-            notified: None,
-            dialect: whole.dialect.clone(),
-            slot: None,
-            predicted_start: None,
-            filtering: whole.filtering.as_ref().map(|filtering| Box::new(filtering.of_task())),
-            tasks: None,
-            single_ends: None,
-            // An array is staged as a whole.
-            staging: None,
-        };
-        if self.index.singletons.contains(&id.whole()) {
-            let ahead = self.index.namesakes_ahead(&task.owner.user, &task.name, id.whole());
-            task.count_singletons_ahead(ahead);
-        }
-        self.add_job(task);
-        self.change_job(id.whole(), |whole| {
-            // They were of this task.
-            whole.forget_plans();
-            if let Some(array) = &mut whole.array {
-                array.remaining.remove(index);
-                array.held.remove(&index);
-                array.unfinished += 1;
-            }
-        });
-    }
-
     /// Counts the run of a job in or out of its queues and its array.
-    pub(super) fn count_run(&mut self, id: JobId, more: bool) {
+    pub(crate) fn count_run(&mut self, id: JobId, more: bool) {
         let Some(job) = self.jobs.get(&id) else { return };
         for name in job.queues() {
             if let Some(queue) = self.queues.get_mut(name) {
@@ -116,7 +64,7 @@ impl State {
         }
     }
 
-    pub(super) fn use_licences(&mut self, id: JobId, placement: &Placement, change: fn(u32, u32) -> u32) {
+    pub(crate) fn use_licences(&mut self, id: JobId, placement: &Placement, change: fn(u32, u32) -> u32) {
         let Some(job) = self.jobs.get(&id) else { return };
         for (component, placed) in job.components.iter().zip(&placement.components) {
             let Some(alternative) = component.shape.alternatives.get(placed.alternative as usize) else { continue };
@@ -131,24 +79,24 @@ impl State {
         }
     }
 
-    pub(super) fn part_started(&mut self, run: RunId, node: NodeId, component: u32) {
+    pub(crate) fn part_started(&mut self, run: RunId, node: NodeId, component: u32) {
         let sequence = self.sequence;
         self.change_run(run, |run| set_started(run.part_of_mut(node, component), sequence));
     }
 
-    pub(super) fn run_started(&mut self, job: JobId, run: RunId, now: Timestamp) {
+    pub(crate) fn run_started(&mut self, job: JobId, run: RunId, now: Timestamp) {
         self.change_run(run, |run| run.started = Some(now));
         self.refresh_dependents(job, now);
     }
 
-    pub(super) fn part_ended(&mut self, run: RunId, node: NodeId, component: u32, exit: &NodeExit) {
+    pub(crate) fn part_ended(&mut self, run: RunId, node: NodeId, component: u32, exit: &NodeExit) {
         self.change_run(run, |run| set_ended(run.part_of_mut(node, component), exit));
     }
 
-    pub(super) fn run_ended(&mut self, id: JobId, run: RunId, outcome: &Outcome, usage: Usage, now: Timestamp) {
+    pub(crate) fn run_ended(&mut self, id: JobId, run: RunId, outcome: &Outcome, usage: Usage, now: Timestamp) {
         self.withdraw_growth(id);
         let Some(run) = self.runs.remove(&run) else { return };
-        self.sessions.launched.remove(&run.id);
+        self.clients.steps.remove(&run.id);
         self.index.move_run(run.id, run.due(), None);
         for share in run.placement.shares() {
             if let Some(node) = self.nodes.get_mut(&share.node) {
@@ -176,18 +124,6 @@ impl State {
             }));
         });
         self.refresh_dependents(id, now);
-    }
-
-    pub(super) fn step_started(&mut self, run: RunId, step: StepId, parts: impl Iterator<Item = StepPart>) {
-        let started_sequence = self.sequence;
-        self.change_run(run, |run| {
-            run.next_step = run.next_step.max(StepId(step.0.saturating_add(1)));
-            run.steps.insert(step, Step { started_sequence, parts: parts.collect() });
-        });
-    }
-
-    pub(super) fn step_part_ended(&mut self, run: RunId, step: StepId, node: NodeId, component: u32, exit: &NodeExit) {
-        self.change_run(run, |run| run.end_step_part(step, node, component, exit));
     }
 }
 

@@ -103,6 +103,7 @@ impl<T: OnNode> FromIterator<T> for ByNode<T> {
 
 impl<T> IntoIterator for ByNode<T> {
     type Item = T;
+
     type IntoIter = std::vec::IntoIter<T>;
 
     fn into_iter(self) -> Self::IntoIter {
@@ -112,6 +113,7 @@ impl<T> IntoIterator for ByNode<T> {
 
 impl<'a, T> IntoIterator for &'a ByNode<T> {
     type Item = &'a T;
+
     type IntoIter = slice::Iter<'a, T>;
 
     fn into_iter(self) -> Self::IntoIter {

@@ -1,19 +1,10 @@
 //! Reports of executors: that a node is there, that parts of runs started and ended.
 
-use super::{Decision, access::Access, components};
-use crate::state::{Job, Node, Part, PartState, ProgramKind, Run, State};
-use crate::{fits, orders, requests};
-use muster_schemas::{
-    NodeId, PartId, RunId, Sequence, Timestamp,
-    cluster::NodeCondition,
-    command::{Refusal, Reply},
-    event::{EndCause, Event, NodeExit, NodePart, StopReason},
-    job::{ExitStatus, JobType, Outcome, RequeuePolicy, Usage},
-    node::Briefing,
-};
+use crate::{components, decide::{Access, Decision}, jobs::{Job, ProgramKind}, nodes::Node, orders, requests::{self, fits}, runs::{Part, PartState, Run, usage::together}, state::State, validate};
+use muster_schemas::{NodeId, PartId, RunId, Sequence, Timestamp, cluster::NodeCondition, command::{Refusal, Reply}, event::{EndCause, Event, NodeExit, NodePart, StopReason}, job::{ExitStatus, JobType, Outcome, RequeuePolicy, Usage}, node::Briefing};
 
 /// The node is there. Its orders about its runs come from [`crate::orders::reconcile`], which the ledger adds.
-pub(super) fn hello(
+pub(crate) fn hello(
     access: &Access,
     boot_id: &str,
     known: Known<'_>,
@@ -21,7 +12,7 @@ pub(super) fn hello(
     now: Timestamp,
 ) -> Result<Decision, Refusal> {
     let node = access.require_node()?;
-    crate::validate::name("boot_id", boot_id)?;
+    validate::name("boot_id", boot_id)?;
     let is_up = node.condition == NodeCondition::Up;
     let mut events = Vec::new();
     let up = || Event::NodeUp { node: node.id, boot_id: boot_id.to_owned() };
@@ -43,11 +34,11 @@ pub(super) fn hello(
 
 /// The knowledge of a node, as it reports it.
 #[derive(Clone, Copy)]
-pub(super) struct Known<'a> {
+pub(crate) struct Known<'a> {
     /// The parts of runs.
-    pub(super) parts: &'a [PartId],
+    pub(crate) parts: &'a [PartId],
     /// Up to which record the list can be relied on; see [`muster_schemas::node::Mark`].
-    pub(super) as_of: Option<Sequence>,
+    pub(crate) as_of: Option<Sequence>,
 }
 
 /// Run numbers that are passed over at once at most, so that no node can use them up.
@@ -81,7 +72,7 @@ fn booted_again(state: &State, node: &Node, known: &[PartId], as_of: Sequence, n
 }
 
 /// The node is lost, and with it the parts of runs there.
-pub(super) fn node_lost(state: &State, node: &Node, reason: &str, now: Timestamp) -> Vec<Event> {
+pub(crate) fn node_lost(state: &State, node: &Node, reason: &str, now: Timestamp) -> Vec<Event> {
     let mut events = vec![Event::NodeLost { node: node.id, reason: reason.to_owned() }];
     // What has ended there is known already, whatever becomes of the node.
     events.extend(parts_lost(state, node, |_, part| !part.has_ended(), reason, now));
@@ -142,7 +133,7 @@ fn stop_in(events: &[Event]) -> Option<StopReason> {
     })
 }
 
-pub(super) fn started(access: &Access, id: PartId) -> Result<Decision, Refusal> {
+pub(crate) fn started(access: &Access, id: PartId) -> Result<Decision, Refusal> {
     let node = access.require_node()?;
     let launching = access.state.part_named(node.id, id).filter(|(_, part)| part.state == PartState::Launching);
     Ok(Decision::done(launching.map(|(run, part)| part_started(run, part)).into_iter().collect()))
@@ -184,7 +175,7 @@ fn has_run_by_now(job: &Job, run: &Run, part: &Part, exit: &NodeExit) -> bool {
 }
 
 /// A repeated report, or one about a run that is over, is accepted and means nothing more.
-pub(super) fn ended(access: &Access, id: PartId, exit: NodeExit) -> Result<Decision, Refusal> {
+pub(crate) fn ended(access: &Access, id: PartId, exit: NodeExit) -> Result<Decision, Refusal> {
     let node = access.require_node()?;
     if let Some(run) = access.state.run(id.run()).filter(|run| has_left(access.state, run, node.id)) {
         let (job, run, node, component) = (run.job, run.id, node.id, id.component());
@@ -223,7 +214,7 @@ fn end_part(state: &State, run: &Run, part: &Part, exit: NodeExit, reporter: Rep
         return events;
     }
     let stop = if run.stopping.is_none() { stops_the_rest(job, run, part, &exit) } else { None };
-    let component_over = components::part_ended(job, run, part, &exit);
+    let component_over = components::decide::part_ended(job, run, part, &exit);
     events.push(part_ended(run, part, exit));
     events.extend(component_over);
     if let Some(reason) = stop {
@@ -277,13 +268,6 @@ fn end_run(state: &State, job: &Job, run: &Run, last: &Part, exit: NodeExit, rep
         exit: exit.clone(),
     });
     [Event::RunEnded { job: run.job, run: run.id, last, outcome, usage }, next]
-}
-
-pub(super) fn together(one: Usage, other: Usage) -> Usage {
-    Usage {
-        cpu_time_micros: one.cpu_time_micros.saturating_add(other.cpu_time_micros),
-        peak_memory_bytes: one.peak_memory_bytes.saturating_add(other.peak_memory_bytes),
-    }
 }
 
 /// How a run ended: by why it was stopped if it was, else by what its nodes say.

@@ -1,11 +1,7 @@
 //! One attempt to execute a job, from the moment it has its resources until they are free.
 
-use super::by_node::{ByNode, OnNode};
-use muster_schemas::{
-    JobId, NodeId, RunId, Sequence, StepId, Timestamp,
-    event::{NodeExit, StopReason},
-    resources::{NodeShare, Placement},
-};
+use crate::{runs::{ByNode, OnNode}, steps::StepProgress};
+use muster_schemas::{JobId, NodeId, RunId, Sequence, StepId, Timestamp, event::{NodeExit, StopReason}, resources::{NodeShare, Placement}};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -35,7 +31,7 @@ pub struct Run {
     /// The number of the next step.
     pub next_step: StepId,
     /// Steps that have not ended.
-    pub steps: BTreeMap<StepId, Step>,
+    pub steps: BTreeMap<StepId, StepProgress>,
 }
 
 /// Whether the processes of a run are stopped. Continuing is told apart from never having been stopped, because the
@@ -76,28 +72,6 @@ pub enum PartState {
     Started,
     /// It is over.
     Ended(Box<NodeExit>),
-}
-
-/// A step that was started from inside a run and has not ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Step {
-    /// The record of its start, which has what it launches.
-    pub started_sequence: Sequence,
-    /// For each node of the step, in order of rank: the node, how many tasks, and how it ended there.
-    pub parts: ByNode<StepPart>,
-}
-
-/// The part of a step on one node.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StepPart {
-    /// The node.
-    pub node: NodeId,
-    /// Which component of the job it is in, from 0.
-    pub component: u32,
-    /// How many tasks.
-    pub tasks: u32,
-    /// How it ended, if it has.
-    pub exit: Option<NodeExit>,
 }
 
 impl Run {
@@ -230,20 +204,7 @@ impl Run {
     }
 }
 
-impl Step {
-    /// Which of its parts is that on a node for a component.
-    pub fn position(&self, node: NodeId, component: u32) -> Option<usize> {
-        self.parts.positions_on(node).find(|at| self.parts[*at].component == component)
-    }
-}
-
 impl OnNode for Part {
-    fn node(&self) -> NodeId {
-        self.node
-    }
-}
-
-impl OnNode for StepPart {
     fn node(&self) -> NodeId {
         self.node
     }

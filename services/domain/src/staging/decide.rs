@@ -1,23 +1,11 @@
 //! Staging for jobs: when the staging program is asked, and what its answers mean (SL-B-01, SL-B-02, SL-B-08).
 
-use super::warned;
-use crate::{
-    filters::verdict::Answer,
-    state::{Chain, Job, State},
-};
-use muster_schemas::{
-    JobId,
-    event::{Actor, Event},
-    filter::{CallId, ChainFilter, ChainSpec, ChainVerdict, FilterForm, FilterKind, FilterSpec, JobWarning},
-    job::{ComponentStaging, Holds},
-};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use crate::{filters::{Chain, chain::warned, verdict::Answer}, jobs::Job, state::State};
+use muster_schemas::{JobId, event::{Actor, Event}, filter::{CallId, ChainFilter, ChainSpec, ChainVerdict, FilterForm, FilterKind, FilterSpec, JobWarning}, job::{ComponentStaging, Holds}};
+use std::{collections::{BTreeMap, BTreeSet}, sync::Arc};
 
 /// Begins the staging that is due now, up to a maximum. Staging for jobs that end by the same decision comes later.
-pub(in crate::decide) fn due(state: &State, ended: &BTreeSet<JobId>, most: usize) -> Vec<Event> {
+pub(crate) fn due(state: &State, ended: &BTreeSet<JobId>, most: usize) -> Vec<Event> {
     let mut number = state.next_chain();
     let mut events = Vec::new();
     let ready = state.index.staging_ready.iter().filter(|id| !ended.contains(id));
@@ -84,12 +72,12 @@ fn foreign_of<'a>(
 
 /// The owners of the persistent buffers that the answers of one command made.
 #[derive(Default)]
-pub(super) struct Made(BTreeMap<String, String>);
+pub(crate) struct Made(BTreeMap<String, String>);
 
 impl Made {
     /// A component was staged in. Returns why that does not count, if another user meanwhile made a buffer that it
     /// makes or removes.
-    pub(super) fn staged_in(&mut self, state: &State, job: &Job, position: u32) -> Option<String> {
+    pub(crate) fn staged_in(&mut self, state: &State, job: &Job, position: u32) -> Option<String> {
         let component = job.staged_components().into_iter().nth(position as usize)?;
         let owner = |name: &str| {
             let known = state.staging.buffers.get(name).map(|buffer| &buffer.owner);
@@ -106,7 +94,7 @@ impl Made {
 }
 
 /// The events that follow from an answer of the staging program.
-pub(super) fn verdict(job: &Job, chain: &Chain, call: CallId, answer: &Answer) -> Vec<Event> {
+pub(crate) fn verdict(job: &Job, chain: &Chain, call: CallId, answer: &Answer) -> Vec<Event> {
     let failure = answer.staging_failure();
     let is_last = call.position + 1 >= chain.end();
     let passed = || {
@@ -126,7 +114,7 @@ pub(super) fn verdict(job: &Job, chain: &Chain, call: CallId, answer: &Answer) -
 
 /// The files of a job could not be staged in: it is held until an administrator releases it, and then staging is
 /// tried again.
-pub(super) fn failed(job: &Job, number: u64, position: u32, why: &str) -> Vec<Event> {
+pub(crate) fn failed(job: &Job, number: u64, position: u32, why: &str) -> Vec<Event> {
     let kind = FilterKind::StageIn;
     let added = Holds { system: true, ..Holds::default() };
     let (verdict, message) = (ChainVerdict::Hold, why.to_owned());

@@ -1,63 +1,8 @@
-//! Staging for jobs before their start and after their end, and the persistent buffers that exist.
+//! What is to be staged, and when.
 
-use super::{Job, JobExtras, State};
-use muster_schemas::{
-    JobId, Timestamp,
-    filter::{FilterKind, StagingSettings},
-    job::ComponentStaging,
-};
-use serde::{Deserialize, Serialize};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
-
-/// The part of a state for staging, besides how far each job is.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Staging {
-    /// The staging program, and how long it may take.
-    pub(crate) settings: Arc<StagingSettings>,
-    /// Persistent buffers, by name.
-    pub(crate) buffers: BTreeMap<String, Buffer>,
-}
-
-/// A persistent buffer (SL-B-02).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Buffer {
-    /// Login name of whose job made it.
-    pub owner: String,
-    /// That job.
-    pub job: JobId,
-    /// When.
-    pub created: Timestamp,
-}
-
-/// How far the staging of a job is.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JobStaging {
-    /// Its stage.
-    pub stage: Stage,
-    /// Whether the program was ever asked to stage something in, so that it is asked to stage out after the end.
-    pub has_begun: bool,
-}
-
-/// The stage of a job's staging.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Stage {
-    /// It will be staged in as soon as nothing else keeps the job from starting.
-    #[default]
-    Wanted,
-    /// It is being staged in.
-    Coming,
-    /// That failed: why. It is tried again when the job is released.
-    Failed(String),
-    /// All is staged in.
-    In,
-    /// It is being staged out.
-    Leaving,
-    /// All is staged out, as far as that was possible.
-    Out,
-}
+use crate::{jobs::{Job, JobExtras}, staging::{Buffer, Stage}, state::State};
+use muster_schemas::{filter::{FilterKind, StagingSettings}, job::ComponentStaging};
+use std::{collections::{BTreeMap, BTreeSet}, sync::Arc};
 
 impl JobExtras {
     /// The persistent buffers that the job uses and does not make itself.
@@ -85,7 +30,7 @@ impl Job {
     /// when it is over.
     pub(crate) fn staging_due(&self) -> Option<FilterKind> {
         let staging = self.staging.as_deref()?;
-        if self.filtering.as_ref().is_some_and(|filtering| filtering.chain.is_some()) {
+        if self.filters.as_ref().is_some_and(|filters| filters.chain.is_some()) {
             return None;
         }
         let is_over = matches!(staging.stage, Stage::Leaving | Stage::Out);
@@ -131,26 +76,5 @@ impl State {
     /// Whether any staging is due now.
     pub(crate) fn has_staging_now(&self) -> bool {
         !self.index.staging_ready.is_empty()
-    }
-
-    /// Updates whether staging is due for a job now.
-    pub(crate) fn refresh_staging(&mut self, id: JobId) {
-        if self.job(id).is_some_and(|job| self.staging_now(job).is_some()) {
-            self.index.staging_ready.insert(id);
-        } else {
-            self.index.staging_ready.remove(&id);
-        }
-    }
-
-    /// A persistent buffer came or went: it counts for those who use it.
-    pub(crate) fn buffer_changed(&mut self, name: &str) {
-        let users = self.index.buffer_users.get(name).cloned().unwrap_or_default();
-        users.into_iter().for_each(|id| self.refresh_staging(id));
-    }
-
-    /// The staging program or its limits changed.
-    pub(crate) fn set_staging(&mut self, settings: &Arc<StagingSettings>) {
-        self.staging.settings = settings.clone();
-        self.index.to_stage.clone().into_iter().for_each(|id| self.refresh_staging(id));
     }
 }

@@ -1,20 +1,17 @@
 //! Limits on staging.
 
-use super::{MAX_LIST, bytes, count, filter_spec, identifier, invalid, no_nul, number};
-use muster_schemas::{
-    command::Refusal,
-    filter::{FilterForm, FilterSpec, StagingSettings},
-    job::ComponentStaging,
-};
+use crate::{filters::validate::filter_spec, validate::{MAX_LIST, bytes, count, identifier, invalid, no_nul, number}};
+use muster_schemas::{command::Refusal, filter::{FilterForm, FilterSpec, StagingSettings}, job::ComponentStaging};
 use std::collections::BTreeSet;
 
 /// Bytes of all directives of a component.
 const MAX_DIRECTIVE_BYTES: usize = 64 << 10;
+
 /// So long the staging program may take at most: a week.
 const MAX_TIMEOUT_SECONDS: u64 = 604_800;
 
 /// Checks the staging of a job with this many components.
-pub(super) fn of_job(staging: &[ComponentStaging], components: usize) -> Result<(), Refusal> {
+pub(crate) fn of_job(staging: &[ComponentStaging], components: usize) -> Result<(), Refusal> {
     let mut seen = BTreeSet::new();
     for staging in staging {
         let number = staging.component;

@@ -1,34 +1,13 @@
 //! Steps of running jobs.
 
-pub(super) mod launch;
+pub(crate) mod launch;
 mod layout;
 
-use super::{Decision, access::Access};
-use crate::state::{Part, Run, Step};
-use muster_schemas::{
-    PartId, StepId,
-    command::{Refusal, RefusalCode},
-    event::{Event, NodeExit},
-    job::ExitStatus,
-    steps::TaskStatus,
-};
-
-/// A node on which the run has not started yet has no place for a part of a step.
-fn require_start(run: &Run) -> Result<(), Refusal> {
-    if run.started.is_some() {
-        return Ok(());
-    }
-    Err(Refusal::new(RefusalCode::Busy, format!("job {} has not started on all of its nodes", run.job)))
-}
-
-/// What starts in a run that has lent its cores would run beside others.
-fn require_cores(run: &Run) -> Result<(), Refusal> {
-    let (job, code) = (run.job, RefusalCode::Busy);
-    if run.has_lent() { Err(Refusal::new(code, format!("job {job} is suspended"))) } else { Ok(()) }
-}
+use crate::{decide::{Access, Decision}, runs::{Part, Run}, steps::StepProgress};
+use muster_schemas::{PartId, StepId, command::Refusal, event::{Event, NodeExit}, job::ExitStatus, steps::TaskStatus};
 
 /// The part of a step on a node has ended. A repeated report means nothing more.
-pub(super) fn ended(
+pub(crate) fn ended(
     access: &Access,
     part: PartId,
     step: StepId,
@@ -53,25 +32,25 @@ pub(super) fn ended(
 }
 
 /// A step has ended in this part of its run.
-pub(super) fn part_ended(run: &Run, step: StepId, part: &Part, exit: NodeExit, statuses: Vec<TaskStatus>) -> Event {
+pub(crate) fn part_ended(run: &Run, step: StepId, part: &Part, exit: NodeExit, statuses: Vec<TaskStatus>) -> Event {
     let (node, component) = (part.node, part.component);
     Event::StepPartEnded { job: run.job, run: run.id, step, node, component, exit, statuses }
 }
 
 /// Whether all parts of a step but this one have ended.
-fn ends_with(step: &Step, at: usize) -> bool {
+fn ends_with(step: &StepProgress, at: usize) -> bool {
     step.parts.iter().enumerate().all(|(other, part)| other == at || part.exit.is_some())
 }
 
 /// How the parts of a step ended, by rank, of which this one ends now.
-fn exits_with<'a>(step: &'a Step, at: usize, exit: &'a NodeExit) -> impl Iterator<Item = &'a NodeExit> {
+fn exits_with<'a>(step: &'a StepProgress, at: usize, exit: &'a NodeExit) -> impl Iterator<Item = &'a NodeExit> {
     let parts = step.parts.iter().enumerate();
     parts.filter_map(move |(other, part)| if other == at { Some(exit) } else { part.exit.as_ref() })
 }
 
 /// The first status by rank that is not 0; else none if a part has none, because its tasks never ran or their node was
 /// lost; else 0.
-pub(super) fn status_that_counts<'a>(exits: impl Iterator<Item = &'a NodeExit>) -> Option<ExitStatus> {
+pub(crate) fn status_that_counts<'a>(exits: impl Iterator<Item = &'a NodeExit>) -> Option<ExitStatus> {
     let statuses: Vec<_> = exits.map(|exit| exit.status).collect();
     let failure = statuses.iter().flatten().find(|status| !status.is_success()).copied();
     failure.or_else(|| statuses.into_iter().collect::<Option<Vec<_>>>()?.first().copied())

@@ -1,17 +1,16 @@
 //! Invariants of steps with places of their own, and of jobs that end with their clients.
 
-use super::ensure;
-use crate::state::{LaunchedStep, Run, State};
+use crate::{invariants::ensure, runs::Run, state::State, steps::Step};
 use muster_schemas::{NodeId, StepId, resources::IndexSet};
 use std::collections::BTreeMap;
 
-pub(super) fn check(state: &State) -> Result<(), String> {
-    for (id, steps) in &state.sessions.launched {
+pub(crate) fn check(state: &State) -> Result<(), String> {
+    for (id, steps) in &state.clients.steps {
         let run = state.run(*id).ok_or_else(|| format!("run {id} is over, and has steps"))?;
         ensure(!steps.is_empty(), || format!("run {id}: an empty list of steps"))?;
         run_steps(run, steps)?;
     }
-    for id in state.sessions.kept.keys() {
+    for id in state.clients.kept.keys() {
         let lives = state.job(*id).is_some_and(|job| !job.is_finished());
         ensure(lives, || format!("job {id} is over, and its client is waited for"))?;
     }
@@ -20,7 +19,7 @@ pub(super) fn check(state: &State) -> Result<(), String> {
 
 /// Every step is one that the run knows, its cores are the run's, and no core is given to two steps that do not overlap
 /// others (SL-R-08).
-fn run_steps(run: &Run, steps: &BTreeMap<StepId, LaunchedStep>) -> Result<(), String> {
+fn run_steps(run: &Run, steps: &BTreeMap<StepId, Step>) -> Result<(), String> {
     let mut used: BTreeMap<NodeId, IndexSet> = BTreeMap::new();
     for (id, step) in steps {
         let name = || format!("run {} step {id}", run.id);

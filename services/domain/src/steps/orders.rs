@@ -1,33 +1,26 @@
 //! Orders about steps.
 
-use super::{LaunchSketch, OrderSeed, kill_grace};
-use crate::state::{AtOnce, LaunchedPart, LaunchedStep, Run, State};
-use muster_schemas::{
-    NodeId, PartId, RunId, StepId,
-    job::{JobSpec, Launch, Program},
-    node::{LaunchOrder, OrderNode, TasksOrder},
-    resources::IndexSet,
-    steps::{StepSpec, StepStreams, StepTasks},
-};
+use crate::{orders::{LaunchSketch, OrderSeed}, runs::{Run, orders::kill_grace}, state::State, steps::{AtOnce, StepPart, Step}};
+use muster_schemas::{NodeId, PartId, RunId, StepId, job::{JobSpec, Launch, Program}, node::{LaunchOrder, OrderNode, TasksOrder}, resources::IndexSet, steps::{StepSpec, StepStreams, StepTasks}};
 use std::sync::Arc;
 
 /// An order to the nodes of a step, or to those of one component, where it has not ended: about its part there, inside that part of
 /// the run.
-pub(super) fn to_parts(
+pub(crate) fn to_parts(
     state: &State,
     run: RunId,
     step: StepId,
     component: Option<u32>,
-    order: impl Fn(&Run, &LaunchedStep, &LaunchedPart, PartId) -> Option<OrderSeed>,
+    order: impl Fn(&Run, &Step, &StepPart, PartId) -> Option<OrderSeed>,
 ) -> Vec<(NodeId, OrderSeed)> {
-    let Some((run, launched)) = state.run(run).and_then(|run| Some((run, state.launched_step(run.id, step)?))) else {
+    let Some((run, launched)) = state.run(run).and_then(|run| Some((run, state.step(run.id, step)?))) else {
         return Vec::new();
     };
     let names = state.part_names(run);
     let ends = run.steps.get(&step).map(|step| &*step.parts).unwrap_or_default();
     let live = launched.parts.iter().zip(ends).filter(|(_, end)| end.exit.is_none()).map(|(part, _)| part);
     let parts = live.filter(|part| component.is_none_or(|one| one == part.share.component));
-    let order = |part: &LaunchedPart| {
+    let order = |part: &StepPart| {
         let inside = names.of_part(part.share.node, part.share.component);
         Some((part.share.node, order(run, launched, part, inside)?))
     };
@@ -35,12 +28,12 @@ pub(super) fn to_parts(
 }
 
 /// The order to end a part that is being ended, inside this part of the run.
-pub(super) fn stop(
+pub(crate) fn stop(
     state: &State,
     run: &Run,
     step: StepId,
-    launched: &LaunchedStep,
-    (part, inside): (&LaunchedPart, PartId),
+    launched: &Step,
+    (part, inside): (&StepPart, PartId),
 ) -> Option<OrderSeed> {
     let grace_seconds = match part.stopping? {
         AtOnce::Yes => 0,

@@ -1,19 +1,11 @@
 //! Tasks of jobs that are lists of them, and runs that grow and shrink.
 
-use crate::{
-    state::{Ending, Part, PartState, Run, State, StepPart, TaskBook, index::TaskKeys},
-    tasking,
-};
-use muster_schemas::{
-    JobId, RunId, Sequence, StepId, Timestamp,
-    event::{Event, NodeTasks, Record, ShrinkReason},
-    resources::{NodeShare, Placement},
-    tasks::TaskInstance,
-};
+use crate::{index::TaskKeys, runs::{Part, PartState, Run}, state::State, steps::PartProgress, tasks::{self, Ending, TaskBook, outlook}};
+use muster_schemas::{JobId, RunId, Sequence, StepId, Timestamp, event::{Event, NodeTasks, Record, ShrinkReason}, resources::{NodeShare, Placement}, tasks::TaskInstance};
 use std::sync::Arc;
 
 impl State {
-    pub(super) fn tasks_changed(&mut self, record: &Record) {
+    pub(crate) fn tasks_changed(&mut self, record: &Record) {
         match &record.event {
             Event::RunGrown { job, run, added } => self.run_grown(*job, *run, added),
             Event::RunShrinking { job, run, removed, reason } => self.run_shrinking(*job, *run, removed, *reason),
@@ -63,7 +55,7 @@ impl State {
     fn run_shrinking(&mut self, id: JobId, run: RunId, removed: &Arc<Placement>, reason: ShrinkReason) {
         let held = |share: &NodeShare| {
             let held = self.run(run).and_then(|run| run.share(share.node));
-            (share.node, held.map_or(0, |held| crate::state::tasks::count(&held.cores.difference(&share.cores))))
+            (share.node, held.map_or(0, |held| tasks::state::count(&held.cores.difference(&share.cores))))
         };
         let left: Vec<_> = removed.shares().map(held).collect();
         self.change_tasks(id, |tasks| {
@@ -92,13 +84,13 @@ impl State {
     fn task_started(&mut self, id: JobId, run: RunId, step: StepId, instance: TaskInstance, cores: &[NodeTasks]) {
         let now = self.time;
         // The one process of it is on its first node; on the others it only has cores.
-        let first = cores.first().map(|part| StepPart { node: part.node, component: 0, tasks: 1, exit: None });
+        let first = cores.first().map(|part| PartProgress { node: part.node, component: 0, tasks: 1, exit: None });
         self.step_started(run, step, first.into_iter());
         let cores = cores.iter().map(|part| (part.node, part.tasks)).collect();
         self.change_tasks(id, |tasks| tasks.began(step, instance, cores, now));
     }
 
-    pub(super) fn step_ended(&mut self, id: JobId, run: RunId, step: StepId, now: Timestamp) {
+    pub(crate) fn step_ended(&mut self, id: JobId, run: RunId, step: StepId, now: Timestamp) {
         let mut exit = None;
         self.forget_step(run, step);
         self.change_run(run, |run| {
@@ -113,7 +105,7 @@ impl State {
     }
 
     /// A part of a run ended on a node that the run has left.
-    pub(super) fn left_part_ended(&mut self, run: RunId, node: muster_schemas::NodeId) {
+    pub(crate) fn left_part_ended(&mut self, run: RunId, node: muster_schemas::NodeId) {
         let Some(id) = self.run(run).filter(|run| run.part(node).is_none()).map(|run| run.job) else { return };
         self.change_tasks(id, |tasks| {
             tasks.leaving.remove(&node);
@@ -121,7 +113,7 @@ impl State {
     }
 
     /// Keeps in step what jobs that are lists of tasks are due for: it follows from all that the record may have changed.
-    pub(super) fn refresh_tasks(&mut self, record: &Record) {
+    pub(crate) fn refresh_tasks(&mut self, record: &Record) {
         if self.index.elastic.is_empty() && self.index.task_keys.is_empty() {
             return;
         }
@@ -147,7 +139,7 @@ impl State {
 
 /// The keys under which a running list of tasks is due.
 pub(crate) fn task_keys(state: &State, id: JobId) -> TaskKeys {
-    let next = tasking::outlook(state, id, Timestamp::MIN, 1);
+    let next = outlook::outlook(state, id, Timestamp::MIN, 1);
     let is_ready = !next.events.is_empty();
     TaskKeys { is_ready, due: next.later.filter(|_| !is_ready) }
 }

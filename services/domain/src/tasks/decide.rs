@@ -1,30 +1,17 @@
 //! Runs of tasks that grow, shrink, make way and end.
 
-use super::{
-    conflict,
-    control::{is_at_once, stop_reason},
-};
-use crate::state::{
-    Job, Run, State,
-    room::{kept_units, units},
-};
-use muster_schemas::{
-    JobId,
-    command::{JobEnding, Refusal},
-    event::{Event, ShrinkReason, StopReason},
-    resources::{NodeShare, Placement},
-    scheduling::Preemption,
-};
+use crate::{decide::conflict, jobs::Job, runs::{Run, stopping::{is_at_once, stop_reason}}, state::State, tasks::room::{kept_units, units}};
+use muster_schemas::{JobId, command::{JobEnding, Refusal}, event::{Event, ShrinkReason, StopReason}, resources::{NodeShare, Placement}, scheduling::Preemption};
 use std::{collections::BTreeSet, sync::Arc};
 
 /// Why a running job cannot get these resources in addition, whether they are free or not; `None` if it can.
-pub(super) fn growth_problem(state: &State, id: JobId, added: &Placement) -> Option<String> {
+pub(crate) fn growth_problem(state: &State, id: JobId, added: &Placement) -> Option<String> {
     let (job, run) = match goes_on(state, id) {
         Ok(found) => found,
         Err(problem) => return Some(problem),
     };
     let tasks = job.tasks.as_deref()?;
-    if job.filtering.as_ref().is_some_and(|filtering| filtering.is_backfill) {
+    if job.filters.as_ref().is_some_and(|filters| filters.is_backfill) {
         return Some("it was started around a job that waits, and does not grow".into());
     }
     if tasks.shrinking.is_some() {
@@ -47,7 +34,7 @@ pub(super) fn growth_problem(state: &State, id: JobId, added: &Placement) -> Opt
 
 /// Why a job cannot get these resources although they may be free: a node of them could not be prepared for it before
 /// (HPC-J-22).
-pub(super) fn unusable_problem(state: &State, job: &Job, placement: &Placement) -> Option<String> {
+pub(crate) fn unusable_problem(state: &State, job: &Job, placement: &Placement) -> Option<String> {
     let tasks = job.tasks.as_deref()?;
     let share = placement.shares().find(|share| tasks.unusable.contains(&share.node))?;
     Some(format!("node {} could not be prepared for it before", state.node_name(share.node)))
@@ -57,7 +44,7 @@ pub(super) fn unusable_problem(state: &State, job: &Job, placement: &Placement) 
 ///
 /// # Errors
 /// Why it cannot.
-pub(super) fn shrink(state: &State, id: JobId, removed: Placement, reason: ShrinkReason) -> Result<Event, String> {
+pub(crate) fn shrink(state: &State, id: JobId, removed: Placement, reason: ShrinkReason) -> Result<Event, String> {
     let (job, run) = goes_on(state, id)?;
     let Some(tasks) = &job.tasks else { return Err(no_list(id)) };
     if tasks.shrinking.is_some() {
@@ -93,7 +80,7 @@ pub(super) fn shrink(state: &State, id: JobId, removed: Placement, reason: Shrin
 ///
 /// # Errors
 /// Why it does not.
-pub(super) fn make_way(state: &State, victim: JobId, for_job: JobId, claim: &Placement) -> Result<Vec<Event>, String> {
+pub(crate) fn make_way(state: &State, victim: JobId, for_job: JobId, claim: &Placement) -> Result<Vec<Event>, String> {
     let (job, run) = state
         .job(victim)
         .and_then(|job| Some((job, state.run(job.run()?)?)))
@@ -129,7 +116,7 @@ pub(super) fn make_way(state: &State, victim: JobId, for_job: JobId, claim: &Pla
 ///
 /// # Errors
 /// If tasks may end by themselves and it is no list of tasks.
-pub(super) fn end_run(job: &Job, run: &Run, ending: &JobEnding) -> Result<Vec<Event>, Refusal> {
+pub(crate) fn end_run(job: &Job, run: &Run, ending: &JobEnding) -> Result<Vec<Event>, Refusal> {
     let reason = stop_reason(ending);
     let stop = Event::RunStopping { job: job.id, run: run.id, reason };
     let Some(tasks) = job.tasks.as_deref() else {

@@ -1,11 +1,10 @@
 //! Invariants of lists of tasks.
 
-use super::ensure;
-use crate::state::{Job, Run, State, TaskBook, tasks::count};
+use crate::{invariants::ensure, jobs::Job, runs::Run, state::State, tasks::{TaskBook, state::count}};
 use muster_schemas::NodeId;
 use std::collections::BTreeMap;
 
-pub(super) fn check(state: &State) -> Result<(), String> {
+pub(crate) fn check(state: &State) -> Result<(), String> {
     let lists = state.jobs().filter_map(|job| Some((job, job.tasks.as_deref()?)));
     for (job, tasks) in lists {
         instances(job, tasks)?;

@@ -1,22 +1,11 @@
 //! Orders about runs of tasks: parts that hold resources, grow and shrink, and the instances of tasks in them.
 
-use super::{LaunchSketch, OrderSeed, kill_grace, launch};
-use crate::{
-    state::{Part, PartState, Run, RunningTask, State, TaskBook},
-    tasking::release_seconds,
-};
-use muster_schemas::{
-    NodeId, PartId, RunId, StepId,
-    event::StopReason,
-    job::{JobSpec, Launch, Program},
-    node::{LaunchOrder, OrderNode},
-    resources::{IndexSet, NodeShare, Placement},
-    tasks::{TaskInstance, TaskKind, TaskList, TaskSpec},
-};
+use crate::{orders::{LaunchSketch, OrderSeed}, runs::{Part, PartState, Run, orders::{kill_grace, launch}}, state::State, tasks::{RunningTask, TaskBook, outlook::release_seconds}};
+use muster_schemas::{NodeId, PartId, RunId, StepId, event::StopReason, job::{JobSpec, Launch, Program}, node::{LaunchOrder, OrderNode}, resources::{IndexSet, NodeShare, Placement}, tasks::{TaskInstance, TaskKind, TaskList, TaskSpec}};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// New parts of a run are held, and larger shares are used.
-pub(super) fn grown(state: &State, run: RunId, added: &Placement) -> Vec<(NodeId, OrderSeed)> {
+pub(crate) fn grown(state: &State, run: RunId, added: &Placement) -> Vec<(NodeId, OrderSeed)> {
     let Some(run) = state.run(run).filter(|run| run.stopping.is_none()) else { return Vec::new() };
     let parts = added.shares().filter_map(|share| run.part(share.node));
     let order = |of_run: &Part| {
@@ -30,7 +19,7 @@ pub(super) fn grown(state: &State, run: RunId, added: &Placement) -> Vec<(NodeId
 }
 
 /// The part of a run that has left a node ends there, without the run; that of a component which was ended alone has.
-pub(super) fn shrunk(state: &State, id: RunId, removed: &Placement) -> Vec<(NodeId, OrderSeed)> {
+pub(crate) fn shrunk(state: &State, id: RunId, removed: &Placement) -> Vec<(NodeId, OrderSeed)> {
     let Some(run) = state.run(id) else { return Vec::new() };
     let is_list = state.job(run.job).is_some_and(|job| job.tasks.is_some());
     let order = |component: u32, share: &NodeShare| {
@@ -45,7 +34,7 @@ pub(super) fn shrunk(state: &State, id: RunId, removed: &Placement) -> Vec<(Node
 }
 
 /// The instances of tasks of a run that are being stopped, on the nodes of their processes.
-pub(super) fn task_stops(state: &State, run: RunId) -> Vec<(NodeId, OrderSeed)> {
+pub(crate) fn task_stops(state: &State, run: RunId) -> Vec<(NodeId, OrderSeed)> {
     let Some((run, tasks)) = state.run(run).and_then(|run| Some((run, state.job(run.job)?.tasks.as_ref()?))) else {
         return Vec::new();
     };
@@ -58,7 +47,7 @@ pub(super) fn task_stops(state: &State, run: RunId) -> Vec<(NodeId, OrderSeed)> 
     stopping.filter_map(stop).collect()
 }
 
-pub(super) fn stop_grace(state: &State, run: &Run, tasks: &TaskBook) -> u32 {
+pub(crate) fn stop_grace(state: &State, run: &Run, tasks: &TaskBook) -> u32 {
     // What time there is belongs to the tasks that release nodes (HPC-J-12).
     let is_late = tasks.ending.is_some_and(|ending| ending.reason == StopReason::Walltime);
     let most = if is_late { release_seconds(state) / 2 } else { u32::MAX };
@@ -79,7 +68,7 @@ pub struct TaskSketch {
 }
 
 impl TaskSketch {
-    pub(super) fn of(state: &State, run: &Run, node: NodeId, step: StepId) -> Option<Self> {
+    pub(crate) fn of(state: &State, run: &Run, node: NodeId, step: StepId) -> Option<Self> {
         let running = state.job(run.job)?.tasks.as_ref()?.running.get(&step)?;
         let named = |(node, cores): &(NodeId, u32)| (state.node_name(*node).into_owned(), *cores);
         Some(Self {

@@ -1,12 +1,7 @@
 //! Where in a run there is room for more tasks, and what of it nobody needs.
 
-use super::{Elastic, Job, Run, State, Task, TaskBook, tasks::count};
-use muster_schemas::{
-    NodeId,
-    event::NodeTasks,
-    resources::{ComponentPlacement, IndexSet, NodeShare, Placement},
-    tasks::{SizeUnit, TaskKind},
-};
+use crate::{jobs::Job, runs::Run, state::State, tasks::{Elastic, Task, TaskBook, state::count}};
+use muster_schemas::{NodeId, event::NodeTasks, resources::{ComponentPlacement, IndexSet, NodeShare, Placement}, tasks::{SizeUnit, TaskKind}};
 
 /// The part of a run on which tasks can be started.
 #[derive(Clone, Debug)]
@@ -121,7 +116,7 @@ pub(crate) fn kept_units(state: &State, book: &TaskBook, run: &Run) -> u32 {
     usable.map(of_share).fold(0, u32::saturating_add)
 }
 
-pub(super) fn elastic(state: &State, job: &Job, book: &TaskBook, run: &Run) -> Elastic {
+pub(crate) fn elastic(state: &State, job: &Job, book: &TaskBook, run: &Run) -> Elastic {
     let current = kept_units(state, book, run);
     let fixed = Elastic {
         unit: book.unit,
@@ -144,7 +139,7 @@ pub(super) fn elastic(state: &State, job: &Job, book: &TaskBook, run: &Run) -> E
     let work = || book.tasks.iter().filter(|task| task.is_work());
     let now = demand(&mut work().filter(|task| book.is_ready(task)));
     let ever = demand(&mut work());
-    let is_backfill = job.filtering.as_ref().is_some_and(|filtering| filtering.is_backfill);
+    let is_backfill = job.filters.as_ref().is_some_and(|filters| filters.is_backfill);
     let is_failing = book.fail_on_task_failure && book.failure.is_some();
     let may_grow = !is_backfill && !is_failing;
     Elastic {
@@ -190,7 +185,7 @@ fn spare_units(state: &State, book: &TaskBook, run: &Run) -> u32 {
     spare(state, book, run).fold(0, |sum: u32, (_, _, units)| sum.saturating_add(units))
 }
 
-pub(super) fn unused(state: &State, book: &TaskBook, run: &Run, units: u32) -> Placement {
+pub(crate) fn unused(state: &State, book: &TaskBook, run: &Run, units: u32) -> Placement {
     let mut left = units;
     let mut shares = Vec::new();
     let all: Vec<_> = spare(state, book, run).collect();

@@ -1,19 +1,9 @@
-//! Jobs that are a list of tasks: what each task is like, what has become of it, and what room the job has for more.
+//! The tasks of a job that is a list of them: what each is like, and what has become of it.
 
-use super::{Job, Run, State, task::Task};
-use muster_schemas::{
-    JobId, NodeId, Sequence, StepId, Timestamp,
-    event::{EndCause, NodeExit, ShrinkReason, StopReason},
-    job::Outcome,
-    resources::{Alternative, Count, IndexSet, Level, Placement},
-    scheduling::SchedulingSettings,
-    tasks::{SizeUnit, TaskInstance, TaskKind, TaskList},
-};
+use crate::tasks::Task;
+use muster_schemas::{NodeId, Sequence, StepId, Timestamp, event::{EndCause, NodeExit, ShrinkReason, StopReason}, job::Outcome, resources::{Alternative, Count, IndexSet, Level, Placement}, tasks::{SizeUnit, TaskInstance, TaskKind, TaskList}};
 use serde::{Deserialize, Serialize};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::{BTreeMap, BTreeSet}, sync::Arc};
 
 /// A service that ends sooner than this after its start is not started again before, so that one that cannot run does not
 /// fill the log.
@@ -354,34 +344,4 @@ fn failure(place: u32, exit: Option<&NodeExit>) -> Outcome {
 /// How many numbers are in a set.
 pub(crate) fn count(set: &IndexSet) -> u32 {
     u32::try_from(set.len()).unwrap_or(u32::MAX)
-}
-
-impl State {
-    /// How resources are given to jobs.
-    pub fn scheduling(&self) -> &Arc<SchedulingSettings> {
-        &self.scheduling
-    }
-
-    /// When a run was last asked to give up resources so that others get a share of them (HPC-S-08).
-    pub fn rebalanced(&self) -> Option<Timestamp> {
-        self.rebalanced
-    }
-
-    /// The use that a running list of tasks has for more or fewer resources; `None` for other jobs.
-    pub fn elastic(&self, job: JobId) -> Option<Elastic> {
-        let (job, book, run) = self.task_run(job)?;
-        Some(super::room::elastic(self, job, book, run))
-    }
-
-    /// A job that is a list of tasks and has a run.
-    pub(crate) fn task_run(&self, job: JobId) -> Option<(&Job, &TaskBook, &Run)> {
-        let job = self.job(job)?;
-        Some((job, job.tasks.as_deref()?, self.run(job.run()?)?))
-    }
-
-    /// Shares that a running job could give up now, up to this many of its units, without stopping a task: the last
-    /// that it got first. Its minimum is not taken into account.
-    pub fn unused(&self, job: JobId, units: u32) -> Placement {
-        self.task_run(job).map(|(_, book, run)| super::room::unused(self, book, run, units)).unwrap_or_default()
-    }
 }

@@ -1,12 +1,6 @@
 //! A task of a job: what it is like, and what has become of its instances.
 
-use muster_schemas::{
-    Timestamp,
-    event::StopReason,
-    job::ExitStatus,
-    resources::IndexSet,
-    tasks::{TaskKind, TaskSpec},
-};
+use muster_schemas::{Timestamp, event::StopReason, job::ExitStatus, resources::IndexSet, tasks::{TaskKind, TaskSpec}};
 use serde::{Deserialize, Serialize};
 
 /// A task.
@@ -41,7 +35,7 @@ pub struct Task {
 }
 
 impl Task {
-    pub(super) fn of(spec: &TaskSpec) -> Self {
+    pub(crate) fn of(spec: &TaskSpec) -> Self {
         Self {
             kind: spec.kind,
             min: spec.min,
@@ -93,7 +87,7 @@ impl Task {
         again.into_iter().flat_map(IndexSet::iter).chain(next..end)
     }
 
-    pub(super) fn is_success(&self, status: Option<ExitStatus>) -> bool {
+    pub(crate) fn is_success(&self, status: Option<ExitStatus>) -> bool {
         match (status, self.valid_exit_codes.as_slice()) {
             (Some(status), []) => status.is_success(),
             (Some(ExitStatus::Code(code)), ranges) => {
@@ -103,7 +97,7 @@ impl Task {
         }
     }
 
-    pub(super) fn began(&mut self, instance: u32) {
+    pub(crate) fn began(&mut self, instance: u32) {
         self.running = self.running.saturating_add(1);
         self.not_before = None;
         if !self.again.remove(instance) {
@@ -113,11 +107,11 @@ impl Task {
 
     /// Whether an instance that was stopped for a reason is run again: not if it must not run twice, unless somebody asked for
     /// all of its job to.
-    pub(super) fn runs_again(&self, stopping: Option<StopReason>) -> bool {
+    pub(crate) fn runs_again(&self, stopping: Option<StopReason>) -> bool {
         self.rerunnable || stopping == Some(StopReason::Requeued)
     }
 
-    pub(super) fn put_back(&mut self, instance: u32, may_run_again: bool) {
+    pub(crate) fn put_back(&mut self, instance: u32, may_run_again: bool) {
         if may_run_again {
             self.again.insert(instance);
         } else {

@@ -1,14 +1,11 @@
 //! Jobs that are lists of tasks.
 
-use super::{MAX_COUNT, MAX_LIST, MAX_SECONDS, count, invalid, label, launch, number, path, shown};
-use muster_schemas::{
-    command::Refusal,
-    job::Program,
-    tasks::{TaskKind, TaskList, TaskSpec},
-};
+use crate::{jobs::validate::launch, validate::{MAX_COUNT, MAX_LIST, MAX_SECONDS, count, invalid, label, number, path, shown}};
+use muster_schemas::{command::Refusal, job::Program, tasks::{TaskKind, TaskList, TaskSpec}};
 
 /// Tasks of one list.
 pub const MAX_LISTED_TASKS: usize = 100_000;
+
 /// Instances of a sweep.
 pub const MAX_SWEEP_STEPS: u32 = 1_000_000;
 

@@ -1,10 +1,7 @@
 //! Steps: cores, numbers, signals, ends; and jobs that end with their clients.
 
 use crate::{support::*, written::tasks_order};
-use muster_domain::{
-    orders::{OrderSeed, follow_up, reconcile},
-    state::AtOnce,
-};
+use muster_domain::{orders::{OrderSeed, follow_up, reconcile}, steps::AtOnce};
 use muster_schemas::{
     JobId, PartId, RunId, StepId,
     command::{Command, RefusalCode, Reply},
@@ -227,7 +224,7 @@ fn a_part_of_a_step_can_be_signalled_and_ended_alone() {
     assert!(reconcile(&cluster.state, node1, &[PartId::new(run, 0)]).iter().any(launch), "the other part goes on");
     let events = cluster.ok(&ada, end(None, true));
     assert_eq!(orders_of(&cluster, &events), [("node1".into(), stop(0)), ("node2".into(), stop(0))]);
-    let stopping = |at: usize| cluster.state.launched_step(run, number).expect("it runs").parts[at].stopping;
+    let stopping = |at: usize| cluster.state.step(run, number).expect("it runs").parts[at].stopping;
     assert_eq!((stopping(0), stopping(1)), (Some(AtOnce::Yes), Some(AtOnce::Yes)));
     cluster.assert_replays();
 }
@@ -329,7 +326,7 @@ fn the_end_of_the_run_is_the_end_of_its_steps() {
     launched(&mut cluster, id, step(&[("node1", 1)]));
     cluster.end(run, "node1", ExitStatus::Code(0));
     cluster.end(run, "node2", ExitStatus::Code(0));
-    assert_eq!(cluster.state.launched_steps(run).count(), 0);
+    assert_eq!(cluster.state.steps_of(run).count(), 0);
     cluster.refused(&user("ada"), launch(id, step(&[("node1", 1)])), RefusalCode::Conflict, "does not run");
     cluster.assert_replays();
 }
@@ -469,7 +466,7 @@ proptest! {
                 prop_assert!(numbers.insert(step), "step {step} was given twice");
             }
         }
-        let left: Vec<StepId> = cluster.state.launched_steps(run).map(|(step, _)| step).collect();
+        let left: Vec<StepId> = cluster.state.steps_of(run).map(|(step, _)| step).collect();
         for step in left {
             for node in ["node1", "node2"] {
                 let report = ended(run, step, 0, &cluster);

@@ -1,10 +1,7 @@
 //! Whatever is asked in whatever order, the invariants hold and the log replays.
 
 use crate::{sketches::assert_as_by_look, support::*};
-use muster_domain::{
-    State,
-    state::{Node, Part, PartState, Run},
-};
+use muster_domain::{State, nodes::Node, runs::{Part, PartState, Run}};
 use muster_schemas::{
     JobId, PartId, RunId, Sequence,
     cluster::ClusterSettings,
@@ -439,7 +436,7 @@ impl Model {
 /// A placement by first fit over what is free and not yet used by this plan; a wild one does not look.
 pub fn place(
     state: &muster_domain::State,
-    job: &muster_domain::state::Job,
+    job: &muster_domain::jobs::Job,
     used: &mut BTreeMap<muster_schemas::NodeId, IndexSet>,
     wild: bool,
 ) -> Option<Placement> {

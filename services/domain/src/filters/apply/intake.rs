@@ -1,15 +1,11 @@
 //! Jobs on their way into the queue: received with a description, changed while being configured, checked.
 
-use crate::state::{Entry, Filtering, State, TaskBook, filtering::DEFAULT_TEMPLATE, job::JobExtras};
-use muster_schemas::{
-    JobId, Timestamp,
-    event::{HoldBy, Intake, Owner, Record, Validated},
-    job::JobSpec,
-};
+use crate::{filters::{Entry, JobFilters, state::DEFAULT_TEMPLATE}, jobs::JobExtras, state::State, tasks::TaskBook};
+use muster_schemas::{JobId, Timestamp, event::{HoldBy, Intake, Owner, Record, Validated}, job::JobSpec};
 use std::sync::Arc;
 
 impl State {
-    pub(super) fn job_received(
+    pub(crate) fn job_received(
         &mut self,
         id: JobId,
         owner: &Arc<Owner>,
@@ -24,7 +20,7 @@ impl State {
         }
     }
 
-    pub(super) fn job_configured(&mut self, id: JobId, spec: &JobSpec, intake: &Intake, record: &Record) {
+    pub(crate) fn job_configured(&mut self, id: JobId, spec: &JobSpec, intake: &Intake, record: &Record) {
         self.respecify(id, spec, record);
         self.take_in(id, intake, record);
     }
@@ -36,12 +32,12 @@ impl State {
         // With a description the check behind the filters says until when it is held.
         let hold = intake.hold_until.filter(|until| intake.document.is_none() && *until > now);
         self.change_job(id, |job| {
-            job.filtering = Some(Box::new(Filtering {
+            job.filters = Some(Box::new(JobFilters {
                 template: Some(template),
                 entry: Entry::Configuring,
                 received: intake.document.is_some().then_some(record.sequence),
                 hold: hold.map(|until| (until, HoldBy::User)),
-                ..Filtering::default()
+                ..JobFilters::default()
             }));
             job.tasks = intake.tasks.as_ref().map(|tasks| Box::new(TaskBook::of(tasks, record.sequence)));
         });
@@ -49,43 +45,43 @@ impl State {
 
     /// A job that was being made, or was over, will enter the queue. It counts as submitted then if it was being
     /// made.
-    pub(super) fn job_entered(&mut self, id: JobId, now: Timestamp) {
+    pub(crate) fn job_entered(&mut self, id: JobId, now: Timestamp) {
         self.change_job(id, |job| {
-            let filtering = job.filtering.get_or_insert_default();
-            if filtering.entry == Entry::Configuring {
+            let filters = job.filters.get_or_insert_default();
+            if filters.entry == Entry::Configuring {
                 job.submitted = now;
                 job.queued = now;
             }
-            filtering.ends_after_verdict = None;
-            filtering.refusal = None;
+            filters.ends_after_verdict = None;
+            filters.refusal = None;
         });
         self.enter(id);
     }
 
     /// Without a description it is in the queue, with one the check is next. A chain of filters that begins now goes first.
     fn enter(&mut self, id: JobId) {
-        let has_document = self.job(id).and_then(|job| job.filtering.as_ref()?.received).is_some();
+        let has_document = self.job(id).and_then(|job| job.filters.as_ref()?.received).is_some();
         if has_document {
             self.validation_began(id);
         } else {
-            self.change_filtering(id, |filtering| filtering.entry = Entry::Entered);
+            self.change_filters(id, |filters| filters.entry = Entry::Entered);
         }
     }
 
-    pub(super) fn job_validated(&mut self, id: JobId, validated: &Validated, record: &Record) {
+    pub(crate) fn job_validated(&mut self, id: JobId, validated: &Validated, record: &Record) {
         let Some(original) = self.job(id).map(|job| job.submitted_sequence) else { return };
         self.respecify(id, &validated.spec, record);
         let template = validated.template.as_deref().map(|name| self.pools.text.share(name));
         let now = self.time;
         self.change_job(id, |job| {
-            let filtering = job.filtering.get_or_insert_default();
-            filtering.original.get_or_insert(original);
-            filtering.template = template.or(filtering.template.take());
-            filtering.revision = Some(validated.revision);
-            filtering.validated = Some(record.sequence);
-            filtering.chain = None;
+            let filters = job.filters.get_or_insert_default();
+            filters.original.get_or_insert(original);
+            filters.template = template.or(filters.template.take());
+            filters.revision = Some(validated.revision);
+            filters.validated = Some(record.sequence);
+            filters.chain = None;
             if let Some(until) = validated.hold_until.filter(|until| *until > now) {
-                filtering.hold = Some((until, HoldBy::User));
+                filters.hold = Some((until, HoldBy::User));
             }
             let before = job.tasks.take();
             let renewed = |tasks| TaskBook::of(tasks, record.sequence).going_on_from(before.as_deref());

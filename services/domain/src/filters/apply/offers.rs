@@ -1,12 +1,12 @@
 //! Resources that are set aside while filters judge who gets them, and that are kept for waiting jobs.
 
-use crate::state::{Kept, State};
-use muster_schemas::{JobId, RunId, filter::ChainSpec, filter::Offer, resources::Placement};
+use crate::{filters::Kept, state::State};
+use muster_schemas::{JobId, RunId, filter::{ChainSpec, Offer}, resources::Placement};
 use std::sync::Arc;
 
 impl State {
     /// Sets aside the offer of a chain. Resources already kept for the job are part of it.
-    pub(super) fn set_aside(&mut self, id: JobId, chain: &ChainSpec) {
+    pub(crate) fn set_aside(&mut self, id: JobId, chain: &ChainSpec) {
         let Some(offer) = &chain.offer else { return };
         self.next_run = self.next_run.max(offer.run.0.saturating_add(1));
         if offer.growth {
@@ -19,12 +19,12 @@ impl State {
 
     /// Takes what a chain of the job had set aside.
     fn offer_of(&self, id: JobId) -> Option<Offer> {
-        let chain = self.job(id)?.filtering.as_ref()?.chain.as_ref()?;
+        let chain = self.job(id)?.filters.as_ref()?.chain.as_ref()?;
         chain.set_aside().cloned()
     }
 
     /// Frees the resources that a chain of the job has set aside. The caller ends or withdraws the chain.
-    pub(super) fn give_back_offer(&mut self, id: JobId) {
+    pub(crate) fn give_back_offer(&mut self, id: JobId) {
         let Some(offer) = self.offer_of(id) else { return };
         if offer.growth {
             self.give_back_addition(offer.run, &offer.placement);
@@ -35,7 +35,7 @@ impl State {
     }
 
     /// Takes the resources kept for the job again, after a chain had them as a part of more.
-    pub(super) fn take_reserved_again(&mut self, id: JobId) {
+    pub(crate) fn take_reserved_again(&mut self, id: JobId) {
         let Some(offer) = self.offer_of(id) else { return };
         if offer.growth || !offer.preempts.is_empty() {
             return;
@@ -45,23 +45,23 @@ impl State {
         }
     }
 
-    pub(super) fn resources_reserved(&mut self, id: JobId, run: RunId, placement: &Arc<Placement>) {
+    pub(crate) fn resources_reserved(&mut self, id: JobId, run: RunId, placement: &Arc<Placement>) {
         self.next_run = self.next_run.max(run.0.saturating_add(1));
         self.give_back_reserved(id);
         self.take_kept(id, run, placement);
-        self.change_filtering(id, |filtering| filtering.reserved = Some(Kept { run, placement: placement.clone() }));
+        self.change_filters(id, |filters| filters.reserved = Some(Kept { run, placement: placement.clone() }));
     }
 
-    pub(super) fn resources_released(&mut self, id: JobId) {
+    pub(crate) fn resources_released(&mut self, id: JobId) {
         let is_start = self.offer_of(id).is_some_and(|offer| !offer.growth && offer.preempts.is_empty());
         if is_start {
             self.give_back_offer(id);
         } else {
             self.give_back_reserved(id);
         }
-        self.change_filtering(id, |filtering| {
-            filtering.reserved = None;
-            if let Some(chain) = filtering.chain.as_mut().filter(|_| is_start) {
+        self.change_filters(id, |filters| {
+            filters.reserved = None;
+            if let Some(chain) = filters.chain.as_mut().filter(|_| is_start) {
                 chain.is_withdrawn = true;
             }
         });
@@ -69,36 +69,36 @@ impl State {
     }
 
     /// A run is over: resources offered to it can no longer be added.
-    pub(super) fn withdraw_growth(&mut self, id: JobId) {
+    pub(crate) fn withdraw_growth(&mut self, id: JobId) {
         if self.offer_of(id).is_none_or(|offer| !offer.growth) {
             return;
         }
         self.give_back_offer(id);
-        self.change_filtering(id, |filtering| {
-            if let Some(chain) = &mut filtering.chain {
+        self.change_filters(id, |filters| {
+            if let Some(chain) = &mut filters.chain {
                 chain.is_withdrawn = true;
             }
         });
     }
 
     /// A run begins: it takes the place of the resources kept for the job, and the verdict of its filters is past.
-    pub(super) fn run_takes_over(&mut self, id: JobId) {
-        if self.job(id).is_none_or(|job| job.filtering.is_none()) {
+    pub(crate) fn run_takes_over(&mut self, id: JobId) {
+        if self.job(id).is_none_or(|job| job.filters.is_none()) {
             return;
         }
         self.give_back_reserved(id);
-        self.change_filtering(id, |filtering| {
-            filtering.reserved = None;
-            filtering.refusal = None;
-            filtering.hold = None;
-            filtering.is_granted = false;
-            filtering.granted_by = None;
-            filtering.is_backfill = false;
+        self.change_filters(id, |filters| {
+            filters.reserved = None;
+            filters.refusal = None;
+            filters.hold = None;
+            filters.is_granted = false;
+            filters.granted_by = None;
+            filters.is_backfill = false;
         });
     }
 
     fn reserved(&self, id: JobId) -> Option<Kept> {
-        self.job(id)?.filtering.as_ref()?.reserved.clone()
+        self.job(id)?.filters.as_ref()?.reserved.clone()
     }
 
     fn give_back_reserved(&mut self, id: JobId) {

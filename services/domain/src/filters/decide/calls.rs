@@ -1,23 +1,15 @@
 //! Requests and reports of runners: claims, answers, silence.
 
-use super::verdicts::{self, Batch};
-use crate::{
-    decide::{Decision, access::Access, invalid},
-    filters::{self, verdict::Answer},
-    state::{Chain, Filtering, Job, OutstandingCall, State},
-};
-use muster_schemas::{
-    JobId, Timestamp,
-    command::{CallOutcome, CallReport, Refusal, Reply},
-    event::Event,
-    filter::{CallId, FilterAction, FilterExit, FilterReport},
-};
+use crate::{decide::{Access, Decision, invalid}, filters::{Chain, JobFilters, OutstandingCall, chain, decide::verdicts::{self, Batch}, verdict::Answer}, jobs::Job, state::State};
+use muster_schemas::{JobId, Timestamp, command::{CallOutcome, CallReport, Refusal, Reply}, event::Event, filter::{CallId, FilterAction, FilterExit, FilterReport}};
 use std::{collections::BTreeSet, sync::Arc};
 
 /// No command names more calls.
 const MAX_CALLS: usize = 100_000;
+
 /// A call is handed out at most so often (HPC-F-85).
 const MAX_ATTEMPTS: u32 = 3;
+
 /// So long others are asked for a program that one runner does not have (HPC-F-91).
 const OTHERS_ASKED_SECONDS: i64 = 10;
 
@@ -25,16 +17,16 @@ const OTHERS_ASKED_SECONDS: i64 = 10;
 fn outstanding<'a>(
     state: &'a State,
     call: &CallId,
-) -> Option<(&'a Job, &'a Filtering, &'a Chain, &'a OutstandingCall)> {
+) -> Option<(&'a Job, &'a JobFilters, &'a Chain, &'a OutstandingCall)> {
     let job = state.job(call.job)?;
-    let filtering = job.filtering.as_deref()?;
-    let chain = filtering.chain.as_deref()?;
+    let filters = job.filters.as_deref()?;
+    let chain = filters.chain.as_deref()?;
     let outstanding = chain.call.as_ref().filter(|outstanding| outstanding.id == *call)?;
-    Some((job, filtering, chain, outstanding))
+    Some((job, filters, chain, outstanding))
 }
 
 /// A runner is about to make calls: those that nobody else has are its own (HPC-F-84).
-pub(super) fn claim(access: &Access, calls: &[(CallId, u32)], now: Timestamp) -> Result<Decision, Refusal> {
+pub(crate) fn claim(access: &Access, calls: &[(CallId, u32)], now: Timestamp) -> Result<Decision, Refusal> {
     let runner = access.require_runner()?;
     require_number(calls.len())?;
     let mut events = Vec::new();
@@ -68,7 +60,7 @@ fn may_claim(call: &OutstandingCall, runner: &str, attempt: u32, now: Timestamp)
 }
 
 /// The outcomes of calls. The first answer of any attempt counts; later ones change nothing (HPC-F-86).
-pub(super) fn report(
+pub(crate) fn report(
     access: &Access,
     reports: Vec<CallReport>,
     has_others: bool,
@@ -81,7 +73,7 @@ pub(super) fn report(
     let mut events = Vec::new();
     for CallReport { call, attempt, outcome } in reports {
         let known = outstanding(access.state, &call).filter(|_| !answered.contains(&call));
-        let Some((job, filtering, chain, outstanding)) = known else {
+        let Some((job, filters, chain, outstanding)) = known else {
             events.push(late(call, attempt, runner, &outcome));
             continue;
         };
@@ -93,7 +85,7 @@ pub(super) fn report(
             events.push(Event::FilterElsewhere { call, runner: runner.to_owned() });
             continue;
         }
-        events.extend(answer(&mut batch, job, filtering, chain, call, outcome));
+        events.extend(answer(&mut batch, job, filters, chain, call, outcome));
     }
     Ok(Decision::done(events))
 }
@@ -126,16 +118,16 @@ fn require_kind(chain: &Chain, call: &CallId, outcome: &CallOutcome) -> Result<(
 fn answer(
     batch: &mut Batch,
     job: &Job,
-    filtering: &Filtering,
+    filters: &JobFilters,
     chain: &Chain,
     call: CallId,
     outcome: CallOutcome,
 ) -> Vec<Event> {
     match outcome {
         CallOutcome::Called(report) if call.action == FilterAction::Revert => reverted(job.id, chain, call, *report),
-        CallOutcome::Called(report) => verdicts::called(batch, job, filtering, chain, call, *report),
-        CallOutcome::Validated(validated) => verdicts::validated(batch, job, filtering, chain, *validated),
-        CallOutcome::Refused(text) => verdicts::refused(job, filtering, chain, text),
+        CallOutcome::Called(report) => verdicts::called(batch, job, filters, chain, call, *report),
+        CallOutcome::Validated(validated) => verdicts::validated(batch, job, filters, chain, *validated),
+        CallOutcome::Refused(text) => verdicts::refused(job, filters, chain, text),
     }
 }
 
@@ -150,17 +142,17 @@ fn reverted(job: JobId, chain: &Chain, call: CallId, report: FilterReport) -> Ve
         None => Event::FilterReverted { call, report: report.clone() },
         Some(_) => Event::FilterRevertFailed { call, report: report.clone() },
     }];
-    events.extend(super::warned(job, report.warnings.clone().into_iter().chain(warning).collect()));
+    events.extend(chain::warned(job, report.warnings.clone().into_iter().chain(warning).collect()));
     let left: Vec<u32> = chain.passed.iter().map(|passed| passed.position).collect();
     let left = left.split_last().map_or(&[][..], |(_, left)| left);
-    events.extend(filters::go_on_with_rollback(job, &chain.spec, left));
+    events.extend(chain::go_on_with_rollback(job, &chain.spec, left));
     events
 }
 
 /// A runner that has a call and has not been heard of for too long: the call is offered to others, or given up after the
 /// last attempt (HPC-F-85).
-pub(super) fn silent(state: &State, id: JobId, now: Timestamp) -> Vec<Event> {
-    let chain = state.job(id).and_then(|job| job.filtering.as_deref()?.chain.as_deref());
+pub(crate) fn silent(state: &State, id: JobId, now: Timestamp) -> Vec<Event> {
+    let chain = state.job(id).and_then(|job| job.filters.as_deref()?.chain.as_deref());
     let Some(chain) = chain.filter(|chain| chain.silent_at().is_some_and(|time| time <= now)) else {
         return Vec::new();
     };
@@ -168,7 +160,7 @@ pub(super) fn silent(state: &State, id: JobId, now: Timestamp) -> Vec<Event> {
 }
 
 /// Calls whose runners no longer have them.
-pub(super) fn lost(access: &Access, calls: &[CallId], now: Timestamp) -> Result<Decision, Refusal> {
+pub(crate) fn lost(access: &Access, calls: &[CallId], now: Timestamp) -> Result<Decision, Refusal> {
     access.require_ledger()?;
     require_number(calls.len())?;
     let state = access.state;
@@ -179,7 +171,7 @@ pub(super) fn lost(access: &Access, calls: &[CallId], now: Timestamp) -> Result<
 
 /// An outstanding call goes to others; after the last attempt it is given up.
 fn offered_again(state: &State, call: &CallId, now: Timestamp) -> Vec<Event> {
-    let Some((job, filtering, chain, call)) = outstanding(state, call) else { return Vec::new() };
+    let Some((job, filters, chain, call)) = outstanding(state, call) else { return Vec::new() };
     if call.attempt < MAX_ATTEMPTS {
         return vec![Event::FilterOfferedAgain { call: call.id, attempt: call.attempt + 1 }];
     }
@@ -189,11 +181,11 @@ fn offered_again(state: &State, call: &CallId, now: Timestamp) -> Vec<Event> {
     } else {
         CallOutcome::Called(Box::new(FilterReport::runner_lost()))
     };
-    answer(&mut Batch::new(state, now), job, filtering, chain, call.id, outcome)
+    answer(&mut Batch::new(state, now), job, filters, chain, call.id, outcome)
 }
 
 /// Calls wait and no runner is there (HPC-F-87). Said once, until a runner takes a call.
-pub(super) fn runners_missing(access: &Access, since: Timestamp) -> Result<Decision, Refusal> {
+pub(crate) fn runners_missing(access: &Access, since: Timestamp) -> Result<Decision, Refusal> {
     access.require_ledger()?;
     let calls = access.state.outstanding_calls().count() as u64;
     let is_news = calls > 0 && access.state.filters.runners_missing.is_none();

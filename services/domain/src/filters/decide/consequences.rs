@@ -2,20 +2,13 @@
 //!
 //! Most jobs have none of these, and most decisions are not looked at.
 
-use crate::{
-    filters::{self, Failure},
-    state::{Chain, Job, State},
-};
-use muster_schemas::{
-    JobId, NodeId,
-    event::{Event, JobChange},
-    filter::ChainVerdict,
-};
+use crate::{filters::{Chain, chain::{self, Failure}}, jobs::Job, state::State};
+use muster_schemas::{JobId, NodeId, event::{Event, JobChange}, filter::ChainVerdict};
 use std::collections::BTreeSet;
 
 /// Adds the consequences of the events for the jobs that they name: the resources kept for a job that is over, held
 /// or changed are free, its chain is over, and it no longer blocks others (HPC-F-23, HPC-F-32, HPC-F-35, HPC-F-39).
-pub(in crate::decide) fn add(state: &State, events: &mut Vec<Event>) {
+pub(crate) fn add(state: &State, events: &mut Vec<Event>) {
     if state.index.kept.is_empty() && state.filters.blocks.is_empty() {
         return;
     }
@@ -111,11 +104,11 @@ fn chain_over(state: &State, id: JobId, settled: &Settled) -> Vec<Event> {
     let Some(chain) = chain else { return Vec::new() };
     let message = "the job is over".to_owned();
     let failure = Failure { verdict: ChainVerdict::NotNow, position: chain.end(), message };
-    filters::fail(id, chain, None, failure, Vec::new())
+    chain::fail(id, chain, None, failure, Vec::new())
 }
 
 fn judging(state: &State, id: JobId) -> Option<&Chain> {
-    let chain = state.job(id)?.filtering.as_ref()?.chain.as_deref()?;
+    let chain = state.job(id)?.filters.as_ref()?.chain.as_deref()?;
     Some(chain).filter(|chain| chain.failure.is_none())
 }
 
@@ -126,22 +119,22 @@ fn unblocked(state: &State, job: JobId, settled: &Settled) -> Vec<Event> {
 
 /// What is kept for a job, also by a chain that goes on, is free.
 fn released(state: &State, job: JobId, settled: &Settled) -> Option<Event> {
-    let kept = state.job(job)?.filtering.as_ref()?.kept()?;
+    let kept = state.job(job)?.filters.as_ref()?.kept()?;
     (!settled.released.contains(&job)).then_some(Event::ResourcesReleased { job, run: kept.0 })
 }
 
 /// What was reserved for a job is free. What a chain has set aside is free with the end of the chain.
 fn released_of(state: &State, job: JobId, settled: &Settled) -> Option<Event> {
-    let reserved = state.job(job)?.filtering.as_ref()?.reserved.as_ref()?;
+    let reserved = state.job(job)?.filters.as_ref()?.reserved.as_ref()?;
     (!settled.released.contains(&job)).then_some(Event::ResourcesReleased { job, run: reserved.run })
 }
 
 /// A start that filters granted is not made: they take back what they did.
 fn not_granted(state: &State, id: JobId, why: &str) -> Vec<Event> {
-    let granted = || state.job(id)?.filtering.as_ref()?.granted_by.as_deref();
+    let granted = || state.job(id)?.filters.as_ref()?.granted_by.as_deref();
     let Some(chain) = granted() else { return Vec::new() };
     let failure = Failure { verdict: ChainVerdict::NotNow, position: chain.end(), message: why.to_owned() };
-    filters::fail(id, chain, None, failure, Vec::new())
+    chain::fail(id, chain, None, failure, Vec::new())
 }
 
 /// Another size ends what was kept for the old one, before the job changes; another priority moves a block.

@@ -1,31 +1,12 @@
 //! The way of a job into the queue: received, changed while being configured, judged, checked.
 
-use super::{holds, warned};
-use crate::{
-    decide::{
-        Decision,
-        access::Access,
-        conflict, invalid,
-        select::{Target, find},
-        submit::{Submission, task_numbers},
-    },
-    fits,
-    state::{Entry, Filtering, Job, Phase, State, filtering::DEFAULT_TEMPLATE},
-    validate,
-};
-use muster_schemas::{
-    JobId, Sequence, Timestamp,
-    command::{Refusal, Reply},
-    event::{Event, Intake, Owner, StopReason},
-    filter::{ChainFilter, ChainSpec, FilterKind},
-    job::JobSpec,
-    tasks::TaskList,
-};
+use crate::{decide::{Access, Decision, conflict, invalid}, filters::{self, Entry, JobFilters, chain::warned, decide::{holds, submission::chain}, state::DEFAULT_TEMPLATE}, jobs::{Job, Phase, decide::{select::{Target, find}, submit::{Submission, task_numbers}}}, requests::fits, state::State, tasks, validate};
+use muster_schemas::{JobId, Sequence, Timestamp, command::{Refusal, Reply}, event::{Event, Intake, Owner, StopReason}, filter::FilterKind, job::JobSpec, tasks::TaskList};
 use std::sync::Arc;
 
 /// A job with a description, a template or its own tasks. With a description nothing but its own bounds is checked
 /// here: the check behind the filters does the rest (HPC-J-03).
-pub(super) fn submit_document(
+pub(crate) fn submit_document(
     access: &Access,
     mut spec: JobSpec,
     intake: Intake,
@@ -71,7 +52,7 @@ fn validate_intake(
 ) -> Result<(), Refusal> {
     intake.template.as_ref().map_or(Ok(()), |name| validate::name("template", name))?;
     if let Some(document) = &intake.document {
-        validate::document(document)?;
+        filters::validate::document(document)?;
         return Ok(());
     }
     validate_tasks(spec, intake.tasks.as_ref())?;
@@ -88,7 +69,7 @@ fn validate_tasks(spec: &JobSpec, tasks: Option<&TaskList>) -> Result<(), Refusa
         return Err(invalid("tasks: a job that is a list of tasks has one component, and is no array"));
     }
     let walltime_seconds = spec.components[0].alternatives.iter().find_map(|alternative| alternative.walltime_seconds);
-    validate::task_list(tasks, walltime_seconds)
+    tasks::validate::task_list(tasks, walltime_seconds)
 }
 
 /// Whether an owner may submit with a template, and there is one of that name (HPC-T-08).
@@ -103,34 +84,9 @@ fn require_template(state: &State, name: &str, owner: &Owner) -> Result<(), Stri
     }
 }
 
-/// The beginning of the chain of submission filters, if there are any for a job of this template. Each of them judges
-/// all components of a job (SL-S-21).
-pub(in crate::decide) fn chain(
-    state: &State,
-    (job, components): (JobId, usize),
-    template: Option<&str>,
-    number: u64,
-) -> Option<Event> {
-    let kind = FilterKind::Submission;
-    let of_job = state.filters(kind, template);
-    let about = |component| move |filter: &ChainFilter| ChainFilter { component, ..filter.clone() };
-    let filters: Vec<ChainFilter> = match u32::try_from(components).unwrap_or(u32::MAX) {
-        0 | 1 => of_job,
-        several => (0..several).flat_map(|number| of_job.iter().map(about(Some(number)))).collect(),
-    };
-    if filters.is_empty() {
-        return None;
-    }
-    let limit_seconds = state.filter_settings().timeout_seconds(kind);
-    Some(Event::FilterChainStarted {
-        job,
-        chain: Arc::new(ChainSpec { number, kind, filters, limit_seconds, offer: None }),
-    })
-}
-
 /// Another specification and description of a job that is still being made (HPC-C-04). A caller that names the
 /// version it started from is refused if the job has changed since.
-pub(super) fn configure(
+pub(crate) fn configure(
     access: &Access,
     (id, made_from): (JobId, Option<Sequence>),
     mut spec: JobSpec,
@@ -173,7 +129,7 @@ fn is_same_array(job: &Job, spec: &JobSpec) -> bool {
 fn being_made<'a>(access: &Access<'a>, id: JobId) -> Result<&'a Job, Refusal> {
     let target = find(access.state, id)?;
     access.require_management(target.job())?;
-    let entry = |job: &Job| job.filtering.as_ref().map(|filtering| filtering.entry);
+    let entry = |job: &Job| job.filters.as_ref().map(|filters| filters.entry);
     match target {
         Target::Job(job) | Target::Array(job) if job.is_waiting() && entry(job) == Some(Entry::Configuring) => Ok(job),
         _ => Err(conflict(format!("job {id} is no longer being made"))),
@@ -181,18 +137,18 @@ fn being_made<'a>(access: &Access<'a>, id: JobId) -> Result<&'a Job, Refusal> {
 }
 
 /// A job that was being made, or that was refused before it was in the queue, enters it.
-pub(super) fn enter(access: &Access, id: JobId, now: Timestamp) -> Result<Decision, Refusal> {
+pub(crate) fn enter(access: &Access, id: JobId, now: Timestamp) -> Result<Decision, Refusal> {
     let target = find(access.state, id)?;
     access.require_management(target.job())?;
     let job = target.job();
-    let filtering = job.filtering.as_deref();
-    let entry = filtering.map(|filtering| filtering.entry);
+    let filters = job.filters.as_deref();
+    let entry = filters.map(|filters| filters.entry);
     let mut numbers = access.state.next_chain();
     let events = match (&job.phase, entry) {
         (Phase::Finished(_), Some(Entry::Refused)) => enter_again(access.state, job, &mut numbers)?,
         (Phase::Waiting, Some(Entry::Configuring)) => {
-            let has_document = filtering.is_some_and(|filtering| filtering.received.is_some());
-            let until = filtering.and_then(|filtering| filtering.hold).filter(|_| !has_document);
+            let has_document = filters.is_some_and(|filters| filters.received.is_some());
+            let until = filters.and_then(|filters| filters.hold).filter(|_| !has_document);
             until.map_or(Ok(()), |(until, _)| holds::require_bounds(until, now))?;
             entering(access.state, job, &mut numbers)
         }
@@ -205,20 +161,20 @@ pub(super) fn enter(access: &Access, id: JobId, now: Timestamp) -> Result<Decisi
 
 /// A job enters the queue: what it goes through. `number` is that of the next chain, and is counted on.
 fn entering(state: &State, job: &Job, number: &mut u64) -> Vec<Event> {
-    let filtering = job.filtering.as_deref();
+    let filters = job.filters.as_deref();
     let mut events = Vec::new();
-    if filtering.is_some_and(|filtering| filtering.received.is_some() || filtering.entry != Entry::Entered) {
+    if filters.is_some_and(|filters| filters.received.is_some() || filters.entry != Entry::Entered) {
         events.push(Event::JobEntered { job: job.id });
     }
-    let template = filtering.and_then(|filtering| filtering.template.as_deref());
+    let template = filters.and_then(|filters| filters.template.as_deref());
     events.extend(chain(state, (job.id, job.components.len()), template, *number));
     *number += u64::from(!events.is_empty());
     events
 }
 
 /// A job that is over is queued again: its submission filters judge it from the start, as it was submitted (HPC-F-22).
-pub(in crate::decide) fn enter_again(state: &State, job: &Job, number: &mut u64) -> Result<Vec<Event>, Refusal> {
-    if job.filtering.as_ref().is_some_and(|filtering| filtering.chain.is_some()) {
+pub(crate) fn enter_again(state: &State, job: &Job, number: &mut u64) -> Result<Vec<Event>, Refusal> {
+    if job.filters.as_ref().is_some_and(|filters| filters.chain.is_some()) {
         let message = "its filters are still rolling back; try again when they have finished";
         return Err(conflict(format!("job {}: {message}", job.id)));
     }
@@ -238,14 +194,14 @@ pub(in crate::decide) fn enter_again(state: &State, job: &Job, number: &mut u64)
 ///
 /// # Errors
 /// The text with which the job is refused: a code in brackets, and why.
-pub(super) fn check(
+pub(crate) fn check(
     state: &State,
     job: &Job,
     (template, tasks): (Option<&str>, Option<&TaskList>),
     mut spec: JobSpec,
     now: Timestamp,
 ) -> Result<JobSpec, String> {
-    let known = job.filtering.as_deref().and_then(|filtering: &Filtering| filtering.template.as_deref());
+    let known = job.filters.as_deref().and_then(|filters: &JobFilters| filters.template.as_deref());
     if let Some(template) = template.or(known) {
         require_template(state, template, &job.owner)?;
     }
@@ -256,7 +212,7 @@ pub(super) fn check(
         let (now_has, had) = (spec.components.len(), job.components.len());
         return Err(format!("[JobNotValid] {now_has} components, the job was submitted with {had}"));
     }
-    let is_described = job.filtering.as_ref().is_some_and(|filtering| filtering.received.is_some());
+    let is_described = job.filters.as_ref().is_some_and(|filters| filters.received.is_some());
     if is_described && let Some(unknown) = unknown_name(state, &spec) {
         return Err(unknown);
     }
@@ -282,8 +238,8 @@ fn leave_to_new_queues(state: &State, job: &Job, spec: &mut JobSpec) {
 }
 
 /// As [`check`], of a job that no filter changed and that has no description.
-pub(super) fn check_unchanged(state: &State, job: &Job) -> Result<(), String> {
-    let template = job.filtering.as_deref().and_then(|filtering| filtering.template.as_deref());
+pub(crate) fn check_unchanged(state: &State, job: &Job) -> Result<(), String> {
+    let template = job.filters.as_deref().and_then(|filters| filters.template.as_deref());
     template.map_or(Ok(()), |template| require_template(state, template, &job.owner))
 }
 

@@ -1,20 +1,10 @@
 //! Holds until a time (HPC-H-03..08).
 
-use crate::decide::{
-    Decision,
-    access::Access,
-    conflict, invalid,
-    select::{Target, act_on, not_alone},
-};
-use muster_schemas::{
-    Timestamp,
-    command::{JobSelection, Refusal},
-    event::{Actor, Event, HoldBy},
-    filter::FilterHold,
-};
+use crate::{decide::{Access, Decision, conflict, invalid}, jobs::decide::select::{Target, act_on, not_alone}};
+use muster_schemas::{Timestamp, command::{JobSelection, Refusal}, event::{Actor, Event, HoldBy}, filter::FilterHold};
 
 /// Holds jobs until a time, or clears such holds.
-pub(super) fn hold_until(
+pub(crate) fn hold_until(
     access: &Access,
     jobs: &JobSelection,
     until: Option<Timestamp>,
@@ -26,7 +16,7 @@ pub(super) fn hold_until(
         if let Target::Component(..) = target {
             return Err(not_alone(job));
         }
-        let known = job.filtering.as_ref().and_then(|filtering| filtering.hold);
+        let known = job.filters.as_ref().and_then(|filters| filters.hold);
         let Some(until) = until else {
             let cleared = known.filter(|_| !matches!(target, Target::Task(..)));
             return Ok(cleared.map(|_| Event::JobHoldEnded { job: job.id, is_over: false }).into_iter().collect());
@@ -45,7 +35,7 @@ pub(super) fn hold_until(
 }
 
 /// Whether users may hold a job until this time (HPC-H-07).
-pub(super) fn require_bounds(until: Timestamp, now: Timestamp) -> Result<(), Refusal> {
+pub(crate) fn require_bounds(until: Timestamp, now: Timestamp) -> Result<(), Refusal> {
     if until <= now {
         return Err(invalid(format!("[HoldUntilNotValid] {until} is not in the future")));
     }
@@ -57,7 +47,7 @@ pub(super) fn require_bounds(until: Timestamp, now: Timestamp) -> Result<(), Ref
 
 /// Until when a verdict holds a job: until what the filter asks for, or what the job's hold is, if that is in the future;
 /// else for the default time (HPC-H-03, HPC-H-04).
-pub(super) fn after_verdict(
+pub(crate) fn after_verdict(
     asked: Option<FilterHold>,
     known: Option<Timestamp>,
     default_seconds: u32,

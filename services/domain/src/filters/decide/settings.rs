@@ -1,24 +1,18 @@
 //! The cluster-wide filters, how filters are called, and job templates.
 
-use crate::{
-    decide::{Decision, access::Access, conflict, invalid, not_found, tasks},
-    state::filtering::DEFAULT_TEMPLATE,
-    validate,
-};
-use muster_schemas::{
-    command::Refusal,
-    event::Event,
-    filter::{FilterSettings, FilterSpec, TemplateSpec},
-    scheduling::SchedulingSettings,
-};
+use crate::{decide::{Access, Decision, conflict, invalid, not_found}, filters::{self, state::DEFAULT_TEMPLATE}, planning, validate};
+use muster_schemas::{command::Refusal, event::Event, filter::{FilterSettings, FilterSpec, TemplateSpec}, scheduling::SchedulingSettings};
 use std::{collections::BTreeSet, sync::Arc};
 
 /// Templates of a cluster.
 const MAX_TEMPLATES: usize = 10_000;
+
 /// Filters of one kind of a template.
 const MAX_FILTERS: usize = 100;
+
 /// Users of a template.
 const MAX_USERS: usize = 10_000;
+
 /// Bytes of a template's defaults and limits.
 const MAX_TEMPLATE_BYTES: usize = 1 << 20;
 
@@ -36,7 +30,7 @@ fn set(access: &Access, settings: FilterSettings) -> Result<Decision, Refusal> {
         .map(|(name, value, least, most)| format!("{name}: {value} is not between {least} and {most}"))
         .collect();
     for (name, filter) in [("submission", &settings.submission), ("activation", &settings.activation)] {
-        faults.extend(filter.as_ref().and_then(|filter| validate::filter_spec(name, filter).err()).map(|e| e.message));
+        faults.extend(filter.as_ref().and_then(|filter| filters::validate::filter_spec(name, filter).err()).map(|e| e.message));
     }
     if !faults.is_empty() {
         return Err(invalid(faults.join("; ")));
@@ -49,7 +43,7 @@ fn set(access: &Access, settings: FilterSettings) -> Result<Decision, Refusal> {
 }
 
 /// Filters and scheduling at once: if either cannot be taken, neither is (HPC-C-08).
-pub(super) fn set_parameters(
+pub(crate) fn set_parameters(
     access: &Access,
     filters: Option<Box<FilterSettings>>,
     scheduling: Option<Box<SchedulingSettings>>,
@@ -60,13 +54,13 @@ pub(super) fn set_parameters(
         events.extend(set(access, *filters)?.events);
     }
     if let Some(scheduling) = scheduling {
-        events.extend(tasks::set_scheduling(access, *scheduling)?.events);
+        events.extend(planning::decide::set_scheduling(access, *scheduling)?.events);
     }
     Ok(Decision::done(events))
 }
 
 /// Makes or changes a template. Its revision is counted here (HPC-T-09).
-pub(super) fn set_template(access: &Access, template: TemplateSpec) -> Result<Decision, Refusal> {
+pub(crate) fn set_template(access: &Access, template: TemplateSpec) -> Result<Decision, Refusal> {
     access.require_administrator("change job templates")?;
     validate_template(&template)?;
     let state = access.state;
@@ -108,7 +102,7 @@ fn validate_filters(list: &str, filters: &[FilterSpec]) -> Result<(), Refusal> {
     }
     let mut names = BTreeSet::new();
     for filter in filters {
-        validate::filter_spec(list, filter)?;
+        filters::validate::filter_spec(list, filter)?;
         if !names.insert(&filter.name) {
             return Err(invalid(format!("{list}: filter `{}` is given twice", validate::shown(&filter.name))));
         }
@@ -117,7 +111,7 @@ fn validate_filters(list: &str, filters: &[FilterSpec]) -> Result<(), Refusal> {
 }
 
 /// Removes a template. Jobs that were checked with it stay as they are (HPC-T-01, HPC-T-09).
-pub(super) fn remove_template(access: &Access, name: &str) -> Result<Decision, Refusal> {
+pub(crate) fn remove_template(access: &Access, name: &str) -> Result<Decision, Refusal> {
     access.require_administrator("remove job templates")?;
     if name.eq_ignore_ascii_case(DEFAULT_TEMPLATE) {
         return Err(conflict(format!("[TemplateFixed] template `{DEFAULT_TEMPLATE}` cannot be removed")));

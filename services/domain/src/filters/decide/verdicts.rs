@@ -1,27 +1,11 @@
 //! The events that follow from the answer of a filter, or of the check behind the filters.
 
-use super::{entry, holds, staging, warned};
-use crate::{
-    decide::{plan, timers},
-    filters::{
-        self, Failure,
-        verdict::{Answer, Attempt, activation},
-    },
-    state::{Chain, Filtering, Job, State},
-};
-use muster_schemas::{
-    JobId, RunId, Timestamp,
-    event::{Event, HoldBy, Validated},
-    filter::{CallId, ChainSpec, ChainVerdict, FilterExit, FilterKind, FilterReport, Offer},
-    job::{JobSpec, Outcome},
-};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use crate::{filters::{Chain, JobFilters, chain::{self, Failure, warned}, decide::{entry, holds}, verdict::{Answer, Attempt, activation}}, jobs::{Job, decide::endings}, planning::decide::plan::{elastic, offers}, staging::{self, decide::Made}, state::State};
+use muster_schemas::{JobId, RunId, Timestamp, event::{Event, HoldBy, Validated}, filter::{CallId, ChainSpec, ChainVerdict, FilterExit, FilterKind, FilterReport, Offer}, job::{JobSpec, Outcome}};
+use std::{collections::{BTreeMap, BTreeSet}, sync::Arc};
 
 /// The answers of one command, each decided with what the ones before it led to.
-pub(super) struct Batch<'a> {
+pub(crate) struct Batch<'a> {
     state: &'a State,
     now: Timestamp,
     /// Jobs that keep others from starting.
@@ -29,12 +13,12 @@ pub(super) struct Batch<'a> {
     /// Runs that are being stopped by now.
     stopping: BTreeSet<RunId>,
     /// Persistent buffers that are there by now.
-    made: staging::Made,
+    made: Made,
 }
 
 impl<'a> Batch<'a> {
-    pub(super) fn new(state: &'a State, now: Timestamp) -> Self {
-        let (blocks, made) = (state.filters.blocks.clone(), staging::Made::default());
+    pub(crate) fn new(state: &'a State, now: Timestamp) -> Self {
+        let (blocks, made) = (state.filters.blocks.clone(), Made::default());
         Self { state, now, blocks, stopping: BTreeSet::new(), made }
     }
 
@@ -46,10 +30,10 @@ impl<'a> Batch<'a> {
 }
 
 /// A filter that judges has answered.
-pub(super) fn called(
+pub(crate) fn called(
     batch: &mut Batch,
     job: &Job,
-    filtering: &Filtering,
+    filters: &JobFilters,
     chain: &Chain,
     call: CallId,
     report: FilterReport,
@@ -74,18 +58,18 @@ pub(super) fn called(
     events
         .extend(report.message.as_ref().map(|text| Event::JobMessage { job: job.id, text: format!("{whose}{text}") }));
     let last = answer.is_rolled_back(chain.spec.kind).then_some(call.position);
-    if let Some(outcome) = &filtering.ends_after_verdict {
+    if let Some(outcome) = &filters.ends_after_verdict {
         events.extend(ended(job, chain, last, outcome.clone()));
         return events;
     }
     if let Some(why) = overtaken {
-        events.extend(staging::failed(job, chain.spec.number, call.position, &why));
+        events.extend(staging::decide::failed(job, chain.spec.number, call.position, &why));
         return events;
     }
     events.extend(match chain.spec.kind {
-        FilterKind::Submission => submission(batch, job, filtering, chain, call, &answer),
-        FilterKind::Activation => Activation { job, filtering, chain, call, answer, attempt, last }.verdict(batch),
-        FilterKind::StageIn | FilterKind::StageOut => staging::verdict(job, chain, call, &answer),
+        FilterKind::Submission => submission(batch, job, filters, chain, call, &answer),
+        FilterKind::Activation => Activation { job, filters, chain, call, answer, attempt, last }.verdict(batch),
+        FilterKind::StageIn | FilterKind::StageOut => staging::decide::verdict(job, chain, call, &answer),
     });
     events
 }
@@ -101,7 +85,7 @@ fn too_late(chain: &Chain, call: CallId, exit: FilterExit) -> Event {
 
 /// What stands before everything that a filter says of one of several components: `1: ` (SL-S-12).
 fn whose(job: &Job, chain: &ChainSpec, position: u32) -> String {
-    let of_several = filters::component(chain, position).filter(|_| job.components.len() > 1);
+    let of_several = chain::component(chain, position).filter(|_| job.components.len() > 1);
     of_several.map(|component| format!("{component}: ")).unwrap_or_default()
 }
 
@@ -109,14 +93,14 @@ fn whose(job: &Job, chain: &ChainSpec, position: u32) -> String {
 fn ended(job: &Job, chain: &Chain, last: Option<u32>, outcome: Outcome) -> Vec<Event> {
     let message = format!("the job was ended while it was judged: {}", outcome.word());
     let failure = Failure { verdict: ChainVerdict::NotNow, position: chain.end(), message };
-    let follows = if job.is_finished() { Vec::new() } else { vec![timers::given_up(job, outcome)] };
-    filters::fail(job.id, chain, last, failure, follows)
+    let follows = if job.is_finished() { Vec::new() } else { vec![endings::given_up(job, outcome)] };
+    chain::fail(job.id, chain, last, failure, follows)
 }
 
 fn submission(
     batch: &Batch,
     job: &Job,
-    filtering: &Filtering,
+    filters: &JobFilters,
     chain: &Chain,
     call: CallId,
     answer: &Answer,
@@ -125,9 +109,9 @@ fn submission(
         let text = format!("{}{text}", whose(job, &chain.spec, call.position));
         let last = answer.is_rolled_back(FilterKind::Submission).then_some(call.position);
         let failure = Failure { verdict: ChainVerdict::Fail, position: call.position, message: text.clone() };
-        return filters::fail(job.id, chain, last, failure, vec![timers::given_up(job, Outcome::Refused(text))]);
+        return chain::fail(job.id, chain, last, failure, vec![endings::given_up(job, Outcome::Refused(text))]);
     }
-    let is_checked = answer.changes() || filters::needs_validation(filtering, &chain.passed);
+    let is_checked = answer.changes() || chain::needs_validation(filters, &chain.passed);
     if call.position + 1 < chain.end() || is_checked {
         return Vec::new();
     }
@@ -142,8 +126,8 @@ fn passed(job: &Job, chain: &Chain) -> Event {
 }
 
 /// The check behind the filters refuses the job: all of them are rolled back (HPC-F-57).
-pub(super) fn refused(job: &Job, filtering: &Filtering, chain: &Chain, text: String) -> Vec<Event> {
-    match &filtering.ends_after_verdict {
+pub(crate) fn refused(job: &Job, filters: &JobFilters, chain: &Chain, text: String) -> Vec<Event> {
+    match &filters.ends_after_verdict {
         Some(outcome) => ended(job, chain, None, outcome.clone()),
         None => refused_with(job, chain, None, text),
     }
@@ -151,18 +135,18 @@ pub(super) fn refused(job: &Job, filtering: &Filtering, chain: &Chain, text: Str
 
 fn refused_with(job: &Job, chain: &Chain, last: Option<u32>, text: String) -> Vec<Event> {
     let failure = Failure { verdict: ChainVerdict::Fail, position: chain.end(), message: text.clone() };
-    filters::fail(job.id, chain, last, failure, vec![timers::given_up(job, Outcome::Refused(text))])
+    chain::fail(job.id, chain, last, failure, vec![endings::given_up(job, Outcome::Refused(text))])
 }
 
 /// The check behind the filters passed the job, as far as it needs no state (HPC-T-07, HPC-T-08).
-pub(super) fn validated(
+pub(crate) fn validated(
     batch: &Batch,
     job: &Job,
-    filtering: &Filtering,
+    filters: &JobFilters,
     chain: &Chain,
     validated: Validated,
 ) -> Vec<Event> {
-    if let Some(outcome) = &filtering.ends_after_verdict {
+    if let Some(outcome) = &filters.ends_after_verdict {
         return ended(job, chain, None, outcome.clone());
     }
     let Validated { spec, .. } = validated;
@@ -188,7 +172,7 @@ pub(super) fn validated(
 /// The answer of an activation filter.
 struct Activation<'a> {
     job: &'a Job,
-    filtering: &'a Filtering,
+    filters: &'a JobFilters,
     chain: &'a Chain,
     call: CallId,
     answer: Answer<'a>,
@@ -207,7 +191,7 @@ impl Activation<'_> {
                 let follows = self.refused(batch, verdict, offer);
                 let message = self.answer.activation_message();
                 let failure = Failure { verdict, position: self.call.position, message };
-                filters::fail(self.job.id, self.chain, self.last, failure, follows)
+                chain::fail(self.job.id, self.chain, self.last, failure, follows)
             }
         }
     }
@@ -222,7 +206,7 @@ impl Activation<'_> {
                 follows.push(Event::GrowthRejected { job, run });
             }
             let failure = Failure { verdict: ChainVerdict::NotNow, position: self.chain.end(), message: why };
-            return filters::fail(job, self.chain, self.last, failure, follows);
+            return chain::fail(job, self.chain, self.last, failure, follows);
         }
         let mut events = vec![passed(self.job, self.chain)];
         events.append(&mut follows);
@@ -230,7 +214,7 @@ impl Activation<'_> {
             events.push(Event::RunGrown { job, run, added: offer.placement.clone() });
         } else if !offer.preempts.is_empty() {
             let claims = offer.preempts.iter().copied().zip(offer.claims.iter().cloned());
-            events.extend(plan::make_way(batch.state, self.job, claims, &mut batch.stopping));
+            events.extend(elastic::make_way(batch.state, self.job, claims, &mut batch.stopping));
         } else {
             events.push(Event::RunAllocated { job, run, placement: offer.placement.clone() });
             if offer.parameters.backfill {
@@ -245,7 +229,7 @@ impl Activation<'_> {
             return Err("the offered resources are no longer there".into());
         }
         if offer.growth {
-            return plan::recheck_growth(batch.state, offer, batch.now);
+            return offers::recheck_growth(batch.state, offer, batch.now);
         }
         if offer.latest_start.is_some_and(|latest| latest < batch.now) {
             return Err("the job would no longer end in time".into());
@@ -253,7 +237,7 @@ impl Activation<'_> {
         if let Some(blocker) = batch.blocker(self.job) {
             return Err(format!("the activation filter of job {blocker} keeps it from starting"));
         }
-        plan::recheck_start(batch.state, self.job, offer, batch.now)
+        offers::recheck_start(batch.state, self.job, offer, batch.now)
     }
 
     /// What follows if the filters did not pass.
@@ -263,7 +247,7 @@ impl Activation<'_> {
             return vec![Event::GrowthRejected { job, run: offer.run }];
         }
         let mut events = self.unblocked(batch);
-        let is_held = self.filtering.hold.is_some() || !self.job.holds().is_empty();
+        let is_held = self.filters.hold.is_some() || !self.job.holds().is_empty();
         match verdict {
             ChainVerdict::Block if !is_held => events.extend(self.blocked(batch)),
             ChainVerdict::Reserve if !is_held && offer.preempts.is_empty() && !self.chain.is_withdrawn => {
@@ -272,12 +256,12 @@ impl Activation<'_> {
             }
             ChainVerdict::Hold => events.push(self.held(batch)),
             ChainVerdict::Fail => {
-                events.push(timers::given_up(self.job, Outcome::Refused(self.answer.activation_failure())));
+                events.push(endings::given_up(self.job, Outcome::Refused(self.answer.activation_failure())));
             }
             _ => {}
         }
         let is_not_now = matches!(verdict, ChainVerdict::NotNow | ChainVerdict::Reserve) && !is_held;
-        if let Some(kept) = self.filtering.reserved.as_ref().filter(|_| !is_not_now) {
+        if let Some(kept) = self.filters.reserved.as_ref().filter(|_| !is_not_now) {
             events.push(Event::ResourcesReleased { job, run: kept.run });
         }
         events
@@ -285,7 +269,7 @@ impl Activation<'_> {
 
     fn held(&self, batch: &Batch) -> Event {
         let default = batch.state.filter_settings().default_hold_seconds;
-        let known = self.filtering.hold.map(|(until, _)| until);
+        let known = self.filters.hold.map(|(until, _)| until);
         let until = holds::after_verdict(self.answer.report.hold_until, known, default, batch.now);
         Event::JobHeldUntil { job: self.job.id, until, by: HoldBy::Filter }
     }

@@ -13,7 +13,7 @@ struct Ending {
 }
 
 /// Adds the end of each array of which the decision ends the last tasks.
-pub(super) fn finish(state: &State, events: &mut Vec<Event>) {
+pub(crate) fn finish(state: &State, events: &mut Vec<Event>) {
     let mut endings: BTreeMap<u64, Ending> = BTreeMap::new();
     for event in events.iter() {
         match event {

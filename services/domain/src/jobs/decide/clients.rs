@@ -1,20 +1,13 @@
 //! Jobs that hold resources for a client: the client says how they end, or that it lives.
 
-use super::{Decision, access::Access, conflict, control, invalid, not_found};
-use crate::state::{Job, Phase, ProgramKind, State};
-use muster_schemas::{
-    JobId, Timestamp,
-    command::{JobEnding, Refusal},
-    event::{Event, StopReason},
-    job::{ExitStatus, Outcome},
-    views::RefusalNote,
-};
+use crate::{decide::{Access, Decision, conflict, invalid, not_found}, jobs::{Job, Phase, ProgramKind, decide::endings}, state::State};
+use muster_schemas::{JobId, Timestamp, command::{JobEnding, Refusal}, event::{Event, StopReason}, job::{ExitStatus, Outcome}, views::RefusalNote};
 
 /// How long a client may be silent at least and at most, in seconds.
 const KEEP_SECONDS: std::ops::RangeInclusive<u32> = 10..=86_400;
 
 /// The client is done: a job that runs ends with its status, one that waits is cancelled (SL-I-12, SL-C-21).
-pub(super) fn conclude(access: &Access, id: JobId, status: ExitStatus) -> Result<Decision, Refusal> {
+pub(crate) fn conclude(access: &Access, id: JobId, status: ExitStatus) -> Result<Decision, Refusal> {
     let job = own_job(access, id)?;
     if job.lead().program != ProgramKind::None {
         return Err(conflict(format!("job {id} has its own program, which determines its end")));
@@ -25,14 +18,14 @@ pub(super) fn conclude(access: &Access, id: JobId, status: ExitStatus) -> Result
             let reason = StopReason::Concluded(status);
             run.map(|run| Event::RunStopping { job: id, run: run.id, reason }).into_iter().collect()
         }
-        Phase::Waiting => control::end_job(access.state, job, &JobEnding::default(), Outcome::Cancelled)?,
+        Phase::Waiting => endings::end_job(access.state, job, &JobEnding::default(), Outcome::Cancelled)?,
         _ => return Err(conflict(format!("job {id} is over"))),
     };
     Ok(Decision::done(events))
 }
 
 /// The client lives, or no longer has to report.
-pub(super) fn keep(access: &Access, id: JobId, seconds: Option<u32>) -> Result<Decision, Refusal> {
+pub(crate) fn keep(access: &Access, id: JobId, seconds: Option<u32>) -> Result<Decision, Refusal> {
     let job = own_job(access, id)?;
     if let Some(seconds) = seconds.filter(|seconds| !KEEP_SECONDS.contains(seconds)) {
         let (least, most) = (KEEP_SECONDS.start(), KEEP_SECONDS.end());
@@ -47,7 +40,7 @@ pub(super) fn keep(access: &Access, id: JobId, seconds: Option<u32>) -> Result<D
 }
 
 /// A client refused something itself: nothing changes, and the ledger decides how much of it is recorded.
-pub(super) fn note_refusal(access: &Access, what: &str, why: &str) -> Result<Decision, Refusal> {
+pub(crate) fn note_refusal(access: &Access, what: &str, why: &str) -> Result<Decision, Refusal> {
     access.require_user()?;
     for (name, text, most) in [("what", what, RefusalNote::MOST_WHAT_BYTES), ("why", why, RefusalNote::MOST_WHY_BYTES)]
     {
@@ -72,8 +65,8 @@ fn own_job<'a>(access: &Access<'a>, id: JobId) -> Result<&'a Job, Refusal> {
 
 /// Clients that did not report in time. The first time the report may have found no listener: they have as long
 /// again; then the job is cancelled.
-pub(super) fn due(state: &State, now: Timestamp, most: usize) -> Vec<Event> {
-    let late = state.sessions.kept.iter().filter(|(_, kept)| kept.until <= now).take(most);
+pub(crate) fn due(state: &State, now: Timestamp, most: usize) -> Vec<Event> {
+    let late = state.clients.kept.iter().filter(|(_, kept)| kept.until <= now).take(most);
     late.flat_map(|(id, kept)| match kept.is_late {
         true => client_lost(state, *id),
         false => vec![Event::JobKept { job: *id, seconds: Some(kept.seconds), is_late: true }],
@@ -83,7 +76,7 @@ pub(super) fn due(state: &State, now: Timestamp, most: usize) -> Vec<Event> {
 
 fn client_lost(state: &State, id: JobId) -> Vec<Event> {
     let mut events = vec![Event::JobKept { job: id, seconds: None, is_late: false }];
-    let ended = state.job(id).map(|job| control::end_job(state, job, &JobEnding::default(), Outcome::Cancelled));
+    let ended = state.job(id).map(|job| endings::end_job(state, job, &JobEnding::default(), Outcome::Cancelled));
     if let Some(Ok(ended)) = ended {
         events.push(Event::JobMessage { job: id, text: "its client no longer reports".into() });
         events.extend(ended);

@@ -1,41 +1,24 @@
-//! Hold, release, cancel, signal, suspend, resume, requeue.
+//! Hold, release, cancel, signal, requeue.
 
-use super::{
-    Decision,
-    access::Access,
-    components, conflict, elastic,
-    filters::entry,
-    invalid,
-    select::{Target, act_on, not_alone},
-};
-use crate::{
-    state::{Job, Phase, Run, Stage, State, Suspension},
-    validate,
-};
-use muster_schemas::{
-    JobId, Timestamp,
-    command::{JobEnding, JobSelection, Refusal},
-    event::{Event, JobChange, StopReason},
-    job::{Holds, Outcome},
-    resources::IndexSet,
-};
-use std::{collections::BTreeSet, sync::Arc};
+use crate::{components, decide::{Access, Decision, conflict, invalid, one_if}, filters::decide::entry, jobs::{Job, Phase, decide::{endings::{end_job, judged, tasks_over, word}, select::{Target, act_on, not_alone, started_run}}}, staging::Stage, state::State, validate};
+use muster_schemas::{JobId, Timestamp, command::{JobEnding, JobSelection, Refusal}, event::{Event, JobChange, StopReason}, job::{Holds, Outcome}, resources::IndexSet};
+use std::sync::Arc;
 
-pub(super) fn hold(access: &Access, jobs: &JobSelection, holds: Holds, reason: &str) -> Result<Decision, Refusal> {
+pub(crate) fn hold(access: &Access, jobs: &JobSelection, holds: Holds, reason: &str) -> Result<Decision, Refusal> {
     require_holds(access, holds)?;
     validate::text("reason", reason)?;
     act_on(access, jobs, |target| {
         // One that runs goes on; it does not start again when it is put back (SL-C-37).
         require_unfinished(access.state, target)?;
         if let Target::Component(job, component) = target {
-            return Ok(components::hold(job, component, holds, reason));
+            return Ok(components::decide::hold(job, component, holds, reason));
         }
         let added = holds.without(holds_of_all(target));
         Ok(one_if(!added.is_empty(), || Event::JobHeld { job: target.id(), holds: added, reason: reason.to_owned() }))
     })
 }
 
-pub(super) fn release(access: &Access, jobs: &JobSelection, holds: Holds) -> Result<Decision, Refusal> {
+pub(crate) fn release(access: &Access, jobs: &JobSelection, holds: Holds) -> Result<Decision, Refusal> {
     require_holds(access, holds)?;
     act_on(access, jobs, |target| {
         require_unfinished(access.state, target)?;
@@ -43,7 +26,7 @@ pub(super) fn release(access: &Access, jobs: &JobSelection, holds: Holds) -> Res
             return Err(does_not_wait(access.state, target));
         }
         if let Target::Component(job, component) = target {
-            return Ok(components::release(job, component, holds));
+            return Ok(components::decide::release(job, component, holds));
         }
         if let Target::Task(array, _) = target {
             let of_all = array.holds().without(array.holds().without(holds));
@@ -114,31 +97,8 @@ fn does_not_wait(state: &State, target: Target) -> Refusal {
     conflict(format!("job {} does not wait, it is {}", job.id, word(state, job)))
 }
 
-/// The state of a job, for messages.
-pub(super) fn word(state: &State, job: &Job) -> &'static str {
-    match &job.phase {
-        Phase::Finished(finished) => finished.outcome.word(),
-        _ => state.job_state(job).word(),
-    }
-}
-
-pub(super) fn cancel(access: &Access, jobs: &JobSelection) -> Result<Decision, Refusal> {
+pub(crate) fn cancel(access: &Access, jobs: &JobSelection) -> Result<Decision, Refusal> {
     end(access, jobs, &JobEnding::default())
-}
-
-/// The reason for stopping a run or a component of it that ends so.
-pub(super) fn stop_reason(ending: &JobEnding) -> StopReason {
-    match (ending.is_finished, ending.is_forced) {
-        (false, false) => StopReason::Cancelled,
-        (true, false) => StopReason::Finished,
-        (false, true) => StopReason::CancelledAtOnce,
-        (true, true) => StopReason::FinishedAtOnce,
-    }
-}
-
-/// Whether what is stopped for this reason has no grace.
-pub(super) fn is_at_once(reason: StopReason) -> bool {
-    matches!(reason, StopReason::CancelledAtOnce | StopReason::FinishedAtOnce)
 }
 
 /// So long is a message about the end of a job (HPC-J-27).
@@ -146,7 +106,7 @@ const MAX_MESSAGE_CHARS: usize = 128;
 
 /// Ends jobs: waiting ones at once, or as soon as the filter that judges them has answered; running ones are stopped first
 /// (HPC-C-06).
-pub(super) fn end(access: &Access, jobs: &JobSelection, ending: &JobEnding) -> Result<Decision, Refusal> {
+pub(crate) fn end(access: &Access, jobs: &JobSelection, ending: &JobEnding) -> Result<Decision, Refusal> {
     validate::label("message", &ending.message)?;
     let chars = ending.message.chars().count();
     if chars > MAX_MESSAGE_CHARS {
@@ -156,7 +116,7 @@ pub(super) fn end(access: &Access, jobs: &JobSelection, ending: &JobEnding) -> R
     act_on(access, jobs, |target| {
         let mut events = match target {
             Target::Job(job) => end_job(access.state, job, ending, outcome.clone()),
-            Target::Component(job, component) => components::end(access.state, job, component, ending),
+            Target::Component(job, component) => components::decide::end(access.state, job, component, ending),
             Target::Task(array, index) => Ok(vec![tasks_over(array, IndexSet::from_range(index, index), &outcome)]),
             Target::Array(job) => match &job.array {
                 Some(array) if !array.remaining.is_empty() => Ok(match judged(job, &outcome) {
@@ -173,30 +133,7 @@ pub(super) fn end(access: &Access, jobs: &JobSelection, ending: &JobEnding) -> R
     })
 }
 
-fn tasks_over(array: &Job, indices: IndexSet, outcome: &Outcome) -> Event {
-    Event::TasksFinished { job: array.id, indices, outcome: outcome.clone() }
-}
-
-/// Of a job that waits and that a runner has a call of: it ends after the answer, so that what the filter did is known
-/// (HPC-F-23, HPC-F-68).
-fn judged(job: &Job, outcome: &Outcome) -> Option<Vec<Event>> {
-    let filtering = job.filtering.as_ref().filter(|filtering| filtering.is_judged() && filtering.is_called())?;
-    let is_news = filtering.ends_after_verdict.as_ref() != Some(outcome);
-    Some(one_if(is_news, || Event::JobEndRequested { job: job.id, outcome: outcome.clone() }))
-}
-
-pub(super) fn end_job(state: &State, job: &Job, ending: &JobEnding, outcome: Outcome) -> Result<Vec<Event>, Refusal> {
-    match &job.phase {
-        Phase::Waiting => Ok(match judged(job, &outcome) {
-            Some(later) => later,
-            None => vec![Event::JobFinished { job: job.id, outcome }],
-        }),
-        Phase::Active(run) => state.run(*run).map_or(Ok(Vec::new()), |run| elastic::end_run(job, run, ending)),
-        _ => Err(conflict(format!("job {} is over: {}", job.id, word(state, job)))),
-    }
-}
-
-pub(super) fn signal(access: &Access, jobs: &JobSelection, signal: u8) -> Result<Decision, Refusal> {
+pub(crate) fn signal(access: &Access, jobs: &JobSelection, signal: u8) -> Result<Decision, Refusal> {
     validate::signal("signal", signal)?;
     act_on(access, jobs, |target| {
         let run = started_run(access.state, target)?;
@@ -204,66 +141,8 @@ pub(super) fn signal(access: &Access, jobs: &JobSelection, signal: u8) -> Result
     })
 }
 
-pub(super) fn suspend(access: &Access, jobs: &JobSelection) -> Result<Decision, Refusal> {
-    access.require_operator("suspend jobs")?;
-    act_on(access, jobs, |target| {
-        let run = started_run(access.state, target)?;
-        // One that is to go on is suspended anew.
-        let is_done = matches!(run.suspension, Suspension::Suspended | Suspension::Lent);
-        // A list of tasks keeps its cores: its books say which of its tasks has which.
-        let lends_cores = target.job().tasks.is_none();
-        let was_resuming = matches!(run.suspension, Suspension::Resuming(_));
-        Ok(one_if(!is_done, || Event::JobSuspended { job: run.job, run: run.id, lends_cores, was_resuming }))
-    })
-}
-
-pub(super) fn resume(access: &Access, jobs: &JobSelection) -> Result<Decision, Refusal> {
-    access.require_operator("resume jobs")?;
-    let mut ahead = BTreeSet::new();
-    act_on(access, jobs, |target| {
-        let run = started_run(access.state, target)?;
-        if !run.is_suspended() {
-            return Err(conflict(format!("job {} is not suspended", run.job)));
-        }
-        let follows = match run.suspension {
-            // It is to go on already.
-            Suspension::Resuming(_) => return Ok(Vec::new()),
-            Suspension::Lent if !access.state.can_go_on(run, &ahead) => {
-                Event::JobResuming { job: run.job, run: run.id }
-            }
-            _ => goes_on(run),
-        };
-        ahead.insert(run.id);
-        Ok(vec![follows])
-    })
-}
-
-/// Suspended runs that waited for their cores continue, and nothing that others wait for is kept any longer.
-pub(super) fn going_on(state: &State) -> impl Iterator<Item = Event> {
-    let released = state.kept_in_the_way().map(|(job, run)| Event::ResourcesReleased { job, run });
-    state.ready_to_go_on().map(goes_on).chain(released)
-}
-
-fn goes_on(run: &Run) -> Event {
-    Event::JobResumed { job: run.job, run: run.id }
-}
-
-/// The run of a job whose processes are there and not being stopped.
-fn started_run<'a>(state: &'a State, target: Target<'a>) -> Result<&'a Run, Refusal> {
-    let not_running = || {
-        let job = target.job();
-        conflict(format!("job {} does not run, it is {}", target.id(), word(state, job)))
-    };
-    if let Target::Component(job, _) = target {
-        return Err(not_alone(job));
-    }
-    let Target::Job(job) = target else { return Err(not_running()) };
-    let run = job.run().and_then(|run| state.run(run)).ok_or_else(not_running)?;
-    if run.started.is_some() && run.stopping.is_none() { Ok(run) } else { Err(not_running()) }
-}
-
 /// Stops jobs and puts them back into the queue, from which they do not start before a time, if there is one.
-pub(super) fn requeue(
+pub(crate) fn requeue(
     access: &Access,
     jobs: &JobSelection,
     hold: bool,
@@ -329,15 +208,11 @@ fn has_left_with_array(state: &State, job: &Job) -> bool {
     staging.is_some_and(|staging| matches!(staging.stage, Stage::Leaving | Stage::Out))
 }
 
-fn one_if(wanted: bool, event: impl FnOnce() -> Event) -> Vec<Event> {
-    if wanted { vec![event()] } else { Vec::new() }
-}
-
 /// So long is what can be said to a job, in bytes.
 const MAX_TOLD_BYTES: usize = 1024;
 
 /// Says something to running jobs (SL-C-33).
-pub(super) fn tell(access: &Access, jobs: &JobSelection, text: &str) -> Result<Decision, Refusal> {
+pub(crate) fn tell(access: &Access, jobs: &JobSelection, text: &str) -> Result<Decision, Refusal> {
     if text.is_empty() || text.len() > MAX_TOLD_BYTES {
         return Err(invalid(format!("text: has {} bytes, and must have 1 to {MAX_TOLD_BYTES}", text.len())));
     }

@@ -1,26 +1,10 @@
 //! Changes to jobs.
 
-use super::{
-    Decision,
-    access::Access,
-    accounts, conflict, invalid,
-    select::{Target, act_on},
-    submit,
-};
-use crate::{
-    fits::{self, Wish},
-    state::{Charge, Component, Entry, Job, Queue, State},
-    validate,
-};
-use muster_schemas::{
-    Timestamp,
-    command::{JobSelection, Refusal},
-    event::{Event, JobChange},
-    resources::Alternative,
-};
+use crate::{accounts::{Charge, decide::entering::{self, Entering}}, decide::{Access, Decision, conflict, invalid}, dependencies, filters::Entry, jobs::{self, Component, Job, decide::{select::{Target, act_on}, submit}}, nodes::Queue, requests::{self, fits::{self, Wish}}, state::State, validate};
+use muster_schemas::{Timestamp, command::{JobSelection, Refusal}, event::{Event, JobChange}, resources::Alternative};
 use std::{collections::BTreeMap, sync::Arc};
 
-pub(super) fn modify(
+pub(crate) fn modify(
     access: &Access,
     jobs: &JobSelection,
     change: JobChange,
@@ -46,7 +30,7 @@ pub(super) fn modify(
 /// Where the jobs of one command go that come into other accounts or queues.
 #[derive(Default)]
 struct Moves {
-    entering: accounts::Entering,
+    entering: Entering,
     /// For each queue with a limit how many components enter it.
     queued: BTreeMap<Arc<str>, u64>,
 }
@@ -104,14 +88,14 @@ fn validate_change(change: &JobChange, now: Timestamp) -> Result<(), Refusal> {
     change.queue.as_ref().map_or(Ok(()), |queue| validate::name("queue", queue))?;
     change.account.as_ref().map_or(Ok(()), |account| validate::name("account", account))?;
     change.walltime_seconds.map_or(Ok(()), validate::walltime)?;
-    change.alternatives.as_ref().map_or(Ok(()), |alternatives| validate::alternatives(alternatives))?;
-    change.dependencies.as_ref().map_or(Ok(()), validate::dependencies)?;
+    change.alternatives.as_ref().map_or(Ok(()), |alternatives| requests::validate::alternatives(alternatives))?;
+    change.dependencies.as_ref().map_or(Ok(()), dependencies::validate::dependencies)?;
     if change.max_running == Some(0) {
         return Err(invalid("max_running: is 0, no task could ever run"));
     }
     let reservation = change.reservation.as_deref().filter(|name| !name.is_empty());
     reservation.map_or(Ok(()), |name| validate::name("reservation", name))?;
-    validate::attributes(&change.attributes)?;
+    jobs::validate::attributes(&change.attributes)?;
     match change.deadline {
         Some(deadline) if deadline <= now => Err(invalid("deadline: has passed already")),
         _ => Ok(()),
@@ -176,7 +160,7 @@ fn changed_job(access: &Access, moves: &mut Moves, job: &Job, change: &JobChange
     }
     require_number(job, change.component)?;
     // It runs only because it ends before the job that it went around starts (HPC-B-12).
-    let is_backfill = job.filtering.as_ref().is_some_and(|filtering| filtering.is_backfill);
+    let is_backfill = job.filters.as_ref().is_some_and(|filters| filters.is_backfill);
     if is_backfill && change.walltime_seconds.is_some() {
         let id = job.id;
         let message = format!(
@@ -196,13 +180,13 @@ fn changed_waiting(
     change: &JobChange,
 ) -> Result<Vec<JobChange>, Refusal> {
     require_number(job, change.component)?;
-    let is_entering = job.filtering.as_ref().is_some_and(|filtering| filtering.entry != Entry::Entered);
+    let is_entering = job.filters.as_ref().is_some_and(|filters| filters.entry != Entry::Entered);
     if is_entering && !is_beside_the_description(change) {
         return Err(conflict(format!("job {} is not in the queue yet; change it when it is", job.id)));
     }
     let mut change = change.clone();
     if let Some(dependencies) = &mut change.dependencies {
-        submit::complete_dependencies(access, dependencies, Some(job.id), job.array.is_some())?;
+        dependencies::decide::complete_dependencies(access, dependencies, Some(job.id), job.array.is_some())?;
     }
     require_walltime(access, job, &change)?;
     require_reservations(access, job, &change)?;
@@ -265,7 +249,7 @@ fn split(change: &JobChange, completed: &[Vec<Alternative>]) -> Vec<JobChange> {
 
 /// The nodes and groups that a job with a description is changed to name exist, as when it was submitted (HPC-J-18).
 fn require_names(access: &Access, job: &Job, change: &JobChange) -> Result<(), Refusal> {
-    let is_described = job.filtering.as_ref().is_some_and(|filtering| filtering.received.is_some());
+    let is_described = job.filters.as_ref().is_some_and(|filters| filters.received.is_some());
     let asked = change.alternatives.as_deref().filter(|_| is_described).unwrap_or_default();
     fits::unknown_name(access.state, asked).map_or(Ok(()), |unknown| Err(invalid(unknown)))
 }
@@ -316,7 +300,7 @@ fn require_associations(access: &Access, job: &Job, change: &JobChange) -> Resul
     for (_, component) in job.components.iter().enumerate().filter(|(number, _)| concerns(change, *number)) {
         let account = change.account.as_deref().or(component.account.as_deref());
         let queue = change.queue.as_deref().unwrap_or(&component.queue);
-        accounts::require_association(access.state.accounts(), account, &job.owner, queue)?;
+        entering::require_association(access.state.accounts(), account, &job.owner, queue)?;
     }
     Ok(())
 }

@@ -1,21 +1,29 @@
 //! Which jobs a command is about, and what becomes of each.
 
-use super::{Decision, access::Access, conflict, invalid, not_found};
-use crate::state::{Job, State};
-use muster_schemas::{
-    JobId,
-    command::{JobFilter, JobSelection, Refusal, Reply},
-    event::{Actor, Event},
-    job::JobState,
-};
+use crate::{decide::{Access, Decision, conflict, invalid, not_found}, jobs::{Job, decide::endings::word}, runs::Run, state::State};
+use muster_schemas::{JobId, command::{JobFilter, JobSelection, Refusal, Reply}, event::{Actor, Event}, job::JobState};
 use std::collections::BTreeSet;
+
+/// The run of a job whose processes are there and not being stopped.
+pub(crate) fn started_run<'a>(state: &'a State, target: Target<'a>) -> Result<&'a Run, Refusal> {
+    let not_running = || {
+        let job = target.job();
+        conflict(format!("job {} does not run, it is {}", target.id(), word(state, job)))
+    };
+    if let Target::Component(job, _) = target {
+        return Err(not_alone(job));
+    }
+    let Target::Job(job) = target else { return Err(not_running()) };
+    let run = job.run().and_then(|run| state.run(run)).ok_or_else(not_running)?;
+    if run.started.is_some() && run.stopping.is_none() { Ok(run) } else { Err(not_running()) }
+}
 
 /// No command names more jobs.
 const MAX_IDS: usize = 100_000;
 
 /// A target of a command.
 #[derive(Clone, Copy)]
-pub(super) enum Target<'a> {
+pub(crate) enum Target<'a> {
     /// A plain job, or a task that has been started at least once.
     Job(&'a Job),
     /// The tasks of an array that have never started.
@@ -28,14 +36,14 @@ pub(super) enum Target<'a> {
 
 impl<'a> Target<'a> {
     /// The job or array that knows it.
-    pub(super) fn job(self) -> &'a Job {
+    pub(crate) fn job(self) -> &'a Job {
         match self {
             Self::Job(job) | Self::Array(job) | Self::Task(job, _) | Self::Component(job, _) => job,
         }
     }
 
     /// Its id.
-    pub(super) fn id(self) -> JobId {
+    pub(crate) fn id(self) -> JobId {
         match self {
             Self::Job(job) | Self::Array(job) | Self::Component(job, _) => job.id,
             Self::Task(job, index) => JobId::task(job.id.number, index),
@@ -49,7 +57,7 @@ impl<'a> Target<'a> {
 
 /// Lets `act` say for each selected job what happens. A refusal for one named job refuses all, and for an array it
 /// refuses the array and all its tasks. Jobs that are only matched and cannot be acted on are passed over.
-pub(super) fn act_on<'a>(
+pub(crate) fn act_on<'a>(
     access: &Access<'a>,
     selection: &JobSelection,
     mut act: impl FnMut(Target<'a>) -> Result<Vec<Event>, Refusal>,
@@ -136,7 +144,7 @@ fn act_on_named<'a>(
 }
 
 /// The job, array or task of an id.
-pub(super) fn find(state: &State, id: JobId) -> Result<Target<'_>, Refusal> {
+pub(crate) fn find(state: &State, id: JobId) -> Result<Target<'_>, Refusal> {
     if let Some(job) = state.job(id) {
         return Ok(Target::of(job));
     }
@@ -166,7 +174,7 @@ fn find_component(state: &State, id: JobId, component: u32) -> Result<Target<'_>
 }
 
 /// A refusal of what is only done to whole jobs (SL-M-09).
-pub(super) fn not_alone(job: &Job) -> Refusal {
+pub(crate) fn not_alone(job: &Job) -> Refusal {
     conflict(format!("only job {} as a whole can be acted on so, not one component of it", job.id))
 }
 

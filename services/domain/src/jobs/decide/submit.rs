@@ -1,21 +1,10 @@
 //! Submission: validation, defaults, limits, and whether a job can ever run.
 
-use super::{Decision, access::Access, accounts, conflict, filters::entry, invalid, not_found, refuse};
-use crate::{
-    fits::{self, Wish},
-    state::{Job, Queue, State, numbers::numbers_taken},
-    validate,
-};
-use muster_schemas::{
-    JobId, Timestamp,
-    command::{Refusal, RefusalCode, Reply},
-    event::{Event, Owner},
-    job::{Component, Dependencies, Dependency, DependencyKind, JobSpec, JobType, Program},
-    resources::{Alternative, Request},
-};
+use crate::{accounts::decide::entering::{self, Entering}, decide::{Access, Decision, conflict, invalid, not_found, refuse}, dependencies::decide::{complete_dependencies, named_job}, filters::decide::submission, jobs::{self, Job, numbers::numbers_taken}, nodes::Queue, requests::fits::{self, Wish}, state::State, validate};
+use muster_schemas::{JobId, Timestamp, command::{Refusal, RefusalCode, Reply}, event::{Event, Owner}, job::{Component, Dependencies, JobSpec, JobType, Program}, resources::{Alternative, Request}};
 use std::{collections::BTreeMap, sync::Arc};
 
-pub(super) fn submit(state: &State, access: &Access, jobs: Vec<JobSpec>, now: Timestamp) -> Result<Decision, Refusal> {
+pub(crate) fn submit(state: &State, access: &Access, jobs: Vec<JobSpec>, now: Timestamp) -> Result<Decision, Refusal> {
     let owner = access.require_user()?;
     validate::name("owner", &owner.user)?;
     if jobs.is_empty() || jobs.len() > validate::MAX_JOBS {
@@ -42,14 +31,14 @@ pub(super) fn submit(state: &State, access: &Access, jobs: Vec<JobSpec>, now: Ti
         ids.push(job);
         events.push(Event::JobSubmitted { job, owner: owner.clone(), spec: Arc::new(spec), intake: None });
         if state.filter_settings().submission.is_some() {
-            events.extend(entry::chain(state, (job, components), None, state.next_chain() + ids.len() as u64 - 1));
+            events.extend(submission::chain(state, (job, components), None, state.next_chain() + ids.len() as u64 - 1));
         }
     }
     Ok(Decision { events, reply: Reply::Submitted(ids) })
 }
 
 /// From the first array on that a log gets from this program, tasks of arrays have their own numbers.
-pub(super) fn task_numbers(state: &State, jobs: &[JobSpec]) -> Option<Event> {
+pub(crate) fn task_numbers(state: &State, jobs: &[JobSpec]) -> Option<Event> {
     let is_first = state.task_numbers_from().is_none() && jobs.iter().any(|job| job.array.is_some());
     is_first.then(|| Event::JobNumbersSet { first: state.first_job_number() })
 }
@@ -57,7 +46,7 @@ pub(super) fn task_numbers(state: &State, jobs: &[JobSpec]) -> Option<Event> {
 /// So many requests of a submission are remembered as fitting.
 const MAX_FITTING: usize = 32;
 
-pub(super) struct Submission<'a> {
+pub(crate) struct Submission<'a> {
     state: &'a State,
     access: &'a Access<'a>,
     owner: &'a Owner,
@@ -69,12 +58,12 @@ pub(super) struct Submission<'a> {
     /// For each queue with a limit how many jobs of this submission enter it.
     queued: BTreeMap<String, u64>,
     /// Their effect on accounts and classes.
-    entering: accounts::Entering,
+    entering: Entering,
 }
 
 impl<'a> Submission<'a> {
     /// Checks for jobs of an owner, or for a known job that is being changed.
-    pub(super) fn new(access: &'a Access<'a>, owner: &'a Owner, now: Timestamp, own: Option<&'a Job>) -> Self {
+    pub(crate) fn new(access: &'a Access<'a>, owner: &'a Owner, now: Timestamp, own: Option<&'a Job>) -> Self {
         Self {
             state: access.state,
             access,
@@ -83,11 +72,11 @@ impl<'a> Submission<'a> {
             own,
             fitting: Vec::new(),
             queued: BTreeMap::new(),
-            entering: accounts::Entering::default(),
+            entering: Entering::default(),
         }
     }
 
-    pub(super) fn require_room(&self, jobs: usize) -> Result<(), Refusal> {
+    pub(crate) fn require_room(&self, jobs: usize) -> Result<(), Refusal> {
         let most = self.state.settings().max_jobs;
         if self.state.unfinished_jobs().saturating_add(jobs as u64) > most {
             return Err(refuse(RefusalCode::LimitReached, format!("the cluster takes at most {most} jobs at a time")));
@@ -97,8 +86,8 @@ impl<'a> Submission<'a> {
 
     /// Fills in what a job leaves open that is to be checked later, and leaves out what only counts then: its
     /// dependencies, its reservation, and a queue that does not exist.
-    pub(super) fn complete_provisionally(&mut self, spec: &mut JobSpec) -> Result<(), Refusal> {
-        validate::job(spec)?;
+    pub(crate) fn complete_provisionally(&mut self, spec: &mut JobSpec) -> Result<(), Refusal> {
+        jobs::validate::job(spec)?;
         let default = self.state.settings().default_queue.clone();
         if spec.components.is_empty() {
             spec.components.push(Component::default());
@@ -118,8 +107,8 @@ impl<'a> Submission<'a> {
     }
 
     /// Checks a job and fills in what it leaves open.
-    pub(super) fn complete(&mut self, spec: &mut JobSpec) -> Result<(), Refusal> {
-        validate::job(spec)?;
+    pub(crate) fn complete(&mut self, spec: &mut JobSpec) -> Result<(), Refusal> {
+        jobs::validate::job(spec)?;
         if spec.components.is_empty() {
             spec.components.push(Component::default());
         }
@@ -140,7 +129,7 @@ impl<'a> Submission<'a> {
         let name = component.queue.get_or_insert_with(|| state.settings().default_queue.clone());
         let queue = find_queue(state, name)?;
         require_entry(self.access, queue, self.owner)?;
-        accounts::complete(self.access, self.owner, component)?;
+        entering::complete(self.access, self.owner, component)?;
         component.priority.get_or_insert(queue.spec.default_job_priority);
         complete_alternatives(&mut component.alternatives, queue, self.access.is_operator())?;
         if self.own.is_none() {
@@ -217,12 +206,12 @@ fn default_name(component: &Component) -> String {
 }
 
 /// The queue of a name.
-pub(super) fn find_queue<'a>(state: &'a State, name: &str) -> Result<&'a Queue, Refusal> {
+pub(crate) fn find_queue<'a>(state: &'a State, name: &str) -> Result<&'a Queue, Refusal> {
     state.queue(name).ok_or_else(|| not_found(format!("queue `{}` does not exist", validate::shown(name))))
 }
 
 /// Whether a queue with this limit on its jobs takes these more, each component counting as one (SL-L-01).
-pub(super) fn require_queue_room(state: &State, queue: &Queue, most: u32, entering: u64) -> Result<(), Refusal> {
+pub(crate) fn require_queue_room(state: &State, queue: &Queue, most: u32, entering: u64) -> Result<(), Refusal> {
     let name = &queue.spec.name;
     let further = state.index.submitted.further_in(name);
     match queue.jobs + further + entering > u64::from(most) {
@@ -232,7 +221,7 @@ pub(super) fn require_queue_room(state: &State, queue: &Queue, most: u32, enteri
 }
 
 /// Whether the user's jobs may enter the queue.
-pub(super) fn require_entry(access: &Access, queue: &Queue, owner: &Owner) -> Result<(), Refusal> {
+pub(crate) fn require_entry(access: &Access, queue: &Queue, owner: &Owner) -> Result<(), Refusal> {
     let spec = &queue.spec;
     if !spec.enabled && !access.is_operator() {
         return Err(conflict(format!("queue `{}` takes no jobs", spec.name)));
@@ -245,7 +234,7 @@ pub(super) fn require_entry(access: &Access, queue: &Queue, owner: &Owner) -> Re
 }
 
 /// Fills in what the alternatives leave open, and holds them against the queue's limit. Operators may exceed it.
-pub(super) fn complete_alternatives(
+pub(crate) fn complete_alternatives(
     alternatives: &mut Vec<Alternative>,
     queue: &Queue,
     may_exceed: bool,
@@ -265,7 +254,7 @@ pub(super) fn complete_alternatives(
 }
 
 /// Whether the queue allows the walltime.
-pub(super) fn require_walltime(queue: &Queue, wanted: Option<u64>, may_exceed: bool) -> Result<(), Refusal> {
+pub(crate) fn require_walltime(queue: &Queue, wanted: Option<u64>, may_exceed: bool) -> Result<(), Refusal> {
     match (wanted, queue.spec.max_walltime_seconds) {
         (Some(wanted), Some(longest)) if wanted > longest && !may_exceed => {
             let name = &queue.spec.name;
@@ -277,7 +266,7 @@ pub(super) fn require_walltime(queue: &Queue, wanted: Option<u64>, may_exceed: b
 }
 
 /// Whether the cluster as configured can ever serve one of the alternatives.
-pub(super) fn require_fit(state: &State, queue: &Queue, alternatives: &[Alternative]) -> Result<(), Refusal> {
+pub(crate) fn require_fit(state: &State, queue: &Queue, alternatives: &[Alternative]) -> Result<(), Refusal> {
     match fits::never_fits(state, &queue.spec, alternatives) {
         Some(why) => Err(refuse(RefusalCode::Invalid, format!("{}{why}", fits::NEVER))),
         None => Ok(()),
@@ -286,7 +275,7 @@ pub(super) fn require_fit(state: &State, queue: &Queue, alternatives: &[Alternat
 
 /// Whether the nodes that are not wanted exist: a name that is none was meant to be another one. Those that were not wanted
 /// before can have been removed since.
-pub(super) fn require_known_exclusions<'a>(
+pub(crate) fn require_known_exclusions<'a>(
     state: &State,
     alternatives: &'a [Alternative],
     before: &'a [Alternative],
@@ -301,7 +290,7 @@ pub(super) fn require_known_exclusions<'a>(
 }
 
 /// Whether the cluster as configured can ever serve all of these at the same time.
-pub(super) fn require_fit_together(state: &State, wishes: &[Wish]) -> Result<(), Refusal> {
+pub(crate) fn require_fit_together(state: &State, wishes: &[Wish]) -> Result<(), Refusal> {
     match fits::never_fit_together(state, wishes) {
         Some(why) => Err(invalid(format!("{}{why}", fits::NEVER))),
         None => Ok(()),
@@ -309,7 +298,7 @@ pub(super) fn require_fit_together(state: &State, wishes: &[Wish]) -> Result<(),
 }
 
 /// Whether a reservation that a job names exists and admits it.
-pub(super) fn require_reservation(
+pub(crate) fn require_reservation(
     state: &State,
     name: Option<&str>,
     owner: &Owner,
@@ -334,63 +323,4 @@ fn require_holds(access: &Access, component: &Component) -> Result<(), Refusal> 
         access.require_administrator("set system holds")?;
     }
     Ok(())
-}
-
-/// Whether every job that is depended on exists, and those that are put behind this one may be. The number of a
-/// component stands for its job, that of a task of an array for the task (SL-C-19). A job that is no array, or
-/// depends on none, has no tasks of the same index: then the whole has to end well.
-pub(super) fn complete_dependencies(
-    access: &Access,
-    dependencies: &mut Dependencies,
-    own: Option<JobId>,
-    is_array: bool,
-) -> Result<(), Refusal> {
-    for dependency in dependencies.all_of.iter_mut().flatten() {
-        dependency.job = dependency.job.map(|named| match named.index {
-            None => access.state.job_of_number(named.number).unwrap_or(named),
-            Some(_) => named,
-        });
-        require_dependency(access, dependency, own)?;
-        let on_array =
-            dependency.job.and_then(|target| access.state.job(target)).is_some_and(|job| job.array.is_some());
-        if dependency.kind == DependencyKind::SameIndexSucceeded && !(is_array && on_array) {
-            dependency.kind = DependencyKind::Succeeded;
-        }
-    }
-    Ok(())
-}
-
-fn require_dependency(access: &Access, dependency: &Dependency, own: Option<JobId>) -> Result<(), Refusal> {
-    let Some(target) = dependency.job else { return Ok(()) };
-    if own == Some(target) {
-        return Err(invalid(format!("dependencies: job {target} cannot depend on itself")));
-    }
-    let job = named_job(access.state, target)?;
-    let puts_behind = matches!(
-        dependency.kind,
-        DependencyKind::BeforeStarted
-            | DependencyKind::BeforeEnded
-            | DependencyKind::BeforeSucceeded
-            | DependencyKind::BeforeFailed
-    );
-    if !puts_behind {
-        return Ok(());
-    }
-    access.require_management(job)?;
-    if job.id != target || !job.is_waiting() {
-        return Err(conflict(format!("dependencies: job {target} no longer waits, nothing can be put before it")));
-    }
-    Ok(())
-}
-
-/// The job of an id, or the array of a task.
-fn named_job(state: &State, id: JobId) -> Result<&Job, Refusal> {
-    if let Some(job) = state.job(id) {
-        return Ok(job);
-    }
-    let whole = state.job(id.whole()).filter(|whole| match (id.index, &whole.array) {
-        (Some(index), Some(array)) => array.remaining.contains(index) || array.task_outcome(index).is_some(),
-        _ => false,
-    });
-    whole.ok_or_else(|| not_found(format!("job {id} does not exist, or ended too long ago")))
 }

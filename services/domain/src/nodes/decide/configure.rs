@@ -1,26 +1,18 @@
 //! The configuration of the cluster: from a wish to the events that lead to it.
 
-use super::{Decision, access::Access, accounts, conflict, invalid};
-use crate::{
-    state::{Node, State, node::gpu_count},
-    validate,
-};
-use muster_schemas::{
-    NodeId,
-    cluster::{ClusterChange, ClusterConfig, ClusterSettings, QueueSpec},
-    command::Refusal,
-    event::Event,
-    resources::{IndexSet, NodeSpec},
-};
+use crate::{accounts, decide::{Access, Decision, conflict, invalid}, nodes::{self, Node, state::gpu_count}, staging, state::State, validate};
+use muster_schemas::{NodeId, cluster::{ClusterChange, ClusterConfig, ClusterSettings, QueueSpec}, command::Refusal, event::Event, resources::{IndexSet, NodeSpec}};
 use std::{collections::BTreeSet, sync::Arc};
 
 /// Nodes and queues of a cluster.
 const MAX_NODES: usize = 1_000_000;
+
 const MAX_QUEUES: usize = 10_000;
+
 /// Far from the end of all numbers, and more than anybody counts up to.
 const MAX_FIRST_JOB_NUMBER: u64 = 1 << 40;
 
-pub(super) fn configure(access: &Access, change: &ClusterChange, keep_unnamed: bool) -> Result<Decision, Refusal> {
+pub(crate) fn configure(access: &Access, change: &ClusterChange, keep_unnamed: bool) -> Result<Decision, Refusal> {
     access.require_administrator("change the configuration")?;
     let state = access.state;
     let config = if keep_unnamed {
@@ -91,10 +83,10 @@ fn validate_config(config: &ClusterConfig) -> Result<(), Refusal> {
     if config.nodes.len() > MAX_NODES || config.queues.len() > MAX_QUEUES {
         return Err(invalid(format!("at most {MAX_NODES} nodes and {MAX_QUEUES} queues are possible")));
     }
-    config.nodes.iter().try_for_each(validate::node)?;
+    config.nodes.iter().try_for_each(nodes::validate::node)?;
     let nodes = unique("node", config.nodes.iter().map(|node| node.name.as_str()))?;
     let queues = unique("queue", config.queues.iter().map(|queue| queue.name.as_str()))?;
-    validate::staging_settings(&config.staging)?;
+    staging::validate::staging_settings(&config.staging)?;
     for licence in config.licences.keys() {
         validate::identifier("licence", licence)?;
     }
@@ -110,7 +102,7 @@ fn validate_config(config: &ClusterConfig) -> Result<(), Refusal> {
         return Err(invalid(format!("default_queue: queue `{}` does not exist", validate::shown(default))));
     }
     let knows_queue = |name: &str| queues.contains(name);
-    config.accounts.as_ref().map_or(Ok(()), |settings| accounts::validate_settings(settings, knows_queue))
+    config.accounts.as_ref().map_or(Ok(()), |settings| accounts::validate::validate_settings(settings, knows_queue))
 }
 
 fn validate_settings(settings: &ClusterSettings) -> Result<(), Refusal> {
@@ -208,8 +200,8 @@ fn require_room_for_runs(state: &State, node: &Node, spec: &NodeSpec) -> Result<
     let used_cores = used_cores.union(&state.lent_cores(node.id));
     let used_gpus = IndexSet::first_n(gpu_count(&node.spec)).difference(&node.free_gpus);
     let used_memory = node.spec.memory_bytes.saturating_sub(node.free_memory_bytes);
-    let fits = validate::within(&used_cores, spec.cores)
-        && validate::within(&used_gpus, gpu_count(spec))
+    let fits = nodes::validate::within(&used_cores, spec.cores)
+        && nodes::validate::within(&used_gpus, gpu_count(spec))
         && used_memory <= spec.memory_bytes;
     let job = state.user_of(node);
     match (fits, job) {

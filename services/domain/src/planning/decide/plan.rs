@@ -1,30 +1,14 @@
 //! The planner's decisions, each checked against the state and what the same plan has started before it.
 
 mod checks;
-mod elastic;
-mod offers;
+pub(crate) mod elastic;
+pub(crate) mod offers;
 
-pub(super) use elastic::make_way;
-pub(super) use offers::{recheck_growth, recheck_start};
+use crate::{decide::{Access, Decision, invalid}, jobs::Job, nodes::{Licence, Node, Queue}, reservations, state::State};
+use muster_schemas::{JobId, NodeId, RunId, Timestamp, command::{Refusal, RefusedStart, Reply, Start}, event::{Event, WaitingJob}, plan::{BackfillPass, ComponentMode, PlanChange, PlanRecord, PlannedSlot, PredictedStart, ProposedPlan, RefusedChange, StartFacts}, resources::Placement};
+use std::{collections::{BTreeMap, BTreeSet}, sync::Arc};
 
-use super::{Decision, access::Access, invalid, planning};
-use crate::state::{Job, Licence, Node, Queue, State};
-use muster_schemas::{
-    JobId, NodeId, RunId, Timestamp,
-    command::{Refusal, RefusedStart, Reply, Start},
-    event::{Event, WaitingJob},
-    plan::{
-        BackfillPass, ComponentMode, PlanChange, PlanRecord, PlannedSlot, PredictedStart, ProposedPlan, RefusedChange,
-        StartFacts,
-    },
-    resources::Placement,
-};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
-
-pub(super) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) -> Result<Decision, Refusal> {
+pub(crate) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) -> Result<Decision, Refusal> {
     access.require_planner()?;
     let state = access.state;
     let ProposedPlan { seen, at, left_out, starts, reasons, slots, predictions, reservations, .. } = proposed;
@@ -34,7 +18,7 @@ pub(super) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
     if seen > state.sequence() {
         return Err(invalid(format!("the plan has seen record {seen}, the last is {}", state.sequence())));
     }
-    let mut events = planning::place_reservations(state, reservations);
+    let mut events = reservations::decide::place_reservations(state, reservations);
     let mut plan = Plan::new(state, now);
     plan.facts = start_facts.into_iter().map(|facts| (facts.job, facts)).collect();
     (plan.pass, plan.epoch) = (pass, epoch);
@@ -86,7 +70,7 @@ pub(super) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
 }
 
 /// The state with what was accepted so far of the plan on top.
-struct Plan<'a> {
+pub(crate) struct Plan<'a> {
     state: &'a State,
     now: Timestamp,
     next_run: RunId,
@@ -155,7 +139,7 @@ impl<'a> Plan<'a> {
 
     /// The number of a new run; of a job that has something kept for it the one that was given then.
     fn run_number(&mut self, job: &Job) -> RunId {
-        let kept = job.filtering.as_ref().and_then(|filtering| filtering.reserved.as_ref());
+        let kept = job.filters.as_ref().and_then(|filters| filters.reserved.as_ref());
         kept.map(|kept| kept.run).unwrap_or_else(|| {
             let run = self.next_run;
             self.next_run = RunId(run.0 + 1);

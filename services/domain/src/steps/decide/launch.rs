@@ -1,26 +1,28 @@
 //! Launching steps: which cores of the job they get. Signals to them, and their end by request.
 
-use super::{layout, require_cores, require_start};
-use crate::{
-    decide::{Decision, access::Access, conflict, invalid, not_found, refuse},
-    state::{Job, LaunchedStep, ProgramKind, Run, State},
-    validate,
-};
-use muster_schemas::{
-    JobId, StepId,
-    command::{Refusal, RefusalCode, Reply},
-    event::{Event, NodeExit},
-    job::ExitStatus,
-    resources::{NodeShare, size_texts},
-    steps::{StepGroup, StepPlace, StepShare, StepSpec},
-};
+use crate::{decide::{Access, Decision, conflict, invalid, not_found, refuse}, jobs::{Job, ProgramKind}, runs::Run, state::State, steps::{self, AtOnce, Step, decide::layout}, validate};
+use muster_schemas::{JobId, StepId, command::{Refusal, RefusalCode, Reply}, event::{Event, NodeExit}, job::ExitStatus, resources::{NodeShare, size_texts}, steps::{StepGroup, StepPlace, StepShare, StepSpec}};
 use std::sync::Arc;
 
+/// A node on which the run has not started yet has no place for a part of a step.
+fn require_start(run: &Run) -> Result<(), Refusal> {
+    if run.started.is_some() {
+        return Ok(());
+    }
+    Err(Refusal::new(RefusalCode::Busy, format!("job {} has not started on all of its nodes", run.job)))
+}
+
+/// What starts in a run that has lent its cores would run beside others.
+fn require_cores(run: &Run) -> Result<(), Refusal> {
+    let (job, code) = (run.job, RefusalCode::Busy);
+    if run.has_lent() { Err(Refusal::new(code, format!("job {job} is suspended"))) } else { Ok(()) }
+}
+
 /// Launches a step, all of it or none: a step that waits for cores holds none meanwhile (SL-R-08).
-pub(in crate::decide) fn launch(access: &Access, job: JobId, spec: StepSpec) -> Result<Decision, Refusal> {
+pub(crate) fn launch(access: &Access, job: JobId, spec: StepSpec) -> Result<Decision, Refusal> {
     let run = running(access, job)?;
     let spec = layout::with_places(access.state, run, spec)?;
-    validate::step(&spec)?;
+    steps::validate::step(&spec)?;
     require_start(run)?;
     require_cores(run)?;
     let shares =
@@ -104,9 +106,9 @@ fn launched<'a>(
     job: JobId,
     step: StepId,
     component: Option<u32>,
-) -> Result<(&'a Run, &'a LaunchedStep), Refusal> {
+) -> Result<(&'a Run, &'a Step), Refusal> {
     let run = running(access, job)?;
-    let launched = access.state.launched_step(run.id, step);
+    let launched = access.state.step(run.id, step);
     let launched = launched.ok_or_else(|| not_found(format!("step {step} of job {job} does not run")))?;
     if let Some(component) = component
         && !launched.parts.iter().any(|part| part.share.component == component)
@@ -116,7 +118,7 @@ fn launched<'a>(
     Ok((run, launched))
 }
 
-pub(in crate::decide) fn signal(
+pub(crate) fn signal(
     access: &Access,
     job: JobId,
     step: StepId,
@@ -142,7 +144,7 @@ fn signal_script(access: &Access, id: JobId, signal: u8) -> Result<Decision, Ref
     Ok(Decision::done(vec![event]))
 }
 
-pub(in crate::decide) fn end(
+pub(crate) fn end(
     access: &Access,
     job: JobId,
     step: StepId,
@@ -152,15 +154,15 @@ pub(in crate::decide) fn end(
     let (run, step_now) = launched(access, job, step, component)?;
     let mut parts =
         step_now.parts.iter().filter(|part| component.is_none_or(|component| part.share.component == component));
-    let is_news = parts.any(|part| part.stopping < Some(crate::state::AtOnce::of(is_forced)));
+    let is_news = parts.any(|part| part.stopping < Some(AtOnce::of(is_forced)));
     let event = Event::StepStopping { job, run: run.id, step, component, is_forced };
     Ok(Decision::done(if is_news { vec![event] } else { Vec::new() }))
 }
 
 /// Whether the end of one part ends the others: if the step wants it so, and they are not being ended already.
-pub(super) fn ends_the_others(state: &State, run: &Run, step: StepId, exit: &NodeExit) -> bool {
+pub(crate) fn ends_the_others(state: &State, run: &Run, step: StepId, exit: &NodeExit) -> bool {
     let has_failed = exit.status.is_none_or(|status| status != ExitStatus::Code(0));
-    state.launched_step(run.id, step).is_some_and(|launched| {
+    state.step(run.id, step).is_some_and(|launched| {
         launched.ends_on_failure && has_failed && launched.parts.iter().all(|part| part.stopping.is_none())
     })
 }

@@ -1,14 +1,7 @@
 //! Which nodes of a job a step gets that names none.
 
-use crate::{
-    decide::{invalid, refuse},
-    state::{Job, Run, State},
-};
-use muster_schemas::{
-    command::{Refusal, RefusalCode},
-    resources::{IndexSet, NodeShare},
-    steps::{StepGroup, StepPlace, StepProgram, StepSpec},
-};
+use crate::{decide::{invalid, refuse}, jobs::Job, runs::Run, state::State};
+use muster_schemas::{command::{Refusal, RefusalCode}, resources::{IndexSet, NodeShare}, steps::{StepGroup, StepPlace, StepProgram, StepSpec}};
 
 /// So many tasks on a node, for a component.
 struct Dealt<'a> {
@@ -18,7 +11,7 @@ struct Dealt<'a> {
 }
 
 /// Gives a step whose only group has no places those of its run.
-pub(super) fn with_places(state: &State, run: &Run, spec: StepSpec) -> Result<StepSpec, Refusal> {
+pub(crate) fn with_places(state: &State, run: &Run, spec: StepSpec) -> Result<StepSpec, Refusal> {
     let [group] = &spec.groups[..] else { return Ok(spec) };
     let Some(job) = state.job(run.job).filter(|_| group.places.is_empty()) else { return Ok(spec) };
     let [program] = &group.programs[..] else {

@@ -3,7 +3,7 @@
 
 use super::support::*;
 use crate::{properties::place, support::*};
-use muster_domain::state::PartState;
+use muster_domain::runs::PartState;
 use muster_schemas::{
     JobId, PartId,
     command::{CallOutcome, CallReport, Command, JobEnding, Start},
@@ -139,7 +139,7 @@ impl Model {
                 None => waiting.job.id,
                 Some(indices) => JobId::task(waiting.job.id.number, indices.first().unwrap_or_default()),
             };
-            let kept = waiting.job.filtering.as_ref().and_then(|filtering| filtering.kept());
+            let kept = waiting.job.filters.as_ref().and_then(|filtering| filtering.kept());
             let placement = match kept {
                 Some((_, placement)) => Some((**placement).clone()),
                 None => place(state, waiting.job, &mut used, false),

@@ -1,26 +1,17 @@
 //! Whether a placement can be given: the nodes are of the kind and free, and enough is given.
 
-use super::Plan;
-use crate::{
-    decide::elastic,
-    requests,
-    state::{Component, Job, Licence, Node, Run, State, node::gpu_count},
-    validate,
-};
-use muster_schemas::{
-    NodeId, RunId,
-    resources::{Alternative, ComponentPlacement, NodeShare, Placement, Sharing},
-};
+use crate::{jobs::{Component, Job}, nodes::{self, Licence, Node, state::gpu_count}, planning::decide::plan::Plan, requests, runs::Run, state::State, tasks};
+use muster_schemas::{NodeId, RunId, resources::{Alternative, ComponentPlacement, NodeShare, Placement, Sharing}};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Plan<'_> {
-    pub(super) fn check_placement(&self, job: &Job, placement: &Placement) -> Result<(), String> {
+    pub(crate) fn check_placement(&self, job: &Job, placement: &Placement) -> Result<(), String> {
         if placement.components.len() != job.components.len() {
             let (placed, wanted) = (placement.components.len(), job.components.len());
             return Err(format!("{placed} components are placed, the job has {wanted}"));
         }
         self.check_nodes(placement)?;
-        elastic::unusable_problem(self.state, job, placement).map_or(Ok(()), Err)?;
+        tasks::decide::unusable_problem(self.state, job, placement).map_or(Ok(()), Err)?;
         let mut licences: BTreeMap<&str, u64> = BTreeMap::new();
         for (component, placed) in job.components.iter().zip(&placement.components) {
             let alternative = component.shape.alternatives.get(placed.alternative as usize);
@@ -87,7 +78,7 @@ impl Plan<'_> {
     }
 
     /// Whether what is added to a run can be given to it.
-    pub(super) fn check_addition(&self, job: &Job, run: &Run, added: &Placement) -> Result<(), String> {
+    pub(crate) fn check_addition(&self, job: &Job, run: &Run, added: &Placement) -> Result<(), String> {
         let mut seen = BTreeSet::new();
         if added.shares().next().is_none() || !added.shares().all(|share| seen.insert(share.node)) {
             return Err("nothing is added, or one node twice".into());
@@ -187,9 +178,9 @@ fn check_share(node: &Node, share: &NodeShare, own: Option<RunId>) -> Result<(),
         "is used exclusively by another job"
     } else if share.exclusive && node.runs.iter().any(is_other) {
         "is not empty, and the job wants it for itself"
-    } else if !validate::within(&share.cores, node.spec.cores) || !node.free_cores.contains_all(&share.cores) {
+    } else if !nodes::validate::within(&share.cores, node.spec.cores) || !node.free_cores.contains_all(&share.cores) {
         "does not have these cores free"
-    } else if !validate::within(&share.gpus, gpu_count(&node.spec)) || !node.free_gpus.contains_all(&share.gpus) {
+    } else if !nodes::validate::within(&share.gpus, gpu_count(&node.spec)) || !node.free_gpus.contains_all(&share.gpus) {
         "does not have these GPUs free"
     } else if share.memory_bytes > node.free_memory_bytes {
         "does not have this memory free"

@@ -1,28 +1,18 @@
 //! Runs that grow, shrink and make way for others.
 
-use super::Plan;
-use crate::{
-    decide::elastic,
-    state::{Job, Run, State},
-};
-use muster_schemas::{
-    JobId, RunId,
-    event::Event,
-    filter::Offer,
-    plan::{ProposedGrowth, ProposedPreemption, ProposedShrink, StartFacts},
-    resources::Placement,
-};
+use crate::{jobs::Job, planning::decide::plan::Plan, runs::Run, state::State, tasks};
+use muster_schemas::{JobId, RunId, event::Event, filter::Offer, plan::{ProposedGrowth, ProposedPreemption, ProposedShrink, StartFacts}, resources::Placement};
 use std::{collections::BTreeSet, sync::Arc};
 
 impl<'a> Plan<'a> {
     /// More resources for a run: at once, or an offer if filters judge it (HPC-F-33, HPC-S-11).
-    pub(super) fn grow(&mut self, growth: ProposedGrowth) -> Result<Vec<Event>, String> {
+    pub(crate) fn grow(&mut self, growth: ProposedGrowth) -> Result<Vec<Event>, String> {
         let ProposedGrowth { job: id, added, count, current } = growth;
         let (job, run) = self.unchanged_run(id)?;
-        if job.filtering.as_ref().is_some_and(|filtering| filtering.chain.is_some()) {
+        if job.filters.as_ref().is_some_and(|filters| filters.chain.is_some()) {
             return Err("its filters are already being asked or are rolling back".into());
         }
-        elastic::growth_problem(self.state, id, &added).map_or(Ok(()), Err)?;
+        tasks::decide::growth_problem(self.state, id, &added).map_or(Ok(()), Err)?;
         self.check_addition(job, run, &added)?;
         let is_asked = self.state.has_activation_filters(job);
         if is_asked {
@@ -56,16 +46,16 @@ impl<'a> Plan<'a> {
     }
 
     /// The resources that a run has to give up when no task uses them any longer (HPC-S-08, HPC-S-10, HPC-S-14).
-    pub(super) fn shrink(&mut self, shrink: ProposedShrink) -> Result<Vec<Event>, String> {
+    pub(crate) fn shrink(&mut self, shrink: ProposedShrink) -> Result<Vec<Event>, String> {
         let ProposedShrink { job: id, removed, reason } = shrink;
         self.unchanged_run(id)?;
-        let event = elastic::shrink(self.state, id, removed, reason)?;
+        let event = tasks::decide::shrink(self.state, id, removed, reason)?;
         self.started.insert(id);
         Ok(vec![event])
     }
 
     /// Running jobs make way for one of higher priority: at once, or once its filters have passed (HPC-S-12, HPC-S-15).
-    pub(super) fn preempt(&mut self, preemption: ProposedPreemption) -> Result<Vec<Event>, String> {
+    pub(crate) fn preempt(&mut self, preemption: ProposedPreemption) -> Result<Vec<Event>, String> {
         let ProposedPreemption { for_job: id, victims, claims, index, count } = preemption;
         if victims.is_empty() || claims.len() != victims.len() {
             return Err("it is not said which jobs make way, and with what".into());
@@ -79,7 +69,7 @@ impl<'a> Plan<'a> {
             return Err("the plan has others make way for it already".into());
         }
         for (victim, claim) in victims.iter().zip(&claims) {
-            elastic::make_way(self.state, *victim, id, claim)?;
+            tasks::decide::make_way(self.state, *victim, id, claim)?;
         }
         if !self.is_asked(job) {
             self.gaining.insert(id);
@@ -105,7 +95,7 @@ impl<'a> Plan<'a> {
 }
 
 /// Running jobs make way as planned. Those that no longer can are passed over (HPC-S-12).
-pub(in crate::decide) fn make_way(
+pub(crate) fn make_way(
     state: &State,
     job: &Job,
     victims: impl Iterator<Item = (JobId, Placement)>,
@@ -115,7 +105,7 @@ pub(in crate::decide) fn make_way(
     for (victim, claim) in victims {
         let run = state.job(victim).and_then(Job::run);
         if run.is_some_and(|run| stopping.insert(run)) {
-            events.extend(elastic::make_way(state, victim, job.id, &claim).unwrap_or_default());
+            events.extend(tasks::decide::make_way(state, victim, job.id, &claim).unwrap_or_default());
         }
     }
     events

@@ -1,21 +1,13 @@
 //! Offers that activation filters judge, and what is kept for jobs that wait.
 
-use super::Plan;
-use crate::state::{Job, Kept, State, filtering::Filtering};
-use muster_schemas::{
-    JobId, RunId, Timestamp,
-    event::Event,
-    filter::{ActivationParameters, ChainSpec, FilterKind, Offer},
-    plan::StartFacts,
-    policy::BackfillMode,
-    resources::Placement,
-};
+use crate::{filters::{JobFilters, Kept}, jobs::Job, planning::decide::plan::Plan, state::State};
+use muster_schemas::{JobId, RunId, Timestamp, event::Event, filter::{ActivationParameters, ChainSpec, FilterKind, Offer}, plan::StartFacts, policy::BackfillMode, resources::Placement};
 use std::sync::Arc;
 
 impl<'a> Plan<'a> {
     /// Whether no verdict keeps the job from starting: neither an earlier one on itself, nor one on a job of equal or higher
     /// priority, be it outstanding or not (HPC-F-31, HPC-F-34, HPC-F-82).
-    pub(super) fn may_start(&self, job: &Job) -> Result<(), String> {
+    pub(crate) fn may_start(&self, job: &Job) -> Result<(), String> {
         if let Some(blocker) = self.state.blocked_by(job) {
             return Err(format!("the activation filter of job {blocker} keeps it from starting"));
         }
@@ -26,8 +18,8 @@ impl<'a> Plan<'a> {
     }
 
     /// Whether the retry interval is over (HPC-F-34).
-    pub(super) fn may_be_asked(&self, job: &Job) -> Result<(), String> {
-        let refusal = job.filtering.as_ref().and_then(|filtering| filtering.refusal.as_ref());
+    pub(crate) fn may_be_asked(&self, job: &Job) -> Result<(), String> {
+        let refusal = job.filters.as_ref().and_then(|filters| filters.refusal.as_ref());
         match refusal.filter(|refusal| self.now < refusal.ask_again) {
             Some(refusal) => Err(format!("its activation filters are not asked again before {}", refusal.ask_again)),
             None => Ok(()),
@@ -35,13 +27,13 @@ impl<'a> Plan<'a> {
     }
 
     /// Whether filters judge the start of the job.
-    pub(super) fn is_asked(&self, job: &Job) -> bool {
-        let is_granted = job.filtering.as_ref().is_some_and(|filtering| filtering.is_granted);
+    pub(crate) fn is_asked(&self, job: &Job) -> bool {
+        let is_granted = job.filters.as_ref().is_some_and(|filters| filters.is_granted);
         !is_granted && self.state.has_activation_filters(job)
     }
 
     /// Offers a start to the filters of a job. The offer is set aside (HPC-F-82).
-    pub(super) fn offer(&mut self, job: &Job, id: JobId, run: RunId, placement: Placement) -> Event {
+    pub(crate) fn offer(&mut self, job: &Job, id: JobId, run: RunId, placement: Placement) -> Event {
         let facts = self.facts.get(&id).copied();
         let facts = facts.unwrap_or_else(|| StartFacts {
             job: id,
@@ -50,7 +42,7 @@ impl<'a> Plan<'a> {
             count: placement.shares().map(|share| share.cores.len()).sum(),
             latest_start: None,
         });
-        let was_reserved = job.filtering.as_ref().is_some_and(|filtering| filtering.reserved.is_some());
+        let was_reserved = job.filters.as_ref().is_some_and(|filters| filters.reserved.is_some());
         if !was_reserved && !facts.backfill {
             self.hold_up(job);
         }
@@ -62,13 +54,13 @@ impl<'a> Plan<'a> {
     }
 
     /// No job of equal or lower priority starts before the verdict on this one.
-    pub(super) fn hold_up(&mut self, job: &Job) {
+    pub(crate) fn hold_up(&mut self, job: &Job) {
         if self.state.filter_settings().ordering == muster_schemas::filter::ActivationOrdering::Strict {
             self.judged = self.judged.max(Some(job.lead().priority));
         }
     }
 
-    pub(super) fn parameters(&self, facts: &StartFacts, current: u64) -> ActivationParameters {
+    pub(crate) fn parameters(&self, facts: &StartFacts, current: u64) -> ActivationParameters {
         ActivationParameters {
             pass: self.pass,
             index: facts.index,
@@ -81,9 +73,9 @@ impl<'a> Plan<'a> {
     }
 
     /// The beginning of a chain of activation filters, all as they are now (HPC-F-04).
-    pub(super) fn chain(&mut self, id: JobId, job: &Job, offer: Offer) -> Event {
+    pub(crate) fn chain(&mut self, id: JobId, job: &Job, offer: Offer) -> Event {
         let kind = FilterKind::Activation;
-        let template = job.filtering.as_ref().and_then(|filtering| filtering.template.as_deref());
+        let template = job.filters.as_ref().and_then(|filters| filters.template.as_deref());
         let number = self.next_chain;
         self.next_chain += 1;
         let spec = ChainSpec {
@@ -97,7 +89,7 @@ impl<'a> Plan<'a> {
     }
 
     /// More is kept for a job whose activation filter reserved resources, as it becomes free (HPC-F-35).
-    pub(super) fn keep(&mut self, id: JobId, placement: Placement) -> Result<Vec<Event>, String> {
+    pub(crate) fn keep(&mut self, id: JobId, placement: Placement) -> Result<Vec<Event>, String> {
         let job = self.startable(id)?;
         let Some(kept) = reserved(job).cloned() else { return Err("nothing is kept for it".into()) };
         if !includes(&placement, &kept.placement) {
@@ -114,14 +106,14 @@ impl<'a> Plan<'a> {
     }
 
     /// Resources kept for a job count as free for it.
-    pub(super) fn give_back_kept(&mut self, job: &Job) {
+    pub(crate) fn give_back_kept(&mut self, job: &Job) {
         if let Some(Kept { run, placement }) = reserved(job) {
             self.give_back(job, *run, placement);
         }
     }
 
     /// The start that it would have been free for is not made.
-    pub(super) fn take_kept_again(&mut self, job: &Job) {
+    pub(crate) fn take_kept_again(&mut self, job: &Job) {
         if let Some(Kept { run, placement }) = reserved(job) {
             self.take(job, job.id, *run, placement);
         }
@@ -150,7 +142,7 @@ impl<'a> Plan<'a> {
 }
 
 fn reserved(job: &Job) -> Option<&Kept> {
-    job.filtering.as_deref().and_then(|filtering: &Filtering| filtering.reserved.as_ref())
+    job.filters.as_deref().and_then(|filters: &JobFilters| filters.reserved.as_ref())
 }
 
 /// Whether a placement has everything that another has.
@@ -173,11 +165,11 @@ fn backfills(state: &State) -> bool {
 }
 
 /// Whether a start that filters passed can still be made (HPC-F-39).
-pub(in crate::decide) fn recheck_start(state: &State, job: &Job, offer: &Offer, now: Timestamp) -> Result<(), String> {
+pub(crate) fn recheck_start(state: &State, job: &Job, offer: &Offer, now: Timestamp) -> Result<(), String> {
     if !job.is_waiting() {
         return Err("it no longer waits".into());
     }
-    let hold = job.filtering.as_ref().and_then(|filtering| filtering.hold);
+    let hold = job.filters.as_ref().and_then(|filters| filters.hold);
     if let Some((until, _)) = hold {
         return Err(format!("it is held until {until}"));
     }
@@ -193,7 +185,7 @@ pub(in crate::decide) fn recheck_start(state: &State, job: &Job, offer: &Offer, 
 }
 
 /// Whether a run can still grow by what filters passed (HPC-F-39).
-pub(in crate::decide) fn recheck_growth(state: &State, offer: &Offer, now: Timestamp) -> Result<(), String> {
+pub(crate) fn recheck_growth(state: &State, offer: &Offer, now: Timestamp) -> Result<(), String> {
     let run = state.run(offer.run).filter(|run| run.stopping.is_none()).ok_or("it no longer runs")?;
     let job = state.job(run.job).ok_or("it no longer exists")?;
     let mut plan = Plan::new(state, now);
