@@ -1,19 +1,27 @@
 //! The effect of each event: the only code that changes a state.
 //!
-//! Applying never fails. A record that does not fit the state (which a log written by muster does not have) changes as
-//! much as can be made of it, the same on every machine, and never panics.
+//! A record that does not fit the state (which a log written by muster does not have) changes as much as can be made of it, the
+//! same on every machine, and never panics. One after which free and used are not all that a node has is told: it must not be
+//! kept.
 
-use crate::{runs::Suspension, state::State};
+use crate::{nodes::Violation, runs::Suspension, state::State};
 use muster_schemas::event::{Event, Record};
 
 impl State {
     /// The state after one more record.
-    pub fn apply(&mut self, record: &Record) {
+    ///
+    /// # Errors
+    /// If the record takes of a node what is not free, or gives back what was not used. The state is then of no use any more.
+    pub fn apply(&mut self, record: &Record) -> Result<(), Violation> {
         self.sequence = record.sequence;
         self.time = self.time.max(record.time);
         self.apply_event(record);
         self.refresh_tasks(record);
         self.forget_finished();
+        self.fault.take().map_or(Ok(()), |fault| {
+            let (kind, verb) = record.event.kind_verb();
+            Err(Violation { record: record.sequence, event: format!("{kind}.{verb}"), fault: fault.into() })
+        })
     }
 
     fn apply_event(&mut self, record: &Record) {

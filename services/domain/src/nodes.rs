@@ -5,7 +5,9 @@ pub(crate) mod decide;
 pub(crate) mod invariants;
 pub(crate) mod names;
 mod queries;
+mod shares;
 pub(crate) mod state;
 pub(crate) mod validate;
 
+pub use shares::Violation;
 pub use state::{Licence, Node, Queue, TakenOut};

@@ -43,6 +43,9 @@ pub struct State {
     pub(crate) index: Index,
     #[serde(skip)]
     pub(crate) pools: Pools,
+    /// What the record that is being applied does that no record may do.
+    #[serde(skip)]
+    pub(crate) fault: Option<Box<str>>,
 }
 
 /// Whose log it is.

@@ -607,7 +607,7 @@ mod tests {
     fn hand_over(log: &Counted, desk: &Desk) {
         let mut state = State::new();
         for record in &*log.records {
-            state.apply(record);
+            state.apply(record).unwrap();
             let mut sketches = Sketches::new(&state);
             let sketch = |(node, seed)| Some((state.node(node)?.spec.clone(), sketches.sketch(node, seed)?));
             desk.order(follow_up(&state, record).into_iter().filter_map(sketch).collect());

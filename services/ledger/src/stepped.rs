@@ -16,6 +16,7 @@ use crate::{
     storage::Storage,
     work::Work,
 };
+use muster_domain::nodes::Violation;
 use muster_schemas::{
     Sequence, Timestamp,
     command::{Answer, CommandEnvelope},
@@ -54,6 +55,8 @@ pub struct Output {
     pub orders: Vec<(String, NodeOrder)>,
     /// For the work queues of filters: keys and calls.
     pub calls: Vec<(String, FilterOrder)>,
+    /// Why the ledger has stopped, if it has decided something that cannot be true.
+    pub violation: Option<Violation>,
 }
 
 /// A ledger without threads and without a bus.
@@ -101,6 +104,7 @@ impl Stepped {
         self.orders.catch_up(|node, order| sent.push((node.to_owned(), order)));
         let mut output = std::mem::take(&mut *output.lock().unwrap_or_else(PoisonError::into_inner));
         output.orders = sent;
+        output.violation = self.engine.violation().cloned();
         let mut offers = Vec::new();
         self.inlets.drain(&mut output.commits, &mut offers);
         output.calls = offers.into_iter().filter_map(|offer| self.complete(offer)).collect();

@@ -30,9 +30,13 @@ impl State {
     /// Counts anew which cores of a node are free, and who has it for himself.
     fn count_free_cores(&mut self, id: NodeId) {
         let (cores, alone) = self.kept_from_others(id, None);
-        if let Some(node) = self.nodes.get_mut(&id) {
-            node.free_cores = IndexSet::first_n(node.spec.cores).difference(&cores);
-            node.exclusive = alone;
+        let doubled = self.doubled_cores(id);
+        let Some(node) = self.nodes.get_mut(&id) else { return };
+        node.free_cores = IndexSet::first_n(node.spec.cores).difference(&cores);
+        node.exclusive = alone;
+        if doubled > 0 {
+            let fault = format!("node {}: {doubled} cores are of two runs, and neither lends them", node.spec.name);
+            self.require(Err(fault));
         }
     }
 

@@ -107,6 +107,13 @@ impl State {
         (cores, alone.min_by_key(|user| (user.claim, user.run)).map(|user| user.run))
     }
 
+    /// How many cores of a node are of more than one that has them now.
+    pub(crate) fn doubled_cores(&self, node: NodeId) -> u64 {
+        let having = || self.users(node).filter(|user| user.claim == Claim::Has);
+        let all = having().fold(IndexSet::new(), |all, user| all.union(&user.share.cores));
+        having().map(|user| user.share.cores.len()).sum::<u64>() - all.len()
+    }
+
     /// Whether a suspended run has lent cores of a node.
     pub(crate) fn lends_on(&self, node: NodeId) -> bool {
         let lends = |node: &Node| node.runs.iter().any(|run| self.index.lent.contains(run));

@@ -79,40 +79,6 @@ impl Node {
     pub(crate) fn closure_due(&self) -> Option<Timestamp> {
         self.closures.first().map(|closure| closure.until).filter(|until| *until < Timestamp::MAX)
     }
-
-    pub(crate) fn take(&mut self, run: RunId, share: &NodeShare) {
-        self.free_cores = self.free_cores.difference(&share.cores);
-        if !share.gpus.is_empty() {
-            self.free_gpus = self.free_gpus.difference(&share.gpus);
-        }
-        self.free_memory_bytes = self.free_memory_bytes.saturating_sub(share.memory_bytes);
-        if share.exclusive {
-            self.exclusive = Some(run);
-        }
-        self.runs.insert(run);
-    }
-
-    /// Takes back a part of what a run has, which keeps the rest, if it has one here.
-    pub(crate) fn give_back_part(&mut self, run: RunId, part: &NodeShare, keeps_rest: bool) {
-        let exclusive = self.exclusive;
-        self.give_back(run, part);
-        if keeps_rest {
-            self.exclusive = exclusive;
-            self.runs.insert(run);
-        }
-    }
-
-    pub(crate) fn give_back(&mut self, run: RunId, share: &NodeShare) {
-        self.free_cores = self.free_cores.union(&share.cores);
-        if !share.gpus.is_empty() {
-            self.free_gpus = self.free_gpus.union(&share.gpus);
-        }
-        self.free_memory_bytes = self.free_memory_bytes.saturating_add(share.memory_bytes);
-        if self.exclusive == Some(run) {
-            self.exclusive = None;
-        }
-        self.runs.remove(&run);
-    }
 }
 
 /// How many GPUs a node has.

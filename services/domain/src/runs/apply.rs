@@ -30,11 +30,10 @@ impl State {
             job.forget_plans();
         });
         self.forget_planned_components(id);
-        for share in placement.shares() {
-            if let Some(node) = self.nodes.get_mut(&share.node) {
-                node.take(run, share);
-            }
+        if self.runs.contains_key(&run) {
+            self.require(Err(format!("run {run} has its resources already, and is to get them a second time")));
         }
+        placement.shares().for_each(|share| self.take_share(run, share));
         self.use_licences(id, placement, u32::saturating_add);
         self.count_run(id, true);
         let timeout = self.settings.launch_timeout_seconds;
@@ -98,12 +97,7 @@ impl State {
         let Some(run) = self.runs.remove(&run) else { return };
         self.clients.steps.remove(&run.id);
         self.index.move_run(run.id, run.due(), None);
-        for share in run.placement.shares() {
-            if let Some(node) = self.nodes.get_mut(&share.node) {
-                node.give_back(run.id, share);
-            }
-            self.keep_from_free(share.node, run.id);
-        }
+        run.placement.shares().for_each(|share| self.give_back_share(run.id, share, run.has_lent()));
         self.index.lent.remove(&run.id);
         self.use_licences(id, &run.placement, u32::saturating_sub);
         self.count_run(id, false);

@@ -32,11 +32,7 @@ impl State {
         if self.run(run).is_none() {
             return;
         }
-        for share in added.shares() {
-            if let Some(node) = self.nodes.get_mut(&share.node) {
-                node.take(run, share);
-            }
-        }
+        added.shares().for_each(|share| self.take_share(run, share));
         let (now, since) = (self.time, self.sequence);
         let (mut resized, mut joined) = (Vec::new(), Vec::new());
         self.change_run(run, |run| {
@@ -68,13 +64,13 @@ impl State {
 
     fn run_shrunk(&mut self, id: JobId, run: RunId, removed: &Placement) {
         for (component, share) in removed.shares_by_component() {
-            let Some(held) = self.run(run).and_then(|run| run.share_of(share.node, component)) else { continue };
+            let Some(of_run) = self.run(run) else { return };
+            let Some(held) = of_run.share_of(share.node, component) else { continue };
             let keeps_rest = !share.cores.contains_all(&held.cores);
-            let is_shared = self.run(run).is_some_and(|run| run.is_shared(share.node));
-            if let Some(node) = self.nodes.get_mut(&share.node) {
-                node.give_back_part(run, share, keeps_rest || is_shared);
-            }
-            self.keep_from_free(share.node, run);
+            let how = (of_run.has_lent(), keeps_rest || of_run.is_shared(share.node));
+            let is_held = require_held(run, held, share, keeps_rest);
+            self.require(is_held);
+            self.give_back_part(run, share, how);
             self.change_run(run, |run| remove_share(run, component, share, keeps_rest));
             self.change_tasks(id, |tasks| gave_up(tasks, share, keeps_rest));
         }
@@ -142,6 +138,19 @@ pub(crate) fn task_keys(state: &State, id: JobId) -> TaskKeys {
     let next = outlook::outlook(state, id, Timestamp::MIN, 1);
     let is_ready = !next.events.is_empty();
     TaskKeys { is_ready, due: next.later.filter(|_| !is_ready) }
+}
+
+/// What a run gives back it has, and with its last core of a node all that it has there.
+fn require_held(run: RunId, held: &NodeShare, share: &NodeShare, keeps_rest: bool) -> Result<(), String> {
+    let is_part = held.cores.contains_all(&share.cores)
+        && held.gpus.contains_all(&share.gpus)
+        && share.memory_bytes <= held.memory_bytes;
+    let is_all = (&held.gpus, held.memory_bytes) == (&share.gpus, share.memory_bytes);
+    if is_part && (keeps_rest || is_all) {
+        return Ok(());
+    }
+    let text = |share: &NodeShare| format!("cores {}, GPUs {}, {} bytes", share.cores, share.gpus, share.memory_bytes);
+    Err(format!("node {}: run {run} gives back {}, and has {}", share.node, text(share), text(held)))
 }
 
 fn add_share(run: &mut Run, added: &NodeShare, since: Sequence) {

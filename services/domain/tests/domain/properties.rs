@@ -505,7 +505,7 @@ proptest! {
         let cluster = play(&steps);
         let mut then = State::new();
         for record in &cluster.log {
-            then.apply(record);
+            then.apply(record).unwrap();
             prop_assert_eq!(cloud_event(record, None, &then), cloud_event(record, None, &cluster.state));
         }
     }

@@ -367,7 +367,8 @@ impl<'h> Cluster<'h> {
         }
         self.idle_steps = 0;
         (self.observe)(&record);
-        self.is_plan_due |= self.projection.apply(&record);
+        // Whatever it is, this world is only thought of.
+        self.is_plan_due |= self.projection.apply(&record).unwrap_or(true);
     }
 
     fn note_start(&mut self, job: JobId, run: RunId, placement: &Placement) {

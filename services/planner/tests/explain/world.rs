@@ -109,7 +109,7 @@ impl World {
                 event,
                 epoch: 0,
             };
-            self.projection.apply(&record);
+            self.projection.apply(&record).unwrap();
             self.records.push(record);
         }
         Ok(decision.reply)

@@ -152,7 +152,7 @@ impl World {
             event,
             epoch: 0,
         };
-        self.plan_is_due |= self.projection.apply(&record);
+        self.plan_is_due |= self.projection.apply(&record).unwrap();
         self.records.push(record);
     }
 

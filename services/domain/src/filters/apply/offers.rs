@@ -10,7 +10,7 @@ impl State {
         let Some(offer) = &chain.offer else { return };
         self.next_run = self.next_run.max(offer.run.0.saturating_add(1));
         if offer.growth {
-            self.take_shares(offer.run, &offer.placement);
+            offer.placement.shares().for_each(|share| self.take_share(offer.run, share));
         } else if offer.preempts.is_empty() {
             self.give_back_reserved(id);
             self.take_kept(id, offer.run, &offer.placement);
@@ -108,37 +108,21 @@ impl State {
     }
 
     fn take_kept(&mut self, id: JobId, run: RunId, placement: &Placement) {
-        self.take_shares(run, placement);
+        placement.shares().for_each(|share| self.take_share(run, share));
         self.use_licences(id, placement, u32::saturating_add);
         self.count_run(id, true);
     }
 
     fn give_back_kept(&mut self, id: JobId, run: RunId, placement: &Placement) {
-        for share in placement.shares() {
-            if let Some(node) = self.nodes.get_mut(&share.node) {
-                node.give_back(run, share);
-            }
-            self.keep_from_free(share.node, run);
-        }
+        placement.shares().for_each(|share| self.give_back_share(run, share, false));
         self.use_licences(id, placement, u32::saturating_sub);
         self.count_run(id, false);
-    }
-
-    fn take_shares(&mut self, run: RunId, placement: &Placement) {
-        for share in placement.shares() {
-            if let Some(node) = self.nodes.get_mut(&share.node) {
-                node.take(run, share);
-            }
-        }
     }
 
     fn give_back_addition(&mut self, run: RunId, addition: &Placement) {
         for share in addition.shares() {
             let keeps_rest = self.run(run).is_some_and(|run| run.share(share.node).is_some());
-            if let Some(node) = self.nodes.get_mut(&share.node) {
-                node.give_back_part(run, share, keeps_rest);
-            }
-            self.keep_from_free(share.node, run);
+            self.give_back_part(run, share, (false, keeps_rest));
         }
     }
 }

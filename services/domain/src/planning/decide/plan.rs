@@ -203,9 +203,7 @@ impl<'a> Plan<'a> {
 
     fn take(&mut self, job: &Job, id: JobId, run: RunId, placement: &Placement) {
         for share in placement.shares() {
-            if let Some(node) = self.state.node(share.node) {
-                self.nodes.entry(share.node).or_insert_with(|| node.clone()).take(run, share);
-            }
+            self.change_node(share.node, |node| node.take(run, share));
         }
         for (component, placed) in job.components.iter().zip(&placement.components) {
             let Some(alternative) = component.shape.alternatives.get(placed.alternative as usize) else { continue };
@@ -221,6 +219,13 @@ impl<'a> Plan<'a> {
         }
         if id.index.is_some() {
             *self.arrays.entry(id.number).or_default() += 1;
+        }
+    }
+
+    /// Changes a node as the plan leaves it. What it takes and gives back was checked before.
+    fn change_node(&mut self, id: NodeId, change: impl FnOnce(&mut Node) -> Result<(), String>) {
+        if let Some(node) = self.state.node(id) {
+            let _ = change(self.nodes.entry(id).or_insert_with(|| node.clone()));
         }
     }
 

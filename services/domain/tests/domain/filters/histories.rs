@@ -401,7 +401,7 @@ fn a_snapshot_after_any_record_goes_on_as_the_log_does() {
     let cluster = Model::play(&steps);
     let mut folded = muster_domain::State::new();
     for record in &cluster.log {
-        folded.apply(record);
+        folded.apply(record).unwrap();
         let bytes = folded.to_snapshot_bytes().expect("it is small");
         let restored = muster_domain::State::from_snapshot_bytes(&bytes).expect("it is fresh");
         assert_eq!(restored, folded, "after record {}", record.sequence);

@@ -19,9 +19,7 @@ impl<'a> Plan<'a> {
             self.may_be_asked(job)?;
         }
         for share in added.shares() {
-            if let Some(node) = self.state.node(share.node) {
-                self.nodes.entry(share.node).or_insert_with(|| node.clone()).take(run.id, share);
-            }
+            self.change_node(share.node, |node| node.take(run.id, share));
         }
         self.started.insert(id);
         let (run, placement) = (run.id, Arc::new(added));

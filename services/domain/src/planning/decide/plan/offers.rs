@@ -121,9 +121,7 @@ impl<'a> Plan<'a> {
 
     fn give_back(&mut self, job: &Job, run: RunId, placement: &Placement) {
         for share in placement.shares() {
-            if let Some(node) = self.state.node(share.node) {
-                self.nodes.entry(share.node).or_insert_with(|| node.clone()).give_back(run, share);
-            }
+            self.change_node(share.node, |node| node.give_back(run, share, false));
         }
         for (component, placed) in job.components.iter().zip(&placement.components) {
             let Some(alternative) = component.shape.alternatives.get(placed.alternative as usize) else { continue };
@@ -190,10 +188,8 @@ pub(crate) fn recheck_growth(state: &State, offer: &Offer, now: Timestamp) -> Re
     let job = state.job(run.job).ok_or("it no longer exists")?;
     let mut plan = Plan::new(state, now);
     for share in offer.placement.shares() {
-        if let Some(node) = state.node(share.node) {
-            let keeps_rest = run.share(share.node).is_some();
-            plan.nodes.entry(share.node).or_insert_with(|| node.clone()).give_back_part(run.id, share, keeps_rest);
-        }
+        let keeps_rest = run.share(share.node).is_some();
+        plan.change_node(share.node, |node| node.give_back_part(run.id, share, (false, keeps_rest)));
     }
     plan.check_addition(job, run, &offer.placement)
 }
