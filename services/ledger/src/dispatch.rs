@@ -210,7 +210,7 @@ impl<R: ReadRecord> OrderWriter<R> {
             Letter::Briefing(reply, node, mark, orders) => {
                 let orders = orders.into_iter().filter_map(|sketch| self.complete(&node.name, sketch)).collect();
                 match self.fence.objection() {
-                    None => reply.brief(Briefing { mark: Some(mark), orders }),
+                    None => reply.brief(Briefing { mark: Some(mark), orders, ..Briefing::default() }),
                     Some(refusal) => reply.refuse(refusal),
                 }
                 true

@@ -62,7 +62,7 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(30);
 const SHORTEST_TICK: Duration = Duration::from_millis(10);
 
 /// What a command leads to: [`muster_domain::decide_owned`], but for tests.
-type Decide = fn(&State, &Actor, Command, Timestamp) -> Result<Decision, Refusal>;
+pub(crate) type Decide = fn(&State, &Actor, Command, Timestamp) -> Result<Decision, Refusal>;
 
 /// What records say about where they come from.
 struct AskedBy {
@@ -189,6 +189,9 @@ impl Engine {
 
     /// One round at a time that is set by hand, with what is in the inbox and what nodes report.
     pub(crate) fn step(&mut self, inbox: &Receiver<Work>, beats: Vec<Waiting>, now: Timestamp) {
+        if self.violation.is_some() {
+            return;
+        }
         self.clock.set(now);
         for (beat, reply) in beats {
             self.beats.arrive(beat, reply, self.clock.monotonic());
@@ -201,6 +204,12 @@ impl Engine {
     pub(crate) fn next_wake(&mut self) -> Timestamp {
         let sleep = self.sleep();
         self.clock.now().plus_micros(i64::try_from(sleep.as_micros()).unwrap_or(i64::MAX))
+    }
+
+    /// Lets a test decide what commands lead to.
+    #[cfg(test)]
+    pub(crate) fn decide_by(&mut self, decide: Decide) {
+        self.decide = decide;
     }
 
     /// Why it writes nothing any more, if it is so.
@@ -593,7 +602,7 @@ impl Engine {
         let orders: Vec<_> = seeds.into_iter().filter_map(|seed| sketches.sketch(node, seed)).collect();
         match self.state.node(node).filter(|_| !orders.is_empty()) {
             Some(node) => self.outlets.orders.brief(reply, Arc::clone(&node.spec), mark, orders),
-            None => reply.brief(Briefing { mark: Some(mark), orders: Vec::new() }),
+            None => reply.brief(Briefing { mark: Some(mark), ..Briefing::default() }),
         }
     }
 

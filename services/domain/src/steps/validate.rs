@@ -25,7 +25,13 @@ pub(crate) fn step(spec: &StepSpec) -> Result<(), Refusal> {
     dialect(spec.dialect.as_deref())?;
     places(spec)?;
     spec.groups.iter().try_for_each(group)?;
-    bytes("arguments, environments and attributes together", carried_bytes(spec), MAX_JOB_BYTES)
+    carried(spec, 1)
+}
+
+/// Whether a step is not too large to be launched, with so many copies of each of its groups.
+pub(crate) fn carried(spec: &StepSpec, copies: usize) -> Result<(), Refusal> {
+    let all = of_groups(spec).saturating_mul(copies).saturating_add(of_step(spec));
+    bytes("arguments, environments and attributes together", all, MAX_JOB_BYTES)
 }
 
 fn working_directory(field: &str, folder: Option<&String>) -> Result<(), Refusal> {
@@ -40,19 +46,24 @@ fn input(field: &str, stdin: &StepInput) -> Result<(), Refusal> {
     if let StepInput::File(file) = stdin { path(field, file) } else { Ok(()) }
 }
 
-fn carried_bytes(spec: &StepSpec) -> usize {
-    let pairs =
-        |map: &BTreeMap<String, String>| map.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
+fn of_step(spec: &StepSpec) -> usize {
+    spec.environment.as_ref().map_or(0, text_bytes) + text_bytes(&spec.attributes)
+}
+
+fn of_groups(spec: &StepSpec) -> usize {
     let programs = spec.groups.iter().flat_map(|group| &group.programs).flat_map(|program| &program.argv);
-    let groups: usize = spec.groups.iter().map(|group| pairs(&group.environment)).sum();
+    let environments: usize = spec.groups.iter().map(|group| text_bytes(&group.environment)).sum();
     let places: usize = spec.places().map(|(_, place)| place.node.len()).sum();
     let paths = |group: &StepGroup| {
         let file = if let Some(StepInput::File(file)) = &group.stdin { file.len() } else { 0 };
         file + group.working_directory.as_ref().map_or(0, String::len)
     };
     let paths: usize = spec.groups.iter().map(paths).sum();
-    let own = spec.environment.as_ref().map_or(0, pairs) + pairs(&spec.attributes);
-    programs.map(String::len).sum::<usize>() + groups + places + paths + own
+    programs.map(String::len).sum::<usize>() + environments + places + paths
+}
+
+fn text_bytes(texts: &BTreeMap<String, String>) -> usize {
+    texts.iter().map(|(name, value)| name.len() + value.len()).sum()
 }
 
 fn streams(streams: &StepStreams) -> Result<(), Refusal> {

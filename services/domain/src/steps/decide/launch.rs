@@ -21,6 +21,8 @@ fn require_cores(run: &Run) -> Result<(), Refusal> {
 /// Launches a step, all of it or none: a step that waits for cores holds none meanwhile (SL-R-08).
 pub(crate) fn launch(access: &Access, job: JobId, spec: StepSpec) -> Result<Decision, Refusal> {
     let run = running(access, job)?;
+    // Before anything of it is copied.
+    steps::validate::carried(&spec, 1)?;
     let spec = layout::with_places(access.state, run, spec)?;
     steps::validate::step(&spec)?;
     require_start(run)?;

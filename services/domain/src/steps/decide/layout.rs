@@ -1,12 +1,14 @@
 //! Which nodes of a job a step gets that names none.
 
-use crate::{decide::{invalid, refuse}, jobs::Job, runs::Run, state::State};
+use crate::{decide::{invalid, refuse}, jobs::Job, runs::Run, state::State, steps::validate};
 use muster_schemas::{command::{Refusal, RefusalCode}, resources::{IndexSet, NodeShare}, steps::{StepGroup, StepPlace, StepProgram, StepSpec}};
 
 /// So many tasks on a node, for a component.
 struct Dealt<'a> {
     component: u32,
     share: &'a NodeShare,
+    /// How many there can be.
+    room: u32,
     tasks: u32,
 }
 
@@ -17,17 +19,17 @@ pub(crate) fn with_places(state: &State, run: &Run, spec: StepSpec) -> Result<St
     let [program] = &group.programs[..] else {
         return Err(invalid("groups.programs: a group without places has one program"));
     };
+    let dealt = lay_out(state, job, run, &spec, group)?;
+    // Each component of the job gets a copy of the group.
+    validate::carried(&spec, dealt.chunk_by(|one, next| one.component == next.component).count())?;
     let mut groups: Vec<StepGroup> = Vec::new();
     let mut next = 0;
-    for Dealt { component, share, tasks } in lay_out(job, run, group.tasks, group.nodes)? {
+    for Dealt { component, share, tasks, .. } in dealt {
         let ranks = IndexSet::from_range(next, next + tasks - 1);
         next += tasks;
         let cores = spec.overlaps.then(|| u32::try_from(share.cores.len()).unwrap_or(u32::MAX));
         let place = StepPlace { node: state.node_name(share.node).into_owned(), ranks: ranks.clone(), cores };
-        let cpus_per_task = match group.cpus_per_task {
-            0 => cpus_per_task(job, run, component),
-            given => given,
-        };
+        let cpus_per_task = cpus_per_task(job, run, group, component);
         match groups.last_mut().filter(|last| last.component == component) {
             Some(last) => {
                 last.places.push(place);
@@ -47,8 +49,11 @@ pub(crate) fn with_places(state: &State, run: &Run, spec: StepSpec) -> Result<St
     Ok(StepSpec { groups, ..spec })
 }
 
-/// As a component asked for each of its own tasks.
-fn cpus_per_task(job: &Job, run: &Run, component: u32) -> u32 {
+/// As the group asks; else as a component asked for each of its own tasks.
+fn cpus_per_task(job: &Job, run: &Run, group: &StepGroup, component: u32) -> u32 {
+    if group.cpus_per_task > 0 {
+        return group.cpus_per_task;
+    }
     let at = component as usize;
     let alternative = run.placement.components.get(at).map_or(0, |placed| placed.alternative as usize);
     let asked = job.components.get(at).and_then(|component| component.shape.alternatives.get(alternative));
@@ -57,20 +62,33 @@ fn cpus_per_task(job: &Job, run: &Run, component: u32) -> u32 {
 
 /// How many tasks of a step go to which node. Without a number of nodes they fill the job's task places in order; with
 /// one they are dealt out evenly to the first so many nodes.
-fn lay_out<'a>(job: &Job, run: &'a Run, tasks: Option<u32>, nodes: Option<u32>) -> Result<Vec<Dealt<'a>>, Refusal> {
+fn lay_out<'a>(
+    state: &State,
+    job: &Job,
+    run: &'a Run,
+    spec: &StepSpec,
+    group: &StepGroup,
+) -> Result<Vec<Dealt<'a>>, Refusal> {
     // On a node that components share, such a step is in the first of them.
     let may_use = |component, node| {
         run.part(node).is_some_and(|part| part.component == component) && job.single_end(component).is_none()
     };
     let shares = run.placement.shares_by_component().filter(|(component, share)| may_use(*component, share.node));
-    let mut dealt: Vec<Dealt> = shares.map(|(component, share)| Dealt { component, share, tasks: 0 }).collect();
-    let shares = || dealt.iter().map(|dealt| dealt.share);
-    let most: u64 = shares().map(|share| share.cores.len().max(u64::from(share.tasks))).sum();
-    let wanted = tasks.unwrap_or_else(|| shares().fold(0, |sum: u32, share| sum.saturating_add(share.tasks)).max(1));
+    let mut dealt: Vec<Dealt> = shares
+        .map(|(component, share)| {
+            let cores = u32::try_from(share.cores.len()).unwrap_or(u32::MAX);
+            let in_cores = cores / cpus_per_task(job, run, group, component);
+            let room = if spec.overlaps { cores.max(share.tasks) } else { in_cores };
+            Dealt { component, share, room, tasks: 0 }
+        })
+        .collect();
+    let most: u64 = dealt.iter().map(|one| u64::from(one.room)).sum();
+    let of_job = || dealt.iter().fold(0, |sum: u32, one| sum.saturating_add(one.share.tasks)).max(1);
+    let wanted = group.tasks.unwrap_or_else(of_job);
     if wanted == 0 || u64::from(wanted) > most {
-        return Err(limit(format!("tasks: {wanted} are wanted, the job has room for 1 to {most}")));
+        return Err(limit(format!("tasks: {wanted} are wanted, the job has room for {}", room_text(most))));
     }
-    let Some(nodes) = nodes else {
+    let Some(nodes) = group.nodes else {
         fill(&mut dealt, wanted);
         return Ok(dealt);
     };
@@ -81,17 +99,27 @@ fn lay_out<'a>(job: &Job, run: &'a Run, tasks: Option<u32>, nodes: Option<u32>) 
     let (each, more) = (wanted / nodes, wanted % nodes);
     dealt.truncate(nodes as usize);
     dealt.iter_mut().zip(0..).for_each(|(dealt, at)| dealt.tasks = each + u32::from(at < more));
-    Ok(dealt)
+    match dealt.iter().find(|one| one.tasks > one.room) {
+        Some(Dealt { share, room, tasks, .. }) => {
+            let (node, room) = (state.node_name(share.node), room_text(u64::from(*room)));
+            Err(limit(format!("tasks: {tasks} are wanted on node {node}, where the job has room for {room}")))
+        }
+        None => Ok(dealt),
+    }
+}
+
+fn room_text(most: u64) -> String {
+    if most == 0 { "none".into() } else { format!("1 to {most}") }
 }
 
 /// First the places for tasks that the job asked for, then its other cores.
 fn fill(dealt: &mut Vec<Dealt>, wanted: u32) {
     let mut left = wanted;
-    let places = |share: &NodeShare| share.tasks;
-    let cores = |share: &NodeShare| u32::try_from(share.cores.len()).unwrap_or(u32::MAX).saturating_sub(share.tasks);
-    for room in [&places as &dyn Fn(&NodeShare) -> u32, &cores] {
+    let places = |one: &Dealt| one.share.tasks.min(one.room);
+    let others = |one: &Dealt| one.room.saturating_sub(one.share.tasks);
+    for room in [&places as &dyn Fn(&Dealt) -> u32, &others] {
         for one in dealt.iter_mut() {
-            let more = room(one.share).min(left);
+            let more = room(one).min(left);
             one.tasks += more;
             left -= more;
         }

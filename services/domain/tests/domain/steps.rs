@@ -110,6 +110,39 @@ fn a_step_that_overlaps_takes_no_core_from_others() {
     launched(&mut cluster, id, overlapping);
 }
 
+/// A step that names no nodes, of so many tasks with so many cores each.
+fn anywhere(tasks: u32, nodes: Option<u32>, cpus_per_task: u32) -> StepSpec {
+    let programs = vec![StepProgram { argv: vec!["true".into()], ..StepProgram::default() }];
+    let group = StepGroup { programs, tasks: Some(tasks), nodes, cpus_per_task, ..StepGroup::default() };
+    StepSpec { groups: vec![group], ..StepSpec::default() }
+}
+
+/// SL-R-08: a step that names no nodes is told how many tasks the job has room for, by the cores that each takes.
+#[test]
+fn the_room_of_a_job_counts_the_cores_that_each_task_of_a_step_takes() {
+    let (mut cluster, id, _) = running();
+    let refused = |cluster: &mut Cluster, spec, words| {
+        cluster.refused(&user("ada"), launch(id, spec), RefusalCode::LimitReached, words);
+    };
+    refused(&mut cluster, anywhere(5, None, 2), "tasks: 5 are wanted, the job has room for 1 to 4");
+    refused(&mut cluster, anywhere(3, None, 3), "tasks: 3 are wanted, the job has room for 1 to 2");
+    refused(&mut cluster, anywhere(1, None, 5), "tasks: 1 are wanted, the job has room for none");
+    refused(&mut cluster, anywhere(3, Some(1), 2), "tasks: 3 are wanted on node node1, where the job has room for 1 to 2");
+    let (_, cores) = launched(&mut cluster, id, anywhere(3, None, 2));
+    assert_eq!(cores, [ranks("0-3"), ranks("0-1")]);
+    // One that overlaps others shares the cores out itself.
+    launched(&mut cluster, id, StepSpec { overlaps: true, ..anywhere(8, None, 2) });
+}
+
+/// Each component of a job gets a copy of a group that names no nodes: its size is looked at before.
+#[test]
+fn a_step_that_is_too_large_is_refused_before_it_is_laid_out() {
+    let (mut cluster, id, _) = running();
+    let mut large = anywhere(1_000, None, 1);
+    large.groups[0].programs[0].argv.push("x".repeat(7 << 20));
+    cluster.refused(&user("ada"), launch(id, large), RefusalCode::Invalid, "together: 7340036 bytes");
+}
+
 #[test]
 fn more_tasks_than_cores_are_told_apart_from_more_cores_than_there_are() {
     let (mut cluster, id, _) = running();
