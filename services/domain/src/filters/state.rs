@@ -41,7 +41,7 @@ pub struct JobFilters {
     pub revision: Option<u64>,
     /// How far it is on its way into the queue.
     pub entry: Entry,
-    /// The record that has its specification as it was submitted; `None` if [`super::Job::submitted_sequence`] is it.
+    /// The record that has its specification as it was submitted; `None` if [`crate::jobs::Job::submitted_sequence`] is it.
     pub original: Option<Sequence>,
     /// The record that has its description as it was received, if it has one.
     pub received: Option<Sequence>,

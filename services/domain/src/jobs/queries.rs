@@ -10,7 +10,7 @@ pub struct Waiting<'a> {
     /// The job, or the array whose tasks wait.
     pub job: &'a Job,
     /// For an array the tasks that may start, at least one; its limit on running tasks
-    /// ([`ArrayState::headroom`]) is not in it.
+    /// ([`crate::jobs::ArrayState::headroom`]) is not in it.
     pub indices: Option<Cow<'a, IndexSet>>,
 }
 

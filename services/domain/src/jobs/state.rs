@@ -28,7 +28,7 @@ pub struct Job {
     pub phase: Phase,
     /// Its parts, at least one.
     pub components: Box<[Component]>,
-    /// The planner's last reason why it waits; see [`super::State::wait_reason`].
+    /// The planner's last reason why it waits; see [`crate::State::wait_reason`].
     pub planner_reason: Option<Arc<WaitReason>>,
     /// How its last run came to its end.
     pub last_run: Option<Box<RunSummary>>,

@@ -1,6 +1,6 @@
 //! Nodes, queues and licences, with what is free of them.
 
-use muster_schemas::{NodeId, RunId, Sequence, Timestamp, cluster::{NodeCondition, QueueSpec}, plan::NodeClosure, resources::{IndexSet, NodeShare, NodeSpec}};
+use muster_schemas::{NodeId, RunId, Sequence, Timestamp, cluster::{NodeCondition, QueueSpec}, plan::NodeClosure, resources::{IndexSet, NodeSpec}};
 use serde::{Deserialize, Serialize};
 use std::{collections::{BTreeMap, BTreeSet}, sync::Arc};
 

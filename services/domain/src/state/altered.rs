@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// The part of a state for such changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Altered {
-    /// Nodes that were taken out of service. [`super::Node::drained`] says why, also of those that were when nobody kept by
+    /// Nodes that were taken out of service. [`crate::nodes::Node::drained`] says why, also of those that were when nobody kept by
     /// whom.
     pub(crate) nodes: BTreeMap<NodeId, TakenOut>,
     /// Attributes of jobs that differ from the submission; empty ones were removed.

@@ -5,7 +5,7 @@ use muster_schemas::{JobId, NodeId, RunId, Sequence, StepId, Timestamp, event::N
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// A step that was started from inside a run and has not ended.
+/// How far a step is that was started inside a run and has not ended: one that a client launched, or an instance of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepProgress {
     /// The record of its start, which has what it launches.
@@ -14,7 +14,7 @@ pub struct StepProgress {
     pub parts: ByNode<PartProgress>,
 }
 
-/// The part of a step on one node.
+/// How far the part of a step on one node is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartProgress {
     /// The node.
@@ -60,8 +60,8 @@ pub struct KeptJob {
     pub is_late: bool,
 }
 
-/// A step that was launched and has not ended. [`super::Step`] says how far each part is; its
-/// parts are in the same order.
+/// A step that a client launched and that has not ended. [`StepProgress`] says how far each part is; its parts are in the same
+/// order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
     /// Its name, for people.
@@ -80,7 +80,7 @@ pub struct Step {
     pub walltime_seconds: Option<u64>,
 }
 
-/// The part of a launched step on one node.
+/// The part of a step on one node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepPart {
     /// Its share of the node.
