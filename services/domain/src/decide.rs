@@ -8,8 +8,23 @@ pub(crate) use access::Access;
 pub use decision::Decision;
 pub(crate) use decision::{conflict, invalid, not_found, one_if, refuse};
 
-use crate::{accounts, filters::decide::{calls, consequences, entry, holds, settings}, jobs::decide::{arrays, clients, control, modify, submit}, lending, nodes::{self, decide::configure}, planning::{self, decide::plan}, reservations, runs::{self, decide::Known}, state::State, steps::{self, decide::launch}};
-use muster_schemas::{Timestamp, command::{Command, Refusal}, event::{Actor, Event}};
+use crate::{
+    accounts,
+    filters::decide::{calls, consequences, entry, holds, settings},
+    jobs::decide::{arrays, clients, control, modify, submit},
+    lending,
+    nodes::{self, decide::configure},
+    planning::{self, decide::plan},
+    reservations,
+    runs::{self, decide::Known},
+    state::State,
+    steps::{self, decide::launch},
+};
+use muster_schemas::{
+    Timestamp,
+    command::{Command, Refusal},
+    event::{Actor, Event},
+};
 
 /// Decides a command against a state at a time, which must not be earlier than [`State::time`].
 ///
@@ -45,9 +60,13 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         Command::ResumeNodes { nodes } => nodes::decide::resume(&access, &nodes),
         Command::SetPolicy { policy } => planning::decide::set_policy(&access, *policy),
         Command::Reserve { reservation } => reservations::decide::reserve(&access, *reservation, now),
-        Command::ChangeReservation { reservation } => reservations::decide::change_reservation(&access, *reservation, now),
+        Command::ChangeReservation { reservation } => {
+            reservations::decide::change_reservation(&access, *reservation, now)
+        }
         Command::RemoveReservation { name } => reservations::decide::remove_reservation(&access, &name),
-        Command::SetNodeClosures { nodes, closures } => reservations::decide::set_closures(&access, &nodes, closures, now),
+        Command::SetNodeClosures { nodes, closures } => {
+            reservations::decide::set_closures(&access, &nodes, closures, now)
+        }
         Command::CommitPlan { plan } => plan::commit(&access, *plan, now),
         Command::NodeHello { boot_id, parts, highest_run, as_of } => {
             let known = Known { parts: &parts, as_of: as_of.map(|mark| mark.sequence) };
@@ -55,7 +74,9 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         }
         Command::NodeStarted { part } => runs::decide::started(&access, part),
         Command::NodeEnded { part, exit } => runs::decide::ended(&access, part, exit),
-        Command::NodeStepEnded { part, step, exit, statuses } => steps::decide::ended(&access, part, step, exit, statuses),
+        Command::NodeStepEnded { part, step, exit, statuses } => {
+            steps::decide::ended(&access, part, step, exit, statuses)
+        }
         Command::NodeSilent { node, reason } => nodes::decide::silent(&access, node, &reason, now),
         Command::NotificationDone { job, of, notification, occasion, result } => {
             access.require_notifier()?;
@@ -86,12 +107,8 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         Command::CallsLost { calls } => calls::lost(&access, &calls, now),
         Command::PlannerHello => planning::decide::planner_hello(&access),
         Command::LaunchStep { job, spec } => launch::launch(&access, job, *spec),
-        Command::SignalStep { job, step, component, signal } => {
-            launch::signal(&access, job, step, component, signal)
-        }
-        Command::EndStep { job, step, component, is_forced } => {
-            launch::end(&access, job, step, component, is_forced)
-        }
+        Command::SignalStep { job, step, component, signal } => launch::signal(&access, job, step, component, signal),
+        Command::EndStep { job, step, component, is_forced } => launch::end(&access, job, step, component, is_forced),
         Command::ConcludeJob { job, status } => clients::conclude(&access, job, status),
         Command::KeepJob { job, seconds } => clients::keep(&access, job, seconds),
         Command::NoteRefusal { what, why } => clients::note_refusal(&access, &what, &why),

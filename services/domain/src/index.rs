@@ -2,9 +2,18 @@
 
 mod rebuild;
 
-use crate::{accounts::load::Submitted, dependencies::Condition, filters::JobFilters, jobs::{Job, JobExtras, Phase}, reservations::Reservation};
+use crate::{
+    accounts::load::Submitted,
+    dependencies::Condition,
+    filters::JobFilters,
+    jobs::{Job, JobExtras, Phase},
+    reservations::Reservation,
+};
 use muster_schemas::{JobId, NodeId, RunId, Timestamp, event::Owner, filter::FilterKind, job::DependencyKind};
-use std::{collections::{BTreeMap, BTreeSet}, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// The keys by which a job is found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

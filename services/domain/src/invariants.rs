@@ -4,7 +4,21 @@ mod ensure;
 
 pub(crate) use ensure::ensure;
 
-use crate::{components, dependencies::invariants::singletons, filters, index::Index, jobs::invariants::{array, shapes}, nodes::{self, invariants::{Users, licences, queues}}, planning::invariants::planning, runs::invariants::runs_and_jobs, state::State, steps, tasks};
+use crate::{
+    components,
+    dependencies::invariants::singletons,
+    filters,
+    index::Index,
+    jobs::invariants::{array, shapes},
+    nodes::{
+        self,
+        invariants::{Users, licences, queues},
+    },
+    planning::invariants::planning,
+    runs::invariants::runs_and_jobs,
+    state::State,
+    steps, tasks,
+};
 
 /// Checks everything.
 ///

@@ -1,7 +1,13 @@
 //! Which notifications follow from a record.
 
 use crate::{jobs::Job, state::State};
-use muster_schemas::{JobId, RunId, Timestamp, event::{Event, Record}, job::{Notification, Occasion, Outcome}, notify::NotifyItem, resources::Placement};
+use muster_schemas::{
+    JobId, RunId, Timestamp,
+    event::{Event, Record},
+    job::{Notification, Occasion, Outcome},
+    notify::NotifyItem,
+    resources::Placement,
+};
 use std::sync::Arc;
 
 /// The notifications that follow from a record, which the state already includes. The same record and state always give

@@ -15,8 +15,22 @@ pub use launch::{LaunchSketch, RunNodes, RunSketch};
 pub use seed::OrderSeed;
 pub use sketch::{Sketch, Sketches, StepSketch};
 
-use crate::{jobs::Job, runs::{Part, PartState, Run, Suspension, orders::{kill_grace, launch}, walltime::walltime_of_part}, state::State, steps, tasks::orders::{grown, shrunk, stop_grace, task_stops}};
-use muster_schemas::{JobId, NodeId, PartId, RunId, Sequence, StepId, event::{Event, JobChange, Record, StopReason}, resources::NodeShare};
+use crate::{
+    jobs::Job,
+    runs::{
+        Part, PartState, Run, Suspension,
+        orders::{kill_grace, launch},
+        walltime::walltime_of_part,
+    },
+    state::State,
+    steps,
+    tasks::orders::{grown, shrunk, stop_grace, task_stops},
+};
+use muster_schemas::{
+    JobId, NodeId, PartId, RunId, Sequence, StepId,
+    event::{Event, JobChange, Record, StopReason},
+    resources::NodeShare,
+};
 
 /// The orders that follow from a record, by a state that includes it (and may include later ones).
 pub fn follow_up(state: &State, record: &Record) -> Vec<(NodeId, OrderSeed)> {
@@ -124,8 +138,7 @@ fn step_launches(state: &State, run: RunId, step: StepId) -> Vec<(NodeId, OrderS
 /// The order about a part of a step that has not ended, and for whom it is.
 fn step_launch(state: &State, run: &Run, step: StepId, at: usize) -> Option<(NodeId, OrderSeed)> {
     let node = run.steps.get(&step)?.parts.get(at).filter(|part| part.exit.is_none())?.node;
-    if let Some((launched, part)) = state.step(run.id, step).and_then(|step| Some((step, step.parts.get(at)?)))
-    {
+    if let Some((launched, part)) = state.step(run.id, step).and_then(|step| Some((step, step.parts.get(at)?))) {
         let inside = state.part_id_at(run, part.share.node, part.share.component);
         let stopping = steps::orders::stop(state, run, step, launched, (part, inside));
         let order = stopping.or_else(|| launch_step(state, run, inside, step));

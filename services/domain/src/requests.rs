@@ -5,7 +5,10 @@ pub(crate) mod fits;
 pub(crate) mod validate;
 
 use crate::nodes::state::gpu_count;
-use muster_schemas::{cluster::ClusterSettings, resources::{Alternative, Count, Level, NodeFilter, NodeSpec, Per, PropertyValue, Relation, Request}};
+use muster_schemas::{
+    cluster::ClusterSettings,
+    resources::{Alternative, Count, Level, NodeFilter, NodeSpec, Per, PropertyValue, Relation, Request},
+};
 use std::cmp::Ordering;
 
 /// The least that a request can be served with. Amounts are of all its nodes together.

@@ -4,8 +4,25 @@ mod altered;
 pub mod looks;
 mod pool;
 
-use crate::{accounts::Accounts, filters::state::FilterState, index::Index, jobs::{Job, Shapes, numbers::Numbers}, nodes::{Licence, Node, Queue, names::PastNames}, planning::{BackfillPasses, state::Planning}, runs::Run, staging::state::Staging, state::{altered::Altered, pool::Pool}, steps::state::Clients};
-use muster_schemas::{JobId, NodeId, RunId, Sequence, Timestamp, cluster::ClusterSettings, event::{Actor, Owner}, job::WaitReason, scheduling::SchedulingSettings};
+use crate::{
+    accounts::Accounts,
+    filters::state::FilterState,
+    index::Index,
+    jobs::{Job, Shapes, numbers::Numbers},
+    nodes::{Licence, Node, Queue, names::PastNames},
+    planning::{BackfillPasses, state::Planning},
+    runs::Run,
+    staging::state::Staging,
+    state::{altered::Altered, pool::Pool},
+    steps::state::Clients,
+};
+use muster_schemas::{
+    JobId, NodeId, RunId, Sequence, Timestamp,
+    cluster::ClusterSettings,
+    event::{Actor, Owner},
+    job::WaitReason,
+    scheduling::SchedulingSettings,
+};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -8,4 +8,4 @@ mod queries;
 pub(crate) mod state;
 pub(crate) mod validate;
 
-pub use state::{AtOnce, KeptJob, StepPart, Step, StepProgress, PartProgress};
+pub use state::{AtOnce, KeptJob, PartProgress, Step, StepPart, StepProgress};

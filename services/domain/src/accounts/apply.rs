@@ -1,7 +1,10 @@
 //! Accounts, associations and service classes.
 
 use crate::state::State;
-use muster_schemas::{JobId, accounts::{AccountChange, AccountSettings}};
+use muster_schemas::{
+    JobId,
+    accounts::{AccountChange, AccountSettings},
+};
 use std::sync::Arc;
 
 impl State {

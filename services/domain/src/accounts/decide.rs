@@ -2,8 +2,17 @@
 
 pub(crate) mod entering;
 
-use crate::{accounts::{Accounts, Charge, decide::entering::Entering, validate::validate_change}, decide::{Access, Decision, conflict, invalid, not_found}, jobs::decide::select::{self, Target}, validate};
-use muster_schemas::{accounts::AccountChange, command::{JobSelection, Refusal}, event::Event, job::Component};
+use crate::{
+    accounts::{Accounts, Charge, decide::entering::Entering, validate::validate_change},
+    decide::{Access, Decision, conflict, invalid, not_found},
+    jobs::decide::select::{self, Target},
+    validate,
+};
+use muster_schemas::{
+    accounts::AccountChange,
+    command::{JobSelection, Refusal},
+    event::Event,
+};
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 /// Changes of one command.

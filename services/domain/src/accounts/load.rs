@@ -1,6 +1,9 @@
 //! How many jobs wait and run, as far as that is limited (SL-L-01).
 
-use crate::{accounts::{Accounts, Charge, Counter}, jobs::{Component, Job}};
+use crate::{
+    accounts::{Accounts, Charge, Counter},
+    jobs::{Component, Job},
+};
 use muster_schemas::event::Owner;
 use std::{collections::BTreeMap, sync::Arc};
 

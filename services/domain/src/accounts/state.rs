@@ -1,7 +1,9 @@
 //! Accounts, users, associations and service classes, and which limits they put on a component.
 
 use crate::jobs::Component;
-use muster_schemas::accounts::{AccountChange, AccountSettings, AccountSpec, AssociationKey, AssociationSpec, ClassSpec, DEFAULT_CLASS, UserSpec};
+use muster_schemas::accounts::{
+    AccountChange, AccountSettings, AccountSpec, AssociationKey, AssociationSpec, ClassSpec, DEFAULT_CLASS, UserSpec,
+};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -101,7 +103,12 @@ impl Accounts {
 
     /// The association of a user in an account, then those of the account as a whole and of its parents. The first has no
     /// record if there is none for the user.
-    pub(crate) fn chain(&self, account: &str, user: &str, queue: &str) -> Vec<(AssociationKey, Option<&AssociationSpec>)> {
+    pub(crate) fn chain(
+        &self,
+        account: &str,
+        user: &str,
+        queue: &str,
+    ) -> Vec<(AssociationKey, Option<&AssociationSpec>)> {
         let of = |queue: Option<&str>| AssociationKey {
             account: account.to_owned(),
             user: Some(user.to_owned()),

@@ -1,7 +1,19 @@
 //! What accounts, users, associations and classes may be, beside the others that there are.
 
-use crate::{accounts::Accounts, decide::{conflict, invalid, not_found, refuse}, jobs::{Component, Job}, state::State, validate};
-use muster_schemas::{accounts::{AccountChange, AccountSettings, AccountSpec, AssociationKey, AssociationSpec, ClassSpec, DEFAULT_CLASS, UserSpec}, command::{Refusal, RefusalCode}};
+use crate::{
+    accounts::{Accounts, state::MAX_DEPTH},
+    decide::{conflict, invalid, not_found, refuse},
+    jobs::{Component, Job},
+    state::State,
+    validate,
+};
+use muster_schemas::{
+    accounts::{
+        AccountChange, AccountSettings, AccountSpec, AssociationKey, AssociationSpec, ClassSpec, DEFAULT_CLASS,
+        UserSpec,
+    },
+    command::{Refusal, RefusalCode},
+};
 
 /// Accounts, users and associations of a cluster, of each.
 const MAX_RECORDS: usize = 1_000_000;

@@ -1,7 +1,14 @@
 //! Single components of jobs: held, released, and ended while the others continue.
 
-use crate::{components::{ComponentOver, SingleEnd}, state::State};
-use muster_schemas::{JobId, event::{Event, Record}, job::{Holds, Usage}};
+use crate::{
+    components::{ComponentOver, SingleEnd},
+    state::State,
+};
+use muster_schemas::{
+    JobId,
+    event::{Event, Record},
+    job::{Holds, Usage},
+};
 
 impl State {
     /// Applies a record about one component; other records mean nothing here.

@@ -1,7 +1,19 @@
 //! One component of a job: held, released, and ended while the others continue.
 
-use crate::{components::SingleEnd, decide::{conflict, invalid}, jobs::{Job, decide::endings}, runs::{Part, Run, stopping, usage}, state::State, steps};
-use muster_schemas::{command::{JobEnding, Refusal}, event::{Event, NodeExit}, job::{Holds, Usage}, resources::{ComponentPlacement, Placement}};
+use crate::{
+    components::SingleEnd,
+    decide::{conflict, invalid},
+    jobs::{Job, decide::endings},
+    runs::{Part, Run, stopping, usage},
+    state::State,
+    steps,
+};
+use muster_schemas::{
+    command::{JobEnding, Refusal},
+    event::{Event, NodeExit},
+    job::{Holds, Usage},
+    resources::{ComponentPlacement, Placement},
+};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// The holds of a component. The job waits as long as one of them has any (SL-M-11).

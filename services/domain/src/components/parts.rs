@@ -1,6 +1,11 @@
 //! The names by which nodes know the parts of a run, and what has become of its components.
 
-use crate::{components::{ComponentOver, SingleEnd}, jobs::{Job, RunSummary}, runs::{Part, Run}, state::State};
+use crate::{
+    components::{ComponentOver, SingleEnd},
+    jobs::{Job, RunSummary},
+    runs::{Part, Run},
+    state::State,
+};
 use muster_schemas::{JobId, NodeId, PartId, RunId, Timestamp, job::Outcome, resources::Placement};
 
 impl State {

@@ -1,6 +1,11 @@
 //! Components of a running job that end before the job does.
 
-use muster_schemas::{Timestamp, event::StopReason, job::{Outcome, Usage}, resources::ComponentPlacement};
+use muster_schemas::{
+    Timestamp,
+    event::StopReason,
+    job::{Outcome, Usage},
+    resources::ComponentPlacement,
+};
 use serde::{Deserialize, Serialize};
 
 /// The end of one component while the others continue (SL-M-02).

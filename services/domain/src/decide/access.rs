@@ -1,7 +1,10 @@
 //! Permissions.
 
 use crate::{decide::refuse, jobs::Job, nodes::Node, state::State};
-use muster_schemas::{command::{Refusal, RefusalCode}, event::{Actor, Owner}};
+use muster_schemas::{
+    command::{Refusal, RefusalCode},
+    event::{Actor, Owner},
+};
 
 /// An actor before a state.
 pub(crate) struct Access<'a> {

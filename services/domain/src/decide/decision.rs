@@ -1,6 +1,9 @@
 //! What decisions and refusals are made of.
 
-use muster_schemas::{command::{Refusal, RefusalCode, Reply}, event::Event};
+use muster_schemas::{
+    command::{Refusal, RefusalCode, Reply},
+    event::Event,
+};
 
 pub(crate) fn one_if(wanted: bool, event: impl FnOnce() -> Event) -> Vec<Event> {
     if wanted { vec![event()] } else { Vec::new() }

@@ -1,7 +1,23 @@
 //! Timers, and waiting jobs that can never start.
 
-use crate::{decide::{Access, Decision}, filters, index::Due, jobs::{Component, Job, decide::{clients, endings::given_up}}, lending, reservations, staging, state::State, tasks::outlook};
-use muster_schemas::{JobId, RunId, Timestamp, command::Refusal, event::{Event, StopReason}, job::Outcome};
+use crate::{
+    decide::{Access, Decision},
+    filters,
+    index::Due,
+    jobs::{
+        Component, Job,
+        decide::{clients, endings::given_up},
+    },
+    lending, reservations, staging,
+    state::State,
+    tasks::outlook,
+};
+use muster_schemas::{
+    JobId, RunId, Timestamp,
+    command::Refusal,
+    event::{Event, StopReason},
+    job::Outcome,
+};
 use std::collections::BTreeSet;
 
 /// At most so much in one decision; the next tick goes on.

@@ -1,7 +1,15 @@
 //! The effect of a change of one job on those that depend on it.
 
-use crate::{dependencies::{Condition, facts}, jobs::{Job, Phase}, state::State};
-use muster_schemas::{JobId, Timestamp, job::{Dependency, DependencyKind}, resources::IndexSet};
+use crate::{
+    dependencies::{Condition, facts},
+    jobs::{Job, Phase},
+    state::State,
+};
+use muster_schemas::{
+    JobId, Timestamp,
+    job::{Dependency, DependencyKind},
+    resources::IndexSet,
+};
 
 impl State {
     /// Brings the dependencies of the waiting jobs that depend on this one up to date.

@@ -1,7 +1,15 @@
 //! Which jobs a job may depend on, or be put before.
 
-use crate::{decide::{Access, conflict, invalid, not_found}, jobs::Job, state::State};
-use muster_schemas::{JobId, command::Refusal, job::{Dependencies, Dependency, DependencyKind}};
+use crate::{
+    decide::{Access, conflict, invalid, not_found},
+    jobs::Job,
+    state::State,
+};
+use muster_schemas::{
+    JobId,
+    command::Refusal,
+    job::{Dependencies, Dependency, DependencyKind},
+};
 
 /// Whether every job that is depended on exists, and those that are put behind this one may be. The number of a
 /// component stands for its job, that of a task of an array for the task (SL-C-19). A job that is no array, or

@@ -1,7 +1,15 @@
 //! The facts that dependencies are about, and what they make of conditions.
 
-use crate::{dependencies::{Condition, ConditionStatus}, jobs::{Job, Phase}, state::State};
-use muster_schemas::{JobId, Timestamp, job::{Dependencies, Dependency, DependencyKind}, resources::IndexSet};
+use crate::{
+    dependencies::{Condition, ConditionStatus},
+    jobs::{Job, Phase},
+    state::State,
+};
+use muster_schemas::{
+    JobId, Timestamp,
+    job::{Dependencies, Dependency, DependencyKind},
+    resources::IndexSet,
+};
 use std::collections::BTreeSet;
 
 /// The facts that dependencies can be about.

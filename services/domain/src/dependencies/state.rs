@@ -1,6 +1,9 @@
 //! A dependency and its state.
 
-use muster_schemas::{Timestamp, job::{Dependency, DependencyKind}};
+use muster_schemas::{
+    Timestamp,
+    job::{Dependency, DependencyKind},
+};
 use serde::{Deserialize, Serialize};
 
 /// A dependency and its state.

@@ -1,7 +1,10 @@
 //! Limits on dependencies.
 
 use crate::validate::{MAX_DEPENDENCIES, MAX_SECONDS, count, invalid, number};
-use muster_schemas::{command::Refusal, job::{Dependencies, Dependency, DependencyKind}, resources::Count};
+use muster_schemas::{
+    command::Refusal,
+    job::{Dependencies, Dependency, DependencyKind},
+};
 
 /// The dependencies of a component.
 pub(crate) fn dependencies(dependencies: &Dependencies) -> Result<(), Refusal> {

@@ -3,8 +3,18 @@
 mod intake;
 mod offers;
 
-use crate::{filters::{Chain, Entry, JobFilters, OutstandingCall, Passed, Refusal, Told, chain, verdict::Answer}, jobs::Job, state::State};
-use muster_schemas::{JobId, Sequence, Timestamp, event::{Event, HoldBy, Record}, filter::{CallId, ChainSpec, ChainVerdict, FileAfter, FilterAction, FilterKind, FilterReport, JobWarning, TemplateSpec}};
+use crate::{
+    filters::{Chain, Entry, JobFilters, OutstandingCall, Passed, Refusal, Told, chain, verdict::Answer},
+    jobs::Job,
+    state::State,
+};
+use muster_schemas::{
+    JobId, Sequence, Timestamp,
+    event::{Event, HoldBy, Record},
+    filter::{
+        CallId, ChainSpec, ChainVerdict, FileAfter, FilterAction, FilterKind, FilterReport, JobWarning, TemplateSpec,
+    },
+};
 use std::sync::Arc;
 
 /// So many warnings are kept of a job; all are in the log.
@@ -188,8 +198,7 @@ impl State {
 
     fn chain_passed(&mut self, id: JobId, number: u64) {
         let is_known = |chain: &Chain| chain.spec.number == number;
-        let known =
-            self.job(id).and_then(|job| job.filters.as_ref()?.chain.as_deref()).filter(|chain| is_known(chain));
+        let known = self.job(id).and_then(|job| job.filters.as_ref()?.chain.as_deref()).filter(|chain| is_known(chain));
         if known.is_none() {
             return;
         }

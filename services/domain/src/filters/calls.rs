@@ -2,9 +2,23 @@
 //!
 //! Calls can be offered twice. A runner makes none that it could not claim, so repeating them is harmless.
 
-use crate::{filters::{Chain, JobFilters, OutstandingCall, chain}, jobs::Job, state::State};
-use muster_schemas::{JobId, Sequence, Timestamp, event::{Event, Owner, Record}, filter::{CallId, FilterAction, FilterKind, TemplateSpec}, filter_order::{ComponentPart, FilterWork}, job::JobState, resources::Alternative};
-use std::{collections::{BTreeMap, BTreeSet}, sync::Arc};
+use crate::{
+    filters::{Chain, JobFilters, OutstandingCall, chain},
+    jobs::Job,
+    state::State,
+};
+use muster_schemas::{
+    JobId, Sequence, Timestamp,
+    event::{Event, Owner, Record},
+    filter::{CallId, FilterAction, FilterKind, TemplateSpec},
+    filter_order::{ComponentPart, FilterWork},
+    job::JobState,
+    resources::Alternative,
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// An outstanding call, but for what only the log has: the records that the sequences name.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,11 @@
 //! Rules for all chains of filters: what an answer means, what is rolled back, and what follows then.
 
 use crate::filters::{Chain, JobFilters, Passed};
-use muster_schemas::{JobId, event::Event, filter::{CallId, ChainSpec, ChainVerdict, FilterAction, FilterForm, JobWarning}};
+use muster_schemas::{
+    JobId,
+    event::Event,
+    filter::{CallId, ChainSpec, ChainVerdict, FilterAction, FilterForm, JobWarning},
+};
 use std::sync::Arc;
 
 /// What people should know of a job.
@@ -27,9 +31,7 @@ pub(crate) fn can_revert(chain: &ChainSpec, position: u32) -> bool {
 
 /// Whether the check behind the filters is needed once all have passed: there is a description to make the job of.
 pub(crate) fn needs_validation(filters: &JobFilters, passed: &[Passed]) -> bool {
-    filters.received.is_some()
-        || filters.validated.is_some()
-        || passed.iter().any(|passed| passed.changed.is_some())
+    filters.received.is_some() || filters.validated.is_some() || passed.iter().any(|passed| passed.changed.is_some())
 }
 
 /// Passes over the filters that cannot be reverted, down to the next that can, which is called then; when none is left,

@@ -1,7 +1,15 @@
 //! Chains, blocks and kept resources.
 
-use crate::{filters::{Chain, Entry, JobFilters}, invariants::ensure, jobs::Job, state::State};
-use muster_schemas::{filter::{FilterAction, FilterKind}, resources::Placement};
+use crate::{
+    filters::{Chain, Entry, JobFilters},
+    invariants::ensure,
+    jobs::Job,
+    state::State,
+};
+use muster_schemas::{
+    filter::{FilterAction, FilterKind},
+    resources::Placement,
+};
 
 /// The resources kept for waiting jobs, as a run would have them.
 pub(crate) fn kept(state: &State) -> impl Iterator<Item = (&Job, &std::sync::Arc<Placement>)> {

@@ -1,7 +1,15 @@
 //! What can be asked of a state about filters, templates and calls.
 
-use crate::{filters::{OutstandingCall, state::DEFAULT_TEMPLATE}, jobs::Job, nodes::Node, state::State};
-use muster_schemas::{JobId, NodeId, filter::{ActivationOrdering, ChainFilter, FilterKind, FilterSettings, TemplateSpec}};
+use crate::{
+    filters::{OutstandingCall, state::DEFAULT_TEMPLATE},
+    jobs::Job,
+    nodes::Node,
+    state::State,
+};
+use muster_schemas::{
+    JobId, NodeId,
+    filter::{ActivationOrdering, ChainFilter, FilterKind, FilterSettings, TemplateSpec},
+};
 use std::sync::Arc;
 
 impl State {

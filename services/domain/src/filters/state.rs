@@ -1,7 +1,13 @@
 //! The state's knowledge of filters: templates and settings, and for each job that they concern its chain, what is
 //! set aside or kept for it, and until when it is held.
 
-use muster_schemas::{JobId, RunId, Sequence, Timestamp, event::HoldBy, filter::{CallId, ChainSpec, ChainVerdict, FilterSettings, JobWarning, Offer, TemplateSpec}, job::Outcome, resources::{Alternative, Placement}};
+use muster_schemas::{
+    JobId, RunId, Sequence, Timestamp,
+    event::HoldBy,
+    filter::{CallId, ChainSpec, ChainVerdict, FilterSettings, JobWarning, Offer, TemplateSpec},
+    job::Outcome,
+    resources::{Alternative, Placement},
+};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
 

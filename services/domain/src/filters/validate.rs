@@ -1,7 +1,10 @@
 //! Limits on filters and descriptions.
 
 use crate::validate::{bytes, invalid, name, path, shown};
-use muster_schemas::{command::Refusal, filter::{FilterSpec, JobDocument}};
+use muster_schemas::{
+    command::Refusal,
+    filter::{FilterSpec, JobDocument},
+};
 
 /// Bytes of a description as it is kept: it is one record, and has to fit into one message of the bus (8 MB).
 const MAX_DOCUMENT_BYTES: usize = 6 << 20;

@@ -1,6 +1,8 @@
 //! The meaning of a filter's answer (HPC-F-10, HPC-F-30, HPC-F-33, HPC-F-37), and its message (HPC-E-10).
 
-use muster_schemas::filter::{ChainSpec, ChainVerdict, FileAfter, FilterExit, FilterKind, FilterReport, FilterSpec, JobWarning};
+use muster_schemas::filter::{
+    ChainSpec, ChainVerdict, FileAfter, FilterExit, FilterKind, FilterReport, FilterSpec, JobWarning,
+};
 
 /// For what resources are offered to a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

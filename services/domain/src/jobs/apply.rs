@@ -3,8 +3,20 @@
 mod numbers;
 mod store;
 
-use crate::{jobs::{ArrayState, Component, ComponentExtras, Finished, Job, JobExtras, Phase, ProgramKind, apply::store::retention_from, gates}, staging::JobStaging, state::State};
-use muster_schemas::{JobId, Sequence, Timestamp, event::{JobChange, Owner, Record, StopReason, WaitingJob}, job::{self, Holds, JobSpec, Outcome}, resources::{Alternative, IndexSet}};
+use crate::{
+    jobs::{
+        ArrayState, Component, ComponentExtras, Finished, Job, JobExtras, Phase, ProgramKind,
+        apply::store::retention_from, gates,
+    },
+    staging::JobStaging,
+    state::State,
+};
+use muster_schemas::{
+    JobId, Sequence, Timestamp,
+    event::{JobChange, Owner, Record, StopReason, WaitingJob},
+    job::{self, Holds, JobSpec, Outcome},
+    resources::{Alternative, IndexSet},
+};
 use std::sync::Arc;
 
 impl State {

@@ -1,6 +1,9 @@
 //! The tasks of an array that have not started, and those that are over.
 
-use muster_schemas::{job::{Holds, Outcome}, resources::IndexSet};
+use muster_schemas::{
+    job::{Holds, Outcome},
+    resources::IndexSet,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -1,8 +1,19 @@
 //! Reasons that keep a waiting job from being planned: holds, begin times, dependencies, stopped queues,
 //! reservations.
 
-use crate::{dependencies::{ConditionStatus, facts::same_index_targets}, filters::{Chain, Entry, JobFilters}, jobs::{ArrayState, ComponentExtras, Job}, staging::Stage, state::State};
-use muster_schemas::{JobId, Timestamp, filter::{ChainVerdict, FilterKind}, job::{Dependency, DependencyKind, Holds, WaitReason}, resources::IndexSet};
+use crate::{
+    dependencies::{ConditionStatus, facts::same_index_targets},
+    filters::{Chain, Entry, JobFilters},
+    jobs::{ArrayState, ComponentExtras, Job},
+    staging::Stage,
+    state::State,
+};
+use muster_schemas::{
+    JobId, Timestamp,
+    filter::{ChainVerdict, FilterKind},
+    job::{DependencyKind, Holds, WaitReason},
+    resources::IndexSet,
+};
 use std::borrow::Cow;
 
 impl State {

@@ -1,6 +1,11 @@
 //! Invariants of jobs, arrays, numbers and shapes.
 
-use crate::{filters, invariants::ensure, jobs::{Job, Phase}, state::State};
+use crate::{
+    filters,
+    invariants::ensure,
+    jobs::{Job, Phase},
+    state::State,
+};
 use muster_schemas::{JobId, resources::IndexSet};
 use std::collections::BTreeMap;
 

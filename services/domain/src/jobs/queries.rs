@@ -1,6 +1,10 @@
 //! What can be asked of a state about jobs, arrays and their numbers.
 
-use crate::{jobs::{Job, Phase, Shapes, numbers::TaskNumbers}, runs::Run, state::{State, looks}};
+use crate::{
+    jobs::{Job, Phase, Shapes, numbers::TaskNumbers},
+    runs::Run,
+    state::{State, looks},
+};
 use muster_schemas::{JobId, job::JobState, resources::IndexSet};
 use std::{borrow::Cow, ops::Bound};
 

@@ -2,7 +2,10 @@
 
 use muster_schemas::resources::Alternative;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::{collections::{BTreeMap, HashMap}, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 /// Tells a shape from every other that is in use. Never used twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

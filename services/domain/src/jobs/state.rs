@@ -1,9 +1,28 @@
 //! The state's knowledge of a job: everything that decides when and where it runs. Its launch stays in the log.
 
-use crate::{components::SingleEnd, dependencies::{Condition, ConditionStatus}, filters::JobFilters, jobs::{ArrayState, Shape}, staging::JobStaging, tasks::TaskBook};
-use muster_schemas::{JobId, RunId, Sequence, Timestamp, event::{Owner, TraceContext}, job::{Checkpoint, ComponentStaging, DependencyKind, Holds, JobSpec, JobType, Notification, Outcome, Program, RequeuePolicy, Usage, WaitReason}, plan::SlotSpec, resources::{Alternative, Placement}};
+use crate::{
+    components::SingleEnd,
+    dependencies::{Condition, ConditionStatus},
+    filters::JobFilters,
+    jobs::{ArrayState, Shape},
+    staging::JobStaging,
+    tasks::TaskBook,
+};
+use muster_schemas::{
+    JobId, RunId, Sequence, Timestamp,
+    event::{Owner, TraceContext},
+    job::{
+        Checkpoint, ComponentStaging, DependencyKind, Holds, JobSpec, JobType, Notification, Outcome, Program,
+        RequeuePolicy, Usage, WaitReason,
+    },
+    plan::SlotSpec,
+    resources::{Alternative, Placement},
+};
 use serde::{Deserialize, Serialize};
-use std::{collections::{BTreeMap, BTreeSet}, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// A job, an array, or a task of an array that has been started at least once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

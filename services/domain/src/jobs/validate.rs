@@ -1,7 +1,20 @@
 //! Limits on jobs and what they launch.
 
-use crate::{dependencies::validate::dependencies, requests::validate::alternatives, staging, validate::{MAX_ARGUMENT_BYTES, MAX_ATTRIBUTE_BYTES, MAX_COMPONENTS, MAX_ENVIRONMENT_BYTES, MAX_JOB_BYTES, MAX_LIST, MAX_SCRIPT_BYTES, MAX_TASKS, bytes, count, identifier, invalid, label, name, no_nul, number, optional, path, shown, signal, text}};
-use muster_schemas::{address, command::Refusal, job::{ArraySpec, Checkpoint, Component, JobSpec, Launch, Notification, Program, Sink}};
+use crate::{
+    dependencies::validate::dependencies,
+    requests::validate::alternatives,
+    staging,
+    validate::{
+        MAX_ARGUMENT_BYTES, MAX_ATTRIBUTE_BYTES, MAX_COMPONENTS, MAX_ENVIRONMENT_BYTES, MAX_JOB_BYTES, MAX_LIST,
+        MAX_SCRIPT_BYTES, MAX_TASKS, bytes, count, identifier, invalid, label, name, no_nul, number, optional, path,
+        shown, signal, text,
+    },
+};
+use muster_schemas::{
+    address,
+    command::Refusal,
+    job::{ArraySpec, Checkpoint, Component, JobSpec, Launch, Notification, Program, Sink},
+};
 use std::collections::BTreeMap;
 
 /// All of a submitted job that can be judged without the state.

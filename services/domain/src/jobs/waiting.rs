@@ -3,7 +3,13 @@
 
 use crate::{jobs::Job, state::State};
 use muster_schemas::{JobId, Timestamp, cluster::QueueSpec, job::WaitReason, policy::Policy};
-use std::{cell::{OnceCell, RefCell}, cmp::Reverse, collections::HashMap, rc::Rc, sync::Arc};
+use std::{
+    cell::{OnceCell, RefCell},
+    cmp::Reverse,
+    collections::HashMap,
+    rc::Rc,
+    sync::Arc,
+};
 
 /// What jobs are planned in the order of: priority of the queue, priority of the job, arrival.
 type Place = (Reverse<i64>, Reverse<i64>, Timestamp, JobId);

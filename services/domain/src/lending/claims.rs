@@ -1,7 +1,15 @@
 //! Who has, wants or lends the cores of a node.
 
-use crate::{filters::Kept, nodes::Node, runs::{Run, Suspension}, state::State};
-use muster_schemas::{JobId, NodeId, RunId, Sequence, resources::{IndexSet, NodeShare, Placement}};
+use crate::{
+    filters::Kept,
+    nodes::Node,
+    runs::{Run, Suspension},
+    state::State,
+};
+use muster_schemas::{
+    JobId, NodeId, RunId, Sequence,
+    resources::{IndexSet, NodeShare, Placement},
+};
 use std::{collections::BTreeSet, sync::Arc};
 
 /// The relation of a run or a job to the cores of its share of a node. The lesser goes ahead.

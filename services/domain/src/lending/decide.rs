@@ -1,7 +1,15 @@
 //! Suspend and resume.
 
-use crate::{decide::{Access, Decision, conflict, one_if}, jobs::decide::select::{act_on, started_run}, runs::{Run, Suspension}, state::State};
-use muster_schemas::{command::{JobSelection, Refusal}, event::Event};
+use crate::{
+    decide::{Access, Decision, conflict, one_if},
+    jobs::decide::select::{act_on, started_run},
+    runs::{Run, Suspension},
+    state::State,
+};
+use muster_schemas::{
+    command::{JobSelection, Refusal},
+    event::Event,
+};
 use std::collections::BTreeSet;
 
 pub(crate) fn suspend(access: &Access, jobs: &JobSelection) -> Result<Decision, Refusal> {

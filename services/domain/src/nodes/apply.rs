@@ -1,7 +1,15 @@
 //! Settings, queues, licences, nodes.
 
-use crate::{nodes::{Node, Queue, TakenOut, state::gpu_count}, state::{ClusterIdentity, State}};
-use muster_schemas::{NodeId, RunId, Sequence, Timestamp, cluster::{ClusterSettings, NodeCondition, QueueSpec}, event::Actor, resources::{IndexSet, NodeShare, NodeSpec}};
+use crate::{
+    nodes::{Node, Queue, TakenOut, state::gpu_count},
+    state::{ClusterIdentity, State},
+};
+use muster_schemas::{
+    NodeId, RunId, Sequence, Timestamp,
+    cluster::{ClusterSettings, NodeCondition, QueueSpec},
+    event::Actor,
+    resources::{IndexSet, NodeShare, NodeSpec},
+};
 use std::sync::Arc;
 
 impl State {
@@ -84,7 +92,9 @@ impl State {
         let after = (used_cores(node, spec), used_gpus(node, spec));
         let fits = before == after && used <= spec.memory_bytes;
         let (name, (cores, gpus)) = (&spec.name, before);
-        let fault = || format!("node {name}: {cores} cores, {gpus} GPUs and {used} bytes are used, which it is to have no more");
+        let fault = || {
+            format!("node {name}: {cores} cores, {gpus} GPUs and {used} bytes are used, which it is to have no more")
+        };
         let fits = if fits { Ok(()) } else { Err(fault()) };
         node.spec = spec.clone();
         self.require(fits);
@@ -94,7 +104,9 @@ impl State {
     /// A node comes or goes only while no run has a share of it.
     fn require_unused(&mut self, id: NodeId, what: &str) {
         let used = self.nodes.get(&id).filter(|node| !node.runs.is_empty());
-        let fault = used.map(|node| format!("node {}: it is {what}, and {} runs have shares of it", node.spec.name, node.runs.len()));
+        let fault = used.map(|node| {
+            format!("node {}: it is {what}, and {} runs have shares of it", node.spec.name, node.runs.len())
+        });
         self.require(fault.map_or(Ok(()), Err));
     }
 

@@ -2,8 +2,17 @@
 
 pub(crate) mod configure;
 
-use crate::{decide::{Access, Decision, not_found}, nodes::Node, runs, validate};
-use muster_schemas::{NodeId, Timestamp, cluster::NodeCondition, command::Refusal, event::{Event, StopReason}};
+use crate::{
+    decide::{Access, Decision, not_found},
+    nodes::Node,
+    runs, validate,
+};
+use muster_schemas::{
+    NodeId, Timestamp,
+    cluster::NodeCondition,
+    command::Refusal,
+    event::{Event, StopReason},
+};
 use std::collections::BTreeSet;
 
 pub(crate) fn drain(access: &Access, names: &[String], reason: &str) -> Result<Decision, Refusal> {

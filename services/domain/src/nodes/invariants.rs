@@ -1,7 +1,17 @@
 //! Invariants of nodes, queues and licences.
 
-use crate::{filters, invariants::ensure, jobs::Job, lending::claims::Claim, nodes::{Node, state::gpu_count}, state::State};
-use muster_schemas::{NodeId, RunId, resources::{IndexSet, NodeShare, Placement}};
+use crate::{
+    filters,
+    invariants::ensure,
+    jobs::Job,
+    lending::claims::Claim,
+    nodes::{Node, state::gpu_count},
+    state::State,
+};
+use muster_schemas::{
+    NodeId, RunId,
+    resources::{IndexSet, NodeShare, Placement},
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// For each node the shares of it: of runs, of what is kept for jobs that wait, and of what is offered to running ones.

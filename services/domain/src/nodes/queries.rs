@@ -1,6 +1,9 @@
 //! What can be asked of a state about nodes, queues and licences.
 
-use crate::{nodes::{Licence, Node, Queue, TakenOut}, state::State};
+use crate::{
+    nodes::{Licence, Node, Queue, TakenOut},
+    state::State,
+};
 use muster_schemas::{NodeId, Sequence, cluster::ClusterConfig, event::uuid_bytes::UuidBytes, public};
 use std::borrow::Cow;
 

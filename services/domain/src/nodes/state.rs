@@ -1,8 +1,16 @@
 //! Nodes, queues and licences, with what is free of them.
 
-use muster_schemas::{NodeId, RunId, Sequence, Timestamp, cluster::{NodeCondition, QueueSpec}, plan::NodeClosure, resources::{IndexSet, NodeSpec}};
+use muster_schemas::{
+    NodeId, RunId, Sequence, Timestamp,
+    cluster::{NodeCondition, QueueSpec},
+    plan::NodeClosure,
+    resources::{IndexSet, NodeSpec},
+};
 use serde::{Deserialize, Serialize};
-use std::{collections::{BTreeMap, BTreeSet}, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// How a node was taken out of service.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

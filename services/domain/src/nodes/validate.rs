@@ -1,7 +1,10 @@
 //! Limits on nodes.
 
 use crate::validate::{MAX_LIST, MAX_MEMORY_BYTES, MAX_NODE_CORES, count, identifier, name, number};
-use muster_schemas::{command::Refusal, resources::{IndexSet, NodeSpec}};
+use muster_schemas::{
+    command::Refusal,
+    resources::{IndexSet, NodeSpec},
+};
 
 /// A node's specification.
 pub(crate) fn node(spec: &NodeSpec) -> Result<(), Refusal> {

@@ -1,7 +1,21 @@
 //! The part of a launch that the state knows.
 
-use crate::{jobs::{Component, Phase}, runs::{Part, Run}, state::State};
-use muster_schemas::{JobId, PartId, StepId, cluster::ClusterSettings, event::{Owner, TraceContext}, job::{JobSpec, Launch, Program}, node::{CLUSTER_NAME_VARIABLE, JOB_NUMBER_VARIABLE, LaunchOrder, NODE_CORES_VARIABLE, OrderNode, RESTART_COUNT_VARIABLE, node_cores_text}, resources::{ComponentPlacement, Placement}};
+use crate::{
+    jobs::{Component, Phase},
+    runs::{Part, Run},
+    state::State,
+};
+use muster_schemas::{
+    JobId, PartId, StepId,
+    cluster::ClusterSettings,
+    event::{Owner, TraceContext},
+    job::{JobSpec, Launch, Program},
+    node::{
+        CLUSTER_NAME_VARIABLE, JOB_NUMBER_VARIABLE, LaunchOrder, NODE_CORES_VARIABLE, OrderNode,
+        RESTART_COUNT_VARIABLE, node_cores_text,
+    },
+    resources::{ComponentPlacement, Placement},
+};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// Facts that launches of all parts of a run share.

@@ -1,8 +1,14 @@
 //! The part of an order that the state knows. A sketch needs neither the state nor the log: it is made in passing
 //! where the state is at hand, and made into an order elsewhere. Facts that all parts of a run share are found once.
 
-use crate::{jobs::Job, orders::{LaunchSketch, OrderSeed, RunNodes, RunSketch}, runs::{Run, walltime::walltime_of_part}, state::State, tasks::orders::TaskSketch};
-use muster_schemas::{NodeId, PartId, RunId, Sequence, StepId, job::Launch, node::NodeOrder, resources::IndexSet};
+use crate::{
+    jobs::Job,
+    orders::{LaunchSketch, OrderSeed, RunNodes, RunSketch},
+    runs::{Run, walltime::walltime_of_part},
+    state::State,
+    tasks::orders::TaskSketch,
+};
+use muster_schemas::{NodeId, PartId, RunId, Sequence, StepId, node::NodeOrder, resources::IndexSet};
 use std::{collections::HashMap, sync::Arc};
 
 /// An order as far as the state knows it.

@@ -1,7 +1,11 @@
 //! The policy, and the results of plans in addition to their starts.
 
 use crate::{planning::BackfillPasses, state::State};
-use muster_schemas::{JobId, plan::{BackfillPass, PlanRecord, PlannedSlot, PredictedStart}, policy::Policy};
+use muster_schemas::{
+    JobId,
+    plan::{BackfillPass, PlanRecord, PlannedSlot, PredictedStart},
+    policy::Policy,
+};
 use std::sync::Arc;
 
 impl State {

@@ -2,8 +2,16 @@
 
 pub(crate) mod plan;
 
-use crate::{decide::{Access, Decision, invalid}, planning};
-use muster_schemas::{command::{Refusal, Reply}, event::Event, policy::Policy, scheduling::SchedulingSettings};
+use crate::{
+    decide::{Access, Decision, invalid},
+    planning,
+};
+use muster_schemas::{
+    command::{Refusal, Reply},
+    event::Event,
+    policy::Policy,
+    scheduling::SchedulingSettings,
+};
 use std::sync::Arc;
 
 /// A planner begins its work (HPC-F-89).

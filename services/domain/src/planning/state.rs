@@ -4,7 +4,10 @@
 use crate::reservations::Reservation;
 use muster_schemas::{JobId, Sequence, Timestamp, plan::PlannedComponent, policy::Policy};
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, sync::{Arc, LazyLock}};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, LazyLock},
+};
 
 /// The planner's input besides jobs and nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,7 +1,15 @@
 //! Whether a request can ever be served by the cluster as it is configured, whatever runs and whichever nodes are up.
 
-use crate::{requests::{self, Minimum}, state::State, validate};
-use muster_schemas::{NodeId, cluster::{ClusterSettings, QueueSpec}, resources::{Alternative, Count, Level, LevelCount, NodeFilter, NodeSpec, Per, Request, Sharing, size_texts}};
+use crate::{
+    requests::{self, Minimum},
+    state::State,
+    validate,
+};
+use muster_schemas::{
+    NodeId,
+    cluster::{ClusterSettings, QueueSpec},
+    resources::{Alternative, Count, Level, LevelCount, NodeFilter, NodeSpec, Per, Request, Sharing, size_texts},
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The beginning of each refusal of a job that can never run, ahead of the reason.

@@ -1,7 +1,13 @@
 //! Limits on requests.
 
-use crate::validate::{MAX_COUNT, MAX_FILTER_DEPTH, MAX_LIST, MAX_MEMORY_BYTES, MAX_NODE_NAMES, count, invalid, name, number, optional, walltime};
-use muster_schemas::{command::Refusal, resources::{Alternative, Count, Level, NodeFilter, Request}};
+use crate::validate::{
+    MAX_COUNT, MAX_FILTER_DEPTH, MAX_LIST, MAX_MEMORY_BYTES, MAX_NODE_NAMES, count, invalid, name, number, optional,
+    walltime,
+};
+use muster_schemas::{
+    command::Refusal,
+    resources::{Alternative, Count, Level, NodeFilter, Request},
+};
 
 /// The alternatives of a component.
 pub(crate) fn alternatives(alternatives: &[Alternative]) -> Result<(), Refusal> {

@@ -1,7 +1,10 @@
 //! Reservations and closures.
 
 use crate::{reservations::Reservation, state::State};
-use muster_schemas::{NodeId, plan::{NodeClosure, ReservationSpec, ReservedNodes}};
+use muster_schemas::{
+    NodeId,
+    plan::{NodeClosure, ReservationSpec, ReservedNodes},
+};
 use std::{collections::BTreeSet, sync::Arc};
 
 impl State {

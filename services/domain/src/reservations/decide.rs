@@ -1,7 +1,18 @@
 //! Reservations and closures: made, changed, removed, and what time does to them.
 
-use crate::{decide::{Access, Decision, conflict, invalid, not_found, refuse}, nodes, requests, reservations::{self, Reservation}, state::State, validate};
-use muster_schemas::{NodeId, Timestamp, command::{Refusal, RefusalCode}, event::Event, plan::{NodeClosure, ReservationSpec, ReservedNodes}};
+use crate::{
+    decide::{Access, Decision, conflict, invalid, not_found, refuse},
+    nodes, requests,
+    reservations::{self, Reservation},
+    state::State,
+    validate,
+};
+use muster_schemas::{
+    NodeId, Timestamp,
+    command::{Refusal, RefusalCode},
+    event::Event,
+    plan::{NodeClosure, ReservationSpec, ReservedNodes},
+};
 use std::{collections::BTreeSet, sync::Arc};
 
 /// Reservations of a cluster.

@@ -1,6 +1,9 @@
 //! An advance reservation.
 
-use muster_schemas::{NodeId, Timestamp, plan::{ReservationSpec, ReservedNodes}};
+use muster_schemas::{
+    NodeId, Timestamp,
+    plan::{ReservationSpec, ReservedNodes},
+};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeSet, sync::Arc};
 

@@ -1,7 +1,14 @@
 //! Limits on reservations and closures.
 
-use crate::{requests::validate::filter, validate::{MAX_COUNT, MAX_NODE_NAMES, count, identifier, invalid, name, number, text}};
-use muster_schemas::{Timestamp, command::Refusal, plan::{NodeClosure, ReservationSpec, ReservedNodes}};
+use crate::{
+    requests::validate::filter,
+    validate::{MAX_COUNT, MAX_NODE_NAMES, count, identifier, invalid, name, number, text},
+};
+use muster_schemas::{
+    Timestamp,
+    command::Refusal,
+    plan::{NodeClosure, ReservationSpec, ReservedNodes},
+};
 use std::collections::BTreeSet;
 
 /// Users or accounts of one reservation.

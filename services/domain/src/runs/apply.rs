@@ -1,7 +1,16 @@
 //! Runs, from their allocation to their end.
 
-use crate::{jobs::{Phase, RunSummary}, runs::{Part, PartState, Run}, state::State};
-use muster_schemas::{JobId, NodeId, RunId, Sequence, Timestamp, event::NodeExit, job::{Outcome, Usage}, resources::Placement};
+use crate::{
+    jobs::{Phase, RunSummary},
+    runs::{Part, PartState, Run},
+    state::State,
+};
+use muster_schemas::{
+    JobId, NodeId, RunId, Sequence, Timestamp,
+    event::NodeExit,
+    job::{Outcome, Usage},
+    resources::Placement,
+};
 use std::sync::Arc;
 
 impl State {

@@ -1,7 +1,24 @@
 //! Reports of executors: that a node is there, that parts of runs started and ended.
 
-use crate::{components, decide::{Access, Decision}, jobs::{Job, ProgramKind}, nodes::Node, orders, requests::{self, fits}, runs::{Part, PartState, Run, usage::together}, state::State, validate};
-use muster_schemas::{NodeId, PartId, RunId, Sequence, Timestamp, cluster::NodeCondition, command::{Refusal, Reply}, event::{EndCause, Event, NodeExit, NodePart, StopReason}, job::{ExitStatus, JobType, Outcome, RequeuePolicy, Usage}, node::Briefing};
+use crate::{
+    components,
+    decide::{Access, Decision},
+    jobs::{Job, ProgramKind},
+    nodes::Node,
+    orders,
+    requests::{self, fits},
+    runs::{Part, PartState, Run, usage::together},
+    state::State,
+    validate,
+};
+use muster_schemas::{
+    NodeId, PartId, RunId, Sequence, Timestamp,
+    cluster::NodeCondition,
+    command::{Refusal, Reply},
+    event::{EndCause, Event, NodeExit, NodePart, StopReason},
+    job::{ExitStatus, JobType, Outcome, RequeuePolicy, Usage},
+    node::Briefing,
+};
 
 /// The node is there. Its orders about its runs come from [`crate::orders::reconcile`], which the ledger adds.
 pub(crate) fn hello(

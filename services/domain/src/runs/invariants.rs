@@ -1,6 +1,10 @@
 //! Invariants of runs.
 
-use crate::{invariants::ensure, jobs::{Job, invariants::numbers}, state::State};
+use crate::{
+    invariants::ensure,
+    jobs::{Job, invariants::numbers},
+    state::State,
+};
 use muster_schemas::RunId;
 use std::collections::BTreeSet;
 

@@ -1,7 +1,14 @@
 //! One attempt to execute a job, from the moment it has its resources until they are free.
 
-use crate::{runs::{ByNode, OnNode}, steps::StepProgress};
-use muster_schemas::{JobId, NodeId, RunId, Sequence, StepId, Timestamp, event::{NodeExit, StopReason}, resources::{NodeShare, Placement}};
+use crate::{
+    runs::{ByNode, OnNode},
+    steps::StepProgress,
+};
+use muster_schemas::{
+    JobId, NodeId, RunId, Sequence, StepId, Timestamp,
+    event::{NodeExit, StopReason},
+    resources::{NodeShare, Placement},
+};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -1,6 +1,9 @@
 //! How long runs and their parts may last.
 
-use crate::{jobs::Job, runs::{Part, Run}};
+use crate::{
+    jobs::Job,
+    runs::{Part, Run},
+};
 use muster_schemas::resources::Placement;
 
 /// How long a part may run from its own start: one that joined a run later, so much less (HPC-J-11).

@@ -1,7 +1,14 @@
 //! Staging for jobs, and the persistent buffers that come and go with it.
 
-use crate::{jobs::Job, staging::{Buffer, JobStaging, Stage}, state::State};
-use muster_schemas::{JobId, Timestamp, filter::{CallId, FilterExit, FilterKind, FilterReport, StagingSettings}};
+use crate::{
+    jobs::Job,
+    staging::{Buffer, JobStaging, Stage},
+    state::State,
+};
+use muster_schemas::{
+    JobId, Timestamp,
+    filter::{CallId, FilterExit, FilterKind, FilterReport, StagingSettings},
+};
 use std::sync::Arc;
 
 impl State {

@@ -1,8 +1,20 @@
 //! Staging for jobs: when the staging program is asked, and what its answers mean (SL-B-01, SL-B-02, SL-B-08).
 
-use crate::{filters::{Chain, chain::warned, verdict::Answer}, jobs::Job, state::State};
-use muster_schemas::{JobId, event::{Actor, Event}, filter::{CallId, ChainFilter, ChainSpec, ChainVerdict, FilterForm, FilterKind, FilterSpec, JobWarning}, job::{ComponentStaging, Holds}};
-use std::{collections::{BTreeMap, BTreeSet}, sync::Arc};
+use crate::{
+    filters::{Chain, chain::warned, verdict::Answer},
+    jobs::Job,
+    state::State,
+};
+use muster_schemas::{
+    JobId,
+    event::{Actor, Event},
+    filter::{CallId, ChainFilter, ChainSpec, ChainVerdict, FilterForm, FilterKind, FilterSpec, JobWarning},
+    job::{ComponentStaging, Holds},
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// Begins the staging that is due now, up to a maximum. Staging for jobs that end by the same decision comes later.
 pub(crate) fn due(state: &State, ended: &BTreeSet<JobId>, most: usize) -> Vec<Event> {

@@ -1,8 +1,18 @@
 //! What is to be staged, and when.
 
-use crate::{jobs::{Job, JobExtras}, staging::{Buffer, Stage}, state::State};
-use muster_schemas::{filter::{FilterKind, StagingSettings}, job::ComponentStaging};
-use std::{collections::{BTreeMap, BTreeSet}, sync::Arc};
+use crate::{
+    jobs::{Job, JobExtras},
+    staging::{Buffer, Stage},
+    state::State,
+};
+use muster_schemas::{
+    filter::{FilterKind, StagingSettings},
+    job::ComponentStaging,
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 impl JobExtras {
     /// The persistent buffers that the job uses and does not make itself.

@@ -1,7 +1,14 @@
 //! Limits on staging.
 
-use crate::{filters::validate::filter_spec, validate::{MAX_LIST, bytes, count, identifier, invalid, no_nul, number}};
-use muster_schemas::{command::Refusal, filter::{FilterForm, FilterSpec, StagingSettings}, job::ComponentStaging};
+use crate::{
+    filters::validate::filter_spec,
+    validate::{MAX_LIST, bytes, count, identifier, invalid, no_nul, number},
+};
+use muster_schemas::{
+    command::Refusal,
+    filter::{FilterForm, FilterSpec, StagingSettings},
+    job::ComponentStaging,
+};
 use std::collections::BTreeSet;
 
 /// Bytes of all directives of a component.

@@ -1,7 +1,14 @@
 //! Steps, and jobs that end with their clients.
 
-use crate::{state::State, steps::{AtOnce, KeptJob, Step, StepProgress, PartProgress}};
-use muster_schemas::{JobId, NodeId, RunId, StepId, event::{Event, NodeExit, Record}, steps::StepShare};
+use crate::{
+    state::State,
+    steps::{AtOnce, KeptJob, PartProgress, Step, StepProgress},
+};
+use muster_schemas::{
+    JobId, NodeId, RunId, StepId,
+    event::{Event, NodeExit, Record},
+    steps::StepShare,
+};
 
 impl State {
     pub(crate) fn step_started(&mut self, run: RunId, step: StepId, parts: impl Iterator<Item = PartProgress>) {

@@ -3,8 +3,18 @@
 pub(crate) mod launch;
 mod layout;
 
-use crate::{decide::{Access, Decision}, runs::{Part, Run}, steps::StepProgress};
-use muster_schemas::{PartId, StepId, command::Refusal, event::{Event, NodeExit}, job::ExitStatus, steps::TaskStatus};
+use crate::{
+    decide::{Access, Decision},
+    runs::{Part, Run},
+    steps::StepProgress,
+};
+use muster_schemas::{
+    PartId, StepId,
+    command::Refusal,
+    event::{Event, NodeExit},
+    job::ExitStatus,
+    steps::TaskStatus,
+};
 
 /// The part of a step on a node has ended. A repeated report means nothing more.
 pub(crate) fn ended(

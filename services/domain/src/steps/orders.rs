@@ -1,7 +1,18 @@
 //! Orders about steps.
 
-use crate::{orders::{LaunchSketch, OrderSeed}, runs::{Run, orders::kill_grace}, state::State, steps::{AtOnce, StepPart, Step}};
-use muster_schemas::{NodeId, PartId, RunId, StepId, job::{JobSpec, Launch, Program}, node::{LaunchOrder, OrderNode, TasksOrder}, resources::IndexSet, steps::{StepSpec, StepStreams, StepTasks}};
+use crate::{
+    orders::{LaunchSketch, OrderSeed},
+    runs::{Run, orders::kill_grace},
+    state::State,
+    steps::{AtOnce, Step, StepPart},
+};
+use muster_schemas::{
+    NodeId, PartId, RunId, StepId,
+    job::{JobSpec, Launch, Program},
+    node::{LaunchOrder, OrderNode, TasksOrder},
+    resources::IndexSet,
+    steps::{StepSpec, StepStreams, StepTasks},
+};
 use std::sync::Arc;
 
 /// An order to the nodes of a step, or to those of one component, where it has not ended: about its part there, inside that part of

@@ -1,6 +1,10 @@
 //! What can be asked of a state about steps and clients.
 
-use crate::{runs::Run, state::State, steps::{KeptJob, Step}};
+use crate::{
+    runs::Run,
+    state::State,
+    steps::{KeptJob, Step},
+};
 use muster_schemas::{JobId, NodeId, RunId, StepId, resources::IndexSet};
 
 /// The resources of a part of a run that its steps use exclusively.

@@ -1,7 +1,11 @@
 //! Steps inside runs, and the jobs that end with their clients.
 
 use crate::runs::{ByNode, OnNode};
-use muster_schemas::{JobId, NodeId, RunId, Sequence, StepId, Timestamp, event::NodeExit, steps::{StepShare, StepSpec}};
+use muster_schemas::{
+    JobId, NodeId, RunId, Sequence, StepId, Timestamp,
+    event::NodeExit,
+    steps::{StepShare, StepSpec},
+};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -1,7 +1,17 @@
 //! Limits on steps.
 
-use crate::{jobs::validate::{arguments, attributes, dialect, environment}, validate::{MAX_COUNT, MAX_JOB_BYTES, MAX_MEMORY_BYTES, MAX_NODE_NAMES, bytes, count, invalid, label, name, number, optional, path, shown, signal, walltime}};
-use muster_schemas::{command::Refusal, resources::IndexSet, steps::{StepGroup, StepInput, StepOutput, StepSpec, StepStreams}};
+use crate::{
+    jobs::validate::{arguments, attributes, dialect, environment},
+    validate::{
+        MAX_COUNT, MAX_JOB_BYTES, MAX_MEMORY_BYTES, MAX_NODE_NAMES, bytes, count, invalid, label, name, number,
+        optional, path, shown, signal, walltime,
+    },
+};
+use muster_schemas::{
+    command::Refusal,
+    resources::IndexSet,
+    steps::{StepGroup, StepInput, StepOutput, StepSpec, StepStreams},
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Tasks of one step.

@@ -1,7 +1,18 @@
 //! Tasks of jobs that are lists of them, and runs that grow and shrink.
 
-use crate::{index::TaskKeys, runs::{Part, PartState, Run}, state::State, steps::PartProgress, tasks::{self, Ending, TaskBook, outlook}};
-use muster_schemas::{JobId, RunId, Sequence, StepId, Timestamp, event::{Event, NodeTasks, Record, ShrinkReason}, resources::{NodeShare, Placement}, tasks::TaskInstance};
+use crate::{
+    index::TaskKeys,
+    runs::{Part, PartState, Run},
+    state::State,
+    steps::PartProgress,
+    tasks::{self, Ending, TaskBook, outlook},
+};
+use muster_schemas::{
+    JobId, RunId, Sequence, StepId, Timestamp,
+    event::{Event, NodeTasks, Record, ShrinkReason},
+    resources::{NodeShare, Placement},
+    tasks::TaskInstance,
+};
 use std::sync::Arc;
 
 impl State {

@@ -1,7 +1,22 @@
 //! Runs of tasks that grow, shrink, make way and end.
 
-use crate::{decide::conflict, jobs::Job, runs::{Run, stopping::{is_at_once, stop_reason}}, state::State, tasks::room::{kept_units, units}};
-use muster_schemas::{JobId, command::{JobEnding, Refusal}, event::{Event, ShrinkReason, StopReason}, resources::{NodeShare, Placement}, scheduling::Preemption};
+use crate::{
+    decide::conflict,
+    jobs::Job,
+    runs::{
+        Run,
+        stopping::{is_at_once, stop_reason},
+    },
+    state::State,
+    tasks::room::{kept_units, units},
+};
+use muster_schemas::{
+    JobId,
+    command::{JobEnding, Refusal},
+    event::{Event, ShrinkReason, StopReason},
+    resources::{NodeShare, Placement},
+    scheduling::Preemption,
+};
 use std::{collections::BTreeSet, sync::Arc};
 
 /// Why a running job cannot get these resources in addition, whether they are free or not; `None` if it can.

@@ -1,6 +1,12 @@
 //! Invariants of lists of tasks.
 
-use crate::{invariants::ensure, jobs::Job, runs::Run, state::State, tasks::{TaskBook, state::count}};
+use crate::{
+    invariants::ensure,
+    jobs::Job,
+    runs::Run,
+    state::State,
+    tasks::{TaskBook, state::count},
+};
 use muster_schemas::NodeId;
 use std::collections::BTreeMap;
 

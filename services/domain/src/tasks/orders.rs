@@ -1,7 +1,22 @@
 //! Orders about runs of tasks: parts that hold resources, grow and shrink, and the instances of tasks in them.
 
-use crate::{orders::{LaunchSketch, OrderSeed}, runs::{Part, PartState, Run, orders::{kill_grace, launch}}, state::State, tasks::{RunningTask, TaskBook, outlook::release_seconds}};
-use muster_schemas::{NodeId, PartId, RunId, StepId, event::StopReason, job::{JobSpec, Launch, Program}, node::{LaunchOrder, OrderNode}, resources::{IndexSet, NodeShare, Placement}, tasks::{TaskInstance, TaskKind, TaskList, TaskSpec}};
+use crate::{
+    orders::{LaunchSketch, OrderSeed},
+    runs::{
+        Part, PartState, Run,
+        orders::{kill_grace, launch},
+    },
+    state::State,
+    tasks::{RunningTask, TaskBook, outlook::release_seconds},
+};
+use muster_schemas::{
+    NodeId, PartId, RunId, StepId,
+    event::StopReason,
+    job::{JobSpec, Launch, Program},
+    node::{LaunchOrder, OrderNode},
+    resources::{IndexSet, NodeShare, Placement},
+    tasks::{TaskInstance, TaskKind, TaskList, TaskSpec},
+};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// New parts of a run are held, and larger shares are used.

@@ -1,8 +1,23 @@
 //! The next steps for a running list of tasks: which tasks start, what it gives up, when it ends. Decided by ticks,
 //! which are due whenever there is something.
 
-use crate::{jobs::Job, runs::{Part, Run, walltime::walltime}, state::State, tasks::{Ending, Task, TaskBook, room::{Room, kept_units}, state::count}};
-use muster_schemas::{JobId, NodeId, StepId, Timestamp, event::{Event, NodeTasks, ShrinkReason, StopReason}, filter::JobWarning, resources::{ComponentPlacement, NodeShare, Placement}, tasks::{TaskInstance, TaskKind}};
+use crate::{
+    jobs::Job,
+    runs::{Part, Run, walltime::walltime},
+    state::State,
+    tasks::{
+        Ending, Task, TaskBook,
+        room::{Room, kept_units},
+        state::count,
+    },
+};
+use muster_schemas::{
+    JobId, NodeId, StepId, Timestamp,
+    event::{Event, NodeTasks, ShrinkReason, StopReason},
+    filter::JobWarning,
+    resources::{ComponentPlacement, NodeShare, Placement},
+    tasks::{TaskInstance, TaskKind},
+};
 use std::sync::Arc;
 
 /// How long tasks that release nodes may take if the settings do not say (HPC-C-09).

@@ -1,6 +1,11 @@
 //! What can be asked of a state about lists of tasks.
 
-use crate::{jobs::Job, runs::Run, state::State, tasks::{Elastic, TaskBook, room}};
+use crate::{
+    jobs::Job,
+    runs::Run,
+    state::State,
+    tasks::{Elastic, TaskBook, room},
+};
 use muster_schemas::{JobId, resources::Placement};
 
 impl State {

@@ -1,7 +1,17 @@
 //! Where in a run there is room for more tasks, and what of it nobody needs.
 
-use crate::{jobs::Job, runs::Run, state::State, tasks::{Elastic, Task, TaskBook, state::count}};
-use muster_schemas::{NodeId, event::NodeTasks, resources::{ComponentPlacement, IndexSet, NodeShare, Placement}, tasks::{SizeUnit, TaskKind}};
+use crate::{
+    jobs::Job,
+    runs::Run,
+    state::State,
+    tasks::{Elastic, Task, TaskBook, state::count},
+};
+use muster_schemas::{
+    NodeId,
+    event::NodeTasks,
+    resources::{ComponentPlacement, IndexSet, NodeShare, Placement},
+    tasks::{SizeUnit, TaskKind},
+};
 
 /// The part of a run on which tasks can be started.
 #[derive(Clone, Debug)]

@@ -1,9 +1,18 @@
 //! The tasks of a job that is a list of them: what each is like, and what has become of it.
 
 use crate::tasks::Task;
-use muster_schemas::{NodeId, Sequence, StepId, Timestamp, event::{EndCause, NodeExit, ShrinkReason, StopReason}, job::Outcome, resources::{Alternative, Count, IndexSet, Level, Placement}, tasks::{SizeUnit, TaskInstance, TaskKind, TaskList}};
+use muster_schemas::{
+    NodeId, Sequence, StepId, Timestamp,
+    event::{EndCause, NodeExit, ShrinkReason, StopReason},
+    job::Outcome,
+    resources::{Alternative, Count, IndexSet, Level, Placement},
+    tasks::{SizeUnit, TaskInstance, TaskKind, TaskList},
+};
 use serde::{Deserialize, Serialize};
-use std::{collections::{BTreeMap, BTreeSet}, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// A service that ends sooner than this after its start is not started again before, so that one that cannot run does not
 /// fill the log.

@@ -1,6 +1,12 @@
 //! A task of a job: what it is like, and what has become of its instances.
 
-use muster_schemas::{Timestamp, event::StopReason, job::ExitStatus, resources::IndexSet, tasks::{TaskKind, TaskSpec}};
+use muster_schemas::{
+    Timestamp,
+    event::StopReason,
+    job::ExitStatus,
+    resources::IndexSet,
+    tasks::{TaskKind, TaskSpec},
+};
 use serde::{Deserialize, Serialize};
 
 /// A task.

@@ -1,7 +1,14 @@
 //! Jobs that are lists of tasks.
 
-use crate::{jobs::validate::launch, validate::{MAX_COUNT, MAX_LIST, MAX_SECONDS, count, invalid, label, number, path, shown}};
-use muster_schemas::{command::Refusal, job::Program, tasks::{TaskKind, TaskList, TaskSpec}};
+use crate::{
+    jobs::validate::launch,
+    validate::{MAX_COUNT, MAX_LIST, MAX_SECONDS, count, invalid, label, number, path, shown},
+};
+use muster_schemas::{
+    command::Refusal,
+    job::Program,
+    tasks::{TaskKind, TaskList, TaskSpec},
+};
 
 /// Tasks of one list.
 pub const MAX_LISTED_TASKS: usize = 100_000;

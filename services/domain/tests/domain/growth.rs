@@ -1,7 +1,10 @@
 //! Runs of tasks that grow, shrink and make way for others.
 
 use crate::{lists::*, support::*, written::hold_order};
-use muster_domain::{orders::{OrderSeed, follow_up, reconcile}, tasks::Elastic};
+use muster_domain::{
+    orders::{OrderSeed, follow_up, reconcile},
+    tasks::Elastic,
+};
 use muster_schemas::{
     JobId, NodeId, PartId, RunId, StepId,
     command::{Command, JobSelection, RefusalCode, RefusedStart, Reply, Start},

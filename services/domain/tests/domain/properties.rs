@@ -1,7 +1,11 @@
 //! Whatever is asked in whatever order, the invariants hold and the log replays.
 
 use crate::{sketches::assert_as_by_look, support::*};
-use muster_domain::{State, nodes::Node, runs::{Part, PartState, Run}};
+use muster_domain::{
+    State,
+    nodes::Node,
+    runs::{Part, PartState, Run},
+};
 use muster_schemas::{
     JobId, PartId, RunId, Sequence,
     cluster::ClusterSettings,

@@ -5,7 +5,12 @@ use crate::{
     support::*,
     written::{launch_order_of, tasks_order},
 };
-use muster_domain::{State, jobs::Job, orders::{OrderSeed, Sketches, follow_up, has_forgotten, reconcile}, runs::{Part, PartState, Run}};
+use muster_domain::{
+    State,
+    jobs::Job,
+    orders::{OrderSeed, Sketches, follow_up, has_forgotten, reconcile},
+    runs::{Part, PartState, Run},
+};
 use muster_schemas::{
     JobId, NodeId, PartId, RunId, Sequence, StepId,
     cluster::ClusterConfig,

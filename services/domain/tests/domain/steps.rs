@@ -1,7 +1,10 @@
 //! Steps: cores, numbers, signals, ends; and jobs that end with their clients.
 
 use crate::{support::*, written::tasks_order};
-use muster_domain::{orders::{OrderSeed, follow_up, reconcile}, steps::AtOnce};
+use muster_domain::{
+    orders::{OrderSeed, follow_up, reconcile},
+    steps::AtOnce,
+};
 use muster_schemas::{
     JobId, PartId, RunId, StepId,
     command::{Command, RefusalCode, Reply},
@@ -127,7 +130,11 @@ fn the_room_of_a_job_counts_the_cores_that_each_task_of_a_step_takes() {
     refused(&mut cluster, anywhere(5, None, 2), "tasks: 5 are wanted, the job has room for 1 to 4");
     refused(&mut cluster, anywhere(3, None, 3), "tasks: 3 are wanted, the job has room for 1 to 2");
     refused(&mut cluster, anywhere(1, None, 5), "tasks: 1 are wanted, the job has room for none");
-    refused(&mut cluster, anywhere(3, Some(1), 2), "tasks: 3 are wanted on node node1, where the job has room for 1 to 2");
+    refused(
+        &mut cluster,
+        anywhere(3, Some(1), 2),
+        "tasks: 3 are wanted on node node1, where the job has room for 1 to 2",
+    );
     let (_, cores) = launched(&mut cluster, id, anywhere(3, None, 2));
     assert_eq!(cores, [ranks("0-3"), ranks("0-1")]);
     // One that overlaps others shares the cores out itself.

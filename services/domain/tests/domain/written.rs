@@ -1,6 +1,9 @@
 //! Orders as nodes get them: of a seed, its sketch, and what the log would have of it.
 
-use muster_domain::{State, orders::{OrderSeed, Sketch, Sketches, StepRecord, StepSketch}};
+use muster_domain::{
+    State,
+    orders::{OrderSeed, Sketch, Sketches, StepRecord, StepSketch},
+};
 use muster_schemas::{
     NodeId, PartId, Sequence, StepId,
     job::JobSpec,

@@ -1,7 +1,21 @@
 //! Whether accounts and classes let a job in.
 
-use crate::{accounts::{Accounts, Amount, Charge, Counter, Rule, load::Load, validate::require_class}, decide::{Access, not_found, refuse}, jobs::Job, requests, state::State, validate};
-use muster_schemas::{accounts::DEFAULT_CLASS, cluster::ClusterSettings, command::{Refusal, RefusalCode}, event::Owner, job::{Component, JobSpec}, resources::Alternative};
+use crate::{
+    accounts::{Accounts, Amount, Charge, Counter, Rule, load::Load, validate::require_class},
+    decide::{Access, not_found, refuse},
+    jobs::Job,
+    requests,
+    state::State,
+    validate,
+};
+use muster_schemas::{
+    accounts::DEFAULT_CLASS,
+    cluster::ClusterSettings,
+    command::{Refusal, RefusalCode},
+    event::Owner,
+    job::{Component, JobSpec},
+    resources::Alternative,
+};
 use std::collections::BTreeMap;
 
 /// What stands before the text of a limit that a job is refused for.

@@ -1,7 +1,16 @@
 //! Jobs on their way into the queue: received with a description, changed while being configured, checked.
 
-use crate::{filters::{Entry, JobFilters, state::DEFAULT_TEMPLATE}, jobs::JobExtras, state::State, tasks::TaskBook};
-use muster_schemas::{JobId, Timestamp, event::{HoldBy, Intake, Owner, Record, Validated}, job::JobSpec};
+use crate::{
+    filters::{Entry, JobFilters, state::DEFAULT_TEMPLATE},
+    jobs::JobExtras,
+    state::State,
+    tasks::TaskBook,
+};
+use muster_schemas::{
+    JobId, Timestamp,
+    event::{HoldBy, Intake, Owner, Record, Validated},
+    job::JobSpec,
+};
 use std::sync::Arc;
 
 impl State {

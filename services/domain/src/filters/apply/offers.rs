@@ -1,7 +1,11 @@
 //! Resources that are set aside while filters judge who gets them, and that are kept for waiting jobs.
 
 use crate::{filters::Kept, state::State};
-use muster_schemas::{JobId, RunId, filter::{ChainSpec, Offer}, resources::Placement};
+use muster_schemas::{
+    JobId, RunId,
+    filter::{ChainSpec, Offer},
+    resources::Placement,
+};
 use std::sync::Arc;
 
 impl State {

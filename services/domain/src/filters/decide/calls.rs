@@ -1,7 +1,21 @@
 //! Requests and reports of runners: claims, answers, silence.
 
-use crate::{decide::{Access, Decision, invalid}, filters::{Chain, JobFilters, OutstandingCall, chain, decide::verdicts::{self, Batch}, verdict::Answer}, jobs::Job, state::State};
-use muster_schemas::{JobId, Timestamp, command::{CallOutcome, CallReport, Refusal, Reply}, event::Event, filter::{CallId, FilterAction, FilterExit, FilterReport}};
+use crate::{
+    decide::{Access, Decision, invalid},
+    filters::{
+        Chain, JobFilters, OutstandingCall, chain,
+        decide::verdicts::{self, Batch},
+        verdict::Answer,
+    },
+    jobs::Job,
+    state::State,
+};
+use muster_schemas::{
+    JobId, Timestamp,
+    command::{CallOutcome, CallReport, Refusal, Reply},
+    event::Event,
+    filter::{CallId, FilterAction, FilterExit, FilterReport},
+};
 use std::{collections::BTreeSet, sync::Arc};
 
 /// No command names more calls.

@@ -2,8 +2,19 @@
 //!
 //! Most jobs have none of these, and most decisions are not looked at.
 
-use crate::{filters::{Chain, chain::{self, Failure}}, jobs::Job, state::State};
-use muster_schemas::{JobId, NodeId, event::{Event, JobChange}, filter::ChainVerdict};
+use crate::{
+    filters::{
+        Chain,
+        chain::{self, Failure},
+    },
+    jobs::Job,
+    state::State,
+};
+use muster_schemas::{
+    JobId, NodeId,
+    event::{Event, JobChange},
+    filter::ChainVerdict,
+};
 use std::collections::BTreeSet;
 
 /// Adds the consequences of the events for the jobs that they name: the resources kept for a job that is over, held

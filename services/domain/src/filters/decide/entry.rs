@@ -1,7 +1,32 @@
 //! The way of a job into the queue: received, changed while being configured, judged, checked.
 
-use crate::{decide::{Access, Decision, conflict, invalid}, filters::{self, Entry, JobFilters, chain::warned, decide::{holds, submission::chain}, state::DEFAULT_TEMPLATE}, jobs::{Job, Phase, decide::{select::{Target, find}, submit::{Submission, task_numbers}}}, requests::fits, state::State, tasks, validate};
-use muster_schemas::{JobId, Sequence, Timestamp, command::{Refusal, Reply}, event::{Event, Intake, Owner, StopReason}, filter::FilterKind, job::JobSpec, tasks::TaskList};
+use crate::{
+    decide::{Access, Decision, conflict, invalid},
+    filters::{
+        self, Entry, JobFilters,
+        chain::warned,
+        decide::{holds, submission::chain},
+        state::DEFAULT_TEMPLATE,
+    },
+    jobs::{
+        Job, Phase,
+        decide::{
+            select::{Target, find},
+            submit::{Submission, task_numbers},
+        },
+    },
+    requests::fits,
+    state::State,
+    tasks, validate,
+};
+use muster_schemas::{
+    JobId, Sequence, Timestamp,
+    command::{Refusal, Reply},
+    event::{Event, Intake, Owner, StopReason},
+    filter::FilterKind,
+    job::JobSpec,
+    tasks::TaskList,
+};
 use std::sync::Arc;
 
 /// A job with a description, a template or its own tasks. With a description nothing but its own bounds is checked

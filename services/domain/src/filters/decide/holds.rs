@@ -1,7 +1,15 @@
 //! Holds until a time (HPC-H-03..08).
 
-use crate::{decide::{Access, Decision, conflict, invalid}, jobs::decide::select::{Target, act_on, not_alone}};
-use muster_schemas::{Timestamp, command::{JobSelection, Refusal}, event::{Actor, Event, HoldBy}, filter::FilterHold};
+use crate::{
+    decide::{Access, Decision, conflict, invalid},
+    jobs::decide::select::{Target, act_on, not_alone},
+};
+use muster_schemas::{
+    Timestamp,
+    command::{JobSelection, Refusal},
+    event::{Actor, Event, HoldBy},
+    filter::FilterHold,
+};
 
 /// Holds jobs until a time, or clears such holds.
 pub(crate) fn hold_until(

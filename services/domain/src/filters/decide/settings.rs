@@ -1,7 +1,16 @@
 //! The cluster-wide filters, how filters are called, and job templates.
 
-use crate::{decide::{Access, Decision, conflict, invalid, not_found}, filters::{self, state::DEFAULT_TEMPLATE}, planning, validate};
-use muster_schemas::{command::Refusal, event::Event, filter::{FilterSettings, FilterSpec, TemplateSpec}, scheduling::SchedulingSettings};
+use crate::{
+    decide::{Access, Decision, conflict, invalid, not_found},
+    filters::{self, state::DEFAULT_TEMPLATE},
+    planning, validate,
+};
+use muster_schemas::{
+    command::Refusal,
+    event::Event,
+    filter::{FilterSettings, FilterSpec, TemplateSpec},
+    scheduling::SchedulingSettings,
+};
 use std::{collections::BTreeSet, sync::Arc};
 
 /// Templates of a cluster.
@@ -30,7 +39,9 @@ fn set(access: &Access, settings: FilterSettings) -> Result<Decision, Refusal> {
         .map(|(name, value, least, most)| format!("{name}: {value} is not between {least} and {most}"))
         .collect();
     for (name, filter) in [("submission", &settings.submission), ("activation", &settings.activation)] {
-        faults.extend(filter.as_ref().and_then(|filter| filters::validate::filter_spec(name, filter).err()).map(|e| e.message));
+        faults.extend(
+            filter.as_ref().and_then(|filter| filters::validate::filter_spec(name, filter).err()).map(|e| e.message),
+        );
     }
     if !faults.is_empty() {
         return Err(invalid(faults.join("; ")));

@@ -1,7 +1,11 @@
 //! The beginning of the chain of submission filters.
 
 use crate::state::State;
-use muster_schemas::{JobId, event::Event, filter::{ChainFilter, ChainSpec, FilterKind}};
+use muster_schemas::{
+    JobId,
+    event::Event,
+    filter::{ChainFilter, ChainSpec, FilterKind},
+};
 use std::sync::Arc;
 
 /// The beginning of the chain of submission filters, if there are any for a job of this template. Each of them judges

@@ -1,8 +1,27 @@
 //! The events that follow from the answer of a filter, or of the check behind the filters.
 
-use crate::{filters::{Chain, JobFilters, chain::{self, Failure, warned}, decide::{entry, holds}, verdict::{Answer, Attempt, activation}}, jobs::{Job, decide::endings}, planning::decide::plan::{elastic, offers}, staging::{self, decide::Made}, state::State};
-use muster_schemas::{JobId, RunId, Timestamp, event::{Event, HoldBy, Validated}, filter::{CallId, ChainSpec, ChainVerdict, FilterExit, FilterKind, FilterReport, Offer}, job::{JobSpec, Outcome}};
-use std::{collections::{BTreeMap, BTreeSet}, sync::Arc};
+use crate::{
+    filters::{
+        Chain, JobFilters,
+        chain::{self, Failure, warned},
+        decide::{entry, holds},
+        verdict::{Answer, Attempt, activation},
+    },
+    jobs::{Job, decide::endings},
+    planning::decide::plan::{elastic, offers},
+    staging::{self, decide::Made},
+    state::State,
+};
+use muster_schemas::{
+    JobId, RunId, Timestamp,
+    event::{Event, HoldBy, Validated},
+    filter::{CallId, ChainSpec, ChainVerdict, FilterExit, FilterKind, FilterReport, Offer},
+    job::{JobSpec, Outcome},
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// The answers of one command, each decided with what the ones before it led to.
 pub(crate) struct Batch<'a> {

@@ -1,6 +1,11 @@
 //! Jobs are put in, changed and taken out, and the index is kept in step.
 
-use crate::{accounts::load::Submitted, index::JobKeys, jobs::{Job, Phase}, state::State};
+use crate::{
+    accounts::load::Submitted,
+    index::JobKeys,
+    jobs::{Job, Phase},
+    state::State,
+};
 use muster_schemas::{JobId, Timestamp};
 
 impl State {

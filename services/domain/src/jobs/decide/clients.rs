@@ -1,7 +1,17 @@
 //! Jobs that hold resources for a client: the client says how they end, or that it lives.
 
-use crate::{decide::{Access, Decision, conflict, invalid, not_found}, jobs::{Job, Phase, ProgramKind, decide::endings}, state::State};
-use muster_schemas::{JobId, Timestamp, command::{JobEnding, Refusal}, event::{Event, StopReason}, job::{ExitStatus, Outcome}, views::RefusalNote};
+use crate::{
+    decide::{Access, Decision, conflict, invalid, not_found},
+    jobs::{Job, Phase, ProgramKind, decide::endings},
+    state::State,
+};
+use muster_schemas::{
+    JobId, Timestamp,
+    command::{JobEnding, Refusal},
+    event::{Event, StopReason},
+    job::{ExitStatus, Outcome},
+    views::RefusalNote,
+};
 
 /// How long a client may be silent at least and at most, in seconds.
 const KEEP_SECONDS: std::ops::RangeInclusive<u32> = 10..=86_400;

@@ -1,7 +1,27 @@
 //! Hold, release, cancel, signal, requeue.
 
-use crate::{components, decide::{Access, Decision, conflict, invalid, one_if}, filters::decide::entry, jobs::{Job, Phase, decide::{endings::{end_job, judged, tasks_over, word}, select::{Target, act_on, not_alone, started_run}}}, staging::Stage, state::State, validate};
-use muster_schemas::{JobId, Timestamp, command::{JobEnding, JobSelection, Refusal}, event::{Event, JobChange, StopReason}, job::{Holds, Outcome}, resources::IndexSet};
+use crate::{
+    components,
+    decide::{Access, Decision, conflict, invalid, one_if},
+    filters::decide::entry,
+    jobs::{
+        Job, Phase,
+        decide::{
+            endings::{end_job, judged, tasks_over, word},
+            select::{Target, act_on, not_alone, started_run},
+        },
+    },
+    staging::Stage,
+    state::State,
+    validate,
+};
+use muster_schemas::{
+    JobId, Timestamp,
+    command::{JobEnding, JobSelection, Refusal},
+    event::{Event, JobChange, StopReason},
+    job::{Holds, Outcome},
+    resources::IndexSet,
+};
 use std::sync::Arc;
 
 pub(crate) fn hold(access: &Access, jobs: &JobSelection, holds: Holds, reason: &str) -> Result<Decision, Refusal> {

@@ -1,7 +1,17 @@
 //! How jobs end by command or by time.
 
-use crate::{decide::{conflict, one_if}, jobs::{Job, Phase}, state::State, tasks};
-use muster_schemas::{command::{JobEnding, Refusal}, event::Event, job::Outcome, resources::IndexSet};
+use crate::{
+    decide::{conflict, one_if},
+    jobs::{Job, Phase},
+    state::State,
+    tasks,
+};
+use muster_schemas::{
+    command::{JobEnding, Refusal},
+    event::Event,
+    job::Outcome,
+    resources::IndexSet,
+};
 
 /// The state of a job, for messages.
 pub(crate) fn word(state: &State, job: &Job) -> &'static str {

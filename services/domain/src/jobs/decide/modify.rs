@@ -1,7 +1,34 @@
 //! Changes to jobs.
 
-use crate::{accounts::{Charge, decide::entering::{self, Entering}}, decide::{Access, Decision, conflict, invalid}, dependencies, filters::Entry, jobs::{self, Component, Job, decide::{select::{Target, act_on}, submit}}, nodes::Queue, requests::{self, fits::{self, Wish}}, state::State, validate};
-use muster_schemas::{Timestamp, command::{JobSelection, Refusal}, event::{Event, JobChange}, resources::Alternative};
+use crate::{
+    accounts::{
+        Charge,
+        decide::entering::{self, Entering},
+    },
+    decide::{Access, Decision, conflict, invalid},
+    dependencies,
+    filters::Entry,
+    jobs::{
+        self, Component, Job,
+        decide::{
+            select::{Target, act_on},
+            submit,
+        },
+    },
+    nodes::Queue,
+    requests::{
+        self,
+        fits::{self, Wish},
+    },
+    state::State,
+    validate,
+};
+use muster_schemas::{
+    Timestamp,
+    command::{JobSelection, Refusal},
+    event::{Event, JobChange},
+    resources::Alternative,
+};
 use std::{collections::BTreeMap, sync::Arc};
 
 pub(crate) fn modify(

@@ -1,7 +1,17 @@
 //! Which jobs a command is about, and what becomes of each.
 
-use crate::{decide::{Access, Decision, conflict, invalid, not_found}, jobs::{Job, decide::endings::word}, runs::Run, state::State};
-use muster_schemas::{JobId, command::{JobFilter, JobSelection, Refusal, Reply}, event::{Actor, Event}, job::JobState};
+use crate::{
+    decide::{Access, Decision, conflict, invalid, not_found},
+    jobs::{Job, decide::endings::word},
+    runs::Run,
+    state::State,
+};
+use muster_schemas::{
+    JobId,
+    command::{JobFilter, JobSelection, Refusal, Reply},
+    event::{Actor, Event},
+    job::JobState,
+};
 use std::collections::BTreeSet;
 
 /// The run of a job whose processes are there and not being stopped.

@@ -1,7 +1,23 @@
 //! Submission: validation, defaults, limits, and whether a job can ever run.
 
-use crate::{accounts::decide::entering::{self, Entering}, decide::{Access, Decision, conflict, invalid, not_found, refuse}, dependencies::decide::{complete_dependencies, named_job}, filters::decide::submission, jobs::{self, Job, numbers::numbers_taken}, nodes::Queue, requests::fits::{self, Wish}, state::State, validate};
-use muster_schemas::{JobId, Timestamp, command::{Refusal, RefusalCode, Reply}, event::{Event, Owner}, job::{Component, Dependencies, JobSpec, JobType, Program}, resources::{Alternative, Request}};
+use crate::{
+    accounts::decide::entering::{self, Entering},
+    decide::{Access, Decision, conflict, invalid, not_found, refuse},
+    dependencies::decide::{complete_dependencies, named_job},
+    filters::decide::submission,
+    jobs::{self, Job, numbers::numbers_taken},
+    nodes::Queue,
+    requests::fits::{self, Wish},
+    state::State,
+    validate,
+};
+use muster_schemas::{
+    JobId, Timestamp,
+    command::{Refusal, RefusalCode, Reply},
+    event::{Event, Owner},
+    job::{Component, Dependencies, JobSpec, JobType, Program},
+    resources::{Alternative, Request},
+};
 use std::{collections::BTreeMap, sync::Arc};
 
 pub(crate) fn submit(state: &State, access: &Access, jobs: Vec<JobSpec>, now: Timestamp) -> Result<Decision, Refusal> {

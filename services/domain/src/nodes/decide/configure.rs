@@ -1,7 +1,20 @@
 //! The configuration of the cluster: from a wish to the events that lead to it.
 
-use crate::{accounts, decide::{Access, Decision, conflict, invalid}, nodes::{self, Node, state::gpu_count}, staging, state::State, validate};
-use muster_schemas::{NodeId, cluster::{ClusterChange, ClusterConfig, ClusterSettings, QueueSpec}, command::Refusal, event::Event, resources::{IndexSet, NodeSpec}};
+use crate::{
+    accounts,
+    decide::{Access, Decision, conflict, invalid},
+    nodes::{self, Node, state::gpu_count},
+    staging,
+    state::State,
+    validate,
+};
+use muster_schemas::{
+    NodeId,
+    cluster::{ClusterChange, ClusterConfig, ClusterSettings, QueueSpec},
+    command::Refusal,
+    event::Event,
+    resources::{IndexSet, NodeSpec},
+};
 use std::{collections::BTreeSet, sync::Arc};
 
 /// Nodes and queues of a cluster.

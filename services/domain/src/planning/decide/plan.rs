@@ -4,9 +4,27 @@ mod checks;
 pub(crate) mod elastic;
 pub(crate) mod offers;
 
-use crate::{decide::{Access, Decision, invalid}, jobs::Job, nodes::{Licence, Node, Queue}, reservations, state::State};
-use muster_schemas::{JobId, NodeId, RunId, Timestamp, command::{Refusal, RefusedStart, Reply, Start}, event::{Event, WaitingJob}, plan::{BackfillPass, ComponentMode, PlanChange, PlanRecord, PlannedSlot, PredictedStart, ProposedPlan, RefusedChange, StartFacts}, resources::Placement};
-use std::{collections::{BTreeMap, BTreeSet}, sync::Arc};
+use crate::{
+    decide::{Access, Decision, invalid},
+    jobs::Job,
+    nodes::{Licence, Node, Queue},
+    reservations,
+    state::State,
+};
+use muster_schemas::{
+    JobId, NodeId, RunId, Timestamp,
+    command::{Refusal, RefusedStart, Reply, Start},
+    event::{Event, WaitingJob},
+    plan::{
+        BackfillPass, ComponentMode, PlanChange, PlanRecord, PlannedSlot, PredictedStart, ProposedPlan, RefusedChange,
+        StartFacts,
+    },
+    resources::Placement,
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 pub(crate) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) -> Result<Decision, Refusal> {
     access.require_planner()?;

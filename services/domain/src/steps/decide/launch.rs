@@ -1,7 +1,21 @@
 //! Launching steps: which cores of the job they get. Signals to them, and their end by request.
 
-use crate::{decide::{Access, Decision, conflict, invalid, not_found, refuse}, jobs::{Job, ProgramKind}, runs::Run, state::State, steps::{self, AtOnce, Step, decide::layout}, validate};
-use muster_schemas::{JobId, StepId, command::{Refusal, RefusalCode, Reply}, event::{Event, NodeExit}, job::ExitStatus, resources::{NodeShare, size_texts}, steps::{StepGroup, StepPlace, StepShare, StepSpec}};
+use crate::{
+    decide::{Access, Decision, conflict, invalid, not_found, refuse},
+    jobs::{Job, ProgramKind},
+    runs::Run,
+    state::State,
+    steps::{self, AtOnce, Step, decide::layout},
+    validate,
+};
+use muster_schemas::{
+    JobId, StepId,
+    command::{Refusal, RefusalCode, Reply},
+    event::{Event, NodeExit},
+    job::ExitStatus,
+    resources::{NodeShare, size_texts},
+    steps::{StepGroup, StepPlace, StepShare, StepSpec},
+};
 use std::sync::Arc;
 
 /// A node on which the run has not started yet has no place for a part of a step.

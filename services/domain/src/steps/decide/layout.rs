@@ -1,7 +1,17 @@
 //! Which nodes of a job a step gets that names none.
 
-use crate::{decide::{invalid, refuse}, jobs::Job, runs::Run, state::State, steps::validate};
-use muster_schemas::{command::{Refusal, RefusalCode}, resources::{IndexSet, NodeShare}, steps::{StepGroup, StepPlace, StepProgram, StepSpec}};
+use crate::{
+    decide::{invalid, refuse},
+    jobs::Job,
+    runs::Run,
+    state::State,
+    steps::validate,
+};
+use muster_schemas::{
+    command::{Refusal, RefusalCode},
+    resources::{IndexSet, NodeShare},
+    steps::{StepGroup, StepPlace, StepProgram, StepSpec},
+};
 
 /// So many tasks on a node, for a component.
 struct Dealt<'a> {

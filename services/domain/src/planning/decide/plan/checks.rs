@@ -1,7 +1,18 @@
 //! Whether a placement can be given: the nodes are of the kind and free, and enough is given.
 
-use crate::{jobs::{Component, Job}, nodes::{self, Licence, Node, state::gpu_count}, planning::decide::plan::Plan, requests, runs::Run, state::State, tasks};
-use muster_schemas::{NodeId, RunId, resources::{Alternative, ComponentPlacement, NodeShare, Placement, Sharing}};
+use crate::{
+    jobs::{Component, Job},
+    nodes::{self, Licence, Node, state::gpu_count},
+    planning::decide::plan::Plan,
+    requests,
+    runs::Run,
+    state::State,
+    tasks,
+};
+use muster_schemas::{
+    NodeId, RunId,
+    resources::{Alternative, ComponentPlacement, NodeShare, Placement, Sharing},
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Plan<'_> {
@@ -180,7 +191,8 @@ fn check_share(node: &Node, share: &NodeShare, own: Option<RunId>) -> Result<(),
         "is not empty, and the job wants it for itself"
     } else if !nodes::validate::within(&share.cores, node.spec.cores) || !node.free_cores.contains_all(&share.cores) {
         "does not have these cores free"
-    } else if !nodes::validate::within(&share.gpus, gpu_count(&node.spec)) || !node.free_gpus.contains_all(&share.gpus) {
+    } else if !nodes::validate::within(&share.gpus, gpu_count(&node.spec)) || !node.free_gpus.contains_all(&share.gpus)
+    {
         "does not have these GPUs free"
     } else if share.memory_bytes > node.free_memory_bytes {
         "does not have this memory free"

@@ -1,7 +1,13 @@
 //! Runs that grow, shrink and make way for others.
 
 use crate::{jobs::Job, planning::decide::plan::Plan, runs::Run, state::State, tasks};
-use muster_schemas::{JobId, RunId, event::Event, filter::Offer, plan::{ProposedGrowth, ProposedPreemption, ProposedShrink, StartFacts}, resources::Placement};
+use muster_schemas::{
+    JobId, RunId,
+    event::Event,
+    filter::Offer,
+    plan::{ProposedGrowth, ProposedPreemption, ProposedShrink, StartFacts},
+    resources::Placement,
+};
 use std::{collections::BTreeSet, sync::Arc};
 
 impl<'a> Plan<'a> {

@@ -1,7 +1,19 @@
 //! Offers that activation filters judge, and what is kept for jobs that wait.
 
-use crate::{filters::{JobFilters, Kept}, jobs::Job, planning::decide::plan::Plan, state::State};
-use muster_schemas::{JobId, RunId, Timestamp, event::Event, filter::{ActivationParameters, ChainSpec, FilterKind, Offer}, plan::StartFacts, policy::BackfillMode, resources::Placement};
+use crate::{
+    filters::{JobFilters, Kept},
+    jobs::Job,
+    planning::decide::plan::Plan,
+    state::State,
+};
+use muster_schemas::{
+    JobId, RunId, Timestamp,
+    event::Event,
+    filter::{ActivationParameters, ChainSpec, FilterKind, Offer},
+    plan::StartFacts,
+    policy::BackfillMode,
+    resources::Placement,
+};
 use std::sync::Arc;
 
 impl<'a> Plan<'a> {
