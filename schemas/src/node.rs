@@ -277,4 +277,6 @@ pub struct Briefing {
     pub mark: Option<Mark>,
     /// Orders for the node about the parts that it named and about those that it did not.
     pub orders: Vec<NodeOrder>,
+    /// The reign of the ledger that answers, as in orders.
+    pub epoch: u64,
 }

@@ -1,6 +1,10 @@
 //! Stored shapes can grow: what an older muster wrote is read by a newer one, and the other way round (M-LOG-14).
 
-use muster_schemas::codec::{self, CodecError};
+use muster_schemas::{
+    Sequence, Timestamp,
+    codec::{self, CodecError},
+    node::{Briefing, Mark, NodeOrder},
+};
 use proptest::{prelude::*, test_runner::FileFailurePersistence};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{collections::BTreeMap, sync::Arc};
@@ -374,4 +378,21 @@ fn fields_that_are_skipped_now_and_then_are_refused() {
     assert!(codec::encode(&Skips { first: Some(1), second: 2 }).is_ok());
     let error = codec::encode(&Skips { first: None, second: 2 }).unwrap_err().to_string();
     assert_eq!(error, "not encodable: the field `first` of a stored type is skipped now and then");
+}
+
+/// A briefing without a reign has the bytes that it always had.
+#[test]
+fn a_briefing_tells_the_reign_of_its_ledger_and_is_as_before_without_one() {
+    #[derive(Serialize)]
+    struct Before {
+        mark: Option<Mark>,
+        orders: Vec<NodeOrder>,
+    }
+    let mark = Some(Mark { session: Timestamp(7), sequence: Sequence(9) });
+    let before = codec::encode(&Before { mark, orders: Vec::new() }).unwrap();
+    let plain = Briefing { mark, ..Briefing::default() };
+    assert_eq!(codec::encode(&plain).unwrap(), before);
+    assert_eq!(codec::decode::<Briefing>(&before).unwrap(), plain);
+    let reigned = Briefing { epoch: 3, ..plain };
+    assert_eq!(codec::decode::<Briefing>(&codec::encode(&reigned).unwrap()).unwrap().epoch, 3);
 }

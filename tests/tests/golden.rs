@@ -69,7 +69,7 @@ fn fold(storage: &Storage) -> anyhow::Result<(State, Books, BTreeSet<String>)> {
     let mut entries = log.entries(Sequence(1));
     while let Some(stored) = entries.next()? {
         let record = stored.record()?;
-        state.apply(&record);
+        state.apply(&record)?;
         books.apply(&record);
         let (kind, verb) = record.event.kind_verb();
         kinds.insert(format!("{kind}.{verb}"));
@@ -254,7 +254,7 @@ fn check_bundle(bundle: &Path, expected: &Value) -> anyhow::Result<()> {
     let mut reader = Reader::new(std::io::BufReader::new(fs::File::open(bundle)?))?;
     let mut state = State::new();
     while let Some(stored) = reader.next()? {
-        state.apply(&stored.record()?);
+        state.apply(&stored.record()?)?;
     }
     assert_eq!(json!(hex(&state.digest())), expected["digest"], "the bundle has another history");
     Ok(())

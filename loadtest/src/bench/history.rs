@@ -41,7 +41,7 @@ pub fn fold(bench: &Bench) -> Result<Vec<Figure>> {
         let begin = Instant::now();
         let mut state = State::new();
         for bytes in &log {
-            state.apply(&codec::decode::<Record>(bytes)?);
+            state.apply(&codec::decode::<Record>(bytes)?)?;
         }
         times.push(begin.elapsed());
         ensure!(state.sequence().0 == log.len() as u64, "the fold stopped at {}", state.sequence());
@@ -117,7 +117,7 @@ fn encoded_log(ended: u64, waiting: u64) -> Result<Vec<Vec<u8>>> {
                 event,
                 epoch: 0,
             };
-            state.apply(&record);
+            state.apply(&record)?;
             log.push(codec::encode(&record)?);
         }
     }
@@ -171,7 +171,7 @@ mod tests {
         let log = encoded_log(1_000, 2_000).unwrap();
         let mut state = State::new();
         for bytes in &log {
-            state.apply(&codec::decode(bytes).unwrap());
+            state.apply(&codec::decode(bytes).unwrap()).unwrap();
         }
         assert_eq!(state.waiting().count(), 2_000);
         // Each job has been submitted, and half as many as wait have ended.

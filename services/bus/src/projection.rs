@@ -1,5 +1,5 @@
 use crate::{BusError, Feed, LedgerClient, SharedBus};
-use muster_domain::State;
+use muster_domain::{State, nodes::Violation};
 use muster_schemas::{
     command::{Query, QueryAnswer},
     event::Commit,
@@ -116,7 +116,10 @@ impl Follower {
         match self.feed.next().await {
             Ok(commit) => {
                 let last = commit.last();
-                self.shared.change(move |shared| shared.apply(&commit)).await;
+                if let Some(Err(violation)) = self.shared.change(move |shared| shared.apply(&commit)).await {
+                    tracing::error!(%violation, "a view of the cluster stops: what the ledger says cannot be true");
+                    return Err(BusError::Unusable(violation.to_string()));
+                }
                 self.shared.applied.send_replace(last);
             }
             Err(BusError::Refused(refusal)) => {
@@ -136,27 +139,33 @@ impl Follower {
 }
 
 impl Shared {
-    /// Changes the state: here if nobody looks at it, else on a thread that may wait for those who do.
-    async fn change(self: &Arc<Self>, change: impl FnOnce(&Self) + Send + 'static) {
+    /// Changes the state: here if nobody looks at it, else on a thread that may wait for those who do. `None` if the runtime
+    /// ends: it takes no more work, and nobody reads this state any more.
+    async fn change<T: Send + 'static>(
+        self: &Arc<Self>,
+        change: impl FnOnce(&Self) -> T + Send + 'static,
+    ) -> Option<T> {
         if !self.state.is_locked() {
-            return change(self);
+            return Some(change(self));
         }
         let shared = self.clone();
-        // A runtime that ends takes no more work, and nobody reads this state any more.
-        if let Err(error) = tokio::task::spawn_blocking(move || change(&shared)).await
-            && let Ok(panic) = error.try_into_panic()
-        {
-            std::panic::resume_unwind(panic);
+        match tokio::task::spawn_blocking(move || change(&shared)).await {
+            Ok(changed) => Some(changed),
+            Err(error) => {
+                if let Ok(panic) = error.try_into_panic() {
+                    std::panic::resume_unwind(panic);
+                }
+                None
+            }
         }
     }
 
-    fn apply(&self, commit: &Commit) {
+    fn apply(&self, commit: &Commit) -> Result<(), Violation> {
         for records in commit.records.chunks(RECORDS_AT_A_TIME) {
             let mut state = self.state.write();
-            for record in records {
-                state.apply(record);
-            }
+            records.iter().try_for_each(|record| state.apply(record))?;
         }
+        Ok(())
     }
 }
 

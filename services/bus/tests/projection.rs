@@ -22,7 +22,7 @@ fn records(first: u64, last: u64) -> Vec<Record> {
 
 fn state_after(last: u64) -> State {
     let mut state = State::new();
-    records(1, last).iter().for_each(|record| state.apply(record));
+    records(1, last).iter().for_each(|record| state.apply(record).unwrap());
     state
 }
 

@@ -1,41 +1,27 @@
 //! The effect of each event: the only code that changes a state.
 //!
-//! Applying never fails. A record that does not fit the state (which a log written by muster does not have) changes as
-//! much as can be made of it, the same on every machine, and never panics.
+//! A record that does not fit the state (which a log written by muster does not have) changes as much as can be made of it, the
+//! same on every machine, and never panics. One after which free and used are not all that a node has is told: it must not be
+//! kept.
 
-mod accounts;
-mod cluster;
-mod components;
-mod dependencies;
-mod filters;
-mod intake;
-mod jobs;
-mod lending;
-mod offers;
-mod planning;
-mod runs;
-mod sessions;
-mod staging;
-pub(crate) mod tasks;
-
-use crate::state::{
-    Job, Phase, Run, State, Suspension,
-    accounts::Submitted,
-    index::{Index, JobKeys},
-};
-use muster_schemas::{
-    JobId, RunId, Timestamp,
-    event::{Event, Record},
-};
+use crate::{nodes::Violation, runs::Suspension, state::State};
+use muster_schemas::event::{Event, Record};
 
 impl State {
     /// The state after one more record.
-    pub fn apply(&mut self, record: &Record) {
+    ///
+    /// # Errors
+    /// If the record takes of a node what is not free, or gives back what was not used. The state is then of no use any more.
+    pub fn apply(&mut self, record: &Record) -> Result<(), Violation> {
         self.sequence = record.sequence;
         self.time = self.time.max(record.time);
         self.apply_event(record);
         self.refresh_tasks(record);
         self.forget_finished();
+        self.fault.take().map_or(Ok(()), |fault| {
+            let (kind, verb) = record.event.kind_verb();
+            Err(Violation { record: record.sequence, event: format!("{kind}.{verb}"), fault: fault.into() })
+        })
     }
 
     fn apply_event(&mut self, record: &Record) {
@@ -140,7 +126,7 @@ impl State {
             | Event::TaskStarted { .. }
             | Event::TasksStopping { .. } => self.tasks_changed(record),
             Event::StepLaunched { .. } | Event::StepStopping { .. } | Event::JobKept { .. } => {
-                self.sessions_changed(record)
+                self.clients_changed(record)
             }
             Event::ComponentHeld { .. }
             | Event::ComponentReleased { .. }
@@ -161,108 +147,4 @@ impl State {
             | Event::FilterLateResult { .. } => {}
         }
     }
-
-    /// Changes a job, if there is one, and keeps the index in step.
-    fn change_job(&mut self, id: JobId, change: impl FnOnce(&mut Job)) {
-        if let Some(job) = self.jobs.get_mut(&id) {
-            let before = JobKeys::of(job);
-            let load_before = Submitted::load(&self.accounts, job);
-            let name = job.name.clone();
-            change(job);
-            let after = JobKeys::of(job);
-            if before.is_singleton && !after.is_singleton {
-                job.count_singletons_ahead(self.index.namesakes_ahead(&job.owner.user, &name, id.whole()));
-            }
-            let is_staging_changed = before.to_stage != after.to_stage;
-            let is_namesake_changed = before.namesake != after.namesake;
-            let namesakes = is_namesake_changed.then(|| [before.namesake.clone(), after.namesake.clone()]);
-            self.index.move_job(id, before, after);
-            let load_after = Submitted::load(&self.accounts, job);
-            if load_before != load_after {
-                load_before.iter().for_each(|load| self.index.submitted.subtract(&self.accounts, load));
-                load_after.iter().for_each(|load| self.index.submitted.add(&self.accounts, load));
-            }
-            if is_staging_changed {
-                self.refresh_staging(id);
-            }
-            for (owner, name) in namesakes.into_iter().flatten().flatten() {
-                self.refresh_namesakes(&owner.user, &name);
-            }
-        }
-    }
-
-    /// Puts a job in.
-    fn add_job(&mut self, job: Job) {
-        self.index.add_job(&job);
-        if let Some(load) = Submitted::load(&self.accounts, &job) {
-            self.index.submitted.add(&self.accounts, &load);
-        }
-        let id = job.id;
-        let is_staged = job.staging.is_some();
-        self.jobs.insert(id, Box::new(job));
-        if is_staged {
-            self.refresh_staging(id);
-        }
-    }
-
-    /// Takes a job out.
-    fn remove_job(&mut self, id: JobId) {
-        let Some(job) = self.jobs.remove(&id) else { return };
-        self.index.remove_job(&job);
-        if let Some(load) = Submitted::load(&self.accounts, &job) {
-            self.index.submitted.subtract(&self.accounts, &load);
-        }
-        if id.index.is_none() {
-            self.altered.attributes.remove(&id);
-        }
-        for component in &job.components {
-            self.shapes.give_back(&component.shape);
-        }
-        self.forget_numbers(id.number);
-    }
-
-    /// Changes a run, if there is one, and keeps the index in step.
-    fn change_run(&mut self, id: RunId, change: impl FnOnce(&mut Run)) {
-        if let Some(run) = self.runs.get_mut(&id) {
-            let before = run.due();
-            change(run);
-            self.index.move_run(id, before, run.due());
-        }
-    }
-
-    /// Finished jobs leave the state when they are old enough. One that waiting jobs depend on, or whose filters have not
-    /// all taken back what they did, stays for as long again.
-    fn forget_finished(&mut self) {
-        let now = self.time;
-        while let Some((time, id)) = self.index.retention.first().copied()
-            && time < now
-        {
-            if self.index.dependents.contains_key(&id) || self.job(id).is_some_and(is_rolled_back) {
-                let again = retention_from(self, now);
-                self.change_job(id, |job| {
-                    if let Phase::Finished(finished) = &mut job.phase {
-                        finished.forget_after = again;
-                    }
-                });
-            } else {
-                self.remove_job(id);
-            }
-        }
-    }
-
-    /// Rebuilds the index, after the core came from elsewhere.
-    pub(crate) fn rebuild_index(&mut self) {
-        self.index = Index::of(self);
-    }
-}
-
-/// Whether filters are still to take back what they did for the job.
-fn is_rolled_back(job: &Job) -> bool {
-    job.filtering.as_ref().is_some_and(|filtering| filtering.chain.is_some())
-}
-
-/// Until when a job that finishes now stays in the state. At least a second, so that a loop over what is due ends.
-fn retention_from(state: &State, now: Timestamp) -> Timestamp {
-    let seconds = i64::try_from(state.settings().finished_job_retention_seconds).unwrap_or(i64::MAX);
-    now.plus_seconds(seconds.max(1))
 }

@@ -1,31 +1,25 @@
 //! The result of a command: events and an answer, or a refusal. A refused command changes nothing.
 
-mod access;
-mod accounts;
-mod arrays;
-mod clients;
-mod components;
-mod configure;
-mod control;
-mod decision;
-mod elastic;
-mod filters;
-mod modify;
-mod nodes;
-mod plan;
-mod planning;
-mod reports;
-mod select;
-mod steps;
-mod submit;
-mod tasks;
+pub(crate) mod access;
+pub(crate) mod decision;
 mod timers;
 
+pub(crate) use access::Access;
 pub use decision::Decision;
+pub(crate) use decision::{conflict, invalid, not_found, one_if, refuse};
 
-use crate::state::State;
-use access::Access;
-use decision::{conflict, invalid, not_found, refuse};
+use crate::{
+    accounts,
+    filters::decide::{calls, consequences, entry, holds, settings},
+    jobs::decide::{arrays, clients, control, modify, submit},
+    lending,
+    nodes::{self, decide::configure},
+    planning::{self, decide::plan},
+    reservations,
+    runs::{self, decide::Known},
+    state::State,
+    steps::{self, decide::launch},
+};
 use muster_schemas::{
     Timestamp,
     command::{Command, Refusal},
@@ -53,31 +47,37 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         Command::Modify { jobs, change } => modify::modify(&access, &jobs, change, now),
         Command::Cancel { jobs } => control::cancel(&access, &jobs),
         Command::Signal { jobs, signal } => control::signal(&access, &jobs, signal),
-        Command::Suspend { jobs } => control::suspend(&access, &jobs),
-        Command::Resume { jobs } => control::resume(&access, &jobs),
+        Command::Suspend { jobs } => lending::decide::suspend(&access, &jobs),
+        Command::Resume { jobs } => lending::decide::resume(&access, &jobs),
         Command::Requeue { jobs, hold, delay_seconds } => {
             let not_before = (delay_seconds > 0).then(|| now.plus_seconds(i64::from(delay_seconds)));
             control::requeue(&access, &jobs, hold, not_before)
         }
         Command::Configure { change, keep_unnamed } => configure::configure(&access, &change, keep_unnamed),
         Command::TellJobs { jobs, text } => control::tell(&access, &jobs, &text),
-        Command::DrainNodes { nodes, reason, is_down: false } => nodes::drain(&access, &nodes, &reason),
-        Command::DrainNodes { nodes, reason, is_down: true } => nodes::take_down(&access, &nodes, &reason),
-        Command::ResumeNodes { nodes } => nodes::resume(&access, &nodes),
-        Command::SetPolicy { policy } => planning::set_policy(&access, *policy),
-        Command::Reserve { reservation } => planning::reserve(&access, *reservation, now),
-        Command::ChangeReservation { reservation } => planning::change_reservation(&access, *reservation, now),
-        Command::RemoveReservation { name } => planning::remove_reservation(&access, &name),
-        Command::SetNodeClosures { nodes, closures } => planning::set_closures(&access, &nodes, closures, now),
+        Command::DrainNodes { nodes, reason, is_down: false } => nodes::decide::drain(&access, &nodes, &reason),
+        Command::DrainNodes { nodes, reason, is_down: true } => nodes::decide::take_down(&access, &nodes, &reason),
+        Command::ResumeNodes { nodes } => nodes::decide::resume(&access, &nodes),
+        Command::SetPolicy { policy } => planning::decide::set_policy(&access, *policy),
+        Command::Reserve { reservation } => reservations::decide::reserve(&access, *reservation, now),
+        Command::ChangeReservation { reservation } => {
+            reservations::decide::change_reservation(&access, *reservation, now)
+        }
+        Command::RemoveReservation { name } => reservations::decide::remove_reservation(&access, &name),
+        Command::SetNodeClosures { nodes, closures } => {
+            reservations::decide::set_closures(&access, &nodes, closures, now)
+        }
         Command::CommitPlan { plan } => plan::commit(&access, *plan, now),
         Command::NodeHello { boot_id, parts, highest_run, as_of } => {
-            let known = reports::Known { parts: &parts, as_of: as_of.map(|mark| mark.sequence) };
-            reports::hello(&access, &boot_id, known, highest_run, now)
+            let known = Known { parts: &parts, as_of: as_of.map(|mark| mark.sequence) };
+            runs::decide::hello(&access, &boot_id, known, highest_run, now)
         }
-        Command::NodeStarted { part } => reports::started(&access, part),
-        Command::NodeEnded { part, exit } => reports::ended(&access, part, exit),
-        Command::NodeStepEnded { part, step, exit, statuses } => steps::ended(&access, part, step, exit, statuses),
-        Command::NodeSilent { node, reason } => nodes::silent(&access, node, &reason, now),
+        Command::NodeStarted { part } => runs::decide::started(&access, part),
+        Command::NodeEnded { part, exit } => runs::decide::ended(&access, part, exit),
+        Command::NodeStepEnded { part, step, exit, statuses } => {
+            steps::decide::ended(&access, part, step, exit, statuses)
+        }
+        Command::NodeSilent { node, reason } => nodes::decide::silent(&access, node, &reason, now),
         Command::NotificationDone { job, of, notification, occasion, result } => {
             access.require_notifier()?;
             Ok(notification_done(state, Event::NotificationDone { job, of, notification, occasion, result }))
@@ -91,34 +91,32 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
             access.require_ledger()?;
             Ok(Decision::done(vec![Event::RangeArchived { first, last, last_hash, file }]))
         }
-        command @ (Command::SubmitDocument { .. }
-        | Command::ConfigureJob { .. }
-        | Command::EnterJob { .. }
-        | Command::HoldUntil { .. }
-        | Command::EndJobs { .. }
-        | Command::SetParameters { .. }
-        | Command::SetTemplate { .. }
-        | Command::RemoveTemplate { .. }
-        | Command::ClaimCalls { .. }
-        | Command::ReportCalls { .. }
-        | Command::RunnersMissing { .. }
-        | Command::CallsLost { .. }
-        | Command::PlannerHello) => filters::decide(&access, command, now),
-        Command::LaunchStep { job, spec } => steps::launch::launch(&access, job, *spec),
-        Command::SignalStep { job, step, component, signal } => {
-            steps::launch::signal(&access, job, step, component, signal)
+        Command::SubmitDocument { spec, intake } => entry::submit_document(&access, *spec, *intake, now),
+        Command::ConfigureJob { job, made_from, spec, intake } => {
+            entry::configure(&access, (job, made_from), *spec, *intake, now)
         }
-        Command::EndStep { job, step, component, is_forced } => {
-            steps::launch::end(&access, job, step, component, is_forced)
-        }
+        Command::EnterJob { job } => entry::enter(&access, job, now),
+        Command::HoldUntil { jobs, until } => holds::hold_until(&access, &jobs, until, now),
+        Command::EndJobs { jobs, ending } => control::end(&access, &jobs, &ending),
+        Command::SetParameters { filters, scheduling } => settings::set_parameters(&access, filters, scheduling),
+        Command::SetTemplate { template } => settings::set_template(&access, *template),
+        Command::RemoveTemplate { name } => settings::remove_template(&access, &name),
+        Command::ClaimCalls { calls } => calls::claim(&access, &calls, now),
+        Command::ReportCalls { reports, has_others } => calls::report(&access, reports, has_others, now),
+        Command::RunnersMissing { since } => calls::runners_missing(&access, since),
+        Command::CallsLost { calls } => calls::lost(&access, &calls, now),
+        Command::PlannerHello => planning::decide::planner_hello(&access),
+        Command::LaunchStep { job, spec } => launch::launch(&access, job, *spec),
+        Command::SignalStep { job, step, component, signal } => launch::signal(&access, job, step, component, signal),
+        Command::EndStep { job, step, component, is_forced } => launch::end(&access, job, step, component, is_forced),
         Command::ConcludeJob { job, status } => clients::conclude(&access, job, status),
         Command::KeepJob { job, seconds } => clients::keep(&access, job, seconds),
         Command::NoteRefusal { what, why } => clients::note_refusal(&access, &what, &why),
-        Command::ChangeAccounts { changes } => accounts::change(&access, changes),
-        Command::ChangeClass { jobs, class } => accounts::change_class(&access, &jobs, &class),
+        Command::ChangeAccounts { changes } => accounts::decide::change(&access, changes),
+        Command::ChangeClass { jobs, class } => accounts::decide::change_class(&access, &jobs, &class),
     }?;
     arrays::finish(state, &mut decision.events);
-    filters::consequences::add(state, &mut decision.events);
+    consequences::add(state, &mut decision.events);
     Ok(decision)
 }
 

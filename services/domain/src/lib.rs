@@ -4,22 +4,30 @@
 //! All of it is pure: no clock, no randomness, no input or output, no walk over anything without an order. The same
 //! log gives the same state on every machine.
 
+pub mod accounts;
 mod apply;
-pub mod calls;
+pub mod components;
 mod decide;
+pub mod dependencies;
 pub mod filters;
-mod fits;
-mod gates;
+mod index;
 pub mod invariants;
+pub mod jobs;
+mod lending;
+pub mod nodes;
 pub mod notify;
 pub mod orders;
+pub mod planning;
 pub mod requests;
+pub mod reservations;
+pub mod runs;
 mod snapshot;
+pub mod staging;
 pub mod state;
-mod tasking;
-pub mod validate;
-mod waiting;
+pub mod steps;
+pub mod tasks;
+mod validate;
 
 pub use decide::{Decision, decide, decide_owned};
+pub use jobs::{OrderHead, WaitReasons};
 pub use state::State;
-pub use waiting::{OrderHead, WaitReasons};

@@ -1,6 +1,6 @@
 //! Which notifications follow from a record.
 
-use crate::state::{Job, State};
+use crate::{jobs::Job, state::State};
 use muster_schemas::{
     JobId, RunId, Timestamp,
     event::{Event, Record},

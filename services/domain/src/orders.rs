@@ -6,129 +6,31 @@
 //! holds the state's knowledge of it, and no longer needs the state; the order itself also has the parts that only
 //! the log knows, such as the script.
 
+mod launch;
+mod seed;
 mod sketch;
-mod steps;
-mod tasks;
 
-pub use sketch::{LaunchSketch, RunSketch, Sketch, Sketches, StepSketch};
-pub use steps::StepRecord;
-pub use tasks::TaskSketch;
+pub use crate::{steps::orders::StepRecord, tasks::orders::TaskSketch};
+pub use launch::{LaunchSketch, RunNodes, RunSketch};
+pub use seed::OrderSeed;
+pub use sketch::{Sketch, Sketches, StepSketch};
 
-use crate::state::{Job, Part, PartState, Run, State, Suspension};
+use crate::{
+    jobs::Job,
+    runs::{
+        Part, PartState, Run, Suspension,
+        orders::{kill_grace, launch},
+        walltime::walltime_of_part,
+    },
+    state::State,
+    steps,
+    tasks::orders::{grown, shrunk, stop_grace, task_stops},
+};
 use muster_schemas::{
     JobId, NodeId, PartId, RunId, Sequence, StepId,
     event::{Event, JobChange, Record, StopReason},
-    resources::{NodeShare, Placement},
+    resources::NodeShare,
 };
-use tasks::{grown, shrunk, stop_grace, task_stops};
-
-/// An order about a part of a run, as far as the state knows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OrderSeed {
-    /// See [`NodeOrder::Launch`](muster_schemas::node::NodeOrder::Launch): the node's part of the run, with the job as the record
-    /// `submitted_sequence` has it.
-    Launch {
-        /// The part of the run.
-        part: PartId,
-        /// The record of the job's submission.
-        submitted_sequence: Sequence,
-    },
-    /// Launch the node's part of a step, with what the record `started_sequence` says.
-    LaunchStep {
-        /// The part of the run.
-        part: PartId,
-        /// The step.
-        step: StepId,
-        /// The record of the job's submission.
-        submitted_sequence: Sequence,
-        /// The record of the step's start.
-        started_sequence: Sequence,
-    },
-    /// See [`NodeOrder::Hold`](muster_schemas::node::NodeOrder::Hold), with the job as the record `submitted_sequence` has it.
-    Hold {
-        /// The part of the run.
-        part: PartId,
-        /// The record of the job's submission.
-        submitted_sequence: Sequence,
-    },
-    /// Launch an instance of a task, with the job and its tasks as the record `listed_sequence` has them.
-    LaunchTask {
-        /// The part of the run.
-        part: PartId,
-        /// The step that the instance is.
-        step: StepId,
-        /// The record of the job's tasks.
-        listed_sequence: Sequence,
-    },
-    /// See [`NodeOrder::Resize`](muster_schemas::node::NodeOrder::Resize): to what the run has of the node at that time.
-    Resize {
-        /// The part of the run.
-        part: PartId,
-    },
-    /// See [`NodeOrder::StopStep`](muster_schemas::node::NodeOrder::StopStep).
-    StopStep {
-        /// The part of the run.
-        part: PartId,
-        /// The step.
-        step: StepId,
-        /// From SIGTERM to SIGKILL.
-        grace_seconds: u32,
-    },
-    /// See [`NodeOrder::SignalStep`](muster_schemas::node::NodeOrder::SignalStep).
-    SignalStep {
-        /// The part of the run.
-        part: PartId,
-        /// The step.
-        step: StepId,
-        /// The signal's number.
-        signal: u8,
-    },
-    /// See [`NodeOrder::Signal`](muster_schemas::node::NodeOrder::Signal).
-    Signal {
-        /// The part of the run.
-        part: PartId,
-        /// The signal's number.
-        signal: u8,
-    },
-    /// See [`NodeOrder::Suspend`](muster_schemas::node::NodeOrder::Suspend).
-    Suspend {
-        /// The part of the run.
-        part: PartId,
-    },
-    /// See [`NodeOrder::Resume`](muster_schemas::node::NodeOrder::Resume).
-    Resume {
-        /// The part of the run.
-        part: PartId,
-    },
-    /// See [`NodeOrder::Stop`](muster_schemas::node::NodeOrder::Stop).
-    Stop {
-        /// The part of the run.
-        part: PartId,
-        /// Why.
-        reason: StopReason,
-        /// From SIGTERM to SIGKILL.
-        grace_seconds: u32,
-    },
-    /// See [`NodeOrder::SetWalltime`](muster_schemas::node::NodeOrder::SetWalltime).
-    SetWalltime {
-        /// The part of the run.
-        part: PartId,
-        /// From its start, in seconds.
-        walltime_seconds: Option<u64>,
-    },
-    /// See [`NodeOrder::Forget`](muster_schemas::node::NodeOrder::Forget).
-    Forget {
-        /// The part of the run.
-        part: PartId,
-    },
-    /// See [`NodeOrder::Tell`](muster_schemas::node::NodeOrder::Tell): what the record `told_sequence` says.
-    Tell {
-        /// The part of the run.
-        part: PartId,
-        /// The record of the message.
-        told_sequence: Sequence,
-    },
-}
 
 /// The orders that follow from a record, by a state that includes it (and may include later ones).
 pub fn follow_up(state: &State, record: &Record) -> Vec<(NodeId, OrderSeed)> {
@@ -152,8 +54,8 @@ pub fn follow_up(state: &State, record: &Record) -> Vec<(NodeId, OrderSeed)> {
         Event::JobModified { job, change } => walltime_orders(state, *job, change),
         Event::StepLaunched { run, step, .. } => step_launches(state, *run, *step),
         Event::StepStopping { run, step, component, .. } => {
-            steps::to_parts(state, *run, *step, *component, |run, launched, part, inside| {
-                steps::stop(state, run, *step, launched, (part, inside))
+            steps::orders::to_parts(state, *run, *step, *component, |run, launched, part, inside| {
+                steps::orders::stop(state, run, *step, launched, (part, inside))
             })
         }
         Event::StepSignalled { run, step, component, signal, .. } => {
@@ -161,7 +63,7 @@ pub fn follow_up(state: &State, record: &Record) -> Vec<(NodeId, OrderSeed)> {
             if *step == StepId(0) {
                 return to_lead(state, *run, order);
             }
-            steps::to_parts(state, *run, *step, *component, |_, _, _, inside| Some(order(inside)))
+            steps::orders::to_parts(state, *run, *step, *component, |_, _, _, inside| Some(order(inside)))
         }
         Event::RunEnded { job, run, .. } => forget(state, *job, *run),
         Event::JobTold { run, .. } => {
@@ -182,20 +84,6 @@ fn launching(state: &State, run: RunId) -> Vec<(NodeId, OrderSeed)> {
         let is_due = run.stopping.is_none() && of_run.state == PartState::Launching;
         is_due.then(|| launch(state, run, part)).flatten()
     })
-}
-
-fn launch(state: &State, run: &Run, part: PartId) -> Option<OrderSeed> {
-    let job = state.job(run.job)?;
-    let submitted_sequence = job.submitted_sequence;
-    Some(match job.tasks {
-        Some(_) => OrderSeed::Hold { part, submitted_sequence },
-        None => OrderSeed::Launch { part, submitted_sequence },
-    })
-}
-
-fn kill_grace(state: &State, run: &Run) -> u32 {
-    let own = state.job(run.job).and_then(|job| job.lead().extras.as_ref()?.kill_grace_seconds);
-    own.unwrap_or(state.settings().kill_grace_seconds)
 }
 
 /// An order about each part that has not ended.
@@ -241,21 +129,6 @@ fn set_walltime(state: &State, run: &Run, of_run: &Part, part: PartId) -> OrderS
     OrderSeed::SetWalltime { part, walltime_seconds }
 }
 
-/// How long a part may run from its own start: one that joined a run later, so much less (HPC-J-11).
-fn walltime_of_part(job: &Job, run: &Run, part: &Part) -> Option<u64> {
-    let of_run = walltime(job, &run.placement, part.component)?;
-    let joined = job.tasks.as_ref().and_then(|tasks| tasks.joined.get(&part.node));
-    let late_micros = joined.zip(run.started).map_or(0, |(joined, started)| joined.micros_since(started));
-    Some(of_run.saturating_sub(u64::try_from(late_micros).unwrap_or(0) / 1_000_000))
-}
-
-/// The walltime of the alternative that was taken.
-pub(crate) fn walltime(job: &Job, placement: &Placement, component: u32) -> Option<u64> {
-    let placed = placement.components.get(component as usize)?;
-    let alternatives = &job.components.get(component as usize)?.shape.alternatives;
-    alternatives.get(placed.alternative as usize)?.walltime_seconds
-}
-
 fn step_launches(state: &State, run: RunId, step: StepId) -> Vec<(NodeId, OrderSeed)> {
     let Some(run) = state.run(run) else { return Vec::new() };
     let parts = run.steps.get(&step).map_or(0, |step| step.parts.len());
@@ -265,10 +138,9 @@ fn step_launches(state: &State, run: RunId, step: StepId) -> Vec<(NodeId, OrderS
 /// The order about a part of a step that has not ended, and for whom it is.
 fn step_launch(state: &State, run: &Run, step: StepId, at: usize) -> Option<(NodeId, OrderSeed)> {
     let node = run.steps.get(&step)?.parts.get(at).filter(|part| part.exit.is_none())?.node;
-    if let Some((launched, part)) = state.launched_step(run.id, step).and_then(|step| Some((step, step.parts.get(at)?)))
-    {
+    if let Some((launched, part)) = state.step(run.id, step).and_then(|step| Some((step, step.parts.get(at)?))) {
         let inside = state.part_id_at(run, part.share.node, part.share.component);
-        let stopping = steps::stop(state, run, step, launched, (part, inside));
+        let stopping = steps::orders::stop(state, run, step, launched, (part, inside));
         let order = stopping.or_else(|| launch_step(state, run, inside, step));
         return Some((node, order?));
     }

@@ -1,7 +1,10 @@
 //! The least that a request asks for, and the nodes that can serve it. The planner places by the same rules as those
 //! that a placement is checked by.
 
-use crate::state::node::gpu_count;
+pub(crate) mod fits;
+pub(crate) mod validate;
+
+use crate::nodes::state::gpu_count;
 use muster_schemas::{
     cluster::ClusterSettings,
     resources::{Alternative, Count, Level, NodeFilter, NodeSpec, Per, PropertyValue, Relation, Request},

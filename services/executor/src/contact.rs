@@ -79,7 +79,7 @@ impl Contact {
     }
 
     fn take(&mut self, talk: Talk) -> Moment {
-        if let Talk::Briefing(Briefing { mark, orders }) = talk {
+        if let Talk::Briefing(Briefing { mark, orders, .. }) = talk {
             if std::mem::take(&mut self.lost) {
                 tracing::info!(node = self.node, "contact with the ledger is back");
             }

@@ -66,11 +66,14 @@ async fn bring_forward(mut projection: Arc<Projection>, reader: &Reader) -> Resu
     let followed = work(move || {
         let following = Arc::make_mut(&mut projection);
         for record in records.iter().take_while(|record| record.sequence <= target) {
-            following.apply(record);
+            if let Err(violation) = following.apply(record) {
+                tracing::error!(%violation, "what the planner would do is found out from the beginning");
+                return None;
+            }
         }
-        projection
+        Some(projection)
     });
-    followed.await.map(Some)
+    followed.await
 }
 
 /// Does work that takes its time on a thread for such work.

@@ -2,7 +2,7 @@
 
 use crate::{error::ApiError, params::MomentParams};
 use muster_bus::{BusError, LedgerClient, Message, Projection, SharedBus, load_snapshot};
-use muster_domain::State;
+use muster_domain::{State, nodes::Violation};
 use muster_schemas::{
     JobId, Sequence, Timestamp,
     command::{Query, QueryAnswer},
@@ -264,12 +264,14 @@ impl Source {
 /// The state with the records up to a target. It takes its time on a thread for such work.
 async fn fold(mut state: State, records: Vec<Record>, target: Sequence) -> Result<State, ApiError> {
     let folded = tokio::task::spawn_blocking(move || {
-        for record in records.iter().take_while(|record| record.sequence <= target) {
-            state.apply(record);
-        }
-        state
+        records.iter().take_while(|record| record.sequence <= target).try_for_each(|record| state.apply(record))?;
+        Ok(state)
     });
-    folded.await.map_err(|_| ApiError::unavailable("the gateway is stopping"))
+    let folded = folded.await.map_err(|_| ApiError::unavailable("the gateway is stopping"))?;
+    folded.map_err(|violation: Violation| {
+        tracing::error!(%violation, "a state of the past cannot be shown");
+        BusError::Unusable(violation.to_string()).into()
+    })
 }
 
 /// The ledger answered something else than was asked.

@@ -2,10 +2,7 @@
 
 pub(crate) mod streams;
 
-use muster_domain::{
-    State,
-    state::{LaunchedStep, Run},
-};
+use muster_domain::{State, runs::Run, steps::Step};
 use muster_schemas::{
     JobId, RunId, StepId, Timestamp,
     event::{Event, NodeExit, Record},
@@ -112,7 +109,7 @@ fn part_ended(detail: &mut StepDetail, (node, component): (&str, u32), exit: &No
 
 /// The steps of all jobs that run, in the order of their jobs.
 pub(crate) fn running(state: &State) -> Vec<StepDetail> {
-    let of_run = |run| state.launched_steps(run).map(move |step| (run, step));
+    let of_run = |run| state.steps_of(run).map(move |step| (run, step));
     let all = state.runs().flat_map(|run| of_run(run.id).map(move |(_, (id, step))| (run, id, step)));
     let mut steps: Vec<StepDetail> = all.map(|(run, id, step)| of_state(state, run, id, step)).collect();
     steps.sort_by_key(|step| (step.job, step.run, step.step));
@@ -121,10 +118,10 @@ pub(crate) fn running(state: &State) -> Vec<StepDetail> {
 
 /// A step that runs, if it was launched and is no task of a list.
 pub(crate) fn running_step(state: &State, run: RunId, step: StepId) -> Option<StepDetail> {
-    Some(of_state(state, state.run(run)?, step, state.launched_step(run, step)?))
+    Some(of_state(state, state.run(run)?, step, state.step(run, step)?))
 }
 
-fn of_state(state: &State, run: &Run, id: StepId, launched: &LaunchedStep) -> StepDetail {
+fn of_state(state: &State, run: &Run, id: StepId, launched: &Step) -> StepDetail {
     let exits = run.steps.get(&id).map(|step| &*step.parts).unwrap_or_default();
     let nodes = (0..).zip(&launched.parts).map(|(at, part)| StepNodeDetail {
         node: state.node_name(part.share.node).into_owned(),

@@ -4,10 +4,7 @@ mod components;
 mod filtering;
 mod size;
 
-use muster_domain::{
-    OrderHead, WaitReasons,
-    state::{ArrayState, Buffer, Job, Node, Phase, Reservation, RunSummary, State},
-};
+use muster_domain::{OrderHead, State, WaitReasons, jobs::{ArrayState, Job, Phase, RunSummary}, nodes::Node, reservations::Reservation, staging::Buffer};
 use muster_schemas::{
     JobId, RunId, Timestamp,
     cluster::NodeCondition,

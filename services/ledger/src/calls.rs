@@ -5,10 +5,7 @@ use crate::{
     descriptions::{described, job_spec},
     log::{Log, LogError},
 };
-use muster_domain::{
-    State,
-    calls::{self, CallSeed, DocumentSeed},
-};
+use muster_domain::{State, filters::calls::{self, CallSeed, DocumentSeed}};
 use muster_schemas::{
     event::{Event, Intake, Record, TraceContext},
     filter::{FileAfter, FilterKind, JobDocument},
@@ -68,7 +65,7 @@ impl Offers {
     /// The offer of a job's outstanding call, if it has one that waits for a runner.
     pub(crate) fn offer(&mut self, state: &State, job: JobId, now: Instant) -> Option<Offer> {
         let of = state.job(job)?;
-        let call = of.filtering.as_ref()?.chain.as_ref()?.call.as_ref()?;
+        let call = of.filters.as_ref()?.chain.as_ref()?.call.as_ref()?;
         let seed = calls::call_seed(state, job)?;
         let times = match self.made.get(&job) {
             Some(made) if made.by == call.offered => made.times + 1,

@@ -14,10 +14,7 @@ use crate::{
     tokens::JobTokens,
     work::ReplyTo,
 };
-use muster_domain::{
-    orders::{Sketch, StepRecord, StepSketch},
-    state::Node,
-};
+use muster_domain::{nodes::Node, orders::{Sketch, StepRecord, StepSketch}};
 use muster_schemas::{
     PartId,
     cluster::NodeCondition,
@@ -213,7 +210,7 @@ impl<R: ReadRecord> OrderWriter<R> {
             Letter::Briefing(reply, node, mark, orders) => {
                 let orders = orders.into_iter().filter_map(|sketch| self.complete(&node.name, sketch)).collect();
                 match self.fence.objection() {
-                    None => reply.brief(Briefing { mark: Some(mark), orders }),
+                    None => reply.brief(Briefing { mark: Some(mark), orders, ..Briefing::default() }),
                     Some(refusal) => reply.refuse(refusal),
                 }
                 true
@@ -610,7 +607,7 @@ mod tests {
     fn hand_over(log: &Counted, desk: &Desk) {
         let mut state = State::new();
         for record in &*log.records {
-            state.apply(record);
+            state.apply(record).unwrap();
             let mut sketches = Sketches::new(&state);
             let sketch = |(node, seed)| Some((state.node(node)?.spec.clone(), sketches.sketch(node, seed)?));
             desk.order(follow_up(&state, record).into_iter().filter_map(sketch).collect());

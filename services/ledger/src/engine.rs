@@ -25,7 +25,8 @@ use crate::{
     work::{ReplyTo, Work, own, refusal},
 };
 use muster_domain::{
-    State,
+    Decision, State,
+    nodes::Violation,
     orders::{self, OrderSeed, Sketches},
 };
 use muster_schemas::{
@@ -59,6 +60,9 @@ const RETRY_STORAGE_AFTER: Duration = Duration::from_secs(1);
 const LONGEST_SLEEP: Duration = Duration::from_secs(30);
 /// A timer that is due but whose tick changes nothing is not tried again before this.
 const SHORTEST_TICK: Duration = Duration::from_millis(10);
+
+/// What a command leads to: [`muster_domain::decide_owned`], but for tests.
+pub(crate) type Decide = fn(&State, &Actor, Command, Timestamp) -> Result<Decision, Refusal>;
 
 /// What records say about where they come from.
 struct AskedBy {
@@ -122,6 +126,9 @@ pub(crate) struct Engine {
     outlets: Outlets,
     metrics: Metrics,
     health: Health,
+    /// Why nothing is written any more, if it is so.
+    violation: Option<Violation>,
+    decide: Decide,
     tick_not_before: Instant,
     is_stopping: bool,
 }
@@ -156,13 +163,18 @@ impl Engine {
             outlets,
             metrics,
             health: Health::Good,
+            violation: None,
+            decide: muster_domain::decide_owned,
             tick_not_before: now,
             is_stopping: false,
         }
     }
 
     /// Decides until told to stop, or until nobody can ask any longer.
-    pub(crate) fn run(mut self, inbox: &Receiver<Work>) {
+    ///
+    /// # Errors
+    /// It has decided something that cannot be true.
+    pub(crate) fn run(mut self, inbox: &Receiver<Work>) -> Result<(), Violation> {
         loop {
             let first = match inbox.recv_timeout(self.sleep()) {
                 Ok(work) => Some(work),
@@ -170,13 +182,16 @@ impl Engine {
                 Err(RecvTimeoutError::Disconnected) => Some(Work::Stop),
             };
             if self.serve(first, inbox) {
-                return;
+                return self.violation.map_or(Ok(()), Err);
             }
         }
     }
 
     /// One round at a time that is set by hand, with what is in the inbox and what nodes report.
     pub(crate) fn step(&mut self, inbox: &Receiver<Work>, beats: Vec<Waiting>, now: Timestamp) {
+        if self.violation.is_some() {
+            return;
+        }
         self.clock.set(now);
         for (beat, reply) in beats {
             self.beats.arrive(beat, reply, self.clock.monotonic());
@@ -189,6 +204,17 @@ impl Engine {
     pub(crate) fn next_wake(&mut self) -> Timestamp {
         let sleep = self.sleep();
         self.clock.now().plus_micros(i64::try_from(sleep.as_micros()).unwrap_or(i64::MAX))
+    }
+
+    /// Lets a test decide what commands lead to.
+    #[cfg(test)]
+    pub(crate) fn decide_by(&mut self, decide: Decide) {
+        self.decide = decide;
+    }
+
+    /// Why it writes nothing any more, if it is so.
+    pub(crate) fn violation(&self) -> Option<&Violation> {
+        self.violation.as_ref()
     }
 
     /// The digest of the state in memory.
@@ -237,7 +263,10 @@ impl Engine {
                 let Round { batch, pending, .. } = round;
                 let added = batch.abandon();
                 self.refuse_all(pending, &Refusal::new(RefusalCode::StorageFailed, error.to_string()));
-                self.fail(&error, added);
+                match error {
+                    LogError::Contradiction(violation) => self.give_up(violation),
+                    error => self.fail(&error, added),
+                }
             }
         }
         self.is_stopping
@@ -426,7 +455,7 @@ impl Engine {
         let audited = refusals::audited(&command);
         let noted = refusals::noted(&command);
         let (fingerprint, is_note) = (Fingerprint::of(&actor, &command), noted.is_some());
-        let decision = muster_domain::decide_owned(&self.state, &actor, command, round.now);
+        let decision = (self.decide)(&self.state, &actor, command, round.now);
         let decision = decision.and_then(|decision| {
             limits::check(&*self.limits, &self.state, &actor, &decision.events)?;
             Ok(decision)
@@ -474,7 +503,7 @@ impl Engine {
             epoch: 0,
         };
         round.bytes += round.batch.append(&record, job)?;
-        self.state.apply(&record);
+        self.state.apply(&record)?;
         round.orders.extend(orders::follow_up(&self.state, &record));
         round.calls.extend(calls::offered(&self.state, &record));
         for item in muster_domain::notify::items(&self.state, &record) {
@@ -573,7 +602,7 @@ impl Engine {
         let orders: Vec<_> = seeds.into_iter().filter_map(|seed| sketches.sketch(node, seed)).collect();
         match self.state.node(node).filter(|_| !orders.is_empty()) {
             Some(node) => self.outlets.orders.brief(reply, Arc::clone(&node.spec), mark, orders),
-            None => reply.brief(Briefing { mark: Some(mark), orders: Vec::new() }),
+            None => reply.brief(Briefing { mark: Some(mark), ..Briefing::default() }),
         }
     }
 
@@ -597,6 +626,13 @@ impl Engine {
                 false
             }
         }
+    }
+
+    /// What was decided cannot be true: nothing of the round is written, and nothing after it.
+    fn give_up(&mut self, violation: Violation) {
+        tracing::error!(%violation, "the ledger stops: it has decided something that cannot be true, and has not written it");
+        self.violation = Some(violation);
+        self.is_stopping = true;
     }
 
     fn fail(&mut self, error: &LogError, added: Added) {

@@ -11,7 +11,7 @@ use crate::{
     storage::{StateAfter, Storage},
     work::own,
 };
-use muster_domain::{State, state::Job};
+use muster_domain::{State, jobs::Job};
 use muster_schemas::{
     command::{Answer, Command},
     event::Event,
@@ -180,7 +180,7 @@ impl Keeper {
         }
         self.storage.read(state.sequence().next(), to, |stored| {
             check_link(stored, hash)?;
-            state.apply(&stored.record()?);
+            state.apply(&stored.record()?).map_err(LogError::from)?;
             *hash = stored.hash();
             Ok(())
         })
@@ -228,6 +228,6 @@ impl Keeper {
 
 /// The first record that something about a job may still be read from.
 fn first_needed(job: &Job) -> Sequence {
-    let received = job.filtering.as_ref().and_then(|filtering| filtering.received);
+    let received = job.filters.as_ref().and_then(|filtering| filtering.received);
     job.submitted_sequence.min(received.unwrap_or(job.submitted_sequence))
 }

@@ -95,7 +95,7 @@ fn check_change(
 ) -> Result<(), Refusal> {
     let Some(job) = state.job(id) else { return Ok(()) };
     // Jobs that never were checked against a template have none to keep to.
-    let Some(filtering) = job.filtering.as_deref().filter(|filtering| filtering.revision.is_some()) else {
+    let Some(filtering) = job.filters.as_deref().filter(|filtering| filtering.revision.is_some()) else {
         return Ok(());
     };
     let component = change.component.and_then(|number| job.components.get(number as usize));

@@ -104,7 +104,8 @@ mod tests {
         for (sequence, event) in (1..).zip(events) {
             let (actor, command) = (Arc::new(Actor::Ledger), CommandId::derived(&[]));
             let (sequence, time) = (Sequence(sequence), Timestamp(0));
-            state.apply(&Record { sequence, time, actor, command, trace: TraceContext::default(), event, epoch: 0 });
+            let trace = TraceContext::default();
+            state.apply(&Record { sequence, time, actor, command, trace, event, epoch: 0 }).unwrap();
         }
         state
     }

@@ -1,7 +1,7 @@
 //! Which filter-runners have reported lately, and what they are told. It is not history: a ledger that starts has yet
 //! to hear from every runner.
 
-use muster_domain::{State, state::OutstandingCall};
+use muster_domain::{State, filters::OutstandingCall};
 use muster_schemas::{
     Timestamp,
     filter::{CallId, FilterAction, FilterForm, FilterKind, FilterSpec},
@@ -142,7 +142,7 @@ pub(crate) fn briefing(state: &State, calls: &[CallId]) -> RunnerBriefing {
 /// answered is not ended: its answer is recorded as late (HPC-F-86).
 fn is_given_up(state: &State, call: CallId) -> bool {
     let Some(job) = state.job(call.job) else { return true };
-    let Some(filtering) = &job.filtering else { return true };
+    let Some(filtering) = &job.filters else { return true };
     let Some(chain) = &filtering.chain else { return job.is_finished() };
     if chain.spec.number != call.chain || call.action == FilterAction::Revert {
         return false;

@@ -28,6 +28,7 @@ use crate::{
 };
 use anyhow::{Context as _, bail, ensure};
 use muster_bus::SharedBus;
+use muster_domain::nodes::Violation;
 use muster_domain::State;
 use muster_schemas::{
     cluster::ClusterChange,
@@ -130,12 +131,19 @@ pub async fn serve(
     let end = tokio::select! {
         () = shutdown.cancelled() => End::Asked,
         error = fence.lost() => End::Fenced(error),
-        _ = &mut engine => End::Unexpected,
+        ended = &mut engine => match ended {
+            Ok(Err(violation)) => End::Violated(violation),
+            Ok(Ok(())) | Err(_) => End::Unexpected,
+        },
     };
     closing.cancel();
     intake.wait().await;
     keeper.await?;
     looking.await?;
+    if let End::Violated(violation) = end {
+        told.cancel();
+        return Err(LogError::from(violation).into());
+    }
     if matches!(end, End::Unexpected) {
         told.cancel();
         bail!("the ledger's decide loop ended unexpectedly");
@@ -145,7 +153,7 @@ pub async fn serve(
         told.cancel();
     }
     handle.stop();
-    engine.await.context("the ledger's decide loop failed")?;
+    engine.await.context("the ledger's decide loop failed")?.map_err(LogError::from)?;
     if tokio::time::timeout(TELL_WITHIN, outbox.wait()).await.is_err() {
         tracing::info!("the bus will get the last records at the next start");
     }
@@ -156,7 +164,7 @@ pub async fn serve(
     close(storage).await;
     match end {
         End::Fenced(error) => Err(error.into()),
-        End::Asked | End::Unexpected => signed.context("signing the end of the log"),
+        End::Asked | End::Violated(_) | End::Unexpected => signed.context("signing the end of the log"),
     }
 }
 
@@ -166,6 +174,8 @@ enum End {
     Asked,
     /// Another ledger has taken its place on the bus.
     Fenced(FenceError),
+    /// The decide loop decided something that cannot be true.
+    Violated(Violation),
     /// The decide loop ended by itself.
     Unexpected,
 }
@@ -332,13 +342,12 @@ async fn names_at(storage: &Arc<Storage>, state: &State, sequence: Sequence) -> 
 
 /// Starts the decide loop on a thread of its own; the receiver resolves when the thread has ended, with an error if it
 /// panicked.
-fn run_engine(engine: Engine, work: mpsc::Receiver<Work>) -> anyhow::Result<oneshot::Receiver<()>> {
+fn run_engine(engine: Engine, work: mpsc::Receiver<Work>) -> anyhow::Result<oneshot::Receiver<Result<(), Violation>>> {
     let (ended, end) = oneshot::channel();
     std::thread::Builder::new()
         .name("muster-ledger".into())
         .spawn(move || {
-            engine.run(&work);
-            let _ = ended.send(());
+            let _ = ended.send(engine.run(&work));
         })
         .context("starting the ledger's decide loop")?;
     Ok(end)

@@ -16,6 +16,7 @@ use crate::{
     storage::Storage,
     work::Work,
 };
+use muster_domain::nodes::Violation;
 use muster_schemas::{
     Sequence, Timestamp,
     command::{Answer, CommandEnvelope},
@@ -54,6 +55,8 @@ pub struct Output {
     pub orders: Vec<(String, NodeOrder)>,
     /// For the work queues of filters: keys and calls.
     pub calls: Vec<(String, FilterOrder)>,
+    /// Why the ledger has stopped, if it has decided something that cannot be true.
+    pub violation: Option<Violation>,
 }
 
 /// A ledger without threads and without a bus.
@@ -101,6 +104,7 @@ impl Stepped {
         self.orders.catch_up(|node, order| sent.push((node.to_owned(), order)));
         let mut output = std::mem::take(&mut *output.lock().unwrap_or_else(PoisonError::into_inner));
         output.orders = sent;
+        output.violation = self.engine.violation().cloned();
         let mut offers = Vec::new();
         self.inlets.drain(&mut output.commits, &mut offers);
         output.calls = offers.into_iter().filter_map(|offer| self.complete(offer)).collect();
@@ -172,5 +176,85 @@ fn work(input: Input, output: &Arc<Mutex<Output>>) -> Todo {
             heartbeat,
             Box::new(move |briefing: RunnerBriefing| put(&|out| out.briefings.push((number, briefing.clone())))),
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_domain::{Decision, State, decide_owned};
+    use muster_schemas::{
+        CommandId, JobId, NodeId, RunId,
+        cluster::{ClusterConfig, QueueSpec},
+        command::{Command, JobSelection, Refusal, RefusalCode, Reply},
+        event::{Actor, Event, Owner, TraceContext},
+        job::JobSpec,
+        resources::{ComponentPlacement, IndexSet, NodeShare, NodeSpec, Placement},
+    };
+    use std::collections::BTreeMap;
+
+    const NOW: Timestamp = Timestamp::from_unix_seconds(1_000_000);
+
+    fn user() -> Actor {
+        Actor::User(Owner { user: "root".into(), uid: 0, gid: 0 })
+    }
+
+    fn ask(ledger: &mut Stepped, actor: Actor, command: Command) -> Output {
+        let trace = TraceContext::default();
+        let envelope = CommandEnvelope { id: CommandId::new_now(), actor, trace, command };
+        ledger.round(vec![Input::Command(0, Box::new(envelope))], NOW)
+    }
+
+    /// Who cancels gives both jobs the same core.
+    fn books_twice(state: &State, actor: &Actor, command: Command, now: Timestamp) -> Result<Decision, Refusal> {
+        let Command::Cancel { .. } = command else { return decide_owned(state, actor, command, now) };
+        let share = NodeShare {
+            node: NodeId(0),
+            cores: IndexSet::first_n(1),
+            gpus: IndexSet::new(),
+            memory_bytes: 0,
+            tasks: 1,
+            exclusive: false,
+        };
+        let placement =
+            Arc::new(Placement { components: vec![ComponentPlacement { alternative: 0, shares: vec![share] }] });
+        let allocated =
+            |number| Event::RunAllocated { job: JobId::job(number), run: RunId(number), placement: placement.clone() };
+        Ok(Decision { events: vec![allocated(1), allocated(2)], reply: Reply::Done })
+    }
+
+    /// M-LOG-16: what cannot be true is not written, and nothing after it.
+    #[test]
+    fn a_ledger_that_decides_what_cannot_be_true_stops_and_writes_none_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut ledger = Stepped::open(folder.path(), NOW).unwrap();
+        let node = NodeSpec {
+            name: "n1".into(),
+            cores: 1,
+            sockets: 1,
+            memory_bytes: 0,
+            gpus: Vec::new(),
+            properties: BTreeMap::new(),
+        };
+        let queues = vec![QueueSpec { name: "default".into(), ..QueueSpec::default() }];
+        let config = ClusterConfig { queues, nodes: vec![node], ..ClusterConfig::default() };
+        ask(&mut ledger, Actor::Ledger, Command::Configure { change: Box::new(config.into()), keep_unnamed: true });
+        ask(&mut ledger, user(), Command::Submit { jobs: vec![JobSpec::default(), JobSpec::default()] });
+        let head = ledger.head();
+        ledger.engine.decide_by(books_twice);
+        let cancel = Command::Cancel { jobs: JobSelection::Ids(vec![JobId::job(1)]) };
+        let output = ask(&mut ledger, user(), cancel.clone());
+        let violation = output.violation.expect("it stops").to_string();
+        let told = format!("record {} (run.allocated)", head.0 + 2);
+        assert!(violation.starts_with(&told) && violation.contains("node n1: run 2 takes cores 0, of which 1"), "{violation}");
+        let [(_, answer)] = &output.answers[..] else { panic!("{:?}", output.answers) };
+        let refusal = answer.result.as_ref().expect_err("it is refused");
+        assert!(refusal.code == RefusalCode::StorageFailed && refusal.message.contains(&violation), "{refusal}");
+        // Nothing of it is on disk or on the bus, and nobody is answered any more.
+        assert!(ledger.head() == head && output.commits.is_empty() && output.orders.is_empty());
+        assert!(ask(&mut ledger, user(), cancel).answers.is_empty());
+        drop(ledger);
+        let again = Stepped::open(folder.path(), NOW).unwrap();
+        assert_eq!(again.head(), head);
     }
 }

@@ -255,7 +255,7 @@ impl Storage {
         let from = state.sequence().next();
         self.read(from, target, |stored| {
             check_link(stored, &hash)?;
-            state.apply(&stored.record()?);
+            state.apply(&stored.record()?).map_err(LogError::from)?;
             hash = stored.hash();
             Ok(())
         })?;

@@ -228,7 +228,7 @@ impl Verification {
         }
         self.check_event(storage, &record).map_err(|detail| contradiction(&record, detail))?;
         self.indexes.pass(log, &record, head.time)?;
-        self.state.apply(&record);
+        self.state.apply(&record).map_err(|violation| contradiction(&record, violation.fault))?;
         (self.hash, self.time) = (stored.hash(), record.time);
         self.note_if_signed(record.sequence);
         Ok(())

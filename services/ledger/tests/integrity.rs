@@ -424,7 +424,7 @@ fn forged_snapshot(folder: &Path) -> Snapshot {
     let read = storage.read(Sequence(1), Sequence(1000), |stored| {
         let mut record = stored.record()?;
         of_mallory(&mut record);
-        state.apply(&record);
+        state.apply(&record).unwrap();
         Ok(())
     });
     read.unwrap();

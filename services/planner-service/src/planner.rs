@@ -100,7 +100,7 @@ impl<'c> Planner<'c> {
         }
         loop {
             while let Some(commit) = self.feed.next().now_or_never() {
-                self.apply(&commit?.records);
+                self.apply(&commit?.records)?;
             }
             if self.is_plan_due || self.wake.is_some_and(|wake| wake <= Timestamp::now()) {
                 self.cycle().await?;
@@ -108,7 +108,7 @@ impl<'c> Planner<'c> {
                 self.predict();
                 let sleep = self.sleep();
                 tokio::select! {
-                    commit = self.feed.next() => self.apply(&commit?.records),
+                    commit = self.feed.next() => self.apply(&commit?.records)?,
                     foreseen = foreseen(&mut self.predictor) => self.note_foreseen(foreseen).await?,
                     () = tokio::time::sleep(sleep) => self.is_plan_due |= self.can_ask_again(),
                 }
@@ -155,14 +155,19 @@ impl<'c> Planner<'c> {
     async fn follow_to(&mut self, sequence: Sequence) -> Result<(), BusError> {
         while self.state().sequence() < sequence {
             let commit = self.feed.next().await?;
-            self.apply(&commit.records);
+            self.apply(&commit.records)?;
         }
         Ok(())
     }
 
-    fn apply(&mut self, records: &[Record]) {
+    /// An error is one after which the state cannot be trusted.
+    fn apply(&mut self, records: &[Record]) -> Result<(), BusError> {
         for record in records {
-            if self.projection.apply(record) {
+            let can_change_plan = self.projection.apply(record).map_err(|violation| {
+                tracing::error!(%violation, "the planner stops: what the ledger says cannot be true");
+                BusError::Unusable(violation.to_string())
+            })?;
+            if can_change_plan {
                 self.is_plan_due = true;
                 self.left_out.clear();
                 if let Some(predictor) = &mut self.predictor {
@@ -170,6 +175,7 @@ impl<'c> Planner<'c> {
                 }
             }
         }
+        Ok(())
     }
 
     fn state(&self) -> &State {

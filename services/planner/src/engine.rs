@@ -18,7 +18,7 @@ use crate::{
     search::Search,
     timeline::ALWAYS,
 };
-use muster_domain::state::{Accounts, BackfillPasses};
+use muster_domain::{accounts::Accounts, planning::BackfillPasses};
 use muster_schemas::{
     JobId, NodeId, Timestamp,
     cluster::{ClusterSettings, QueueSpec},

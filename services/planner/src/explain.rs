@@ -16,7 +16,7 @@ use crate::{
     model::{Demand, QueuedJob},
     pass::turn::Turn,
 };
-use muster_domain::{State, state::Job};
+use muster_domain::{State, jobs::Job};
 use muster_schemas::{
     JobId, Timestamp,
     job::WaitReason,

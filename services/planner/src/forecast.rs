@@ -7,7 +7,7 @@ use crate::{
     predict::{Effort, Forward},
     projection::Projection,
 };
-use muster_domain::{State, decide, state::Job};
+use muster_domain::{State, decide, jobs::Job};
 use muster_schemas::{
     CommandId, JobId, Timestamp,
     command::{Command, Refusal, RefusalCode},
@@ -90,7 +90,8 @@ fn open_gates(spec: &mut JobSpec) {
 
 /// It goes on as if an event had been recorded.
 fn assume(projection: &mut Projection, actor: &Arc<Actor>, now: Timestamp, event: Event) {
-    projection.apply(&Record {
+    // Whatever it is, this world is only thought of.
+    let _ = projection.apply(&Record {
         sequence: projection.state().sequence().next(),
         time: now,
         actor: actor.clone(),

@@ -10,7 +10,7 @@ pub(crate) use usage::{Usage, Uses, Ways, is_one_shut};
 
 use crate::model::{Demand, Holder};
 use accounts::AccountLimits;
-use muster_domain::state::Accounts;
+use muster_domain::accounts::Accounts;
 use muster_schemas::{
     cluster::QueueSpec,
     policy::{Limit, LimitPer},

@@ -1,6 +1,6 @@
 //! The planner's view: waiting jobs, runs that hold resources, and closures and reservations of nodes.
 
-use muster_domain::state::Elastic;
+use muster_domain::tasks::Elastic;
 use muster_schemas::{
     JobId, NodeId, Timestamp,
     resources::{Alternative, IndexSet, Placement},

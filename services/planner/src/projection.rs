@@ -12,7 +12,10 @@ use crate::{
     pass::Plan,
 };
 use jobs::{Held, Holders};
-use muster_domain::{State, state::Node};
+use muster_domain::{
+    State,
+    nodes::{Node, Violation},
+};
 use muster_schemas::{
     JobId, NodeId, RunId, Timestamp,
     command::Start,
@@ -95,13 +98,16 @@ impl Projection {
     }
 
     /// Applies a record. Whether it can let something start that could not start before, or make a reason untrue.
-    pub fn apply(&mut self, record: &Record) -> bool {
+    ///
+    /// # Errors
+    /// As [`State::apply`].
+    pub fn apply(&mut self, record: &Record) -> Result<bool, Violation> {
         let event = &record.event;
         let touched = self.touched(event);
-        self.state.apply(record);
+        self.state.apply(record)?;
         if matches!(event, Event::PolicySet { .. } | Event::SchedulingSet { .. }) || concerns_accounts(event) {
             *self = Self::of(std::mem::take(&mut self.state));
-            return true;
+            return Ok(true);
         }
         self.tell_cluster(event);
         self.tell_filters(event);
@@ -112,7 +118,7 @@ impl Projection {
         if names_change || self.eligible != self.state.eligible_jobs() || is_of_many {
             self.tell_jobs();
         }
-        can_change_plan(event) || has_other_size
+        Ok(can_change_plan(event) || has_other_size)
     }
 
     /// Plans for a time. Jobs are left out if a start of theirs was refused and nothing has changed since.

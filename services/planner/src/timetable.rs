@@ -10,7 +10,7 @@ use crate::{
     explain::nodes_of,
     projection::expected_end,
 };
-use muster_domain::{State, state::Job};
+use muster_domain::{State, jobs::Job};
 use muster_schemas::{
     JobId, Timestamp,
     job::WaitReason,
@@ -100,7 +100,7 @@ fn runs(state: &State, in_queue: impl Fn(&Job) -> bool) -> Vec<TimetableRun> {
 }
 
 fn reservations(state: &State) -> Vec<TimetableReservation> {
-    let view = |reservation: &muster_domain::state::Reservation| TimetableReservation {
+    let view = |reservation: &muster_domain::reservations::Reservation| TimetableReservation {
         name: reservation.spec.name.clone(),
         start: reservation.spec.start,
         end: reservation.spec.end,

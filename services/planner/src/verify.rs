@@ -89,7 +89,8 @@ impl Verifier {
     pub fn against(mut self, policy: Arc<Policy>) -> Self {
         let mut state = self.projection.state().clone();
         let (sequence, time) = (state.sequence(), state.time());
-        state.apply(&Record {
+        // A policy takes nothing of nodes.
+        let _ = state.apply(&Record {
             sequence,
             time,
             actor: Arc::new(muster_schemas::event::Actor::Ledger),
@@ -152,7 +153,8 @@ impl Verifier {
     /// nothing, or were kept back, and are not in it: what another policy would have started then is a difference too.
     fn go_on_to(&mut self, last: Sequence) {
         while let Some(next) = self.pending.pop_front_if(|next| next.sequence <= last) {
-            let is_due = self.projection.apply(&next);
+            // The ledger has accepted it.
+            let is_due = self.projection.apply(&next).unwrap_or(true);
             let following = self.pending.front().filter(|following| following.sequence <= last);
             let until = following.map(|following| following.time.micros_since(next.time));
             let was_planned = until.map_or(last == Sequence(u64::MAX), |micros| micros >= PLANNED_WITHIN_MICROS);

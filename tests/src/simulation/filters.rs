@@ -7,7 +7,7 @@ use super::{
     network::{Parcel, Party},
     operator_command, runner,
 };
-use muster_domain::state::OutstandingCall;
+use muster_domain::filters::OutstandingCall;
 use muster_schemas::{
     CommandId, Timestamp,
     command::{Answer, CallOutcome, Command, CommandEnvelope},

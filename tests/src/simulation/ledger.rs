@@ -149,6 +149,9 @@ impl LedgerHost {
         let log_bytes = wal_bytes(&self.folder)?;
         let mut round = Round { parcels: replays(ledger, &inbox)?, ..Round::default() };
         let output = ledger.round(inputs(&inbox), now);
+        if let Some(violation) = output.violation {
+            return Err(violation.to_string());
+        }
         round.written = read(ledger, before.next())?;
         round.state_digest = Some(ledger.state_digest());
         round.calls = output.calls;

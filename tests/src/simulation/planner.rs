@@ -69,7 +69,8 @@ impl PlannerHost {
         let Some(follower) = &mut self.running else { return };
         follower.heard_of = follower.heard_of.max(commit.last());
         for record in &commit.records {
-            if record.sequence == follower.projection.state().sequence().next() && follower.projection.apply(record) {
+            let is_next = record.sequence == follower.projection.state().sequence().next();
+            if is_next && follower.projection.apply(record).expect("the ledger accepted it") {
                 follower.is_due = true;
                 follower.left_out.clear();
             }

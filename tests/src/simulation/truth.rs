@@ -147,7 +147,7 @@ impl Truth {
             self.components.see(&stored.record.event).map_err(|what| format!("record {sequence}: {what}"))?;
             self.effects.check(&stored.record.event).map_err(|what| format!("record {sequence}: {what}"))?;
             self.last_hash = stored.hash;
-            self.replayed.apply(&stored.record);
+            self.replayed.apply(&stored.record).map_err(|violation| violation.to_string())?;
         }
         Ok(())
     }

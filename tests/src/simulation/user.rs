@@ -1,6 +1,6 @@
 //! Users who submit jobs and meddle with them, at random.
 
-use muster_domain::{State, state::Job};
+use muster_domain::{State, jobs::Job};
 use muster_schemas::{
     JobId,
     command::{Command, JobEnding, JobSelection},

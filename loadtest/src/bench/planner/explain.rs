@@ -41,9 +41,7 @@ pub fn explain(bench: &Bench) -> Result<Vec<Figure>> {
         let waiting = site.waiting();
         let id = waiting[random.random_range(0..waiting.len())];
         let begin = Instant::now();
-        records.iter().for_each(|record| {
-            kept.apply(record);
-        });
+        records.iter().try_for_each(|record| kept.apply(record).map(drop))?;
         explain_one(&kept, id, site.now)?;
         again.push(begin.elapsed());
         let begin = Instant::now();

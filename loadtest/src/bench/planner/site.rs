@@ -63,7 +63,7 @@ impl Site {
             let sequence = self.projection.state().sequence().next();
             let (time, trace) = (self.now, TraceContext::default());
             let record = Record { sequence, time, actor: actor.clone(), command, trace, event, epoch: 0 };
-            self.projection.apply(&record);
+            self.projection.apply(&record)?;
             records.push(record);
         }
         Ok(records)

@@ -1,65 +1,64 @@
 //! Permissions.
 
-use super::refuse;
-use crate::state::{Job, Node, State};
+use crate::{decide::refuse, jobs::Job, nodes::Node, state::State};
 use muster_schemas::{
     command::{Refusal, RefusalCode},
     event::{Actor, Owner},
 };
 
 /// An actor before a state.
-pub(super) struct Access<'a> {
-    pub(super) state: &'a State,
-    pub(super) actor: &'a Actor,
+pub(crate) struct Access<'a> {
+    pub(crate) state: &'a State,
+    pub(crate) actor: &'a Actor,
 }
 
 impl<'a> Access<'a> {
     /// Whether the actor may do everything: `root`, the administrators of the settings, the ledger itself.
-    pub(super) fn is_administrator(&self) -> bool {
+    pub(crate) fn is_administrator(&self) -> bool {
         self.state.is_administrator(self.actor)
     }
 
     /// Whether the actor may manage everybody's jobs and nodes.
-    pub(super) fn is_operator(&self) -> bool {
+    pub(crate) fn is_operator(&self) -> bool {
         self.is_administrator()
             || matches!(self.actor, Actor::User(owner) if self.state.settings().operators.contains(&owner.user))
     }
 
     /// Whether the actor may manage the job.
-    pub(super) fn may_manage(&self, job: &Job) -> bool {
+    pub(crate) fn may_manage(&self, job: &Job) -> bool {
         matches!(self.actor, Actor::User(owner) if owner.user == job.owner.user) || self.is_operator()
     }
 
-    pub(super) fn require_management(&self, job: &Job) -> Result<(), Refusal> {
+    pub(crate) fn require_management(&self, job: &Job) -> Result<(), Refusal> {
         self.require(self.may_manage(job), || format!("job {} belongs to {}", job.id, job.owner.user))
     }
 
-    pub(super) fn require_administrator(&self, what: &str) -> Result<(), Refusal> {
+    pub(crate) fn require_administrator(&self, what: &str) -> Result<(), Refusal> {
         self.require(self.is_administrator(), || format!("only administrators may {what}"))
     }
 
-    pub(super) fn require_operator(&self, what: &str) -> Result<(), Refusal> {
+    pub(crate) fn require_operator(&self, what: &str) -> Result<(), Refusal> {
         self.require(self.is_operator(), || format!("only operators and administrators may {what}"))
     }
 
     /// The user who sent the command.
-    pub(super) fn require_user(&self) -> Result<&'a Owner, Refusal> {
+    pub(crate) fn require_user(&self) -> Result<&'a Owner, Refusal> {
         match self.actor {
             Actor::User(owner) => Ok(owner),
             _ => Err(refuse(RefusalCode::PermissionDenied, "only users have jobs")),
         }
     }
 
-    pub(super) fn require_planner(&self) -> Result<(), Refusal> {
+    pub(crate) fn require_planner(&self) -> Result<(), Refusal> {
         self.require(*self.actor == Actor::Planner, || "only the planner commits plans".into())
     }
 
-    pub(super) fn require_notifier(&self) -> Result<(), Refusal> {
+    pub(crate) fn require_notifier(&self) -> Result<(), Refusal> {
         self.require(*self.actor == Actor::Notifier, || "only notifiers report notifications".into())
     }
 
     /// The name of the filter-runner that asks.
-    pub(super) fn require_runner(&self) -> Result<&'a str, Refusal> {
+    pub(crate) fn require_runner(&self) -> Result<&'a str, Refusal> {
         match self.actor {
             Actor::Runner(name) => Ok(name),
             _ => Err(refuse(RefusalCode::PermissionDenied, "only filter-runners make calls")),
@@ -67,16 +66,16 @@ impl<'a> Access<'a> {
     }
 
     /// Requires the sender of reports about calls: a runner, or the ledger for checks that no filter comes before.
-    pub(super) fn require_caller(&self) -> Result<&'a str, Refusal> {
+    pub(crate) fn require_caller(&self) -> Result<&'a str, Refusal> {
         if *self.actor == Actor::Ledger { Ok("ledger") } else { self.require_runner() }
     }
 
-    pub(super) fn require_ledger(&self) -> Result<(), Refusal> {
+    pub(crate) fn require_ledger(&self) -> Result<(), Refusal> {
         self.require(*self.actor == Actor::Ledger, || "only the ledger itself does this".into())
     }
 
     /// The node whose executor reports.
-    pub(super) fn require_node(&self) -> Result<&'a Node, Refusal> {
+    pub(crate) fn require_node(&self) -> Result<&'a Node, Refusal> {
         let Actor::Executor(name) = self.actor else {
             return Err(refuse(RefusalCode::PermissionDenied, "only executors report for nodes"));
         };

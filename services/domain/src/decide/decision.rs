@@ -5,6 +5,10 @@ use muster_schemas::{
     event::Event,
 };
 
+pub(crate) fn one_if(wanted: bool, event: impl FnOnce() -> Event) -> Vec<Event> {
+    if wanted { vec![event()] } else { Vec::new() }
+}
+
 /// The result of an accepted command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
@@ -15,23 +19,23 @@ pub struct Decision {
 }
 
 impl Decision {
-    pub(super) fn done(events: Vec<Event>) -> Self {
+    pub(crate) fn done(events: Vec<Event>) -> Self {
         Self { events, reply: Reply::Done }
     }
 }
 
-pub(super) fn refuse(code: RefusalCode, message: impl Into<String>) -> Refusal {
+pub(crate) fn refuse(code: RefusalCode, message: impl Into<String>) -> Refusal {
     Refusal::new(code, message)
 }
 
-pub(super) fn invalid(message: impl Into<String>) -> Refusal {
+pub(crate) fn invalid(message: impl Into<String>) -> Refusal {
     refuse(RefusalCode::Invalid, message)
 }
 
-pub(super) fn conflict(message: impl Into<String>) -> Refusal {
+pub(crate) fn conflict(message: impl Into<String>) -> Refusal {
     refuse(RefusalCode::Conflict, message)
 }
 
-pub(super) fn not_found(message: impl Into<String>) -> Refusal {
+pub(crate) fn not_found(message: impl Into<String>) -> Refusal {
     refuse(RefusalCode::NotFound, message)
 }

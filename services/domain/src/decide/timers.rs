@@ -1,9 +1,16 @@
 //! Timers, and waiting jobs that can never start.
 
-use super::{Decision, access::Access, clients, control, filters, planning};
 use crate::{
-    state::{Component, Job, State, index::Due},
-    tasking,
+    decide::{Access, Decision},
+    filters,
+    index::Due,
+    jobs::{
+        Component, Job,
+        decide::{clients, endings::given_up},
+    },
+    lending, reservations, staging,
+    state::State,
+    tasks::outlook,
 };
 use muster_schemas::{
     JobId, RunId, Timestamp,
@@ -16,7 +23,7 @@ use std::collections::BTreeSet;
 /// At most so much in one decision; the next tick goes on.
 const MAX_AT_ONCE: usize = 10_000;
 
-pub(super) fn tick(access: &Access, now: Timestamp) -> Result<Decision, Refusal> {
+pub(crate) fn tick(access: &Access, now: Timestamp) -> Result<Decision, Refusal> {
     access.require_ledger()?;
     let state = access.state;
     let mut events = Vec::new();
@@ -32,18 +39,18 @@ pub(super) fn tick(access: &Access, now: Timestamp) -> Result<Decision, Refusal>
             Due::Job(id) => events.extend(job_due(state, *id, now)),
             // Those for which there is something to do now are another set.
             Due::Tasks(id) => waiting_tasks.push(*id),
-            Due::Filters(id) => events.extend(filters::due(state, *id, now)),
+            Due::Filters(id) => events.extend(filters::decide::due(state, *id, now)),
             Due::Run(id) => events.extend(launch_timeout(state, *id)),
         }
     }
     for id in waiting_tasks.into_iter().chain(state.index.tasks_ready.iter().copied()) {
-        events.extend(tasking::outlook(state, id, now, MAX_AT_ONCE.saturating_sub(events.len())).events);
+        events.extend(outlook::outlook(state, id, now, MAX_AT_ONCE.saturating_sub(events.len())).events);
     }
     events.extend(clients::due(state, now, MAX_AT_ONCE));
-    events.extend(control::going_on(state).take(MAX_AT_ONCE));
+    events.extend(lending::decide::going_on(state).take(MAX_AT_ONCE));
     let ended: BTreeSet<JobId> = events.iter().filter_map(ended).collect();
-    events.extend(filters::staging::due(state, &ended, MAX_AT_ONCE));
-    events.extend(planning::due(state, now, MAX_AT_ONCE));
+    events.extend(staging::decide::due(state, &ended, MAX_AT_ONCE));
+    events.extend(reservations::decide::due(state, now, MAX_AT_ONCE));
     Ok(Decision::done(events))
 }
 
@@ -63,14 +70,6 @@ fn impossible(job: &Job) -> Event {
             outcome: Outcome::DependencyNeverMet,
         },
         _ => given_up(job, Outcome::DependencyNeverMet),
-    }
-}
-
-/// The end of a job that waits, or of all tasks of an array that do.
-pub(super) fn given_up(job: &Job, outcome: Outcome) -> Event {
-    match &job.array {
-        Some(array) => Event::TasksFinished { job: job.id, indices: array.remaining.clone(), outcome },
-        None => Event::JobFinished { job: job.id, outcome },
     }
 }
 

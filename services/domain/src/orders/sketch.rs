@@ -1,23 +1,15 @@
 //! The part of an order that the state knows. A sketch needs neither the state nor the log: it is made in passing
 //! where the state is at hand, and made into an order elsewhere. Facts that all parts of a run share are found once.
 
-use super::{OrderSeed, tasks::TaskSketch, walltime_of_part};
-use crate::state::{Component, Job, Part, Phase, Run, State};
-use muster_schemas::{
-    JobId, NodeId, PartId, RunId, Sequence, StepId,
-    cluster::ClusterSettings,
-    event::{Owner, TraceContext},
-    job::{JobSpec, Launch, Program},
-    node::{
-        CLUSTER_NAME_VARIABLE, JOB_NUMBER_VARIABLE, LaunchOrder, NODE_CORES_VARIABLE, NodeOrder, OrderNode,
-        RESTART_COUNT_VARIABLE, node_cores_text,
-    },
-    resources::{ComponentPlacement, IndexSet, Placement},
+use crate::{
+    jobs::Job,
+    orders::{LaunchSketch, OrderSeed, RunNodes, RunSketch},
+    runs::{Run, walltime::walltime_of_part},
+    state::State,
+    tasks::orders::TaskSketch,
 };
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-};
+use muster_schemas::{NodeId, PartId, RunId, Sequence, StepId, node::NodeOrder, resources::IndexSet};
+use std::{collections::HashMap, sync::Arc};
 
 /// An order as far as the state knows it.
 #[derive(Clone, Debug)]
@@ -71,87 +63,6 @@ pub enum Sketch {
     },
 }
 
-/// Facts that launches of all parts of a run share.
-#[derive(Debug)]
-pub struct RunSketch {
-    job: JobId,
-    name: Arc<str>,
-    owner: Arc<Owner>,
-    trace: TraceContext,
-    restarts: u32,
-    /// The number of a task of an array.
-    number: Option<u64>,
-    settings: Arc<ClusterSettings>,
-    placement: Arc<Placement>,
-    components: Vec<ComponentSketch>,
-}
-
-#[derive(Debug)]
-struct ComponentSketch {
-    account: Option<Arc<str>>,
-    queue: Arc<str>,
-    /// Where among the parts of the run its own begin.
-    first: usize,
-}
-
-impl RunSketch {
-    /// `None` if there is nothing to launch any more.
-    fn of(state: &State, run: &Run) -> Option<Self> {
-        let job = state.job(run.job).filter(|job| !matches!(job.phase, Phase::Finished(_)))?;
-        let mut first = 0;
-        let component = |(kept, placed): (&Component, &ComponentPlacement)| {
-            let sketch = ComponentSketch { account: kept.account.clone(), queue: kept.queue.clone(), first };
-            first += placed.shares.len();
-            sketch
-        };
-        Some(Self {
-            job: job.id,
-            name: job.name.clone(),
-            owner: job.owner.clone(),
-            trace: job.trace,
-            restarts: job.attempts.saturating_sub(1),
-            number: job.id.index.map(|_| state.number_of(job.id)),
-            settings: state.settings.clone(),
-            placement: run.placement.clone(),
-            components: job.components.iter().zip(&run.placement.components).map(component).collect(),
-        })
-    }
-}
-
-/// The nodes of a run as its orders name them, with the tasks that the run has there.
-#[derive(Debug)]
-pub struct RunNodes {
-    nodes: Arc<Vec<OrderNode>>,
-    /// For each of them the rank of its first task.
-    first_ranks: Vec<u32>,
-    total_tasks: u32,
-}
-
-impl RunNodes {
-    fn of(state: &State, run: &Run) -> Self {
-        let tasks = run.placement.shares().map(|share| share.tasks);
-        let (mut first_ranks, mut total_tasks) = (Vec::with_capacity(run.parts.len()), 0_u32);
-        let node = |(part, tasks): (&Part, u32)| {
-            first_ranks.push(total_tasks);
-            total_tasks = total_tasks.saturating_add(tasks);
-            OrderNode { name: state.node_name(part.node).into_owned(), tasks, component: part.component }
-        };
-        let nodes = Arc::new(run.parts.iter().zip(tasks).map(node).collect());
-        Self { nodes, first_ranks, total_tasks }
-    }
-}
-
-/// A launch on one node, but for what only the log knows.
-#[derive(Clone, Debug)]
-pub struct LaunchSketch {
-    pub(super) run: Arc<RunSketch>,
-    pub(super) part: PartId,
-    /// Where it is among the parts of the run.
-    at: usize,
-    component: u32,
-    walltime_seconds: Option<u64>,
-}
-
 /// The state's knowledge of the part of a step on one node: see [`LaunchSketch::tasks_order`].
 #[derive(Clone, Debug)]
 pub struct StepSketch {
@@ -161,92 +72,6 @@ pub struct StepSketch {
     pub at: usize,
     /// Its cores there.
     pub cores: IndexSet,
-}
-
-impl LaunchSketch {
-    /// Everything that a node needs to start its part of a run; `spec` is the job as submitted. `None` if the run is not of this job.
-    pub fn launch_order(&self, nodes: &RunNodes, spec: &JobSpec) -> Option<LaunchOrder> {
-        let mut launch = spec.components.get(self.component as usize)?.launch.clone();
-        let is_script = matches!(launch.program, Program::Script { .. });
-        let is_first = self.run.components.get(self.component as usize)?.first == self.at;
-        if is_script && !is_first {
-            // The script runs once; here only the containment is made.
-            launch.program = Program::None;
-        }
-        let mut order = self.order_among(nodes, spec, launch)?;
-        if is_script && is_first && order.nodes.len() > 1 {
-            // A script is told what the job has on its other nodes; nothing else asks for it (SL-E-03).
-            let cores = node_cores_text(self.run.placement.shares().map(|share| share.cores.len()));
-            order.environment.insert(NODE_CORES_VARIABLE.to_owned(), cores);
-        }
-        Some(order)
-    }
-
-    /// Everything that a node needs to hold its part of a run of tasks: nothing is started by it.
-    pub fn hold_order(&self, nodes: &RunNodes, spec: &JobSpec) -> Option<LaunchOrder> {
-        let launch = spec.components.get(self.component as usize)?.launch.clone();
-        self.order_among(nodes, spec, Launch { program: Program::None, ..launch })
-    }
-
-    fn order_among(&self, nodes: &RunNodes, spec: &JobSpec, launch: Launch) -> Option<LaunchOrder> {
-        Some(LaunchOrder {
-            nodes: nodes.nodes.clone(),
-            node_index: u32::try_from(self.at).ok()?,
-            first_rank: *nodes.first_ranks.get(self.at)?,
-            total_tasks: nodes.total_tasks,
-            ..self.order(spec, spec.environment.clone(), launch)?
-        })
-    }
-
-    /// An order about this part, which names no nodes.
-    pub(super) fn order(
-        &self,
-        spec: &JobSpec,
-        mut environment: BTreeMap<String, String>,
-        launch: Launch,
-    ) -> Option<LaunchOrder> {
-        let run = &*self.run;
-        let at = self.component as usize;
-        let (component, kept) = (spec.components.get(at)?, run.components.get(at)?);
-        let alternative = component.alternatives.get(run.placement.components.get(at)?.alternative as usize);
-        let request = alternative.and_then(|alternative| alternative.requests.first());
-        let share = run.placement.share_at(self.at)?;
-        environment.insert(CLUSTER_NAME_VARIABLE.to_owned(), run.settings.name.clone());
-        // Those that are launched for the first time are most, and have nothing more to carry.
-        if run.restarts > 0 {
-            environment.insert(RESTART_COUNT_VARIABLE.to_owned(), run.restarts.to_string());
-        }
-        if let Some(number) = run.number {
-            environment.insert(JOB_NUMBER_VARIABLE.to_owned(), number.to_string());
-        }
-        Some(LaunchOrder {
-            job: run.job,
-            part: self.part,
-            step: StepId(0),
-            name: run.name.to_string(),
-            owner: (*run.owner).clone(),
-            account: kept.account.as_deref().map(str::to_owned),
-            queue: kept.queue.to_string(),
-            kill_grace_seconds: launch.kill_grace_seconds.unwrap_or(run.settings.kill_grace_seconds),
-            launch,
-            environment,
-            working_directory: spec.working_directory.clone(),
-            umask: spec.umask,
-            nodes: Arc::default(),
-            node_index: 0,
-            first_rank: 0,
-            total_tasks: 0,
-            cpus_per_task: request.map_or(1, |request| request.cpus_per_task),
-            cores: share.cores.clone(),
-            gpus: share.gpus.clone(),
-            memory_bytes: share.memory_bytes,
-            walltime_seconds: self.walltime_seconds,
-            checkpoint: spec.checkpoint,
-            trace: run.trace,
-            access: None,
-            dialect: spec.dialect.clone(),
-        })
-    }
 }
 
 /// Makes sketches from one state: what several orders have in common is found once.
@@ -293,14 +118,8 @@ impl<'a> Sketches<'a> {
         let (run, part) = state.part_named(node, id)?;
         let of_run = self.runs.entry(run.id).or_insert_with(|| RunSketch::of(state, run).map(Arc::new)).clone()?;
         let job: &Job = state.job(run.job)?;
-        let sketch = LaunchSketch {
-            run: of_run,
-            part: id,
-            at: run.position_of(node, part.component)?,
-            component: part.component,
-            walltime_seconds: walltime_of_part(job, run, part),
-        };
-        Some((run, sketch))
+        let at = run.position_of(node, part.component)?;
+        Some((run, LaunchSketch::new(of_run, id, (at, part.component), walltime_of_part(job, run, part))))
     }
 
     fn nodes_of(&mut self, run: &Run) -> Arc<RunNodes> {
@@ -309,8 +128,8 @@ impl<'a> Sketches<'a> {
     }
 
     fn step(&self, run: &Run, part: &LaunchSketch, node: NodeId, step: StepId) -> Option<StepSketch> {
-        let launched = self.state.launched_step(run.id, step)?;
-        let at = launched.position(node, part.component)?;
+        let launched = self.state.step(run.id, step)?;
+        let at = launched.position(node, part.component())?;
         Some(StepSketch { step, at, cores: launched.parts.get(at)?.share.cores.clone() })
     }
 }

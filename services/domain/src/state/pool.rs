@@ -1,7 +1,9 @@
 //! Sharing of equal values. Values that jobs have in common (owner, queue, account, name) are kept once in memory.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+};
 
 /// A bounded memory of values seen lately, so that equal ones share one allocation. It never changes what a value is,
 /// only where it is kept: all pools are equal to each other.

@@ -27,7 +27,7 @@ fn items_of(cluster: &mut Cluster, happen: impl FnOnce(&mut Cluster)) -> Vec<Not
     happen(cluster);
     let mut items = Vec::new();
     for record in &cluster.log[known..] {
-        state.apply(record);
+        state.apply(record).unwrap();
         let made = notify::items(&state, record);
         assert_eq!(made, notify::items(&state, record));
         items.extend(made);

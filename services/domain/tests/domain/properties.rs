@@ -3,7 +3,8 @@
 use crate::{sketches::assert_as_by_look, support::*};
 use muster_domain::{
     State,
-    state::{Node, Part, PartState, Run},
+    nodes::Node,
+    runs::{Part, PartState, Run},
 };
 use muster_schemas::{
     JobId, PartId, RunId, Sequence,
@@ -439,7 +440,7 @@ impl Model {
 /// A placement by first fit over what is free and not yet used by this plan; a wild one does not look.
 pub fn place(
     state: &muster_domain::State,
-    job: &muster_domain::state::Job,
+    job: &muster_domain::jobs::Job,
     used: &mut BTreeMap<muster_schemas::NodeId, IndexSet>,
     wild: bool,
 ) -> Option<Placement> {
@@ -508,7 +509,7 @@ proptest! {
         let cluster = play(&steps);
         let mut then = State::new();
         for record in &cluster.log {
-            then.apply(record);
+            then.apply(record).unwrap();
             prop_assert_eq!(cloud_event(record, None, &then), cloud_event(record, None, &cluster.state));
         }
     }

@@ -7,8 +7,9 @@ use crate::{
 };
 use muster_domain::{
     State,
+    jobs::Job,
     orders::{OrderSeed, Sketches, follow_up, has_forgotten, reconcile},
-    state::{Job, Part, PartState, Run},
+    runs::{Part, PartState, Run},
 };
 use muster_schemas::{
     JobId, NodeId, PartId, RunId, Sequence, StepId,

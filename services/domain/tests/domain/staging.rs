@@ -4,10 +4,7 @@ use crate::{
     filters::{components::several, support::*},
     support::*,
 };
-use muster_domain::{
-    State,
-    state::{Stage, looks::counted},
-};
+use muster_domain::{State, staging::Stage, state::looks::counted};
 use muster_schemas::{
     JobId, PartId, RunId,
     cluster::ClusterConfig,

@@ -162,7 +162,7 @@ impl Cluster {
                 event,
                 epoch: 0,
             };
-            self.state.apply(&record);
+            self.state.apply(&record).unwrap();
             self.log.push(record);
             assert_transitional(&self.state);
         }
@@ -341,7 +341,7 @@ impl Cluster {
     pub fn assert_replays(&self) {
         let mut folded = State::new();
         for record in &self.log {
-            folded.apply(record);
+            folded.apply(record).unwrap();
         }
         assert_eq!(folded, self.state, "folding the log again gives another state");
         let bytes = self.state.to_snapshot_bytes().expect("the state of a test is small");

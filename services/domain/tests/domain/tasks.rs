@@ -190,7 +190,7 @@ fn a_node_that_cannot_be_prepared_does_not_join() {
     let (node1, node2) = (cluster.node_id("node1"), cluster.node_id("node2"));
     assert_eq!(cluster.state.run(run).unwrap().nodes().collect::<Vec<_>>(), [node2], "it is given back: {events:?}");
     assert_eq!(cluster.state.node(node1).unwrap().free_cores.len(), 4);
-    let told = cluster.state.job(job).unwrap().filtering.as_ref().map(|filtering| filtering.warnings.clone());
+    let told = cluster.state.job(job).unwrap().filters.as_ref().map(|filtering| filtering.warnings.clone());
     assert!(told.is_some_and(|told| told.len() == 1 && told[0].text.contains("node1")), "the job is told");
     assert_eq!(cluster.state.job(job).unwrap().tasks.as_ref().unwrap().tasks[0].failed.len(), 1);
     let events = cluster.end_step(run, StepId(2), OK);

@@ -284,7 +284,7 @@ async fn serve_ledger(bus: &SharedBus, notes: &Arc<Mutex<Notes>>) {
                 }
                 let reply = match &envelope.command {
                     Command::NodeHello { .. } => {
-                        Reply::NodeOrders(Briefing { orders: std::mem::take(&mut notes.orders), mark: None })
+                        Reply::NodeOrders(Briefing { orders: std::mem::take(&mut notes.orders), ..Briefing::default() })
                     }
                     _ => Reply::Done,
                 };
@@ -301,7 +301,7 @@ async fn serve_ledger(bus: &SharedBus, notes: &Arc<Mutex<Notes>>) {
             let heartbeat: Heartbeat = request.message.decode().unwrap();
             assert_eq!(heartbeat.node, NODE);
             let orders = std::mem::take(&mut taken.lock().unwrap().orders);
-            request.reply(Message::encode(&Briefing { orders, mark: None }).unwrap());
+            request.reply(Message::encode(&Briefing { orders, ..Briefing::default() }).unwrap());
         }
     });
     let mut contents = bus.serve("muster.command.content.*").await.unwrap();

@@ -226,7 +226,7 @@ impl Streams<'_> {
     /// Whether the log says that nothing of the step is left at a place.
     fn has_ended_at(&self, place: Place) -> bool {
         self.app.reader.projection().read(|state| {
-            let Some(launched) = state.launched_step(self.run, self.step) else { return true };
+            let Some(launched) = state.step(self.run, self.step) else { return true };
             let node = state.node_by_name(&place.of_step.node).map(|node| node.id);
             let at = node.and_then(|node| launched.position(node, place.component));
             let step = state.run(self.run).and_then(|run| run.steps.get(&self.step));

@@ -1,7 +1,7 @@
 //! Single components in the API.
 
 use super::Size;
-use muster_domain::state::{Component, Job, State};
+use muster_domain::{State, jobs::{Component, Job}};
 use muster_schemas::{
     NodeId, Timestamp,
     event::{Actor, Event, Record, StopReason},

@@ -1,10 +1,7 @@
 //! Filters, templates and tasks in what the API shows.
 
 use super::node_names;
-use muster_domain::state::{
-    Job, State, Task, TaskBook,
-    filtering::{Chain, Entry, Filtering},
-};
+use muster_domain::{State, filters::{Chain, Entry, JobFilters}, jobs::Job, tasks::{Task, TaskBook}};
 use muster_schemas::{
     resources::{NodeShare, Placement},
     tasks::{SizeUnit, TaskKind},
@@ -13,7 +10,7 @@ use muster_schemas::{
 
 /// How filters, a template or a timed hold affect a job.
 pub(super) fn filtering_view(state: &State, job: &Job) -> Option<Box<FilteringView>> {
-    let filtering = job.filtering.as_deref()?;
+    let filtering = job.filters.as_deref()?;
     let kept = filtering.kept().filter(|_| job.is_waiting());
     Some(Box::new(FilteringView {
         template: filtering.template.as_deref().map(str::to_owned),
@@ -35,7 +32,7 @@ pub(super) fn filtering_view(state: &State, job: &Job) -> Option<Box<FilteringVi
     }))
 }
 
-fn entry(filtering: &Filtering) -> EntryWord {
+fn entry(filtering: &JobFilters) -> EntryWord {
     match filtering.entry {
         Entry::Configuring => EntryWord::Configuring,
         Entry::Filtering => EntryWord::Filtering,

@@ -1,6 +1,6 @@
 //! How large jobs are, and on which nodes they are.
 
-use muster_domain::state::{Component, State};
+use muster_domain::{State, jobs::Component};
 use muster_schemas::resources::{Alternative, Count, Level, NodeShare, Placement, Request};
 
 pub(crate) fn node_names(state: &State, placement: &Placement) -> Vec<String> {

@@ -28,7 +28,7 @@ fn sized(cores: u32, walltime_seconds: u64) -> JobSpec {
 fn plan(system: &System) {
     let commit = system.client().records(Sequence(1), 1 << 24).unwrap();
     let mut state = muster_domain::State::new();
-    commit.records.iter().for_each(|record| state.apply(record));
+    commit.records.iter().for_each(|record| state.apply(record).unwrap());
     let mut projection = muster_planner::projection::Projection::of(state);
     let planned = projection.plan(Timestamp::now(), &BTreeSet::new());
     system.command(Actor::Planner, Command::CommitPlan { plan: Box::new(planned.plan) });

@@ -1,4 +1,5 @@
 use super::FORMAT_VERSION;
+use muster_domain::nodes::Violation;
 use muster_schemas::{codec::CodecError, ids::Sequence};
 use std::path::PathBuf;
 
@@ -86,4 +87,7 @@ pub enum LogError {
     /// A value is too large to be stored.
     #[error(transparent)]
     Unencodable(CodecError),
+    /// A record contradicts the state before it.
+    #[error("{0}. This is a fault of muster: the ledger writes nothing more, please report this message")]
+    Contradiction(#[from] Violation),
 }

@@ -115,7 +115,7 @@ impl Replay {
     }
 
     fn apply(&mut self, record: &Record) -> Result<(), Failure> {
-        self.state.apply(record);
+        self.state.apply(record).map_err(|violation| Failure::failed(violation.to_string()))?;
         if let Some(verifier) = &mut self.verifier {
             verifier.read(record);
         }

@@ -2,7 +2,7 @@
 //! is refused before the ledger is asked. The ledger checks the rest.
 
 use super::{amounts::Amounts, view::job_of};
-use muster_domain::{State, state::Component};
+use muster_domain::{State, jobs::Component};
 use muster_planner::{
     free::{Free, FreeNode, Undo},
     place::{Scope, place_alternative},

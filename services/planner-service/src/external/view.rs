@@ -1,9 +1,6 @@
 //! The state as an external planner is shown it.
 
-use muster_domain::{
-    State, requests,
-    state::{Component, Job, Node, Run},
-};
+use muster_domain::{State, jobs::{Component, Job}, nodes::Node, requests, runs::Run};
 use muster_planner::projection::expected_end;
 use muster_schemas::{
     JobId, Timestamp,
@@ -54,7 +51,7 @@ fn queue_priority(state: &State, job: &Job) -> i64 {
 }
 
 fn queues(state: &State) -> Vec<CycleQueue> {
-    let queue = |queue: &muster_domain::state::Queue| CycleQueue {
+    let queue = |queue: &muster_domain::nodes::Queue| CycleQueue {
         name: queue.spec.name.clone(),
         priority: queue.spec.priority,
         started: queue.spec.started,
@@ -70,7 +67,7 @@ fn reservations(state: &State) -> Vec<CycleReservation> {
     let names = |nodes: &mut dyn Iterator<Item = muster_schemas::NodeId>| {
         nodes.map(|node| state.node_name(node).into_owned()).collect()
     };
-    let reservation = |reservation: &muster_domain::state::Reservation| CycleReservation {
+    let reservation = |reservation: &muster_domain::reservations::Reservation| CycleReservation {
         name: reservation.spec.name.clone(),
         start: reservation.spec.start,
         end: reservation.spec.end,

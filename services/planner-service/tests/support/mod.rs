@@ -86,7 +86,7 @@ impl Ledger {
             event,
             epoch: 0,
         };
-        self.state.apply(&record);
+        self.state.apply(&record).unwrap();
         self.records.push(record);
     }
 

@@ -8,7 +8,7 @@ use crate::{
     engine::Engine,
     model::{ComponentDemand, Demand, QueuedJob},
 };
-use muster_domain::{State, decide, state::Job};
+use muster_domain::{State, decide, jobs::Job};
 use muster_schemas::{
     Timestamp,
     command::{Command, JobSelection},

@@ -10,7 +10,7 @@ use crate::{
     },
     predict::{Effort, predict},
 };
-use muster_domain::{State, state::Job};
+use muster_domain::{State, jobs::Job};
 use muster_schemas::{
     JobId, NodeId, Timestamp,
     job::WaitReason,

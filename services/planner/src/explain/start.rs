@@ -43,7 +43,8 @@ pub fn explain_start(mut state: State, records: &[Record], run: &RunView) -> Sta
         if was_seen && gives_way(&record.event, run.job, &nodes, &state) {
             story.happened(record, &state);
         }
-        state.apply(record);
+        // The ledger has accepted it.
+        let _ = state.apply(record);
         if can_change_reason(&record.event, run.job) {
             story.look(&state, record.time);
         }

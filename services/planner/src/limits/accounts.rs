@@ -2,7 +2,7 @@
 
 use super::{Part, Usage, Wanted, parts};
 use crate::model::{Demand, Holder};
-use muster_domain::state::{Accounts, Amount, Charge, Counter, Rule, Rules};
+use muster_domain::accounts::{Accounts, Amount, Charge, Counter, Rule, Rules};
 use muster_schemas::views::LimitView;
 use std::{borrow::Cow, collections::HashMap, sync::Arc};
 

@@ -1,7 +1,7 @@
 //! What jobs have in use, component by component.
 
 use crate::model::{ComponentDemand, Demand, Holder};
-use muster_domain::state::Charge;
+use muster_domain::accounts::Charge;
 use muster_schemas::resources::{ComponentPlacement, Placement};
 use std::sync::Arc;
 

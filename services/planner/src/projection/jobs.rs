@@ -9,10 +9,7 @@ use crate::{
     },
     resize,
 };
-use muster_domain::{
-    State, requests,
-    state::{Component, Elastic, Entry, Filtering, Job, Run},
-};
+use muster_domain::{State, filters::{Entry, JobFilters}, jobs::{Component, Job}, requests, runs::Run, tasks::Elastic};
 use muster_schemas::{
     JobId, NodeId, Timestamp,
     command::Start,
@@ -66,7 +63,7 @@ impl Holders {
     /// The resources kept for a waiting job, as if it had them: nobody else gets them. They have no known end, unless
     /// its start could not be after a time (HPC-B-14, HPC-B-15).
     pub(super) fn kept(&mut self, state: &State, job: &Job) -> Option<ActiveRun> {
-        let filtering = job.filtering.as_deref().filter(|_| job.is_waiting())?;
+        let filtering = job.filters.as_deref().filter(|_| job.is_waiting())?;
         let (_, placement) = filtering.kept().filter(|(_, placement)| placement.shares().next().is_some())?;
         let offer = filtering.chain.as_ref().and_then(|chain| chain.set_aside());
         let demand = Arc::new(demand(state, job));
@@ -130,7 +127,7 @@ fn charges(job: &Job) -> Vec<ComponentCharge> {
 
 /// What a run has, with what is set aside for its growth.
 fn with_offer(job: &Job, run: &Run) -> Arc<Placement> {
-    let chain = job.filtering.as_ref().and_then(|filtering| filtering.chain.as_ref());
+    let chain = job.filters.as_ref().and_then(|filtering| filtering.chain.as_ref());
     match chain.and_then(|chain| chain.set_aside()).filter(|offer| offer.growth) {
         Some(offer) => Arc::new(resize::merged(&run.placement, &offer.placement)),
         None => run.placement.clone(),
@@ -140,19 +137,19 @@ fn with_offer(job: &Job, run: &Run) -> Arc<Placement> {
 /// Whether a job is in the queue, what it needs is staged in, and no gate of its own is shut but that its activation filters
 /// are being asked.
 fn is_open(job: &Job) -> bool {
-    let filters_open = |filtering: &Filtering| {
+    let filters_open = |filtering: &JobFilters| {
         let is_asked = filtering.chain.as_ref().is_some_and(|chain| chain.spec.kind == FilterKind::Activation);
         filtering.is_open() || filtering.entry == Entry::Entered && filtering.hold.is_none() && is_asked
     };
     job.is_staged_in()
-        && job.filtering.as_deref().is_none_or(filters_open)
+        && job.filters.as_deref().is_none_or(filters_open)
         && job.components.iter().all(Component::gates_open)
 }
 
 /// What activation filters have to do with a job that waits, if anything.
 fn activation(state: &State, job: &Job) -> Option<Activation> {
     let has_filters = state.has_activation_filters(job);
-    let Some(filtering) = job.filtering.as_deref() else {
+    let Some(filtering) = job.filters.as_deref() else {
         return has_filters.then(|| Activation { is_filtered: true, ..Activation::default() });
     };
     let chain = filtering.chain.as_deref();
@@ -183,7 +180,7 @@ pub(super) fn elastic(state: &State, job: &Job) -> Option<ElasticRun> {
     let (run, book) = (state.run(job.run()?)?, job.tasks.as_deref()?);
     let is_leaving = run.stopping.is_some();
     let size = state.elastic(job.id).or_else(|| is_leaving.then(Elastic::default))?;
-    let filtering = job.filtering.as_deref();
+    let filtering = job.filters.as_deref();
     let mut busy: BTreeMap<NodeId, u32> = BTreeMap::new();
     for (node, cores) in book.running.values().flat_map(|task| &task.cores) {
         *busy.entry(*node).or_default() += cores;

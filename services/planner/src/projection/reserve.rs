@@ -2,7 +2,7 @@
 
 use super::{Placed, Projection};
 use crate::model::{ComponentDemand, Demand};
-use muster_domain::{requests, state};
+use muster_domain::{nodes::Node, requests};
 use muster_schemas::{
     NodeId, Timestamp,
     plan::{ReservationSpec, ReservedNodes},
@@ -35,12 +35,12 @@ impl Projection {
         if let Some(placement) = self.engine.search(now).at(&demand, start) {
             return Some(placement.shares().map(|share| share.node).collect());
         }
-        let is_free = |node: &&state::Node| {
+        let is_free = |node: &&Node| {
             let mut reservations = self.state.reservations_of(node.id);
             !taken.contains(&node.id)
                 && reservations.all(|other| other.spec.end <= spec.start || spec.end <= other.spec.start)
         };
-        let serves = |node: &&state::Node| {
+        let serves = |node: &&Node| {
             let queue = queue.as_deref().and_then(|queue| self.state.queue(queue));
             queue.is_none_or(|queue| queue.spec.nodes.is_empty() || queue.spec.nodes.contains(&node.spec.name))
                 && filter.as_ref().is_none_or(|filter| requests::matches(&node.spec, filter))

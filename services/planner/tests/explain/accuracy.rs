@@ -20,7 +20,7 @@ fn predict(world: &mut World, job: muster_schemas::JobId, seconds: i64) {
 fn report(world: &World, from: usize) -> PlanAccuracy {
     let mut state = State::new();
     let (before, records) = world.records.split_at(from);
-    before.iter().for_each(|record| state.apply(record));
+    before.iter().for_each(|record| state.apply(record).unwrap());
     let since = state.time();
     let mut accuracy = Accuracy::from(state, since);
     records.iter().for_each(|record| accuracy.read(record));

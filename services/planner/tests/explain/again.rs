@@ -110,7 +110,7 @@ fn a_plan_from_before_the_first_state_is_counted_and_not_compared() {
     let planned = world.records.iter().position(|record| matches!(record.event, Event::Planned { .. }));
     let (before, rest) = world.records.split_at(planned.expect("there is a plan"));
     let mut state = State::new();
-    before.iter().for_each(|record| state.apply(record));
+    before.iter().for_each(|record| state.apply(record).unwrap());
     let mut verifier = Verifier::new(state, 10);
     rest.iter().for_each(|record| verifier.read(record));
     let verdict = verifier.finish();

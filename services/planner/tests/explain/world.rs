@@ -1,6 +1,6 @@
 //! A cluster without a ledger: commands are decided and applied at once, and the plans of its projection are committed.
 
-use muster_domain::{State, decide, invariants::assert_invariants, state::Job};
+use muster_domain::{State, decide, invariants::assert_invariants, jobs::Job};
 use muster_planner::{
     explain::explain,
     projection::{Planned, Projection},
@@ -109,7 +109,7 @@ impl World {
                 event,
                 epoch: 0,
             };
-            self.projection.apply(&record);
+            self.projection.apply(&record).unwrap();
             self.records.push(record);
         }
         Ok(decision.reply)

@@ -1,6 +1,6 @@
 //! A cluster that does what the planner says: an engine, and a clock that is moved by hand.
 
-use muster_domain::state::Elastic;
+use muster_domain::tasks::Elastic;
 use muster_planner::{
     Engine,
     model::{Activation, ActiveRun, ComponentDemand, Demand, ElasticRun, Holder, QueuedJob},

@@ -1,11 +1,7 @@
 //! A ledger, a planner, nodes and filters without any process: each command is decided and applied at once, filters answer
 //! after a time from a table, and the clock goes from one thing that is due to the next.
 
-use muster_domain::{
-    State, decide,
-    invariants::assert_invariants,
-    state::{Chain, Run},
-};
+use muster_domain::{State, decide, filters::Chain, invariants::assert_invariants, runs::Run};
 use muster_planner::{
     projection::Projection,
     verify::{Verdict, Verifier},
@@ -156,7 +152,7 @@ impl World {
             event,
             epoch: 0,
         };
-        self.plan_is_due |= self.projection.apply(&record);
+        self.plan_is_due |= self.projection.apply(&record).unwrap();
         self.records.push(record);
     }
 
@@ -399,13 +395,13 @@ impl World {
 
     /// The cores that are kept for a job.
     pub fn kept(&self, job: JobId) -> u64 {
-        let filtering = self.state().job(job).and_then(|job| job.filtering.as_deref());
+        let filtering = self.state().job(job).and_then(|job| job.filters.as_deref());
         let kept = filtering.and_then(|filtering| filtering.reserved.as_ref());
         kept.map_or(0, |kept| kept.placement.shares().map(|share| share.cores.len()).sum())
     }
 
     pub fn chain(&self, job: JobId) -> Option<&Chain> {
-        self.state().job(job)?.filtering.as_ref()?.chain.as_deref()
+        self.state().job(job)?.filters.as_ref()?.chain.as_deref()
     }
 
     pub fn reason(&self, job: JobId) -> Option<WaitReason> {
@@ -413,7 +409,7 @@ impl World {
     }
 
     pub fn warnings(&self, job: JobId) -> Vec<String> {
-        let filtering = self.state().job(job).and_then(|job| job.filtering.as_deref());
+        let filtering = self.state().job(job).and_then(|job| job.filters.as_deref());
         filtering.map_or_else(Vec::new, |one| one.warnings.iter().map(|warning| warning.code.clone()).collect())
     }
 

@@ -78,7 +78,7 @@ impl World {
             event,
             epoch: 0,
         };
-        self.projection.apply(&record);
+        self.projection.apply(&record).unwrap();
     }
 
     pub fn submit(&mut self, spec: JobSpec) -> JobId {

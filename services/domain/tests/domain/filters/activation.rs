@@ -2,7 +2,7 @@
 
 use super::support::*;
 use crate::support::*;
-use muster_domain::state::Finished;
+use muster_domain::jobs::Finished;
 use muster_schemas::{
     JobId,
     command::Command,
@@ -57,7 +57,7 @@ impl Example {
         for (at, id) in order.into_iter().enumerate() {
             let state = &self.cluster.state;
             let Some(job) = state.job(id) else { continue };
-            let refusal = job.filtering.as_ref().and_then(|filtering| filtering.refusal.as_ref());
+            let refusal = job.filters.as_ref().and_then(|filtering| filtering.refusal.as_ref());
             let waits = refusal.is_some_and(|refusal| self.cluster.now < refusal.ask_again);
             let held_up = state.judged_priority().is_some_and(|judged| job.lead().priority <= judged);
             if waits || held_up || state.blocked_by(job).is_some() {
@@ -477,7 +477,7 @@ fn the_filter_sees_the_job_as_checked_and_those_of_the_template_named_then() {
     cluster.offer_cores(id, 2);
     assert!(cluster.asked(id).is_some_and(|asked| asked.starts_with("N filter")));
     let seed = cluster.seed(id).expect("it is outstanding");
-    assert!(matches!(seed.document, muster_domain::calls::DocumentSeed::Validated(_)));
+    assert!(matches!(seed.document, muster_domain::filters::calls::DocumentSeed::Validated(_)));
     assert_eq!((seed.state, seed.is_entering), (muster_schemas::job::JobState::Queued, false));
 }
 

@@ -2,7 +2,7 @@
 
 use super::support::*;
 use crate::support::*;
-use muster_domain::calls;
+use muster_domain::filters::calls;
 use muster_schemas::{
     JobId,
     command::{CallOutcome, CallReport, Command, RefusalCode, Reply},

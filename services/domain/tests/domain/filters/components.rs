@@ -2,7 +2,7 @@
 
 use super::support::*;
 use crate::support::*;
-use muster_domain::calls::DocumentSeed;
+use muster_domain::filters::calls::DocumentSeed;
 use muster_schemas::{
     JobId, Sequence,
     command::CallOutcome,
@@ -66,7 +66,7 @@ fn all_filters_judge_a_component_before_the_next_is_judged() {
     let plain = cluster.submit("ada", job(1, 1));
     assert_eq!(told(&cluster, plain), None);
     assert_eq!(
-        cluster.state.job(plain).and_then(|job| job.filtering.as_ref()?.chain.as_ref()).map(|chain| chain.end()),
+        cluster.state.job(plain).and_then(|job| job.filters.as_ref()?.chain.as_ref()).map(|chain| chain.end()),
         Some(1)
     );
 }

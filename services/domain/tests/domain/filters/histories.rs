@@ -3,7 +3,7 @@
 
 use super::support::*;
 use crate::{properties::place, support::*};
-use muster_domain::state::PartState;
+use muster_domain::runs::PartState;
 use muster_schemas::{
     JobId, PartId,
     command::{CallOutcome, CallReport, Command, JobEnding, Start},
@@ -139,7 +139,7 @@ impl Model {
                 None => waiting.job.id,
                 Some(indices) => JobId::task(waiting.job.id.number, indices.first().unwrap_or_default()),
             };
-            let kept = waiting.job.filtering.as_ref().and_then(|filtering| filtering.kept());
+            let kept = waiting.job.filters.as_ref().and_then(|filtering| filtering.kept());
             let placement = match kept {
                 Some((_, placement)) => Some((**placement).clone()),
                 None => place(state, waiting.job, &mut used, false),
@@ -401,7 +401,7 @@ fn a_snapshot_after_any_record_goes_on_as_the_log_does() {
     let cluster = Model::play(&steps);
     let mut folded = muster_domain::State::new();
     for record in &cluster.log {
-        folded.apply(record);
+        folded.apply(record).unwrap();
         let bytes = folded.to_snapshot_bytes().expect("it is small");
         let restored = muster_domain::State::from_snapshot_bytes(&bytes).expect("it is fresh");
         assert_eq!(restored, folded, "after record {}", record.sequence);

@@ -141,6 +141,6 @@ fn a_released_job_is_judged_again_and_its_hold_is_past_once_it_runs() {
     cluster.offer_cores(id, 2);
     assert!(cluster.asked(id).is_some_and(|asked| asked.starts_with("A filter")));
     cluster.answer(id, code(0));
-    let hold = cluster.state.job(id).and_then(|job| job.filtering.as_ref()?.hold);
+    let hold = cluster.state.job(id).and_then(|job| job.filters.as_ref()?.hold);
     assert_eq!(hold, None);
 }

@@ -2,7 +2,7 @@
 
 use super::support::*;
 use crate::support::*;
-use muster_domain::state::Entry;
+use muster_domain::filters::Entry;
 use muster_schemas::{
     JobId,
     command::{CallOutcome, Command, JobEnding, RefusalCode},
@@ -59,7 +59,7 @@ fn the_third_of_three_fails_the_job_and_the_first_two_are_reverted() {
     let text = "[SubmissionFilterFailed] submission filter 'C' failed the job (exit code 7)";
     assert_eq!(cluster.outcome(id), refused(text));
     assert_eq!(cluster.state.job(id).map(|job| job.lead().priority), Some(0), "as submitted");
-    assert!(cluster.state.job(id).is_some_and(|job| job.filtering.as_ref().is_some_and(|f| f.entry == Entry::Refused)));
+    assert!(cluster.state.job(id).is_some_and(|job| job.filters.as_ref().is_some_and(|f| f.entry == Entry::Refused)));
 }
 
 /// X-4 (HPC-F-50, F-53) (HPC-F-53).
@@ -115,7 +115,7 @@ fn a_job_that_passes_goes_from_submission_through_filters_and_check_into_the_que
     let job = cluster.state.job(id).expect("it is there");
     assert_eq!(job.lead().priority, 1000, "as checked");
     assert_eq!(cluster.log[job.submitted_sequence.0 as usize - 1].event.kind_verb(), ("job", "validated"));
-    assert_eq!(job.filtering.as_ref().and_then(|filtering| filtering.revision), Some(1), "HPC-T-09");
+    assert_eq!(job.filters.as_ref().and_then(|filtering| filtering.revision), Some(1), "HPC-T-09");
     cluster.assert_replays();
 }
 
@@ -178,7 +178,7 @@ fn the_check_gets_the_templates_that_filters_named() {
     let mut cluster = three();
     cluster.set_template("Other", &[], &[]);
     let names = |cluster: &Cluster, id| {
-        let seed = muster_domain::calls::call_seed(&cluster.state, id).expect("a call is outstanding");
+        let seed = muster_domain::filters::calls::call_seed(&cluster.state, id).expect("a call is outstanding");
         let muster_schemas::filter_order::FilterWork::Validate { templates, .. } = seed.work else {
             panic!("it is not checked yet")
         };

@@ -1,7 +1,7 @@
 //! Short ways to say what filters are and answer.
 
 use crate::support::*;
-use muster_domain::calls::{self, CallSeed, DocumentSeed};
+use muster_domain::filters::calls::{self, CallSeed, DocumentSeed};
 use muster_schemas::{
     JobId, RunId, Sequence,
     command::{CallOutcome, CallReport, Command, Reply, Start},
@@ -220,7 +220,7 @@ impl Cluster {
     }
 
     pub fn warnings(&self, job: JobId) -> Vec<String> {
-        let filtering = self.state.job(job).and_then(|job| job.filtering.as_ref());
+        let filtering = self.state.job(job).and_then(|job| job.filters.as_ref());
         filtering
             .map(|filtering| filtering.warnings.iter().map(|warning| warning.code.clone()).collect())
             .unwrap_or_default()
@@ -232,7 +232,7 @@ impl Cluster {
 
     /// How many cores are kept for a job, or offered to it.
     pub fn kept(&self, job: JobId) -> u64 {
-        let kept = self.state.job(job).and_then(|job| job.filtering.as_ref()?.kept());
+        let kept = self.state.job(job).and_then(|job| job.filters.as_ref()?.kept());
         kept.map_or(0, |(_, placement)| count(placement))
     }
 
@@ -244,7 +244,7 @@ impl Cluster {
 
     /// What is free, and what a job has kept for it, up to so many cores.
     pub fn free(&self, job: Option<JobId>, cores: u64) -> Placement {
-        let kept = job.and_then(|job| self.state.job(job)?.filtering.as_ref()?.kept());
+        let kept = job.and_then(|job| self.state.job(job)?.filters.as_ref()?.kept());
         let kept = kept.map(|(_, placement)| (**placement).clone()).unwrap_or_default();
         let mut left = cores.saturating_sub(count(&kept));
         let mut shares: Vec<NodeShare> = Vec::new();

@@ -1,0 +1,11 @@
+//! Accounts, users, associations and service classes, and which limits they put on jobs.
+
+mod apply;
+pub(crate) mod decide;
+pub(crate) mod load;
+mod rules;
+pub(crate) mod state;
+pub(crate) mod validate;
+
+pub use rules::{Amount, Charge, Counter, Rule, Rules, Whose, Within};
+pub use state::Accounts;

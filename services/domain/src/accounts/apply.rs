@@ -1,0 +1,40 @@
+//! Accounts, associations and service classes.
+
+use crate::state::State;
+use muster_schemas::{
+    JobId,
+    accounts::{AccountChange, AccountSettings},
+};
+use std::sync::Arc;
+
+impl State {
+    pub(crate) fn accounts_changed(&mut self, changes: &[AccountChange]) {
+        changes.iter().for_each(|change| self.accounts.change(change));
+        self.recount_submitted();
+    }
+
+    pub(crate) fn account_settings_changed(&mut self, settings: &Arc<AccountSettings>) {
+        self.accounts.settings = settings.clone();
+        self.recount_submitted();
+    }
+
+    pub(crate) fn class_changed(&mut self, id: JobId, component: Option<u32>, class: &str) {
+        let class = self.pools.text.share(class);
+        self.change_job(id, |job| {
+            for (number, part) in job.components.iter_mut().enumerate() {
+                if component.is_none_or(|only| only as usize == number) {
+                    part.extras.get_or_insert_default().class = Some(class.clone());
+                }
+            }
+            job.planner_reason = None;
+        });
+    }
+
+    /// Whom jobs count for, and whether they are counted at all, may have changed, and with it what may run.
+    fn recount_submitted(&mut self) {
+        let mut index = std::mem::take(&mut self.index);
+        index.count_submitted(self);
+        self.index = index;
+        self.note_freed();
+    }
+}

@@ -1,0 +1,104 @@
+//! How accounts, associations and service classes are changed, and which class a job is in.
+
+pub(crate) mod entering;
+
+use crate::{
+    accounts::{Accounts, Charge, decide::entering::Entering, validate::validate_change},
+    decide::{Access, Decision, conflict, invalid, not_found},
+    jobs::decide::select::{self, Target},
+    validate,
+};
+use muster_schemas::{
+    accounts::AccountChange,
+    command::{JobSelection, Refusal},
+    event::Event,
+};
+use std::{collections::BTreeMap, fmt, sync::Arc};
+
+/// Changes of one command.
+const MAX_CHANGES: usize = 10_000;
+
+/// Changes accounts, users, associations and classes: all of it or nothing.
+pub(crate) fn change(access: &Access, changes: Vec<AccountChange>) -> Result<Decision, Refusal> {
+    access.require_operator("change accounts, associations and classes")?;
+    if changes.len() > MAX_CHANGES {
+        return Err(invalid(format!("changes: {} given, at most {MAX_CHANGES} can be in one command", changes.len())));
+    }
+    let mut accounts = access.state.accounts().clone();
+    for change in &changes {
+        require_unchanged(&accounts, change)?;
+        accounts.change(change);
+    }
+    changes.iter().try_for_each(|change| validate_change(access.state, &accounts, change))?;
+    Ok(Decision::done(match changes.is_empty() {
+        true => Vec::new(),
+        false => vec![Event::AccountsChanged { changes: Arc::new(changes) }],
+    }))
+}
+
+/// Whether what is changed still is what whoever changes it has seen, and keeps its name.
+fn require_unchanged(accounts: &Accounts, change: &AccountChange) -> Result<(), Refusal> {
+    match change {
+        AccountChange::Account { before, after } => {
+            same("account", &accounts.accounts, before, after, |spec| spec.name.clone())
+        }
+        AccountChange::User { before, after } => same("user", &accounts.users, before, after, |spec| spec.name.clone()),
+        AccountChange::Association { before, after } => {
+            same("association", &accounts.associations, before, after, |spec| spec.of.clone())
+        }
+        AccountChange::Class { before, after } => {
+            same("class", &accounts.classes, before, after, |spec| spec.name.clone())
+        }
+    }
+}
+
+fn same<K: Ord + fmt::Display, T: PartialEq>(
+    what: &str,
+    known: &BTreeMap<K, Arc<T>>,
+    before: &Option<T>,
+    after: &Option<T>,
+    key: impl Fn(&T) -> K,
+) -> Result<(), Refusal> {
+    let keys = [before, after].map(|spec| spec.as_ref().map(&key));
+    let key = match keys {
+        [Some(before), Some(after)] if before != after => {
+            return Err(invalid(format!("{what} `{before}` cannot be given another name")));
+        }
+        [Some(key), _] | [None, Some(key)] => key,
+        [None, None] => return Err(invalid(format!("{what}: nothing to change"))),
+    };
+    let shown = validate::shown(&key.to_string());
+    match (known.get(&key).map(|known| &**known), before) {
+        (None, None) => Ok(()),
+        (Some(known), Some(before)) if known == before => Ok(()),
+        (Some(_), None) => Err(conflict(format!("{what} `{shown}` exists already"))),
+        (None, Some(_)) => Err(not_found(format!("{what} `{shown}` does not exist"))),
+        (Some(_), Some(_)) => Err(conflict(format!("{what} `{shown}` has been changed meanwhile, ask again"))),
+    }
+}
+
+/// Puts components that wait into another class (SL-C-36).
+pub(crate) fn change_class(access: &Access, jobs: &JobSelection, class: &str) -> Result<Decision, Refusal> {
+    validate::name("class", class)?;
+    let mut entering = Entering::default();
+    select::act_on(access, jobs, |target| {
+        let (job, component) = match target {
+            Target::Task(array, index) => {
+                let message = format!("task {index} of array {} has not started; change the whole array", array.id);
+                return Err(conflict(message));
+            }
+            Target::Component(job, component) => (job, Some(component)),
+            Target::Job(job) | Target::Array(job) => (job, None),
+        };
+        if !job.is_waiting() {
+            return Err(conflict(format!("job {} no longer waits; its class stays", job.id)));
+        }
+        let concerns = |number: usize| component.is_none_or(|only| only as usize == number);
+        let moved = |number: usize, charge: Charge| match concerns(number) {
+            true => Charge { class: Some(class.into()), ..charge },
+            false => charge,
+        };
+        entering.check_moved(access, job, concerns, moved)?;
+        Ok(vec![Event::ClassChanged { job: target.id(), component, class: class.to_owned() }])
+    })
+}

@@ -1,0 +1,161 @@
+//! Accounts, users, associations and service classes, and which limits they put on a component.
+
+use crate::jobs::Component;
+use muster_schemas::accounts::{
+    AccountChange, AccountSettings, AccountSpec, AssociationKey, AssociationSpec, ClassSpec, DEFAULT_CLASS, UserSpec,
+};
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// Greatest depth of accounts above each other.
+pub(crate) const MAX_DEPTH: usize = 32;
+
+/// All accounts, users, associations and classes of a cluster, and what of them is enforced.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Accounts {
+    pub(crate) settings: Arc<AccountSettings>,
+    pub(crate) accounts: BTreeMap<String, Arc<AccountSpec>>,
+    pub(crate) users: BTreeMap<String, Arc<UserSpec>>,
+    pub(crate) associations: BTreeMap<AssociationKey, Arc<AssociationSpec>>,
+    pub(crate) classes: BTreeMap<String, Arc<ClassSpec>>,
+}
+
+/// The associations that count for a user, the nearest first.
+type Chain<'a> = [(AssociationKey, Option<&'a AssociationSpec>)];
+
+/// The nearest list of classes.
+fn listed<'a>(chain: &Chain<'a>) -> Option<&'a [String]> {
+    let mut lists = chain.iter().filter_map(|(_, spec)| Some(spec.as_ref()?.classes.as_slice()));
+    lists.find(|list| !list.is_empty())
+}
+
+fn is_allowed(chain: &Chain<'_>, class: &str) -> bool {
+    listed(chain).map_or(class == DEFAULT_CLASS, |list| list.iter().any(|allowed| allowed == class))
+}
+
+impl Accounts {
+    /// The checks that are enforced.
+    pub fn settings(&self) -> &AccountSettings {
+        &self.settings
+    }
+
+    /// All accounts, by name.
+    pub fn accounts(&self) -> impl ExactSizeIterator<Item = &AccountSpec> {
+        self.accounts.values().map(|spec| &**spec)
+    }
+
+    /// All users that are known to the accounts, by name.
+    pub fn users(&self) -> impl ExactSizeIterator<Item = &UserSpec> {
+        self.users.values().map(|spec| &**spec)
+    }
+
+    /// All associations, by account, user and queue.
+    pub fn associations(&self) -> impl ExactSizeIterator<Item = &AssociationSpec> {
+        self.associations.values().map(|spec| &**spec)
+    }
+
+    /// All service classes, by name.
+    pub fn classes(&self) -> impl ExactSizeIterator<Item = &ClassSpec> {
+        self.classes.values().map(|spec| &**spec)
+    }
+
+    /// A service class.
+    pub fn class(&self, name: &str) -> Option<&ClassSpec> {
+        self.classes.get(name).map(|spec| &**spec)
+    }
+
+    /// The account of a user's components that name none.
+    pub fn default_account(&self, user: &str) -> Option<&str> {
+        self.users.get(user).map(|spec| spec.default_account.as_str())
+    }
+
+    /// The association that admits a user to an account in a queue.
+    pub fn association(&self, account: &str, user: &str, queue: &str) -> Option<&AssociationSpec> {
+        let (_, spec) = self.chain(account, user, queue).into_iter().next()?;
+        spec
+    }
+
+    /// The class of components that name none: as the association says, or the only one of its list, or the one that is called
+    /// `normal`.
+    pub fn default_class(&self, account: Option<&str>, user: &str, queue: &str) -> Option<&str> {
+        let chain = account.map(|account| self.chain(account, user, queue)).unwrap_or_default();
+        let told = chain.iter().find_map(|(_, spec)| spec.as_ref()?.default_class.as_deref());
+        let only = || match listed(&chain) {
+            Some([only]) => Some(only.as_str()),
+            _ => None,
+        };
+        told.or_else(only).or_else(|| self.classes.contains_key(DEFAULT_CLASS).then_some(DEFAULT_CLASS))
+    }
+
+    /// Whether a user on an account in a queue may use a class: one of the list of the association, else of its account, else
+    /// of the accounts above. Where nobody has a list, associations may use `normal`; who has no association may use any.
+    pub fn may_use(&self, account: Option<&str>, user: &str, queue: &str, class: &str) -> bool {
+        let chain = account.map(|account| self.chain(account, user, queue)).unwrap_or_default();
+        let has_association = chain.first().is_some_and(|(_, own)| own.is_some());
+        !has_association && listed(&chain).is_none() || is_allowed(&chain, class)
+    }
+
+    /// Whether the list that counts for an association, its own or that of an account, has a class.
+    pub fn has_in_list(&self, of: &AssociationKey, class: &str) -> bool {
+        let (user, queue) = (of.user.as_deref().unwrap_or_default(), of.queue.as_deref().unwrap_or_default());
+        is_allowed(&self.chain(&of.account, user, queue), class)
+    }
+
+    /// The association of a user in an account, then those of the account as a whole and of its parents. The first has no
+    /// record if there is none for the user.
+    pub(crate) fn chain(
+        &self,
+        account: &str,
+        user: &str,
+        queue: &str,
+    ) -> Vec<(AssociationKey, Option<&AssociationSpec>)> {
+        let of = |queue: Option<&str>| AssociationKey {
+            account: account.to_owned(),
+            user: Some(user.to_owned()),
+            queue: queue.map(str::to_owned),
+        };
+        let find = |key: &AssociationKey| self.associations.get(key).map(|spec| &**spec);
+        let own = [of(Some(queue)), of(None)].into_iter().find(|key| self.associations.contains_key(key));
+        let own = own.unwrap_or_else(|| of(None));
+        let mut chain = vec![(own.clone(), find(&own))];
+        let mut account = Some(account);
+        while let Some(name) = account.filter(|_| chain.len() <= MAX_DEPTH) {
+            let key = AssociationKey { account: name.to_owned(), user: None, queue: None };
+            let spec = find(&key);
+            chain.push((key, spec));
+            account = self.accounts.get(name).and_then(|spec| spec.parent.as_deref());
+        }
+        chain
+    }
+
+    /// Makes a change.
+    pub(crate) fn change(&mut self, change: &AccountChange) {
+        match change {
+            AccountChange::Account { before, after } => {
+                put(&mut self.accounts, before, after, |spec| spec.name.clone());
+            }
+            AccountChange::User { before, after } => put(&mut self.users, before, after, |spec| spec.name.clone()),
+            AccountChange::Association { before, after } => {
+                put(&mut self.associations, before, after, |spec| spec.of.clone());
+            }
+            AccountChange::Class { before, after } => put(&mut self.classes, before, after, |spec| spec.name.clone()),
+        }
+    }
+
+    /// The amount that is added to the priority of a component.
+    pub fn class_priority(&self, component: &Component) -> i64 {
+        if self.classes.is_empty() {
+            return 0;
+        }
+        component.class().and_then(|name| self.classes.get(&**name)).map_or(0, |class| class.priority)
+    }
+}
+
+fn put<K: Ord, T: Clone>(map: &mut BTreeMap<K, Arc<T>>, before: &Option<T>, after: &Option<T>, key: impl Fn(&T) -> K) {
+    if let Some(before) = before {
+        map.remove(&key(before));
+    }
+    if let Some(after) = after {
+        map.insert(key(after), Arc::new(after.clone()));
+    }
+}

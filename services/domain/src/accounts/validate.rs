@@ -1,0 +1,187 @@
+//! What accounts, users, associations and classes may be, beside the others that there are.
+
+use crate::{
+    accounts::{Accounts, state::MAX_DEPTH},
+    decide::{conflict, invalid, not_found, refuse},
+    jobs::{Component, Job},
+    state::State,
+    validate,
+};
+use muster_schemas::{
+    accounts::{
+        AccountChange, AccountSettings, AccountSpec, AssociationKey, AssociationSpec, ClassSpec, DEFAULT_CLASS,
+        UserSpec,
+    },
+    command::{Refusal, RefusalCode},
+};
+
+/// Accounts, users and associations of a cluster, of each.
+const MAX_RECORDS: usize = 1_000_000;
+
+/// Classes of a cluster, and those that an association names.
+const MAX_CLASSES: usize = 10_000;
+
+/// Whether a change leaves something behind that hangs together.
+pub(crate) fn validate_change(state: &State, accounts: &Accounts, change: &AccountChange) -> Result<(), Refusal> {
+    match change {
+        AccountChange::Account { after: Some(spec), .. } => validate_account(accounts, spec),
+        AccountChange::Account { before: Some(spec), after: None } => {
+            let is_used = |used: bool, by: &str| match used && !accounts.accounts.contains_key(&spec.name) {
+                true => Err(conflict(format!("account `{}` cannot be removed: {by}", spec.name))),
+                false => Ok(()),
+            };
+            is_used(
+                accounts.accounts().any(|other| other.parent.as_ref() == Some(&spec.name)),
+                "others are part of it",
+            )?;
+            is_used(accounts.users().any(|user| user.default_account == spec.name), "it is a user's default account")?;
+            is_used(associations_of(accounts, &spec.name).next().is_some(), "it has associations")
+        }
+        AccountChange::User { after: Some(spec), .. } => validate_user(accounts, spec),
+        AccountChange::User { before: Some(spec), after: None } => {
+            let is_left = accounts.users.contains_key(&spec.name);
+            let has_some = accounts.associations().any(|one| one.of.user.as_ref() == Some(&spec.name));
+            match has_some && !is_left {
+                true => Err(conflict(format!("user `{}` cannot be removed: there are associations", spec.name))),
+                false => Ok(()),
+            }
+        }
+        AccountChange::Association { after: Some(spec), .. } => validate_association(state, accounts, spec),
+        AccountChange::Association { before: Some(spec), after: None } => require_no_jobs(state, accounts, &spec.of),
+        AccountChange::Class { after: Some(spec), .. } => validate_class(spec),
+        AccountChange::Class { before: Some(spec), after: None } => {
+            let names = |one: &AssociationSpec| {
+                one.classes.contains(&spec.name) || one.default_class.as_ref() == Some(&spec.name)
+            };
+            let of_queue = accounts.settings().queue_classes.values().any(|name| *name == spec.name);
+            let is_used = accounts.associations().any(names) || of_queue;
+            match is_used && !accounts.classes.contains_key(&spec.name) {
+                true => Err(conflict(format!("class `{}` cannot be removed: it is used", spec.name))),
+                false => Ok(()),
+            }
+        }
+        AccountChange::Account { .. }
+        | AccountChange::User { .. }
+        | AccountChange::Association { .. }
+        | AccountChange::Class { .. } => Ok(()),
+    }
+}
+
+fn associations_of<'a>(accounts: &'a Accounts, account: &str) -> impl Iterator<Item = &'a AssociationSpec> + use<'a> {
+    let first = AssociationKey { account: account.to_owned(), user: None, queue: None };
+    let name = account.to_owned();
+    let from = accounts.associations.range(first..).map(|(_, spec)| &**spec);
+    from.take_while(move |spec| spec.of.account == name)
+}
+
+fn require_records(what: &str, records: usize, most: usize) -> Result<(), Refusal> {
+    match records > most {
+        true => Err(refuse(RefusalCode::LimitReached, format!("the cluster takes at most {most} {what}"))),
+        false => Ok(()),
+    }
+}
+
+fn validate_account(accounts: &Accounts, spec: &AccountSpec) -> Result<(), Refusal> {
+    validate::identifier("account.name", &spec.name)?;
+    validate::label("account.description", &spec.description)?;
+    validate::label("account.organisation", &spec.organisation)?;
+    require_records("accounts", accounts.accounts.len(), MAX_RECORDS)?;
+    let mut above = spec.parent.as_deref();
+    for _ in 0..MAX_DEPTH {
+        let Some(name) = above else { return Ok(()) };
+        let parent = accounts.accounts.get(name);
+        let parent = parent.ok_or_else(|| not_found(format!("account `{}` does not exist", validate::shown(name))))?;
+        above = parent.parent.as_deref();
+    }
+    Err(invalid(format!("account `{}`: is part of itself, or has more than {MAX_DEPTH} accounts above it", spec.name)))
+}
+
+fn validate_user(accounts: &Accounts, spec: &UserSpec) -> Result<(), Refusal> {
+    validate::identifier("user.name", &spec.name)?;
+    require_records("users", accounts.users.len(), MAX_RECORDS)?;
+    require_account(accounts, &spec.default_account)
+}
+
+fn require_account(accounts: &Accounts, name: &str) -> Result<(), Refusal> {
+    match accounts.accounts.contains_key(name) {
+        true => Ok(()),
+        false => Err(not_found(format!("account `{}` does not exist", validate::shown(name)))),
+    }
+}
+
+fn validate_association(state: &State, accounts: &Accounts, spec: &AssociationSpec) -> Result<(), Refusal> {
+    let AssociationKey { account, user, queue } = &spec.of;
+    require_records("associations", accounts.associations.len(), MAX_RECORDS)?;
+    require_account(accounts, account)?;
+    if let Some(user) = user.as_ref().filter(|user| !accounts.users.contains_key(*user)) {
+        return Err(not_found(format!("user `{}` is not known to the accounts", validate::shown(user))));
+    }
+    match queue {
+        Some(_) if user.is_none() => {
+            return Err(invalid(format!("association `{}`: an account as a whole has none for one queue", spec.of)));
+        }
+        Some(queue) if state.queue(queue).is_none() => {
+            return Err(not_found(format!("queue `{}` does not exist", validate::shown(queue))));
+        }
+        _ => {}
+    }
+    if spec.limits.each_account != Default::default() {
+        return Err(invalid(format!("association `{}`: only classes have limits of each account", spec.of)));
+    }
+    spec.limits.each_job.walltime_seconds.map_or(Ok(()), validate::walltime)?;
+    require_records("classes of an association", spec.classes.len(), MAX_CLASSES)?;
+    let classes = spec.classes.iter().chain(&spec.default_class);
+    classes.into_iter().try_for_each(|class| require_class(accounts, class))?;
+    match &spec.default_class {
+        Some(class) if !accounts.has_in_list(&spec.of, class) => {
+            Err(invalid(format!("association `{}`: its default class `{class}` is not one that it may use", spec.of)))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn validate_class(spec: &ClassSpec) -> Result<(), Refusal> {
+    validate::identifier("class.name", &spec.name)?;
+    validate::label("class.description", &spec.description)?;
+    spec.limits.each_job.walltime_seconds.map_or(Ok(()), validate::walltime)
+}
+
+/// Everybody may have the usual class in mind, also where nobody made it because it limits nothing.
+pub(crate) fn require_class(accounts: &Accounts, name: &str) -> Result<(), Refusal> {
+    match accounts.class(name) {
+        Some(_) => Ok(()),
+        None if name == DEFAULT_CLASS => Ok(()),
+        None => Err(not_found(format!("class: `{}` does not exist", validate::shown(name)))),
+    }
+}
+
+/// An association that jobs wait or run in stays.
+fn require_no_jobs(state: &State, accounts: &Accounts, of: &AssociationKey) -> Result<(), Refusal> {
+    let is_in = |job: &Job| {
+        let is_of_user = of.user.as_ref().is_none_or(|user| *user == job.owner.user);
+        let is_part = |component: &Component| {
+            component.account.as_deref() == Some(&of.account)
+                && of.queue.as_deref().is_none_or(|queue| *component.queue == *queue)
+        };
+        is_of_user && !job.is_finished() && job.components.iter().any(is_part)
+    };
+    // It may have been put in again by a later change of the same command.
+    if accounts.associations.contains_key(of) {
+        return Ok(());
+    }
+    match state.jobs().find(|job| is_in(job)) {
+        Some(job) => Err(conflict(format!("association `{of}` cannot be removed: job {} is in it", job.id))),
+        None => Ok(()),
+    }
+}
+
+/// The queues that the settings name exist. A class may be made later; until then it limits nothing.
+pub(crate) fn validate_settings(settings: &AccountSettings, knows_queue: impl Fn(&str) -> bool) -> Result<(), Refusal> {
+    for (queue, class) in &settings.queue_classes {
+        if !knows_queue(queue) {
+            return Err(invalid(format!("accounts.queue_classes: queue `{}` does not exist", validate::shown(queue))));
+        }
+        validate::identifier("accounts.queue_classes", class)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,10 @@
+//! Dependencies of jobs on others.
+
+mod apply;
+pub(crate) mod decide;
+pub(crate) mod facts;
+pub(crate) mod invariants;
+mod state;
+pub(crate) mod validate;
+
+pub use state::{Condition, ConditionStatus};

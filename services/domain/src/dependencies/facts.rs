@@ -1,0 +1,157 @@
+//! The facts that dependencies are about, and what they make of conditions.
+
+use crate::{
+    dependencies::{Condition, ConditionStatus},
+    jobs::{Job, Phase},
+    state::State,
+};
+use muster_schemas::{
+    JobId, Timestamp,
+    job::{Dependencies, Dependency, DependencyKind},
+    resources::IndexSet,
+};
+use std::collections::BTreeSet;
+
+/// The facts that dependencies can be about.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Facts {
+    started: Option<Timestamp>,
+    ended: Option<(Timestamp, bool)>,
+    running: Option<Timestamp>,
+    is_array: bool,
+}
+
+impl State {
+    /// The tasks of an array that can never start, because the task of the same index of a job that they depend on so
+    /// did not end well.
+    pub(crate) fn impossible_tasks(&self, job: &Job) -> IndexSet {
+        let Some(array) = &job.array else { return IndexSet::new() };
+        let mut impossible = IndexSet::new();
+        for other in same_index_targets(job).filter_map(|target| self.job(target)) {
+            let Some(other_array) = other.array.as_ref().filter(|_| other.is_finished()) else { continue };
+            let ready = other_array.succeeded().cloned().unwrap_or_default();
+            impossible = impossible.union(&array.remaining.difference(&ready));
+        }
+        impossible
+    }
+
+    /// The waiting jobs that can never start, or tasks of which cannot, and that will be cancelled for that
+    /// (SL-C-19).
+    pub(crate) fn impossible_jobs(&self) -> &BTreeSet<JobId> {
+        if self.settings().cancel_never_met { &self.index.doomed } else { &self.index.given_up }
+    }
+
+    /// The facts about a job, array or task. `None` if the state does not know it (any more).
+    pub(crate) fn facts(&self, id: JobId) -> Option<Facts> {
+        let Some(job) = self.job(id) else { return self.facts_of_unstarted_task(id) };
+        if let Phase::Finished(finished) = &job.phase {
+            return Some(Facts {
+                started: Some(finished.at),
+                ended: Some((finished.at, finished.outcome.is_success())),
+                running: None,
+                is_array: job.array.is_some(),
+            });
+        }
+        let run = job.run().and_then(|run| self.run(run));
+        let started = run.and_then(|run| run.started);
+        let running = started.filter(|_| run.is_some_and(|run| run.stopping.is_none()));
+        match &job.array {
+            None => Some(Facts { started, ended: None, running, is_array: false }),
+            Some(array) => Some(Facts {
+                started: array.remaining.is_empty().then_some(self.time()),
+                ended: None,
+                running: (array.running > 0).then_some(self.time()),
+                is_array: true,
+            }),
+        }
+    }
+
+    fn facts_of_unstarted_task(&self, id: JobId) -> Option<Facts> {
+        let array = self.job(id.whole())?.array.as_ref()?;
+        let index = id.index?;
+        if array.remaining.contains(index) {
+            return Some(Facts::default());
+        }
+        let outcome = array.task_outcome(index)?;
+        let at = self.time();
+        Some(Facts { started: Some(at), ended: Some((at, outcome.is_success())), running: None, is_array: false })
+    }
+
+    /// The state of conditions when they are first looked at.
+    pub(crate) fn conditions(&self, dependencies: &Dependencies, now: Timestamp) -> Vec<Vec<Condition>> {
+        let condition = |dependency: &Dependency| self.condition(dependency.clone(), now);
+        dependencies.all_of.iter().map(|group| group.iter().map(condition).collect()).collect()
+    }
+
+    pub(crate) fn condition(&self, dependency: Dependency, now: Timestamp) -> Condition {
+        let mut condition = Condition { dependency, status: ConditionStatus::Unmet };
+        if let Some(facts) = condition.dependency.job.and_then(|target| self.facts(target)) {
+            update(&mut condition, facts, now);
+        }
+        condition
+    }
+}
+
+/// The jobs that an array depends on task by task.
+pub(crate) fn same_index_targets(job: &Job) -> impl Iterator<Item = JobId> {
+    let extras = job.components.iter().filter_map(|component| component.extras.as_deref());
+    extras.flat_map(|extras| extras.dependencies.iter()).filter_map(|group| {
+        // A group with an alternative that is met does not look at tasks singly.
+        let met = group.iter().any(|condition| condition.status == ConditionStatus::Met && !is_same_index(condition));
+        group.iter().filter(|_| !met).find(|condition| is_same_index(condition))?.dependency.job
+    })
+}
+
+fn is_same_index(condition: &Condition) -> bool {
+    condition.dependency.kind == DependencyKind::SameIndexSucceeded
+}
+
+/// Brings a condition up to date with the facts about its job. A fact that has happened stays so, also if the job is
+/// queued again; that it can never happen is taken back then.
+pub(crate) fn update(condition: &mut Condition, facts: Facts, now: Timestamp) {
+    let sticky = condition.dependency.kind != DependencyKind::Running;
+    if sticky && matches!(condition.status, ConditionStatus::Met | ConditionStatus::Delayed(_)) {
+        return;
+    }
+    let delay = i64::from(condition.dependency.delay_seconds);
+    condition.status = match happened(condition.dependency.kind, facts) {
+        Happened::Yes(at) if at.plus_seconds(delay) <= now => ConditionStatus::Met,
+        Happened::Yes(_) if delay == 0 => ConditionStatus::Met,
+        Happened::Yes(at) => ConditionStatus::Delayed(at.plus_seconds(delay)),
+        Happened::NotYet => ConditionStatus::Unmet,
+        Happened::Never => ConditionStatus::Never,
+    };
+}
+
+enum Happened {
+    Yes(Timestamp),
+    NotYet,
+    Never,
+}
+
+fn happened(kind: DependencyKind, facts: Facts) -> Happened {
+    let ended_so = |wanted: bool| match facts.ended {
+        None => Happened::NotYet,
+        Some((at, success)) if success == wanted => Happened::Yes(at),
+        Some(_) => Happened::Never,
+    };
+    match kind {
+        DependencyKind::Started => facts.started.map_or(Happened::NotYet, Happened::Yes),
+        DependencyKind::Ended => facts.ended.map_or(Happened::NotYet, |(at, _)| Happened::Yes(at)),
+        // Of an array each task is looked at by itself; see `startable`.
+        DependencyKind::SameIndexSucceeded if facts.is_array => Happened::NotYet,
+        DependencyKind::Succeeded | DependencyKind::SameIndexSucceeded => ended_so(true),
+        DependencyKind::Failed => ended_so(false),
+        DependencyKind::Running => match (facts.running, facts.ended) {
+            (Some(at), _) => Happened::Yes(at),
+            (None, Some(_)) => Happened::Never,
+            (None, None) => Happened::NotYet,
+        },
+        DependencyKind::Singleton
+        | DependencyKind::Count(_)
+        | DependencyKind::BeforeStarted
+        | DependencyKind::BeforeEnded
+        | DependencyKind::BeforeSucceeded
+        | DependencyKind::BeforeFailed => Happened::NotYet,
+    }
+}

@@ -1,0 +1,77 @@
+//! Rules for all chains of filters: what an answer means, what is rolled back, and what follows then.
+
+use crate::filters::{Chain, JobFilters, Passed};
+use muster_schemas::{
+    JobId,
+    event::Event,
+    filter::{CallId, ChainSpec, ChainVerdict, FilterAction, FilterForm, JobWarning},
+};
+use std::sync::Arc;
+
+/// What people should know of a job.
+pub(crate) fn warned(job: JobId, warnings: Vec<JobWarning>) -> impl Iterator<Item = Event> {
+    warnings.into_iter().map(move |warning| Event::JobWarned { job, warning: Arc::new(warning) })
+}
+
+/// The call of a chain that asks a filter to undo its work.
+pub(crate) fn revert_call(job: JobId, chain: &ChainSpec, position: u32) -> CallId {
+    CallId { job, kind: chain.kind, chain: chain.number, position, action: FilterAction::Revert }
+}
+
+/// The component that a call is about, if it is not about the whole job: submission filters judge one component of several
+/// after the other, each by all of them (SL-S-21); and components are staged one after the other.
+pub(crate) fn component(chain: &ChainSpec, position: u32) -> Option<u32> {
+    chain.filters.get(position as usize)?.component
+}
+
+/// Whether a filter can be asked to undo its work (HPC-F-56).
+pub(crate) fn can_revert(chain: &ChainSpec, position: u32) -> bool {
+    chain.filters.get(position as usize).is_some_and(|filter| filter.spec.form != FilterForm::Exec)
+}
+
+/// Whether the check behind the filters is needed once all have passed: there is a description to make the job of.
+pub(crate) fn needs_validation(filters: &JobFilters, passed: &[Passed]) -> bool {
+    filters.received.is_some() || filters.validated.is_some() || passed.iter().any(|passed| passed.changed.is_some())
+}
+
+/// Passes over the filters that cannot be reverted, down to the next that can, which is called then; when none is left,
+/// the rollback is complete. `passed` is what is still to be rolled back.
+pub(crate) fn go_on_with_rollback(job: JobId, chain: &ChainSpec, passed: &[u32]) -> Vec<Event> {
+    let mut events = Vec::new();
+    // What was staged in is staged out after the end of the job; that is no rollback.
+    for position in passed.iter().rev().filter(|_| !chain.kind.is_staging()) {
+        if can_revert(chain, *position) {
+            return events;
+        }
+        let name = chain.filters.get(*position as usize).map_or("", |filter| filter.spec.name.as_str());
+        let reason = format!("filter '{name}' is called in a way that cannot be reverted");
+        events.push(Event::FilterRevertSkipped { call: revert_call(job, chain, *position), reason });
+    }
+    events.push(Event::FilterRollbackCompleted { job, kind: chain.kind, chain: chain.number });
+    events
+}
+
+/// How a chain that does not pass came to its end.
+pub(crate) struct Failure {
+    /// The meaning of the answer.
+    pub(crate) verdict: ChainVerdict,
+    /// The place of the filter that ended it; one behind the last if none did.
+    pub(crate) position: u32,
+    /// Why, for people.
+    pub(crate) message: String,
+}
+
+/// The end of a chain that does not pass, its consequences, and the rollback as far as it needs no runner (HPC-F-51,
+/// HPC-E-03). `last` is the filter that answered last, if it is rolled back with those that passed before.
+pub(crate) fn fail(job: JobId, chain: &Chain, last: Option<u32>, failure: Failure, follows: Vec<Event>) -> Vec<Event> {
+    let Failure { verdict, position, message } = failure;
+    if chain.spec.filters.is_empty() {
+        return follows;
+    }
+    let (kind, number) = (chain.spec.kind, chain.spec.number);
+    let mut events = vec![Event::FilterChainFailed { job, kind, chain: number, verdict, position, message }];
+    events.extend(follows);
+    let passed: Vec<u32> = chain.passed.iter().map(|passed| passed.position).chain(last).collect();
+    events.extend(go_on_with_rollback(job, &chain.spec, &passed));
+    events
+}

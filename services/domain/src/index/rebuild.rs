@@ -1,0 +1,47 @@
+//! The index of a whole state.
+
+use crate::{accounts::load::Submitted, index::Index, state::State, tasks::apply::task_keys};
+use muster_schemas::JobId;
+
+impl State {
+    /// Rebuilds the index, after the core came from elsewhere.
+    pub(crate) fn rebuild_index(&mut self) {
+        self.index = Index::of(self);
+    }
+}
+
+impl Index {
+    /// The index of a whole state.
+    pub(crate) fn of(state: &State) -> Self {
+        let mut index = Self::default();
+        for job in state.jobs() {
+            index.add_job(job);
+        }
+        for run in state.runs() {
+            index.move_run(run.id, None, run.due());
+            index.lent.extend(run.has_lent().then_some(run.id));
+        }
+        for id in index.elastic.clone() {
+            index.move_tasks(id, task_keys(state, id));
+        }
+        for node in state.nodes() {
+            index.node_names.insert(node.spec.name.clone(), node.id);
+            index.closures_due.extend(node.closure_due().map(|time| (time, node.id)));
+        }
+        for (name, reservation) in &state.planning.reservations {
+            index.add_reservation(name, reservation);
+        }
+        let ready = |id: &JobId| state.job(*id).is_some_and(|job| state.staging_now(job).is_some());
+        index.staging_ready = index.to_stage.iter().copied().filter(ready).collect();
+        index.count_submitted(state);
+        index
+    }
+
+    /// Recounts the jobs that wait and run, as far as they are limited.
+    pub(crate) fn count_submitted(&mut self, state: &State) {
+        self.submitted = Submitted::default();
+        for load in state.jobs().filter_map(|job| Submitted::load(&state.accounts, job)) {
+            self.submitted.add(&state.accounts, &load);
+        }
+    }
+}

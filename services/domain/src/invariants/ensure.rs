@@ -1,0 +1,5 @@
+//! How an invariant is stated.
+
+pub(crate) fn ensure(holds: bool, violation: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(violation()) }
+}

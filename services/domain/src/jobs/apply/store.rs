@@ -1,0 +1,157 @@
+//! Jobs are put in, changed and taken out, and the index is kept in step.
+
+use crate::{
+    accounts::load::Submitted,
+    index::JobKeys,
+    jobs::{Job, Phase},
+    state::State,
+};
+use muster_schemas::{JobId, Timestamp};
+
+impl State {
+    /// Changes a job, if there is one, and keeps the index in step.
+    pub(crate) fn change_job(&mut self, id: JobId, change: impl FnOnce(&mut Job)) {
+        if let Some(job) = self.jobs.get_mut(&id) {
+            let before = JobKeys::of(job);
+            let load_before = Submitted::load(&self.accounts, job);
+            let name = job.name.clone();
+            change(job);
+            let after = JobKeys::of(job);
+            if before.is_singleton && !after.is_singleton {
+                job.count_singletons_ahead(self.index.namesakes_ahead(&job.owner.user, &name, id.whole()));
+            }
+            let is_staging_changed = before.to_stage != after.to_stage;
+            let is_namesake_changed = before.namesake != after.namesake;
+            let namesakes = is_namesake_changed.then(|| [before.namesake.clone(), after.namesake.clone()]);
+            self.index.move_job(id, before, after);
+            let load_after = Submitted::load(&self.accounts, job);
+            if load_before != load_after {
+                load_before.iter().for_each(|load| self.index.submitted.subtract(&self.accounts, load));
+                load_after.iter().for_each(|load| self.index.submitted.add(&self.accounts, load));
+            }
+            if is_staging_changed {
+                self.refresh_staging(id);
+            }
+            for (owner, name) in namesakes.into_iter().flatten().flatten() {
+                self.refresh_namesakes(&owner.user, &name);
+            }
+        }
+    }
+
+    /// Puts a job in.
+    pub(crate) fn add_job(&mut self, job: Job) {
+        self.index.add_job(&job);
+        if let Some(load) = Submitted::load(&self.accounts, &job) {
+            self.index.submitted.add(&self.accounts, &load);
+        }
+        let id = job.id;
+        let is_staged = job.staging.is_some();
+        self.jobs.insert(id, Box::new(job));
+        if is_staged {
+            self.refresh_staging(id);
+        }
+    }
+
+    /// Takes a job out.
+    fn remove_job(&mut self, id: JobId) {
+        let Some(job) = self.jobs.remove(&id) else { return };
+        self.index.remove_job(&job);
+        if let Some(load) = Submitted::load(&self.accounts, &job) {
+            self.index.submitted.subtract(&self.accounts, &load);
+        }
+        if id.index.is_none() {
+            self.altered.attributes.remove(&id);
+        }
+        for component in &job.components {
+            self.shapes.give_back(&component.shape);
+        }
+        self.forget_numbers(id.number);
+    }
+
+    /// Finished jobs leave the state when they are old enough. One that waiting jobs depend on, or whose filters have not
+    /// all taken back what they did, stays for as long again.
+    pub(crate) fn forget_finished(&mut self) {
+        let now = self.time;
+        while let Some((time, id)) = self.index.retention.first().copied()
+            && time < now
+        {
+            if self.index.dependents.contains_key(&id) || self.job(id).is_some_and(is_rolled_back) {
+                let again = retention_from(self, now);
+                self.change_job(id, |job| {
+                    if let Phase::Finished(finished) = &mut job.phase {
+                        finished.forget_after = again;
+                    }
+                });
+            } else {
+                self.remove_job(id);
+            }
+        }
+    }
+
+    /// A task of an array becomes a separate job.
+    pub(crate) fn materialise(&mut self, id: JobId) {
+        let Some(index) = id.index else { return };
+        let Some(whole) = self.jobs.get(&id.whole()).filter(|whole| whole.array.is_some()) else { return };
+        let mut components = whole.components.clone();
+        for component in &mut components {
+            self.shapes.take_again(&component.shape);
+            // The gates of the array have opened for it.
+            component.extras = component.extras.take().map(|mut extras| {
+                extras.dependencies.clear();
+                extras.before.clear();
+                extras.begin = None;
+                extras
+            });
+        }
+        let mut task = Job {
+            id,
+            owner: whole.owner.clone(),
+            name: whole.name.clone(),
+            submitted: whole.submitted,
+            queued: whole.queued,
+            submitted_sequence: whole.submitted_sequence,
+            trace: whole.trace,
+            attempts: 0,
+            phase: Phase::Waiting,
+            components,
+            planner_reason: None,
+            last_run: None,
+            array: None,
+            extras: whole.extras.clone(),
+            notified: None,
+            dialect: whole.dialect.clone(),
+            slot: None,
+            predicted_start: None,
+            filters: whole.filters.as_ref().map(|filters| Box::new(filters.of_task())),
+            tasks: None,
+            single_ends: None,
+            // An array is staged as a whole.
+            staging: None,
+        };
+        if self.index.singletons.contains(&id.whole()) {
+            let ahead = self.index.namesakes_ahead(&task.owner.user, &task.name, id.whole());
+            task.count_singletons_ahead(ahead);
+        }
+        self.add_job(task);
+        self.change_job(id.whole(), |whole| {
+            // They were of this task.
+            whole.forget_plans();
+            if let Some(array) = &mut whole.array {
+                array.remaining.remove(index);
+                array.held.remove(&index);
+                array.unfinished += 1;
+            }
+        });
+    }
+}
+
+/// Whether filters are still to take back what they did for the job.
+fn is_rolled_back(job: &Job) -> bool {
+    job.filters.as_ref().is_some_and(|filters| filters.chain.is_some())
+}
+
+/// Until when a job that finishes now stays in the state. At least a second, so that a loop over what is due ends.
+pub(crate) fn retention_from(state: &State, now: Timestamp) -> Timestamp {
+    let seconds = i64::try_from(state.settings().finished_job_retention_seconds).unwrap_or(i64::MAX);
+    now.plus_seconds(seconds.max(1))
+}

@@ -1,0 +1,359 @@
+//! Changes to jobs.
+
+use crate::{
+    accounts::{
+        Charge,
+        decide::entering::{self, Entering},
+    },
+    decide::{Access, Decision, conflict, invalid},
+    dependencies,
+    filters::Entry,
+    jobs::{
+        self, Component, Job,
+        decide::{
+            select::{Target, act_on},
+            submit,
+        },
+    },
+    nodes::Queue,
+    requests::{
+        self,
+        fits::{self, Wish},
+    },
+    state::State,
+    validate,
+};
+use muster_schemas::{
+    Timestamp,
+    command::{JobSelection, Refusal},
+    event::{Event, JobChange},
+    resources::Alternative,
+};
+use std::{collections::BTreeMap, sync::Arc};
+
+pub(crate) fn modify(
+    access: &Access,
+    jobs: &JobSelection,
+    change: JobChange,
+    now: Timestamp,
+) -> Result<Decision, Refusal> {
+    validate_change(&change, now)?;
+    let mut moves = Moves::default();
+    act_on(access, jobs, |target| {
+        let changes = match target {
+            Target::Task(array, index) => return Err(not_started(array, index)),
+            Target::Component(job, component) => {
+                changed_job(access, &mut moves, job, &JobChange { component: Some(component), ..change.clone() })?
+            }
+            Target::Array(job) => changed_array(access, &mut moves, job, &change)?,
+            Target::Job(job) => changed_job(access, &mut moves, job, &change)?,
+        };
+        let effective = |change: JobChange| JobChange { begin: change.begin.map(|begin| begin.max(now)), ..change };
+        let modified = |change| Event::JobModified { job: target.id(), change: Arc::new(effective(change)) };
+        Ok(changes.into_iter().map(modified).collect())
+    })
+}
+
+/// Where the jobs of one command go that come into other accounts or queues.
+#[derive(Default)]
+struct Moves {
+    entering: Entering,
+    /// For each queue with a limit how many components enter it.
+    queued: BTreeMap<Arc<str>, u64>,
+}
+
+impl Moves {
+    /// Whether a job that waits may be where a change of its account or queue puts it (SL-L-01, SL-L-03, SL-L-07).
+    fn check(&mut self, access: &Access, job: &Job, change: &JobChange) -> Result<(), Refusal> {
+        if change.account.is_none() && change.queue.is_none() {
+            return Ok(());
+        }
+        let entering = entering_queue(access.state, job, change)?;
+        let moved = |number: usize, charge: Charge| match concerns(change, number) {
+            true => Charge {
+                account: change.account.as_deref().map(Into::into).or(charge.account),
+                queue: change.queue.as_deref().map(Into::into).unwrap_or(charge.queue),
+                ..charge
+            },
+            false => charge,
+        };
+        if let Some((queue, most, more)) = entering {
+            let before = self.queued.get(&*queue.spec.name).copied().unwrap_or(0);
+            submit::require_queue_room(access.state, queue, most, before + more)?;
+        }
+        self.entering.check_moved(access, job, |number| concerns(change, number), moved)?;
+        if let Some((queue, _, more)) = entering {
+            *self.queued.entry(queue.spec.name.as_str().into()).or_default() += more;
+        }
+        Ok(())
+    }
+}
+
+/// The queue that a change puts components into, if it has a limit on its jobs: how many it takes, and how many enter it.
+fn entering_queue<'a>(
+    state: &'a State,
+    job: &Job,
+    change: &JobChange,
+) -> Result<Option<(&'a Queue, u32, u64)>, Refusal> {
+    // Queues do not count tasks that have started once.
+    let Some(name) = change.queue.as_deref().filter(|_| job.id.index.is_none()) else { return Ok(None) };
+    let queue = submit::find_queue(state, name)?;
+    let enters = |(number, component): &(usize, &Component)| concerns(change, *number) && *component.queue != *name;
+    let more = job.components.iter().enumerate().filter(enters).count() as u64;
+    Ok(queue.spec.max_jobs.filter(|_| more > 0).map(|most| (queue, most, more)))
+}
+
+fn not_started(array: &Job, index: u32) -> Refusal {
+    conflict(format!("task {index} of array {} has not started; change the whole array", array.id))
+}
+
+fn validate_change(change: &JobChange, now: Timestamp) -> Result<(), Refusal> {
+    if change.is_empty() {
+        return Err(invalid("change: nothing to change"));
+    }
+    change.name.as_ref().map_or(Ok(()), |name| validate::name("name", name))?;
+    change.queue.as_ref().map_or(Ok(()), |queue| validate::name("queue", queue))?;
+    change.account.as_ref().map_or(Ok(()), |account| validate::name("account", account))?;
+    change.walltime_seconds.map_or(Ok(()), validate::walltime)?;
+    change.alternatives.as_ref().map_or(Ok(()), |alternatives| requests::validate::alternatives(alternatives))?;
+    change.dependencies.as_ref().map_or(Ok(()), dependencies::validate::dependencies)?;
+    if change.max_running == Some(0) {
+        return Err(invalid("max_running: is 0, no task could ever run"));
+    }
+    let reservation = change.reservation.as_deref().filter(|name| !name.is_empty());
+    reservation.map_or(Ok(()), |name| validate::name("reservation", name))?;
+    jobs::validate::attributes(&change.attributes)?;
+    match change.deadline {
+        Some(deadline) if deadline <= now => Err(invalid("deadline: has passed already")),
+        _ => Ok(()),
+    }
+}
+
+fn changed_array(access: &Access, moves: &mut Moves, job: &Job, change: &JobChange) -> Result<Vec<JobChange>, Refusal> {
+    if job.is_finished() || !job.is_waiting() && !fits_started_array(change) {
+        return Err(conflict(format!("array {} has no tasks that wait", job.id)));
+    }
+    changed_waiting(access, moves, job, change)
+}
+
+/// Whether it can be changed of an array whose tasks have all started.
+fn fits_started_array(change: &JobChange) -> bool {
+    let fitting = JobChange {
+        max_running: change.max_running,
+        requeue_on_node_lost: change.requeue_on_node_lost,
+        attributes: change.attributes.clone(),
+        component: change.component,
+        ..JobChange::default()
+    };
+    *change == fitting
+}
+
+/// Whether a change touches nothing that submission filters and templates judge: it can be made before they have.
+fn is_beside_the_description(change: &JobChange) -> bool {
+    let beside = JobChange {
+        requeue_on_node_lost: change.requeue_on_node_lost,
+        attributes: change.attributes.clone(),
+        component: change.component,
+        ..JobChange::default()
+    };
+    *change == beside
+}
+
+fn changed_job(access: &Access, moves: &mut Moves, job: &Job, change: &JobChange) -> Result<Vec<JobChange>, Refusal> {
+    if change.max_running.is_some() {
+        return Err(conflict(format!("job {} is not an array, it has no limit on running tasks", job.id)));
+    }
+    if job.is_finished() {
+        return Err(conflict(format!("job {} is over", job.id)));
+    }
+    if job.is_waiting() {
+        return changed_waiting(access, moves, job, change);
+    }
+    let running_only = JobChange {
+        name: change.name.clone(),
+        walltime_seconds: change.walltime_seconds,
+        priority: change.priority,
+        requeue_on_node_lost: change.requeue_on_node_lost,
+        attributes: change.attributes.clone(),
+        component: change.component,
+        ..JobChange::default()
+    };
+    if *change != running_only {
+        return Err(conflict(format!(
+            "job {} no longer waits; only its name, walltime, priority, attributes and whether it is requeued can be \
+             changed",
+            job.id
+        )));
+    }
+    require_number(job, change.component)?;
+    // It runs only because it ends before the job that it went around starts (HPC-B-12).
+    let is_backfill = job.filters.as_ref().is_some_and(|filters| filters.is_backfill);
+    if is_backfill && change.walltime_seconds.is_some() {
+        let id = job.id;
+        let message = format!(
+            "[BackfillRunTimeFixed] job {id} was started around a job that waits: its walltime is fixed while it runs"
+        );
+        return Err(conflict(message));
+    }
+    require_walltime(access, job, change)?;
+    Ok(vec![change.clone()])
+}
+
+/// The changes of a job that waits, with what they leave open filled in.
+fn changed_waiting(
+    access: &Access,
+    moves: &mut Moves,
+    job: &Job,
+    change: &JobChange,
+) -> Result<Vec<JobChange>, Refusal> {
+    require_number(job, change.component)?;
+    let is_entering = job.filters.as_ref().is_some_and(|filters| filters.entry != Entry::Entered);
+    if is_entering && !is_beside_the_description(change) {
+        return Err(conflict(format!("job {} is not in the queue yet; change it when it is", job.id)));
+    }
+    let mut change = change.clone();
+    if let Some(dependencies) = &mut change.dependencies {
+        dependencies::decide::complete_dependencies(access, dependencies, Some(job.id), job.array.is_some())?;
+    }
+    require_walltime(access, job, &change)?;
+    require_reservations(access, job, &change)?;
+    require_associations(access, job, &change)?;
+    let changes = match change.queue.is_some() || change.alternatives.is_some() {
+        true => changed_needs(access, job, &change)?,
+        false => vec![change.clone()],
+    };
+    // The last that is asked: it counts what is accepted.
+    moves.check(access, job, &change)?;
+    Ok(changes)
+}
+
+/// A change of what a job asks for or of its queue, which each of its components is then completed by.
+fn changed_needs(access: &Access, job: &Job, change: &JobChange) -> Result<Vec<JobChange>, Refusal> {
+    require_names(access, job, change)?;
+    let mut completed = Vec::with_capacity(job.components.len());
+    let mut is_filled_in = false;
+    for (number, component) in job.components.iter().enumerate() {
+        let mut asked = component.shape.alternatives.to_vec();
+        if concerns(change, number) {
+            let queue = submit::find_queue(access.state, change.queue.as_deref().unwrap_or(&component.queue))?;
+            asked = change.alternatives.clone().unwrap_or(asked);
+            asked.iter_mut().for_each(|way| way.walltime_seconds = change.walltime_seconds.or(way.walltime_seconds));
+            let left_open = asked.clone();
+            submit::complete_alternatives(&mut asked, queue, access.is_operator())?;
+            is_filled_in |= asked != left_open;
+            submit::require_known_exclusions(access.state, &asked, &component.shape.alternatives)?;
+            submit::require_fit(access.state, queue, &asked)?;
+            if change.queue.is_some() {
+                submit::require_entry(access, queue, &job.owner)?;
+            }
+        }
+        completed.push(asked);
+    }
+    require_fit_together(access, job, change, &completed)?;
+    match change.alternatives.is_some() || is_filled_in {
+        true => Ok(split(change, &completed)),
+        false => Ok(vec![change.clone()]),
+    }
+}
+
+/// A change as one, or as several if what the components ask for by it is not the same for all.
+fn split(change: &JobChange, completed: &[Vec<Alternative>]) -> Vec<JobChange> {
+    let all = || (0..).zip(completed).filter(|(number, _)| concerns(change, *number as usize));
+    let mut asked = all().map(|(_, asked)| asked);
+    let first = asked.next();
+    if asked.all(|other| Some(other) == first) {
+        return vec![JobChange { alternatives: first.cloned(), ..change.clone() }];
+    }
+    let rest = JobChange { alternatives: None, ..change.clone() };
+    let own = |(number, asked): (u32, &Vec<Alternative>)| JobChange {
+        component: Some(number),
+        alternatives: Some(asked.clone()),
+        ..JobChange::default()
+    };
+    let rest = Some(rest).filter(|rest| !rest.is_empty());
+    rest.into_iter().chain(all().map(own)).collect()
+}
+
+/// The nodes and groups that a job with a description is changed to name exist, as when it was submitted (HPC-J-18).
+fn require_names(access: &Access, job: &Job, change: &JobChange) -> Result<(), Refusal> {
+    let is_described = job.filters.as_ref().is_some_and(|filters| filters.received.is_some());
+    let asked = change.alternatives.as_deref().filter(|_| is_described).unwrap_or_default();
+    fits::unknown_name(access.state, asked).map_or(Ok(()), |unknown| Err(invalid(unknown)))
+}
+
+/// Whether a change is of the component of this number.
+fn concerns(change: &JobChange, number: usize) -> bool {
+    change.component.is_none_or(|only| only as usize == number)
+}
+
+fn require_fit_together(
+    access: &Access,
+    job: &Job,
+    change: &JobChange,
+    completed: &[Vec<Alternative>],
+) -> Result<(), Refusal> {
+    let wishes = job.components.iter().zip(completed).enumerate().map(|(number, (component, asked))| {
+        let queue = change.queue.as_deref().filter(|_| concerns(change, number)).unwrap_or(&component.queue);
+        Ok(Wish { queue: &submit::find_queue(access.state, queue)?.spec, alternatives: asked })
+    });
+    let wishes = wishes.collect::<Result<Vec<_>, Refusal>>()?;
+    if wishes.len() < 2 { Ok(()) } else { submit::require_fit_together(access.state, &wishes) }
+}
+
+/// Another reservation must be one that the job may use, another account one that may use the reservations that the job names.
+fn require_reservations(access: &Access, job: &Job, change: &JobChange) -> Result<(), Refusal> {
+    let concerned = || job.components.iter().enumerate().filter(|(number, _)| concerns(change, *number));
+    if let Some(name) = &change.reservation {
+        for (_, component) in concerned().filter(|_| !name.is_empty()) {
+            let account = change.account.as_deref().or(component.account.as_deref());
+            submit::require_reservation(access.state, Some(name), &job.owner, account)?;
+        }
+        return Ok(());
+    }
+    let Some(account) = change.account.as_deref() else { return Ok(()) };
+    for name in concerned().filter_map(|(_, component)| component.reservation()) {
+        if access.state.reservation(name).is_some() {
+            submit::require_reservation(access.state, Some(name), &job.owner, Some(account))?;
+        }
+    }
+    Ok(())
+}
+
+/// Another account or queue must be one that the owner has an association with, where that is enforced (SL-L-07).
+fn require_associations(access: &Access, job: &Job, change: &JobChange) -> Result<(), Refusal> {
+    if change.account.is_none() && change.queue.is_none() {
+        return Ok(());
+    }
+    for (_, component) in job.components.iter().enumerate().filter(|(number, _)| concerns(change, *number)) {
+        let account = change.account.as_deref().or(component.account.as_deref());
+        let queue = change.queue.as_deref().unwrap_or(&component.queue);
+        entering::require_association(access.state.accounts(), account, &job.owner, queue)?;
+    }
+    Ok(())
+}
+
+/// Whether a job has a component of this number.
+fn require_number(job: &Job, component: Option<u32>) -> Result<(), Refusal> {
+    match component {
+        Some(number) if number as usize >= job.components.len() => {
+            Err(invalid(format!("component: job {} has {}, counted from 0", job.id, job.components.len())))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A user may set any walltime that the queue allows while the job waits, and shorten it while it runs; operators may
+/// set any.
+fn require_walltime(access: &Access, job: &Job, change: &JobChange) -> Result<(), Refusal> {
+    let Some(wanted) = change.walltime_seconds else { return Ok(()) };
+    for (_, component) in job.components.iter().enumerate().filter(|(number, _)| concerns(change, *number)) {
+        let queue = submit::find_queue(access.state, change.queue.as_deref().unwrap_or(&component.queue))?;
+        submit::require_walltime(queue, Some(wanted), access.is_operator())?;
+        let current = component.shape.alternatives.iter().filter_map(|alternative| alternative.walltime_seconds).max();
+        let longer = current.is_some_and(|current| wanted > current);
+        if longer && !job.is_waiting() {
+            access.require_operator("lengthen the walltime of a running job")?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,211 @@
+//! Which jobs a command is about, and what becomes of each.
+
+use crate::{
+    decide::{Access, Decision, conflict, invalid, not_found},
+    jobs::{Job, decide::endings::word},
+    runs::Run,
+    state::State,
+};
+use muster_schemas::{
+    JobId,
+    command::{JobFilter, JobSelection, Refusal, Reply},
+    event::{Actor, Event},
+    job::JobState,
+};
+use std::collections::BTreeSet;
+
+/// The run of a job whose processes are there and not being stopped.
+pub(crate) fn started_run<'a>(state: &'a State, target: Target<'a>) -> Result<&'a Run, Refusal> {
+    let not_running = || {
+        let job = target.job();
+        conflict(format!("job {} does not run, it is {}", target.id(), word(state, job)))
+    };
+    if let Target::Component(job, _) = target {
+        return Err(not_alone(job));
+    }
+    let Target::Job(job) = target else { return Err(not_running()) };
+    let run = job.run().and_then(|run| state.run(run)).ok_or_else(not_running)?;
+    if run.started.is_some() && run.stopping.is_none() { Ok(run) } else { Err(not_running()) }
+}
+
+/// No command names more jobs.
+const MAX_IDS: usize = 100_000;
+
+/// A target of a command.
+#[derive(Clone, Copy)]
+pub(crate) enum Target<'a> {
+    /// A plain job, or a task that has been started at least once.
+    Job(&'a Job),
+    /// The tasks of an array that have never started.
+    Array(&'a Job),
+    /// One of them.
+    Task(&'a Job, u32),
+    /// One component of a plain job that has several; there is one of this number.
+    Component(&'a Job, u32),
+}
+
+impl<'a> Target<'a> {
+    /// The job or array that knows it.
+    pub(crate) fn job(self) -> &'a Job {
+        match self {
+            Self::Job(job) | Self::Array(job) | Self::Task(job, _) | Self::Component(job, _) => job,
+        }
+    }
+
+    /// Its id.
+    pub(crate) fn id(self) -> JobId {
+        match self {
+            Self::Job(job) | Self::Array(job) | Self::Component(job, _) => job.id,
+            Self::Task(job, index) => JobId::task(job.id.number, index),
+        }
+    }
+
+    fn of(job: &'a Job) -> Self {
+        if job.array.is_some() { Self::Array(job) } else { Self::Job(job) }
+    }
+}
+
+/// Lets `act` say for each selected job what happens. A refusal for one named job refuses all, and for an array it
+/// refuses the array and all its tasks. Jobs that are only matched and cannot be acted on are passed over.
+pub(crate) fn act_on<'a>(
+    access: &Access<'a>,
+    selection: &JobSelection,
+    mut act: impl FnMut(Target<'a>) -> Result<Vec<Event>, Refusal>,
+) -> Result<Decision, Refusal> {
+    let mut events = Vec::new();
+    let mut done = Vec::new();
+    match selection {
+        JobSelection::Ids(ids) => {
+            for id in without_doubles(access.state, ids)? {
+                events.extend(act_on_named(access, id, &mut act)?);
+                done.push(id);
+            }
+        }
+        JobSelection::Component { job, component } => {
+            let target = find_component(access.state, access.state.id_meant(*job), *component)?;
+            access.require_management(target.job())?;
+            events.extend(act(target)?);
+            done.push(*job);
+        }
+        JobSelection::Matching(filter) => {
+            let jobs = candidates(access, filter);
+            for job in jobs.filter(|job| access.may_manage(job) && matches(access.state, filter, job)) {
+                if let Ok(follows) = act(Target::of(job)) {
+                    events.extend(follows);
+                    done.push(job.id);
+                }
+            }
+        }
+    }
+    Ok(Decision { events, reply: Reply::Jobs(done) })
+}
+
+/// The jobs among which those are that match: those of one user if no others can be meant.
+fn candidates<'a>(access: &Access<'a>, filter: &JobFilter) -> Box<dyn Iterator<Item = &'a Job> + 'a> {
+    let own = match access.actor {
+        Actor::User(owner) if !access.is_operator() => Some(&owner.user),
+        _ => None,
+    };
+    match own.or(filter.user.as_ref()) {
+        Some(user) => Box::new(access.state.jobs_of(user)),
+        None => Box::new(access.state.jobs()),
+    }
+}
+
+/// Each id once, and no task of an array that is named as a whole.
+fn without_doubles(state: &State, ids: &[JobId]) -> Result<Vec<JobId>, Refusal> {
+    if ids.len() > MAX_IDS {
+        return Err(invalid(format!("{} jobs named, at most {MAX_IDS} can be in one command", ids.len())));
+    }
+    let ids: Vec<JobId> = ids.iter().map(|id| state.id_meant(*id)).collect();
+    let named: BTreeSet<JobId> = ids.iter().copied().collect();
+    let first = |id: &JobId| id.index.is_none() || !named.contains(&id.whole());
+    let mut seen = BTreeSet::new();
+    Ok(ids.into_iter().filter(first).filter(|id| seen.insert(*id)).collect())
+}
+
+fn act_on_named<'a>(
+    access: &Access<'a>,
+    id: JobId,
+    act: &mut impl FnMut(Target<'a>) -> Result<Vec<Event>, Refusal>,
+) -> Result<Vec<Event>, Refusal> {
+    let target = find(access.state, id)?;
+    access.require_management(target.job())?;
+    let Target::Array(array) = target else { return act(target) };
+    let mut events = Vec::new();
+    let mut first_refusal = None;
+    let mut accepted = false;
+    let tasks = access.state.job_with_tasks(id.number).filter(|job| job.id.index.is_some()).map(Target::Job);
+    for part in std::iter::once(Target::Array(array)).chain(tasks) {
+        match act(part) {
+            Ok(follows) => {
+                accepted = true;
+                events.extend(follows);
+            }
+            Err(refusal) => {
+                first_refusal.get_or_insert(refusal);
+            }
+        }
+    }
+    match first_refusal {
+        Some(refusal) if !accepted => Err(refusal),
+        _ => Ok(events),
+    }
+}
+
+/// The job, array or task of an id.
+pub(crate) fn find(state: &State, id: JobId) -> Result<Target<'_>, Refusal> {
+    if let Some(job) = state.job(id) {
+        return Ok(Target::of(job));
+    }
+    let unknown = || not_found(format!("job {id} does not exist, or ended too long ago"));
+    let index = id.index.ok_or_else(unknown)?;
+    let whole = state.job(id.whole()).ok_or_else(unknown)?;
+    let array = whole.array.as_ref().ok_or_else(|| not_found(format!("job {} is not an array", id.whole())))?;
+    if array.remaining.contains(index) {
+        return Ok(Target::Task(whole, index));
+    }
+    match array.task_outcome(index) {
+        Some(outcome) => Err(conflict(format!("job {id} is over: {}", outcome.word()))),
+        None => Err(not_found(format!("array {} has no task {index}", id.whole()))),
+    }
+}
+
+/// One component of a job that has several.
+fn find_component(state: &State, id: JobId, component: u32) -> Result<Target<'_>, Refusal> {
+    let Target::Job(job) = find(state, id)? else {
+        return Err(invalid(format!("component: job {id} is an array or a task of one, which has one component")));
+    };
+    let components = job.components.len();
+    if component as usize >= components {
+        return Err(not_found(format!("component: job {id} has {components}, counted from 0")));
+    }
+    Ok(if components == 1 { Target::Job(job) } else { Target::Component(job, component) })
+}
+
+/// A refusal of what is only done to whole jobs (SL-M-09).
+pub(crate) fn not_alone(job: &Job) -> Refusal {
+    conflict(format!("only job {} as a whole can be acted on so, not one component of it", job.id))
+}
+
+fn matches(state: &State, filter: &JobFilter, job: &Job) -> bool {
+    let is = |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
+    let account =
+        |wanted: &String| job.components.iter().any(|component| component.account.as_deref() == Some(wanted.as_str()));
+    let queue = |wanted: &String| job.queues().any(|queue| **queue == **wanted);
+    is(&filter.user, &job.owner.user)
+        && is(&filter.name, &job.name)
+        && filter.queue.as_ref().is_none_or(queue)
+        && filter.account.as_ref().is_none_or(account)
+        && matches_state(state, &filter.states, job)
+}
+
+/// An array with tasks that have never started stands for those: its running tasks are matched by themselves.
+fn matches_state(state: &State, states: &[JobState], job: &Job) -> bool {
+    let found = match &job.array {
+        Some(_) if job.is_waiting() && state.gate_reason(job).is_some() => JobState::Held,
+        Some(_) if job.is_waiting() => JobState::Queued,
+        _ => state.job_state(job),
+    };
+    if states.is_empty() { found != JobState::Finished } else { states.contains(&found) }
+}

@@ -1,0 +1,342 @@
+//! Submission: validation, defaults, limits, and whether a job can ever run.
+
+use crate::{
+    accounts::decide::entering::{self, Entering},
+    decide::{Access, Decision, conflict, invalid, not_found, refuse},
+    dependencies::decide::{complete_dependencies, named_job},
+    filters::decide::submission,
+    jobs::{self, Job, numbers::numbers_taken},
+    nodes::Queue,
+    requests::fits::{self, Wish},
+    state::State,
+    validate,
+};
+use muster_schemas::{
+    JobId, Timestamp,
+    command::{Refusal, RefusalCode, Reply},
+    event::{Event, Owner},
+    job::{Component, Dependencies, JobSpec, JobType, Program},
+    resources::{Alternative, Request},
+};
+use std::{collections::BTreeMap, sync::Arc};
+
+pub(crate) fn submit(state: &State, access: &Access, jobs: Vec<JobSpec>, now: Timestamp) -> Result<Decision, Refusal> {
+    let owner = access.require_user()?;
+    validate::name("owner", &owner.user)?;
+    if jobs.is_empty() || jobs.len() > validate::MAX_JOBS {
+        return Err(invalid(format!("jobs: {} given, 1 to {} can be in one command", jobs.len(), validate::MAX_JOBS)));
+    }
+    let mut submission = Submission::new(access, owner, now, None);
+    submission.require_room(jobs.len())?;
+    let owner = Arc::new(owner.clone());
+    let single = jobs.len() == 1;
+    let mut events = Vec::with_capacity(jobs.len());
+    events.extend(task_numbers(state, &jobs));
+    let are_tasks_numbered = state.task_numbers_from().is_some() || !events.is_empty();
+    let mut next = state.next_job_number();
+    let mut ids = Vec::with_capacity(jobs.len());
+    for (at, mut spec) in jobs.into_iter().enumerate() {
+        let named = |refusal: Refusal| match single {
+            true => refusal,
+            false => Refusal { message: format!("job {} of the submission: {}", at + 1, refusal.message), ..refusal },
+        };
+        submission.complete(&mut spec).map_err(named)?;
+        let job = JobId::job(next);
+        let components = spec.components.len();
+        next += numbers_taken(&spec, are_tasks_numbered);
+        ids.push(job);
+        events.push(Event::JobSubmitted { job, owner: owner.clone(), spec: Arc::new(spec), intake: None });
+        if state.filter_settings().submission.is_some() {
+            events.extend(submission::chain(state, (job, components), None, state.next_chain() + ids.len() as u64 - 1));
+        }
+    }
+    Ok(Decision { events, reply: Reply::Submitted(ids) })
+}
+
+/// From the first array on that a log gets from this program, tasks of arrays have their own numbers.
+pub(crate) fn task_numbers(state: &State, jobs: &[JobSpec]) -> Option<Event> {
+    let is_first = state.task_numbers_from().is_none() && jobs.iter().any(|job| job.array.is_some());
+    is_first.then(|| Event::JobNumbersSet { first: state.first_job_number() })
+}
+
+/// So many requests of a submission are remembered as fitting.
+const MAX_FITTING: usize = 32;
+
+pub(crate) struct Submission<'a> {
+    state: &'a State,
+    access: &'a Access<'a>,
+    owner: &'a Owner,
+    now: Timestamp,
+    /// The job, if it is known already and is being changed.
+    own: Option<&'a Job>,
+    /// Requests that were found to fit, with their queues: jobs of one submission mostly ask for the same.
+    fitting: Vec<(String, Vec<Alternative>)>,
+    /// For each queue with a limit how many jobs of this submission enter it.
+    queued: BTreeMap<String, u64>,
+    /// Their effect on accounts and classes.
+    entering: Entering,
+}
+
+impl<'a> Submission<'a> {
+    /// Checks for jobs of an owner, or for a known job that is being changed.
+    pub(crate) fn new(access: &'a Access<'a>, owner: &'a Owner, now: Timestamp, own: Option<&'a Job>) -> Self {
+        Self {
+            state: access.state,
+            access,
+            owner,
+            now,
+            own,
+            fitting: Vec::new(),
+            queued: BTreeMap::new(),
+            entering: Entering::default(),
+        }
+    }
+
+    pub(crate) fn require_room(&self, jobs: usize) -> Result<(), Refusal> {
+        let most = self.state.settings().max_jobs;
+        if self.state.unfinished_jobs().saturating_add(jobs as u64) > most {
+            return Err(refuse(RefusalCode::LimitReached, format!("the cluster takes at most {most} jobs at a time")));
+        }
+        Ok(())
+    }
+
+    /// Fills in what a job leaves open that is to be checked later, and leaves out what only counts then: its
+    /// dependencies, its reservation, and a queue that does not exist.
+    pub(crate) fn complete_provisionally(&mut self, spec: &mut JobSpec) -> Result<(), Refusal> {
+        jobs::validate::job(spec)?;
+        let default = self.state.settings().default_queue.clone();
+        if spec.components.is_empty() {
+            spec.components.push(Component::default());
+        }
+        for component in &mut spec.components {
+            let known = component.queue.take().filter(|name| self.state.queue(name).is_some());
+            let queue = find_queue(self.state, component.queue.insert(known.unwrap_or_else(|| default.clone())))?;
+            component.priority.get_or_insert(queue.spec.default_job_priority);
+            complete_alternatives(&mut component.alternatives, queue, true)?;
+            component.dependencies = Dependencies::default();
+            component.reservation = None;
+        }
+        if spec.name.is_empty() {
+            spec.name = default_name(&spec.components[0]);
+        }
+        Ok(())
+    }
+
+    /// Checks a job and fills in what it leaves open.
+    pub(crate) fn complete(&mut self, spec: &mut JobSpec) -> Result<(), Refusal> {
+        jobs::validate::job(spec)?;
+        if spec.components.is_empty() {
+            spec.components.push(Component::default());
+        }
+        if spec.name.is_empty() {
+            spec.name = default_name(&spec.components[0]);
+        }
+        for component in &mut spec.components {
+            self.complete_component(component, spec.array.is_some())?;
+        }
+        self.require_fit_together(spec)?;
+        self.entering.check(self.state, self.owner, self.own, spec)?;
+        self.check_queue_limits(spec)?;
+        self.check_types(spec)
+    }
+
+    fn complete_component(&mut self, component: &mut Component, is_array: bool) -> Result<(), Refusal> {
+        let state = self.state;
+        let name = component.queue.get_or_insert_with(|| state.settings().default_queue.clone());
+        let queue = find_queue(state, name)?;
+        require_entry(self.access, queue, self.owner)?;
+        entering::complete(self.access, self.owner, component)?;
+        component.priority.get_or_insert(queue.spec.default_job_priority);
+        complete_alternatives(&mut component.alternatives, queue, self.access.is_operator())?;
+        if self.own.is_none() {
+            require_known_exclusions(state, &component.alternatives, &[])?;
+        }
+        if !self.fits_as_before(&queue.spec.name, &component.alternatives) {
+            require_fit(state, queue, &component.alternatives)?;
+            self.remember_fitting(&queue.spec.name, &component.alternatives);
+        }
+        if component.deadline.is_some_and(|deadline| deadline <= self.now) {
+            return Err(invalid("deadline: has passed already"));
+        }
+        require_reservation(state, component.reservation.as_deref(), self.owner, component.account.as_deref())?;
+        require_holds(self.access, component)?;
+        complete_dependencies(self.access, &mut component.dependencies, self.own.map(|job| job.id), is_array)
+    }
+
+    /// Whether the components of a job can ever run at the same time.
+    fn require_fit_together(&self, spec: &JobSpec) -> Result<(), Refusal> {
+        if spec.components.len() < 2 {
+            return Ok(());
+        }
+        let wishes = spec.components.iter().map(|component| {
+            let queue = find_queue(self.state, component.queue.as_deref().unwrap_or_default())?;
+            Ok(Wish { queue: &queue.spec, alternatives: &component.alternatives })
+        });
+        require_fit_together(self.state, &wishes.collect::<Result<Vec<_>, Refusal>>()?)
+    }
+
+    fn fits_as_before(&self, queue: &str, alternatives: &[Alternative]) -> bool {
+        self.fitting.iter().any(|(name, fitting)| name == queue && fitting == alternatives)
+    }
+
+    /// Some are enough: looking through many would cost more than it spares.
+    fn remember_fitting(&mut self, queue: &str, alternatives: &[Alternative]) {
+        if self.fitting.len() < MAX_FITTING {
+            self.fitting.push((queue.to_owned(), alternatives.to_vec()));
+        }
+    }
+
+    fn check_queue_limits(&mut self, spec: &JobSpec) -> Result<(), Refusal> {
+        for component in &spec.components {
+            let queue = find_queue(self.state, component.queue.as_deref().unwrap_or_default())?;
+            let is_inside = self.own.is_some_and(|job| job.queues().any(|name| **name == *queue.spec.name));
+            let Some(most) = queue.spec.max_jobs.filter(|_| !is_inside) else { continue };
+            let entering = self.queued.entry(queue.spec.name.clone()).or_default();
+            *entering += 1;
+            require_queue_room(self.state, queue, most, *entering)?;
+        }
+        Ok(())
+    }
+
+    fn check_types(&self, spec: &JobSpec) -> Result<(), Refusal> {
+        for job_type in &spec.types {
+            if let JobType::Inner(container) = job_type {
+                let job = named_job(self.state, *container)?;
+                self.access.require_management(job)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn default_name(component: &Component) -> String {
+    match &component.launch.program {
+        Program::Tasks { argv } => {
+            let command = argv.first().map_or("", String::as_str);
+            let base = command.rsplit('/').next().unwrap_or(command);
+            let printable: String = base.chars().filter(|char| !char.is_control()).take(250).collect();
+            if printable.is_empty() { "job".into() } else { printable }
+        }
+        _ => "job".into(),
+    }
+}
+
+/// The queue of a name.
+pub(crate) fn find_queue<'a>(state: &'a State, name: &str) -> Result<&'a Queue, Refusal> {
+    state.queue(name).ok_or_else(|| not_found(format!("queue `{}` does not exist", validate::shown(name))))
+}
+
+/// Whether a queue with this limit on its jobs takes these more, each component counting as one (SL-L-01).
+pub(crate) fn require_queue_room(state: &State, queue: &Queue, most: u32, entering: u64) -> Result<(), Refusal> {
+    let name = &queue.spec.name;
+    let further = state.index.submitted.further_in(name);
+    match queue.jobs + further + entering > u64::from(most) {
+        true => Err(refuse(RefusalCode::LimitReached, format!("queue `{name}` takes at most {most} jobs at a time"))),
+        false => Ok(()),
+    }
+}
+
+/// Whether the user's jobs may enter the queue.
+pub(crate) fn require_entry(access: &Access, queue: &Queue, owner: &Owner) -> Result<(), Refusal> {
+    let spec = &queue.spec;
+    if !spec.enabled && !access.is_operator() {
+        return Err(conflict(format!("queue `{}` takes no jobs", spec.name)));
+    }
+    if !spec.users.is_empty() && !spec.users.contains(&owner.user) && !access.is_operator() {
+        let message = format!("user {} may not submit to queue `{}`", owner.user, spec.name);
+        return Err(refuse(RefusalCode::PermissionDenied, message));
+    }
+    Ok(())
+}
+
+/// Fills in what the alternatives leave open, and holds them against the queue's limit. Operators may exceed it.
+pub(crate) fn complete_alternatives(
+    alternatives: &mut Vec<Alternative>,
+    queue: &Queue,
+    may_exceed: bool,
+) -> Result<(), Refusal> {
+    if alternatives.is_empty() {
+        alternatives.push(Alternative::default());
+    }
+    for alternative in alternatives {
+        if alternative.requests.is_empty() {
+            alternative.requests.push(Request::default());
+        }
+        let longest = queue.spec.max_walltime_seconds;
+        alternative.walltime_seconds = alternative.walltime_seconds.or(queue.spec.default_walltime_seconds).or(longest);
+        require_walltime(queue, alternative.walltime_seconds, may_exceed)?;
+    }
+    Ok(())
+}
+
+/// Whether the queue allows the walltime.
+pub(crate) fn require_walltime(queue: &Queue, wanted: Option<u64>, may_exceed: bool) -> Result<(), Refusal> {
+    match (wanted, queue.spec.max_walltime_seconds) {
+        (Some(wanted), Some(longest)) if wanted > longest && !may_exceed => {
+            let name = &queue.spec.name;
+            let message = format!("walltime_seconds: {wanted} is more than queue `{name}` allows, {longest}");
+            Err(refuse(RefusalCode::LimitReached, message))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether the cluster as configured can ever serve one of the alternatives.
+pub(crate) fn require_fit(state: &State, queue: &Queue, alternatives: &[Alternative]) -> Result<(), Refusal> {
+    match fits::never_fits(state, &queue.spec, alternatives) {
+        Some(why) => Err(refuse(RefusalCode::Invalid, format!("{}{why}", fits::NEVER))),
+        None => Ok(()),
+    }
+}
+
+/// Whether the nodes that are not wanted exist: a name that is none was meant to be another one. Those that were not wanted
+/// before can have been removed since.
+pub(crate) fn require_known_exclusions<'a>(
+    state: &State,
+    alternatives: &'a [Alternative],
+    before: &'a [Alternative],
+) -> Result<(), Refusal> {
+    let excluded =
+        |ways: &'a [Alternative]| ways.iter().flat_map(|way| &way.requests).flat_map(|of| &of.excluded_nodes);
+    let is_new = |name: &&String| excluded(before).all(|old| old != *name);
+    match excluded(alternatives).filter(is_new).find(|name| state.node_by_name(name).is_none()) {
+        Some(unknown) => Err(invalid(format!("it excludes node `{}`, which does not exist", validate::shown(unknown)))),
+        None => Ok(()),
+    }
+}
+
+/// Whether the cluster as configured can ever serve all of these at the same time.
+pub(crate) fn require_fit_together(state: &State, wishes: &[Wish]) -> Result<(), Refusal> {
+    match fits::never_fit_together(state, wishes) {
+        Some(why) => Err(invalid(format!("{}{why}", fits::NEVER))),
+        None => Ok(()),
+    }
+}
+
+/// Whether a reservation that a job names exists and admits it.
+pub(crate) fn require_reservation(
+    state: &State,
+    name: Option<&str>,
+    owner: &Owner,
+    account: Option<&str>,
+) -> Result<(), Refusal> {
+    let Some(name) = name else { return Ok(()) };
+    let reservation = state.reservation(name);
+    let reservation =
+        reservation.ok_or_else(|| not_found(format!("reservation `{}` does not exist", validate::shown(name))))?;
+    if reservation.admits(&owner.user, account) {
+        return Ok(());
+    }
+    let message = format!("user {} may not use reservation `{name}`", owner.user);
+    Err(refuse(RefusalCode::PermissionDenied, message))
+}
+
+fn require_holds(access: &Access, component: &Component) -> Result<(), Refusal> {
+    if component.holds.operator {
+        access.require_operator("set operator holds")?;
+    }
+    if component.holds.system {
+        access.require_administrator("set system holds")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,459 @@
+//! The state's knowledge of a job: everything that decides when and where it runs. Its launch stays in the log.
+
+use crate::{
+    components::SingleEnd,
+    dependencies::{Condition, ConditionStatus},
+    filters::JobFilters,
+    jobs::{ArrayState, Shape},
+    staging::JobStaging,
+    tasks::TaskBook,
+};
+use muster_schemas::{
+    JobId, RunId, Sequence, Timestamp,
+    event::{Owner, TraceContext},
+    job::{
+        Checkpoint, ComponentStaging, DependencyKind, Holds, JobSpec, JobType, Notification, Outcome, Program,
+        RequeuePolicy, Usage, WaitReason,
+    },
+    plan::SlotSpec,
+    resources::{Alternative, Placement},
+};
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// A job, an array, or a task of an array that has been started at least once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// Its id.
+    pub id: JobId,
+    /// Whose it is.
+    pub owner: Arc<Owner>,
+    /// Its name, for people.
+    pub name: Arc<str>,
+    /// When it was submitted.
+    pub submitted: Timestamp,
+    /// When it was last put into its queue: the order of arrival.
+    pub queued: Timestamp,
+    /// The record of its submission, which has what the state does not keep.
+    pub submitted_sequence: Sequence,
+    /// The trace of its submission.
+    pub trace: TraceContext,
+    /// How many runs it has had.
+    pub attempts: u32,
+    /// How far it is.
+    pub phase: Phase,
+    /// Its parts, at least one.
+    pub components: Box<[Component]>,
+    /// The planner's last reason why it waits; see [`crate::State::wait_reason`].
+    pub planner_reason: Option<Arc<WaitReason>>,
+    /// How its last run came to its end.
+    pub last_run: Option<Box<RunSummary>>,
+    /// The tasks, if this is an array.
+    pub array: Option<Box<ArrayState>>,
+    /// Additions that most jobs do not have.
+    pub extras: Option<Arc<JobExtras>>,
+    /// Notifications that came to their end: the event told of, and which of the job's notifications.
+    pub notified: Option<Box<BTreeSet<(Sequence, u32)>>>,
+    /// The dialect that it was submitted in; `None` for muster's own.
+    pub dialect: Option<Arc<str>>,
+    /// Its promise, if the planner makes promises; for an array that of its next task.
+    pub slot: Option<Box<SlotSpec>>,
+    /// When it is thought to start, as far as it can be foreseen; of an array its next task.
+    pub predicted_start: Option<Timestamp>,
+    /// How filters, a template or a timed hold affect it.
+    pub filters: Option<Box<JobFilters>>,
+    /// Its tasks, if it is a list of them.
+    pub tasks: Option<Box<TaskBook>>,
+    /// Components of its last run that were ended alone, until it waits again.
+    pub single_ends: Option<Box<BTreeMap<u32, SingleEnd>>>,
+    /// The progress of its staging, if it has any.
+    pub staging: Option<Box<JobStaging>>,
+}
+
+/// How far a job is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Phase {
+    /// It waits for gates or resources. An array waits until it has finished.
+    Waiting,
+    /// It has this run.
+    Active(RunId),
+    /// Its run has ended; the next record of the job says how it proceeds.
+    Settling,
+    /// It is over.
+    Finished(Box<Finished>),
+}
+
+/// The end of a job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finished {
+    /// When.
+    pub at: Timestamp,
+    /// How.
+    pub outcome: Outcome,
+    /// It leaves the state with the first record after this time, unless waiting jobs depend on it.
+    pub forget_after: Timestamp,
+}
+
+/// A run that is over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunSummary {
+    /// The run.
+    pub run: RunId,
+    /// Where it ran.
+    pub placement: Arc<Placement>,
+    /// When it got its resources.
+    pub allocated: Timestamp,
+    /// When its last node started; `None` if it ended before.
+    pub started: Option<Timestamp>,
+    /// When its last part ended.
+    pub ended: Timestamp,
+    /// How.
+    pub outcome: Outcome,
+    /// Its usage on all nodes.
+    pub usage: Usage,
+}
+
+/// A part of a job with its own request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Component {
+    /// Its queue.
+    pub queue: Arc<str>,
+    /// The account it is charged to; `None` means the owner's own.
+    pub account: Option<Arc<str>>,
+    /// Higher goes first.
+    pub priority: i64,
+    /// Its request.
+    #[serde(with = "super::shape::by_id")]
+    pub shape: Arc<Shape>,
+    /// Holds that keep the job from starting.
+    pub holds: Holds,
+    /// The kind of program that it launches.
+    pub program: ProgramKind,
+    /// Additions that most components do not have.
+    pub extras: Option<Box<ComponentExtras>>,
+}
+
+/// The kind of program that a component launches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ProgramKind {
+    /// Nothing; it holds resources.
+    None,
+    /// One script, on the lead node. Its end is the end of the run.
+    Script,
+    /// One process for each task.
+    Tasks,
+}
+
+impl From<&Program> for ProgramKind {
+    fn from(program: &Program) -> Self {
+        match program {
+            Program::None => Self::None,
+            Program::Script { .. } => Self::Script,
+            Program::Tasks { .. } => Self::Tasks,
+        }
+    }
+}
+
+/// Additions that most components do not have.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ComponentExtras {
+    /// The service class (QOS).
+    pub class: Option<Arc<str>>,
+    /// The name of the reservation it runs in.
+    pub reservation: Option<Arc<str>>,
+    /// Not before this time.
+    pub begin: Option<Timestamp>,
+    /// Whether the begin time has come.
+    pub begin_passed: bool,
+    /// If it has not started by then it is no longer started.
+    pub deadline: Option<Timestamp>,
+    /// From SIGTERM to SIGKILL, if not as the cluster's settings say.
+    pub kill_grace_seconds: Option<u32>,
+    /// Conditions for its start: one of each group.
+    pub dependencies: Vec<Vec<Condition>>,
+    /// Conditions that later jobs have put before this one (`Before...`).
+    pub before: Vec<Condition>,
+    /// How many earlier jobs of the same owner and name must end first (`Singleton`). While the job waits it is 1 for any
+    /// number, since only the first in line is looked at when one ends; it is kept of a job that waits no more as the number.
+    pub singletons_ahead: u32,
+}
+
+/// Additions that most jobs do not have. They never change, so an array shares them with its tasks.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobExtras {
+    /// The notifications and their receivers.
+    pub notifications: Vec<Notification>,
+    /// Asks the job to save its state.
+    pub checkpoint: Option<Checkpoint>,
+    /// When it may be started a second time.
+    pub requeue: RequeuePolicy,
+    /// Kinds of job with special rules.
+    pub types: Vec<JobType>,
+    /// What is to be staged for its components.
+    pub staging: Vec<ComponentStaging>,
+    /// It is cancelled as soon as it can never start.
+    pub cancelled_if_never_met: bool,
+}
+
+impl JobExtras {
+    /// The additions of a submission, if it has any.
+    pub(crate) fn of(spec: &JobSpec) -> Option<Arc<Self>> {
+        let plain = spec.notifications.is_empty()
+            && spec.checkpoint.is_none()
+            && spec.types.is_empty()
+            && spec.staging.is_empty()
+            && !spec.cancelled_if_never_met
+            && spec.requeue == RequeuePolicy::default();
+        (!plain).then(|| {
+            Arc::new(Self {
+                notifications: spec.notifications.clone(),
+                checkpoint: spec.checkpoint,
+                requeue: spec.requeue.clone(),
+                types: spec.types.clone(),
+                staging: spec.staging.clone(),
+                cancelled_if_never_met: spec.cancelled_if_never_met,
+            })
+        })
+    }
+}
+
+static NO_NOTIFICATIONS: &[Notification] = &[];
+
+impl Job {
+    /// The component whose number is the job's.
+    pub fn lead(&self) -> &Component {
+        // Submission gives every job at least one component.
+        &self.components[0]
+    }
+
+    /// Its run, if it has one now.
+    pub fn run(&self) -> Option<RunId> {
+        match self.phase {
+            Phase::Active(run) => Some(run),
+            _ => None,
+        }
+    }
+
+    /// Its end, if it is over.
+    pub fn finished(&self) -> Option<&Finished> {
+        match &self.phase {
+            Phase::Finished(finished) => Some(finished),
+            _ => None,
+        }
+    }
+
+    /// Whether it is over.
+    pub fn is_finished(&self) -> bool {
+        matches!(self.phase, Phase::Finished(_))
+    }
+
+    /// Whether it waits; for an array, whether tasks of it have never started.
+    pub fn is_waiting(&self) -> bool {
+        matches!(self.phase, Phase::Waiting) && self.array.as_ref().is_none_or(|array| !array.remaining.is_empty())
+    }
+
+    /// The holds of all components.
+    pub fn holds(&self) -> Holds {
+        self.components.iter().fold(Holds::default(), |all, component| all.union(component.holds))
+    }
+
+    /// The notifications and their receivers.
+    pub fn notifications(&self) -> &[Notification] {
+        self.extras.as_ref().map_or(NO_NOTIFICATIONS, |extras| &extras.notifications)
+    }
+
+    /// Kinds of job with special rules.
+    pub fn types(&self) -> &[JobType] {
+        self.extras.as_ref().map_or(&[], |extras| &extras.types)
+    }
+
+    /// Whether it is cancelled as soon as it can never start.
+    pub(crate) fn is_cancelled_if_never_met(&self) -> bool {
+        self.extras.as_ref().is_some_and(|extras| extras.cancelled_if_never_met)
+    }
+
+    /// The queues of its components, each once.
+    pub fn queues(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.components.iter().enumerate().filter_map(|(at, component)| {
+            let seen = self.components[..at].iter().any(|earlier| earlier.queue == component.queue);
+            (!seen).then_some(&component.queue)
+        })
+    }
+
+    /// The reservations that its components name.
+    pub fn reservations(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.components.iter().filter_map(Component::reservation)
+    }
+
+    /// It waits no more, or for something else: what it was promised and thought to do is void. Whether it had a promise.
+    pub(crate) fn forget_plans(&mut self) -> bool {
+        self.predicted_start = None;
+        self.slot.take().is_some()
+    }
+
+    /// Whether it starts only when no earlier job of the same owner and name is left.
+    pub(crate) fn is_singleton(&self) -> bool {
+        let mut extras = self.components.iter().filter_map(|component| component.extras.as_ref());
+        extras.any(|extras| extras.waits_for_namesakes())
+    }
+
+    /// Records how many earlier jobs of the same owner and name are left, if there are any.
+    pub(crate) fn count_singletons_ahead(&mut self, ahead: u32) {
+        for extras in self.components.iter_mut().filter_map(|component| component.extras.as_mut()) {
+            extras.singletons_ahead = if extras.singletons_ahead > 0 { ahead } else { 0 };
+        }
+    }
+
+    /// Whether every gate of the job itself is open: holds, begin times, dependencies. A stopped queue is not the
+    /// job's own gate, and which tasks of an array are held singly is up to [`ArrayState`].
+    pub fn gates_open(&self) -> bool {
+        self.is_staged_in() && self.gates_but_staging_open()
+    }
+
+    /// Whether nothing keeps it from starting but what is still to be staged in.
+    pub(crate) fn gates_but_staging_open(&self) -> bool {
+        let filters_open = self.filters.as_ref().is_none_or(|filters| filters.is_open());
+        filters_open && self.components.iter().all(Component::gates_open)
+    }
+
+    /// The earliest time at which something about the waiting job is due: a begin time, the end of a delay, a
+    /// deadline.
+    pub(crate) fn due(&self) -> Option<Timestamp> {
+        if !self.is_waiting() {
+            return None;
+        }
+        self.components.iter().filter_map(Component::due).min()
+    }
+
+    /// Whether the planner found that it lacks resources, so that jobs behind it do not get them either.
+    pub(crate) fn blocks_others(&self) -> bool {
+        matches!(
+            self.planner_reason.as_deref(),
+            Some(WaitReason::Resources(_) | WaitReason::BehindJob(_) | WaitReason::Reserved { .. })
+        )
+    }
+
+    /// Whether a dependency can never be met.
+    pub fn never_met(&self) -> Option<JobId> {
+        self.components.iter().find_map(|component| component.extras.as_ref()?.never_met())
+    }
+}
+
+impl Component {
+    /// Its service class, if it has one.
+    pub fn class(&self) -> Option<&Arc<str>> {
+        self.extras.as_ref()?.class.as_ref()
+    }
+
+    /// The reservation that it runs in, if it names one.
+    pub fn reservation(&self) -> Option<&Arc<str>> {
+        self.extras.as_ref()?.reservation.as_ref()
+    }
+
+    /// When it has to be over.
+    pub fn deadline(&self) -> Option<Timestamp> {
+        self.extras.as_ref()?.deadline
+    }
+
+    /// When it can no longer end by its deadline, however soon it starts: it has as long as the shortest of its alternatives.
+    pub(crate) fn too_late_at(&self) -> Option<Timestamp> {
+        let deadline = self.deadline()?;
+        let walltime = |alternative: &Alternative| alternative.walltime_seconds.unwrap_or(0);
+        let shortest = self.shape.alternatives.iter().map(walltime).min().filter(|seconds| *seconds > 0);
+        // At the last moment itself it can still start.
+        Some(match shortest {
+            Some(seconds) => Timestamp(deadline.plus_seconds(-i64::try_from(seconds).unwrap_or(i64::MAX)).0 + 1),
+            None => deadline,
+        })
+    }
+
+    fn due(&self) -> Option<Timestamp> {
+        let of_gates = self.extras.as_ref().and_then(|extras| extras.due());
+        of_gates.into_iter().chain(self.too_late_at()).min()
+    }
+
+    /// Whether its holds, begin time and dependencies let it start.
+    pub fn gates_open(&self) -> bool {
+        self.holds.is_empty() && self.extras.as_ref().is_none_or(|extras| extras.gates_open())
+    }
+}
+
+impl ComponentExtras {
+    fn begin_open(&self) -> bool {
+        self.begin.is_none() || self.begin_passed
+    }
+
+    fn gates_open(&self) -> bool {
+        self.begin_open() && self.dependencies_met()
+    }
+
+    /// All conditions, of dependencies and of what later jobs put before this one.
+    pub fn conditions(&self) -> impl Iterator<Item = &Condition> {
+        self.dependencies.iter().flatten().chain(&self.before)
+    }
+
+    pub(crate) fn conditions_mut(&mut self) -> impl Iterator<Item = &mut Condition> {
+        self.dependencies.iter_mut().flatten().chain(&mut self.before)
+    }
+
+    /// Whether `Before...` dependencies of others are only counted, by a `Count` of its own.
+    pub(crate) fn counts_before(&self) -> bool {
+        self.dependencies
+            .iter()
+            .flatten()
+            .any(|condition| matches!(condition.dependency.kind, DependencyKind::Count(_)))
+    }
+
+    /// Whether earlier jobs of the same owner and name must end first.
+    pub(crate) fn waits_for_namesakes(&self) -> bool {
+        let mut conditions = self.dependencies.iter().flatten();
+        conditions.any(|condition| condition.dependency.kind == DependencyKind::Singleton)
+    }
+
+    fn dependencies_met(&self) -> bool {
+        let groups_met = self.dependencies.iter().all(|group| group.iter().any(Condition::lets_go));
+        groups_met && (self.counts_before() || self.before.iter().all(Condition::lets_go))
+    }
+
+    fn due(&self) -> Option<Timestamp> {
+        let begin = self.begin.filter(|_| !self.begin_passed);
+        let delays = self.conditions().filter_map(|condition| match condition.status {
+            ConditionStatus::Delayed(until) => Some(until),
+            _ => None,
+        });
+        begin.into_iter().chain(delays).min()
+    }
+
+    /// The job because of which the dependencies can never be met, if it is so.
+    pub(crate) fn never_met(&self) -> Option<JobId> {
+        let dead = |condition: &Condition| condition.status == ConditionStatus::Never;
+        let group = self.dependencies.iter().find(|group| !group.is_empty() && group.iter().all(dead));
+        let before = self.before.iter().filter(|_| !self.counts_before()).find(|condition| dead(condition));
+        group.and_then(|group| group.first()).or(before).and_then(|condition| condition.dependency.job)
+    }
+
+    /// A job that it still waits for.
+    pub(crate) fn waits_for(&self) -> Option<&Condition> {
+        let group = self.dependencies.iter().find(|group| !group.iter().any(Condition::lets_go));
+        let before = self.before.iter().filter(|_| !self.counts_before()).find(|condition| !condition.lets_go());
+        group.and_then(|group| group.iter().find(|condition| condition.status != ConditionStatus::Never)).or(before)
+    }
+
+    /// Brings up to date the conditions that follow from others: `Count` from the `Before...` conditions of later
+    /// jobs, `Singleton` from the number of namesakes ahead.
+    pub(crate) fn settle(&mut self) {
+        let before_met = self.before.iter().filter(|condition| condition.lets_go()).count();
+        let none_ahead = self.singletons_ahead == 0;
+        for condition in self.dependencies.iter_mut().flatten() {
+            let met = match condition.dependency.kind {
+                DependencyKind::Count(wanted) => before_met >= wanted as usize,
+                DependencyKind::Singleton => none_ahead,
+                _ => continue,
+            };
+            condition.status = if met { ConditionStatus::Met } else { ConditionStatus::Unmet };
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Limits on jobs and what they launch.
+
+use crate::{
+    dependencies::validate::dependencies,
+    requests::validate::alternatives,
+    staging,
+    validate::{
+        MAX_ARGUMENT_BYTES, MAX_ATTRIBUTE_BYTES, MAX_COMPONENTS, MAX_ENVIRONMENT_BYTES, MAX_JOB_BYTES, MAX_LIST,
+        MAX_SCRIPT_BYTES, MAX_TASKS, bytes, count, identifier, invalid, label, name, no_nul, number, optional, path,
+        shown, signal, text,
+    },
+};
+use muster_schemas::{
+    address,
+    command::Refusal,
+    job::{ArraySpec, Checkpoint, Component, JobSpec, Launch, Notification, Program, Sink},
+};
+use std::collections::BTreeMap;
+
+/// All of a submitted job that can be judged without the state.
+pub(crate) fn job(spec: &JobSpec) -> Result<(), Refusal> {
+    label("name", &spec.name)?;
+    count("components", spec.components.len(), MAX_COMPONENTS)?;
+    for component in &spec.components {
+        self::component(component)?;
+    }
+    if let Some(array) = &spec.array {
+        self::array(array, spec.components.len())?;
+    }
+    path("working_directory", &spec.working_directory)?;
+    if !spec.working_directory.is_empty() && !spec.working_directory.starts_with('/') {
+        return invalid(format!("working_directory: `{}` does not begin with `/`", shown(&spec.working_directory)));
+    }
+    environment(&spec.environment)?;
+    if let Some(umask) = spec.umask {
+        number("umask", u64::from(umask), 0, 0o777)?;
+    }
+    count("notifications", spec.notifications.len(), MAX_LIST)?;
+    for notification in &spec.notifications {
+        self::notification(notification)?;
+    }
+    if let Some(checkpoint) = &spec.checkpoint {
+        self::checkpoint(checkpoint)?;
+    }
+    count("requeue.on_exit_codes", spec.requeue.on_exit_codes.len(), 256)?;
+    count("types", spec.types.len(), MAX_LIST)?;
+    staging::validate::of_job(&spec.staging, spec.components.len().max(1))?;
+    attributes(&spec.attributes)?;
+    dialect(spec.dialect.as_deref())?;
+    bytes("scripts, arguments, environment and attributes together", carried_bytes(spec), MAX_JOB_BYTES)
+}
+
+fn carried_bytes(spec: &JobSpec) -> usize {
+    let texts = |texts: &[String]| texts.iter().map(String::len).sum::<usize>();
+    let programs = spec.components.iter().map(|component| match &component.launch.program {
+        Program::None => 0,
+        Program::Script { text, args } => text.len() + texts(args),
+        Program::Tasks { argv } => texts(argv),
+    });
+    let pairs = spec.environment.iter().chain(&spec.attributes).map(|(name, value)| name.len() + value.len());
+    programs.chain(pairs).sum()
+}
+
+fn array(array: &ArraySpec, components: usize) -> Result<(), Refusal> {
+    number("array.indices", array.indices.len(), 1, MAX_TASKS)?;
+    if array.max_running == Some(0) {
+        return invalid("array.max_running: is 0, no task could ever run".into());
+    }
+    if components > 1 {
+        return invalid(format!("array: a job with {components} components cannot be an array"));
+    }
+    Ok(())
+}
+
+pub(crate) fn environment(variables: &BTreeMap<String, String>) -> Result<(), Refusal> {
+    let total = variables.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
+    bytes("environment", total, MAX_ENVIRONMENT_BYTES)?;
+    for (name, value) in variables {
+        if name.is_empty() {
+            return invalid("environment: a variable has no name".into());
+        }
+        if name.contains('=') {
+            return invalid(format!("environment: the name `{}` has the character `=`", shown(name)));
+        }
+        no_nul("environment: a name", name)?;
+        no_nul("environment: a value", value)?;
+    }
+    Ok(())
+}
+
+/// The name of a dialect. Which there are is known where the program is put together.
+pub(crate) fn dialect(dialect: Option<&str>) -> Result<(), Refusal> {
+    dialect.map_or(Ok(()), |dialect| identifier("dialect", dialect))
+}
+
+/// Whether attributes are not too many, and their names are names.
+pub(crate) fn attributes(attributes: &BTreeMap<String, String>) -> Result<(), Refusal> {
+    let total = attributes.iter().map(|(name, value)| name.len() + value.len()).sum();
+    bytes("attributes", total, MAX_ATTRIBUTE_BYTES)?;
+    attributes.keys().try_for_each(|key| name("attributes: a name", key))
+}
+
+fn notification(notification: &Notification) -> Result<(), Refusal> {
+    match &notification.sink {
+        Sink::Mail(address) => {
+            let wrong = |why| format!("notifications.sink.mail: the address `{}` {why}", shown(address));
+            address::check(address).or_else(|why| invalid(wrong(why)))
+        }
+        Sink::Exec(command) if command.is_empty() => invalid("notifications.sink.exec: is empty".into()),
+        Sink::Exec(command) => text("notifications.sink.exec", command),
+    }
+}
+
+fn checkpoint(checkpoint: &Checkpoint) -> Result<(), Refusal> {
+    signal("checkpoint.signal", checkpoint.signal)
+}
+
+fn component(component: &Component) -> Result<(), Refusal> {
+    optional("queue", component.queue.as_ref(), name)?;
+    optional("account", component.account.as_ref(), name)?;
+    optional("class", component.class.as_ref(), name)?;
+    optional("reservation", component.reservation.as_ref(), name)?;
+    dependencies(&component.dependencies)?;
+    launch(&component.launch)?;
+    alternatives(&component.alternatives)
+}
+
+/// Checks the launch of a component or step.
+pub(crate) fn launch(launch: &Launch) -> Result<(), Refusal> {
+    match &launch.program {
+        Program::None => {}
+        Program::Script { text, args } => {
+            bytes("launch.program.script.text", text.len(), MAX_SCRIPT_BYTES)?;
+            no_nul("launch.program.script.text", text)?;
+            if !text.starts_with("#!") {
+                return invalid("launch.program.script.text: the first line does not name an interpreter (#!)".into());
+            }
+            arguments("launch.program.script.args", args)?;
+        }
+        Program::Tasks { argv } => {
+            if argv.first().is_none_or(String::is_empty) {
+                return invalid("launch.program.tasks.argv: names no command".into());
+            }
+            arguments("launch.program.tasks.argv", argv)?;
+        }
+    }
+    optional("launch.stdout", launch.stdout.as_ref(), path)?;
+    optional("launch.stderr", launch.stderr.as_ref(), path)?;
+    optional("launch.stdin", launch.stdin.as_ref(), path)?;
+    if let Some(warning) = launch.warning {
+        signal("launch.warning.signal", warning.signal)?;
+    }
+    let grace = launch.kill_grace_seconds.unwrap_or(0);
+    number("launch.kill_grace_seconds", u64::from(grace), 0, 86_400)
+}
+
+pub(crate) fn arguments(field: &str, args: &[String]) -> Result<(), Refusal> {
+    bytes(field, args.iter().map(|arg| arg.len() + 1).sum(), MAX_ARGUMENT_BYTES)?;
+    args.iter().try_for_each(|arg| no_nul(field, arg))
+}

@@ -1,0 +1,55 @@
+//! Which cores are free while suspended runs have lent theirs (SL-C-37).
+
+use crate::{runs::Suspension, state::State};
+use muster_schemas::{NodeId, RunId, resources::IndexSet};
+
+impl State {
+    /// The processes of a run are stopped or continue, and its cores are lent or not.
+    pub(crate) fn suspension_changed(&mut self, id: RunId, suspension: Suspension) {
+        let had_lent = self.index.lent.remove(&id);
+        self.change_run(id, |run| run.suspension = suspension);
+        let Some(run) = self.run(id) else { return };
+        let (has_lent, nodes): (bool, Vec<NodeId>) = (run.has_lent(), run.nodes().collect());
+        if has_lent {
+            self.index.lent.insert(id);
+        }
+        if had_lent || has_lent {
+            nodes.into_iter().for_each(|node| self.count_free_cores(node));
+        }
+    }
+
+    /// The processes of a run are stopped. Others can have its cores from here on, if it lends them.
+    pub(crate) fn run_suspended(&mut self, id: RunId, lends_cores: bool) {
+        let suspension = if lends_cores { Suspension::Lent } else { Suspension::Suspended };
+        self.suspension_changed(id, suspension);
+        if lends_cores {
+            self.note_freed();
+        }
+    }
+
+    /// Counts anew which cores of a node are free, and who has it for himself.
+    fn count_free_cores(&mut self, id: NodeId) {
+        let (cores, alone) = self.kept_from_others(id, None);
+        let doubled = self.doubled_cores(id);
+        let Some(node) = self.nodes.get_mut(&id) else { return };
+        node.free_cores = IndexSet::first_n(node.spec.cores).difference(&cores);
+        node.exclusive = alone;
+        if doubled > 0 {
+            let fault = format!("node {}: {doubled} cores are of two runs, and neither lends them", node.spec.name);
+            self.require(Err(fault));
+        }
+    }
+
+    /// A run, or a job with kept resources, has given back a share of a node. Those of its cores are not free that it
+    /// had lent and others have, or that resuming runs wait for.
+    pub(crate) fn keep_from_free(&mut self, id: NodeId, from: RunId) {
+        if !self.index.lent.contains(&from) && !self.lends_on(id) {
+            return;
+        }
+        let (cores, alone) = self.kept_from_others(id, Some(from));
+        if let Some(node) = self.nodes.get_mut(&id) {
+            node.free_cores = node.free_cores.difference(&cores);
+            node.exclusive = node.exclusive.or(alone);
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Who has, wants or lends the cores of a node.
+
+use crate::{
+    filters::Kept,
+    nodes::Node,
+    runs::{Run, Suspension},
+    state::State,
+};
+use muster_schemas::{
+    JobId, NodeId, RunId, Sequence,
+    resources::{IndexSet, NodeShare, Placement},
+};
+use std::{collections::BTreeSet, sync::Arc};
+
+/// The relation of a run or a job to the cores of its share of a node. The lesser goes ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Claim {
+    /// They are its.
+    Has,
+    /// It wants to continue with them, as this record says.
+    Wants(Sequence),
+    /// Others can have them.
+    Lends,
+}
+
+/// Somebody with a share of a node.
+#[derive(Clone, Copy)]
+struct User<'a> {
+    run: RunId,
+    claim: Claim,
+    share: &'a NodeShare,
+}
+
+impl Run {
+    /// Its relation to the cores of its shares.
+    pub(crate) fn claim(&self) -> Claim {
+        match self.suspension {
+            Suspension::Never | Suspension::Suspended | Suspension::Resumed => Claim::Has,
+            Suspension::Resuming(asked) => Claim::Wants(asked),
+            Suspension::Lent => Claim::Lends,
+        }
+    }
+
+    /// Whether others have, or can have, its cores.
+    pub fn has_lent(&self) -> bool {
+        self.claim() != Claim::Has
+    }
+}
+
+impl State {
+    /// The runs that wait for their cores to continue, by number.
+    pub fn resuming(&self) -> impl Iterator<Item = &Run> {
+        let lent = self.index.lent.iter().filter_map(|id| self.run(*id));
+        lent.filter(|run| matches!(run.claim(), Claim::Wants(_)))
+    }
+
+    /// Those of them that no longer have to wait. No two of them want the same core.
+    pub(crate) fn ready_to_go_on(&self) -> impl Iterator<Item = &Run> {
+        self.resuming().filter(|run| run.stopping.is_none() && self.can_go_on(run, &BTreeSet::new()))
+    }
+
+    /// Whether no job ahead of a suspended run has its cores, or the nodes that it will have for itself; these others
+    /// go ahead of it as well.
+    pub(crate) fn can_go_on(&self, run: &Run, ahead: &BTreeSet<RunId>) -> bool {
+        let is_ahead = |user: &User| user.claim < run.claim() || ahead.contains(&user.run);
+        run.placement.shares().all(|share| {
+            let mut others = self.users(share.node).filter(|user| user.run != run.id && is_ahead(user));
+            others.all(|other| !are_in_the_way(share, other.share))
+        })
+    }
+
+    /// The waiting jobs with kept resources that a resuming run waits for, each with the number under which they are
+    /// kept. Such a job might wait for ever for more, and the run for it.
+    pub(crate) fn kept_in_the_way(&self) -> impl Iterator<Item = (JobId, RunId)> {
+        let wanted: Vec<&NodeShare> = self.resuming().flat_map(|run| run.placement.shares()).collect();
+        let kept = (!wanted.is_empty()).then_some(&self.index.kept).into_iter().flatten();
+        kept.filter_map(move |id| {
+            let filters = self.job(*id)?.filters.as_deref().filter(|filters| filters.chain.is_none())?;
+            let Kept { run, placement } = filters.reserved.as_ref()?;
+            let is_wanted = |share: &NodeShare| wanted.iter().any(|other| are_in_the_way(share, other));
+            placement.shares().any(is_wanted).then_some((*id, *run))
+        })
+    }
+
+    /// The placement that a run keeps from others: all of its own, but for the cores that it has lent, with the right
+    /// to be alone on a node, and for those that others still have while it waits to continue.
+    pub fn held_placement(&self, run: &Run) -> Arc<Placement> {
+        if !run.has_lent() {
+            return run.placement.clone();
+        }
+        let mut held = (*run.placement).clone();
+        for share in held.components.iter_mut().flat_map(|placed| &mut placed.shares) {
+            match run.claim() {
+                Claim::Lends => (share.cores, share.exclusive) = (IndexSet::new(), false),
+                claim => {
+                    let others = self.users(share.node).filter(|user| user.run != run.id && user.claim < claim);
+                    share.cores = others.fold(share.cores.clone(), |own, other| own.difference(&other.share.cores));
+                }
+            }
+        }
+        Arc::new(held)
+    }
+
+    /// The cores of a node that suspended runs have lent, or wait for.
+    pub(crate) fn lent_cores(&self, node: NodeId) -> IndexSet {
+        let users = self.users(node).filter(|user| user.claim != Claim::Has);
+        users.fold(IndexSet::new(), |all, user| all.union(&user.share.cores))
+    }
+
+    /// Cores of the node closed to others, and the run that has (or awaits) the node exclusively; `but` is ignored.
+    pub(crate) fn kept_from_others(&self, node: NodeId, but: Option<RunId>) -> (IndexSet, Option<RunId>) {
+        let users = || self.users(node).filter(|user| Some(user.run) != but && user.claim != Claim::Lends);
+        let cores = users().fold(IndexSet::new(), |all, user| all.union(&user.share.cores));
+        let alone = users().filter(|user| user.share.exclusive);
+        (cores, alone.min_by_key(|user| (user.claim, user.run)).map(|user| user.run))
+    }
+
+    /// How many cores of a node are of more than one that has them now.
+    pub(crate) fn doubled_cores(&self, node: NodeId) -> u64 {
+        let having = || self.users(node).filter(|user| user.claim == Claim::Has);
+        let all = having().fold(IndexSet::new(), |all, user| all.union(&user.share.cores));
+        having().map(|user| user.share.cores.len()).sum::<u64>() - all.len()
+    }
+
+    /// Whether a suspended run has lent cores of a node.
+    pub(crate) fn lends_on(&self, node: NodeId) -> bool {
+        let lends = |node: &Node| node.runs.iter().any(|run| self.index.lent.contains(run));
+        !self.index.lent.is_empty() && self.node(node).is_some_and(lends)
+    }
+
+    /// All who have a share of a node: runs, jobs that wait and for which something is kept, and runs that are to grow.
+    fn users(&self, node: NodeId) -> impl Iterator<Item = User<'_>> {
+        let runs = self.node(node).into_iter().flat_map(|node| &node.runs).filter_map(|run| self.run(*run));
+        let of_runs = runs.flat_map(move |run| {
+            let shares = run.placement.shares().filter(move |share| share.node == node);
+            shares.map(|share| User { run: run.id, claim: run.claim(), share })
+        });
+        let filters = self.index.kept.iter().filter_map(|id| self.job(*id)?.filters.as_deref());
+        let set_aside = filters.flat_map(move |filters| {
+            let offer = filters.chain.as_ref().and_then(|chain| chain.set_aside()).filter(|offer| offer.growth);
+            let all = filters.kept().into_iter().chain(offer.map(|offer| (offer.run, &offer.placement)));
+            all.flat_map(move |(run, placement)| {
+                let shares = placement.shares().filter(move |share| share.node == node);
+                shares.map(move |share| User { run, claim: Claim::Has, share })
+            })
+        });
+        of_runs.chain(set_aside)
+    }
+}
+
+/// Whether two cannot have their shares at a time.
+fn are_in_the_way(one: &NodeShare, other: &NodeShare) -> bool {
+    one.node == other.node && (one.exclusive || other.exclusive || !one.cores.intersection(&other.cores).is_empty())
+}

@@ -1,0 +1,57 @@
+//! Suspend and resume.
+
+use crate::{
+    decide::{Access, Decision, conflict, one_if},
+    jobs::decide::select::{act_on, started_run},
+    runs::{Run, Suspension},
+    state::State,
+};
+use muster_schemas::{
+    command::{JobSelection, Refusal},
+    event::Event,
+};
+use std::collections::BTreeSet;
+
+pub(crate) fn suspend(access: &Access, jobs: &JobSelection) -> Result<Decision, Refusal> {
+    access.require_operator("suspend jobs")?;
+    act_on(access, jobs, |target| {
+        let run = started_run(access.state, target)?;
+        // One that is to go on is suspended anew.
+        let is_done = matches!(run.suspension, Suspension::Suspended | Suspension::Lent);
+        // A list of tasks keeps its cores: its books say which of its tasks has which.
+        let lends_cores = target.job().tasks.is_none();
+        let was_resuming = matches!(run.suspension, Suspension::Resuming(_));
+        Ok(one_if(!is_done, || Event::JobSuspended { job: run.job, run: run.id, lends_cores, was_resuming }))
+    })
+}
+
+pub(crate) fn resume(access: &Access, jobs: &JobSelection) -> Result<Decision, Refusal> {
+    access.require_operator("resume jobs")?;
+    let mut ahead = BTreeSet::new();
+    act_on(access, jobs, |target| {
+        let run = started_run(access.state, target)?;
+        if !run.is_suspended() {
+            return Err(conflict(format!("job {} is not suspended", run.job)));
+        }
+        let follows = match run.suspension {
+            // It is to go on already.
+            Suspension::Resuming(_) => return Ok(Vec::new()),
+            Suspension::Lent if !access.state.can_go_on(run, &ahead) => {
+                Event::JobResuming { job: run.job, run: run.id }
+            }
+            _ => goes_on(run),
+        };
+        ahead.insert(run.id);
+        Ok(vec![follows])
+    })
+}
+
+/// Suspended runs that waited for their cores continue, and nothing that others wait for is kept any longer.
+pub(crate) fn going_on(state: &State) -> impl Iterator<Item = Event> {
+    let released = state.kept_in_the_way().map(|(job, run)| Event::ResourcesReleased { job, run });
+    state.ready_to_go_on().map(goes_on).chain(released)
+}
+
+fn goes_on(run: &Run) -> Event {
+    Event::JobResumed { job: run.job, run: run.id }
+}

@@ -1,0 +1,13 @@
+//! Nodes, queues and licences, with what is free of them, and the settings of the cluster.
+
+mod apply;
+pub(crate) mod decide;
+pub(crate) mod invariants;
+pub(crate) mod names;
+mod queries;
+mod shares;
+pub(crate) mod state;
+pub(crate) mod validate;
+
+pub use shares::Violation;
+pub use state::{Licence, Node, Queue, TakenOut};

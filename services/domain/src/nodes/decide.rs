@@ -1,0 +1,79 @@
+//! Drain nodes, take them down and resume them; nodes that no longer report.
+
+pub(crate) mod configure;
+
+use crate::{
+    decide::{Access, Decision, not_found},
+    nodes::Node,
+    runs, validate,
+};
+use muster_schemas::{
+    NodeId, Timestamp,
+    cluster::NodeCondition,
+    command::Refusal,
+    event::{Event, StopReason},
+};
+use std::collections::BTreeSet;
+
+pub(crate) fn drain(access: &Access, names: &[String], reason: &str) -> Result<Decision, Refusal> {
+    access.require_operator("drain nodes")?;
+    validate::text("reason", reason)?;
+    let is_drained = |node: &Node| {
+        let is_down = access.state.taken_out(node.id).is_some_and(|taken| taken.is_down);
+        !is_down && node.drained.as_deref() == Some(reason)
+    };
+    let changed = find(access, names)?.into_iter().filter(|node| !is_drained(node));
+    Ok(Decision::done(changed.map(|node| taken_out(node, reason, false)).collect()))
+}
+
+/// Takes nodes out of service at once: what runs on them is stopped, and what becomes of it is as if they were lost.
+pub(crate) fn take_down(access: &Access, names: &[String], reason: &str) -> Result<Decision, Refusal> {
+    access.require_operator("take nodes down")?;
+    validate::text("reason", reason)?;
+    let state = access.state;
+    let mut stopped = BTreeSet::new();
+    let mut events = Vec::new();
+    for node in find(access, names)? {
+        let is_down = state.taken_out(node.id).is_some_and(|taken| taken.is_down);
+        if !is_down || node.drained.as_deref() != Some(reason) {
+            events.push(taken_out(node, reason, true));
+        }
+        let running = node.runs.iter().filter_map(|run| state.run(*run)).filter(|run| run.stopping.is_none());
+        // A run can have a share of several of the nodes.
+        let runs = running.filter(|run| stopped.insert(run.id));
+        events.extend(runs.map(|run| Event::RunStopping { job: run.job, run: run.id, reason: StopReason::NodeLost }));
+    }
+    Ok(Decision::done(events))
+}
+
+fn taken_out(node: &Node, reason: &str, is_down: bool) -> Event {
+    Event::NodeTakenOut { node: node.id, reason: reason.to_owned(), is_down }
+}
+
+pub(crate) fn resume(access: &Access, names: &[String]) -> Result<Decision, Refusal> {
+    access.require_operator("resume nodes")?;
+    let nodes = find(access, names)?;
+    let changed = nodes.into_iter().filter(|node| node.drained.is_some());
+    Ok(Decision::done(changed.map(|node| Event::NodeResumed { node: node.id }).collect()))
+}
+
+/// All of the nodes named, each once, or none.
+pub(crate) fn find<'a>(access: &Access<'a>, names: &[String]) -> Result<Vec<&'a Node>, Refusal> {
+    let mut nodes = Vec::with_capacity(names.len());
+    for name in names {
+        let node = access.state.node_by_name(name);
+        nodes.push(node.ok_or_else(|| not_found(format!("node `{}` does not exist", validate::shown(name))))?);
+    }
+    nodes.sort_by_key(|node| node.id);
+    nodes.dedup_by_key(|node| node.id);
+    Ok(nodes)
+}
+
+pub(crate) fn silent(access: &Access, id: NodeId, reason: &str, now: Timestamp) -> Result<Decision, Refusal> {
+    access.require_ledger()?;
+    let node = access.state.node(id).ok_or_else(|| not_found(format!("node {id} does not exist")))?;
+    if node.condition != NodeCondition::Up {
+        return Ok(Decision::done(Vec::new()));
+    }
+    Ok(Decision::done(runs::decide::node_lost(access.state, node, reason, now)))
+}

@@ -1,0 +1,138 @@
+//! Shares of nodes are taken and given back, and each time it is looked at whether free and used are all there is.
+//!
+//! What is taken must be free, and what is given back must not be: so a node that began with all of its cores, GPUs and
+//! memory free never has more or fewer of them, and no core is of two runs. Cores that a suspended run has lent are free too.
+//! Only sizes are compared, so this costs next to nothing.
+
+use crate::nodes::{Node, state::gpu_count, validate::within};
+use muster_schemas::{
+    RunId, Sequence,
+    resources::{IndexSet, NodeShare},
+};
+use std::fmt;
+
+/// A record after which free and used would not be all that a node has. It must not be kept, and a state that has it is of no
+/// use any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The record.
+    pub record: Sequence,
+    /// Its kind of event, such as `run.allocated`.
+    pub event: String,
+    /// What it does to which node, with numbers.
+    pub fault: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { record, event, fault } = self;
+        write!(f, "record {record} ({event}) contradicts what is free and used: {fault}")
+    }
+}
+
+impl std::error::Error for Violation {}
+
+impl Node {
+    /// A run takes a share.
+    ///
+    /// # Errors
+    /// What of it was not free.
+    pub(crate) fn take(&mut self, run: RunId, share: &NodeShare) -> Result<(), String> {
+        let cores = take_out(&mut self.free_cores, &share.cores);
+        let gpus = take_out(&mut self.free_gpus, &share.gpus);
+        let memory_bytes = share.memory_bytes.saturating_sub(self.free_memory_bytes);
+        self.free_memory_bytes = self.free_memory_bytes.saturating_sub(share.memory_bytes);
+        if share.exclusive {
+            self.exclusive = Some(run);
+        }
+        self.runs.insert(run);
+        let name = &self.spec.name;
+        let taken = |what: &str, all: &dyn fmt::Display, missing: u64| {
+            Err(format!("node {name}: run {run} takes {what} {all}, of which {missing} are not free"))
+        };
+        match (cores, gpus, memory_bytes) {
+            (0, 0, 0) => Ok(()),
+            (0, 0, missing) => taken("bytes of memory,", &share.memory_bytes, missing),
+            (0, missing, _) => taken("GPUs", &share.gpus, missing),
+            (missing, ..) => taken("cores", &share.cores, missing),
+        }
+    }
+
+    /// A run gives back a share. If it lends cores, others may have them, or they may be free.
+    ///
+    /// # Errors
+    /// What of it was free already, or is not the node's.
+    pub(crate) fn give_back(&mut self, run: RunId, share: &NodeShare, lends_cores: bool) -> Result<(), String> {
+        let cores = put_back(&mut self.free_cores, &share.cores);
+        let gpus = put_back(&mut self.free_gpus, &share.gpus);
+        self.free_memory_bytes = self.free_memory_bytes.saturating_add(share.memory_bytes);
+        if self.exclusive == Some(run) {
+            self.exclusive = None;
+        }
+        self.runs.remove(&run);
+        let (name, spec) = (&self.spec.name, &self.spec);
+        let returned = |what: &str, all: &dyn fmt::Display, known: u64| {
+            Err(format!("node {name}: run {run} gives back {what} {all}, of which {known} were free"))
+        };
+        if cores > 0 && !lends_cores {
+            return returned("cores", &share.cores, cores);
+        }
+        if gpus > 0 {
+            return returned("GPUs", &share.gpus, gpus);
+        }
+        let has_cores = within(&self.free_cores, spec.cores) && within(&self.free_gpus, gpu_count(spec));
+        if has_cores && self.free_memory_bytes <= spec.memory_bytes {
+            return Ok(());
+        }
+        let (free, all) = (self.free_memory_bytes, spec.memory_bytes);
+        Err(format!(
+            "node {name}: run {run} gives back cores {} and {} bytes of memory; then cores {} of {} are free, GPUs {} of {}, and \
+             {free} bytes of {all}",
+            share.cores,
+            share.memory_bytes,
+            self.free_cores,
+            spec.cores,
+            self.free_gpus,
+            spec.gpus.len(),
+        ))
+    }
+
+    /// As [`Node::give_back`], of a part of what a run has, which keeps the rest, if it has one here.
+    ///
+    /// # Errors
+    /// As [`Node::give_back`].
+    pub(crate) fn give_back_part(
+        &mut self,
+        run: RunId,
+        part: &NodeShare,
+        (lends_cores, keeps_rest): (bool, bool),
+    ) -> Result<(), String> {
+        let exclusive = self.exclusive;
+        let given_back = self.give_back(run, part, lends_cores);
+        if keeps_rest {
+            self.exclusive = exclusive;
+            self.runs.insert(run);
+        }
+        given_back
+    }
+}
+
+/// Takes numbers from those that are free; how many of them were not.
+fn take_out(free: &mut IndexSet, taken: &IndexSet) -> u64 {
+    if taken.is_empty() {
+        return 0;
+    }
+    let before = free.len();
+    *free = free.difference(taken);
+    taken.len() - (before - free.len())
+}
+
+/// Puts numbers to those that are free; how many of them already were.
+fn put_back(free: &mut IndexSet, returned: &IndexSet) -> u64 {
+    if returned.is_empty() {
+        return 0;
+    }
+    let before = free.len();
+    *free = free.union(returned);
+    returned.len() - (free.len() - before)
+}

@@ -1,0 +1,293 @@
+//! The planner's decisions, each checked against the state and what the same plan has started before it.
+
+mod checks;
+pub(crate) mod elastic;
+pub(crate) mod offers;
+
+use crate::{
+    decide::{Access, Decision, invalid},
+    jobs::Job,
+    nodes::{Licence, Node, Queue},
+    reservations,
+    state::State,
+};
+use muster_schemas::{
+    JobId, NodeId, RunId, Timestamp,
+    command::{Refusal, RefusedStart, Reply, Start},
+    event::{Event, WaitingJob},
+    plan::{
+        BackfillPass, ComponentMode, PlanChange, PlanRecord, PlannedSlot, PredictedStart, ProposedPlan, RefusedChange,
+        StartFacts,
+    },
+    resources::Placement,
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+pub(crate) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) -> Result<Decision, Refusal> {
+    access.require_planner()?;
+    let state = access.state;
+    let ProposedPlan { seen, at, left_out, starts, reasons, slots, predictions, reservations, .. } = proposed;
+    let ProposedPlan {
+        start_facts, growths, shrinks, preemptions, reserved, pass, epoch, backfill_pass, external, ..
+    } = proposed;
+    if seen > state.sequence() {
+        return Err(invalid(format!("the plan has seen record {seen}, the last is {}", state.sequence())));
+    }
+    let mut events = reservations::decide::place_reservations(state, reservations);
+    let mut plan = Plan::new(state, now);
+    plan.facts = start_facts.into_iter().map(|facts| (facts.job, facts)).collect();
+    (plan.pass, plan.epoch) = (pass, epoch);
+    // `None` is a start.
+    let mut refused: Vec<(Option<PlanChange>, RefusedStart)> = Vec::new();
+    events.reserve(starts.len() + 1);
+    let mut take = |what, job: JobId, follows: Result<Vec<Event>, String>| match follows {
+        Ok(follows) => events.extend(follows),
+        Err(reason) => refused.push((what, RefusedStart { job, reason })),
+    };
+    // What is given up first can be given to others by the next plan; growth goes ahead of starts (HPC-S-03).
+    for shrink in shrinks {
+        take(Some(PlanChange::Shrink), shrink.job, plan.shrink(shrink));
+    }
+    for growth in growths {
+        take(Some(PlanChange::Growth), growth.job, plan.grow(growth));
+    }
+    for Start { job, placement } in reserved {
+        take(Some(PlanChange::Keep), job, plan.keep(job, placement));
+    }
+    for Start { job, placement } in starts {
+        take(None, job, plan.start(job, placement));
+    }
+    for preemption in preemptions {
+        take(Some(PlanChange::Preemption), preemption.for_job, plan.preempt(preemption));
+    }
+    let passed = backfill_pass.and_then(|pass| plan.passed(pass));
+    events.extend(passed.map(|pass| Event::BackfillPassed { pass: Arc::new(pass) }));
+    let record = PlanRecord {
+        seen,
+        at,
+        left_out,
+        refused: refused.iter().filter(|(what, _)| what.is_none()).map(|(_, start)| start.job).collect(),
+        refused_changes: refused
+            .iter()
+            .filter_map(|(what, start)| Some(RefusedChange { job: start.job, what: (*what)? }))
+            .collect(),
+        reasons: reasons.into_iter().filter(|waiting| plan.is_news(waiting)).collect(),
+        slots: slots.into_iter().filter(|planned| plan.is_new_slot(planned)).collect(),
+        predictions: predictions.into_iter().filter(|predicted| plan.is_new_prediction(predicted)).collect(),
+        external,
+    };
+    let says_something =
+        !(refused.is_empty() && record.reasons.is_empty() && record.slots.is_empty() && record.predictions.is_empty());
+    if says_something || !events.is_empty() {
+        events.push(Event::Planned { plan: Arc::new(record) });
+    }
+    Ok(Decision { events, reply: Reply::Planned(refused.into_iter().map(|(_, refused)| refused).collect()) })
+}
+
+/// The state with what was accepted so far of the plan on top.
+pub(crate) struct Plan<'a> {
+    state: &'a State,
+    now: Timestamp,
+    next_run: RunId,
+    next_chain: u64,
+    /// The planner's facts about starts, in addition to their placement.
+    facts: BTreeMap<JobId, StartFacts>,
+    pass: u64,
+    epoch: u64,
+    /// No job of this priority or below starts before the verdict on another (HPC-F-82).
+    judged: Option<i64>,
+    /// Jobs that start, are judged, grow or shrink by the plan.
+    started: BTreeSet<JobId>,
+    /// Jobs that others make way for by the plan. They wait on.
+    gaining: BTreeSet<JobId>,
+    /// Runs that are stopped by the plan.
+    stopping: BTreeSet<RunId>,
+    nodes: BTreeMap<NodeId, Node>,
+    licences: BTreeMap<String, Licence>,
+    queues: BTreeMap<String, Queue>,
+    arrays: BTreeMap<u64, u32>,
+}
+
+impl<'a> Plan<'a> {
+    fn new(state: &'a State, now: Timestamp) -> Self {
+        Self {
+            state,
+            now,
+            next_run: state.next_run(),
+            next_chain: state.next_chain(),
+            facts: BTreeMap::new(),
+            pass: 0,
+            epoch: 0,
+            judged: state.judged_priority(),
+            started: BTreeSet::new(),
+            gaining: BTreeSet::new(),
+            stopping: BTreeSet::new(),
+            nodes: BTreeMap::new(),
+            licences: BTreeMap::new(),
+            queues: BTreeMap::new(),
+            arrays: BTreeMap::new(),
+        }
+    }
+
+    /// A start: at once, or an offer if filters judge it.
+    fn start(&mut self, id: JobId, placement: Placement) -> Result<Vec<Event>, String> {
+        let job = self.startable(id)?;
+        self.may_start(job)?;
+        self.check_array(job, id)?;
+        self.give_back_kept(job);
+        if let Err(why) = self.check_queues(job).and_then(|()| self.check_placement(job, &placement)) {
+            self.take_kept_again(job);
+            return Err(why);
+        }
+        let run = self.run_number(job);
+        self.started.insert(id);
+        self.take(job, id, run, &placement);
+        if self.is_asked(job) {
+            return Ok(vec![self.offer(job, id, run, placement)]);
+        }
+        let mut events = vec![Event::RunAllocated { job: id, run, placement: Arc::new(placement) }];
+        if self.facts.get(&id).is_some_and(|facts| facts.backfill) {
+            events.push(Event::RunBackfilled { job: id, run });
+        }
+        Ok(events)
+    }
+
+    /// The number of a new run; of a job that has something kept for it the one that was given then.
+    fn run_number(&mut self, job: &Job) -> RunId {
+        let kept = job.filters.as_ref().and_then(|filters| filters.reserved.as_ref());
+        kept.map(|kept| kept.run).unwrap_or_else(|| {
+            let run = self.next_run;
+            self.next_run = RunId(run.0 + 1);
+            run
+        })
+    }
+
+    /// The job, or for a task that has never started its array, if its gates are open.
+    fn startable(&self, id: JobId) -> Result<&'a Job, String> {
+        if self.started.contains(&id) {
+            return Err("the plan starts it twice".into());
+        }
+        let known = self.state.job(id);
+        let job = known.or_else(|| id.index.and_then(|_| self.state.job(id.whole())));
+        let job = job.ok_or("it no longer exists")?;
+        match (&job.array, id.index) {
+            (Some(_), None) => return Err("an array is started by its tasks".into()),
+            (Some(array), Some(index)) if !self.state.startable(job, array).contains(index) => {
+                return Err("the task does not wait, or is held".into());
+            }
+            _ => {}
+        }
+        if !job.is_waiting() {
+            return Err("it no longer waits".into());
+        }
+        match self.state.gate_reason(job) {
+            Some(reason) => Err(reason.to_string()),
+            None => Ok(job),
+        }
+    }
+
+    fn check_array(&self, job: &Job, id: JobId) -> Result<(), String> {
+        if id.index.is_none() {
+            return Ok(());
+        }
+        let whole = if job.array.is_some() { Some(job) } else { self.state.job(id.whole()) };
+        let started = self.arrays.get(&id.number).copied().unwrap_or(0);
+        match whole.and_then(|whole| whole.array.as_ref()) {
+            Some(array) if array.headroom() <= started => Err("array limit reached".into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn queue(&self, name: &str) -> Option<&Queue> {
+        self.queues.get(name).or_else(|| self.state.queue(name))
+    }
+
+    fn check_queues(&self, job: &Job) -> Result<(), String> {
+        for name in job.queues() {
+            let queue = self.queue(name).ok_or_else(|| format!("queue `{name}` does not exist"))?;
+            if queue.spec.max_running_jobs.is_some_and(|most| queue.running >= most) {
+                return Err(format!("queue `{name}` has reached its limit of running jobs"));
+            }
+            let of_user = queue.running_of(&job.owner.user);
+            if queue.spec.max_running_jobs_per_user.is_some_and(|most| of_user >= most) {
+                return Err(format!("user {} has reached the limit of running jobs in queue `{name}`", job.owner.user));
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, job: &Job, id: JobId, run: RunId, placement: &Placement) {
+        for share in placement.shares() {
+            self.change_node(share.node, |node| node.take(run, share));
+        }
+        for (component, placed) in job.components.iter().zip(&placement.components) {
+            let Some(alternative) = component.shape.alternatives.get(placed.alternative as usize) else { continue };
+            for (name, count) in &alternative.licences {
+                let known = self.state.licence(name).copied().unwrap_or_default();
+                self.licences.entry(name.clone()).or_insert(known).used += count;
+            }
+        }
+        for name in job.queues() {
+            if let Some(queue) = self.state.queue(name) {
+                self.queues.entry(name.to_string()).or_insert_with(|| queue.clone()).run_began(&job.owner.user);
+            }
+        }
+        if id.index.is_some() {
+            *self.arrays.entry(id.number).or_default() += 1;
+        }
+    }
+
+    /// Changes a node as the plan leaves it. What it takes and gives back was checked before.
+    fn change_node(&mut self, id: NodeId, change: impl FnOnce(&mut Node) -> Result<(), String>) {
+        if let Some(node) = self.state.node(id) {
+            let _ = change(self.nodes.entry(id).or_insert_with(|| node.clone()));
+        }
+    }
+
+    /// A job that waits on after this plan; an array, as long as tasks of it do.
+    fn waiting(&self, id: JobId) -> Option<&'a Job> {
+        self.state.job(id).filter(|job| job.is_waiting() && !self.started.contains(&job.id) && self.has_tasks_left(job))
+    }
+
+    /// Whether tasks of an array wait on that have never started. A job that is no array counts as one.
+    fn has_tasks_left(&self, job: &Job) -> bool {
+        let Some(array) = &job.array else { return true };
+        let tasks = self.started.range(JobId::task(job.id.number, 0)..=JobId::task(job.id.number, u32::MAX));
+        let first_started = tasks.filter(|task| task.index.is_some_and(|index| array.remaining.contains(index)));
+        array.remaining.len() > first_started.count() as u64
+    }
+
+    /// Whether a reason is of a job that still waits, and differs from the one that is known.
+    fn is_news(&self, waiting: &WaitingJob) -> bool {
+        self.waiting(waiting.job).is_some_and(|job| job.planner_reason.as_deref() != Some(&waiting.reason))
+    }
+
+    /// Whether what was known of the start of a job that waits is void by now: it was of a task that starts.
+    fn is_void(&self, job: &Job) -> bool {
+        job.array.is_some() && self.arrays.contains_key(&job.id.number)
+    }
+
+    fn is_new_slot(&self, planned: &PlannedSlot) -> bool {
+        let known = |job: &&Job| job.slot.as_deref().filter(|_| !self.is_void(job)) == planned.slot.as_ref();
+        self.waiting(planned.job).is_some_and(|job| job.gates_open() && !known(&job))
+    }
+
+    /// A backfill pass, without what it says of jobs that do not wait any more; `None` if it is not the next one.
+    fn passed(&self, mut pass: BackfillPass) -> Option<BackfillPass> {
+        let is_next = pass.number == self.state.backfill_passes().number + 1;
+        pass.mode = ComponentMode::of_pass(pass.number);
+        pass.jobs.retain(|planned| {
+            let job = self.waiting(planned.job).filter(|job| job.gates_open());
+            job.is_some_and(|job| job.components.len() == planned.components.len())
+        });
+        is_next.then_some(pass)
+    }
+
+    fn is_new_prediction(&self, predicted: &PredictedStart) -> bool {
+        let known = |job: &&Job| job.predicted_start.filter(|_| !self.is_void(job)) == predicted.start;
+        self.waiting(predicted.job).is_some_and(|job| job.gates_open() && !known(&job))
+    }
+}

@@ -1,0 +1,227 @@
+//! Whether a placement can be given: the nodes are of the kind and free, and enough is given.
+
+use crate::{
+    jobs::{Component, Job},
+    nodes::{self, Licence, Node, state::gpu_count},
+    planning::decide::plan::Plan,
+    requests,
+    runs::Run,
+    state::State,
+    tasks,
+};
+use muster_schemas::{
+    NodeId, RunId,
+    resources::{Alternative, ComponentPlacement, NodeShare, Placement, Sharing},
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+impl Plan<'_> {
+    pub(crate) fn check_placement(&self, job: &Job, placement: &Placement) -> Result<(), String> {
+        if placement.components.len() != job.components.len() {
+            let (placed, wanted) = (placement.components.len(), job.components.len());
+            return Err(format!("{placed} components are placed, the job has {wanted}"));
+        }
+        self.check_nodes(placement)?;
+        tasks::decide::unusable_problem(self.state, job, placement).map_or(Ok(()), Err)?;
+        let mut licences: BTreeMap<&str, u64> = BTreeMap::new();
+        for (component, placed) in job.components.iter().zip(&placement.components) {
+            let alternative = component.shape.alternatives.get(placed.alternative as usize);
+            let alternative = alternative.ok_or("the alternative does not exist")?;
+            self.check_component(component, alternative, placed, None)?;
+            check_amounts(self.state, alternative, placed)?;
+            self.check_reservations(job, component, placed)?;
+            for (name, count) in &alternative.licences {
+                *licences.entry(name).or_default() += u64::from(*count);
+            }
+        }
+        self.check_licences(&licences)
+    }
+
+    /// Whether each node has at most one component, or several that can share it.
+    fn check_nodes(&self, placement: &Placement) -> Result<(), String> {
+        let mut shares: Vec<(u32, &NodeShare)> = placement.shares_by_component().collect();
+        shares.sort_by_key(|(component, share)| (share.node, *component));
+        let mut on_nodes = shares.chunk_by(|(_, one), (_, other)| one.node == other.node);
+        on_nodes.try_for_each(|shares| if shares.len() > 1 { self.check_shared_node(shares) } else { Ok(()) })
+    }
+
+    /// Whether components can share a node: the policy lets them, each is there once, none has it for itself or what
+    /// another has, and together they need no more than is free (SL-P-07).
+    fn check_shared_node(&self, shares: &[(u32, &NodeShare)]) -> Result<(), String> {
+        let Some((_, first)) = shares.first() else { return Ok(()) };
+        let (node, name) = (first.node, self.state.node_name(first.node));
+        if shares.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+            return Err(format!("a component is placed twice on the same node, {name}"));
+        }
+        if !self.state.policy().backfill.components.share_nodes {
+            return Err(format!(
+                "two components are placed on the same node, {name}, and the policy lets none share it"
+            ));
+        }
+        let mut all = (*first).clone();
+        for (_, share) in &shares[1..] {
+            join(&mut all, share).map_err(|problem| format!("components on node {name} {problem}"))?;
+        }
+        if all.exclusive {
+            return Err(format!("components share node {name}, which one of them wants for itself"));
+        }
+        match self.node(node) {
+            Some(node) if all.memory_bytes > node.free_memory_bytes => {
+                Err(format!("node {name} does not have this memory free"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A node as the plan leaves it.
+    fn node(&self, id: NodeId) -> Option<&Node> {
+        self.nodes.get(&id).or_else(|| self.state.node(id))
+    }
+
+    fn check_licences(&self, wanted: &BTreeMap<&str, u64>) -> Result<(), String> {
+        for (name, count) in wanted {
+            let free = self.licences.get(*name).or_else(|| self.state.licence(name)).map_or(0, Licence::free);
+            if u64::from(free) < *count {
+                return Err(format!("{free} of licence `{name}` are free, {count} are needed"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether what is added to a run can be given to it.
+    pub(crate) fn check_addition(&self, job: &Job, run: &Run, added: &Placement) -> Result<(), String> {
+        let mut seen = BTreeSet::new();
+        if added.shares().next().is_none() || !added.shares().all(|share| seen.insert(share.node)) {
+            return Err("nothing is added, or one node twice".into());
+        }
+        let is_like = |(new, old): (&ComponentPlacement, &ComponentPlacement)| new.alternative == old.alternative;
+        let are_like = added.components.iter().zip(&run.placement.components).all(is_like);
+        if added.components.len() != run.placement.components.len() || !are_like {
+            return Err("the addition does not belong to the running alternative".into());
+        }
+        for (component, placed) in job.components.iter().zip(&added.components) {
+            let alternative = component.shape.alternatives.get(placed.alternative as usize);
+            let alternative = alternative.ok_or("the alternative does not exist")?;
+            self.check_component(component, alternative, placed, Some(run.id))?;
+            self.check_reservations(job, component, placed)?;
+        }
+        Ok(())
+    }
+
+    /// `own` is the run that gets it, if it has something of the nodes already.
+    fn check_component(
+        &self,
+        component: &Component,
+        alternative: &Alternative,
+        placed: &ComponentPlacement,
+        own: Option<RunId>,
+    ) -> Result<(), String> {
+        let queue = self.state.queue(&component.queue).ok_or("its queue does not exist")?;
+        for share in &placed.shares {
+            let node = self.node(share.node);
+            let node = node.ok_or_else(|| format!("node {} does not exist", share.node))?;
+            let name = &node.spec.name;
+            if !queue.spec.nodes.is_empty() && !queue.spec.nodes.contains(name) {
+                return Err(format!("node {name} does not serve queue `{}`", component.queue));
+            }
+            if !alternative.requests.iter().any(|request| requests::node_serves(&node.spec, request)) {
+                return Err(format!("node {name} is not of the kind that the job asks for"));
+            }
+            if let Some(closure) = node.closure_at(self.now) {
+                let because = if closure.reason.is_empty() { String::new() } else { format!(": {}", closure.reason) };
+                return Err(format!("node {name} is closed until {}{because}", closure.until));
+            }
+            check_share(node, share, own)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the placement of a component keeps to the reservation that it names, and off all others.
+    fn check_reservations(&self, job: &Job, component: &Component, placed: &ComponentPlacement) -> Result<(), String> {
+        let own = component.reservation();
+        if let Some(name) = own {
+            let reservation =
+                self.state.reservation(name).ok_or_else(|| format!("reservation `{name}` does not exist"))?;
+            if !reservation.is_active(self.now) {
+                return Err(format!("reservation `{name}` has not begun, or is over"));
+            }
+            if !reservation.admits(&job.owner.user, component.account.as_deref()) {
+                return Err(format!("user {} may not use reservation `{name}`", job.owner.user));
+            }
+            if let Some(outside) = placed.shares.iter().find(|share| !reservation.nodes.contains(&share.node)) {
+                let node = self.state.node_name(outside.node);
+                return Err(format!("node {node} is not one of reservation `{name}`"));
+            }
+        }
+        for share in &placed.shares {
+            let mut others = self.state.reservations_of(share.node).filter(|other| other.is_active(self.now));
+            if let Some(other) = others.find(|other| own.is_none_or(|own| **own != *other.spec.name)) {
+                let (node, name) = (self.state.node_name(share.node), &other.spec.name);
+                return Err(format!("node {node} is kept for reservation `{name}`"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Adds what a component has of a node to what others have of it. What is wrong with that, if it cannot be.
+fn join(all: &mut NodeShare, share: &NodeShare) -> Result<(), &'static str> {
+    if !all.cores.intersection(&share.cores).is_empty() {
+        return Err("have the same cores");
+    }
+    if !all.gpus.intersection(&share.gpus).is_empty() {
+        return Err("have the same GPUs");
+    }
+    all.cores = all.cores.union(&share.cores);
+    all.gpus = all.gpus.union(&share.gpus);
+    all.memory_bytes = all.memory_bytes.saturating_add(share.memory_bytes);
+    all.exclusive |= share.exclusive;
+    Ok(())
+}
+
+/// Whether a share is free on its node.
+fn check_share(node: &Node, share: &NodeShare, own: Option<RunId>) -> Result<(), String> {
+    let name = &node.spec.name;
+    let is_other = |run: &RunId| Some(*run) != own;
+    let problem = if !node.is_available() {
+        "is not available"
+    } else if node.exclusive.as_ref().is_some_and(is_other) {
+        "is used exclusively by another job"
+    } else if share.exclusive && node.runs.iter().any(is_other) {
+        "is not empty, and the job wants it for itself"
+    } else if !nodes::validate::within(&share.cores, node.spec.cores) || !node.free_cores.contains_all(&share.cores) {
+        "does not have these cores free"
+    } else if !nodes::validate::within(&share.gpus, gpu_count(&node.spec)) || !node.free_gpus.contains_all(&share.gpus)
+    {
+        "does not have these GPUs free"
+    } else if share.memory_bytes > node.free_memory_bytes {
+        "does not have this memory free"
+    } else if share.cores.is_empty() {
+        "gives no core"
+    } else {
+        return Ok(());
+    };
+    Err(format!("node {name} {problem}"))
+}
+
+/// Whether a placement is enough for an alternative.
+fn check_amounts(state: &State, alternative: &Alternative, placed: &ComponentPlacement) -> Result<(), String> {
+    let is_exclusive = alternative.requests.iter().any(|request| request.sharing != Sharing::Shared);
+    if is_exclusive && placed.shares.iter().any(|share| !share.exclusive) {
+        return Err("the job wants its nodes for itself, the placement does not give them so".into());
+    }
+    let least = requests::minimum_of_all(alternative, state.settings());
+    let sum =
+        |of: &dyn Fn(&NodeShare) -> u64| placed.shares.iter().fold(0, |sum: u64, share| sum.saturating_add(of(share)));
+    let enough = [
+        ("nodes", placed.shares.len() as u64, least.nodes),
+        ("tasks", sum(&|share| u64::from(share.tasks)), least.tasks),
+        ("cores", sum(&|share| share.cores.len()), least.cores),
+        ("GPUs", sum(&|share| share.gpus.len()), least.gpus),
+        ("bytes of memory", sum(&|share| share.memory_bytes), least.memory_bytes),
+    ];
+    match enough.iter().find(|(_, given, wanted)| given < wanted) {
+        Some((what, given, wanted)) => Err(format!("{given} {what} are given, the job asks for {wanted}")),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,87 @@
+//! Limits on requests.
+
+use crate::validate::{
+    MAX_COUNT, MAX_FILTER_DEPTH, MAX_LIST, MAX_MEMORY_BYTES, MAX_NODE_NAMES, count, invalid, name, number, optional,
+    walltime,
+};
+use muster_schemas::{
+    command::Refusal,
+    resources::{Alternative, Count, Level, NodeFilter, Request},
+};
+
+/// The alternatives of a component.
+pub(crate) fn alternatives(alternatives: &[Alternative]) -> Result<(), Refusal> {
+    count("alternatives", alternatives.len(), MAX_LIST)?;
+    alternatives.iter().try_for_each(alternative)
+}
+
+fn alternative(alternative: &Alternative) -> Result<(), Refusal> {
+    if let Some(seconds) = alternative.walltime_seconds {
+        walltime(seconds)?;
+    }
+    count("licences", alternative.licences.len(), MAX_LIST)?;
+    for (licence, wanted) in &alternative.licences {
+        name("licences: a name", licence)?;
+        number("licences: a number", u64::from(*wanted), 1, u64::from(MAX_COUNT))?;
+    }
+    count("requests", alternative.requests.len(), MAX_LIST)?;
+    alternative.requests.iter().try_for_each(request)
+}
+
+fn request(request: &Request) -> Result<(), Refusal> {
+    let most = u64::from(MAX_COUNT);
+    count("request.path", request.path.len(), 16)?;
+    for part in &request.path {
+        if let Level::Group(group) = &part.level {
+            name("request.path: a group", group)?;
+        }
+        if let Count::Range { min, max } = part.count {
+            number("request.path: a least number", u64::from(min), 1, most)?;
+            number("request.path: a largest number", u64::from(max), u64::from(min), most)?;
+        }
+    }
+    descending(request)?;
+    number("request.tasks", u64::from(request.tasks.unwrap_or(1)), 1, most)?;
+    number("request.tasks_per_node", u64::from(request.tasks_per_node.unwrap_or(1)), 1, most)?;
+    number("request.cpus_per_task", u64::from(request.cpus_per_task), 1, most)?;
+    if let Some(memory) = request.memory {
+        number("request.memory.bytes", memory.bytes, 0, MAX_MEMORY_BYTES)?;
+    }
+    if let Some(gpus) = &request.gpus {
+        number("request.gpus.count", u64::from(gpus.count), 0, most)?;
+        optional("request.gpus.model", gpus.model.as_ref(), name)?;
+    }
+    count("request.nodes", request.nodes.len(), MAX_NODE_NAMES)?;
+    count("request.excluded_nodes", request.excluded_nodes.len(), MAX_NODE_NAMES)?;
+    request.filter.as_ref().map_or(Ok(()), |filter| self::filter(filter, 0))
+}
+
+/// A path goes down the tree: groups, then nodes, then what nodes have.
+fn descending(request: &Request) -> Result<(), Refusal> {
+    let depth = |level: &Level| match level {
+        Level::Group(_) => 0,
+        Level::Node => 1,
+        Level::Socket => 2,
+        Level::Core | Level::Gpu => 3,
+    };
+    let down = request.path.windows(2).all(|pair| {
+        let (above, below) = (depth(&pair[0].level), depth(&pair[1].level));
+        above < below || (above == 0 && below == 0)
+    });
+    if down { Ok(()) } else { invalid("request.path: does not go down from groups to nodes, sockets and cores".into()) }
+}
+
+pub(crate) fn filter(filter: &NodeFilter, depth: usize) -> Result<(), Refusal> {
+    if depth > MAX_FILTER_DEPTH {
+        return invalid(format!("request.filter: nests deeper than {MAX_FILTER_DEPTH}"));
+    }
+    match filter {
+        NodeFilter::Has(property) => name("request.filter: a property", property),
+        NodeFilter::Compare { property, .. } => name("request.filter: a property", property),
+        NodeFilter::All(filters) | NodeFilter::Any(filters) => {
+            count("request.filter", filters.len(), MAX_LIST)?;
+            filters.iter().try_for_each(|filter| self::filter(filter, depth + 1))
+        }
+        NodeFilter::Not(filter) => self::filter(filter, depth + 1),
+    }
+}

@@ -1,0 +1,9 @@
+//! Advance reservations, and closures of nodes.
+
+mod apply;
+pub(crate) mod decide;
+mod queries;
+mod state;
+pub(crate) mod validate;
+
+pub use state::Reservation;

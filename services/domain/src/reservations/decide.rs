@@ -1,0 +1,189 @@
+//! Reservations and closures: made, changed, removed, and what time does to them.
+
+use crate::{
+    decide::{Access, Decision, conflict, invalid, not_found, refuse},
+    nodes, requests,
+    reservations::{self, Reservation},
+    state::State,
+    validate,
+};
+use muster_schemas::{
+    NodeId, Timestamp,
+    command::{Refusal, RefusalCode},
+    event::Event,
+    plan::{NodeClosure, ReservationSpec, ReservedNodes},
+};
+use std::{collections::BTreeSet, sync::Arc};
+
+/// Reservations of a cluster.
+const MAX_RESERVATIONS: usize = 10_000;
+
+/// Closures of one node.
+const MAX_CLOSURES: usize = 1_000;
+
+pub(crate) fn reserve(access: &Access, spec: ReservationSpec, now: Timestamp) -> Result<Decision, Refusal> {
+    access.require_operator("make reservations")?;
+    let state = access.state;
+    reservations::validate::reservation(&spec)?;
+    if state.reservation(&spec.name).is_some() {
+        return Err(conflict(format!("reservation `{}` exists already", spec.name)));
+    }
+    if state.reservations().len() >= MAX_RESERVATIONS {
+        let message = format!("the cluster takes at most {MAX_RESERVATIONS} reservations at a time");
+        return Err(refuse(RefusalCode::LimitReached, message));
+    }
+    require_possible(access, &spec, now)?;
+    Ok(Decision::done(vec![Event::ReservationSet { reservation: Arc::new(spec) }]))
+}
+
+/// Changes a reservation. The planner chooses its nodes again if it is by count and asks for others than before.
+pub(crate) fn change_reservation(access: &Access, spec: ReservationSpec, now: Timestamp) -> Result<Decision, Refusal> {
+    access.require_operator("change reservations")?;
+    reservations::validate::reservation(&spec)?;
+    let unknown = || not_found(format!("reservation `{}` does not exist", validate::shown(&spec.name)));
+    let known = access.state.reservation(&spec.name).ok_or_else(unknown)?;
+    if *known.spec == spec {
+        return Ok(Decision::done(Vec::new()));
+    }
+    require_possible(access, &spec, now)?;
+    let keeps_nodes = known.spec.nodes == spec.nodes && matches!(spec.nodes, ReservedNodes::Count { .. });
+    let is_free = known.nodes.iter().all(|node| overlapping(access.state, &spec, *node).is_none());
+    let nodes: Vec<NodeId> = known.nodes.iter().copied().filter(|_| keeps_nodes && is_free).collect();
+    let name = spec.name.clone();
+    let mut events = vec![Event::ReservationSet { reservation: Arc::new(spec) }];
+    if !nodes.is_empty() {
+        events.push(Event::ReservationPlaced { name, nodes });
+    }
+    Ok(Decision::done(events))
+}
+
+/// Whether a reservation is still to come, and there are nodes for it.
+fn require_possible(access: &Access, spec: &ReservationSpec, now: Timestamp) -> Result<(), Refusal> {
+    if spec.end <= now {
+        return Err(invalid(format!("reservation.end: {} has passed already", spec.end)));
+    }
+    match &spec.nodes {
+        ReservedNodes::Named(names) => {
+            let found = nodes::decide::find(access, names)?;
+            require_free(access.state, spec, found.iter().map(|node| node.id))
+        }
+        ReservedNodes::Count { count, .. } => require_enough(access.state, spec, *count),
+    }
+}
+
+/// Whether no other reservation has one of the nodes at the time.
+fn require_free(state: &State, spec: &ReservationSpec, nodes: impl Iterator<Item = NodeId>) -> Result<(), Refusal> {
+    for node in nodes {
+        if let Some(other) = overlapping(state, spec, node) {
+            let (node, name) = (state.node_name(node), &other.spec.name);
+            return Err(conflict(format!(
+                "node {node} belongs to reservation `{name}` from {} to {}",
+                other.spec.start, other.spec.end
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Another reservation that has the node at a moment of this one.
+fn overlapping<'a>(state: &'a State, spec: &ReservationSpec, node: NodeId) -> Option<&'a Reservation> {
+    let others = state.reservations_of(node).filter(|other| other.spec.name != spec.name);
+    others.into_iter().find(|other| other.overlaps(spec.start, spec.end))
+}
+
+/// Whether the cluster as configured has so many nodes of the kind.
+fn require_enough(state: &State, spec: &ReservationSpec, count: u32) -> Result<(), Refusal> {
+    if let ReservedNodes::Count { queue: Some(queue), .. } = &spec.nodes
+        && state.queue(queue).is_none()
+    {
+        return Err(not_found(format!("queue `{}` does not exist", validate::shown(queue))));
+    }
+    let matching = state.nodes().filter(|node| is_candidate(state, spec, node.id)).count();
+    if (count as usize) <= matching {
+        return Ok(());
+    }
+    Err(invalid(format!("reservation.nodes: {count} are asked for, {matching} of the cluster's nodes match")))
+}
+
+/// Whether a node is of the kind that a reservation by count asks for.
+fn is_candidate(state: &State, spec: &ReservationSpec, node: NodeId) -> bool {
+    let (Some(node), ReservedNodes::Count { filter, queue, .. }) = (state.node(node), &spec.nodes) else {
+        return false;
+    };
+    let serves_queue = queue.as_ref().is_none_or(|name| {
+        let queue = state.queue(name);
+        queue.is_some_and(|queue| queue.spec.nodes.is_empty() || queue.spec.nodes.contains(&node.spec.name))
+    });
+    serves_queue && filter.as_ref().is_none_or(|filter| requests::matches(&node.spec, filter))
+}
+
+pub(crate) fn remove_reservation(access: &Access, name: &str) -> Result<Decision, Refusal> {
+    access.require_operator("remove reservations")?;
+    match access.state.reservation(name) {
+        Some(_) => Ok(Decision::done(vec![Event::ReservationRemoved { name: name.to_owned() }])),
+        None => Err(not_found(format!("reservation `{}` does not exist", validate::shown(name)))),
+    }
+}
+
+/// The placements of reservations that hold against the state and each other. One that does not is left out: its
+/// reservation still has no nodes then, which the next plan sees.
+pub(crate) fn place_reservations(state: &State, placements: Vec<(String, Vec<NodeId>)>) -> Vec<Event> {
+    let mut placed: Vec<(&ReservationSpec, BTreeSet<NodeId>)> = Vec::new();
+    let mut events = Vec::new();
+    for (name, nodes) in placements {
+        let Some(reservation) = state.reservation(&name).filter(|reservation| reservation.is_unplaced()) else {
+            continue;
+        };
+        let (spec, chosen) = (&*reservation.spec, nodes.iter().copied().collect::<BTreeSet<_>>());
+        let ReservedNodes::Count { count, .. } = spec.nodes else { continue };
+        let is_right = chosen.len() == nodes.len()
+            && chosen.len() == count as usize
+            && chosen.iter().all(|node| is_candidate(state, spec, *node) && overlapping(state, spec, *node).is_none())
+            && placed
+                .iter()
+                .all(|(other, taken)| other.end <= spec.start || spec.end <= other.start || taken.is_disjoint(&chosen));
+        if is_right {
+            placed.push((spec, chosen));
+            events.push(Event::ReservationPlaced { name, nodes });
+        }
+    }
+    events
+}
+
+pub(crate) fn set_closures(
+    access: &Access,
+    names: &[String],
+    closures: Vec<NodeClosure>,
+    now: Timestamp,
+) -> Result<Decision, Refusal> {
+    access.require_operator("close and open nodes")?;
+    reservations::validate::closures(&closures, MAX_CLOSURES)?;
+    let closures: Vec<NodeClosure> = closures.into_iter().filter(|closure| now < closure.until).collect();
+    let found = nodes::decide::find(access, names)?;
+    let changed = found.into_iter().filter(|node| node.closures != closures);
+    let event = |node: NodeId| Event::NodeClosuresSet { node, closures: closures.clone() };
+    Ok(Decision::done(changed.map(|node| event(node.id)).collect()))
+}
+
+/// The effect of time on reservations and closures.
+pub(crate) fn due(state: &State, now: Timestamp, at_most: usize) -> Vec<Event> {
+    let reservations = state.index.reservations_due.iter().take_while(|(time, _)| *time <= now);
+    let mut events: Vec<Event> =
+        reservations.take(at_most).filter_map(|(_, name)| reservation_due(state, name, now)).collect();
+    for (_, id) in state.index.closures_due.iter().take_while(|(time, _)| *time <= now).take(at_most) {
+        let Some(node) = state.node(*id) else { continue };
+        let left = node.closures.iter().filter(|closure| now < closure.until).cloned().collect();
+        events.push(Event::NodeClosuresSet { node: *id, closures: left });
+    }
+    events
+}
+
+fn reservation_due(state: &State, name: &str, now: Timestamp) -> Option<Event> {
+    let reservation = state.reservation(name)?;
+    let name = name.to_owned();
+    Some(if reservation.spec.end <= now {
+        Event::ReservationRemoved { name }
+    } else {
+        Event::ReservationBegun { name }
+    })
+}

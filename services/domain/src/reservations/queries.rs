@@ -1,0 +1,22 @@
+//! What can be asked of a state about reservations.
+
+use crate::{reservations::Reservation, state::State};
+use muster_schemas::NodeId;
+
+impl State {
+    /// All advance reservations that are not over, by name.
+    pub fn reservations(&self) -> impl ExactSizeIterator<Item = &Reservation> {
+        self.planning.reservations.values()
+    }
+
+    /// An advance reservation that is not over.
+    pub fn reservation(&self, name: &str) -> Option<&Reservation> {
+        self.planning.reservations.get(name)
+    }
+
+    /// The reservations that have a node, by name.
+    pub fn reservations_of(&self, node: NodeId) -> impl Iterator<Item = &Reservation> {
+        let names = self.index.reserved.get(&node).into_iter().flatten();
+        names.filter_map(|name| self.reservation(name))
+    }
+}

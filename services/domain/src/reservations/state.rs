@@ -1,0 +1,49 @@
+//! An advance reservation.
+
+use muster_schemas::{
+    NodeId, Timestamp,
+    plan::{ReservationSpec, ReservedNodes},
+};
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeSet, sync::Arc};
+
+/// An advance reservation that is not over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reservation {
+    /// Its specification.
+    pub spec: Arc<ReservationSpec>,
+    /// Its nodes; none while a planner has still to choose them.
+    pub nodes: BTreeSet<NodeId>,
+    /// Whether a record says that it has begun.
+    pub begun: bool,
+}
+
+impl Reservation {
+    /// Whether its nodes are kept at that time.
+    pub fn is_active(&self, now: Timestamp) -> bool {
+        self.spec.start <= now && now < self.spec.end
+    }
+
+    /// Whether it and another time have a moment in common.
+    pub(crate) fn overlaps(&self, start: Timestamp, end: Timestamp) -> bool {
+        self.spec.start < end && start < self.spec.end
+    }
+
+    /// Whether a job of this user and account may run in it.
+    pub fn admits(&self, user: &str, account: Option<&str>) -> bool {
+        let spec = &self.spec;
+        (spec.users.is_empty() && spec.accounts.is_empty())
+            || spec.users.iter().any(|allowed| allowed == user)
+            || account.is_some_and(|account| spec.accounts.iter().any(|allowed| allowed == account))
+    }
+
+    /// Whether a planner has still to choose its nodes.
+    pub fn is_unplaced(&self) -> bool {
+        self.nodes.is_empty() && matches!(self.spec.nodes, ReservedNodes::Count { .. })
+    }
+
+    /// When it is due to be looked at: at its start, then at its end.
+    pub(crate) fn due(&self) -> Timestamp {
+        if self.begun { self.spec.end } else { self.spec.start }
+    }
+}

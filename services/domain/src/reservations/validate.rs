@@ -1,0 +1,62 @@
+//! Limits on reservations and closures.
+
+use crate::{
+    requests::validate::filter,
+    validate::{MAX_COUNT, MAX_NODE_NAMES, count, identifier, invalid, name, number, text},
+};
+use muster_schemas::{
+    Timestamp,
+    command::Refusal,
+    plan::{NodeClosure, ReservationSpec, ReservedNodes},
+};
+use std::collections::BTreeSet;
+
+/// Users or accounts of one reservation.
+const MAX_HOLDERS: usize = 10_000;
+
+/// A reservation, as far as it can be judged without the state.
+pub(crate) fn reservation(spec: &ReservationSpec) -> Result<(), Refusal> {
+    identifier("reservation.name", &spec.name)?;
+    if spec.end <= spec.start {
+        return invalid(format!("reservation.end: {} is not after the start, {}", spec.end, spec.start));
+    }
+    match &spec.nodes {
+        ReservedNodes::Named(names) => {
+            number("reservation.nodes: names", names.len() as u64, 1, MAX_NODE_NAMES as u64)?;
+        }
+        ReservedNodes::Count { count, filter: wanted, .. } => {
+            number("reservation.nodes: count", u64::from(*count), 1, u64::from(MAX_COUNT))?;
+            wanted.as_ref().map_or(Ok(()), |wanted| filter(wanted, 0))?;
+        }
+    }
+    for (field, holders) in [("reservation.users", &spec.users), ("reservation.accounts", &spec.accounts)] {
+        count(field, holders.len(), MAX_HOLDERS)?;
+        holders.iter().try_for_each(|holder| name(field, holder))?;
+        let distinct: BTreeSet<&String> = holders.iter().collect();
+        if distinct.len() < holders.len() {
+            return invalid(format!("{field}: a name is given twice"));
+        }
+    }
+    Ok(())
+}
+
+/// The closures of a node.
+pub(crate) fn closures(closures: &[NodeClosure], most: usize) -> Result<(), Refusal> {
+    count("closures", closures.len(), most)?;
+    for closure in closures {
+        text("closures.reason", &closure.reason)?;
+        if closure.until <= closure.from {
+            return invalid(format!("closures.until: {} is not after from, {}", closure.until, closure.from));
+        }
+        if closure.until > Timestamp::MAX {
+            return invalid(format!("closures.until: is later than {}", Timestamp::MAX));
+        }
+    }
+    match closures.windows(2).find(|pair| pair[1].from < pair[0].until) {
+        Some(pair) => invalid(format!(
+            "closures: one begins at {} before the one ahead of it is over at {}",
+            pair[1].from, pair[0].until
+        )),
+        None => Ok(()),
+    }
+}

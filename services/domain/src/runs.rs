@@ -1,0 +1,15 @@
+//! Runs: attempts to execute jobs, from the moment they have their resources until these are free.
+
+mod apply;
+mod by_node;
+pub(crate) mod decide;
+pub(crate) mod invariants;
+pub(crate) mod orders;
+mod queries;
+mod state;
+pub(crate) mod stopping;
+pub(crate) mod usage;
+pub(crate) mod walltime;
+
+pub use by_node::{ByNode, OnNode};
+pub use state::{Part, PartState, Run, Suspension};

@@ -1,0 +1,413 @@
+//! Reports of executors: that a node is there, that parts of runs started and ended.
+
+use crate::{
+    components,
+    decide::{Access, Decision},
+    jobs::{Job, ProgramKind},
+    nodes::Node,
+    orders,
+    requests::{self, fits},
+    runs::{Part, PartState, Run, usage::together},
+    state::State,
+    validate,
+};
+use muster_schemas::{
+    NodeId, PartId, RunId, Sequence, Timestamp,
+    cluster::NodeCondition,
+    command::{Refusal, Reply},
+    event::{EndCause, Event, NodeExit, NodePart, StopReason},
+    job::{ExitStatus, JobType, Outcome, RequeuePolicy, Usage},
+    node::Briefing,
+};
+
+/// The node is there. Its orders about its runs come from [`crate::orders::reconcile`], which the ledger adds.
+pub(crate) fn hello(
+    access: &Access,
+    boot_id: &str,
+    known: Known<'_>,
+    highest_run: Option<RunId>,
+    now: Timestamp,
+) -> Result<Decision, Refusal> {
+    let node = access.require_node()?;
+    validate::name("boot_id", boot_id)?;
+    let is_up = node.condition == NodeCondition::Up;
+    let mut events = Vec::new();
+    let up = || Event::NodeUp { node: node.id, boot_id: boot_id.to_owned() };
+    match known.as_of {
+        _ if !is_up => events.push(up()),
+        Some(as_of) if node.boot_id == boot_id => {
+            events.extend(forgotten_parts(access.state, node, known.parts, as_of, now));
+        }
+        Some(as_of) if node.greeted <= as_of => {
+            events.extend(booted_again(access.state, node, known.parts, as_of, now));
+            events.push(up());
+        }
+        // Nothing can be said yet. The answer brings a mark, and the node's next report is with it.
+        _ => {}
+    }
+    events.extend(highest_run.and_then(|highest| numbers_raised(access.state, highest)));
+    Ok(Decision { events, reply: Reply::NodeOrders(Briefing::default()) })
+}
+
+/// The knowledge of a node, as it reports it.
+#[derive(Clone, Copy)]
+pub(crate) struct Known<'a> {
+    /// The parts of runs.
+    pub(crate) parts: &'a [PartId],
+    /// Up to which record the list can be relied on; see [`muster_schemas::node::Mark`].
+    pub(crate) as_of: Option<Sequence>,
+}
+
+/// Run numbers that are passed over at once at most, so that no node can use them up.
+const MAX_RAISE: u64 = 1 << 32;
+
+/// A node never starts a run that it remembers. If it remembers more than the log does, because an older log was
+/// restored, the numbers go on above what it remembers.
+fn numbers_raised(state: &State, highest: RunId) -> Option<Event> {
+    let next = state.next_run();
+    let has_room = next.0 < PartId::MAX_RUNS - 2 * MAX_RAISE;
+    (highest >= next && has_room).then(|| Event::RunNumbersRaised {
+        next: RunId(highest.0.min(next.0.saturating_add(MAX_RAISE)).saturating_add(1)),
+    })
+}
+
+/// Parts of runs that the node had started and does not know any more are over: they cannot be started a second time.
+fn forgotten_parts(state: &State, node: &Node, known: &[PartId], as_of: Sequence, now: Timestamp) -> Vec<Event> {
+    let forgotten = |run: &Run, part: &Part| orders::is_forgotten(state, run, part, known, as_of);
+    parts_lost(state, node, forgotten, "the node had started it but no longer knows it", now)
+}
+
+/// What ran there before is gone. Of the parts that the node names it tells itself how they ended; what was ordered or started after
+/// the moment that its list is true for was so since it is up again.
+fn booted_again(state: &State, node: &Node, known: &[PartId], as_of: Sequence, now: Timestamp) -> Vec<Event> {
+    let reason = "it was booted again";
+    let is_lost =
+        |run: &Run, part: &Part| !part.has_ended() && part.since <= as_of && !known.contains(&state.part_id(run, part));
+    let mut events = vec![Event::NodeLost { node: node.id, reason: reason.to_owned() }];
+    events.extend(parts_lost(state, node, is_lost, reason, now));
+    events
+}
+
+/// The node is lost, and with it the parts of runs there.
+pub(crate) fn node_lost(state: &State, node: &Node, reason: &str, now: Timestamp) -> Vec<Event> {
+    let mut events = vec![Event::NodeLost { node: node.id, reason: reason.to_owned() }];
+    // What has ended there is known already, whatever becomes of the node.
+    events.extend(parts_lost(state, node, |_, part| !part.has_ended(), reason, now));
+    events
+}
+
+/// The parts of runs on a node that are lost.
+fn parts_lost(
+    state: &State,
+    node: &Node,
+    is_lost: impl Fn(&Run, &Part) -> bool,
+    reason: &str,
+    now: Timestamp,
+) -> Vec<Event> {
+    let exit = NodeExit {
+        status: None,
+        cause: EndCause::Lost(reason.to_owned()),
+        usage: Usage::default(),
+        started: None,
+        ended: now,
+    };
+    let lost_of = |run: &Run| run.parts_on(node.id).filter(|part| is_lost(run, part)).cloned().collect::<Vec<Part>>();
+    let runs = node.runs.iter().filter_map(|run| state.run(*run));
+    runs.flat_map(|run| together_lost(state, run, &lost_of(run), &exit)).collect()
+}
+
+/// Parts of a run that are lost at a time: what follows from the end of each depends on those before it.
+fn together_lost(state: &State, run: &Run, lost: &[Part], exit: &NodeExit) -> Vec<Event> {
+    let Some((part, rest)) = lost.split_first() else { return Vec::new() };
+    let mut events = end_part(state, run, part, exit.clone(), Reporter::Nobody);
+    if !rest.is_empty() {
+        let mut after = run.clone();
+        after.stopping = after.stopping.or(stop_in(&events));
+        events.iter().for_each(|event| note_step_end(&mut after, event));
+        if let Some(part) = after.part_of_mut(part.node, part.component) {
+            part.state = PartState::Ended(Box::new(exit.clone()));
+        }
+        events.extend(together_lost(state, &after, rest, exit));
+    }
+    events
+}
+
+/// Takes the end of a part of a step, or of the step, into a run.
+fn note_step_end(run: &mut Run, event: &Event) {
+    match event {
+        Event::StepPartEnded { step, node, component, exit, .. } => run.end_step_part(*step, *node, *component, exit),
+        Event::StepEnded { step, .. } => {
+            run.steps.remove(step);
+        }
+        _ => {}
+    }
+}
+
+fn stop_in(events: &[Event]) -> Option<StopReason> {
+    events.iter().find_map(|event| match event {
+        Event::RunStopping { reason, .. } => Some(*reason),
+        _ => None,
+    })
+}
+
+pub(crate) fn started(access: &Access, id: PartId) -> Result<Decision, Refusal> {
+    let node = access.require_node()?;
+    let launching = access.state.part_named(node.id, id).filter(|(_, part)| part.state == PartState::Launching);
+    Ok(Decision::done(launching.map(|(run, part)| part_started(run, part)).into_iter().collect()))
+}
+
+/// The processes of a part that was being launched run.
+fn part_started(run: &Run, part: &Part) -> Event {
+    told_started(run, part, run.started.is_none() && run.others(part).all(has_started))
+}
+
+/// Says that a part has started, and whether with it the whole run has.
+fn told_started(run: &Run, part: &Part, whole_run: bool) -> Event {
+    let (job, run, node, component) = (run.job, run.id, part.node, part.component);
+    match whole_run {
+        true => Event::RunStarted { job, run, node, component },
+        false => Event::RunPartStarted { job, run, node, component },
+    }
+}
+
+/// The end of a part of a run that goes on.
+fn part_ended(run: &Run, part: &Part, exit: NodeExit) -> Event {
+    Event::RunPartEnded { job: run.job, run: run.id, node: part.node, component: part.component, exit }
+}
+
+fn has_started(part: &Part) -> bool {
+    match &part.state {
+        PartState::Launching => false,
+        PartState::Started => true,
+        PartState::Ended(exit) => exit.started.is_some(),
+    }
+}
+
+/// Whether the end of a part tells that the whole run has run although it was not known to: every part that runs
+/// something has started. One that only holds resources can be slower than a short script, or its node's report.
+fn has_run_by_now(job: &Job, run: &Run, part: &Part, exit: &NodeExit) -> bool {
+    let this_one_ran = exit.started.is_some() && works(job, run, part);
+    let mut others = run.others(part).filter(|part| works(job, run, part));
+    run.started.is_none() && this_one_ran && others.all(has_started)
+}
+
+/// A repeated report, or one about a run that is over, is accepted and means nothing more.
+pub(crate) fn ended(access: &Access, id: PartId, exit: NodeExit) -> Result<Decision, Refusal> {
+    let node = access.require_node()?;
+    if let Some(run) = access.state.run(id.run()).filter(|run| has_left(access.state, run, node.id)) {
+        let (job, run, node, component) = (run.job, run.id, node.id, id.component());
+        return Ok(Decision::done(vec![Event::RunPartEnded { job, run, node, component, exit }]));
+    }
+    let part = access.state.part_named(node.id, id).filter(|(_, part)| !part.has_ended());
+    let events = part.map(|(run, part)| end_part(access.state, run, part, exit, Reporter::Node));
+    Ok(Decision::done(events.unwrap_or_default()))
+}
+
+/// Whether a run gave up all that it had of a node, and has not heard that its part there has ended.
+fn has_left(state: &State, run: &Run, node: NodeId) -> bool {
+    let tasks = state.job(run.job).and_then(|job| job.tasks.as_ref());
+    run.part(node).is_none() && tasks.is_some_and(|tasks| tasks.leaving.contains(&node))
+}
+
+/// Who says that a part ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reporter {
+    Node,
+    /// Its node is lost.
+    Nobody,
+}
+
+/// The part of a run on one node is over: what follows for the run and its job.
+fn end_part(state: &State, run: &Run, part: &Part, exit: NodeExit, reporter: Reporter) -> Vec<Event> {
+    let mut events = Vec::new();
+    let Some(job) = state.job(run.job) else { return events };
+    if has_run_by_now(job, run, part, &exit) {
+        events.push(told_started(run, part, true));
+    } else if part.state == PartState::Launching && exit.started.is_some() {
+        events.push(part_started(run, part));
+    }
+    if run.others(part).all(Part::has_ended) {
+        events.extend(end_run(state, job, run, part, exit, reporter));
+        return events;
+    }
+    let stop = if run.stopping.is_none() { stops_the_rest(job, run, part, &exit) } else { None };
+    let component_over = components::decide::part_ended(job, run, part, &exit);
+    events.push(part_ended(run, part, exit));
+    events.extend(component_over);
+    if let Some(reason) = stop {
+        events.push(Event::RunStopping { job: run.job, run: run.id, reason });
+    }
+    events
+}
+
+/// Whether the end of one part ends the others: a script's does, one that was not an ordinary end, and the last one
+/// that had anything to do, since the others only hold resources.
+fn stops_the_rest(job: &Job, run: &Run, part: &Part, exit: &NodeExit) -> Option<StopReason> {
+    let mut rest = run.others(part).filter(|part| !part.has_ended());
+    if job.single_end(part.component).is_some() {
+        // However it ends, it was to end; but nothing may be left that does anything.
+        let is_last = works(job, run, part) && rest.all(|part| !works(job, run, part));
+        return is_last.then_some(StopReason::PeerEnded);
+    }
+    match exit.cause {
+        EndCause::Lost(_) => Some(StopReason::NodeLost),
+        EndCause::LaunchFailed(_) | EndCause::Walltime | EndCause::OutOfMemory => Some(StopReason::PeerEnded),
+        EndCause::Itself | EndCause::Killed => {
+            let script_ended = job.lead().program == ProgramKind::Script && run.is_lead(part);
+            (script_ended || rest.all(|part| !works(job, run, part))).then_some(StopReason::PeerEnded)
+        }
+    }
+}
+
+/// Whether a part runs something by itself, rather than hold resources for steps.
+fn works(job: &Job, run: &Run, part: &Part) -> bool {
+    match job.components.get(part.component as usize).map(|component| &component.program) {
+        Some(ProgramKind::Tasks) => true,
+        Some(ProgramKind::Script) => {
+            run.parts.iter().find(|other| other.component == part.component).is_some_and(|first| first.is(part))
+        }
+        _ => false,
+    }
+}
+
+fn end_run(state: &State, job: &Job, run: &Run, last: &Part, exit: NodeExit, reporter: Reporter) -> [Event; 2] {
+    let mut exits: Vec<(&Part, &NodeExit)> =
+        run.parts.iter().filter_map(|part| Some((part, if part.is(last) { &exit } else { part.exit()? }))).collect();
+    let used = exits.iter().map(|(_, exit)| exit.usage).chain(job.components_over().map(|(_, over)| over.usage));
+    let usage = used.fold(Usage::default(), together);
+    // What was ended alone says nothing about the job.
+    exits.retain(|(part, _)| job.single_end(part.component).is_none());
+    let outcome = outcome(state, job, run, &exits);
+    let next = aftermath(state, job, &outcome);
+    let last = (reporter == Reporter::Node).then(|| NodePart {
+        node: last.node,
+        component: last.component,
+        exit: exit.clone(),
+    });
+    [Event::RunEnded { job: run.job, run: run.id, last, outcome, usage }, next]
+}
+
+/// How a run ended: by why it was stopped if it was, else by what its nodes say.
+fn outcome(state: &State, job: &Job, run: &Run, exits: &[(&Part, &NodeExit)]) -> Outcome {
+    match run.stopping {
+        Some(StopReason::Cancelled | StopReason::CancelledAtOnce) => Outcome::Cancelled,
+        Some(StopReason::Requeued) => Outcome::Requeued,
+        Some(StopReason::Preempted) => Outcome::Preempted,
+        Some(StopReason::NodeLost) => Outcome::NodeLost(how_lost(state, run, exits)),
+        Some(StopReason::LaunchTimeout) => {
+            let seconds = state.settings().launch_timeout_seconds;
+            Outcome::LaunchFailed(format!("not all nodes confirmed the launch within {seconds} s"))
+        }
+        Some(StopReason::Finished | StopReason::FinishedAtOnce) => Outcome::DeclaredFinished,
+        Some(StopReason::Concluded(status)) if status.is_success() => Outcome::Completed,
+        Some(StopReason::Concluded(status)) => Outcome::Failed(status),
+        Some(StopReason::Walltime) => Outcome::TimedOut,
+        Some(StopReason::PeerEnded | StopReason::TasksEnded) | None => match outcome_of_exits(state, job, run, exits) {
+            Outcome::Completed => outcome_of_tasks(job),
+            outcome => outcome,
+        },
+    }
+}
+
+/// Which node of a run was lost, and how: as the first part that was lost with it says, else as whoever took the node down.
+fn how_lost(state: &State, run: &Run, exits: &[(&Part, &NodeExit)]) -> String {
+    let name = |node: NodeId| state.node(node).map_or("a node that was removed", |node| &node.spec.name);
+    let lost = exits.iter().find_map(|(part, exit)| match &exit.cause {
+        EndCause::Lost(why) => Some(format!("{}: {why}", name(part.node))),
+        _ => None,
+    });
+    let taken_down = || {
+        let down = |part: &&Part| state.taken_out(part.node).is_some_and(|taken| taken.is_down);
+        let node = run.parts.iter().find(down)?.node;
+        let reason = state.node(node)?.drained.as_deref()?;
+        Some(format!("{} was taken down: {reason}", name(node)))
+    };
+    lost.or_else(taken_down).unwrap_or_else(|| "a node of the run was lost".to_owned())
+}
+
+/// A job that is a list of tasks has failed if one of them has (HPC-J-21).
+fn outcome_of_tasks(job: &Job) -> Outcome {
+    job.tasks.as_ref().and_then(|tasks| tasks.failure.clone()).unwrap_or(Outcome::Completed)
+}
+
+fn outcome_of_exits(state: &State, job: &Job, run: &Run, exits: &[(&Part, &NodeExit)]) -> Outcome {
+    let has = |cause: EndCause| exits.iter().any(|(_, exit)| exit.cause == cause);
+    if has(EndCause::Walltime) {
+        return Outcome::TimedOut;
+    }
+    if has(EndCause::OutOfMemory) {
+        return Outcome::OutOfMemory;
+    }
+    for (_, exit) in exits {
+        if let EndCause::LaunchFailed(why) = &exit.cause {
+            return Outcome::LaunchFailed(why.clone());
+        }
+    }
+    if exits.iter().any(|(_, exit)| matches!(exit.cause, EndCause::Lost(_))) {
+        return Outcome::NodeLost(how_lost(state, run, exits));
+    }
+    // A script speaks for its whole run; the other nodes only hold resources.
+    let speaks = |part: &Part| match job.lead().program {
+        ProgramKind::Script => run.is_lead(part),
+        _ => works(job, run, part),
+    };
+    let speaking = || exits.iter().filter(|(part, _)| speaks(part)).map(|(_, exit)| *exit);
+    let by_itself = speaking().filter(|exit| exit.cause == EndCause::Itself);
+    let killed = speaking().filter(|exit| exit.cause != EndCause::Itself);
+    let failed = |exit: &&NodeExit| exit.status.is_some_and(|status| !status.is_success());
+    let first = by_itself.chain(killed).find(failed).and_then(|exit| exit.status);
+    first.map_or(Outcome::Completed, Outcome::Failed)
+}
+
+/// What becomes of a job after a run.
+fn aftermath(state: &State, job: &Job, outcome: &Outcome) -> Event {
+    match requeue_reason(job, outcome) {
+        // It would wait for ever. Who asked for all of it to run again gets all nodes anew.
+        Some(reason)
+            if reason != StopReason::Requeued
+                && let Some(why) = too_few_prepared(state, job) =>
+        {
+            Event::JobFinished { job: job.id, outcome: Outcome::LaunchFailed(why) }
+        }
+        Some(reason) => Event::JobRequeued { job: job.id, reason },
+        None => Event::JobFinished { job: job.id, outcome: outcome.clone() },
+    }
+}
+
+/// Why a job can never run on the nodes that are left without those that could not be prepared for it (HPC-J-22).
+fn too_few_prepared(state: &State, job: &Job) -> Option<String> {
+    let names = state.unprepared_nodes(job);
+    if names.is_empty() {
+        return None;
+    }
+    let lead = job.lead();
+    let alternatives = requests::without_nodes(&lead.shape.alternatives, &names);
+    let queue = state.queue(&lead.queue)?;
+    let why = fits::never_fits(state, &queue.spec, &alternatives)?;
+    Some(format!("{} could not be prepared for it, and without: {why}", names.join(", ")))
+}
+
+fn requeue_reason(job: &Job, outcome: &Outcome) -> Option<StopReason> {
+    if *outcome == Outcome::Requeued {
+        return Some(StopReason::Requeued);
+    }
+    // Nothing of it is lost (HPC-S-13).
+    if *outcome == Outcome::Preempted && job.tasks.is_some() {
+        return Some(StopReason::Preempted);
+    }
+    let default = RequeuePolicy::default();
+    let policy = job.extras.as_ref().map_or(&default, |extras| &extras.requeue);
+    if job.attempts >= policy.max_runs {
+        return None;
+    }
+    match outcome {
+        Outcome::NodeLost(_) if policy.on_node_lost => Some(StopReason::NodeLost),
+        Outcome::Preempted if job.types().contains(&JobType::BestEffort { requeue: true }) => {
+            Some(StopReason::Preempted)
+        }
+        Outcome::Failed(ExitStatus::Code(code)) if policy.on_exit_codes.contains(&i32::from(*code)) => {
+            Some(StopReason::Requeued)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,248 @@
+//! One attempt to execute a job, from the moment it has its resources until they are free.
+
+use crate::{
+    runs::{ByNode, OnNode},
+    steps::StepProgress,
+};
+use muster_schemas::{
+    JobId, NodeId, RunId, Sequence, StepId, Timestamp,
+    event::{NodeExit, StopReason},
+    resources::{NodeShare, Placement},
+};
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// A run that holds resources.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// Its number.
+    pub id: RunId,
+    /// The job or task that it executes.
+    pub job: JobId,
+    /// Where.
+    pub placement: Arc<Placement>,
+    /// When it got its resources.
+    pub allocated: Timestamp,
+    /// When its last node started; `None` until then.
+    pub started: Option<Timestamp>,
+    /// If it has not started by then the launch has failed.
+    pub launch_deadline: Timestamp,
+    /// Why it is being stopped, if it is.
+    pub stopping: Option<StopReason>,
+    /// Whether its processes are stopped.
+    pub suspension: Suspension,
+    /// Whether its walltime was changed after its launch was ordered.
+    pub walltime_changed: bool,
+    /// For each share of the placement, in their order, how far it is. A node has one for each component there.
+    pub parts: ByNode<Part>,
+    /// The number of the next step.
+    pub next_step: StepId,
+    /// Steps that have not ended.
+    pub steps: BTreeMap<StepId, StepProgress>,
+}
+
+/// Whether the processes of a run are stopped. Continuing is told apart from never having been stopped, because the
+/// order to continue may have to be repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Suspension {
+    /// They never were.
+    Never,
+    /// They are.
+    Suspended,
+    /// They were.
+    Resumed,
+    /// They are, and others can have the cores until the run continues (SL-C-37).
+    Lent,
+    /// They are; the run will continue, as this record says, as soon as nobody else has its cores.
+    Resuming(Sequence),
+}
+
+/// The part of a run on one node, for one component.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// The node.
+    pub node: NodeId,
+    /// Which component it belongs to, from 0.
+    pub component: u32,
+    /// The record of its launch order; once it has started, of that.
+    pub since: Sequence,
+    /// How far it is.
+    pub state: PartState,
+}
+
+/// How far the part of a run on one node is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PartState {
+    /// Its launch is ordered.
+    Launching,
+    /// Its processes run.
+    Started,
+    /// It is over.
+    Ended(Box<NodeExit>),
+}
+
+impl Run {
+    pub(crate) fn new(
+        id: RunId,
+        job: JobId,
+        placement: &Arc<Placement>,
+        (now, since): (Timestamp, Sequence),
+        launch_timeout: u32,
+    ) -> Self {
+        let parts = placement.shares_by_component().map(|(component, share)| Part {
+            node: share.node,
+            component,
+            since,
+            state: PartState::Launching,
+        });
+        Self {
+            id,
+            job,
+            parts: parts.collect(),
+            placement: placement.clone(),
+            allocated: now,
+            started: None,
+            launch_deadline: now.plus_seconds(i64::from(launch_timeout)),
+            stopping: None,
+            suspension: Suspension::Never,
+            walltime_changed: false,
+            next_step: StepId(1),
+            steps: BTreeMap::new(),
+        }
+    }
+
+    /// Its parts on a node.
+    pub fn parts_on(&self, node: NodeId) -> impl Iterator<Item = &Part> {
+        self.parts.on(node)
+    }
+
+    /// Where among its parts the one on a node for a component is.
+    pub fn position_of(&self, node: NodeId, component: u32) -> Option<usize> {
+        self.parts.positions_on(node).find(|at| self.parts[*at].component == component)
+    }
+
+    /// Its part on a node, if it has one there: of the first component, where several share it.
+    pub fn part(&self, node: NodeId) -> Option<&Part> {
+        self.parts_on(node).next()
+    }
+
+    /// Its part on a node for a component.
+    pub fn part_of(&self, node: NodeId, component: u32) -> Option<&Part> {
+        self.parts_on(node).find(|part| part.component == component)
+    }
+
+    pub(crate) fn part_of_mut(&mut self, node: NodeId, component: u32) -> Option<&mut Part> {
+        let at = self.position_of(node, component)?;
+        self.parts.get_mut(at)
+    }
+
+    /// Whether components share a node (SL-P-07).
+    pub fn is_shared(&self, node: NodeId) -> bool {
+        self.parts_on(node).nth(1).is_some()
+    }
+
+    /// Its share of a node: for the first component, where several share it.
+    pub fn share(&self, node: NodeId) -> Option<&NodeShare> {
+        self.share_at(self.parts.positions_on(node).next()?)
+    }
+
+    /// Its share of a node for a component.
+    pub fn share_of(&self, node: NodeId, component: u32) -> Option<&NodeShare> {
+        self.share_at(self.position_of(node, component)?)
+    }
+
+    /// Its share for the part at a position: shares are in the order of parts.
+    pub fn share_at(&self, at: usize) -> Option<&NodeShare> {
+        self.placement.share_at(at)
+    }
+
+    /// The first part for a component, which runs what runs once.
+    pub fn first_for(&self, component: u32) -> Option<&Part> {
+        let before = self.placement.components.iter().take(component as usize);
+        let at = before.map(|placed| placed.shares.len()).sum::<usize>();
+        self.parts.get(at).filter(|part| part.component == component)
+    }
+
+    /// The part that runs a script: the first.
+    pub fn lead(&self) -> Option<&Part> {
+        self.parts.first()
+    }
+
+    /// Whether a part is the first, which runs a script.
+    pub fn is_lead(&self, part: &Part) -> bool {
+        self.lead().is_some_and(|lead| lead.is(part))
+    }
+
+    /// The parts but one.
+    pub fn others<'a>(&'a self, part: &'a Part) -> impl Iterator<Item = &'a Part> {
+        self.parts.iter().filter(move |other| !other.is(part))
+    }
+
+    /// The nodes of its parts, in order of rank.
+    pub fn nodes(&self) -> impl Iterator<Item = NodeId> {
+        self.parts.iter().map(|part| part.node)
+    }
+
+    /// Which part of one of its steps is inside a part of it.
+    pub(crate) fn step_position(&self, step: StepId, part: &Part) -> Option<usize> {
+        self.steps.get(&step)?.position(part.node, part.component)
+    }
+
+    /// A part of a step has ended.
+    pub(crate) fn end_step_part(&mut self, step: StepId, node: NodeId, component: u32, exit: &NodeExit) {
+        let Some(step) = self.steps.get_mut(&step) else { return };
+        if let Some(part) = step.position(node, component).and_then(|at| step.parts.get_mut(at)) {
+            part.exit = Some(exit.clone());
+        }
+    }
+
+    /// Whether its processes are stopped.
+    pub fn is_suspended(&self) -> bool {
+        match self.suspension {
+            Suspension::Never | Suspension::Resumed => false,
+            Suspension::Suspended | Suspension::Lent | Suspension::Resuming(_) => true,
+        }
+    }
+
+    /// The time at which it is due to be looked at: until it has started or is being stopped, the end of its launch
+    /// timeout.
+    pub(crate) fn due(&self) -> Option<Timestamp> {
+        (self.started.is_none() && self.stopping.is_none()).then_some(self.launch_deadline)
+    }
+}
+
+impl OnNode for Part {
+    fn node(&self) -> NodeId {
+        self.node
+    }
+}
+
+impl Part {
+    /// Whether both are the same part of the same run.
+    pub fn is(&self, other: &Self) -> bool {
+        (self.node, self.component) == (other.node, other.component)
+    }
+
+    /// How it ended, if it has.
+    pub fn exit(&self) -> Option<&NodeExit> {
+        match &self.state {
+            PartState::Ended(exit) => Some(exit),
+            _ => None,
+        }
+    }
+
+    /// Whether its start was told.
+    pub fn has_begun(&self) -> bool {
+        self.state != PartState::Launching
+    }
+
+    /// Whether its processes run.
+    pub fn is_up(&self) -> bool {
+        self.state == PartState::Started
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&self) -> bool {
+        matches!(self.state, PartState::Ended(_))
+    }
+}

@@ -1,0 +1,184 @@
+//! Launching steps: which cores of the job they get. Signals to them, and their end by request.
+
+use crate::{
+    decide::{Access, Decision, conflict, invalid, not_found, refuse},
+    jobs::{Job, ProgramKind},
+    runs::Run,
+    state::State,
+    steps::{self, AtOnce, Step, decide::layout},
+    validate,
+};
+use muster_schemas::{
+    JobId, StepId,
+    command::{Refusal, RefusalCode, Reply},
+    event::{Event, NodeExit},
+    job::ExitStatus,
+    resources::{NodeShare, size_texts},
+    steps::{StepGroup, StepPlace, StepShare, StepSpec},
+};
+use std::sync::Arc;
+
+/// A node on which the run has not started yet has no place for a part of a step.
+fn require_start(run: &Run) -> Result<(), Refusal> {
+    if run.started.is_some() {
+        return Ok(());
+    }
+    Err(Refusal::new(RefusalCode::Busy, format!("job {} has not started on all of its nodes", run.job)))
+}
+
+/// What starts in a run that has lent its cores would run beside others.
+fn require_cores(run: &Run) -> Result<(), Refusal> {
+    let (job, code) = (run.job, RefusalCode::Busy);
+    if run.has_lent() { Err(Refusal::new(code, format!("job {job} is suspended"))) } else { Ok(()) }
+}
+
+/// Launches a step, all of it or none: a step that waits for cores holds none meanwhile (SL-R-08).
+pub(crate) fn launch(access: &Access, job: JobId, spec: StepSpec) -> Result<Decision, Refusal> {
+    let run = running(access, job)?;
+    // Before anything of it is copied.
+    steps::validate::carried(&spec, 1)?;
+    let spec = layout::with_places(access.state, run, spec)?;
+    steps::validate::step(&spec)?;
+    require_start(run)?;
+    require_cores(run)?;
+    let shares =
+        spec.places().map(|(group, place)| share(access.state, run, &spec, group, place)).collect::<Result<_, _>>()?;
+    let step = run.next_step;
+    let run = run.id;
+    let event = Event::StepLaunched { job, run, step, spec: Arc::new(spec), shares };
+    Ok(Decision { events: vec![event], reply: Reply::Step { run, step } })
+}
+
+/// The run of a job in which the actor may start and end steps.
+fn running<'a>(access: &Access<'a>, id: JobId) -> Result<&'a Run, Refusal> {
+    let job: &Job = access.state.job(id).ok_or_else(|| not_found(format!("job {id} does not exist")))?;
+    access.require_management(job)?;
+    if job.tasks.is_some() {
+        return Err(conflict(format!("job {id} is a list of tasks, which share its cores out themselves")));
+    }
+    let run = job.run().and_then(|run| access.state.run(run)).filter(|run| run.stopping.is_none());
+    run.ok_or_else(|| conflict(format!("job {id} does not run")))
+}
+
+/// What a step gets of a node: the lowest cores that no other step has.
+fn share(
+    state: &State,
+    run: &Run,
+    spec: &StepSpec,
+    group: &StepGroup,
+    place: &StepPlace,
+) -> Result<StepShare, Refusal> {
+    let name = &place.node;
+    let of_job = format!("component {} of job {}", group.component, run.job);
+    if state.job(run.job).is_some_and(|job| job.single_end(group.component).is_some()) {
+        return Err(conflict(format!("{of_job} was ended; the others continue")));
+    }
+    let node = state.node_by_name(name).map(|node| node.id);
+    let held = node.and_then(|node| Some((run.part_of(node, group.component)?, run.share_of(node, group.component)?)));
+    let Some((part, share)) = held else {
+        return Err(invalid(format!("groups.places.node: `{}` is not a node of {of_job}", validate::shown(name))));
+    };
+    if part.has_ended() {
+        return Err(conflict(format!("{of_job} has ended on node {name}")));
+    }
+    let wanted = u64::from(group.cores_at(place));
+    let memory_bytes = group.memory_bytes.unwrap_or(0);
+    within(share, wanted, memory_bytes, name, &of_job)?;
+    let in_use = if spec.overlaps { Default::default() } else { state.in_use(run, share.node, group.component) };
+    let free = share.cores.difference(&in_use.cores);
+    if free.len() < wanted {
+        let message = format!("{wanted} cores are wanted on node {name}, {} are free of other steps", free.len());
+        return Err(refuse(RefusalCode::Busy, message));
+    }
+    if share.memory_bytes > 0 && in_use.memory_bytes.saturating_add(memory_bytes) > share.memory_bytes {
+        return Err(refuse(RefusalCode::Busy, format!("other steps have the memory of node {name}")));
+    }
+    Ok(StepShare {
+        node: share.node,
+        component: group.component,
+        tasks: u32::try_from(place.ranks.len()).unwrap_or(u32::MAX),
+        cores: free.smallest(wanted),
+        memory_bytes,
+    })
+}
+
+/// Refuses what the job does not have, whether others use it or not.
+fn within(share: &NodeShare, cores: u64, memory_bytes: u64, node: &str, of_job: &str) -> Result<(), Refusal> {
+    let limit = |message| Err(refuse(RefusalCode::LimitReached, message));
+    let has = share.cores.len();
+    if cores > has {
+        return limit(format!("{cores} cores are wanted on node {node}, {of_job} has {has} there"));
+    }
+    if share.memory_bytes > 0 && memory_bytes > share.memory_bytes {
+        let (wanted, has) = size_texts(memory_bytes, share.memory_bytes);
+        return limit(format!("{wanted} of memory are wanted on node {node}, {of_job} has {has} there"));
+    }
+    Ok(())
+}
+
+/// A step that was launched and runs.
+fn launched<'a>(
+    access: &Access<'a>,
+    job: JobId,
+    step: StepId,
+    component: Option<u32>,
+) -> Result<(&'a Run, &'a Step), Refusal> {
+    let run = running(access, job)?;
+    let launched = access.state.step(run.id, step);
+    let launched = launched.ok_or_else(|| not_found(format!("step {step} of job {job} does not run")))?;
+    if let Some(component) = component
+        && !launched.parts.iter().any(|part| part.share.component == component)
+    {
+        return Err(not_found(format!("step {step} of job {job} has no part in component {component}")));
+    }
+    Ok((run, launched))
+}
+
+pub(crate) fn signal(
+    access: &Access,
+    job: JobId,
+    step: StepId,
+    component: Option<u32>,
+    signal: u8,
+) -> Result<Decision, Refusal> {
+    validate::signal("signal", signal)?;
+    if step == StepId(0) {
+        return signal_script(access, job, signal);
+    }
+    let (run, _) = launched(access, job, step, component)?;
+    Ok(Decision::done(vec![Event::StepSignalled { job, run: run.id, step, component, signal }]))
+}
+
+/// A signal to the script of a job, not to the steps that it has started (SL-C-30).
+fn signal_script(access: &Access, id: JobId, signal: u8) -> Result<Decision, Refusal> {
+    let run = running(access, id)?;
+    let has_script = access.state.job(id).is_some_and(|job| job.lead().program == ProgramKind::Script);
+    if run.started.is_none() || !has_script {
+        return Err(conflict(format!("job {id} has no script that runs")));
+    }
+    let event = Event::StepSignalled { job: id, run: run.id, step: StepId(0), component: None, signal };
+    Ok(Decision::done(vec![event]))
+}
+
+pub(crate) fn end(
+    access: &Access,
+    job: JobId,
+    step: StepId,
+    component: Option<u32>,
+    is_forced: bool,
+) -> Result<Decision, Refusal> {
+    let (run, step_now) = launched(access, job, step, component)?;
+    let mut parts =
+        step_now.parts.iter().filter(|part| component.is_none_or(|component| part.share.component == component));
+    let is_news = parts.any(|part| part.stopping < Some(AtOnce::of(is_forced)));
+    let event = Event::StepStopping { job, run: run.id, step, component, is_forced };
+    Ok(Decision::done(if is_news { vec![event] } else { Vec::new() }))
+}
+
+/// Whether the end of one part ends the others: if the step wants it so, and they are not being ended already.
+pub(crate) fn ends_the_others(state: &State, run: &Run, step: StepId, exit: &NodeExit) -> bool {
+    let has_failed = exit.status.is_none_or(|status| status != ExitStatus::Code(0));
+    state.step(run.id, step).is_some_and(|launched| {
+        launched.ends_on_failure && has_failed && launched.parts.iter().all(|part| part.stopping.is_none())
+    })
+}

@@ -1,0 +1,47 @@
+//! Invariants of steps with places of their own, and of jobs that end with their clients.
+
+use crate::{invariants::ensure, runs::Run, state::State, steps::Step};
+use muster_schemas::{NodeId, StepId, resources::IndexSet};
+use std::collections::BTreeMap;
+
+pub(crate) fn check(state: &State) -> Result<(), String> {
+    for (id, steps) in &state.clients.steps {
+        let run = state.run(*id).ok_or_else(|| format!("run {id} is over, and has steps"))?;
+        ensure(!steps.is_empty(), || format!("run {id}: an empty list of steps"))?;
+        run_steps(run, steps)?;
+    }
+    for id in state.clients.kept.keys() {
+        let lives = state.job(*id).is_some_and(|job| !job.is_finished());
+        ensure(lives, || format!("job {id} is over, and its client is waited for"))?;
+    }
+    Ok(())
+}
+
+/// Every step is one that the run knows, its cores are the run's, and no core is given to two steps that do not overlap
+/// others (SL-R-08).
+fn run_steps(run: &Run, steps: &BTreeMap<StepId, Step>) -> Result<(), String> {
+    let mut used: BTreeMap<NodeId, IndexSet> = BTreeMap::new();
+    for (id, step) in steps {
+        let name = || format!("run {} step {id}", run.id);
+        let known = run.steps.get(id).ok_or_else(|| format!("{}: the run does not know it", name()))?;
+        ensure(*id < run.next_step, || format!("{}: its number would be given again", name()))?;
+        ensure(known.parts.len() == step.parts.len(), || format!("{}: its parts differ", name()))?;
+        for (part, known) in step.parts.iter().zip(&known.parts) {
+            let share = &part.share;
+            ensure(share.node == known.node, || format!("{}: its parts are in another order", name()))?;
+            // What has ended may be of a component that has given back all it had.
+            let held = run.share_of(share.node, share.component).map(|held| &held.cores);
+            let is_held = known.exit.is_some() || held.is_some_and(|held| held.contains_all(&share.cores));
+            ensure(is_held, || format!("{}: its cores {} are not the run's", name(), share.cores))?;
+            if step.overlaps || known.exit.is_some() {
+                continue;
+            }
+            let before = used.entry(share.node).or_default();
+            ensure(before.intersection(&share.cores).is_empty(), || {
+                format!("{}: a core of node {} is another step's", name(), share.node)
+            })?;
+            *before = before.union(&share.cores);
+        }
+    }
+    Ok(())
+}

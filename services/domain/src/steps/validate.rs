@@ -1,0 +1,150 @@
+//! Limits on steps.
+
+use crate::{
+    jobs::validate::{arguments, attributes, dialect, environment},
+    validate::{
+        MAX_COUNT, MAX_JOB_BYTES, MAX_MEMORY_BYTES, MAX_NODE_NAMES, bytes, count, invalid, label, name, number,
+        optional, path, shown, signal, walltime,
+    },
+};
+use muster_schemas::{
+    command::Refusal,
+    resources::IndexSet,
+    steps::{StepGroup, StepInput, StepOutput, StepSpec, StepStreams},
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Tasks of one step.
+const MAX_STEP_TASKS: u64 = 1_000_000;
+
+/// All of a step that can be judged without the state.
+pub(crate) fn step(spec: &StepSpec) -> Result<(), Refusal> {
+    label("name", &spec.name)?;
+    working_directory("working_directory", spec.working_directory.as_ref())?;
+    spec.environment.as_ref().map_or(Ok(()), environment)?;
+    if let Some(umask) = spec.umask {
+        number("umask", u64::from(umask), 0, 0o777)?;
+    }
+    streams(&spec.streams)?;
+    let names: BTreeMap<String, String> = spec.variables.keys().map(|name| (name.clone(), String::new())).collect();
+    environment(&names)?;
+    spec.walltime_seconds.map_or(Ok(()), walltime)?;
+    number("kill_grace_seconds", u64::from(spec.kill_grace_seconds.unwrap_or(0)), 0, 86_400)?;
+    spec.warning.map_or(Ok(()), |warning| signal("warning.signal", warning.signal))?;
+    attributes(&spec.attributes)?;
+    dialect(spec.dialect.as_deref())?;
+    places(spec)?;
+    spec.groups.iter().try_for_each(group)?;
+    carried(spec, 1)
+}
+
+/// Whether a step is not too large to be launched, with so many copies of each of its groups.
+pub(crate) fn carried(spec: &StepSpec, copies: usize) -> Result<(), Refusal> {
+    let all = of_groups(spec).saturating_mul(copies).saturating_add(of_step(spec));
+    bytes("arguments, environments and attributes together", all, MAX_JOB_BYTES)
+}
+
+fn working_directory(field: &str, folder: Option<&String>) -> Result<(), Refusal> {
+    optional(field, folder, path)?;
+    match folder.filter(|folder| !folder.starts_with('/')) {
+        Some(folder) => invalid(format!("{field}: `{}` does not begin with `/`", shown(folder))),
+        None => Ok(()),
+    }
+}
+
+fn input(field: &str, stdin: &StepInput) -> Result<(), Refusal> {
+    if let StepInput::File(file) = stdin { path(field, file) } else { Ok(()) }
+}
+
+fn of_step(spec: &StepSpec) -> usize {
+    spec.environment.as_ref().map_or(0, text_bytes) + text_bytes(&spec.attributes)
+}
+
+fn of_groups(spec: &StepSpec) -> usize {
+    let programs = spec.groups.iter().flat_map(|group| &group.programs).flat_map(|program| &program.argv);
+    let environments: usize = spec.groups.iter().map(|group| text_bytes(&group.environment)).sum();
+    let places: usize = spec.places().map(|(_, place)| place.node.len()).sum();
+    let paths = |group: &StepGroup| {
+        let file = if let Some(StepInput::File(file)) = &group.stdin { file.len() } else { 0 };
+        file + group.working_directory.as_ref().map_or(0, String::len)
+    };
+    let paths: usize = spec.groups.iter().map(paths).sum();
+    programs.map(String::len).sum::<usize>() + environments + places + paths
+}
+
+fn text_bytes(texts: &BTreeMap<String, String>) -> usize {
+    texts.iter().map(|(name, value)| name.len() + value.len()).sum()
+}
+
+fn streams(streams: &StepStreams) -> Result<(), Refusal> {
+    input("streams.stdin.file", &streams.stdin)?;
+    for (field, output) in
+        [("streams.stdout.file", Some(&streams.stdout)), ("streams.stderr.file", streams.stderr.as_ref())]
+    {
+        if let Some(StepOutput::File(file)) = output {
+            path(field, file)?;
+        }
+    }
+    Ok(())
+}
+
+/// Each node once in a component, and each rank from 0 on at one place.
+fn places(spec: &StepSpec) -> Result<(), Refusal> {
+    count("groups.places", spec.places().count(), MAX_NODE_NAMES)?;
+    let mut nodes = BTreeSet::new();
+    let mut ranks = IndexSet::new();
+    let mut total = 0;
+    for (group, place) in spec.places() {
+        if !nodes.insert((group.component, &place.node)) {
+            let (component, node) = (group.component, shown(&place.node));
+            return invalid(format!("groups.places.node: `{node}` is given twice for component {component}"));
+        }
+        if place.ranks.is_empty() {
+            return invalid(format!("groups.places.ranks: node `{}` has no task", shown(&place.node)));
+        }
+        total += place.ranks.len();
+        ranks = ranks.union(&place.ranks);
+    }
+    number("tasks", total, 1, MAX_STEP_TASKS)?;
+    let expected = IndexSet::first_n(u32::try_from(total).unwrap_or(u32::MAX));
+    if ranks != expected {
+        return invalid(format!(
+            "groups.places.ranks: {total} tasks have the ranks {ranks}, not each of {expected} once"
+        ));
+    }
+    Ok(())
+}
+
+fn group(group: &StepGroup) -> Result<(), Refusal> {
+    let most = u64::from(MAX_COUNT);
+    number("groups.cpus_per_task", u64::from(group.cpus_per_task), 0, most)?;
+    number("groups.memory_bytes", group.memory_bytes.unwrap_or(0), 0, MAX_MEMORY_BYTES)?;
+    environment(&group.environment)?;
+    working_directory("groups.working_directory", group.working_directory.as_ref())?;
+    group.stdin.as_ref().map_or(Ok(()), |stdin| input("groups.stdin.file", stdin))?;
+    if group.tasks.is_some() || group.nodes.is_some() {
+        return invalid(
+            "groups.tasks, groups.nodes: are for the only group of a step, which then has no places".into(),
+        );
+    }
+    for place in &group.places {
+        name("groups.places.node", &place.node)?;
+        number("groups.places.cores", u64::from(place.cores.unwrap_or(1)), 1, most)?;
+    }
+    let wanted = group.places.iter().fold(IndexSet::new(), |ranks, place| ranks.union(&place.ranks));
+    let mut left = wanted;
+    for program in &group.programs {
+        if program.argv.first().is_none_or(String::is_empty) {
+            return invalid("groups.programs.argv: names no command".into());
+        }
+        arguments("groups.programs.argv", &program.argv)?;
+        if !left.contains_all(&program.ranks) {
+            return invalid(format!(
+                "groups.programs.ranks: {} are not all ranks of the group that no program before has",
+                program.ranks
+            ));
+        }
+        left = left.difference(&program.ranks);
+    }
+    if left.is_empty() { Ok(()) } else { invalid(format!("groups.programs.ranks: ranks {left} have no program")) }
+}

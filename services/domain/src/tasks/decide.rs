@@ -1,0 +1,192 @@
+//! Runs of tasks that grow, shrink, make way and end.
+
+use crate::{
+    decide::conflict,
+    jobs::Job,
+    runs::{
+        Run,
+        stopping::{is_at_once, stop_reason},
+    },
+    state::State,
+    tasks::room::{kept_units, units},
+};
+use muster_schemas::{
+    JobId,
+    command::{JobEnding, Refusal},
+    event::{Event, ShrinkReason, StopReason},
+    resources::{NodeShare, Placement},
+    scheduling::Preemption,
+};
+use std::{collections::BTreeSet, sync::Arc};
+
+/// Why a running job cannot get these resources in addition, whether they are free or not; `None` if it can.
+pub(crate) fn growth_problem(state: &State, id: JobId, added: &Placement) -> Option<String> {
+    let (job, run) = match goes_on(state, id) {
+        Ok(found) => found,
+        Err(problem) => return Some(problem),
+    };
+    let tasks = job.tasks.as_deref()?;
+    if job.filters.as_ref().is_some_and(|filters| filters.is_backfill) {
+        return Some("it was started around a job that waits, and does not grow".into());
+    }
+    if tasks.shrinking.is_some() {
+        return Some("it has to give up resources".into());
+    }
+    if let Some(problem) = shares_problem(added) {
+        return Some(problem);
+    }
+    if let Some(share) = added.shares().find(|share| tasks.leaving.contains(&share.node)) {
+        let node = state.node_name(share.node);
+        return Some(format!("its part on node {node}, which it has given up, has not ended"));
+    }
+    if let Some(problem) = unusable_problem(state, job, added) {
+        return Some(problem);
+    }
+    let total = kept_units(state, tasks, run).saturating_add(units(state, tasks.unit, added));
+    (total > tasks.max)
+        .then(|| format!("it would have {total} of its unit, the most that it may have is {}", tasks.max))
+}
+
+/// Why a job cannot get these resources although they may be free: a node of them could not be prepared for it before
+/// (HPC-J-22).
+pub(crate) fn unusable_problem(state: &State, job: &Job, placement: &Placement) -> Option<String> {
+    let tasks = job.tasks.as_deref()?;
+    let share = placement.shares().find(|share| tasks.unusable.contains(&share.node))?;
+    Some(format!("node {} could not be prepared for it before", state.node_name(share.node)))
+}
+
+/// A running job has to give up resources.
+///
+/// # Errors
+/// Why it cannot.
+pub(crate) fn shrink(state: &State, id: JobId, removed: Placement, reason: ShrinkReason) -> Result<Event, String> {
+    let (job, run) = goes_on(state, id)?;
+    let Some(tasks) = &job.tasks else { return Err(no_list(id)) };
+    if tasks.shrinking.is_some() {
+        return Err("it already has to give up resources".into());
+    }
+    if let Some(problem) = shares_problem(&removed) {
+        return Err(problem);
+    }
+    if let Some(share) = removed.shares().find(|share| !has(run, share)) {
+        return Err(format!("it does not have all of this on node {}", state.node_name(share.node)));
+    }
+    let mut smaller = (**tasks).clone();
+    smaller.shrinking = Some((Arc::new(removed), reason));
+    let left = kept_units(state, &smaller, run);
+    match reason {
+        ShrinkReason::Idle | ShrinkReason::Rebalanced | ShrinkReason::TasksRebalanced if left < tasks.min => {
+            return Err(format!("it would keep {left} of its unit, its least is {}", tasks.min));
+        }
+        ShrinkReason::Preempted | ShrinkReason::TasksPreempted | ShrinkReason::TasksRebalanced
+            if !tasks.preemptable =>
+        {
+            return Err("it makes way for no other job".into());
+        }
+        _ => {}
+    }
+    let removed = smaller.shrinking.map(|(removed, _)| removed).unwrap_or_default();
+    Ok(Event::RunShrinking { job: id, run: run.id, removed, reason })
+}
+
+/// A running job makes way for another: at once, or for a graceful preemption by giving up what is claimed when its tasks
+/// there have ended; without a claim that is all it has (HPC-S-12). If only as many tasks as needed are to be stopped, those
+/// on what is claimed are (HPC-S-14).
+///
+/// # Errors
+/// Why it does not.
+pub(crate) fn make_way(state: &State, victim: JobId, for_job: JobId, claim: &Placement) -> Result<Vec<Event>, String> {
+    let (job, run) = state
+        .job(victim)
+        .and_then(|job| Some((job, state.run(job.run()?)?)))
+        .ok_or_else(|| format!("job {victim} does not run"))?;
+    let Some(tasks) = job.tasks.as_deref().filter(|tasks| tasks.preemptable) else {
+        return Err(format!("job {victim} makes way for no other job"));
+    };
+    let gains = state.job(for_job).ok_or_else(|| format!("job {for_job} no longer exists"))?;
+    if job.lead().priority >= gains.lead().priority {
+        return Err(format!("the priority of job {victim} is not lower than that of job {for_job}"));
+    }
+    let makes_way_already = run.stopping.is_some() || tasks.ending.is_some() || tasks.shrinking.is_some();
+    if makes_way_already {
+        return Ok(Vec::new());
+    }
+    let stop = Event::RunStopping { job: victim, run: run.id, reason: StopReason::Preempted };
+    // Else nothing of it runs that could end by itself, or be stopped singly.
+    let is_running = run.started.is_some() && !run.is_suspended();
+    let has_claim = claim.shares().next().is_some();
+    let give_up = |removed, reason| shrink(state, victim, removed, reason).map(|event| vec![event]);
+    match state.scheduling().preemption() {
+        Preemption::None => Err("running jobs do not make way".into()),
+        Preemption::Graceful if is_running && has_claim => give_up(claim.clone(), ShrinkReason::Preempted),
+        Preemption::Graceful if is_running => give_up((*run.placement).clone(), ShrinkReason::Preempted),
+        Preemption::Immediate if is_running && has_claim && state.scheduling().task_preemption.unwrap_or(false) => {
+            give_up(claim.clone(), ShrinkReason::TasksPreempted)
+        }
+        Preemption::Graceful | Preemption::Immediate => Ok(vec![stop]),
+    }
+}
+
+/// Ends a running job (HPC-C-06): tasks that release nodes run before, unless it is forced.
+///
+/// # Errors
+/// If tasks may end by themselves and it is no list of tasks.
+pub(crate) fn end_run(job: &Job, run: &Run, ending: &JobEnding) -> Result<Vec<Event>, Refusal> {
+    let reason = stop_reason(ending);
+    let stop = Event::RunStopping { job: job.id, run: run.id, reason };
+    let Some(tasks) = job.tasks.as_deref() else {
+        if ending.is_graceful && !ending.is_forced {
+            let id = job.id;
+            return Err(conflict(format!(
+                "job {id} is one program, not a list of tasks: nothing of it ends before it"
+            )));
+        }
+        let is_news = run.stopping != Some(reason) && !run.stopping.is_some_and(is_at_once);
+        return Ok(if is_news { vec![stop] } else { Vec::new() });
+    };
+    let has_release = tasks.of_kind(muster_schemas::tasks::TaskKind::NodeRelease).is_some();
+    let winds_down = run.started.is_some() && run.stopping.is_none() && !run.is_suspended() && !ending.is_forced;
+    if !winds_down || !ending.is_graceful && !has_release {
+        let is_news = run.stopping != Some(reason) && !run.stopping.is_some_and(is_at_once);
+        return Ok(if is_news { vec![stop] } else { Vec::new() });
+    }
+    let is_graceful = ending.is_graceful && tasks.ending.is_none_or(|before| before.is_graceful);
+    let is_news = tasks.ending.is_none_or(|before| (before.reason, before.is_graceful) != (reason, is_graceful));
+    let wind_down = Event::TasksStopping { job: job.id, run: run.id, reason, is_graceful };
+    Ok(if is_news { vec![wind_down] } else { Vec::new() })
+}
+
+/// A running job that is a list of tasks, if nothing is on its way to end it.
+fn goes_on(state: &State, id: JobId) -> Result<(&Job, &Run), String> {
+    let Some((job, tasks, run)) = state.task_run(id) else { return Err(no_list(id)) };
+    if run.started.is_none() || run.stopping.is_some() || tasks.ending.is_some() {
+        return Err("it has not started, or is ending".into());
+    }
+    Ok((job, run))
+}
+
+fn no_list(id: JobId) -> String {
+    format!("job {id} is no list of tasks that runs")
+}
+
+fn shares_problem(placement: &Placement) -> Option<String> {
+    let mut seen = BTreeSet::new();
+    if placement.components.len() != 1 {
+        return Some(format!("{} components are placed, the job has 1", placement.components.len()));
+    }
+    if placement.shares().next().is_none() || placement.shares().any(|share| share.cores.is_empty()) {
+        return Some("no core is given on a node".into());
+    }
+    (!placement.shares().all(|share| seen.insert(share.node))).then(|| "a node is given twice".into())
+}
+
+fn has(run: &Run, share: &NodeShare) -> bool {
+    run.share(share.node).is_some_and(|held| {
+        let takes_all = share.cores.contains_all(&held.cores);
+        let of_it = held.cores.contains_all(&share.cores)
+            && held.gpus.contains_all(&share.gpus)
+            && share.memory_bytes <= held.memory_bytes;
+        // With the last core goes the rest.
+        of_it && (!takes_all || (&held.gpus, held.memory_bytes) == (&share.gpus, share.memory_bytes))
+    })
+}
