@@ -105,9 +105,15 @@ macro_rules! events {
 
 /// The job among the fields that tell whom an event is about. Each comes twice: to be told by its name, and to be used.
 macro_rules! job_among {
-    () => { None };
-    (job $job:ident $($rest:ident)*) => { Some(*$job) };
-    (call $call:ident) => { Some($call.job) };
+    () => {
+        None
+    };
+    (job $job:ident $($rest:ident)*) => {
+        Some(*$job)
+    };
+    (call $call:ident) => {
+        Some($call.job)
+    };
 }
 
 /// The run among them.

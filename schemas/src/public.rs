@@ -22,7 +22,9 @@ pub use allocation::AllocatedNode;
 pub use declare::EventType;
 pub use names::{Names, node_name};
 
-use self::{allocation::*, cluster::*, config::*, filter::*, job::*, node::*, plan::*, run::*, step::*, names::name_of};
+use self::{
+    allocation::*, cluster::*, config::*, filter::*, job::*, names::name_of, node::*, plan::*, run::*, step::*,
+};
 use crate::{
     event::{Actor, Event, Record, event_table},
     ids::Sequence,

@@ -7,7 +7,10 @@ use super::{
     words::Because,
 };
 use crate::{
-    filter::{ActivationParameters, CallId, ChainFilter, ChainSpec, ChainVerdict, FileAfter, FilterAction, FilterExit, FilterKind, FilterReport, PropertyChange},
+    filter::{
+        ActivationParameters, CallId, ChainFilter, ChainSpec, ChainVerdict, FileAfter, FilterAction, FilterExit,
+        FilterKind, FilterReport, PropertyChange,
+    },
     ids::JobId,
     time::Timestamp,
 };

@@ -7,7 +7,10 @@ use super::{
 use crate::{
     event::{Intake, JobChange, StopReason, Validated},
     ids::{JobId, RunId, Sequence},
-    job::{ArraySpec, ComponentStaging, Dependencies, HoldBy, Holds, JobSpec, JobType, Notification, Occasion, Sink, WaitReason},
+    job::{
+        ArraySpec, ComponentStaging, Dependencies, HoldBy, Holds, JobSpec, JobType, Notification, Occasion, Sink,
+        WaitReason,
+    },
     notify::DeliveryResult,
     resources::{Alternative, IndexSet},
     time::Timestamp,

@@ -1,13 +1,7 @@
 //! Nodes.
 
-use super::{
-    declare::public_events,
-    words::Because,
-};
-use crate::{
-    plan::NodeClosure,
-    resources::NodeSpec,
-};
+use super::{declare::public_events, words::Because};
+use crate::{plan::NodeClosure, resources::NodeSpec};
 use std::sync::Arc;
 
 public_events! { NodeData

@@ -152,9 +152,7 @@ fn orders_of(state: &State, record: &Record) -> Option<Vec<(NodeId, OrderSeed)>>
         }
         // Its processes stand still already.
         Event::JobSuspended { was_resuming: true, .. } => Vec::new(),
-        Event::JobSuspended { run, .. } => {
-            to_unended(state, *run, |_, _, part| Some(OrderSeed::Suspend { part }))
-        }
+        Event::JobSuspended { run, .. } => to_unended(state, *run, |_, _, part| Some(OrderSeed::Suspend { part })),
         Event::JobResumed { run, .. } => to_unended(state, *run, |_, _, part| Some(OrderSeed::Resume { part })),
         Event::JobModified { job, change } => walltime_orders(state, *job, change),
         Event::StepLaunched { run, step, .. } => step_launches(state, *run, *step),
