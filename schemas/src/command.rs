@@ -1,5 +1,10 @@
 //! Commands and queries to the ledger, and its answers.
 
+pub use crate::{
+    plan::Start,
+    refusal::{Refusal, RefusalCode},
+};
+
 use crate::{
     accounts::AccountChange,
     cluster::ClusterChange,
@@ -11,7 +16,6 @@ use crate::{
     node::{Briefing, Mark},
     plan::{NodeClosure, ProposedPlan, ReservationSpec},
     policy::Policy,
-    resources::Placement,
     scheduling::SchedulingSettings,
     steps::{StepSpec, TaskStatus},
     tasks::TaskList,
@@ -454,15 +458,6 @@ pub enum CallOutcome {
     Refused(String),
 }
 
-/// A job that starts now.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Start {
-    /// The job, or the task of an array (which comes into being with this).
-    pub job: JobId,
-    /// Where.
-    pub placement: Placement,
-}
-
 /// A start of a plan that no longer fitted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefusedStart {
@@ -517,45 +512,6 @@ pub enum FaultKind {
     Damaged,
     /// Nothing contradicts, but no signature covers the end, or it could not be compared.
     Unproven,
-}
-
-/// Why a command was refused. Nothing changed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema, thiserror::Error)]
-#[error("{message}")]
-pub struct Refusal {
-    /// The kind of refusal.
-    pub code: RefusalCode,
-    /// What was wrong and what was expected, for people.
-    pub message: String,
-}
-
-impl Refusal {
-    /// A refusal with this code and message.
-    pub fn new(code: RefusalCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into() }
-    }
-}
-
-/// The kinds of refusal, for programs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RefusalCode {
-    /// The request makes no sense in itself: wrong value, too large, contradictory.
-    Invalid,
-    /// It names something that does not exist.
-    NotFound,
-    /// The actor may not do this.
-    PermissionDenied,
-    /// It is not possible in the present state, for example releasing a job that has finished.
-    Conflict,
-    /// A limit of the queue or cluster has been reached.
-    LimitReached,
-    /// The ledger cannot write: disk full or broken. Nothing was accepted.
-    StorageFailed,
-    /// Not now; the same command may succeed later.
-    Unavailable,
-    /// Others use the resources at the moment; the same request may succeed as soon as they have ended (SL-R-08).
-    Busy,
 }
 
 /// A query to the ledger over the bus.

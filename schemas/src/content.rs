@@ -1,12 +1,7 @@
 //! Large contents that many orders share: the environment of a job, its script, the nodes of a wide run. An order
 //! names them by their hash, and the node fetches those that it does not have yet.
 
-use crate::{
-    codec::{self, CodecError},
-    command::Refusal,
-    job::Program,
-    node::{LaunchOrder, NodeOrder},
-};
+use crate::refusal::Refusal;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Visitor};
 use std::fmt;
 
@@ -27,15 +22,6 @@ impl fmt::Debug for ContentHash {
     }
 }
 
-/// An order some of which is named by its hash.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ShortOrder {
-    /// The order to launch something, without that. Variables that it has go over those of the environment.
-    pub order: NodeOrder,
-    /// The missing contents.
-    pub missing: Missing,
-}
-
 /// The contents that an order names by their hash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missing {
@@ -43,7 +29,7 @@ pub struct Missing {
     pub environment: Option<ContentHash>,
     /// The text of the script.
     pub script: Option<ContentHash>,
-    /// See [`LaunchOrder::nodes`].
+    /// See [`LaunchOrder::nodes`](crate::node::LaunchOrder::nodes).
     pub nodes: Option<ContentHash>,
 }
 
@@ -56,69 +42,6 @@ impl Missing {
     /// All of it.
     pub fn hashes(&self) -> impl Iterator<Item = ContentHash> {
         [self.environment, self.script, self.nodes].into_iter().flatten()
-    }
-}
-
-/// Why an order cannot be made whole.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum FillError {
-    /// A content has another form.
-    #[error(transparent)]
-    Content(#[from] CodecError),
-    /// A content is not there, or is of no use to this order.
-    #[error("the content {0:?} is missing or of no use to the order")]
-    Unfit(ContentHash),
-}
-
-impl ShortOrder {
-    /// The whole order, with the bytes of each content that is missing.
-    ///
-    /// # Errors
-    /// One is not there, is of another kind, or the order does not launch what it is for.
-    pub fn fill<'a>(self, content: impl Fn(ContentHash) -> Option<&'a [u8]>) -> Result<NodeOrder, FillError> {
-        let Self { mut order, missing } = self;
-        let Some(launch) = order.launch_mut() else {
-            return missing.hashes().next().map_or(Ok(order), |hash| Err(FillError::Unfit(hash)));
-        };
-        if let Some(hash) = missing.environment {
-            let own = std::mem::replace(&mut launch.environment, read(hash, &content)?);
-            launch.environment.extend(own);
-        }
-        if let Some(hash) = missing.script {
-            let Program::Script { text, .. } = &mut launch.launch.program else { return Err(FillError::Unfit(hash)) };
-            *text = read(hash, &content)?;
-        }
-        if let Some(hash) = missing.nodes {
-            launch.nodes = read(hash, &content)?;
-        }
-        Ok(order)
-    }
-}
-
-fn read<'a, T: serde::de::DeserializeOwned>(
-    hash: ContentHash,
-    content: impl Fn(ContentHash) -> Option<&'a [u8]>,
-) -> Result<T, FillError> {
-    Ok(codec::decode(content(hash).ok_or(FillError::Unfit(hash))?)?)
-}
-
-impl NodeOrder {
-    /// The launch that it orders or holds, if there is one and it is complete.
-    pub fn launch(&self) -> Option<&LaunchOrder> {
-        match self {
-            Self::Launch(launch) | Self::Hold(launch) => Some(launch),
-            Self::LaunchTasks(tasks) => Some(&tasks.launch),
-            _ => None,
-        }
-    }
-
-    /// The same, to be changed.
-    pub fn launch_mut(&mut self) -> Option<&mut LaunchOrder> {
-        match self {
-            Self::Launch(launch) | Self::Hold(launch) => Some(launch),
-            Self::LaunchTasks(tasks) => Some(&mut tasks.launch),
-            _ => None,
-        }
     }
 }
 
@@ -182,6 +105,7 @@ pub enum ContentAnswer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codec;
 
     #[test]
     fn parts_come_back_as_they_were() {

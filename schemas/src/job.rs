@@ -7,7 +7,6 @@
 //! ```
 
 use crate::{
-    event::HoldBy,
     ids::JobId,
     resources::{Alternative, IndexSet},
     time::Timestamp,
@@ -492,6 +491,18 @@ impl JobState {
             Self::Finished => "finished",
         }
     }
+}
+
+/// The one that holds a job until a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HoldBy {
+    /// Its owner.
+    User,
+    /// An operator or administrator.
+    Administrator,
+    /// An activation filter.
+    Filter,
 }
 
 /// Why a job that waits has not been started.

@@ -1,8 +1,12 @@
 //! Orders from the ledger to a node. Orders follow from events and can come twice or late; an executor obeys each
 //! once, by part of a run and step.
 
+mod short;
+
+pub use short::FillError;
+
 use crate::{
-    content::ShortOrder,
+    content::Missing,
     event::{Owner, StopReason, TraceContext},
     ids::{JobId, PartId, RunId, Sequence, StepId},
     job::{Checkpoint, Launch},
@@ -116,6 +120,15 @@ pub enum NodeOrder {
     },
     /// A launch some of which is named by its hash.
     ByHash(Box<ShortOrder>),
+}
+
+/// An order some of which is named by its hash.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShortOrder {
+    /// The order to launch something, without that. Variables that it has go over those of the environment.
+    pub order: NodeOrder,
+    /// The missing contents.
+    pub missing: Missing,
 }
 
 /// The node's tasks of a step.

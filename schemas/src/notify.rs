@@ -8,6 +8,7 @@ use crate::{
     time::Timestamp,
 };
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// One notification to deliver: the payload of a work item on [`crate::subjects::NOTIFY_SUBJECT`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,4 +60,19 @@ impl NotifyItem {
     pub fn key(&self) -> String {
         format!("{}/{}/{}", self.job, self.of, self.notification)
     }
+}
+
+/// The result of a delivery attempt of a notification.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DeliveryResult {
+    /// The mail server took it, or the command exited with 0.
+    Delivered,
+    /// It was given up after this many attempts: the last error.
+    GivenUp {
+        /// How often it was tried.
+        attempts: u32,
+        /// The error of the last attempt.
+        error: String,
+    },
 }

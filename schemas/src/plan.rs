@@ -1,7 +1,6 @@
 //! Proposals of a planner and the parts of them that are kept, and closures that keep nodes from jobs for a time.
 
 use crate::{
-    command::Start,
     event::{ShrinkReason, WaitingJob},
     ids::{JobId, NodeId, Sequence},
     job::WaitReason,
@@ -155,6 +154,15 @@ pub struct BackfillPass {
     pub mode: ComponentMode,
     /// Those that it looked at and did not start.
     pub jobs: Vec<PlannedComponents>,
+}
+
+/// A job that starts now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Start {
+    /// The job, or the task of an array (which comes into being with this).
+    pub job: JobId,
+    /// Where.
+    pub placement: Placement,
 }
 
 /// A planner's proposal: starts, and facts about waiting jobs, where they differ from what is known.

@@ -3,9 +3,10 @@
 //! The documents in `schemas/` are written by `MUSTER_BLESS=1 cargo nextest run -p muster-schemas`.
 
 use muster_schemas::{
-    NodeId, Sequence, codec,
+    NodeId, Sequence,
     event::{Event, Record, uuid_bytes::UuidBytes},
     public::{Names, catalogue, cloud_event, documents},
+    testing::samples,
 };
 use serde_json::Value;
 use std::{
@@ -32,16 +33,6 @@ impl Names for FewNames {
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).to_path_buf()
-}
-
-/// One record of each kind of event, from the golden log.
-fn records() -> Vec<Record> {
-    let text = std::fs::read_to_string(folder().join("tests/golden/log-v1.hex")).unwrap();
-    let bytes = |line: &str| -> Vec<u8> {
-        (0..line.len()).step_by(2).map(|at| u8::from_str_radix(&line[at..at + 2], 16).unwrap()).collect()
-    };
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-    lines.map(|line| codec::decode(&bytes(line)).unwrap()).collect()
 }
 
 fn event_of(record: &Record) -> Value {
@@ -122,7 +113,7 @@ fn check(schema: &Value, value: &Value, root: &Value, place: &str) -> Result<(),
 fn every_event_matches_its_schema() {
     let schemas: BTreeMap<String, Value> = documents::json_schemas().into_iter().collect();
     let mut seen = BTreeSet::new();
-    let golden = records();
+    let golden = samples();
     // The golden log has a node that is taken down.
     let event = Event::NodeTakenOut { node: NodeId(1), reason: "fan".into(), is_down: false };
     let drained = Record { event, ..golden[0].clone() };
@@ -147,7 +138,7 @@ fn every_event_matches_its_schema() {
 #[test]
 fn every_event_has_a_sentence_of_its_own() {
     let mut seen = BTreeSet::new();
-    for record in records() {
+    for record in samples() {
         let event = event_of(&record);
         let sentence = event["summary"].as_str().unwrap_or_default().to_owned();
         assert!(sentence.len() > 5 && !sentence.contains('\n'), "{}: {sentence:?}", event["type"]);
@@ -176,14 +167,14 @@ fn known_keys<'a>(schema: &'a Value, root: &'a Value) -> BTreeSet<&'a str> {
 fn catalogue_agrees_with_the_events_kinds() {
     let types: BTreeSet<(&str, &str)> = catalogue().iter().map(|event| (event.kind, event.verb)).collect();
     assert_eq!(types.len(), catalogue().len(), "no type twice");
-    for record in records() {
+    for record in samples() {
         assert!(types.contains(&record.event.kind_verb()), "{:?} is missing", record.event.kind_verb());
     }
 }
 
 #[test]
 fn secrets_of_a_job_stay_with_it() {
-    let record = records().into_iter().find(|record| matches!(record.event, Event::JobSubmitted { .. })).unwrap();
+    let record = samples().into_iter().find(|record| matches!(record.event, Event::JobSubmitted { .. })).unwrap();
     let json = cloud_event(&record, None, &FewNames).json;
     let Event::JobSubmitted { spec, .. } = &record.event else { unreachable!() };
     assert!(!spec.environment.is_empty() && spec.notifications.len() == 2, "the golden job has what could leak");
@@ -194,7 +185,7 @@ fn secrets_of_a_job_stay_with_it() {
 
 #[test]
 fn an_event_is_one_line_and_says_where_it_comes_from() {
-    let record = records().into_iter().find(|record| matches!(record.event, Event::RunStarted { .. })).unwrap();
+    let record = samples().into_iter().find(|record| matches!(record.event, Event::RunStarted { .. })).unwrap();
     let public = cloud_event(&record, None, &FewNames);
     assert!(!public.json.contains('\n'));
     let event: Value = serde_json::from_str(&public.json).unwrap();

@@ -7,6 +7,7 @@
 //! number that is not above 0, the root of a number below 0, and what is divided by 0. Comparisons with a missing value
 //! do not hold (`!=` does), and a condition that is missing does not hold either.
 
+mod names;
 mod parse;
 mod print;
 
@@ -135,11 +136,6 @@ enum Binary {
 }
 
 impl Formula {
-    /// Reads a formula. `docs/reference/policy.md` has the language.
-    pub fn parse(text: &str) -> Result<Self, FormulaError> {
-        parse::parse(text)
-    }
-
     /// The attributes that it asks for; [`Variable::Attribute`] is an index into them.
     pub fn attributes(&self) -> &[String] {
         &self.attributes

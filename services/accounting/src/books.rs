@@ -97,13 +97,7 @@ impl Books {
     /// Takes from records of the past whom their job is charged to, and counts nothing.
     pub fn learn(&mut self, history: &[Record]) {
         for record in history {
-            match &record.event {
-                Event::JobSubmitted { .. }
-                | Event::JobConfigured { .. }
-                | Event::JobValidated { .. }
-                | Event::JobModified { .. } => self.apply_event(record),
-                _ => {}
-            }
+            self.learn_charges(&record.event);
         }
     }
 
@@ -119,8 +113,9 @@ impl Books {
         self.sequence == record.sequence && self.last == Some((record.time, record.command))
     }
 
-    fn apply_event(&mut self, record: &Record) {
-        match &record.event {
+    /// Takes in whom a job is charged to; whether events of this kind say that.
+    fn learn_charges(&mut self, event: &Event) -> bool {
+        match event {
             Event::JobSubmitted { job, owner, spec, .. } => self.charge(*job, &owner.user, spec),
             Event::JobConfigured { job, spec, .. } => self.charge_anew(*job, spec),
             Event::JobValidated { job, validated } => self.charge_anew(*job, &validated.spec),
@@ -131,6 +126,14 @@ impl Books {
                     self.jobs.insert(*job, charges);
                 }
             }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Counts what an event says; whether events of its kind say anything of usage.
+    fn apply_event(&mut self, record: &Record) -> bool {
+        match &record.event {
             Event::RunAllocated { job, run, placement } => {
                 let charges = self.charges(*job).cloned().unwrap_or_default();
                 let open =
@@ -149,8 +152,9 @@ impl Books {
             Event::JobFinished { job, .. } => {
                 self.jobs.remove(job);
             }
-            _ => {}
+            event => return self.learn_charges(event),
         }
+        true
     }
 
     fn charge(&mut self, job: JobId, user: &str, spec: &JobSpec) {
@@ -316,5 +320,16 @@ impl RowKey {
     fn row(self, amounts: UsageAmounts) -> UsageRow {
         let Self { window_start, user, account, queue } = self;
         UsageRow { window_start, user, account, queue, amounts }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_schemas::{event::Concern, testing::assert_handles};
+
+    #[test]
+    fn the_books_count_what_the_table_of_events_says() {
+        assert_handles(Concern::Usage, |record| Books::new(3600).apply_event(record));
     }
 }

@@ -141,3 +141,23 @@ impl RunFacts {
         self.placement.nodes().map(|node| state.node_name(node).into_owned()).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_schemas::{event::Concern, testing::assert_handles};
+
+    /// The samples, with what makes them worth telling.
+    #[test]
+    fn people_are_notified_of_what_the_table_of_events_says() {
+        assert_handles(Concern::Notices, |record| {
+            let mut event = record.event.clone();
+            match &mut event {
+                Event::JobSuspended { was_resuming, .. } => *was_resuming = false,
+                Event::RunEnded { outcome, .. } => *outcome = Outcome::TimedOut,
+                _ => {}
+            }
+            Happened::of(&event).is_some()
+        });
+    }
+}

@@ -34,7 +34,12 @@ use muster_schemas::{
 
 /// The orders that follow from a record, by a state that includes it (and may include later ones).
 pub fn follow_up(state: &State, record: &Record) -> Vec<(NodeId, OrderSeed)> {
-    match &record.event {
+    orders_of(state, record).unwrap_or_default()
+}
+
+/// The same; `None` for kinds of events that no orders follow from.
+fn orders_of(state: &State, record: &Record) -> Option<Vec<(NodeId, OrderSeed)>> {
+    Some(match &record.event {
         Event::RunAllocated { run, .. } => launching(state, *run),
         Event::RunGrown { run, added, .. } => grown(state, *run, added),
         Event::RunShrunk { run, removed, .. } => shrunk(state, *run, removed),
@@ -47,9 +52,9 @@ pub fn follow_up(state: &State, record: &Record) -> Vec<(NodeId, OrderSeed)> {
         Event::JobSignalled { run, signal, .. } => {
             to_unended(state, *run, |_, _, part| Some(OrderSeed::Signal { part, signal: *signal }))
         }
-        Event::JobSuspended { run, was_resuming: false, .. } => {
-            to_unended(state, *run, |_, _, part| Some(OrderSeed::Suspend { part }))
-        }
+        // Its processes stand still already.
+        Event::JobSuspended { was_resuming: true, .. } => Vec::new(),
+        Event::JobSuspended { run, .. } => to_unended(state, *run, |_, _, part| Some(OrderSeed::Suspend { part })),
         Event::JobResumed { run, .. } => to_unended(state, *run, |_, _, part| Some(OrderSeed::Resume { part })),
         Event::JobModified { job, change } => walltime_orders(state, *job, change),
         Event::StepLaunched { run, step, .. } => step_launches(state, *run, *step),
@@ -60,17 +65,17 @@ pub fn follow_up(state: &State, record: &Record) -> Vec<(NodeId, OrderSeed)> {
         }
         Event::StepSignalled { run, step, component, signal, .. } => {
             let order = |part| OrderSeed::SignalStep { part, step: *step, signal: *signal };
-            if *step == StepId(0) {
-                return to_lead(state, *run, order);
+            match *step {
+                StepId(0) => to_lead(state, *run, order),
+                _ => steps::orders::to_parts(state, *run, *step, *component, |_, _, _, inside| Some(order(inside))),
             }
-            steps::orders::to_parts(state, *run, *step, *component, |_, _, _, inside| Some(order(inside)))
         }
         Event::RunEnded { job, run, .. } => forget(state, *job, *run),
         Event::JobTold { run, .. } => {
             to_lead(state, *run, |part| OrderSeed::Tell { part, told_sequence: record.sequence })
         }
-        _ => Vec::new(),
-    }
+        _ => return None,
+    })
 }
 
 /// An order to the part that runs a script.
@@ -232,4 +237,15 @@ fn missed(state: &State, run: &Run, (part, id): (&Part, PartId), is_known: bool)
         orders.extend(at.and_then(|at| step_launch(state, run, *step, at)).map(|(_, order)| order));
     }
     orders
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_schemas::{event::Concern, testing::assert_handles};
+
+    #[test]
+    fn orders_follow_from_what_the_table_of_events_says() {
+        assert_handles(Concern::Orders, |record| orders_of(&State::default(), record).is_some());
+    }
 }

@@ -2,8 +2,8 @@
 
 use muster_bus::{BusError, LedgerClient};
 use muster_schemas::{
-    content::{ContentHash, FillError, ShortOrder},
-    node::NodeOrder,
+    content::ContentHash,
+    node::{FillError, NodeOrder, ShortOrder},
 };
 use std::{
     collections::VecDeque,

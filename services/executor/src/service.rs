@@ -17,9 +17,8 @@ use muster_bus::{LedgerClient, Published, SharedBus, Subscription};
 use muster_schemas::{
     PartId, RunId, StepId, Timestamp,
     command::QueryAnswer,
-    content::ShortOrder,
     event::StopReason,
-    node::{NodeOrder, OrderEnvelope},
+    node::{NodeOrder, OrderEnvelope, ShortOrder},
     subjects,
 };
 use muster_telemetry::{

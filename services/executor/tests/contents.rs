@@ -6,10 +6,10 @@ use common::*;
 use muster_executor::ContainmentMode;
 use muster_schemas::{
     PartId, RunId, codec,
-    content::{ContentHash, Missing, ShortOrder},
+    content::{ContentHash, Missing},
     event::{EndCause, StopReason},
     job::Program,
-    node::{LaunchOrder, NodeOrder, OrderNode},
+    node::{LaunchOrder, NodeOrder, OrderNode, ShortOrder},
 };
 use serde::Serialize;
 use std::{collections::BTreeMap, sync::Arc};

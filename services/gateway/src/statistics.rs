@@ -61,7 +61,8 @@ fn backfill_pass(state: &State) -> Option<BackfillPassView> {
     (passes.number > 0).then_some(BackfillPassView { number: passes.number, at: passes.at, mode })
 }
 
-fn count(counted: &mut Counted, record: &Record, components: impl Fn(JobId) -> u64) {
+/// Counts a record; whether records of its kind count.
+fn count(counted: &mut Counted, record: &Record, components: impl Fn(JobId) -> u64) -> bool {
     let Counted { statistics, starts } = counted;
     match &record.event {
         Event::JobSubmitted { .. } => statistics.submitted += 1,
@@ -90,10 +91,22 @@ fn count(counted: &mut Counted, record: &Record, components: impl Fn(JobId) -> u
             statistics.last_plan = Some(plan.at);
             statistics.last_plan_jobs = plan.reasons.len() as u64;
         }
-        _ => {}
+        _ => return false,
     }
+    true
 }
 
 fn ended(counted: &mut Statistics, outcome: &Outcome, jobs: u64) {
     *counted.ended.entry(OutcomeView::from(outcome).outcome).or_default() += jobs;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_schemas::{event::Concern, testing::assert_handles};
+
+    #[test]
+    fn the_statistics_count_what_the_table_of_events_says() {
+        assert_handles(Concern::Statistics, |record| count(&mut Counted::default(), record, |_| 1));
+    }
 }

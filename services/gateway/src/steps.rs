@@ -25,9 +25,11 @@ pub(crate) fn in_records(job: JobId, history: &[Record], state: &State) -> Vec<S
     steps.into_values().collect()
 }
 
-fn take(steps: &mut BTreeMap<(RunId, StepId), StepDetail>, job: JobId, record: &Record, state: &State) {
+/// Takes in what a record says of a step; whether records of its kind do.
+fn take(steps: &mut BTreeMap<(RunId, StepId), StepDetail>, job: JobId, record: &Record, state: &State) -> bool {
     match &record.event {
-        Event::StepLaunched { job: of, run, step, spec, shares } if *of == job => {
+        Event::StepLaunched { job: of, .. } if *of != job => {}
+        Event::StepLaunched { run, step, spec, shares, .. } => {
             let nodes = shares.iter().zip(spec.places()).map(|(share, (_, place))| StepNodeDetail {
                 node: state.node_name(share.node).into_owned(),
                 component: share.component,
@@ -66,8 +68,9 @@ fn take(steps: &mut BTreeMap<(RunId, StepId), StepDetail>, job: JobId, record: &
                 detail.ended.get_or_insert(record.time);
             }
         }
-        _ => {}
+        _ => return false,
     }
+    true
 }
 
 fn begun((job, run, step): (JobId, RunId, StepId), launched: Timestamp, nodes: Vec<StepNodeDetail>) -> StepDetail {
@@ -166,5 +169,17 @@ impl StepBook {
             book.clear();
         }
         book.insert((run, step), known);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_schemas::{event::Concern, testing::assert_handles};
+
+    #[test]
+    fn steps_are_told_from_what_the_table_of_events_says() {
+        let (mut steps, state) = (BTreeMap::new(), State::default());
+        assert_handles(Concern::Steps, |record| take(&mut steps, JobId::job(7), record, &state));
     }
 }

@@ -334,57 +334,63 @@ pub(crate) fn accounts_page(state: &State) -> AccountsPage {
 
 /// The runs of a job, by its records.
 pub(crate) fn runs(records: &[Record], names: &dyn Names) -> Vec<RunView> {
-    let mut runs: BTreeMap<RunId, RunView> = BTreeMap::new();
+    let mut runs = BTreeMap::new();
     for record in records {
-        match &record.event {
-            Event::RunAllocated { job, run, placement } => {
-                let nodes = run_nodes(placement, names);
-                let view = RunView {
-                    run: *run,
-                    job: *job,
-                    nodes,
-                    allocated: record.time,
-                    started: None,
-                    ended: None,
-                    outcome: None,
-                    usage: Default::default(),
-                };
-                runs.insert(*run, view);
-            }
-            Event::RunStarted { run, .. } => {
-                if let Some(view) = runs.get_mut(run) {
-                    view.started = Some(record.time);
-                }
-            }
-            Event::RunGrown { run, added, .. } => {
-                if let Some(view) = runs.get_mut(run) {
-                    run_nodes(added, names).into_iter().for_each(|more| add_node(&mut view.nodes, more));
-                }
-            }
-            Event::RunShrunk { run, removed, .. } => {
-                if let Some(view) = runs.get_mut(run) {
-                    run_nodes(removed, names).iter().for_each(|gone| remove_node(&mut view.nodes, gone));
-                }
-            }
-            Event::RunPartEnded { run, node, component, exit, .. } => {
-                if let Some(view) = runs.get_mut(run) {
-                    let part = NodePart { node: *node, component: *component, exit: exit.clone() };
-                    set_exit(view, &part, names);
-                }
-            }
-            Event::RunEnded { run, last, outcome, usage, .. } => {
-                if let Some(view) = runs.get_mut(run) {
-                    if let Some(part) = last {
-                        set_exit(view, part, names);
-                    }
-                    end_run(view, record.time, outcome);
-                    view.usage = *usage;
-                }
-            }
-            _ => {}
-        }
+        note_run(&mut runs, record, names);
     }
     runs.into_values().collect()
+}
+
+/// Takes in what a record says of a run; whether records of its kind do.
+fn note_run(runs: &mut BTreeMap<RunId, RunView>, record: &Record, names: &dyn Names) -> bool {
+    match &record.event {
+        Event::RunAllocated { job, run, placement } => {
+            let nodes = run_nodes(placement, names);
+            let view = RunView {
+                run: *run,
+                job: *job,
+                nodes,
+                allocated: record.time,
+                started: None,
+                ended: None,
+                outcome: None,
+                usage: Default::default(),
+            };
+            runs.insert(*run, view);
+        }
+        Event::RunStarted { run, .. } => {
+            if let Some(view) = runs.get_mut(run) {
+                view.started = Some(record.time);
+            }
+        }
+        Event::RunGrown { run, added, .. } => {
+            if let Some(view) = runs.get_mut(run) {
+                run_nodes(added, names).into_iter().for_each(|more| add_node(&mut view.nodes, more));
+            }
+        }
+        Event::RunShrunk { run, removed, .. } => {
+            if let Some(view) = runs.get_mut(run) {
+                run_nodes(removed, names).iter().for_each(|gone| remove_node(&mut view.nodes, gone));
+            }
+        }
+        Event::RunPartEnded { run, node, component, exit, .. } => {
+            if let Some(view) = runs.get_mut(run) {
+                let part = NodePart { node: *node, component: *component, exit: exit.clone() };
+                set_exit(view, &part, names);
+            }
+        }
+        Event::RunEnded { run, last, outcome, usage, .. } => {
+            if let Some(view) = runs.get_mut(run) {
+                if let Some(part) = last {
+                    set_exit(view, part, names);
+                }
+                end_run(view, record.time, outcome);
+                view.usage = *usage;
+            }
+        }
+        _ => return false,
+    }
+    true
 }
 
 fn end_run(view: &mut RunView, time: Timestamp, outcome: &Outcome) {
@@ -438,4 +444,16 @@ fn run_nodes(placement: &Placement, names: &dyn Names) -> Vec<RunNodeView> {
         exit: None,
     });
     nodes.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_schemas::{event::Concern, testing::assert_handles};
+
+    #[test]
+    fn runs_are_told_from_what_the_table_of_events_says() {
+        let (mut runs, state) = (BTreeMap::new(), State::default());
+        assert_handles(Concern::Runs, |record| note_run(&mut runs, record, &state));
+    }
 }

@@ -113,3 +113,20 @@ fn add(found: &mut Option<JobDocuments>, record: Record) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_schemas::{event::Concern, testing::assert_handles};
+
+    #[test]
+    fn jobs_are_described_by_what_the_table_of_events_says() {
+        assert_handles(Concern::Descriptions, |record| {
+            let mut found = None;
+            add(&mut found, record.clone());
+            let is_described = described_by(Some(record.clone()), record.sequence).is_ok();
+            assert_eq!(found.is_some(), is_described, "{:?}", record.event);
+            is_described
+        });
+    }
+}

@@ -19,11 +19,11 @@ use muster_schemas::{
     PartId,
     cluster::NodeCondition,
     command::{Answer, Refusal, RefusalCode, Reply},
-    content::{Missing, ShortOrder},
+    content::Missing,
     event::{Event, Record},
     ids::Sequence,
     job::{Component, JobSpec, Program},
-    node::{Briefing, Mark, NodeOrder, OrderNode},
+    node::{Briefing, Mark, NodeOrder, OrderNode, ShortOrder},
     resources::NodeSpec,
     tasks::TaskList,
 };

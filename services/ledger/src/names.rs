@@ -27,14 +27,15 @@ impl Names {
         }
     }
 
-    /// Takes in what a record says, before its public form is made.
-    pub(crate) fn learn(&mut self, record: &Record) {
+    /// Takes in what a record says, before its public form is made; whether records of its kind say anything of names.
+    pub(crate) fn learn(&mut self, record: &Record) -> bool {
         match &record.event {
             Event::ClusterInitialised { cluster_id, .. } => self.log = cluster_id.0,
             Event::SettingsChanged { settings } => self.cluster.clone_from(&settings.name),
             Event::NodeAdded { node, spec } => drop(self.nodes.insert(*node, spec.name.clone())),
-            _ => {}
+            _ => return false,
         }
+        true
     }
 }
 
@@ -50,5 +51,17 @@ impl public::Names for Names {
 
     fn log_id(&self) -> UuidBytes {
         UuidBytes(self.log)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_schemas::{event::Concern, testing::assert_handles};
+
+    #[test]
+    fn names_are_learnt_from_what_the_table_of_events_says() {
+        let mut names = Names::of(&State::default());
+        assert_handles(Concern::Names, |record| names.learn(record));
     }
 }

@@ -19,7 +19,7 @@ use muster_domain::{
 use muster_schemas::{
     JobId, NodeId, RunId, Timestamp,
     command::Start,
-    event::{Event, Record, WaitingJob},
+    event::{Event, PlanEffect, Record, WaitingJob},
     job::WaitReason,
     plan::{PlannedSlot, ProposedPlan, SlotSpec},
     policy::Policy,
@@ -105,7 +105,8 @@ impl Projection {
         let event = &record.event;
         let touched = self.touched(event);
         self.state.apply(record)?;
-        if matches!(event, Event::PolicySet { .. } | Event::SchedulingSet { .. }) || concerns_accounts(event) {
+        let effect = event.plan_effect();
+        if effect == PlanEffect::Rules {
             *self = Self::of(std::mem::take(&mut self.state));
             return Ok(true);
         }
@@ -114,11 +115,10 @@ impl Projection {
         let has_other_size = self.tell_touched(touched);
         // Few records open or shut the gates of jobs that nothing named: earlier namesakes, `Before...` dependencies.
         let names_change = matches!(event, Event::JobModified { change, .. } if change.name.is_some());
-        let is_of_many = concerns_reservations(event) || concerns_filters(event);
-        if names_change || self.eligible != self.state.eligible_jobs() || is_of_many {
+        if names_change || self.eligible != self.state.eligible_jobs() || effect == PlanEffect::Gates {
             self.tell_jobs();
         }
-        Ok(can_change_plan(event) || has_other_size)
+        Ok(effect.can_change_plan() || has_other_size)
     }
 
     /// Plans for a time. Jobs are left out if a start of theirs was refused and nothing has changed since.
@@ -269,9 +269,11 @@ impl Projection {
         self.eligible = self.state.eligible_jobs();
     }
 
-    /// Tells the engine what an event changes of the cluster itself.
-    fn tell_cluster(&mut self, event: &Event) {
+    /// Tells the engine what an event changes of the cluster itself; whether it can change anything of it.
+    fn tell_cluster(&mut self, event: &Event) -> bool {
         match event {
+            // Nothing is known of it yet that planners go by.
+            Event::ClusterInitialised { .. } => {}
             Event::SettingsChanged { settings } => {
                 self.engine.set_default_memory_per_core_bytes(settings.default_memory_per_core_bytes);
             }
@@ -295,8 +297,9 @@ impl Projection {
             }
             Event::ReservationSet { reservation } => self.tell_reservation(&reservation.name),
             Event::ReservationPlaced { name, .. } | Event::ReservationRemoved { name } => self.tell_reservation(name),
-            _ => {}
+            _ => return false,
         }
+        true
     }
 
     fn tell_reservation(&mut self, name: &str) {
@@ -478,44 +481,25 @@ fn is_blocked(reason: Option<&WaitReason>) -> bool {
     )
 }
 
-fn concerns_reservations(event: &Event) -> bool {
-    matches!(event, Event::ReservationSet { .. } | Event::ReservationBegun { .. } | Event::ReservationRemoved { .. })
-}
-
-/// Whether the event changes what limits jobs, or their priorities.
-fn concerns_accounts(event: &Event) -> bool {
-    matches!(event, Event::AccountsChanged { .. } | Event::AccountSettingsChanged { .. })
-}
-
-/// Whether the event gives many jobs other filters.
-fn concerns_filters(event: &Event) -> bool {
-    matches!(event, Event::FilterSettingsSet { .. } | Event::TemplateSet { .. } | Event::TemplateRemoved { .. })
-}
-
-/// Whether the event can let something start that could not start before, or make a reason untrue.
-fn can_change_plan(event: &Event) -> bool {
-    match event {
-        // The planner's own doing.
-        Event::RunAllocated { .. } | Event::Planned { .. } => false,
-        Event::BackfillPassed { .. } => false,
-        Event::StartRefused { .. } | Event::CommandRefused { .. } => false,
-        Event::Checkpoint { .. } | Event::RangeArchived { .. } | Event::NotificationDone { .. } => false,
-        Event::RunNumbersRaised { .. } | Event::JobNumbersSet { .. } => false,
-        Event::RunPartStarted { .. } | Event::RunStopping { .. } | Event::RunPartEnded { .. } => false,
-        Event::ComponentStopping { .. } | Event::ComponentEnded { .. } => false,
-        Event::JobSignalled { .. } | Event::PlannerStarted { .. } => false,
-        Event::FilterChainStarted { .. } | Event::RunBackfilled { .. } | Event::RunGrown { .. } => false,
-        Event::ResourcesReserved { .. } | Event::RunShrinking { .. } | Event::TaskStarted { .. } => false,
-        // Only the end of a chain, and of its rollback, changes what may start.
-        Event::FilterInvoked { .. } | Event::FilterElsewhere { .. } | Event::FilterVerdict { .. } => false,
-        Event::FilterReverted { .. } | Event::FilterRevertFailed { .. } | Event::FilterRevertSkipped { .. } => false,
-        Event::FilterLateResult { .. } | Event::FilterRunnersMissing { .. } => false,
-        Event::JobWarned { .. } | Event::JobMessage { .. } | Event::JobTold { .. } => false,
-        Event::StepLaunched { .. } | Event::StepSignalled { .. } | Event::StepStopping { .. } => false,
-        Event::StepPartEnded { .. } | Event::StepEnded { .. } | Event::JobKept { .. } => false,
-        _ => true,
-    }
-}
-
 /// Nodes for a reservation, by its name.
 type Placed = (String, Vec<NodeId>);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_schemas::testing::samples;
+
+    /// Whatever changes the cluster itself is told to the engine.
+    #[test]
+    fn the_engine_is_told_of_what_changes_the_cluster() {
+        for record in samples() {
+            let is_told = Projection::of(State::default()).tell_cluster(&record.event);
+            match record.event.plan_effect() {
+                PlanEffect::Cluster => assert!(is_told, "{:?}", record.event),
+                // Its gates may be those of something in the cluster.
+                PlanEffect::Gates => {}
+                PlanEffect::Never | PlanEffect::Jobs | PlanEffect::Rules => assert!(!is_told, "{:?}", record.event),
+            }
+        }
+    }
+}

@@ -12,28 +12,15 @@
 //! value   = NUMBER | VARIABLE | FUNCTION "(" or { "," or } ")" | "attribute" "(" TEXT ")" | "(" or ")"
 //! ```
 
-use super::{Binary, Formula, FormulaError, Instruction, MOST_DEPTH, Unary, Variable};
+use super::{
+    Binary, Formula, FormulaError, Instruction, MOST_DEPTH, Unary, Variable,
+    names::{INFIX, TRACE_ATTRIBUTES, VARIABLES},
+};
 use crate::policy::words;
 
 /// More operands and operators than a person writes down; what a formula costs is bounded by it.
 const MOST_INSTRUCTIONS: usize = 1000;
 const MOST_ATTRIBUTE_BYTES: usize = 256;
-
-pub(super) const VARIABLES: [(&str, Variable); 11] = [
-    ("submit", Variable::Submit),
-    ("age0", Variable::Age0),
-    ("wait", Variable::Wait),
-    ("walltime", Variable::Walltime),
-    ("procs", Variable::Procs),
-    ("cores", Variable::Procs),
-    ("nodes", Variable::Nodes),
-    ("memory_bytes", Variable::MemoryBytes),
-    ("gpus", Variable::Gpus),
-    ("priority", Variable::Priority),
-    ("queue_priority", Variable::QueuePriority),
-];
-/// Attributes that a trace gives to jobs; their names need no `attribute("...")`.
-pub(super) const TRACE_ATTRIBUTES: [&str; 5] = ["application", "partition", "user", "group", "queue"];
 
 #[derive(Clone, Copy)]
 enum Function {
@@ -68,12 +55,15 @@ const NOT: u8 = 2;
 const COMPARE: u8 = 3;
 const UNARY: u8 = 6;
 
-pub(super) fn parse(text: &str) -> Result<Formula, FormulaError> {
-    let mut parser = Parser { text, at: 0, code: Vec::new(), pending: 0, attributes: Vec::new() };
-    parser.expression(OR, 0)?;
-    match parser.peek() {
-        "" => Ok(Formula { code: parser.code, attributes: parser.attributes }),
-        token => Err(parser.expected(token, "an operator or the end")),
+impl Formula {
+    /// Reads a formula. `docs/reference/policy.md` has the language.
+    pub fn parse(text: &str) -> Result<Self, FormulaError> {
+        let mut parser = Parser { text, at: 0, code: Vec::new(), pending: 0, attributes: Vec::new() };
+        parser.expression(OR, 0)?;
+        match parser.peek() {
+            "" => Ok(Self { code: parser.code, attributes: parser.attributes }),
+            token => Err(parser.expected(token, "an operator or the end")),
+        }
     }
 }
 
@@ -313,5 +303,5 @@ fn number_length(text: &str) -> usize {
 
 /// The operator that stands between two operands, and how tightly it binds.
 fn binary(token: &str) -> Option<(Binary, u8)> {
-    super::print::INFIX.iter().find(|(name, ..)| *name == token).map(|(_, operator, binds)| (*operator, *binds))
+    INFIX.iter().find(|(name, ..)| *name == token).map(|(_, operator, binds)| (*operator, *binds))
 }

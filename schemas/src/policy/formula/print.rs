@@ -2,27 +2,10 @@
 
 use super::{
     Binary, Formula, Instruction, Unary, Variable,
-    parse::{TRACE_ATTRIBUTES, VARIABLES},
+    names::{INFIX, TRACE_ATTRIBUTES, VARIABLES},
 };
 use std::fmt;
 
-/// Operators that stand between their operands, and how tightly they bind.
-pub(super) const INFIX: [(&str, Binary, u8); 14] = [
-    ("or", Binary::Or, 0),
-    ("and", Binary::And, 1),
-    ("==", Binary::Equal, 3),
-    ("!=", Binary::NotEqual, 3),
-    ("<", Binary::Less, 3),
-    ("<=", Binary::LessOrEqual, 3),
-    (">", Binary::Greater, 3),
-    (">=", Binary::GreaterOrEqual, 3),
-    ("+", Binary::Add, 4),
-    ("-", Binary::Subtract, 4),
-    ("*", Binary::Multiply, 5),
-    ("/", Binary::Divide, 5),
-    ("%", Binary::Remainder, 5),
-    ("^", Binary::Power, 7),
-];
 const NOT: u8 = 2;
 const COMPARE: u8 = 3;
 const UNARY: u8 = 6;

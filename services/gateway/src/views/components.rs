@@ -3,7 +3,7 @@
 use super::Size;
 use muster_domain::{State, jobs::{Component, Job}};
 use muster_schemas::{
-    NodeId, Timestamp,
+    NodeId, RunId, Timestamp,
     event::{Actor, Event, Record, StopReason},
     job::{JobState, Outcome},
     plan::PlannedComponent,
@@ -105,16 +105,43 @@ pub(crate) fn cancels(records: &[Record]) -> Vec<CancelView> {
 
 fn cancel(record: &Record) -> Option<CancelView> {
     let Actor::User(owner) = &*record.actor else { return None };
-    let is_cancel = |reason: StopReason| matches!(reason, StopReason::Cancelled | StopReason::CancelledAtOnce);
-    let (run, component) = match &record.event {
-        Event::RunStopping { run, reason, .. } | Event::TasksStopping { run, reason, .. } if is_cancel(*reason) => {
-            (Some(*run), None)
-        }
-        Event::ComponentStopping { run, component, reason, .. } if is_cancel(*reason) => (Some(*run), Some(*component)),
-        Event::JobFinished { outcome: Outcome::Cancelled, .. }
-        | Event::JobEndRequested { outcome: Outcome::Cancelled, .. }
-        | Event::TasksFinished { outcome: Outcome::Cancelled, .. } => (None, None),
-        _ => return None,
-    };
+    let End { run, component, .. } = asked_end(&record.event).filter(|end| end.is_cancel)?;
     Some(CancelView { at: record.time, run, component, user: owner.user.clone(), uid: owner.uid })
+}
+
+/// The end of a job, or of what it has.
+struct End {
+    run: Option<RunId>,
+    component: Option<u32>,
+    /// It is the end of what somebody cancelled.
+    is_cancel: bool,
+}
+
+/// The end that an event is or leads to; `None` for kinds of events by which nobody cancels anything.
+fn asked_end(event: &Event) -> Option<End> {
+    let stop = |run: &RunId, component, reason: &StopReason| {
+        let is_cancel = matches!(reason, StopReason::Cancelled | StopReason::CancelledAtOnce);
+        End { run: Some(*run), component, is_cancel }
+    };
+    Some(match event {
+        Event::RunStopping { run, reason, .. } | Event::TasksStopping { run, reason, .. } => stop(run, None, reason),
+        Event::ComponentStopping { run, component, reason, .. } => stop(run, Some(*component), reason),
+        Event::JobFinished { outcome, .. }
+        | Event::JobEndRequested { outcome, .. }
+        | Event::TasksFinished { outcome, .. } => {
+            End { run: None, component: None, is_cancel: *outcome == Outcome::Cancelled }
+        }
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_schemas::{event::Concern, testing::assert_handles};
+
+    #[test]
+    fn cancels_are_told_from_what_the_table_of_events_says() {
+        assert_handles(Concern::Cancels, |record| asked_end(&record.event).is_some());
+    }
 }

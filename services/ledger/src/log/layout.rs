@@ -1,7 +1,7 @@
 //! Where what is in the database.
 
 use muster_schemas::{
-    event::Event,
+    event::{Concern, Event},
     ids::{JobId, Sequence},
 };
 
@@ -52,6 +52,6 @@ pub(super) fn number(key: &[u8]) -> u64 {
 }
 
 /// Whether a record of this event has all of a job.
-pub(crate) const fn describes(event: &Event) -> bool {
-    matches!(event, Event::JobSubmitted { .. } | Event::JobConfigured { .. } | Event::JobValidated { .. })
+pub(crate) fn describes(event: &Event) -> bool {
+    event.concerns(Concern::Descriptions)
 }

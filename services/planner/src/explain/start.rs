@@ -2,7 +2,7 @@
 
 use muster_domain::State;
 use muster_schemas::{
-    JobId, NodeId, Sequence, Timestamp,
+    JobId, NodeId, RunId, Sequence, Timestamp,
     event::{Event, Record},
     public::summary,
     views::{Occurrence, PastReason, ReasonView, RunView, StartExplanation},
@@ -40,7 +40,7 @@ pub fn explain_start(mut state: State, records: &[Record], run: &RunView) -> Sta
     let before = records.iter().take_while(|record| allocation.is_none_or(|end| record.sequence < end.sequence));
     for record in before {
         let was_seen = seen.is_none_or(|seen| record.sequence <= seen);
-        if was_seen && gives_way(&record.event, run.job, &nodes, &state) {
+        if was_seen && gives_way(&record.event, run.job, &nodes, &state) == Some(true) {
             story.happened(record, &state);
         }
         // The ledger has accepted it.
@@ -95,21 +95,23 @@ impl Story {
     }
 }
 
-/// Whether an event gives room on one of the nodes, or opens the way of the job itself.
-fn gives_way(event: &Event, job: JobId, nodes: &BTreeSet<NodeId>, before: &State) -> bool {
+/// Whether an event gives room on one of the nodes, or opens the way of the job itself; `None` for kinds of events that never do.
+fn gives_way(event: &Event, job: JobId, nodes: &BTreeSet<NodeId>, before: &State) -> Option<bool> {
     let is_own = |id: &JobId| *id == job || *id == job.whole();
-    match event {
-        Event::RunEnded { run, .. } | Event::JobSuspended { run, lends_cores: true, .. } => {
-            before.run(*run).is_some_and(|run| run.placement.shares().any(|share| nodes.contains(&share.node)))
-        }
+    let had_room = |run: &RunId| {
+        before.run(*run).is_some_and(|run| run.placement.shares().any(|share| nodes.contains(&share.node)))
+    };
+    Some(match event {
+        Event::RunEnded { run, .. } => had_room(run),
+        Event::JobSuspended { run, lends_cores, .. } => *lends_cores && had_room(run),
         Event::RunShrunk { removed, .. } => removed.shares().any(|share| nodes.contains(&share.node)),
         Event::NodeUp { node, .. }
         | Event::NodeResumed { node }
         | Event::NodeAdded { node, .. }
         | Event::NodeChanged { node, .. }
         | Event::NodeClosuresSet { node, .. } => nodes.contains(node),
-        Event::JobSubmitted { job: id, intake: None, .. }
-        | Event::JobReleased { job: id, .. }
+        Event::JobSubmitted { job: id, intake, .. } => intake.is_none() && is_own(id),
+        Event::JobReleased { job: id, .. }
         | Event::ComponentReleased { job: id, .. }
         | Event::JobModified { job: id, .. }
         | Event::JobRequeued { job: id, .. }
@@ -119,8 +121,8 @@ fn gives_way(event: &Event, job: JobId, nodes: &BTreeSet<NodeId>, before: &State
         | Event::PolicySet { .. }
         | Event::ReservationRemoved { .. }
         | Event::ReservationBegun { .. } => true,
-        _ => false,
-    }
+        _ => return None,
+    })
 }
 
 /// Whether an event can change why the job waits, or bring to light that it did.
@@ -138,3 +140,15 @@ pub fn told_from(submitted: Sequence, allocated: Sequence) -> Sequence {
 
 /// The last records before a start that its story is told from.
 const RECORDS_TOLD: u64 = 20_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_schemas::{event::Concern, testing::assert_handles};
+
+    #[test]
+    fn a_job_may_have_started_because_of_what_the_table_of_events_says() {
+        let (job, nodes, before) = (JobId::job(1), BTreeSet::new(), State::default());
+        assert_handles(Concern::Starts, |record| gives_way(&record.event, job, &nodes, &before).is_some());
+    }
+}

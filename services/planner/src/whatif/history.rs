@@ -4,7 +4,7 @@ use muster_domain::State;
 use muster_schemas::{
     JobId, RunId, Timestamp,
     command::{Command, JobSelection},
-    event::{Actor, Event, Record},
+    event::{Actor, Event, Record, Replay},
     job::{JobSpec, Launch, Outcome, Program},
     resources::{IndexSet, Placement},
 };
@@ -111,8 +111,11 @@ impl History {
         self.runs.get(&id).copied()
     }
 
-    fn note_outcome(&mut self, record: &Record) {
+    /// Notes when jobs came, started and ended; whether events of the record's kind tell that.
+    fn note_outcome(&mut self, record: &Record) -> bool {
         match &record.event {
+            // Such jobs are not compared.
+            Event::JobSubmitted { intake: Some(_), .. } => {}
             Event::JobSubmitted { job, owner, spec, intake: None } => {
                 let queue = spec.components.first().and_then(|component| component.queue.as_deref());
                 let past = PastJob {
@@ -135,8 +138,9 @@ impl History {
             }
             Event::StartRefused { job, .. } => self.note_refused(*job),
             Event::Planned { plan } => plan.refused.iter().for_each(|job| self.note_refused(*job)),
-            _ => {}
+            _ => return false,
         }
+        true
     }
 
     fn note_run(&mut self, job: JobId, run: RunId, placement: &Placement, time: Timestamp) {
@@ -160,6 +164,15 @@ impl History {
 
     /// What a record brings in from outside, if it is not a consequence.
     fn input(&self, record: &Record) -> Option<What> {
+        match record.event.replay() {
+            Replay::Happens => Some(What::Event(record.event.clone())),
+            Replay::Asked => self.asked(record),
+            Replay::Left => None,
+        }
+    }
+
+    /// What somebody asked for, so that a record came of it.
+    fn asked(&self, record: &Record) -> Option<What> {
         let is_user = matches!(*record.actor, Actor::User(_));
         let event = &record.event;
         Some(match event {
@@ -169,23 +182,6 @@ impl History {
                 spec: Arc::new(without_launch(spec)),
                 intake: None,
             }),
-            Event::ClusterInitialised { .. }
-            | Event::SettingsChanged { .. }
-            | Event::QueueSet { .. }
-            | Event::QueueRemoved { .. }
-            | Event::LicenceSet { .. }
-            | Event::NodeAdded { .. }
-            | Event::NodeChanged { .. }
-            | Event::NodeRemoved { .. }
-            | Event::NodeUp { .. }
-            | Event::NodeTakenOut { .. }
-            | Event::NodeResumed { .. }
-            | Event::NodeClosuresSet { .. }
-            | Event::PolicySet { .. }
-            | Event::JobNumbersSet { .. }
-            | Event::ReservationSet { .. }
-            | Event::AccountsChanged { .. }
-            | Event::AccountSettingsChanged { .. } => What::Event(event.clone()),
             Event::ReservationRemoved { .. } if is_user => What::Event(event.clone()),
             Event::NodeLost { node, reason } => {
                 What::Command(Command::NodeSilent { node: *node, reason: reason.clone() })
@@ -267,4 +263,32 @@ fn without_launch(spec: &JobSpec) -> JobSpec {
             Launch { program, kill_grace_seconds: component.launch.kill_grace_seconds, ..Launch::default() };
     }
     spec
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_schemas::{
+        event::Concern,
+        testing::{assert_handles, samples},
+    };
+
+    #[test]
+    fn outcomes_are_noted_of_what_the_table_of_events_says() {
+        assert_handles(Concern::Outcomes, |record| History::default().note_outcome(record));
+    }
+
+    /// The samples are what a user did, with what makes it something that was asked for.
+    #[test]
+    fn what_somebody_asked_for_is_asked_for_again() {
+        for mut record in samples() {
+            match &mut record.event {
+                Event::JobSubmitted { intake, .. } => *intake = None,
+                Event::JobFinished { outcome, .. } => *outcome = Outcome::Cancelled,
+                _ => {}
+            }
+            let is_input = History::default().input(&record).is_some();
+            assert_eq!(is_input, record.event.replay() != Replay::Left, "{:?}", record.event);
+        }
+    }
 }

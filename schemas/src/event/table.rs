@@ -1,0 +1,1244 @@
+//! The table of events: one row for each kind, with all that is said of it once and holds everywhere.
+//!
+//! `event_table!(x)` hands the rows to the macro `x`. [`Event`](super::Event) and what it tells of itself are made of them, and so is the
+//! public form of each event (`public.rs`). A row is:
+//!
+//! ```text
+//! /// What has happened.
+//! Variant {
+//!     /// A field.
+//!     field: Type,
+//! }
+//! is "kind" "verb",           names of the public event; the verb may be an expression in brackets
+//! of [job, run],              the fields that tell whom it is about: `job`, `job, run`, `call` or none
+//! plan Jobs,                  what it changes for planners: a `PlanEffect`
+//! replay Left,                what becomes of it under another policy: a `Replay`
+//! concerns [Orders, Runs],    which parts of muster do something about it: each a `Concern`
+//! public Job(Data { .. });    its public data, by its subject: the file below `public/` has the type
+//! ```
+//!
+//! `of`, the verb and the public data name the fields of the variant, which are references there. `names` has names for numbers of nodes.
+//!
+//! The place of a row is the number of its kind in the log, and the order of fields is that of their bytes: new ones go to the end.
+
+#[rustfmt::skip]
+macro_rules! event_table {
+    ($with:ident) => { $with! { [names]
+
+    /// The log begins: the first record of every log.
+    ClusterInitialised {
+        /// Tells this log from every other.
+        cluster_id: UuidBytes,
+        /// The public key that checkpoints are signed with (Ed25519, 32 bytes).
+        public_key: [u8; 32],
+    }
+    is "cluster" "initialised", of [], plan Cluster, replay Happens, concerns [Names],
+    public Cluster(ClusterInitialised { cluster_id: cluster_id.to_string(), public_key: hex(public_key) });
+
+    /// The settings of the cluster changed to these.
+    SettingsChanged {
+        /// All of them, also those that stay.
+        settings: Arc<ClusterSettings>,
+    }
+    is "cluster" "settings_changed", of [], plan Cluster, replay Happens, concerns [Names],
+    public Cluster(ClusterSettingsChanged { settings: settings.clone() });
+
+    /// A queue was added or changed.
+    QueueSet {
+        /// As it is from now on.
+        queue: Arc<QueueSpec>,
+    }
+    is "queue" "set", of [], plan Cluster, replay Happens, concerns [Starts],
+    public Cluster(QueueSet { queue: queue.clone() });
+
+    /// A queue was removed; no job is in it.
+    QueueRemoved {
+        /// Its name.
+        name: String,
+    }
+    is "queue" "removed", of [], plan Cluster, replay Happens, concerns [],
+    public Cluster(QueueRemoved { queue: name.clone() });
+
+    /// The number of a floating licence changed; 0 removes it.
+    LicenceSet {
+        /// Its name.
+        name: String,
+        /// How many there are.
+        total: u32,
+    }
+    is "licence" "set", of [], plan Cluster, replay Happens, concerns [Starts],
+    public Cluster(LicenceSet { licence: name.clone(), total: *total });
+
+    /// A node was added.
+    NodeAdded {
+        /// Its number.
+        node: NodeId,
+        /// Its specification.
+        spec: Arc<NodeSpec>,
+    }
+    is "node" "added", of [], plan Cluster, replay Happens, concerns [Starts, Names],
+    public Node(NodeAdded { node: spec.name.clone(), spec: spec.clone() });
+
+    /// The specification of a node changed; its name stays.
+    NodeChanged {
+        /// Its number.
+        node: NodeId,
+        /// Its specification from now on.
+        spec: Arc<NodeSpec>,
+    }
+    is "node" "changed", of [], plan Cluster, replay Happens, concerns [Starts],
+    public Node(NodeChanged { node: spec.name.clone(), spec: spec.clone() });
+
+    /// A node was removed; nothing runs on it.
+    NodeRemoved {
+        /// Its number.
+        node: NodeId,
+    }
+    is "node" "removed", of [], plan Cluster, replay Happens, concerns [],
+    public Node(NodeRemoved { node: name_of(names, *node) });
+
+    /// A node's executor reported for the first time, or again after the node was lost.
+    NodeUp {
+        /// Its number.
+        node: NodeId,
+        /// Changes when the machine boots: runs of an earlier boot are gone.
+        boot_id: String,
+    }
+    is "node" "up", of [], plan Cluster, replay Happens, concerns [Starts],
+    public Node(NodeUp { node: name_of(names, *node), boot_id: boot_id.clone() });
+
+    /// A node has not reported for too long, or its executor said that it cannot continue.
+    NodeLost {
+        /// Its number.
+        node: NodeId,
+        /// Why it is thought lost.
+        reason: String,
+    }
+    is "node" "lost", of [], plan Cluster, replay Asked, concerns [],
+    public Node(NodeLost { node: name_of(names, *node), reason: reason.clone() });
+
+    /// A drained node takes jobs again.
+    NodeResumed {
+        /// Its number.
+        node: NodeId,
+    }
+    is "node" "resumed", of [], plan Cluster, replay Happens, concerns [Starts],
+    public Node(NodeResumed { node: name_of(names, *node) });
+
+    /// A job was accepted.
+    JobSubmitted {
+        /// Its number; for an array the number of the whole.
+        job: JobId,
+        /// Whose it is.
+        owner: Arc<Owner>,
+        /// All of it, with defaults filled in. Of a job with a description it is provisional until [`Event::JobValidated`].
+        spec: Arc<JobSpec>,
+        /// What comes with a job that has a description, a template or tasks of its own; `None` for any other.
+        intake: Option<Arc<Intake>>,
+    }
+    is "job" "submitted", of [job], plan Jobs, replay Asked,
+    concerns [Usage, Statistics, Starts, Outcomes, Descriptions],
+    public Job(submitted(*job, &owner.user, spec, intake.as_deref()));
+
+    /// Holds were added.
+    JobHeld {
+        /// The job, array or task.
+        job: JobId,
+        /// Those added.
+        holds: Holds,
+        /// Why, for people.
+        reason: String,
+    }
+    is "job" "held", of [job], plan Jobs, replay Asked, concerns [Notices],
+    public Job(held(*job, *holds, reason, None));
+
+    /// Holds were removed.
+    JobReleased {
+        /// The job, array or task.
+        job: JobId,
+        /// The removed holds.
+        holds: Holds,
+    }
+    is "job" "released", of [job], plan Jobs, replay Asked, concerns [Notices, Starts],
+    public Job(released(*job, *holds, None));
+
+    /// The job was changed (SL-C-36).
+    JobModified {
+        /// The job.
+        job: JobId,
+        /// The change.
+        change: Arc<JobChange>,
+    }
+    is "job" "modified", of [job], plan Jobs, replay Asked, concerns [Orders, Usage, Starts],
+    public Job(JobModified { job: *job, change: (&**change).into() });
+
+    /// A gate that opens by time has opened: begin time or dependency delay.
+    JobEligible {
+        /// The job.
+        job: JobId,
+    }
+    is "job" "eligible", of [job], plan Jobs, replay Left, concerns [Starts],
+    public Job(JobEligible { job: *job });
+
+    /// The job, or the task of an array, has its resources. Its launch is ordered.
+    RunAllocated {
+        /// The job; for an array the task, which comes into being with this.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// Where.
+        placement: Arc<Placement>,
+    }
+    is "job" "allocated", of [job, run], plan Never, replay Left, concerns [Orders, Usage, Statistics, Runs, Outcomes],
+    public Run(JobAllocated { job: *job, run: *run, nodes: allocated(placement, names) });
+
+    /// The processes of a run have started on one node for one component, and elsewhere they have not yet.
+    RunPartStarted {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// The node.
+        node: NodeId,
+        /// Which component of the job, from 0.
+        component: u32,
+    }
+    is "run" "part_started", of [job, run], plan Never, replay Left, concerns [],
+    public Run(RunPartStarted { job: *job, run: *run, node: name_of(names, *node), component: *component });
+
+    /// The last part of a run has started: the job runs.
+    RunStarted {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// The node that was the last to start.
+        node: NodeId,
+        /// The component that started last there, from 0.
+        component: u32,
+    }
+    is "job" "started", of [job, run], plan Jobs, replay Left, concerns [Notices, Usage, Runs],
+    public Run(JobStarted { job: *job, run: *run, node: name_of(names, *node), component: *component });
+
+    /// A run is being stopped: its nodes are ordered to end it.
+    RunStopping {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// Why.
+        reason: StopReason,
+    }
+    is "job" "stopping", of [job, run], plan Never, replay Left, concerns [Orders, Cancels],
+    public Run(JobStopping { job: *job, run: *run, reason: *reason });
+
+    /// The part of a run on one node for one component has ended, others continue.
+    RunPartEnded {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// The node.
+        node: NodeId,
+        /// Which component of the job, from 0.
+        component: u32,
+        /// How.
+        exit: NodeExit,
+    }
+    is "run" "part_ended", of [job, run], plan Never, replay Left, concerns [Runs],
+    public Run(RunPartEnded {
+        job: *job,
+        run: *run,
+        node: name_of(names, *node),
+        component: *component,
+        exit: exit.clone(),
+    });
+
+    /// The last part of a run has ended; its resources are free.
+    RunEnded {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// The part that ended last, which is the only one of which no end was told; `None` if its node was lost.
+        last: Option<NodePart>,
+        /// How the run came to its end.
+        outcome: Outcome,
+        /// Its usage on all nodes.
+        usage: Usage,
+    }
+    is "run" "ended", of [job, run], plan Jobs, replay Left,
+    concerns [Orders, Notices, Usage, Runs, Steps, Starts, Outcomes],
+    public Run(RunEnded {
+        job: *job,
+        run: *run,
+        node: last.as_ref().map(|part| name_of(names, part.node)),
+        component: last.as_ref().map(|part| part.component),
+        exit: last.as_ref().map(|part| part.exit.clone()),
+        outcome: outcome.into(),
+        usage: *usage,
+    });
+
+    /// The job is back in the queue after a run.
+    JobRequeued {
+        /// The job.
+        job: JobId,
+        /// Why.
+        reason: StopReason,
+    }
+    is "job" "requeued", of [job], plan Jobs, replay Asked, concerns [Notices, Starts],
+    public Job(JobRequeued { job: *job, reason: *reason });
+
+    /// The job is over.
+    JobFinished {
+        /// The job, or task; for an array when its last task is over.
+        job: JobId,
+        /// How.
+        outcome: Outcome,
+    }
+    is "job" "finished", of [job], plan Jobs, replay Asked, concerns [Notices, Usage, Statistics, Cancels],
+    public Job(JobFinished { job: *job, outcome: outcome.into() });
+
+    /// A suspension was asked for; the nodes are ordered to stop the processes (SL-C-37).
+    JobSuspended {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// Others can have its cores until it goes on. It keeps all else that it has.
+        lends_cores: bool,
+        /// It was to go on, and has not since its cores were not free: its processes stand still already.
+        was_resuming: bool,
+    }
+    is "job" "suspended", of [job, run], plan Jobs, replay Left, concerns [Orders, Notices, Starts],
+    public Run(JobSuspended {
+        job: *job,
+        run: *run,
+        lends_cores: *lends_cores,
+        was_resuming: *was_resuming,
+    });
+
+    /// The job continues after a suspension. If its cores were lent, it has them again.
+    JobResumed {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+    }
+    is "job" "resumed", of [job, run], plan Jobs, replay Left, concerns [Orders, Notices],
+    public Run(JobResumed { job: *job, run: *run });
+
+    /// A signal was sent to the processes of a job.
+    JobSignalled {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// The signal's number.
+        signal: u8,
+    }
+    is "job" "signalled", of [job, run], plan Never, replay Left, concerns [Orders],
+    public Run(JobSignalled { job: *job, run: *run, signal: *signal });
+
+    /// The last part of a step has ended.
+    StepEnded {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// The step.
+        step: StepId,
+        /// The status that counts: the first that is not 0, else 0.
+        status: Option<ExitStatus>,
+    }
+    is "step" "ended", of [job, run], plan Never, replay Left, concerns [Steps],
+    public Step(StepEnded { job: *job, run: *run, step: *step, exit_status: *status });
+
+    /// A notification came to its end.
+    NotificationDone {
+        /// The job.
+        job: JobId,
+        /// The event that it is about.
+        of: Sequence,
+        /// Which of the job's notifications, from 0.
+        notification: u32,
+        /// The occasion of the notification.
+        occasion: Occasion,
+        /// The result.
+        result: DeliveryResult,
+    }
+    is "job" "notified", of [job], plan Never, replay Left, concerns [],
+    public Job(notified(*job, *of, *notification, *occasion, result));
+
+    /// The log up to a record and the state after it, signed by the ledger. The digest of a large state is computed
+    /// aside while the log continues, so the signed record is an earlier one than the last.
+    Checkpoint {
+        /// The record that was signed.
+        of: Sequence,
+        /// BLAKE3 digest of the state after that record.
+        state_digest: [u8; 32],
+        /// Ed25519 signature over the text described in `docs/audit.md`.
+        signature: SignatureBytes,
+    }
+    is "log" "checkpoint", of [], plan Never, replay Left, concerns [],
+    public Cluster(LogCheckpoint {
+        state_digest: hex(state_digest),
+        signature: hex(&signature.r) + &hex(&signature.s),
+    });
+
+    /// The planner gave up on a start that it had asked for: the state had moved on. Kept for audit only.
+    StartRefused {
+        /// The job.
+        job: JobId,
+        /// Why.
+        reason: String,
+    }
+    is "job" "start_refused", of [job], plan Never, replay Left, concerns [Outcomes],
+    public Job(JobStartRefused { job: *job, reason: reason.clone() });
+
+    /// Records up to and including this sequence were moved to an archive file.
+    RangeArchived {
+        /// The first of the range.
+        first: Sequence,
+        /// The last of the range.
+        last: Sequence,
+        /// BLAKE3 hash of the last record of the range.
+        last_hash: [u8; 32],
+        /// The file's name in the archive folder.
+        file: String,
+    }
+    is "log" "archived", of [], plan Never, replay Left, concerns [],
+    public Cluster(LogArchived {
+        first: *first,
+        last: *last,
+        last_hash: hex(last_hash),
+        file: file.clone(),
+    });
+
+    /// Tasks of an array are over without ever having started: cancelled, or impossible.
+    TasksFinished {
+        /// The array.
+        job: JobId,
+        /// The indices of the tasks.
+        indices: IndexSet,
+        /// How.
+        outcome: Outcome,
+    }
+    is "job" "tasks_finished", of [job], plan Jobs, replay Asked, concerns [Statistics, Cancels],
+    public Job(JobTasksFinished { job: *job, indices: indices.clone(), outcome: outcome.into() });
+
+    /// A node remembers run numbers that this log has not given: the log is a restored one. The numbers below `next` are
+    /// passed over, because nodes never start a run that they remember.
+    RunNumbersRaised {
+        /// The next run gets at least this number.
+        next: RunId,
+    }
+    is "cluster" "run_numbers_raised", of [], plan Never, replay Left, concerns [],
+    public Cluster(ClusterRunNumbersRaised { next: *next });
+
+    /// The policy that planners follow from now on.
+    PolicySet {
+        /// All of it.
+        policy: Arc<Policy>,
+    }
+    is "policy" "set", of [], plan Rules, replay Happens, concerns [Starts],
+    public Plan(PolicySet { policy: policy.clone() });
+
+    /// An advance reservation was made, or changed.
+    ReservationSet {
+        /// As it is from now on.
+        reservation: Arc<ReservationSpec>,
+    }
+    is "reservation" "set", of [], plan Gates, replay Happens, concerns [],
+    public Plan(ReservationSet { reservation: reservation.clone() });
+
+    /// The planner chose the nodes of a reservation by count.
+    ReservationPlaced {
+        /// Its name.
+        name: String,
+        /// The nodes.
+        nodes: Vec<NodeId>,
+    }
+    is "reservation" "placed", of [], plan Cluster, replay Left, concerns [],
+    public Plan(ReservationPlaced {
+        reservation: name.clone(),
+        nodes: nodes.iter().map(|node| name_of(names, *node)).collect(),
+    });
+
+    /// A reservation was removed, or is over.
+    ReservationRemoved {
+        /// Its name.
+        name: String,
+    }
+    is "reservation" "removed", of [], plan Gates, replay Asked, concerns [Starts],
+    public Plan(ReservationRemoved { reservation: name.clone() });
+
+    /// The times in which a node serves no jobs are these from now on.
+    NodeClosuresSet {
+        /// Its number.
+        node: NodeId,
+        /// In order of time, without overlap.
+        closures: Vec<NodeClosure>,
+    }
+    is "node" "closures_set", of [], plan Cluster, replay Happens, concerns [Starts],
+    public Node(NodeClosuresSet { node: name_of(names, *node), closures: closures.clone() });
+
+    /// The results of a plan in addition to its starts, whose records are ahead of this one, and the input that it
+    /// was made from.
+    Planned {
+        /// All of it.
+        plan: Arc<PlanRecord>,
+    }
+    is "plan" "made", of [], plan Never, replay Left, concerns [Statistics, Outcomes],
+    public Plan(planned(plan));
+
+    /// The start of a reservation has come: its jobs may start.
+    ReservationBegun {
+        /// Its name.
+        name: String,
+    }
+    is "reservation" "begun", of [], plan Gates, replay Left, concerns [Starts],
+    public Plan(ReservationBegun { reservation: name.clone() });
+
+    /// A job that is not yet in the queue was changed while being configured.
+    JobConfigured {
+        /// The job.
+        job: JobId,
+        /// All of it from now on.
+        spec: Arc<JobSpec>,
+        /// Additions to its specification from now on.
+        intake: Arc<Intake>,
+    }
+    is "job" "configured", of [job], plan Jobs, replay Left, concerns [Usage, Descriptions],
+    public Job(JobConfigured { job: *job, name: spec.name.clone() });
+
+    /// A job that was being configured, or that had failed before it was in the queue, will enter the queue.
+    JobEntered {
+        /// The job.
+        job: JobId,
+    }
+    is "job" "entered", of [job], plan Jobs, replay Left, concerns [],
+    public Job(JobEntered { job: *job });
+
+    /// All checks of a job with a description are passed: it is in the queue as this says (HPC-T-09).
+    JobValidated {
+        /// The job.
+        job: JobId,
+        /// The input and the result of the check.
+        validated: Arc<Validated>,
+    }
+    is "job" "validated", of [job], plan Jobs, replay Left, concerns [Usage, Descriptions],
+    public Job(checked(*job, validated));
+
+    /// A chain of filters began.
+    FilterChainStarted {
+        /// The job.
+        job: JobId,
+        /// The chain, as it is until it is over.
+        chain: Arc<ChainSpec>,
+    }
+    is "filter" "chain_started", of [job], plan Never, replay Left, concerns [],
+    public Filter(chain_started(*job, chain, names));
+
+    /// A call was handed to a runner.
+    FilterInvoked {
+        /// The call.
+        call: CallId,
+        /// How often it has been handed out, this time included.
+        attempt: u32,
+        /// To whom.
+        runner: String,
+    }
+    is "filter" "invoked", of [call], plan Never, replay Left, concerns [],
+    public Filter(FilterInvoked {
+        job: call.job,
+        call: *call,
+        invocation: call.to_string(),
+        attempt: *attempt,
+        runner: runner.clone(),
+    });
+
+    /// The runner does not have the program: the call is put to another one (HPC-F-91).
+    FilterElsewhere {
+        /// The call.
+        call: CallId,
+        /// The runner that does not have it.
+        runner: String,
+    }
+    is "filter" "elsewhere", of [call], plan Never, replay Left, concerns [],
+    public Filter(FilterElsewhere { job: call.job, call: *call, runner: runner.clone() });
+
+    /// The verdict of a filter.
+    FilterVerdict {
+        /// The call.
+        call: CallId,
+        /// Its outcome.
+        report: Arc<FilterReport>,
+    }
+    is "filter" "verdict", of [call], plan Never, replay Left, concerns [],
+    public Filter(FilterVerdict { job: call.job, call: *call, result: (&**report).into() });
+
+    /// All filters of a chain have passed.
+    FilterChainPassed {
+        /// The job.
+        job: JobId,
+        /// The kind of filter.
+        kind: FilterKind,
+        /// The chain.
+        chain: u64,
+    }
+    is "filter" "chain_passed", of [job], plan Jobs, replay Left, concerns [],
+    public Filter(FilterChainPassed { job: *job, filter_kind: *kind, chain: *chain });
+
+    /// A chain is over without having passed. Filters that had passed are called for revert from here on.
+    FilterChainFailed {
+        /// The job.
+        job: JobId,
+        /// The kind of filter.
+        kind: FilterKind,
+        /// The chain.
+        chain: u64,
+        /// The meaning of the outcome.
+        verdict: ChainVerdict,
+        /// The place of the filter that ended it; one behind the last if it was a check after the chain, or the job was
+        /// cancelled or could not be started.
+        position: u32,
+        /// Why, for people.
+        message: String,
+    }
+    is "filter" "chain_failed", of [job], plan Jobs, replay Left, concerns [],
+    public Filter(FilterChainFailed {
+        job: *job,
+        filter_kind: *kind,
+        chain: *chain,
+        verdict: *verdict,
+        position: *position,
+        message: message.clone(),
+    });
+
+    /// A filter took back what it had done.
+    FilterReverted {
+        /// The call.
+        call: CallId,
+        /// Its outcome.
+        report: Arc<FilterReport>,
+    }
+    is "filter" "reverted", of [call], plan Never, replay Left, concerns [],
+    public Filter(FilterReverted { job: call.job, call: *call, result: (&**report).into() });
+
+    /// A filter did not undo its work. It is not asked again (HPC-F-54).
+    FilterRevertFailed {
+        /// The call.
+        call: CallId,
+        /// Its outcome.
+        report: Arc<FilterReport>,
+    }
+    is "filter" "revert_failed", of [call], plan Never, replay Left, concerns [],
+    public Filter(FilterRevertFailed { job: call.job, call: *call, result: (&**report).into() });
+
+    /// A filter cannot be asked to undo its work (HPC-F-56).
+    FilterRevertSkipped {
+        /// The call that is not made.
+        call: CallId,
+        /// Why.
+        reason: String,
+    }
+    is "filter" "revert_skipped", of [call], plan Never, replay Left, concerns [],
+    public Filter(FilterRevertSkipped { job: call.job, call: *call, reason: reason.clone() });
+
+    /// Everything that had passed in a chain has been asked to take it back.
+    FilterRollbackCompleted {
+        /// The job.
+        job: JobId,
+        /// The kind of filter.
+        kind: FilterKind,
+        /// The chain.
+        chain: u64,
+    }
+    is "filter" "rollback_completed", of [job], plan Jobs, replay Left, concerns [],
+    public Filter(FilterRollbackCompleted { job: *job, filter_kind: *kind, chain: *chain });
+
+    /// An answer came that nobody waits for any longer. It changes nothing (HPC-F-86).
+    FilterLateResult {
+        /// The call.
+        call: CallId,
+        /// The attempt that it answers.
+        attempt: u32,
+        /// Whose it is.
+        runner: String,
+        /// How that attempt ended.
+        exit: FilterExit,
+    }
+    is "filter" "late_result", of [call], plan Never, replay Left, concerns [],
+    public Filter(FilterLateResult {
+        job: call.job,
+        call: *call,
+        attempt: *attempt,
+        runner: runner.clone(),
+        exit: exit.clone(),
+    });
+
+    /// Calls wait and no runner is there (HPC-F-87).
+    FilterRunnersMissing {
+        /// Since when.
+        since: Timestamp,
+        /// How many calls wait.
+        calls: u64,
+    }
+    is "filter" "no_runner", of [], plan Never, replay Left, concerns [],
+    public Filter(FilterNoRunner { since: *since, calls: *calls });
+
+    /// The job is held until a time; it replaces an earlier such hold.
+    JobHeldUntil {
+        /// The job.
+        job: JobId,
+        /// Until when.
+        until: Timestamp,
+        /// Whose hold it is.
+        by: HoldBy,
+    }
+    is "job" "held", of [job], plan Jobs, replay Left, concerns [],
+    public Job(held_until(*job, *until, *by));
+
+    /// A timed hold of the job has ended.
+    JobHoldEnded {
+        /// The job.
+        job: JobId,
+        /// Whether the time has come; else somebody cleared it.
+        is_over: bool,
+    }
+    is "job" "released", of [job], plan Jobs, replay Left, concerns [],
+    public Job(JobReleased { was_timed: true, ..released(*job, Holds::default(), None) });
+
+    /// Something that people should know of a job.
+    JobWarned {
+        /// The job.
+        job: JobId,
+        /// What.
+        warning: Arc<JobWarning>,
+    }
+    is "job" "warning", of [job], plan Never, replay Left, concerns [],
+    public Job(JobWarningRaised { job: *job, code: warning.code.clone(), text: warning.text.clone() });
+
+    /// A filter wants this shown on the job.
+    JobMessage {
+        /// The job.
+        job: JobId,
+        /// The text; at most 200 characters.
+        text: String,
+    }
+    is "job" "message", of [job], plan Never, replay Left, concerns [],
+    public Job(JobMessage { job: *job, text: text.clone() });
+
+    /// Jobs of this priority and below do not start, because an activation filter said so (HPC-F-31).
+    QueueBlocked {
+        /// The job whose filter said so.
+        job: JobId,
+        /// Its priority.
+        priority: i64,
+    }
+    is "queue" "blocked", of [job], plan Jobs, replay Left, concerns [],
+    public Plan(QueueBlocked { job: *job, priority: *priority });
+
+    /// A job no longer blocks others (HPC-F-32).
+    QueueUnblocked {
+        /// The job that did.
+        job: JobId,
+    }
+    is "queue" "unblocked", of [job], plan Jobs, replay Left, concerns [],
+    public Plan(QueueUnblocked { job: *job });
+
+    /// Resources are kept for a job that waits (HPC-F-35). They replace those that were kept for it before.
+    ResourcesReserved {
+        /// The job.
+        job: JobId,
+        /// The number that its run will have.
+        run: RunId,
+        /// All that is kept.
+        placement: Arc<Placement>,
+    }
+    is "resources" "reserved", of [job], plan Never, replay Left, concerns [],
+    public Plan(ResourcesReserved { job: *job, run: *run, nodes: allocated(placement, names) });
+
+    /// Resources are no longer kept for a job.
+    ResourcesReleased {
+        /// The job.
+        job: JobId,
+        /// The number that its run would have had.
+        run: RunId,
+    }
+    is "resources" "released", of [job], plan Jobs, replay Left, concerns [],
+    public Plan(ResourcesReleased { job: *job, run: *run });
+
+    /// A run starts ahead of a waiting job (HPC-B-12).
+    RunBackfilled {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+    }
+    is "job" "backfilled", of [job, run], plan Never, replay Left, concerns [Statistics],
+    public Run(JobBackfilled { job: *job, run: *run });
+
+    /// A run got more resources.
+    RunGrown {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// The added resources.
+        added: Arc<Placement>,
+    }
+    is "job" "grown", of [job, run], plan Never, replay Left, concerns [Orders, Usage, Runs],
+    public Run(JobGrown { job: *job, run: *run, nodes: allocated(added, names) });
+
+    /// A run has to give up resources: its tasks get no more room there from here on. They are given up when no task
+    /// of it uses them any longer.
+    RunShrinking {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// The resources to give up.
+        removed: Arc<Placement>,
+        /// Why.
+        reason: ShrinkReason,
+    }
+    is "job" "shrinking", of [job, run], plan Never, replay Left, concerns [Orders],
+    public Run(JobShrinking {
+        job: *job,
+        run: *run,
+        reason: *reason,
+        nodes: allocated(removed, names),
+    });
+
+    /// A run gave up resources: they are free.
+    RunShrunk {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// The resources that it gave up.
+        removed: Arc<Placement>,
+    }
+    is "job" "shrunk", of [job, run], plan Jobs, replay Left, concerns [Orders, Usage, Runs, Starts],
+    public Run(JobShrunk { job: *job, run: *run, nodes: allocated(removed, names) });
+
+    /// A task of a run was started, as a step of it.
+    TaskStarted {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// The step.
+        step: StepId,
+        /// Which task.
+        instance: TaskInstance,
+        /// For each node the number of cores it has there, in order of rank.
+        cores: Vec<NodeTasks>,
+    }
+    is "task" "started", of [job, run], plan Never, replay Left, concerns [Orders],
+    public Step(TaskStarted {
+        job: *job,
+        run: *run,
+        step: *step,
+        task: instance.task,
+        instance: instance.instance,
+        nodes: cores.iter().map(|part| StepNode { node: name_of(names, part.node), tasks: part.tasks }).collect(),
+    });
+
+    /// The cluster-wide filters, or how filters are called, changed.
+    FilterSettingsSet {
+        /// As it was.
+        old: Arc<FilterSettings>,
+        /// All of it from now on.
+        settings: Arc<FilterSettings>,
+    }
+    is "config" "changed", of [], plan Gates, replay Left, concerns [],
+    public Config(changed("filters", Some(old), Some(settings)));
+
+    /// How resources are given to jobs changed.
+    SchedulingSet {
+        /// As it was.
+        old: Arc<SchedulingSettings>,
+        /// All of it from now on.
+        settings: Arc<SchedulingSettings>,
+    }
+    is "config" "changed", of [], plan Rules, replay Left, concerns [],
+    public Config(changed("scheduling", Some(old), Some(settings)));
+
+    /// A job template was made or changed.
+    TemplateSet {
+        /// As it was; `None` if it is new.
+        old: Option<Arc<TemplateSpec>>,
+        /// As it is from now on.
+        template: Arc<TemplateSpec>,
+    }
+    is "config" "changed", of [], plan Gates, replay Left, concerns [],
+    public Config(changed(&format!("template {}", template.name), old.as_ref(), Some(template)));
+
+    /// A job template was removed.
+    TemplateRemoved {
+        /// As it was.
+        old: Arc<TemplateSpec>,
+    }
+    is "config" "changed", of [], plan Gates, replay Left, concerns [],
+    public Config(changed(&format!("template {}", old.name), Some(old), None));
+
+    /// A planner began its work.
+    PlannerStarted {
+        /// How many have, this one included.
+        epoch: u64,
+    }
+    is "planner" "started", of [], plan Never, replay Left, concerns [],
+    public Plan(PlannerStarted { epoch: *epoch });
+
+    /// A job that was checked is in the queue.
+    JobQueued {
+        /// The job.
+        job: JobId,
+    }
+    is "job" "queued", of [job], plan Jobs, replay Left, concerns [],
+    public Job(JobQueued { job: *job });
+
+    /// A running job did not get the resources that it was offered (HPC-F-33).
+    GrowthRejected {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+    }
+    is "job" "grow_rejected", of [job, run], plan Jobs, replay Left, concerns [],
+    public Run(JobGrowRejected { job: *job, run: *run });
+
+    /// A runner that has a call has been silent for too long: the call is offered to all again (HPC-F-85).
+    FilterOfferedAgain {
+        /// The call.
+        call: CallId,
+        /// The attempt that it is offered as from here on.
+        attempt: u32,
+    }
+    is "filter" "offered_again", of [call], plan Jobs, replay Left, concerns [],
+    public Filter(FilterOfferedAgain { job: call.job, call: *call, attempt: *attempt });
+
+    /// The job will end as soon as the outstanding answer of a filter for it is there (HPC-F-23, HPC-F-68).
+    JobEndRequested {
+        /// The job.
+        job: JobId,
+        /// How it will end.
+        outcome: Outcome,
+    }
+    is "job" "end_requested", of [job], plan Jobs, replay Left, concerns [Cancels],
+    public Job(JobEndRequested { job: *job, outcome: outcome.into() });
+
+    /// A run of tasks is ending: from here on only tasks that release nodes start. When none is left the run is
+    /// stopped.
+    TasksStopping {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// Why.
+        reason: StopReason,
+        /// Whether tasks that run may end by themselves; else they are stopped.
+        is_graceful: bool,
+    }
+    is "job" "tasks_stopping", of [job, run], plan Jobs, replay Left, concerns [Orders, Cancels],
+    public Run(JobTasksStopping {
+        job: *job,
+        run: *run,
+        reason: *reason,
+        is_graceful: *is_graceful,
+    });
+
+    /// A step was launched inside a run.
+    StepLaunched {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// The step.
+        step: StepId,
+        /// All of it, with its places filled in.
+        spec: Arc<StepSpec>,
+        /// Its share of each of its nodes, in the order of its places.
+        shares: Vec<StepShare>,
+    }
+    is "step" "launched", of [job, run], plan Never, replay Left, concerns [Orders, Steps],
+    public Step(StepLaunched {
+        job: *job,
+        run: *run,
+        step: *step,
+        name: spec.name.clone(),
+        nodes: shares.iter().map(|share| step_part(share, names)).collect(),
+        walltime_seconds: spec.walltime_seconds,
+    });
+
+    /// A signal was sent to the processes of a step.
+    StepSignalled {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// The step.
+        step: StepId,
+        /// Only on the nodes of this component.
+        component: Option<u32>,
+        /// The signal's number.
+        signal: u8,
+    }
+    is "step" "signalled", of [job, run], plan Never, replay Left, concerns [Orders],
+    public Step(StepSignalled {
+        job: *job,
+        run: *run,
+        step: *step,
+        component: *component,
+        signal: *signal,
+    });
+
+    /// A step, or the part of it in one component, is being ended.
+    StepStopping {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// The step.
+        step: StepId,
+        /// Only on the nodes of this component.
+        component: Option<u32>,
+        /// Without grace.
+        is_forced: bool,
+    }
+    is "step" "stopping", of [job, run], plan Never, replay Left, concerns [Orders, Steps],
+    public Step(StepStopping {
+        job: *job,
+        run: *run,
+        step: *step,
+        component: *component,
+        is_forced: *is_forced,
+    });
+
+    /// The part of a step on one node for one component has ended.
+    StepPartEnded {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// The step.
+        step: StepId,
+        /// The node.
+        node: NodeId,
+        /// Which component of the job, from 0.
+        component: u32,
+        /// How, taken together.
+        exit: NodeExit,
+        /// How each task ended; tasks that were not started are not among them.
+        statuses: Vec<TaskStatus>,
+    }
+    is "step" "part_ended", of [job, run], plan Never, replay Left, concerns [Steps],
+    public Step(StepPartEnded {
+        job: *job,
+        run: *run,
+        step: *step,
+        node: name_of(names, *node),
+        component: *component,
+        exit: exit.clone(),
+        statuses: statuses.clone(),
+    });
+
+    /// The client of a job has to report from now on.
+    JobKept {
+        /// The job.
+        job: JobId,
+        /// Seconds from now; `None` means that it no longer has to report.
+        seconds: Option<u32>,
+        /// It did not report in time, and has as long again, since the report may have found no listener. Then the
+        /// job is cancelled.
+        is_late: bool,
+    }
+    is "job" "kept", of [job], plan Never, replay Left, concerns [],
+    public Job(JobKept { job: *job, seconds: *seconds, is_late: *is_late });
+
+    /// Holds were added to one component of a job (SL-M-04).
+    ComponentHeld {
+        /// The job.
+        job: JobId,
+        /// Which of its components, from 0.
+        component: u32,
+        /// Those added.
+        holds: Holds,
+        /// Why, for people.
+        reason: String,
+    }
+    is "job" "held", of [job], plan Jobs, replay Asked, concerns [Notices],
+    public Job(held(*job, *holds, reason, Some(*component)));
+
+    /// Holds of one component of a job were removed (SL-M-04).
+    ComponentReleased {
+        /// The job.
+        job: JobId,
+        /// Which of its components, from 0.
+        component: u32,
+        /// The removed holds.
+        holds: Holds,
+    }
+    is "job" "released", of [job], plan Jobs, replay Asked, concerns [Notices, Starts],
+    public Job(released(*job, *holds, Some(*component)));
+
+    /// One component of a running job is being ended: its nodes are ordered to end it, the others continue (SL-M-02).
+    ComponentStopping {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// Which of its components; never the first, with which the job ends.
+        component: u32,
+        /// Why.
+        reason: StopReason,
+    }
+    is "job" "component_stopping", of [job, run], plan Never, replay Left, concerns [Orders, Cancels],
+    public Run(JobComponentStopping {
+        job: *job,
+        run: *run,
+        component: *component,
+        reason: *reason,
+    });
+
+    /// The last part of a component that was being ended has ended. [`Event::RunShrunk`], which follows, frees its resources.
+    ComponentEnded {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// Which of its components.
+        component: u32,
+        /// How it came to its end.
+        outcome: Outcome,
+        /// Its usage on its nodes.
+        usage: Usage,
+    }
+    is "job" "component_ended", of [job, run], plan Never, replay Left, concerns [],
+    public Run(JobComponentEnded {
+        job: *job,
+        run: *run,
+        component: *component,
+        outcome: outcome.into(),
+        usage: *usage,
+    });
+
+    /// How the files of jobs are staged changed.
+    StagingSet {
+        /// As it was.
+        old: Arc<StagingSettings>,
+        /// All of it from now on.
+        settings: Arc<StagingSettings>,
+    }
+    is "config" "changed", of [], plan Jobs, replay Left, concerns [],
+    public Config(changed("staging", Some(old), Some(settings)));
+
+    /// The planner made a pass of backfill that starts jobs with several components. Its starts are ahead of this record, and
+    /// [`Event::Planned`], with what else the pass came to, is behind it.
+    BackfillPassed {
+        /// Its findings for those that did not start.
+        pass: Arc<BackfillPass>,
+    }
+    is "plan" "backfilled", of [], plan Never, replay Left, concerns [Statistics],
+    public Plan(passed(pass, names));
+
+    /// Accounts, users, associations or service classes changed.
+    AccountsChanged {
+        /// In this order.
+        changes: Arc<Vec<AccountChange>>,
+    }
+    is "accounts" "changed", of [], plan Rules, replay Happens, concerns [],
+    public Config(AccountsChanged { changes: changes.clone() });
+
+    /// The enforcement of accounts and classes changed.
+    AccountSettingsChanged {
+        /// All of it, also what stays.
+        settings: Arc<AccountSettings>,
+    }
+    is "accounts" "settings_changed", of [], plan Rules, replay Happens, concerns [],
+    public Config(AccountsSettingsChanged { settings: settings.clone() });
+
+    /// A waiting job, or one component of it, belongs to another service class.
+    ClassChanged {
+        /// The job.
+        job: JobId,
+        /// Only this component; `None` means all.
+        component: Option<u32>,
+        /// The class from now on.
+        class: String,
+    }
+    is "job" "class_changed", of [job], plan Jobs, replay Asked, concerns [],
+    public Job(JobClassChanged { job: *job, component: *component, class: class.clone() });
+
+    /// A command of a user about jobs was refused; the actor is the user. Nothing else changed (SL-L-10).
+    CommandRefused {
+        /// The request, as one word.
+        command: String,
+        /// The kind of refusal.
+        code: RefusalCode,
+        /// Why, for people; at most 1,024 bytes.
+        message: String,
+        /// Number of refusals of the same user before this one that left no record, because there were too many in a
+        /// short time.
+        unrecorded: u64,
+    }
+    is "command" "refused", of [], plan Never, replay Left, concerns [],
+    public Config(CommandRefused {
+        command: command.clone(),
+        code: *code,
+        message: message.clone(),
+        unrecorded: *unrecorded,
+    });
+
+    /// A node takes no new jobs: the actor of the record, an operator, took it out of service (SL-C-38).
+    NodeTakenOut {
+        /// Its number.
+        node: NodeId,
+        /// The operator's reason.
+        reason: String,
+        /// It is down: its runs are stopped, as if the node were lost. Otherwise its runs continue.
+        is_down: bool,
+    }
+    is "node" (if *is_down { "down" } else { "drained" }), of [], plan Cluster, replay Happens, concerns [],
+    public Node(taken_out(name_of(names, *node), reason, *is_down));
+
+    /// A message to a running job from the actor of the record (SL-C-33): it is written after the output of its
+    /// script on standard error.
+    JobTold {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+        /// The message.
+        text: String,
+    }
+    is "job" "told", of [job, run], plan Never, replay Left, concerns [Orders],
+    public Job(JobTold { job: *job, run: *run });
+
+    /// How jobs are numbered from here on: the next gets at least the number `first`, and an array takes a number for each of
+    /// its tasks, in the order of their indices, the first of which is the array's own (SL-C-18, SL-I-04). Before the first
+    /// such event of a log an array takes one number.
+    JobNumbersSet {
+        /// No job from here on has a lower number.
+        first: u64,
+    }
+    is "cluster" "job_numbers_set", of [], plan Never, replay Happens, concerns [],
+    public Cluster(ClusterJobNumbersSet { first: *first });
+
+    /// A suspended job will continue as soon as nobody else has its cores; nobody new gets them.
+    /// [`Event::JobResumed`] says when it does (SL-C-37).
+    JobResuming {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+    }
+    is "job" "resuming", of [job, run], plan Jobs, replay Left, concerns [],
+    public Run(JobResuming { job: *job, run: *run });
+
+    } };
+}
+pub(crate) use event_table;

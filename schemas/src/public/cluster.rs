@@ -1,0 +1,102 @@
+//! The cluster, its queues and licences, and its log.
+
+use super::declare::public_events;
+use crate::{
+    cluster::{ClusterSettings, QueueSpec},
+    ids::{RunId, Sequence},
+};
+use std::{fmt, sync::Arc};
+
+public_events! { ClusterData
+    /// The log began: the first event of every cluster.
+    "cluster" "initialised" ClusterInitialised about cluster {
+        /// Tells this log from every other: a UUID.
+        cluster_id: String,
+        /// The Ed25519 public key that checkpoints are signed with, in hex.
+        public_key: String,
+    }
+    says |data, f| write!(f, "the log of cluster {} begins", data.cluster_id);
+
+    /// The settings of the cluster changed.
+    "cluster" "settings_changed" ClusterSettingsChanged about cluster {
+        /// All settings as they are from now on.
+        settings: Arc<ClusterSettings>,
+    }
+    says |_, f| f.write_str("the cluster's settings changed");
+
+    /// A queue was added or changed.
+    "queue" "set" QueueSet about queue.name {
+        /// The queue as it is from now on.
+        queue: Arc<QueueSpec>,
+    }
+    says |data, f| write!(f, "queue {} was set", data.queue.name);
+
+    /// A queue was removed.
+    "queue" "removed" QueueRemoved about queue {
+        /// Its name.
+        queue: String,
+    }
+    says |data, f| write!(f, "queue {} was removed", data.queue);
+
+    /// The number of a floating licence changed.
+    "licence" "set" LicenceSet about licence {
+        /// Its name.
+        licence: String,
+        /// How many there are; 0 means that it was removed.
+        total: u32,
+    }
+    says |data, f| match data.total {
+        0 => write!(f, "licence {} was removed", data.licence),
+        total => write!(f, "there are {total} of licence {}", data.licence),
+    };
+
+    /// Nodes remember runs that the log does not have, because it was restored: the numbers of those are passed over.
+    "cluster" "run_numbers_raised" ClusterRunNumbersRaised about cluster {
+        /// The next run gets at least this number.
+        next: RunId,
+    }
+    says |data, f| {
+        write!(f, "nodes remember runs up to {}: the next numbers are higher", data.next.0.saturating_sub(1))
+    };
+
+    /// How jobs are numbered from here on: an array takes a number for each of its tasks, the first of which is its own.
+    "cluster" "job_numbers_set" ClusterJobNumbersSet about cluster {
+        /// No job from here on has a lower number.
+        first: u64,
+    }
+    says |data, f| {
+        write!(f, "job numbers begin at {}; each array task has its own", data.first)
+    };
+
+    /// The state was signed by the ledger.
+    "log" "checkpoint" LogCheckpoint about cluster {
+        /// BLAKE3 digest of the state, in hex.
+        state_digest: String,
+        /// Ed25519 signature, in hex.
+        signature: String,
+    }
+    says |_, f| f.write_str("the ledger signed the state");
+
+    /// Old records were moved to an archive file.
+    "log" "archived" LogArchived about cluster {
+        /// The first of the range.
+        first: Sequence,
+        /// The last of the range.
+        last: Sequence,
+        /// BLAKE3 hash of the last record of the range, in hex.
+        last_hash: String,
+        /// The file's name in the archive folder.
+        file: String,
+    }
+    says |data, f| {
+        write!(f, "records {} to {} were moved to archive {}", data.first, data.last, data.file)
+    };
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    use fmt::Write as _;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

@@ -1,0 +1,535 @@
+//! Jobs, but for their runs.
+
+use super::{
+    declare::public_events,
+    words::{Because, Whole, stop_text},
+};
+use crate::{
+    event::{Intake, JobChange, StopReason, Validated},
+    ids::{JobId, RunId, Sequence},
+    job::{
+        ArraySpec, ComponentStaging, Dependencies, HoldBy, Holds, JobSpec, JobType, Notification, Occasion, Sink,
+        WaitReason,
+    },
+    notify::DeliveryResult,
+    resources::{Alternative, IndexSet},
+    time::Timestamp,
+    views::OutcomeView,
+};
+use serde::Serialize;
+use std::fmt;
+use utoipa::ToSchema;
+
+public_events! { JobData
+    /// A job was accepted.
+    "job" "submitted" JobSubmitted about job {
+        /// Its id; for an array that of the whole.
+        job: JobId,
+        /// Its name, for people.
+        name: String,
+        /// Login name of whose it is.
+        owner: String,
+        /// The tasks, if it is an array.
+        array: Option<ArraySpec>,
+        /// Its components: one for a plain job.
+        components: Vec<SubmittedComponent>,
+        /// Who is notified, and of what.
+        notifications: Vec<SubmittedNotification>,
+        /// Kinds of job with special rules.
+        types: Vec<JobType>,
+        /// What is staged for which of its components.
+        staging: Vec<ComponentStaging>,
+        /// It is cancelled as soon as a job that it depends on has ended so that it can never start.
+        cancelled_if_never_met: bool,
+        /// The template that it names.
+        template: Option<String>,
+        /// Its description as it was received; what it says stays in the log.
+        document: Option<ReceivedDocument>,
+        /// How many tasks it lists, if it is a list of tasks.
+        tasks: Option<u64>,
+    }
+    says |data, f| {
+        match &data.array {
+            None => write!(f, "job {}", data.job)?,
+            Some(array) => write!(f, "array {} of {} tasks", data.job, array.indices.len())?,
+        }
+        write!(f, " ({}) was submitted by {}", data.name, data.owner)?;
+        if let Some(queue) = data.components.first().and_then(|component| component.queue.as_ref()) {
+            write!(f, " to queue {queue}")?;
+        }
+        data.template.as_ref().map_or(Ok(()), |template| write!(f, " with template {template}"))
+    };
+
+    /// Holds were added to a job.
+    "job" "held" JobHeld about job {
+        /// The job, array or task.
+        job: JobId,
+        /// Those added.
+        holds: Holds,
+        /// Why, for people.
+        reason: String,
+        /// Until when, if the hold ends by itself.
+        until: Option<Timestamp>,
+        /// Whose hold it is, if it ends by itself.
+        by: Option<HoldBy>,
+        /// Only of this component, from 0; `null` means of the whole job.
+        component: Option<u32>,
+    }
+    says |data, f| if data.until.is_some() {
+        write!(f, "job {} is {}", data.job, data.reason)
+    } else {
+        let holds = WaitReason::Held(data.holds);
+        write!(f, "{} is {holds}{}", Whole(data.job, data.component), Because(&data.reason))
+    };
+
+    /// Holds were removed from a job.
+    "job" "released" JobReleased about job {
+        /// The job, array or task.
+        job: JobId,
+        /// The removed holds.
+        holds: Holds,
+        /// Whether a hold until a time was among them.
+        was_timed: bool,
+        /// Only of this component, from 0; `null` means of the whole job.
+        component: Option<u32>,
+    }
+    says |data, f| if data.was_timed {
+        write!(f, "job {} is no longer held", data.job)
+    } else {
+        let what = Whole(data.job, data.component);
+        write!(f, "{what} was released from {}", HoldNames(data.holds))
+    };
+
+    /// A job was changed.
+    "job" "modified" JobModified about job {
+        /// The job.
+        job: JobId,
+        /// What changed; what did not is `null`. Of attributes only the names are told.
+        change: ModifiedJob,
+    }
+    says |data, f| write!(f, "job {} was changed: {}", data.job, Named(&data.change));
+
+    /// A message was sent to a running job.
+    "job" "told" JobTold about job {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+    }
+    says |data, f| write!(f, "something was said to job {}", data.job);
+
+    /// A gate that opens by time has opened for a job: its begin time or the delay after a dependency.
+    "job" "eligible" JobEligible about job {
+        /// The job.
+        job: JobId,
+    }
+    says |data, f| write!(f, "job {} may start from now on", data.job);
+
+    /// A job is back in the queue after a run.
+    "job" "requeued" JobRequeued about job {
+        /// The job.
+        job: JobId,
+        /// Why.
+        reason: StopReason,
+    }
+    says |data, f| write!(f, "job {} is back in the queue: {}", data.job, stop_text(data.reason));
+
+    /// A job is over; an array is when its last task is.
+    "job" "finished" JobFinished about job {
+        /// The job, array or task.
+        job: JobId,
+        /// How it came to its end.
+        #[serde(flatten)]
+        outcome: OutcomeView,
+    }
+    says |data, f| write!(f, "job {} finished: {}", data.job, data.outcome);
+
+    /// A notification was delivered or given up.
+    "job" "notified" JobNotified about job {
+        /// The job.
+        job: JobId,
+        /// The sequence of the event that it is about.
+        of: Sequence,
+        /// Which of the job's notifications, from 0.
+        notification: u32,
+        /// The occasion of the notification.
+        occasion: Occasion,
+        /// Whether the mail server took it, or the command exited with 0.
+        delivered: bool,
+        /// If it was given up: after how many attempts.
+        attempts: Option<u32>,
+    }
+    says |data, f| match data.attempts {
+        None => write!(f, "notification {} of job {} was delivered", data.notification, data.job),
+        Some(attempts) => write!(
+            f,
+            "notification {} of job {} was given up after {attempts} attempts",
+            data.notification, data.job
+        ),
+    };
+
+    /// A start that the planner had asked for was given up: the state had moved on.
+    "job" "start_refused" JobStartRefused about job {
+        /// The job.
+        job: JobId,
+        /// Why.
+        reason: String,
+    }
+    says |data, f| write!(f, "a start of job {} was given up: {}", data.job, data.reason);
+
+    /// Tasks of an array are over that never started.
+    "job" "tasks_finished" JobTasksFinished about job {
+        /// The array.
+        job: JobId,
+        /// The indices of the tasks.
+        indices: IndexSet,
+        /// How they came to their end.
+        #[serde(flatten)]
+        outcome: OutcomeView,
+    }
+    says |data, f| {
+        write!(f, "{} tasks of array {} finished: {}", data.indices.len(), data.job, data.outcome)
+    };
+
+    /// A job that is not yet in the queue was changed while being configured.
+    "job" "configured" JobConfigured about job {
+        /// The job.
+        job: JobId,
+        /// Its name, for people.
+        name: String,
+    }
+    says |data, f| {
+        write!(f, "job {} ({}) was changed while being configured", data.job, data.name)
+    };
+
+    /// A job that was being configured, or that had failed before it was in the queue, will enter the queue.
+    "job" "entered" JobEntered about job {
+        /// The job.
+        job: JobId,
+    }
+    says |data, f| write!(f, "job {} will enter the queue", data.job);
+
+    /// All checks of a job with a description are passed.
+    "job" "validated" JobValidated about job {
+        /// The job.
+        job: JobId,
+        /// The template that it was checked with.
+        template: Option<String>,
+        /// The revision of that template.
+        revision: u64,
+        /// Its name from now on.
+        name: String,
+        /// Its priority from now on.
+        priority: Option<i64>,
+        /// Its request from now on.
+        alternatives: Vec<Alternative>,
+        /// How many tasks it lists, if it is a list of tasks.
+        tasks: Option<u64>,
+    }
+    says |data, f| match &data.template {
+        Some(template) => {
+            write!(f, "job {} passed the checks of template {template}, revision {}", data.job, data.revision)
+        }
+        None => write!(f, "job {} passed its checks", data.job),
+    };
+
+    /// A job that was checked is in the queue.
+    "job" "queued" JobQueued about job {
+        /// The job.
+        job: JobId,
+    }
+    says |data, f| write!(f, "job {} is in the queue", data.job);
+
+    /// A job will end as soon as the outstanding answer of a filter for it is there.
+    "job" "end_requested" JobEndRequested about job {
+        /// The job.
+        job: JobId,
+        /// How it will end.
+        outcome: OutcomeView,
+    }
+    says |data, f| {
+        write!(f, "job {} will end as soon as its filter has answered", data.job)
+    };
+
+    /// Something that people should know of a job.
+    "job" "warning" JobWarningRaised about job {
+        /// The job.
+        job: JobId,
+        /// The kind.
+        code: String,
+        /// For people.
+        text: String,
+    }
+    says |data, f| write!(f, "job {}: warning {}: {}", data.job, data.code, data.text);
+
+    /// A filter wants a text shown on a job.
+    "job" "message" JobMessage about job {
+        /// The job.
+        job: JobId,
+        /// The text.
+        text: String,
+    }
+    says |data, f| write!(f, "job {}: {}", data.job, data.text);
+
+    /// The client of a job has to report, or its job is cancelled.
+    "job" "kept" JobKept about job {
+        /// The job.
+        job: JobId,
+        /// Seconds from now; `null` means that it no longer has to report.
+        seconds: Option<u32>,
+        /// It did not report in time, and has as long again.
+        is_late: bool,
+    }
+    says |data, f| match data.seconds {
+        Some(seconds) if data.is_late => {
+            write!(f, "the client of job {} is silent; it has {seconds} s left", data.job)
+        }
+        Some(seconds) => {
+            write!(f, "the client of job {} reported; its next report is due within {seconds} s", data.job)
+        }
+        None => write!(f, "the client of job {} no longer has to report", data.job),
+    };
+
+    /// A waiting job, or one component of it, belongs to another service class.
+    "job" "class_changed" JobClassChanged about job {
+        /// The job.
+        job: JobId,
+        /// Only this component, from 0; `null` means all.
+        component: Option<u32>,
+        /// The class from now on.
+        class: String,
+    }
+    says |data, f| {
+        write!(f, "{} belongs to class {}", Whole(data.job, data.component), data.class)
+    };
+}
+
+/// The changes of a job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct ModifiedJob {
+    /// A new name.
+    pub name: Option<String>,
+    /// Another queue.
+    pub queue: Option<String>,
+    /// Another account.
+    pub account: Option<String>,
+    /// Another priority.
+    pub priority: Option<i64>,
+    /// Another begin time.
+    pub begin: Option<Timestamp>,
+    /// Another walltime for every alternative.
+    pub walltime_seconds: Option<u64>,
+    /// Other alternatives.
+    pub alternatives: Option<Vec<Alternative>>,
+    /// Other dependencies.
+    pub dependencies: Option<Dependencies>,
+    /// At most so many tasks of the array at a time.
+    pub max_running: Option<u32>,
+    /// Another reservation, empty for none.
+    pub reservation: Option<String>,
+    /// Another deadline.
+    pub deadline: Option<Timestamp>,
+    /// Whether it may be started a second time after a node was lost.
+    pub requeue_on_node_lost: Option<bool>,
+    /// The names of attributes that changed.
+    pub attributes: Vec<String>,
+    /// Only this component, from 0; `null` means all.
+    pub component: Option<u32>,
+}
+
+impl From<&JobChange> for ModifiedJob {
+    fn from(change: &JobChange) -> Self {
+        let JobChange { attributes, component, .. } = change;
+        Self {
+            name: change.name.clone(),
+            queue: change.queue.clone(),
+            account: change.account.clone(),
+            priority: change.priority,
+            begin: change.begin,
+            walltime_seconds: change.walltime_seconds,
+            alternatives: change.alternatives.clone(),
+            dependencies: change.dependencies.clone(),
+            max_running: change.max_running,
+            reservation: change.reservation.clone(),
+            deadline: change.deadline,
+            requeue_on_node_lost: change.requeue_on_node_lost,
+            attributes: attributes.keys().cloned().collect(),
+            component: *component,
+        }
+    }
+}
+
+/// A description as it was received.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct ReceivedDocument {
+    /// How it is written: `xml` or `json`.
+    pub format: String,
+    /// How many bytes are in the log.
+    pub bytes: u64,
+    /// BLAKE3 of those bytes, in hex.
+    pub hash: String,
+}
+
+/// A component of a job that was submitted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct SubmittedComponent {
+    /// The queue.
+    pub queue: Option<String>,
+    /// The account or project that is charged.
+    pub account: Option<String>,
+    /// The service class.
+    pub class: Option<String>,
+    /// Higher goes first.
+    pub priority: Option<i64>,
+    /// Not before this time.
+    pub begin: Option<Timestamp>,
+    /// If it has not ended by then it is no longer started.
+    pub deadline: Option<Timestamp>,
+    /// Conditions for its start.
+    pub dependencies: Dependencies,
+    /// Holds that it was submitted with.
+    pub holds: Holds,
+    /// The reservation that it runs in.
+    pub reservation: Option<String>,
+    /// Ways to serve it.
+    pub alternatives: Vec<Alternative>,
+}
+
+/// The occasions on which somebody is notified. The receivers are not disclosed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct SubmittedNotification {
+    /// On which occasions; empty means start and end.
+    pub on: Vec<Occasion>,
+    /// How.
+    pub sink: SinkKind,
+}
+
+/// How somebody is notified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SinkKind {
+    /// By mail.
+    Mail,
+    /// By a command that is run as the job's owner.
+    Exec,
+}
+
+impl From<&Notification> for SubmittedNotification {
+    fn from(notification: &Notification) -> Self {
+        let sink = match notification.sink {
+            Sink::Mail(_) => SinkKind::Mail,
+            Sink::Exec(_) => SinkKind::Exec,
+        };
+        Self { on: notification.on.clone(), sink }
+    }
+}
+
+pub(super) fn submitted(job: JobId, owner: &str, spec: &JobSpec, intake: Option<&Intake>) -> JobSubmitted {
+    let components = spec.components.iter().map(|component| SubmittedComponent {
+        queue: component.queue.clone(),
+        account: component.account.clone(),
+        class: component.class.clone(),
+        priority: component.priority,
+        begin: component.begin,
+        deadline: component.deadline,
+        dependencies: component.dependencies.clone(),
+        holds: component.holds,
+        reservation: component.reservation.clone(),
+        alternatives: component.alternatives.clone(),
+    });
+    JobSubmitted {
+        job,
+        name: spec.name.clone(),
+        owner: owner.to_owned(),
+        array: spec.array.clone(),
+        components: components.collect(),
+        notifications: spec.notifications.iter().map(SubmittedNotification::from).collect(),
+        types: spec.types.clone(),
+        staging: spec.staging.clone(),
+        cancelled_if_never_met: spec.cancelled_if_never_met,
+        template: intake.and_then(|intake| intake.template.clone()),
+        document: intake.and_then(|intake| intake.document.as_ref()).map(|document| ReceivedDocument {
+            format: document.format.clone(),
+            bytes: document.bytes.len() as u64,
+            hash: blake3::hash(&document.bytes).to_string(),
+        }),
+        tasks: intake.and_then(|intake| intake.tasks.as_ref()).map(|list| list.tasks.len() as u64),
+    }
+}
+
+pub(super) fn held(job: JobId, holds: Holds, reason: &str, component: Option<u32>) -> JobHeld {
+    JobHeld { job, holds, reason: reason.to_owned(), until: None, by: None, component }
+}
+
+pub(super) fn held_until(job: JobId, until: Timestamp, by: HoldBy) -> JobHeld {
+    let reason = WaitReason::HeldUntil { until, by }.to_string();
+    JobHeld { until: Some(until), by: Some(by), ..held(job, Holds::default(), &reason, None) }
+}
+
+pub(super) fn released(job: JobId, holds: Holds, component: Option<u32>) -> JobReleased {
+    JobReleased { job, holds, was_timed: false, component }
+}
+
+pub(super) fn checked(job: JobId, validated: &Validated) -> JobValidated {
+    let lead = validated.spec.components.first();
+    JobValidated {
+        job,
+        template: validated.template.clone(),
+        revision: validated.revision,
+        name: validated.spec.name.clone(),
+        priority: lead.and_then(|component| component.priority),
+        alternatives: lead.map(|component| component.alternatives.clone()).unwrap_or_default(),
+        tasks: validated.tasks.as_ref().map(|list| list.tasks.len() as u64),
+    }
+}
+
+pub(super) fn notified(
+    job: JobId,
+    of: Sequence,
+    notification: u32,
+    occasion: Occasion,
+    result: &DeliveryResult,
+) -> JobNotified {
+    let attempts = match result {
+        DeliveryResult::Delivered => None,
+        DeliveryResult::GivenUp { attempts, .. } => Some(*attempts),
+    };
+    JobNotified { job, of, notification, occasion, delivered: attempts.is_none(), attempts }
+}
+
+/// `user hold and system hold`.
+struct HoldNames(Holds);
+
+impl fmt::Display for HoldNames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = [(self.0.user, "user"), (self.0.operator, "operator"), (self.0.system, "system")];
+        let set: Vec<&str> = names.iter().filter(|(set, _)| *set).map(|(_, name)| *name).collect();
+        write!(f, "the {} hold", set.join(" and "))
+    }
+}
+
+/// The attributes of a job that have changed.
+struct Named<'a>(&'a ModifiedJob);
+
+impl fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let change = self.0;
+        let fields = [
+            (change.name.is_some(), "name"),
+            (change.queue.is_some(), "queue"),
+            (change.account.is_some(), "account"),
+            (change.priority.is_some(), "priority"),
+            (change.begin.is_some(), "begin time"),
+            (change.walltime_seconds.is_some(), "walltime"),
+            (change.alternatives.is_some(), "request"),
+            (change.dependencies.is_some(), "dependencies"),
+            (change.max_running.is_some(), "array limit"),
+            (change.reservation.is_some(), "reservation"),
+            (change.deadline.is_some(), "deadline"),
+            (change.requeue_on_node_lost.is_some(), "requeueing after the loss of a node"),
+        ];
+        let named = fields.iter().filter(|(is_changed, _)| *is_changed).map(|(_, name)| *name);
+        let all: Vec<&str> = named.chain(change.attributes.iter().map(String::as_str)).collect();
+        f.write_str(&all.join(", "))
+    }
+}

@@ -1,0 +1,93 @@
+//! Nodes.
+
+use super::{declare::public_events, words::Because};
+use crate::{plan::NodeClosure, resources::NodeSpec};
+use std::sync::Arc;
+
+public_events! { NodeData
+    /// A node was added.
+    "node" "added" NodeAdded about node {
+        /// Its name.
+        node: String,
+        /// Its specification.
+        spec: Arc<NodeSpec>,
+    }
+    says |data, f| write!(f, "node {} was added with {} cores", data.node, data.spec.cores);
+
+    /// The specification of a node changed.
+    "node" "changed" NodeChanged about node {
+        /// Its name.
+        node: String,
+        /// Its specification from now on.
+        spec: Arc<NodeSpec>,
+    }
+    says |data, f| write!(f, "node {} was changed", data.node);
+
+    /// A node was removed.
+    "node" "removed" NodeRemoved about node {
+        /// Its name.
+        node: String,
+    }
+    says |data, f| write!(f, "node {} was removed", data.node);
+
+    /// A node reported for the first time, or again after it was lost.
+    "node" "up" NodeUp about node {
+        /// Its name.
+        node: String,
+        /// Changes when the machine boots.
+        boot_id: String,
+    }
+    says |data, f| write!(f, "node {} is up", data.node);
+
+    /// A node has not reported for too long.
+    "node" "lost" NodeLost about node {
+        /// Its name.
+        node: String,
+        /// Why it is thought lost.
+        reason: String,
+    }
+    says |data, f| write!(f, "node {} is lost: {}", data.node, data.reason);
+
+    /// A node takes no new jobs.
+    "node" "drained" NodeDrained about node {
+        /// Its name.
+        node: String,
+        /// The operator's reason.
+        reason: String,
+    }
+    says |data, f| write!(f, "node {} is drained{}", data.node, Because(&data.reason));
+
+    /// A node takes no new jobs, and what ran there is stopped as if the node were lost.
+    "node" "down" NodeDown about node {
+        /// Its name.
+        node: String,
+        /// The operator's reason.
+        reason: String,
+    }
+    says |data, f| write!(f, "node {} is down{}", data.node, Because(&data.reason));
+
+    /// A drained node takes jobs again.
+    "node" "resumed" NodeResumed about node {
+        /// Its name.
+        node: String,
+    }
+    says |data, f| write!(f, "node {} takes jobs again", data.node);
+
+    /// The times in which a node serves no jobs changed.
+    "node" "closures_set" NodeClosuresSet about node {
+        /// Its name.
+        node: String,
+        /// The times from now on, in their order; none if the node is open.
+        closures: Vec<NodeClosure>,
+    }
+    says |data, f| match data.closures.first() {
+        None => write!(f, "node {} no longer has a closure", data.node),
+        Some(first) => write!(f, "node {} is closed from {}{}", data.node, first.from, Because(&first.reason)),
+    };
+}
+
+/// A node out of service.
+pub(super) fn taken_out(node: String, reason: &str, is_down: bool) -> NodeData {
+    let reason = reason.to_owned();
+    if is_down { NodeDown { node, reason }.into() } else { NodeDrained { node, reason }.into() }
+}

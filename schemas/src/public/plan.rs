@@ -1,0 +1,243 @@
+//! Plans, and what planners go by: policies, reservations, resources that are kept.
+
+use super::{
+    allocation::AllocatedNode,
+    declare::public_events,
+    names::{Names, node_name},
+    words::Amount,
+};
+use crate::{
+    ids::{JobId, RunId, Sequence},
+    plan::{BackfillPass, ComponentMode, PlanRecord, PlannedComponent, PlannedComponents, ReservationSpec},
+    policy::Policy,
+    time::Timestamp,
+    views::ReasonView,
+};
+use serde::Serialize;
+use std::{collections::BTreeMap, sync::Arc};
+use utoipa::ToSchema;
+
+/// Maximum number of jobs that a `plan.made` event lists; its counts are of all.
+pub const MAX_WAITING_JOBS: usize = 10_000;
+
+public_events! { PlanData
+    /// The policy that planners follow changed.
+    "policy" "set" PolicySet about policy.name {
+        /// The policy from now on.
+        policy: Arc<Policy>,
+    }
+    says |data, f| write!(f, "planners follow the policy {}", data.policy.name);
+
+    /// An advance reservation was made or changed.
+    "reservation" "set" ReservationSet about reservation.name {
+        /// The reservation as it is from now on.
+        reservation: Arc<ReservationSpec>,
+    }
+    says |data, f| {
+        let spec = &data.reservation;
+        write!(f, "reservation {} was set from {} to {}", spec.name, spec.start, spec.end)
+    };
+
+    /// The nodes of a reservation by count were chosen.
+    "reservation" "placed" ReservationPlaced about reservation {
+        /// Its name.
+        reservation: String,
+        /// Names of the nodes.
+        nodes: Vec<String>,
+    }
+    says |data, f| {
+        write!(f, "reservation {} was given {} nodes", data.reservation, data.nodes.len())
+    };
+
+    /// The start of a reservation has come: its jobs may start.
+    "reservation" "begun" ReservationBegun about reservation {
+        /// Its name.
+        reservation: String,
+    }
+    says |data, f| write!(f, "reservation {} has begun", data.reservation);
+
+    /// A reservation was removed, or is over.
+    "reservation" "removed" ReservationRemoved about reservation {
+        /// Its name.
+        reservation: String,
+    }
+    says |data, f| write!(f, "reservation {} was removed", data.reservation);
+
+    /// A plan was made: its results in addition to its starts, and its input.
+    "plan" "made" PlanMade about cluster {
+        /// The planner's state was as after this record.
+        seen: Sequence,
+        /// The time that it planned for.
+        at: Timestamp,
+        /// Jobs whose starts the ledger refused.
+        refused: Vec<JobId>,
+        /// Jobs that it left out because a start of theirs had been refused before.
+        left_out: u64,
+        /// How many jobs wait for a new reason.
+        reasons: u64,
+        /// How many promises were made, changed or taken back.
+        slots: u64,
+        /// How many starts are foreseen otherwise than before.
+        predictions: u64,
+        /// The first 10,000 jobs that one of these is about, in order of their ids.
+        jobs: Vec<PlannedJob>,
+    }
+    says |data, f| write!(
+        f,
+        "a plan was made: {} new reasons, {} promises, {} predictions, {} starts refused",
+        data.reasons,
+        data.slots,
+        data.predictions,
+        data.refused.len()
+    );
+
+    /// The planner made a pass of backfill that starts jobs with several components.
+    "plan" "backfilled" PlanBackfilled about cluster {
+        /// The number of the pass, from 1.
+        number: u64,
+        /// The time that it planned for.
+        at: Timestamp,
+        /// How it looked at jobs with several components: `singly` (mode 1) or `together` (mode 2).
+        mode: ComponentMode,
+        /// How many it looked at that did not start.
+        total: u64,
+        /// The first 10,000 of them.
+        jobs: Vec<PassedJob>,
+    }
+    says |data, f| write!(
+        f,
+        "backfill pass {}, mode {}: {} jobs with several components wait",
+        data.number,
+        data.mode.number(),
+        data.total
+    );
+
+    /// A planner began its work.
+    "planner" "started" PlannerStarted about cluster {
+        /// How many have, this one included.
+        epoch: u64,
+    }
+    says |data, f| write!(f, "planner {} began its work", data.epoch);
+
+    /// Jobs of a priority and below do not start, because an activation filter said so.
+    "queue" "blocked" QueueBlocked about job {
+        /// The job whose filter said so.
+        job: JobId,
+        /// The priority.
+        priority: i64,
+    }
+    says |data, f| {
+        write!(f, "job {} keeps jobs of priority {} and below from starting", data.job, data.priority)
+    };
+
+    /// A job no longer blocks others.
+    "queue" "unblocked" QueueUnblocked about job {
+        /// The job that did.
+        job: JobId,
+    }
+    says |data, f| write!(f, "job {} no longer blocks others", data.job);
+
+    /// Resources are kept for a job that waits.
+    "resources" "reserved" ResourcesReserved about job {
+        /// The job.
+        job: JobId,
+        /// The number that its run will have.
+        run: RunId,
+        /// All that is kept.
+        nodes: Vec<AllocatedNode>,
+    }
+    says |data, f| {
+        write!(f, "{} is kept for job {}", Amount(&data.nodes), data.job)
+    };
+
+    /// Resources are no longer kept for a job.
+    "resources" "released" ResourcesReleased about job {
+        /// The job.
+        job: JobId,
+        /// The number that its run would have had.
+        run: RunId,
+    }
+    says |data, f| write!(f, "the resources kept for job {} are free again", data.job);
+}
+
+/// A plan's statement about a waiting job. Unchanged parts are left out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct PlannedJob {
+    /// The job or array.
+    pub job: JobId,
+    /// Why it waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<ReasonView>,
+    /// When it starts at the latest, as promised; `null` if the promise was taken back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Timestamp>)]
+    pub slot_start: Option<Option<Timestamp>>,
+    /// When it is thought to start; `null` if it cannot be foreseen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Timestamp>)]
+    pub predicted_start: Option<Option<Timestamp>>,
+}
+
+/// A job with several components that did not start in a pass of backfill.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct PassedJob {
+    /// The job.
+    pub job: JobId,
+    /// Why it waits.
+    pub reason: ReasonView,
+    /// When and where its components are thought to start, in their order.
+    pub components: Vec<PassedComponent>,
+}
+
+/// When and where a component is thought to start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct PassedComponent {
+    /// When; `null` if that is not known.
+    pub start: Option<Timestamp>,
+    /// The nodes that it has then.
+    pub nodes: Vec<String>,
+}
+
+pub(super) fn planned(plan: &PlanRecord) -> PlanMade {
+    let mut jobs: BTreeMap<JobId, PlannedJob> = BTreeMap::new();
+    let empty = |job| PlannedJob { job, reason: None, slot_start: None, predicted_start: None };
+    for waiting in &plan.reasons {
+        jobs.entry(waiting.job).or_insert_with_key(|job| empty(*job)).reason = Some((&waiting.reason).into());
+    }
+    for planned in &plan.slots {
+        let start = planned.slot.as_ref().map(|slot| slot.start);
+        jobs.entry(planned.job).or_insert_with_key(|job| empty(*job)).slot_start = Some(start);
+    }
+    for predicted in &plan.predictions {
+        jobs.entry(predicted.job).or_insert_with_key(|job| empty(*job)).predicted_start = Some(predicted.start);
+    }
+    PlanMade {
+        seen: plan.seen,
+        at: plan.at,
+        refused: plan.refused.clone(),
+        left_out: plan.left_out.len() as u64,
+        reasons: plan.reasons.len() as u64,
+        slots: plan.slots.len() as u64,
+        predictions: plan.predictions.len() as u64,
+        jobs: jobs.into_values().take(MAX_WAITING_JOBS).collect(),
+    }
+}
+
+pub(super) fn passed(pass: &BackfillPass, names: &dyn Names) -> PlanBackfilled {
+    let component = |planned: &PlannedComponent| PassedComponent {
+        start: planned.start,
+        nodes: planned.nodes.iter().map(|node| node_name(names, *node).into_owned()).collect(),
+    };
+    let job = |planned: &PlannedComponents| PassedJob {
+        job: planned.job,
+        reason: (&planned.reason).into(),
+        components: planned.components.iter().map(component).collect(),
+    };
+    PlanBackfilled {
+        number: pass.number,
+        at: pass.at,
+        mode: pass.mode,
+        total: pass.jobs.len() as u64,
+        jobs: pass.jobs.iter().take(MAX_WAITING_JOBS).map(job).collect(),
+    }
+}

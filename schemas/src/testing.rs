@@ -1,0 +1,29 @@
+//! For tests, of this crate and of others: samples of events. Not for anything else.
+
+use crate::{
+    codec,
+    event::{Concern, Record},
+};
+
+/// One record of each kind of event, as the first release that had it wrote it; `tests/golden.rs` keeps them.
+///
+/// # Panics
+/// The samples are damaged.
+pub fn samples() -> Vec<Record> {
+    let digits = |line: &str, at: usize| u8::from_str_radix(&line[at..at + 2], 16).expect("two hexadecimal digits");
+    let bytes = |line: &str| -> Vec<u8> { (0..line.len()).step_by(2).map(|at| digits(line, at)).collect() };
+    let lines = include_str!("../tests/golden/log-v1.hex").lines();
+    lines.map(|line| codec::decode(&bytes(line)).expect("a record")).collect()
+}
+
+/// Checks that a part of muster does something about just those kinds of events that the table of events names it for.
+///
+/// # Panics
+/// It does not.
+pub fn assert_handles(concern: Concern, mut handles: impl FnMut(&Record) -> bool) {
+    for record in samples() {
+        let event = &record.event;
+        let (is_handled, is_concerned) = (handles(&record), event.concerns(concern));
+        assert_eq!(is_handled, is_concerned, "{:?} of {event:?}: what it does and what the table says", concern);
+    }
+}
