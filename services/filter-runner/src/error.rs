@@ -5,7 +5,7 @@ use std::path::PathBuf;
 /// Why a runner cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// An account of the configuration is of no use.
+    /// An account of the configuration cannot be used.
     #[error("account `{name}`: {why}; no filter can be run")]
     Account {
         /// Its name.

@@ -265,8 +265,8 @@ pub const TERM_LENGTHS: (usize, usize) = (80, 128);
 /// Whether this field may have the text.
 ///
 /// # Errors
-/// `ValueTooLong`, naming field and limit (HPC-J-27); `JobXmlNotValid` if it has a character that XML cannot hold, or a name
-/// has a control character.
+/// `ValueTooLong`, naming field and limit (HPC-J-27); `JobXmlNotValid` if it has a character that XML cannot hold, or a
+/// name has a control character.
 pub fn check_text(field: &str, text: &str) -> Result<(), Refusal> {
     if let Some(control) = text.chars().find(|character| character.is_control()).filter(|_| is_line(field)) {
         let text = format!("{field} has the control character U+{:04X}", u32::from(control));
