@@ -158,7 +158,7 @@ fn call_line(call: &Call, folder: &str) -> Value {
     line
 }
 
-/// What is wrong with a call that cannot be made at all, if anything.
+/// The reason why a call cannot be made at all, if there is one.
 pub fn flaw(call: &Call) -> Option<String> {
     let texts = [&call.filter.name, &call.invocation_id];
     if texts.iter().any(|text| text.contains('\0')) {

@@ -10,7 +10,7 @@ pub enum SetupError {
     Account {
         /// Its name.
         name: String,
-        /// What is wrong with it.
+        /// Why it cannot be used.
         why: String,
     },
     /// The folder for calls cannot be made.

@@ -26,7 +26,7 @@ pub enum RunError {
     BadCall {
         /// Which call.
         invocation_id: String,
-        /// What is wrong with it.
+        /// The contradiction.
         why: String,
     },
     /// This machine lacks something: processes, space, a folder.
@@ -34,7 +34,7 @@ pub enum RunError {
     Machine {
         /// Which filter.
         filter: String,
-        /// What is missing.
+        /// The thing that it lacks.
         why: String,
     },
     /// The process that supervises the call could not start, or ended during it; everything the filter started has

@@ -24,7 +24,8 @@ const SEED: u64 = 20_261_120;
 
 /// Explanations as the gateway makes them, for waiting jobs picked at random. The planner has not foreseen their
 /// starts, so each explanation searches for one.
-/// || For repeated questions the gateway keeps what its planner knows and advances it by the records since, here those
+///
+/// For repeated questions the gateway keeps what its planner knows and advances it by the records since, here those
 /// of one submission each time. The first time it builds it from the state.
 pub fn explain(bench: &Bench) -> Result<Vec<Figure>> {
     let (nodes, jobs) = (bench.count(NODES) as u32, bench.count(JOBS));

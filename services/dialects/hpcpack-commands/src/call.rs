@@ -23,8 +23,9 @@ pub fn is_link(path: &OsStr) -> bool {
     tool(path).is_some()
 }
 
-/// The arguments in the form of muster's own command line: `job view 7 /xml`, called through a link, becomes `muster
-/// job hpcpack view 7 /xml`, and so does `muster job cancel 7 /force`. `own` is the grammar of muster's own `job`.
+/// The arguments in the form of muster's own command line: `job view 7 /xml`, called through a link, becomes
+/// `muster job hpcpack view 7 /xml`, and so does `muster job cancel 7 /force`. `own` is the grammar of muster's own
+/// `job`.
 pub fn rewritten(arguments: Vec<OsString>, own: impl FnOnce() -> clap::Command) -> Vec<OsString> {
     match arguments.first().and_then(|path| tool(path)) {
         Some("job") => with_prefix(&arguments, &["job", "hpcpack"]),

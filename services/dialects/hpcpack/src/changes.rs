@@ -27,7 +27,7 @@ pub struct Difference {
     pub new: Option<String>,
 }
 
-/// What is accepted of a filter's output.
+/// The accepted part of a filter's output.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Taken {
     /// The resulting description: job-level properties of the output, tasks of the input.

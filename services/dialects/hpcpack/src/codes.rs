@@ -37,7 +37,7 @@ codes! {
     NodeNotFound,
     /// A name that no node group has (HPC-J-18).
     NodeGroupNotFound,
-    /// So many nodes are excluded that the minimum cannot be met (HPC-J-18).
+    /// Too many nodes are excluded to meet the minimum (HPC-J-18).
     TooManyNodesExcluded,
     /// The tasks of a job contradict each other, or one is not valid (HPC-J-22..24).
     TaskNotValid,
@@ -193,7 +193,7 @@ impl Warnings {
 pub struct Refusal {
     /// Its kind.
     pub code: Code,
-    /// What is wrong, without the code.
+    /// The error, without the code.
     pub text: String,
 }
 

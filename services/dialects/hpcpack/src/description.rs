@@ -56,7 +56,7 @@ impl JobDescription {
     }
 
     /// The description as job XML (HPC-J-40), with both `Priority` and `ExpandedPriority`, both `RunTime` and
-    /// `RuntimeSeconds` (HPC-F-14) and the system's values. What is not specified is absent (HPC-F-20). Reading it
+    /// `RuntimeSeconds` (HPC-F-14) and the system's values. Anything not specified is absent (HPC-F-20). Reading it
     /// gives an equal description (HPC-J-48).
     pub fn write(&self, system: &SystemValues) -> String {
         xml_write::write(self, system)

@@ -49,7 +49,7 @@ words! {
 }
 
 words! {
-    /// What may start while a filter's verdict is outstanding (HPC-F-82, F-83).
+    /// Which jobs may start while a filter's verdict is outstanding (HPC-F-82, F-83).
     #[derive(Default)]
     ActivationOrdering {
         /// No job of equal or lower priority value.
@@ -191,7 +191,7 @@ settings! {
     ActivationFilterTimeout, activation_filter_timeout_seconds: u32 = 15, numbers(1..=120, "1..120");
     /// How long after a verdict a filter is not called again, in seconds (HPC-F-34).
     FilterRetryInterval, filter_retry_interval_seconds: u32 = 10, numbers(1..=3600, "1..3600");
-    /// What may start while a verdict is outstanding (HPC-F-82, F-83).
+    /// Which jobs may start while a verdict is outstanding (HPC-F-82, F-83).
     ActivationOrdering, activation_ordering: ActivationOrdering = ActivationOrdering::Strict, words_of("Strict, Relaxed");
     /// How long a hold by verdict 3 lasts if the filter gives no time, in seconds (HPC-H-02).
     DefaultHoldDuration, default_hold_duration_seconds: u32 = 900, numbers(hold::DEFAULT_DURATION_RANGE, "60..604800");
@@ -245,7 +245,7 @@ pub struct Row {
 pub struct BadSetting {
     /// What was given.
     pub given: String,
-    /// What is wrong, with the range.
+    /// The error, with the range.
     pub reason: String,
     /// Whether it is no valid assignment of a setting, or clashes with another; otherwise its value is refused
     /// (HPC-C-02).

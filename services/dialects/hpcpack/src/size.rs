@@ -13,7 +13,7 @@ use crate::{
 /// The size of a job. 1 ≤ `min` ≤ `max`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// What is counted (HPC-J-13).
+    /// The unit that is counted (HPC-J-13).
     pub unit: UnitType,
     /// The least size to start with.
     pub min: u32,

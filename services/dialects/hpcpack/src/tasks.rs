@@ -34,7 +34,7 @@ fn kind(task: &TaskDescription) -> TaskType {
     task.attributes.task_type.unwrap_or_default()
 }
 
-/// What is wrong with a task alone and within its job (HPC-J-24).
+/// The errors of a task, alone and within its job (HPC-J-24).
 fn task_faults(task: &TaskDescription, size: Size, run_time: Option<RunTime>) -> Vec<String> {
     let mut faults = Vec::new();
     if kind(task) == TaskType::ParametricSweep
@@ -79,7 +79,7 @@ fn together(tasks: &[TaskDescription]) -> Vec<String> {
     faults
 }
 
-/// What is wrong with the order of tasks and groups of tasks (HPC-J-24).
+/// The errors in the order of tasks and groups of tasks (HPC-J-24).
 fn order(job: &JobDescription) -> Vec<String> {
     let mut faults = Vec::new();
     let name = |task: &TaskDescription| task.attributes.name.clone().unwrap_or_default();

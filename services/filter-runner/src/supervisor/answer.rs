@@ -34,7 +34,7 @@ pub enum Read {
 /// Reads a line while waiting for the answer to the line `id`. `was_answered` knows the ids of earlier lines.
 ///
 /// # Errors
-/// What is wrong with it, for people.
+/// The error in the line, for people.
 pub fn read(line: &[u8], id: &str, was_answered: impl Fn(&str) -> bool) -> Result<Read, String> {
     let answer: Line = serde_json::from_slice(line).map_err(|error| {
         let text = String::from_utf8_lossy(line);

@@ -79,7 +79,7 @@ macro_rules! attributes {
 attributes! {
     /// A job attribute that users and submission filters may set.
     Attribute,
-    /// What is specified for a job itself.
+    /// The specified attributes of a job itself.
     JobAttributes,
     /// What people call the job; up to 80 characters.
     Name, name: String;
@@ -162,7 +162,7 @@ attributes! {
 attributes! {
     /// A task attribute that users may set.
     TaskAttribute,
-    /// What is specified for a task itself.
+    /// The specified attributes of a task itself.
     TaskAttributes,
     /// What people and `DependsOn` call the task; up to 80 characters.
     Name, name: String;

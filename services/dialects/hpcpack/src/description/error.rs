@@ -22,7 +22,7 @@ pub struct DescriptionError {
     pub code: Code,
     /// Where the error is, if it has one place.
     pub place: Option<Place>,
-    /// What is wrong.
+    /// The error.
     pub text: String,
 }
 

@@ -201,7 +201,7 @@ fn check_foreign(
 /// Reads bytes as a description before they are submitted.
 ///
 /// # Errors
-/// What is wrong, with line and column (HPC-J-47).
+/// The error, with line and column (HPC-J-47).
 pub fn readable(
     bytes: &[u8],
 ) -> Result<(Format, JobDescription, Vec<JobWarning>), crate::description::DescriptionError> {

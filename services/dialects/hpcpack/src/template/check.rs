@@ -21,7 +21,7 @@ pub struct Breach {
     pub property: Attribute,
     /// Its value.
     pub value: String,
-    /// What is allowed.
+    /// The allowed values.
     pub limit: String,
 }
 
