@@ -1,4 +1,4 @@
-//! The few calls of the gateway that the load needs.
+//! The few gateway calls that the load needs.
 
 use crate::http::Connection;
 use anyhow::Result;
@@ -17,12 +17,12 @@ use std::collections::BTreeMap;
 /// The body of a submission.
 ///
 /// # Errors
-/// None that a job specification can cause.
+/// A job specification cannot cause any.
 pub fn submission(jobs: Vec<JobSpec>) -> Result<Bytes> {
     Ok(serde_json::to_vec(&SubmitRequest { jobs })?.into())
 }
 
-/// Submits jobs and returns their numbers; they are durable then.
+/// Submits jobs and returns their numbers once they are durable.
 ///
 /// # Errors
 /// If the submission is refused or its answer lost.
@@ -30,7 +30,7 @@ pub async fn submit(connection: &mut Connection, jobs: Vec<JobSpec>) -> Result<V
     submit_body(connection, submission(jobs)?).await
 }
 
-/// As [`submit`], of a body made before.
+/// Like [`submit`], with a body made before.
 ///
 /// # Errors
 /// As [`submit`].
@@ -39,7 +39,7 @@ pub async fn submit_body(connection: &mut Connection, body: Bytes) -> Result<Vec
     Ok(serde_json::from_slice::<CommandAnswer>(&answer)?.jobs)
 }
 
-/// The last record that the gateway knows of.
+/// The last record that the gateway knows.
 ///
 /// # Errors
 /// If the system cannot be asked.
@@ -47,7 +47,7 @@ pub async fn head(connection: &mut Connection) -> Result<Sequence> {
     Ok(connection.get::<InfoView>("/v1/info").await?.sequence)
 }
 
-/// The path of the stream of events from now on, of the kinds named between commas.
+/// The path of a stream of future events of these kinds, separated by commas.
 ///
 /// # Errors
 /// If the system cannot be asked.
@@ -55,7 +55,7 @@ pub async fn events_from_now(connection: &mut Connection, kinds: &str) -> Result
     Ok(format!("/v1/events?from={}&kind={kinds}", head(connection).await?.next()))
 }
 
-/// What accounting has counted: used core-microseconds by account.
+/// The used core-microseconds that accounting has counted, by account.
 ///
 /// # Errors
 /// If accounting cannot be asked.
@@ -76,7 +76,7 @@ pub async fn drain_all_nodes(connection: &mut Connection, nodes: u32) -> Result<
     Ok(())
 }
 
-/// Deals `cores` out to the nodes that there are, in parts as equal as can be.
+/// Distributes `cores` over the existing nodes as evenly as possible.
 ///
 /// # Errors
 /// If the configuration cannot be read or changed.
@@ -92,13 +92,13 @@ pub async fn deal_out_cores(connection: &mut Connection, cores: u64) -> Result<(
     Ok(())
 }
 
-/// A job that runs a command once, on one core, with no output.
+/// A job that runs a command once on one core, without output.
 pub fn command_job(name: &str, argv: &[&str]) -> JobSpec {
     let program = Program::Tasks { argv: argv.iter().map(|&word| word.to_owned()).collect() };
     job(name, program, Request::default())
 }
 
-/// The variables of jobs, all of them.
+/// All the variables of jobs.
 pub fn environment() -> BTreeMap<String, String> {
     BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())])
 }
@@ -116,7 +116,7 @@ pub fn job(name: &str, program: Program, request: Request) -> JobSpec {
     }
 }
 
-/// A public event, as far as the load looks at it.
+/// The part of a public event that the load reads.
 #[derive(Clone, Debug, Deserialize)]
 pub struct PublicEvent {
     /// Such as `muster.job.started.v1`.
@@ -127,7 +127,7 @@ pub struct PublicEvent {
     pub subject: String,
     /// When the ledger wrote it.
     pub time: Timestamp,
-    /// What it tells.
+    /// Its contents.
     #[serde(default)]
     pub data: serde_json::Value,
 }

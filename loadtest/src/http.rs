@@ -1,4 +1,4 @@
-//! A lean HTTP/1.1 client: one kept connection, one request at a time, no more work than the load itself.
+//! A lean HTTP/1.1 client: one kept connection, one request at a time, no more work than the load needs.
 
 use anyhow::{Context as _, Result, bail};
 use bytes::{Bytes, BytesMut};
@@ -17,9 +17,9 @@ use tokio::net::{TcpStream, UnixStream};
 /// Where the gateway of a system listens.
 #[derive(Clone, Debug)]
 pub enum Endpoint {
-    /// A Unix socket: the kernel says who calls.
+    /// A Unix socket: the kernel identifies the caller.
     Socket(PathBuf),
-    /// Host and port, and the token that says who calls.
+    /// Host and port, and the token that identifies the caller.
     Tcp {
         /// `host:port`.
         authority: String,
@@ -62,21 +62,21 @@ impl Connection {
         T: hyper::rt::Read + hyper::rt::Write + Unpin + Send + 'static,
     {
         let (sender, driver) = http1::handshake(stream).await?;
-        // The driver ends with an error when the server goes away; the next request then says so.
+        // The driver fails when the server goes away; the next request then reports it.
         tokio::spawn(async move { drop(driver.await) });
         Ok(Self { sender, host, authorization })
     }
 
-    /// The JSON that a path answers with.
+    /// The JSON answer of a path.
     ///
     /// # Errors
-    /// If the connection breaks, the answer is a refusal, or not of the type.
+    /// If the connection breaks, or the answer is a refusal or not of the type.
     pub async fn get<T: DeserializeOwned>(&mut self, path: &str) -> Result<T> {
         let body = self.call(Method::GET, path, Bytes::new()).await?;
         serde_json::from_slice(&body).with_context(|| format!("the answer of GET {path} is not as expected"))
     }
 
-    /// The body that a path answers with.
+    /// The answer's body of a path.
     ///
     /// # Errors
     /// If the connection breaks or the answer is a refusal.
@@ -108,7 +108,7 @@ impl Connection {
     /// Replaces what is at a path.
     ///
     /// # Errors
-    /// If the connection breaks or the answer is a refusal.
+    /// Replaces what is at a path.
     pub async fn put(&mut self, path: &str, json: Bytes) -> Result<Bytes> {
         self.call(Method::PUT, path, json).await
     }
@@ -146,7 +146,7 @@ impl Connection {
     }
 }
 
-/// What a refusal says to people, in one line.
+/// The message of a refusal for people, in one line.
 fn refusal(status: StatusCode, body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let message = serde_json::from_slice::<serde_json::Value>(body)
@@ -186,14 +186,14 @@ impl EventStream {
         }
     }
 
-    /// The bytes of the first event that is there as a whole.
+    /// The bytes of the first complete event.
     fn take_event(&mut self) -> Option<Bytes> {
         let end = self.buffer.windows(2).position(|pair| pair == b"\n\n")?;
         Some(self.buffer.split_to(end + 2).freeze())
     }
 }
 
-/// The first `data:` line. Events of muster have one each: JSON has no line breaks of its own.
+/// The first `data:` line. Each event of muster has one: its JSON has no line breaks.
 fn data_of(event: &Bytes) -> Option<Bytes> {
     event
         .split(|byte| *byte == b'\n')

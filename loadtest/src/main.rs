@@ -1,4 +1,4 @@
-//! Load on a real system: replay of real traces, and the benchmarks of `docs/performance.md`.
+//! Load on a real system: replays of real traces, and the benchmarks of `docs/performance.md`.
 
 mod api;
 mod bench;
@@ -40,11 +40,11 @@ fn main() -> ExitCode {
         let outcome = runtime.block_on(async {
             tokio::select! {
                 outcome = run(cli.command) => outcome,
-                // Dropped half-way, the work stops the systems that it has started.
+                // If dropped half-way, the work stops the systems that it started.
                 interrupted = interruption() => interrupted.and_then(|()| bail!("interrupted")),
             }
         });
-        // What computes on a thread of its own has nothing to clear away, and would go on to its end.
+        // A computing thread has nothing to clean up, and would otherwise run to its end.
         runtime.shutdown_background();
         outcome
     });
@@ -65,7 +65,7 @@ async fn run(command: Command) -> Result<()> {
     }
 }
 
-/// Returns when somebody wants this program to end.
+/// Returns when somebody asks this program to end.
 async fn interruption() -> Result<()> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     tokio::select! {
@@ -79,8 +79,8 @@ async fn interruption() -> Result<()> {
 mod tests {
     use super::*;
 
-    /// What a page tells to type of this program: lines of its blocks, and what stands in the text as `muster-loadtest ...` or, in
-    /// its tables, as `bench ...`.
+    /// The commands of this program that a page shows: lines of its blocks, and code in its text such as
+    /// `muster-loadtest ...` or, in its tables, `bench ...`.
     fn commands(page: &str) -> Vec<String> {
         let mut commands = Vec::new();
         let mut is_block = false;

@@ -1,4 +1,4 @@
-//! Any number of seeds of the simulation with faults, of which the tests run some hundred.
+//! Runs any number of seeds of the simulation with faults; the tests run a few hundred.
 
 use anyhow::Context as _;
 use muster_tests::simulation::{self, Kills, Options, Report};
@@ -13,7 +13,7 @@ pub struct Args {
     /// The first seed
     #[arg(long, default_value_t = 0)]
     from: u64,
-    /// For so many simulated seconds there are faults
+    /// How many simulated seconds have faults
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(i64).range(1..=3600))]
     troubled_seconds: i64,
     /// Nodes of the simulated cluster
@@ -67,7 +67,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What all seeds together came to, a line for each thing.
+/// The totals of all seeds, one line for each.
 fn summary(seeds: u64, total: &Report) -> String {
     let Report { steps, jobs, starts, instances, resizes, crashes, torn_writes, records, chains, reverts, .. } = total;
     let Report { attempts, shared, ended_alone, requeued, kills, .. } = total;

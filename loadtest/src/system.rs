@@ -1,4 +1,4 @@
-//! A system under test, started by us on a folder of its own.
+//! A system under test, started by us on its own folder.
 
 use crate::http::{Connection, Endpoint};
 use anyhow::{Context as _, Result, bail};
@@ -20,7 +20,7 @@ const READY_WITHIN: Duration = Duration::from_secs(60);
 /// A system that has not stopped within this time after SIGTERM is killed.
 const STOPPED_WITHIN: Duration = Duration::from_secs(30);
 
-/// What it says on standard error, in its data folder.
+/// The file in its data folder for its standard error.
 const LOG: &str = "loadtest.log";
 
 /// How to start a system.
@@ -32,7 +32,7 @@ pub struct Options {
     pub nodes: u32,
     /// Cores that each declares.
     pub cpus: u32,
-    /// A configuration file, if not everything is as usual.
+    /// A configuration file, if the defaults do not suffice.
     pub config: Option<PathBuf>,
 }
 
@@ -48,7 +48,7 @@ impl System {
     /// Starts a whole system in one process on a data folder and waits until it says that it is ready.
     ///
     /// # Errors
-    /// If it cannot be started or ends before it is ready: with what it said.
+    /// If it cannot be started or ends before it is ready, with its output.
     pub fn start(options: &Options, data: &Path) -> Result<Self> {
         let mut command = Command::new(&options.muster);
         command.args(["up", "--nodes", &options.nodes.to_string(), "--cpus", &options.cpus.to_string()]);
@@ -58,7 +58,7 @@ impl System {
         Self::start_as(command, &options.muster, data)
     }
 
-    /// Starts roles on a data folder, as a configuration file says, and waits until they are ready.
+    /// Starts roles on a data folder, with a configuration file, and waits until they are ready.
     ///
     /// # Errors
     /// As [`System::start`].
@@ -68,7 +68,7 @@ impl System {
         Self::start_as(command, muster, data)
     }
 
-    /// Starts what a command line says, to which the data folder is added, and waits until it is ready.
+    /// Starts a command line, with the data folder added, and waits until it is ready.
     ///
     /// # Errors
     /// As [`System::start`].
@@ -91,7 +91,7 @@ impl System {
     fn says_that_it_is_ready(&mut self) -> bool {
         let Some(stdout) = self.process.stdout.take() else { return false };
         let (ready, line) = mpsc::channel();
-        // The thread goes on reading, so that a system that prints more never waits for us; it ends with the system.
+        // The thread keeps reading, so that a system that prints more never blocks; it ends with the system.
         std::thread::spawn(move || {
             for _ in BufReader::new(stdout).lines().map_while(Result::ok) {
                 let _ = ready.send(());
@@ -113,12 +113,12 @@ impl System {
         Connection::open(&self.endpoint()).await
     }
 
-    /// How long it took from its start to its being ready.
+    /// How long its start took until it was ready.
     pub const fn started_in(&self) -> Duration {
         self.started_in
     }
 
-    /// Its process.
+    /// Its process id.
     pub fn pid(&self) -> u32 {
         self.process.id()
     }
@@ -133,12 +133,12 @@ impl System {
         &self.data
     }
 
-    /// The file of what it says on standard error.
+    /// The file with its standard error.
     pub fn log(&self) -> PathBuf {
         self.data.join(LOG)
     }
 
-    /// A command line that asks this system.
+    /// A command line for this system.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.muster);
         command.args(arguments).arg("--data").arg(&self.data);
@@ -148,7 +148,7 @@ impl System {
     /// Stops it as an operator would.
     ///
     /// # Errors
-    /// If it had to be killed or did not end well.
+    /// If it had to be killed or did not end successfully.
     pub fn stop(mut self) -> Result<()> {
         self.terminate()
     }
@@ -177,12 +177,12 @@ impl System {
 
 impl Drop for System {
     fn drop(&mut self) {
-        // After `stop` this finds the process gone; after a failure there is nobody left to tell.
+        // After `stop` this finds the process gone; after a failure nobody is left to tell.
         let _ = self.terminate();
     }
 }
 
-/// The muster binary to test: the one named, else the one beside this program, else the one in the path.
+/// The muster binary to test: the given one, else the one next to this program, else the one in the path.
 pub fn find_muster(named: Option<PathBuf>) -> PathBuf {
     let beside = || {
         let here = std::env::current_exe().ok()?;

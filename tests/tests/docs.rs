@@ -1,5 +1,5 @@
-//! The documentation holds together: links lead somewhere, and the book leads to every page. Pages and messages are in plain
-//! English.
+//! The documentation holds together: links lead somewhere, and the book leads to every page. Pages and messages are in
+//! plain English.
 
 use regex::Regex;
 use std::{
@@ -49,7 +49,7 @@ const TURNS: [(&str, &str); 5] = [
     (r"\banew\b", "again, or a word with re-"),
     (r"\b(?:go|goes|going|went|gone) on\b", "continue, keep running, carry on"),
     (
-        r"\b(?:at most|at least|after|only|first|last|more than|to|of|for|in|with|out|every) so (?:many|much|long)\b|\bso (?:many|much) (?:of|as)\b|\bas (?:many|much|long)\b[^.|]*\bas may\b",
+        r"\b(?:at most|at least|after|only|first|last|more than|to|of|for|in|with|out|every) so (?:many|much|long)\b|\bso (?:many|much) (?:of|as)\b|\bas (?:many|much|long)\b[^.|]*\bas may\b|(?:^|[.;:] )So (?:many|much|long)\b",
         "at most this many, a maximum of, limit reached",
     ),
     (
@@ -62,8 +62,22 @@ const TURNS: [(&str, &str); 5] = [
     ),
 ];
 
-/// What can hold a quote in Rust: comments, characters, and literals with their text. No source has literals with `r##`.
+/// What can hold a quote in Rust: comments, characters, and literals with their text. No source has literals with
+/// `r##`.
 const TOKENS: &str = r##"(?s)//[^\n]*|'(?:\\.[^']*|[^'\\\n])'|r#"(.*?)"#|r"([^"]*)"|"((?:\\.|[^"\\])*)""##;
+
+/// Folders with sources whose comments are in plain English.
+const PLAIN_COMMENTS: [&str; 9] = [
+    "loadtest",
+    "services/dialects/dialect",
+    "services/dialects/hpcpack",
+    "services/dialects/hpcpack-commands",
+    "services/dialects/slurm",
+    "services/dialects/slurm-commands",
+    "services/filter-runner",
+    "services/notifier",
+    "services/swf",
+];
 
 /// Pages that people write. Generated pages follow their sources.
 #[test]
@@ -101,6 +115,21 @@ fn messages_are_in_plain_english() {
     assert!(found.is_empty(), "say it plainly:\n{}", found.join("\n"));
 }
 
+/// Comments of the sources below these folders.
+#[test]
+fn comments_are_in_plain_english() {
+    let sources: Vec<PathBuf> = PLAIN_COMMENTS.iter().flat_map(|folder| files_below(&root().join(folder))).collect();
+    let (sources, prose) = (sources.into_iter().filter(|path| is_source(path)), Prose::new());
+    let found: Vec<String> = sources
+        .flat_map(|source| {
+            let text = fs::read_to_string(&source).expect("a source can be read");
+            let turns = prose.turns_in(&comments_in(&text));
+            turns.into_iter().map(move |(line, turn, better)| format!("{}:{line}: `{turn}`: {better}", shown(&source)))
+        })
+        .collect();
+    assert!(found.is_empty(), "say it plainly:\n{}", found.join("\n"));
+}
+
 #[test]
 fn turns_are_found_in_prose_only() {
     let text = "It goes on.\n```sh\nIt goes on.\n```\n`anew` is quoted.\nWhat is unused, is free.\n";
@@ -118,6 +147,12 @@ fn literals_are_found() {
                four") }"##;
     let literals = [(4, "C:\\"), (4, "a \"b\" c"), (5, "one \\\"two\\\"\nthree four")];
     assert_eq!(literals_in(source), literals.map(|(line, text)| (line, text.to_owned())));
+}
+
+#[test]
+fn comments_are_found() {
+    let source = "//! One.\nfn f() { // two\n    g(\"// no\", '\"'); /// three\n}\n";
+    assert_eq!(comments_in(source), "One.\ntwo\nthree\n");
 }
 
 fn root() -> PathBuf {
@@ -226,7 +261,8 @@ impl Prose {
     }
 }
 
-/// The texts between quotes in a source, each with its line. Line breaks in them are real, and continued lines are joined.
+/// The texts between quotes in a source, each with its line. Line breaks in them are real, and continued lines are
+/// joined.
 fn literals_in(source: &str) -> Vec<(usize, String)> {
     let tokens = Regex::new(TOKENS).expect("a regular expression");
     let continued = Regex::new(r"\\\n\s*").expect("a regular expression");
@@ -237,4 +273,15 @@ fn literals_in(source: &str) -> Vec<(usize, String)> {
             (line, continued.replace_all(text.as_str(), "").replace("\\n", "\n"))
         })
         .collect()
+}
+
+/// The comments in a source, each on its line; the other lines are empty.
+fn comments_in(source: &str) -> String {
+    let tokens = Regex::new(TOKENS).expect("a regular expression");
+    let mut lines = vec![""; source.lines().count()];
+    for token in tokens.find_iter(source).filter(|token| token.as_str().starts_with("//")) {
+        let line = source[..token.start()].matches('\n').count();
+        lines[line] = token.as_str().trim_start_matches(['/', '!']).trim_start();
+    }
+    lines.join("\n")
 }

@@ -1,4 +1,4 @@
-//! What the benchmarks share: where they run, and on what.
+//! What the benchmarks share: the environment they run in.
 
 use super::figure::Figure;
 use crate::system::{Options, System};
@@ -18,7 +18,7 @@ pub(super) struct Bench {
     pub scale: f64,
 }
 
-/// A running system and the folder that goes away with it.
+/// A running system and its folder, which is removed with it.
 pub(super) struct Running {
     pub system: System,
     pub _folder: tempfile::TempDir,
@@ -36,7 +36,7 @@ impl Bench {
         Ok(Running { system, _folder: folder })
     }
 
-    /// A fresh system with settings of its own.
+    /// A fresh system with its own settings.
     pub fn start_with(&self, nodes: u32, cpus: u32, config: &str) -> Result<Running> {
         let folder = self.folder()?;
         let file = folder.path().join("muster.toml");
@@ -49,26 +49,25 @@ impl Bench {
         System::start(&Options { muster: self.muster.clone(), nodes, cpus, config }, data)
     }
 
-    /// A number of things to do, scaled; at least one.
+    /// A scaled count of things to do, at least one.
     pub fn count(&self, usual: usize) -> usize {
         ((usual as f64 * self.scale) as usize).max(1)
     }
 
-    /// Measures what is nothing but computation. On a thread for such work, so that this program hears meanwhile when it
-    /// is to end.
+    /// Measures pure computation, on a blocking thread so that this program still notices interruptions.
     pub async fn compute(self: &Arc<Self>, measure: fn(&Self) -> Result<Vec<Figure>>) -> Result<Vec<Figure>> {
         let bench = self.clone();
         tokio::task::spawn_blocking(move || measure(&bench)).await?
     }
 }
 
-/// A thread for those who would be on other machines. Here they share the processors with what is measured, and must not
-/// take one from it whenever they have something to do.
-/// It lives as long as this program, as a runtime cannot be dropped amid the work of another.
+/// A thread for clients that would be on other machines. Here they share the processors with the measured system, and
+/// must not take one from it whenever they have work. It lives as long as this program, as a runtime cannot be dropped
+/// inside another one.
 pub(super) fn elsewhere() -> Result<&'static Handle> {
     let give_way = || {
         let usual = libc::sched_param { sched_priority: 0 };
-        // SAFETY: the call reads `usual` and nothing else; 0 is this thread. If it is refused, a figure is only worse.
+        // SAFETY: the call only reads `usual`; 0 is this thread. If it is refused, the figures are just worse.
         unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const usual) };
     };
     let runtime = Builder::new_multi_thread().worker_threads(1).on_thread_start(give_way).enable_all().build()?;

@@ -1,5 +1,5 @@
-//! How long a submission takes beside those who ask for much, and beside those who mean harm. Nodes are drained, so that
-//! nothing but acceptance is measured; turns without and with the others alternate, as machines are not equally fast all the
+//! How long a submission takes while other clients ask for much, or mean harm. Nodes are drained, so that only
+//! acceptance is measured; turns without and with the others alternate, because the speed of a machine varies over
 //! time.
 
 use super::{
@@ -31,22 +31,22 @@ use tokio::{
 const WAITING: usize = 100_000;
 /// Jobs in a request that submits them.
 const BULK: usize = 1_000;
-/// Who reads lists.
+/// Clients that read lists.
 const READERS: usize = 10;
-/// Each reads one list in this time.
+/// The time in which each reads one list.
 const READ_EVERY: Duration = Duration::from_secs(1);
 /// Connections that mean harm.
 const HOSTILE: usize = 1_000;
-/// Turns without the others, and as many with them.
+/// Turns without the others, and the same number with them.
 const TURNS: usize = 5;
-/// Submissions of a turn, one after the other.
+/// Submissions of a turn, one after another.
 const SUBMISSIONS: usize = 400;
-/// From one submission to the next.
+/// The time from one submission to the next.
 const SUBMIT_EVERY: Duration = Duration::from_millis(10);
-/// A hostile connection that was ended is opened again after this time.
+/// When a closed hostile connection is opened again.
 const OPEN_AGAIN: Duration = Duration::from_millis(100);
 
-/// Submissions beside ten readers of 100,000 jobs.
+/// Submissions while ten readers list 100,000 jobs.
 pub async fn lists(bench: &Bench) -> Result<Vec<Figure>> {
     let running = start(bench).await?;
     let waiting = bench.count(WAITING).next_multiple_of(BULK);
@@ -59,7 +59,7 @@ pub async fn lists(bench: &Bench) -> Result<Vec<Figure>> {
     let (go, read) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let (mut readers, elsewhere) = (JoinSet::new(), elsewhere()?);
     for reader in 0..READERS {
-        // They do not all ask at the same moment.
+        // The readers do not all ask at the same moment.
         let first = READ_EVERY * reader as u32 / READERS as u32;
         readers.spawn_on(read_lists(running.system.endpoint(), first, go.clone(), read.clone()), elsewhere);
     }
@@ -87,7 +87,7 @@ async fn read_lists(endpoint: Endpoint, first: Duration, go: Arc<AtomicBool>, re
     }
 }
 
-/// Submissions beside 1,000 hostile connections: heads that never end, and bodies of 60 MB that do not come.
+/// Submissions with 1,000 hostile connections: heads that never end, and bodies of 60 MB that never come.
 pub async fn hostile(bench: &Bench) -> Result<Vec<Figure>> {
     let running = start(bench).await?;
     let go = Arc::new(AtomicBool::new(false));
@@ -105,7 +105,7 @@ pub async fn hostile(bench: &Bench) -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// Keeps a connection that says half of what it should, for as long as it is let.
+/// Holds a connection open that sends half of a request.
 async fn harm(socket: PathBuf, with_body: bool, go: Arc<AtomicBool>) {
     let begin: &[u8] = match with_body {
         true => b"POST /v1/jobs HTTP/1.1\r\nhost: x\r\ncontent-length: 60000000\r\n\r\n{\"jobs\":[",
@@ -136,18 +136,18 @@ async fn start(bench: &Bench) -> Result<Running> {
     Ok(running)
 }
 
-/// How long submissions took in turns without and with the others, and how long the others were there.
+/// How long submissions took in turns without and with the others, and how long the others were active.
 async fn turns(bench: &Bench, system: &System, go: &AtomicBool) -> Result<(Vec<Duration>, Vec<Duration>, Duration)> {
     let body = api::submission(vec![api::command_job("single", &["/bin/true"])])?;
     let count = bench.count(SUBMISSIONS);
     let (mut alone, mut beside, mut elapsed) = (Vec::new(), Vec::new(), Duration::ZERO);
-    // What is done for the first time takes longer.
+    // The first requests take longer.
     submit(system, count / 4, &body).await?;
     for _ in 0..TURNS {
         alone.extend(submit(system, count, &body).await?);
         go.store(true, Ordering::Relaxed);
         let begin = Instant::now();
-        // The others have come when it is measured.
+        // Let the others begin before measuring.
         tokio::time::sleep(READ_EVERY).await;
         beside.extend(submit(system, count, &body).await?);
         go.store(false, Ordering::Relaxed);
@@ -157,7 +157,7 @@ async fn turns(bench: &Bench, system: &System, go: &AtomicBool) -> Result<(Vec<D
     Ok((alone, beside, elapsed))
 }
 
-/// Submits one job after the other, each at its time.
+/// Submits jobs one by one, each at its time.
 async fn submit(system: &System, count: usize, body: &Bytes) -> Result<Vec<Duration>> {
     let mut connection = system.connect().await?;
     let mut clock = tokio::time::interval(SUBMIT_EVERY);

@@ -1,4 +1,4 @@
-//! How long an event takes to its subscribers.
+//! How long an event takes to reach its subscribers.
 
 use super::{
     Bench,
@@ -18,19 +18,19 @@ use muster_schemas::Timestamp;
 use std::{collections::BTreeMap, time::Duration};
 use tokio::task::JoinSet;
 
-/// Subscribers, each with a connection of its own.
+/// Subscribers, each with its own connection.
 const SUBSCRIBERS: usize = 1_000;
 /// Events.
 const EVENTS: usize = 100;
-/// Between two events.
+/// The time between two events.
 const PAUSE: Duration = Duration::from_millis(50);
-/// The events that are looked at: their id is read, for which nothing but a search is needed.
+/// The measured events: only their id is read, which a search can find.
 const KIND: &str = "job.submitted";
 
 /// The id of an event and when it arrived.
 type Arrival = (u64, Timestamp);
 
-/// From the moment that the ledger wrote into an event to its arrival at each of the subscribers.
+/// The time from the ledger's time stamp in an event to its arrival at each subscriber.
 pub async fn fanout(bench: &Bench) -> Result<Vec<Figure>> {
     Ok(vec![over_http(bench).await.context("over HTTP")?, over_nats(bench).await.context("over NATS")?])
 }
@@ -66,7 +66,7 @@ async fn over_nats(bench: &Bench) -> Result<Figure> {
     for _ in 0..SUBSCRIBERS {
         let client = async_nats::connect(server.url()).await?;
         let subscription = client.subscribe(format!("muster.events.{KIND}.*")).await?;
-        // An answer, be it that nobody is there, means that the server has the subscription.
+        // Any answer, even that nobody is there, means that the server has the subscription.
         drop(client.request("muster.nobody", Bytes::new()).await);
         subscribers.spawn(listen_over_nats(client, subscription, events));
     }
@@ -80,7 +80,7 @@ fn figure(way: &str, mut times: Vec<Duration>) -> Figure {
     Figure::time(measure, quantile(&mut times, 0.99), 20.0)
 }
 
-/// Makes the events while subscribers listen, and says how long each took to each of them.
+/// Makes the events while subscribers listen, and returns how long each event took to each of them.
 async fn measure(
     system: &System,
     connection: &mut Connection,
@@ -98,7 +98,7 @@ async fn measure(
     Ok(times)
 }
 
-/// Submits jobs that only wait, one event each, at a pace that leaves time between them.
+/// Submits jobs that only wait, one event each, with pauses between them.
 async fn submit_slowly(connection: &mut Connection, events: usize) -> Result<()> {
     let body = api::submission(vec![api::command_job("fanout", &["/bin/true"])])?;
     for _ in 0..events {
@@ -108,7 +108,7 @@ async fn submit_slowly(connection: &mut Connection, events: usize) -> Result<()>
     Ok(())
 }
 
-/// A subscriber: notes when each event arrives, and does nothing else that would hold the others up.
+/// A subscriber: notes when each event arrives, and does nothing else that would hold up the others.
 async fn listen_over_http(mut stream: EventStream, events: usize) -> Result<Vec<Arrival>> {
     let mut arrivals = Vec::with_capacity(events);
     while arrivals.len() < events {
@@ -118,7 +118,7 @@ async fn listen_over_http(mut stream: EventStream, events: usize) -> Result<Vec<
     Ok(arrivals)
 }
 
-/// The same over NATS. The client is kept as long as its subscription.
+/// The same over NATS. The client lives as long as its subscription.
 async fn listen_over_nats(_client: Client, mut subscription: Subscriber, events: usize) -> Result<Vec<Arrival>> {
     let mut arrivals = Vec::with_capacity(events);
     while arrivals.len() < events {
@@ -128,7 +128,7 @@ async fn listen_over_nats(_client: Client, mut subscription: Subscriber, events:
     Ok(arrivals)
 }
 
-/// The subscriber that reads what is in the events: when the ledger wrote each.
+/// The subscriber that reads the events: when the ledger wrote each of them.
 async fn witness(mut stream: EventStream, events: usize) -> Result<BTreeMap<u64, Timestamp>> {
     let mut written = BTreeMap::new();
     while written.len() < events {
@@ -149,7 +149,7 @@ fn delays(written: &BTreeMap<u64, Timestamp>, arrivals: &[Arrival]) -> Result<Ve
     arrivals.iter().map(delay).collect()
 }
 
-/// The id of an event, found by a search: reading JSON a thousand times for each event would be measured too.
+/// The id of an event, found by a search: parsing JSON a thousand times for each event would be measured too.
 fn id_of(event: &[u8]) -> Option<u64> {
     const KEY: &[u8] = b"\"id\":\"";
     let place = event.windows(KEY.len()).position(|window| window == KEY)?;

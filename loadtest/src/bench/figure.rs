@@ -1,39 +1,39 @@
-//! A figure beside its target.
+//! A figure and its target.
 
 use std::{fmt, time::Duration};
 
-/// What was measured.
+/// A measured figure.
 #[derive(Clone, Debug)]
 pub struct Figure {
     /// In words, with the circumstances that matter.
     pub measure: String,
     /// The value.
     pub value: f64,
-    /// What the value counts, such as `jobs/s`.
+    /// The unit, such as `jobs/s`.
     pub unit: &'static str,
-    /// What it should be.
+    /// The target.
     pub target: Target,
 }
 
-/// What a value should be.
+/// The target of a value.
 #[derive(Clone, Copy, Debug)]
 pub enum Target {
     /// This or more.
     AtLeast(f64),
     /// This or less.
     AtMost(f64),
-    /// Nothing was promised.
+    /// There is no target.
     None,
 }
 
 impl Figure {
-    /// So many per second, of which there should be at least `target`.
+    /// A rate per second, which should be at least `target`.
     pub fn rate(measure: impl Into<String>, count: usize, elapsed: Duration, unit: &'static str, target: f64) -> Self {
         let value = count as f64 / elapsed.as_secs_f64();
         Self { measure: measure.into(), value, unit, target: Target::AtLeast(target) }
     }
 
-    /// A time that should not be longer than `target_ms`.
+    /// A time, which should be at most `target_ms`.
     pub fn time(measure: impl Into<String>, elapsed: Duration, target_ms: f64) -> Self {
         let value = elapsed.as_secs_f64() * 1e3;
         Self { measure: measure.into(), value, unit: "ms", target: Target::AtMost(target_ms) }
@@ -56,7 +56,7 @@ impl Figure {
         }
     }
 
-    /// The figure as the first cells of a table's row.
+    /// The figure as the first cells of a table row.
     pub fn table_cells(&self) -> String {
         let verdict = self.verdict();
         format!("| {} | {} | {} {} | {verdict} |", self.measure, self.target_text(), number(self.value), self.unit)
@@ -70,7 +70,7 @@ impl fmt::Display for Figure {
     }
 }
 
-/// Three digits that mean something, with separators between thousands.
+/// A number with three significant digits and separators between thousands.
 fn number(value: f64) -> String {
     let decimals = if value.abs() >= 100.0 {
         0
@@ -94,7 +94,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// The value that `part` (0 to 1) of the times are not longer than. Zero if there are none.
+/// The value that the given part (0 to 1) of the times does not exceed. Zero if there are none.
 pub fn quantile(times: &mut [Duration], part: f64) -> Duration {
     times.sort_unstable();
     let last = times.len().saturating_sub(1);

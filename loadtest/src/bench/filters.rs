@@ -1,6 +1,6 @@
-//! What filters cost, and what they do not: verdicts a second, and how long others wait while filters hang.
+//! What filters cost: verdicts per second, and how long other jobs wait while filters hang.
 //!
-//! Jobs whose verdicts are counted are held: they pass their filters and then wait, and nothing else is measured with them.
+//! The jobs of counted verdicts are held: they pass their filters and then wait, so that nothing else is measured.
 
 use super::{
     Bench,
@@ -30,18 +30,18 @@ use std::{
 
 /// Jobs in a request.
 const BULK: usize = 500;
-/// Programs that each runner of the comparison runs at a time: few, so that a machine of few cores can run four of them.
+/// Simultaneous programs of each runner in the comparison: few, so that a machine with few cores can run four runners.
 const SLOTS: usize = 4;
-/// Filters that hang at a time.
+/// Filters that hang at the same time.
 const HUNG: usize = 100;
-/// Jobs without a filter that arrive meanwhile, and how many in a second.
+/// Jobs without a filter that arrive meanwhile, and their number per second.
 const OTHERS: usize = 10_000;
 const OTHERS_PER_SECOND: u32 = 250;
-/// So many of them come to one system before the other has its turn.
+/// How many of them go to one system before it is the other's turn.
 const OTHERS_AT_A_TIME: usize = 500;
 /// The template whose jobs have a filter that hangs.
 const TEMPLATE: &str = "Hung";
-/// Nothing that is waited for takes so long.
+/// Nothing that is waited for takes this long.
 const WITHIN: Duration = Duration::from_secs(600);
 
 /// A filter that answers one line with another.
@@ -54,7 +54,7 @@ for line in sys.stdin:
     print(json.dumps({'id': call['id'], 'code': 0}), flush=True)
 ";
 
-/// A program started for each submission, beside the bare start of the same program in the same run.
+/// A program started for each submission, compared with the bare start of the same program in the same run.
 pub async fn program(bench: &Bench) -> Result<Vec<Figure>> {
     let jobs = bench.count(10_000).next_multiple_of(BULK);
     let bare = tokio::task::spawn_blocking(move || bare_rate(jobs)).await??;
@@ -70,7 +70,7 @@ pub async fn program(bench: &Bench) -> Result<Vec<Figure>> {
     ])
 }
 
-/// A filter that stays.
+/// A persistent filter.
 pub async fn persistent(bench: &Bench) -> Result<Vec<Figure>> {
     let jobs = bench.count(50_000).next_multiple_of(BULK);
     let site = Site::new(bench, 16)?;
@@ -82,7 +82,7 @@ pub async fn persistent(bench: &Bench) -> Result<Vec<Figure>> {
     Ok(vec![Figure { measure, value: rate, unit: "verdicts/s", target: Target::AtLeast(5_000.0) }])
 }
 
-/// Four runners against one, each a process of its own, with a filter that only waits.
+/// Four runners against one, each a separate process, with a filter that only waits.
 pub async fn scaling(bench: &Bench) -> Result<Vec<Figure>> {
     let jobs = bench.count(2_000).next_multiple_of(BULK);
     let mut rates = Vec::new();
@@ -108,9 +108,9 @@ pub async fn scaling(bench: &Bench) -> Result<Vec<Figure>> {
     Ok(vec![Figure { measure, value: four / one, unit: "times", target: Target::AtLeast(3.8) }])
 }
 
-/// How long jobs without filters wait for their start while activation filters of others hang: two systems by turns, so that
-/// both find the machine alike. Of each the middle one of the p99s of its turns counts, as one stall of the machine would
-/// decide that of all of them together.
+/// How long jobs without filters wait for their start while activation filters of other jobs hang: two systems take
+/// turns, so that both find the machine in the same state. The result for each is the median of the p99s of its turns,
+/// as one stall of the machine would decide the p99 of all turns together.
 pub async fn hung(bench: &Bench) -> Result<Vec<Figure>> {
     let others = bench.count(OTHERS).next_multiple_of(OTHERS_AT_A_TIME);
     let (site, other_site) = (Site::new(bench, HUNG)?, Site::new(bench, HUNG)?);
@@ -141,7 +141,7 @@ pub async fn hung(bench: &Bench) -> Result<Vec<Figure>> {
     Ok(vec![Figure { measure, value, unit: "%", target: Target::AtMost(105.0) }])
 }
 
-/// Has so many jobs come whose activation filter hangs, and waits until all are asked.
+/// Submits this many jobs with a hanging activation filter, and waits until all filters are called.
 async fn hang(site: &Site, system: &System, jobs: usize) -> Result<()> {
     let mut connection = system.connect().await?;
     let program = site.program("hangs", "#!/bin/sh\nexec sleep 1000\n")?;
@@ -161,7 +161,7 @@ async fn hang(site: &Site, system: &System, jobs: usize) -> Result<()> {
     Ok(())
 }
 
-/// From submission to start, of so many jobs that come one after the other.
+/// The times from submission to start of jobs that come one by one.
 pub(super) async fn starts(system: &System, job: &JobSpec, jobs: usize, per_second: u32) -> Result<Vec<Duration>> {
     let mut connection = system.connect().await?;
     let path = api::events_from_now(&mut connection, "job.submitted,job.started").await?;
@@ -176,7 +176,7 @@ pub(super) async fn starts(system: &System, job: &JobSpec, jobs: usize, per_seco
     follower.await?
 }
 
-/// From submission to start, of so many jobs.
+/// The times from submission to start.
 async fn waits(mut events: EventStream, jobs: usize) -> Result<Vec<Duration>> {
     let mut submitted: HashMap<JobId, Timestamp> = HashMap::new();
     let mut waits = Vec::with_capacity(jobs);
@@ -196,7 +196,7 @@ async fn next(events: &mut EventStream) -> Result<PublicEvent> {
     Ok(serde_json::from_slice(&data.context("the stream of events has ended")?)?)
 }
 
-/// Verdicts a second, from the first submission to the last verdict.
+/// Verdicts per second, from the first submission to the last verdict.
 async fn verdicts(system: &System, settings: &FilterSettings, jobs: usize) -> Result<f64> {
     let mut connection = system.connect().await?;
     put(&mut connection, "/v1/filters", settings).await?;
@@ -240,7 +240,7 @@ fn filter(program: &str, form: FilterForm) -> FilterSpec {
 /// A folder with programs and configuration files.
 struct Site {
     folder: tempfile::TempDir,
-    /// Where the runners make the folders of calls.
+    /// The folder for the runners' call folders.
     scratch: tempfile::TempDir,
     muster: PathBuf,
     slots: usize,
@@ -288,7 +288,7 @@ impl Site {
 
     fn config(&self, name: &str) -> Result<PathBuf> {
         let path: &Path = &self.folder.path().join(format!("{name}.toml"));
-        // In memory, as the folder of the default is on a system that has `/run` there.
+        // In memory, like the default folder on a system with a `/run` in memory.
         let scratch = self.scratch.path().join(name);
         let runner = format!(
             "[filter_runner]\naccount = \"nobody\"\nslots = {}\nscratch = {:?}\n",

@@ -1,4 +1,4 @@
-//! How fast a long history is read: folded, restarted from, asked about.
+//! How fast a long history can be folded, restarted from, and queried.
 
 use super::{
     Bench,
@@ -23,16 +23,16 @@ use std::{
 use tokio::{sync::oneshot, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
-/// Records of the history.
+/// Records in the history.
 const EVENTS: usize = 1_000_000;
 /// Jobs that wait at its end.
 const LIVE_JOBS: usize = 100_000;
 /// The seed of the moments asked about.
 const SEED: u64 = 20_261_120;
-/// How often the fold and the restart are measured; the middle one counts.
+/// How often the fold and the restart are measured; the median counts.
 const ROUNDS: usize = 5;
 
-/// Decode and fold, on one core.
+/// Decoding and folding, on one core.
 pub fn fold(bench: &Bench) -> Result<Vec<Figure>> {
     let (ended, waiting) = shape(bench);
     let log = encoded_log(ended, waiting)?;
@@ -51,7 +51,7 @@ pub fn fold(bench: &Bench) -> Result<Vec<Figure>> {
     Ok(vec![Figure::rate(measure, log.len(), quantile(&mut times, 0.5), "events/s", 1_000_000.0)])
 }
 
-/// From the start of `muster up` on an old folder to its being ready.
+/// From the start of `muster up` on an old folder until it is ready.
 pub async fn restart(bench: &Bench) -> Result<Vec<Figure>> {
     let folder = bench.folder()?;
     let events = write_history(bench, folder.path()).await?;
@@ -65,7 +65,7 @@ pub async fn restart(bench: &Bench) -> Result<Vec<Figure>> {
     Ok(vec![Figure::time(measure, quantile(&mut times, 0.5), 2_000.0)])
 }
 
-/// Jobs as they were at random moments.
+/// Queries of jobs at random past moments.
 pub async fn past_query(bench: &Bench) -> Result<Vec<Figure>> {
     let folder = bench.folder()?;
     let events = write_history(bench, folder.path()).await?;
@@ -90,7 +90,7 @@ async fn ask_about(connection: &mut Connection, sequence: u64) -> Result<Duratio
     Ok(begin.elapsed())
 }
 
-/// Jobs that run to their ends, and jobs that wait.
+/// The number of jobs that run to their end, and of jobs that wait.
 fn shape(bench: &Bench) -> (u64, u64) {
     let waiting = bench.count(LIVE_JOBS) as u64;
     let ended = (bench.count(EVENTS) as u64).saturating_sub(waiting) / EVENTS_PER_JOB;
@@ -124,7 +124,7 @@ fn encoded_log(ended: u64, waiting: u64) -> Result<Vec<Vec<u8>>> {
     Ok(log)
 }
 
-/// Lets a real ledger write the history into the data folder of a `muster up` to come; returns how many records.
+/// Has a real ledger write the history into the data folder of a later `muster up`; returns the number of records.
 async fn write_history(bench: &Bench, data: &Path) -> Result<u64> {
     let (ended, waiting) = shape(bench);
     let bus: SharedBus = LocalBus::new();
@@ -174,7 +174,7 @@ mod tests {
             state.apply(&codec::decode(bytes).unwrap()).unwrap();
         }
         assert_eq!(state.waiting().count(), 2_000);
-        // Each job has been submitted, and half as many as wait have ended.
+        // All jobs were submitted, and 1,000 of them have ended.
         let of_jobs = 1_000 * EVENTS_PER_JOB + 2_000;
         let of_cluster = log.len() as u64 - of_jobs;
         assert!((1..20).contains(&of_cluster), "{of_cluster} records beside those of the jobs");

@@ -12,11 +12,11 @@ use std::{collections::BTreeMap, fs, time::Duration};
 const JOBS: usize = 200_000;
 /// Jobs in a request.
 const BULK: usize = 1_000;
-/// After this long without work a system is idle.
+/// A system without work for this long is idle.
 const SETTLE: Duration = Duration::from_secs(8);
 
-/// An idle system of four nodes, and what each waiting job adds to it: in every process of the system, as the part of
-/// its pages that is its own (PSS).
+/// An idle system of four nodes, and what each waiting job adds to it: the sum over its processes of their proportional
+/// share of pages (PSS).
 pub async fn memory(bench: &Bench) -> Result<Vec<Figure>> {
     let running = bench.start(4, 8)?;
     let pid = running.system.pid();
@@ -71,8 +71,7 @@ fn parents() -> Result<BTreeMap<u32, u32>> {
     let mut parents = BTreeMap::new();
     for entry in fs::read_dir("/proc")? {
         let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        // A process that has gone meanwhile is no concern of ours. Behind the name, which may hold anything, stand
-        // state and parent.
+        // Skip a process that has gone meanwhile. State and parent follow the name, which may contain anything.
         let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { continue };
         let parent = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse().ok());
         parents.insert(pid, parent.with_context(|| format!("/proc/{pid}/stat: no parent"))?);

@@ -1,4 +1,4 @@
-//! The benchmarks of `docs/performance.md`: one for each row of its table.
+//! The benchmarks of `docs/performance.md`, one for each row of its table.
 
 mod bed;
 mod beside;
@@ -64,17 +64,17 @@ enum Row {
     SubmitSingle,
     /// An array of 100,000 tasks.
     Array,
-    /// A submission beside ten readers of 100,000 jobs each second.
+    /// A submission while ten readers list 100,000 jobs each second.
     SubmitLists,
-    /// A submission beside 1,000 hostile connections.
+    /// A submission with 1,000 hostile connections.
     SubmitHostile,
     /// `muster submit` as a command, one after the other.
     CliSubmit,
     /// From the submission to the first instruction of the job's process, on an idle system.
     Latency,
-    /// Trivial jobs run to the end, beside bare fork, exec and wait of the same command.
+    /// Trivial jobs run to their end, compared with bare fork, exec and wait of the same command.
     Throughput,
-    /// `srun -n 1000` of a trivial task in an allocation, beside the same tasks as a job.
+    /// `srun -n 1000` of a trivial task in an allocation, compared with the same tasks as a job.
     Steps,
     /// `sbatch` one after the other, `squeue` with 100,000 waiting jobs.
     SlurmCommands,
@@ -90,7 +90,7 @@ enum Row {
     PastQuery,
     /// From an event to its 1,000 subscribers, over HTTP and over NATS.
     Fanout,
-    /// Submissions beside the signs of life of 100,000 nodes.
+    /// Submissions together with the signs of life of 100,000 nodes.
     Heartbeats,
     /// A job on 10,000 nodes, from the planner's decision to its start on all.
     WideLaunch,
@@ -104,13 +104,13 @@ enum Row {
     PlannerVerdicts,
     /// Memory of the planner of a very large site.
     PlannerMemory,
-    /// Explanations of why a job waits, of 10,000 that do.
+    /// Explanations of why a job waits, with 10,000 waiting.
     Explain,
     /// `muster whatif` over a log of 1,000,000 jobs.
     Whatif,
     /// Simulation of the traces in the folder `--traces`.
     Simulate,
-    /// A no-op program as submission filter, beside bare fork, exec and wait.
+    /// A no-op program as submission filter, compared with bare fork, exec and wait.
     FilterProgram,
     /// A persistent submission filter.
     FilterPersistent,
@@ -123,7 +123,7 @@ enum Row {
 /// Runs what was asked for and prints its figures.
 ///
 /// # Errors
-/// If a benchmark could not be run. A missed target is a figure, not an error.
+/// If a benchmark could not run. A missed target is a figure, not an error.
 pub async fn run(args: Args) -> Result<()> {
     raise_open_files()?;
     let Args { muster, scratch, traces, scale, .. } = args;
@@ -147,7 +147,7 @@ pub async fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
-/// Measures for a row of the table.
+/// Measures one row of the table.
 async fn measure(bench: &Arc<Bench>, row: Row) -> Result<Vec<Figure>> {
     match row {
         Row::Machine => bench.compute(machine::machine).await,
@@ -188,7 +188,7 @@ fn name_of(row: Row) -> String {
     row.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
-/// Thousands of connections need as many open files; the systems started inherit the limit.
+/// Thousands of connections need as many open files; the started systems inherit the limit.
 fn raise_open_files() -> Result<()> {
     use nix::sys::resource::{Resource, getrlimit, setrlimit};
     let (_, most) = getrlimit(Resource::RLIMIT_NOFILE)?;

@@ -1,5 +1,5 @@
-//! Many nodes: their signs of life beside submissions, and a launch on all of them. The ledger runs in this process with a bus of its
-//! own, so what is measured is what it does; the nodes are emulated.
+//! Many nodes: submissions together with their signs of life, and a launch on all of them. The ledger runs in this
+//! process with its own bus, so only its work is measured; the nodes are emulated.
 
 use super::{
     Bench,
@@ -34,15 +34,15 @@ use tokio_util::sync::CancellationToken;
 
 /// Nodes that report.
 const REPORTING: usize = 100_000;
-/// Each reports once in this time, which is what executors do.
+/// Each reports once in this time, as executors do.
 const HEARTBEAT: Duration = Duration::from_secs(3);
-/// For so long they report, and for as long they do not.
+/// How long they report, and how long they do not.
 const TURN: Duration = Duration::from_secs(12);
-/// Reports on their way at a time.
+/// The most reports in flight.
 const AT_A_TIME: usize = 4096;
 /// Nodes that a job is launched on.
 const WIDE: usize = 10_000;
-/// From one submission of those who are watched to the next.
+/// From one measured submission to the next.
 const SUBMIT_EVERY: Duration = Duration::from_millis(5);
 
 /// A ledger with nodes that are up.
@@ -82,7 +82,7 @@ impl Site {
         answer.result.map_err(|refusal| anyhow!("refused: {refusal}"))
     }
 
-    /// What a node fetches that its order names.
+    /// Fetches what an order names, as a node does.
     async fn fetch(&self, number: usize, named: Missing) -> Result<()> {
         for hash in named.hashes() {
             self.client.content(&name(number), hash).await?;
@@ -90,7 +90,7 @@ impl Site {
         Ok(())
     }
 
-    /// How long submissions take, one after the other, until `is_over`.
+    /// How long submissions take, one after another, until `is_over`.
     async fn submissions(&self, is_over: &AtomicBool) -> Result<Vec<Duration>> {
         let mut times = Vec::new();
         while !is_over.load(Ordering::Relaxed) {
@@ -127,7 +127,7 @@ fn hello() -> Command {
 
 fn cluster(nodes: usize) -> ClusterConfig {
     let settings = ClusterSettings {
-        // Nobody sends their signs of life but where those are measured.
+        // Only the benchmark of signs of life sends any.
         node_lost_after_seconds: 80_000,
         launch_timeout_seconds: 80_000,
         ..ClusterSettings::default()
@@ -144,7 +144,7 @@ fn cluster(nodes: usize) -> ClusterConfig {
     ClusterConfig { settings, queues: vec![queue], nodes: (0..nodes).map(node).collect(), ..ClusterConfig::default() }
 }
 
-/// Signs of life of 100,000 nodes, each every 3 s, and submissions beside them.
+/// Signs of life of 100,000 nodes, each every 3 s, together with submissions.
 pub async fn heartbeats(bench: &Bench) -> Result<Vec<Figure>> {
     let nodes = bench.count(REPORTING);
     let site = Site::start(bench, nodes).await?;
@@ -176,7 +176,7 @@ fn told(measure: &str, time: Duration) -> Figure {
     Figure { measure: measure.to_owned(), value: time.as_secs_f64() * 1e3, unit: "ms", target: Target::None }
 }
 
-/// How long submissions take while something else is done.
+/// How long submissions take while something else runs.
 async fn beside(site: &Site, other: impl Future<Output = ()>) -> Result<Vec<Duration>> {
     let is_over = AtomicBool::new(false);
     let work = async {
@@ -187,7 +187,7 @@ async fn beside(site: &Site, other: impl Future<Output = ()>) -> Result<Vec<Dura
     times
 }
 
-/// All nodes report for the time of a turn, evenly.
+/// Has all nodes report evenly for one turn.
 async fn report(site: &Site, answered: &AtomicU64, lost: &AtomicU64) {
     let rounds = (TURN.as_secs_f64() / HEARTBEAT.as_secs_f64()).round() as usize;
     let total = rounds * site.nodes;
@@ -195,7 +195,7 @@ async fn report(site: &Site, answered: &AtomicU64, lost: &AtomicU64) {
     let reports = stream::iter(0..total).then(|at| async move {
         let due = TURN.mul_f64(at as f64 / total as f64);
         let early = due.saturating_sub(began.elapsed());
-        // A timer ticks each millisecond.
+        // A timer ticks once a millisecond.
         if early > Duration::from_millis(1) {
             tokio::time::sleep(early).await;
         }
@@ -218,7 +218,7 @@ async fn report(site: &Site, answered: &AtomicU64, lost: &AtomicU64) {
     sent.await;
 }
 
-/// A job on 10,000 nodes: from the planner's decision to the order at the last of them, and to the record that says that it has
+/// A job on 10,000 nodes: from the planner's decision to the order at the last node, and to the record that it has
 /// started everywhere.
 pub async fn wide_launch(bench: &Bench) -> Result<Vec<Figure>> {
     let nodes = bench.count(WIDE);
@@ -226,7 +226,7 @@ pub async fn wide_launch(bench: &Bench) -> Result<Vec<Figure>> {
     let path = vec![LevelCount { level: Level::Node, count: Count::exactly(nodes as u32) }];
     let program = Program::Tasks { argv: vec!["/bin/true".to_owned()] };
     let mut job = api::job("wide", program, Request { path, ..Request::default() });
-    // What users take along: some kilobytes of environment.
+    // Users bring some kilobytes of environment.
     job.environment.extend((0..100).map(|at| (format!("VARIABLE_{at}"), "x".repeat(60))));
     let Reply::Submitted(ids) = site.ask(root(), Command::Submit { jobs: vec![job] }).await? else {
         bail!("another answer than that of a submission");
@@ -282,12 +282,13 @@ fn share(node: usize) -> NodeShare {
     }
 }
 
-/// Waits until each node has its order; the part that they name and what they name by its hash, which is the same on each.
+/// Waits until each node has its order; returns the part that they name and what they name by hash, which is the same
+/// on each.
 async fn launched(mut orders: Subscription, nodes: usize) -> Result<(PartId, Missing)> {
     let (mut part, mut named) = (PartId::new(RunId(0), 0), Missing::default());
     for _ in 0..nodes {
         let order = orders.next().await.context("the bus is closed")?;
-        // Each order says all there is: to read each would be measured too.
+        // All orders name the same: reading each would be measured too.
         if part.run() == RunId(0) {
             let (order, missing) = match order.message.decode::<OrderEnvelope>()?.order {
                 NodeOrder::ByHash(short) => (short.order, short.missing),

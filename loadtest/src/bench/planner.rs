@@ -27,24 +27,24 @@ pub use whatif::whatif;
 
 /// Nodes, waiting jobs and distinct requests of the usual site.
 const USUAL: (u32, usize, usize) = (10_000, 100_000, 1_000);
-/// The same of a very large one.
+/// The same for a very large one.
 const LARGE: (u32, usize, usize) = (100_000, 1_000_000, 1_000);
-/// Under `conservative` a pass over more waiting jobs than this takes minutes, and is left out of the curve.
+/// With `conservative`, a pass over more waiting jobs than this takes minutes and is left out of the curve.
 const CONSERVATIVE_MOST: usize = 100_000;
-/// How often a full pass is made; the middle one counts.
+/// How often a full pass is made; the median counts.
 const ROUNDS: usize = 5;
-/// No more of them after so long.
+/// After this long no further pass is made.
 const LONG: Duration = Duration::from_secs(5);
-/// How many ends are planned after.
+/// After how many ends of jobs a pass is measured.
 const ENDS: usize = 1_000;
-/// The same where each takes long.
+/// The same if each takes long.
 const ENDS_WITH_PROMISES: usize = 50;
-/// Jobs whose activation filters are asked at a time.
+/// Jobs whose activation filters are being called.
 const VERDICTS: usize = 10_000;
-/// Distinct requests of the curve: few, and many.
+/// Distinct requests in the curve: few, and many.
 const SHAPES: [usize; 2] = [10, 10_000];
 
-/// Full passes, and passes after one job has ended.
+/// Full passes, and passes after the end of one job.
 pub fn planner(bench: &Bench) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
     for (policy, target_ms, ends) in [("easy", 100.0, ENDS), ("conservative", 1_000.0, ENDS_WITH_PROMISES)] {
@@ -63,8 +63,8 @@ pub fn planner(bench: &Bench) -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// Passes after one job has ended, beside those of the same site where many verdicts of activation filters are
-/// outstanding: by turns, so that both find the machine alike.
+/// Passes after the end of one job, compared with those of the same site while many verdicts of activation filters are
+/// outstanding: they take turns, so that both find the machine in the same state.
 pub fn verdicts(bench: &Bench) -> Result<Vec<Figure>> {
     let size = scaled(bench, USUAL);
     let mut plain = settled("easy", size)?;
@@ -99,20 +99,20 @@ pub fn verdicts(bench: &Bench) -> Result<Vec<Figure>> {
     Ok(vec![figure("full pass", &mut full), figure("pass after one job ended", &mut after_end)])
 }
 
-/// Nobody is held back, so that a pass has as much to do as without filters.
+/// Holds nobody back, so that a pass has as much to do as without filters.
 fn relaxed(scene: &Scene) -> Result<Engine> {
     let mut engine = scene.engine(&scene.policy)?;
     engine.set_ordering(ActivationOrdering::Relaxed);
     Ok(engine)
 }
 
-/// What a planner of a very large site needs. By itself in a process, so that nothing else counts.
+/// The memory of the planner of a very large site. Run it in a separate process, so that nothing else counts.
 pub fn memory(bench: &Bench) -> Result<Vec<Figure>> {
     let (nodes, jobs, shapes) = scaled(bench, LARGE);
     let scene = Scene::new(nodes, jobs, shapes);
     let words = scene.words();
     let mut engine = scene.engine(&policy("easy")?)?;
-    // From here on the engine has everything, and what made it is not counted.
+    // The engine has everything now; what made it is not counted.
     let now = scene.now;
     drop(scene);
     engine.pass(now, &BTreeSet::new());
@@ -148,7 +148,7 @@ fn scaled(bench: &Bench, (nodes, jobs, shapes): (u32, usize, usize)) -> (u32, us
     (bench.count(nodes as usize) as u32, bench.count(jobs), shapes)
 }
 
-/// A site on which everything has started that can.
+/// A site on which everything has started that can start.
 fn settled(name: &str, (nodes, jobs, shapes): (u32, usize, usize)) -> Result<Scene> {
     let mut scene = Scene::new(nodes, jobs, shapes);
     let mut engine = scene.engine(&policy(name)?)?;
@@ -157,7 +157,7 @@ fn settled(name: &str, (nodes, jobs, shapes): (u32, usize, usize)) -> Result<Sce
     Ok(scene)
 }
 
-/// A pass of an engine that has planned nothing yet and remembers no promise.
+/// A pass of an engine that has no plan and no promises yet.
 fn full_pass(scene: &Scene) -> Result<Duration> {
     let mut times = Vec::with_capacity(ROUNDS);
     let first = Instant::now();
@@ -170,7 +170,7 @@ fn full_pass(scene: &Scene) -> Result<Duration> {
     Ok(quantile(&mut times, 0.5))
 }
 
-/// The times of passes of an engine that goes on: each time one job has ended.
+/// The times of later passes of an engine, each after the end of one job.
 fn passes_after_ends(scene: &mut Scene, ends: usize) -> Result<Vec<Duration>> {
     let mut engine = scene.engine(&scene.policy)?;
     scene.plan(&mut engine);

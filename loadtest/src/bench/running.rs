@@ -1,4 +1,4 @@
-//! How fast work runs.
+//! How fast jobs run.
 
 use super::{
     Bench,
@@ -26,7 +26,7 @@ pub const TRIVIAL: &str = "/bin/true";
 const BULK: usize = 1_000;
 
 /// From the submission to the first instruction of the job's process. The process is a shell that writes a line to a
-/// FIFO; the moment is when the line is read. So the shell's own start and the reader's waking up are in the figure.
+/// FIFO; the time ends when the line is read, so it includes the shell's own start and the reader's wake-up.
 pub async fn latency(bench: &Bench) -> Result<Vec<Figure>> {
     let running = bench.start(1, 2)?;
     let fifo = running.system.data().join("first-instruction");
@@ -41,7 +41,7 @@ pub async fn latency(bench: &Bench) -> Result<Vec<Figure>> {
         api::submit_body(&mut connection, body.clone()).await?;
         let read = lines.recv_timeout(BEGIN_WITHIN).context("the job's process has not begun")?;
         times.push(read.duration_since(begin));
-        // Idle means that the job before is over and written down.
+        // Idle means that the previous job has ended and is recorded.
         tokio::time::sleep(Duration::from_millis(15)).await;
     }
     running.system.stop()?;
@@ -52,7 +52,7 @@ pub async fn latency(bench: &Bench) -> Result<Vec<Figure>> {
     ])
 }
 
-/// The moments at which lines come out of a FIFO. It is also opened for writing, so that it has no end.
+/// The moments at which lines arrive in a FIFO. It is also opened for writing, so that it never ends.
 fn read_lines(fifo: &Path) -> Result<mpsc::Receiver<Instant>> {
     let file = OpenOptions::new().read(true).write(true).open(fifo)?;
     let (sender, receiver) = mpsc::channel();
@@ -63,7 +63,7 @@ fn read_lines(fifo: &Path) -> Result<mpsc::Receiver<Instant>> {
     Ok(receiver)
 }
 
-/// Trivial jobs from the first submission to the last end, beside the bare command on as many threads as there are cores.
+/// Trivial jobs from the first submission to the last end, compared with the bare command on one thread per core.
 pub async fn throughput(bench: &Bench) -> Result<Vec<Figure>> {
     let jobs = bench.count(10_000).next_multiple_of(BULK);
     let bare = tokio::task::spawn_blocking(move || bare_rate(jobs)).await??;
@@ -92,7 +92,7 @@ pub async fn throughput(bench: &Bench) -> Result<Vec<Figure>> {
     Ok(vec![rate, share])
 }
 
-/// Waits until so many jobs have finished, all of them well.
+/// Waits until this many jobs have completed.
 async fn wait_for_ends(mut ends: EventStream, jobs: usize) -> Result<()> {
     for _ in 0..jobs {
         let data = ends.next().await?.context("the stream of events has ended")?;
@@ -102,7 +102,7 @@ async fn wait_for_ends(mut ends: EventStream, jobs: usize) -> Result<()> {
     Ok(())
 }
 
-/// How many times a second the trivial command is forked, executed and waited for.
+/// How many times per second the trivial command can be forked, executed and waited for.
 pub fn bare_rate(count: usize) -> Result<f64> {
     let threads = std::thread::available_parallelism()?.get();
     let begin = Instant::now();

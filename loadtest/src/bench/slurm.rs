@@ -1,5 +1,5 @@
-//! The commands of the Slurm dialect, each a process of its own as people and their tools start them. Nodes are drained, so
-//! that nothing but the commands is measured.
+//! The commands of the Slurm dialect, each a separate process as users and their tools start them. Nodes are drained,
+//! so that only the commands are measured.
 
 use super::{
     Bench, Running,
@@ -18,10 +18,10 @@ use std::{
 pub(super) const WAITING: usize = 100_000;
 /// Jobs in a request that submits them.
 pub(super) const BULK: usize = 1_000;
-/// Who waits, beside the one who asks.
+/// Distinct names of the waiting jobs.
 const NAMES: usize = 97;
 
-/// `sbatch` one after the other; `squeue` of all and of one job with many that wait.
+/// `sbatch` repeatedly; `squeue` of all jobs and of one job, with many waiting.
 pub async fn commands(bench: &Bench) -> Result<Vec<Figure>> {
     let running = bench.start(1, 1)?;
     api::drain_all_nodes(&mut running.system.connect().await?, 1).await?;
@@ -50,9 +50,9 @@ pub async fn commands(bench: &Bench) -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// The links to the program of the commands, and copies of the programs that they lead to, as an installation has them. The file
-/// that the linker has left is another matter: written through a mapping, it lies in the page cache in pieces of 4 KiB, and a
-/// command that has to bring in hundreds of them takes a sixth longer.
+/// The links to the program of the commands, and copies of the programs they lead to, as in an installation. The
+/// linker's own file would not do: it was written through a mapping and lies in the page cache in pieces of 4 KiB, and
+/// a command that must bring in hundreds of them takes a sixth longer.
 pub(super) struct Links {
     folder: PathBuf,
     data: PathBuf,
@@ -74,7 +74,7 @@ impl Links {
         Ok(Self { folder, data })
     }
 
-    /// The data folder of the system that the commands reach.
+    /// The data folder of the system that the commands talk to.
     pub(super) fn data(&self) -> &Path {
         &self.data
     }
@@ -91,14 +91,14 @@ impl Links {
         let begin = Instant::now();
         for _ in 0..count {
             ensure!(command.status()?.success(), "{command:?} failed");
-            // So that an interruption is heard.
+            // Lets the program notice an interruption.
             tokio::task::yield_now().await;
         }
         let measure = "`sbatch --wrap true`, one after the other";
         Ok(Figure::rate(measure, count, begin.elapsed(), "commands/s", 500.0))
     }
 
-    /// How long each of several calls takes; there must be `least` lines.
+    /// How long each of several calls takes; each must print at least `least` lines.
     async fn squeue(&self, arguments: &[&str], count: usize, least: usize) -> Result<Vec<Duration>> {
         let listed = self.data.join("squeue.txt");
         let mut times = Vec::new();

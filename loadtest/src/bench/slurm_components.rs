@@ -18,12 +18,12 @@ use muster_schemas::{
 };
 use std::time::Duration;
 
-/// Emulated nodes; each component has one of its own.
+/// Emulated nodes, a separate one for each component.
 const NODES: u32 = 8;
 const COMPONENTS: u32 = 3;
 
-/// Jobs with three components, one after the other, on an idle system that starts them in any pass: from just before the
-/// request that submits one to the record that says that its processes run on all of its nodes.
+/// Jobs with three components, one after another, on an idle system that starts them in any pass: from just before the
+/// request that submits a job to the record that its processes run on all of its nodes.
 pub async fn components(bench: &Bench) -> Result<Vec<Figure>> {
     let running = bench.start(NODES, 4)?;
     let mut connection = running.system.connect().await?;

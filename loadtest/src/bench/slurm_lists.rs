@@ -1,4 +1,4 @@
-//! What lists of users' jobs do to the planner.
+//! How lists of users' jobs affect the planner.
 
 use super::{
     Bench, Running, elsewhere,
@@ -26,25 +26,25 @@ use tokio::{runtime::Handle, sync::watch, task::JoinSet};
 /// The emulated nodes, and the cores of each.
 const NODES: u32 = 4;
 const CORES: u32 = 64;
-/// Requests of `squeue -u` in a second, and the connections that they come over.
+/// Requests of `squeue -u` per second, and the connections that they use.
 const LISTS_PER_SECOND: u32 = 1_000;
 const LISTING_CONNECTIONS: u32 = 40;
-/// Who lists the own jobs, and how many these are.
+/// The user who lists the jobs, and how many jobs that user has.
 const LISTING_USER: &str = "nobody";
 const LISTED_JOBS: usize = 10;
-/// Jobs that start while others list, in each of the rounds with and without lists, and how many in a second.
+/// Jobs that start while others list, in each of the rounds with and without lists, and how many per second.
 const STARTS: usize = 300;
 const STARTS_PER_SECOND: u32 = 100;
 const ROUNDS: usize = 20;
 
-/// The planner says how long each plan took.
+/// Has the planner log how long each plan took.
 const CONFIG: &str =
     "[telemetry]\nlog_filter = \"warn,muster_planner_service::cycle_time=debug\"\nlog_format = \"json\"\n";
 
-/// What lists of users' jobs do to the planner's cycles, and to the start of others: what `squeue -u` asks for, 1,000 times a
-/// second, while jobs start one after the other. The requests come over kept connections: as many processes would be the
-/// load themselves. Of each of many rounds the p99 is taken, and of these the middle one, as the stalls of a machine would
-/// decide that of all of them together.
+/// How lists of users' jobs affect the planner's cycles and the start of other jobs: the requests of `squeue -u`, 1,000
+/// per second, while jobs start one after another. They use kept connections, because as many processes would
+/// themselves be the load. The result is the median of the p99s of many rounds, as one stall of the machine would
+/// decide the p99 of all rounds together.
 pub async fn lists(bench: &Bench) -> Result<Vec<Figure>> {
     let running = bench.start_with(NODES, CORES, CONFIG)?;
     let system = &running.system;
@@ -113,7 +113,7 @@ impl Rounds {
     }
 }
 
-/// The planner's cycles, as the log of the system tells them.
+/// The planner's cycles, from the system's log.
 struct Cycles {
     log: File,
 }
@@ -123,12 +123,12 @@ impl Cycles {
         Ok(Self { log: File::open(system.log())? })
     }
 
-    /// How long each took that was made since this was last asked.
+    /// How long each cycle took since the last call.
     fn since_last(&mut self) -> Result<Vec<Duration>> {
         let mut news = String::new();
         self.log.read_to_string(&mut news)?;
         let micros = news.lines().filter_map(|line| {
-            // The last one may not be whole yet, and then is left out.
+            // The last line may be incomplete, and is left out then.
             let line: serde_json::Value = serde_json::from_str(line).ok()?;
             line.get("micros")?.as_u64()
         });
@@ -136,8 +136,8 @@ impl Cycles {
     }
 }
 
-/// Jobs of the caller that are not listed and wait for all nodes, one of which is in use: each cycle of the planner looks at
-/// this queue. Returns what uses the node.
+/// Submits jobs of the caller that are not listed and wait for all nodes, one of which is in use: each cycle of the
+/// planner considers this queue. Returns the job that uses the node.
 async fn submit_waiting(system: &System, count: usize) -> Result<JobId> {
     let mut connection = system.connect().await?;
     let running = vec![api::command_job("running", &["/bin/sleep", "3600"])];
@@ -164,10 +164,10 @@ async fn end(system: &System, job: JobId) -> Result<()> {
     Ok(())
 }
 
-/// The jobs that are listed, submitted by their owner.
+/// Submits the jobs to list as their owner.
 fn submit_as_listing_user(running: &Running) -> Result<()> {
     let user = nix::unistd::User::from_name(LISTING_USER)?.context("there is no user `nobody`")?;
-    // The folder is made for its owner alone, and the program may be in one that is.
+    // Only its owner can enter the folder, or perhaps that of the program.
     let data = running.system.data();
     fs::set_permissions(data, Permissions::from_mode(0o755))?;
     let program = data.join("muster");
@@ -182,7 +182,7 @@ fn submit_as_listing_user(running: &Running) -> Result<()> {
     Ok(())
 }
 
-/// Lists that are asked for again and again until it is ended.
+/// Requests lists repeatedly until it is ended.
 struct Lists {
     callers: JoinSet<Result<Vec<Duration>>>,
     stop: watch::Sender<bool>,
@@ -195,7 +195,7 @@ impl Lists {
         let begin = tokio::time::Instant::now();
         for number in 0..LISTING_CONNECTIONS {
             let (endpoint, stopped) = (system.endpoint(), stopped.clone());
-            // One after the other, as users do not ask all at the same moment.
+            // Spread out, as users do not all ask at the same moment.
             let first = begin + Duration::from_secs(1) * number / LISTS_PER_SECOND;
             let every = Duration::from_secs(1) * LISTING_CONNECTIONS / LISTS_PER_SECOND;
             let call = async move {

@@ -1,4 +1,4 @@
-//! How fast the tasks of a step run, beside those of a job.
+//! How fast the tasks of a step run, compared with those of a job.
 
 use super::{
     Bench, Running,
@@ -22,8 +22,8 @@ use std::time::Duration;
 const NODES: u32 = 4;
 const TASKS: u32 = 1_000;
 
-/// `srun -n 1000` of a trivial task on four emulated nodes of a job that holds them, beside the same tasks as a job of their
-/// own: from the record that orders them to the record of their end. The streams of the step's tasks go to `srun`.
+/// `srun -n 1000` of a trivial task on the four emulated nodes of a job, compared with the same tasks as a separate
+/// job: from the record that orders them to the record of their end. `srun` gets the streams of the step's tasks.
 pub async fn steps(bench: &Bench) -> Result<Vec<Figure>> {
     let each = TASKS / NODES;
     let running = bench.start(NODES, each)?;
@@ -73,7 +73,7 @@ async fn of_step(links: &Links, connection: &mut Connection, each: u32) -> Resul
     started(connection, job).await?;
     let (id, tasks, nodes) = (job.to_string(), TASKS.to_string(), NODES.to_string());
     let mut srun = links.command("srun", &["--jobid", &id, "-N", &nodes, "-n", &tasks, TRIVIAL]);
-    // Its tasks get its variables, and those of the job beside it have just these.
+    // Its tasks get its variables; the tasks of the other job have just these.
     srun.env_clear().envs(api::environment()).env("MUSTER_DATA", links.data());
     let status = tokio::task::spawn_blocking(move || srun.status()).await??;
     ensure!(status.success(), "srun in job {job} ended badly: {status}");
@@ -102,7 +102,7 @@ async fn wait(connection: &mut Connection, job: JobId) -> Result<()> {
     Ok(())
 }
 
-/// From one record of a job to another.
+/// The time between two records of a job.
 async fn between(connection: &mut Connection, job: JobId, from: &str, to: &str) -> Result<Duration> {
     let events: Vec<PublicEvent> = connection.get(&format!("/v1/jobs/{job}/events")).await?;
     let time = |kind: &str| events.iter().find(|event| event.kind_verb() == kind).map(|event| event.time);

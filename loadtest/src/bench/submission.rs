@@ -1,4 +1,4 @@
-//! How fast work is accepted. Nodes are drained, so that nothing but acceptance is measured; every answer means "on disk".
+//! How fast jobs are accepted. Nodes are drained, so that only acceptance is measured; every answer means "on disk".
 
 use super::{
     Bench,
@@ -65,7 +65,7 @@ pub async fn array(bench: &Bench) -> Result<Vec<Figure>> {
     ])
 }
 
-/// The command, one after the other.
+/// The command, repeatedly.
 pub async fn command_line(bench: &Bench) -> Result<Vec<Figure>> {
     let running = bench.start(1, 1)?;
     drain(&running.system).await?;
@@ -75,7 +75,7 @@ pub async fn command_line(bench: &Bench) -> Result<Vec<Figure>> {
     let begin = Instant::now();
     for _ in 0..commands {
         ensure!(command.status()?.success(), "{command:?} failed");
-        // So that an interruption is heard.
+        // Lets the program notice an interruption.
         tokio::task::yield_now().await;
     }
     let elapsed = begin.elapsed();
@@ -87,7 +87,7 @@ async fn drain(system: &System) -> Result<()> {
     api::drain_all_nodes(&mut system.connect().await?, 1).await
 }
 
-/// Posts the same body over and over, shared among connections, and says how long all of it took.
+/// Posts the same body many times, shared among connections, and returns how long all of it took.
 async fn post_all(system: &System, connections: usize, requests: usize, body: Bytes) -> Result<Duration> {
     let mut opened = Vec::new();
     for _ in 0..connections {

@@ -1,4 +1,4 @@
-//! A long history, made of the commands that would lead to it.
+//! A long history, made by the commands that would lead to it.
 
 use crate::api;
 use anyhow::{Result, bail};
@@ -13,17 +13,17 @@ use muster_schemas::{
 };
 use std::collections::BTreeMap;
 
-/// Jobs that are submitted, started and ended together; the node has as many cores.
+/// Jobs that are submitted, started and ended together; the node has this many cores.
 const BULK: u64 = 1_000;
-/// The node that everything runs on. It has no executor: its reports are part of the workload.
+/// The node that runs everything. It has no executor: its reports are part of the workload.
 const NODE: &str = "generated";
-/// The records that a job leads to from its submission to its end.
+/// The records of a job from its submission to its end.
 pub const EVENTS_PER_JOB: u64 = 5;
 
-/// Commands that may be asked at the same time. The next ones may only be asked when all of these are answered.
+/// Commands that may be sent at the same time. The next batch must wait until all of these are answered.
 pub type Batch = Vec<(Actor, Command)>;
 
-/// Commands for a new log: a cluster of one node, jobs that run to their ends, and jobs that wait. Both numbers are
+/// Commands for a new log: a cluster of one node, jobs that run to their end, and jobs that wait. Both numbers are
 /// rounded up to whole bulks.
 pub fn batches(ended_jobs: u64, waiting_jobs: u64) -> impl Iterator<Item = Batch> {
     let ended_bulks = ended_jobs.div_ceil(BULK);
@@ -40,10 +40,10 @@ pub fn batches(ended_jobs: u64, waiting_jobs: u64) -> impl Iterator<Item = Batch
     [vec![configure()], vec![hello()]].into_iter().chain(lives).chain(waits)
 }
 
-/// Whether everything that a command of this workload asked for was done.
+/// Checks that everything a command of this workload asked for was done.
 ///
 /// # Errors
-/// If starts were refused: what follows them would come to nothing.
+/// If starts were refused: later commands would have no effect.
 pub fn check(reply: &Reply) -> Result<()> {
     match reply {
         Reply::Planned(refused) if !refused.is_empty() => {
@@ -55,10 +55,10 @@ pub fn check(reply: &Reply) -> Result<()> {
 
 fn configure() -> (Actor, Command) {
     let settings = ClusterSettings {
-        // Nobody sends its signs of life.
+        // The node sends no signs of life.
         node_lost_after_seconds: 1_000_000,
         launch_timeout_seconds: 1_000_000,
-        // The history stands for weeks: what has ended is not among the live jobs any more.
+        // The history spans weeks: ended jobs are no longer among the live ones.
         finished_job_retention_seconds: 1,
         ..ClusterSettings::default()
     };
@@ -116,7 +116,7 @@ fn start(numbers: impl Iterator<Item = u64>) -> (Actor, Command) {
     (Actor::Planner, Command::CommitPlan { plan: Box::new(plan) })
 }
 
-/// Runs are numbered as their jobs: every job has one.
+/// Runs have the numbers of their jobs: every job has one.
 fn started(number: u64) -> (Actor, Command) {
     (executor(), Command::NodeStarted { part: PartId::new(RunId(number), 0) })
 }

@@ -1,14 +1,14 @@
-//! What the events told of the jobs.
+//! What the events say about the jobs.
 
 use crate::{api::PublicEvent, http::EventStream};
 use anyhow::{Context as _, Result, bail};
 use muster_schemas::{JobId, Timestamp};
 use std::{collections::BTreeMap, time::Duration};
 
-/// The events that are followed.
+/// The kinds of events to follow.
 pub const KINDS: &str = "job.submitted,job.allocated,job.started,run.ended,job.finished";
 
-/// What was told of one job.
+/// The events of one job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobHistory {
     /// How often it was submitted.
@@ -26,13 +26,13 @@ pub struct JobHistory {
 /// The end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunEnd {
-    /// When the ledger wrote it down.
+    /// When the ledger recorded it.
     pub time: Timestamp,
     /// How long the run lasted on the node where it ended last, by that node's clock.
     pub measured: Duration,
 }
 
-/// What was told of all jobs.
+/// The events of all jobs.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     jobs: BTreeMap<JobId, JobHistory>,
@@ -42,10 +42,10 @@ pub struct History {
 }
 
 impl History {
-    /// Follows the events until so many jobs have finished.
+    /// Follows the events until this many jobs have finished.
     ///
     /// # Errors
-    /// If the stream ends, or nothing is told for longer than `patience`.
+    /// If the stream ends, or no event comes for longer than `patience`.
     pub async fn follow(mut events: EventStream, jobs: usize, patience: Duration) -> Result<Self> {
         let mut history = Self::default();
         while history.finished < jobs {
@@ -82,18 +82,18 @@ impl History {
         self.last = event.time;
     }
 
-    /// What was told of a job.
+    /// The events of a job.
     pub fn job(&self, id: JobId) -> Option<&JobHistory> {
         self.jobs.get(&id)
     }
 
-    /// From the first event of a job to the last.
+    /// The time from the first event to the last.
     pub fn span_seconds(&self) -> f64 {
         self.last.micros_since(self.first.unwrap_or(self.last)) as f64 / 1e6
     }
 }
 
-/// From start to end, as the node says. Zero if it was lost or started nothing.
+/// The time from start to end according to the node. Zero if it was lost or started nothing.
 fn measured(exit: &serde_json::Value) -> Duration {
     let moment = |key: &str| serde_json::from_value::<Timestamp>(exit[key].clone()).ok();
     let micros = moment("ended").zip(moment("started")).map_or(0, |(ended, started)| ended.micros_since(started));

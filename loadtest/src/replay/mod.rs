@@ -40,7 +40,8 @@ pub struct Args {
     /// Processors of the machine, if the trace's header is not to be believed.
     #[arg(long)]
     procs: Option<u64>,
-    /// At the end check that every job ran once and for its time, that the usage is what the trace implies, and that the log is whole.
+    /// At the end check that every job ran once and for its time, that the usage is what the trace implies, and that
+    /// the log is whole.
     #[arg(long)]
     verify: bool,
     /// By how much the time that a run is charged may differ from the life of its process, on average over all jobs:
@@ -69,11 +70,11 @@ fn speedup(text: &str) -> Result<f64, String> {
     if value.is_finite() && value > 0.0 { Ok(value) } else { Err("must be above 0".to_owned()) }
 }
 
-/// The system that is replayed on.
+/// The system for the replay.
 enum Target {
-    /// Started by us, on a folder that goes away.
+    /// One that we started, on a temporary folder.
     Own { system: System, _folder: tempfile::TempDir },
-    /// Running already.
+    /// One that was running before.
     Running { endpoint: Endpoint, asked_with: Vec<String> },
 }
 
@@ -98,10 +99,10 @@ impl Target {
     }
 }
 
-/// Runs the replay and says what came of it.
+/// Runs the replay and prints the result.
 ///
 /// # Errors
-/// If it could not be run to its end, or what was found at the end is not what the trace implies.
+/// If it could not run to its end, or the result differs from what the trace implies.
 pub async fn run(args: Args) -> Result<()> {
     let trace = Trace::open(&args.trace, args.procs)?;
     let work = tempfile::tempdir()?;
@@ -186,8 +187,8 @@ async fn start(args: &Args, muster: &Path, machine_procs: u64) -> Result<Target>
     Ok(Target::Own { system, _folder: folder })
 }
 
-/// Submits every job at its moment; those whose moment has come together go in one request. Returns their numbers in the
-/// order of the schedule, and by how much the latest one was late.
+/// Submits every job at its moment; jobs that are due together go in one request. Returns their numbers in the order of
+/// the schedule, and the largest delay.
 async fn submit_all(connection: &mut Connection, schedule: &Schedule) -> Result<(Vec<JobId>, Duration)> {
     let begin = Instant::now();
     let mut ids = Vec::with_capacity(schedule.jobs.len());

@@ -1,4 +1,4 @@
-//! What is submitted when: the window of the trace, compressed.
+//! When to submit which job: the window of the trace, compressed.
 
 use crate::api;
 use muster_schemas::{
@@ -12,7 +12,7 @@ use std::{
 };
 
 /// Added to the walltime of every job, which is in whole seconds while lives last milliseconds: no job of the trace was
-/// killed at its limit, none must be here.
+/// killed at its limit, so none may be here.
 const WALLTIME_SLACK_SECONDS: u64 = 60;
 
 /// The jobs of a window, in the order of their moments.
@@ -25,13 +25,13 @@ pub struct Schedule {
 pub struct Replayed {
     /// Its label in the trace.
     pub label: i64,
-    /// Its moment, from the submission of the first.
+    /// Its moment, counted from the submission of the first job.
     pub at: Duration,
     /// How long its process lives: the run time divided by the speedup, rounded to milliseconds.
     pub life: Duration,
     /// Cores.
     pub procs: u32,
-    /// The account that it is charged to: one for each user of the trace.
+    /// The account that is charged: one for each user of the trace.
     pub account: String,
     walltime_seconds: u64,
     markers: PathBuf,
@@ -53,7 +53,7 @@ impl Schedule {
         Self { jobs: window.iter().map(replayed).collect() }
     }
 
-    /// From the first submission to the last.
+    /// The time from the first submission to the last.
     pub fn span(&self) -> Duration {
         self.jobs.last().map_or(Duration::ZERO, |job| job.at)
     }
@@ -63,7 +63,7 @@ impl Schedule {
         self.jobs.iter().map(|job| job.life).max().unwrap_or_default()
     }
 
-    /// What the trace implies: cores times life, over all jobs.
+    /// What the trace implies: cores times life, summed over all jobs.
     pub fn core_seconds(&self) -> f64 {
         self.jobs.iter().map(Replayed::core_seconds).sum()
     }
@@ -75,7 +75,7 @@ impl Replayed {
         self.life.as_secs_f64() * f64::from(self.procs)
     }
 
-    /// The job as it is submitted: a script that leaves its mark and then sleeps, on as many cores as the trace says.
+    /// The job as submitted: a script that leaves its mark and then sleeps, on the number of cores in the trace.
     pub fn spec(&self) -> JobSpec {
         let markers = self.markers.display();
         let text = format!("#!/bin/sh\necho {} >>'{markers}'\nexec sleep {:.3}\n", self.label, self.life.as_secs_f64());

@@ -1,4 +1,4 @@
-//! Whether what happened is what the trace implies.
+//! Checks that the result is what the trace implies.
 
 use super::{history::History, schedule::Replayed};
 use crate::{api, http::Connection};
@@ -6,33 +6,34 @@ use anyhow::{Context as _, Result, bail, ensure};
 use muster_schemas::{JobId, Timestamp};
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
-/// A process sleeps by the kernel's monotonic clock, the ledger writes down the time of day: they may differ by so much.
+/// A process sleeps by the kernel's monotonic clock, the ledger records the time of day: they may differ by this much.
 const CLOCK_ERROR: Duration = Duration::from_millis(5);
 
-/// What is checked.
+/// The input of the check.
 pub struct Findings<'a> {
-    /// What was to happen.
+    /// The planned jobs.
     pub replayed: &'a [Replayed],
     /// The numbers of the jobs, in the same order.
     pub ids: &'a [JobId],
-    /// What the events told.
+    /// What the events say.
     pub history: &'a History,
-    /// The file that every process left its mark in.
+    /// The file with the marks of all processes.
     pub markers: &'a Path,
-    /// By how much a run may be longer than the life of its process, on average.
+    /// How much longer a run may be than the life of its process, on average.
     pub overhead_allowed: Duration,
 }
 
 /// How long a run lasted.
 struct RunTimes {
-    /// From getting its resources to giving them back: the life of its process lies within.
+    /// From getting its resources to returning them: the life of its process lies within.
     held: Duration,
-    /// What accounting is to count: from the record of its start on its last node to that of its end, or what the node
-    /// where it ended last measured if that is more. A process on another node may have started a little earlier.
+    /// What accounting must count: from the record of its start on its last node to that of its end, or the time
+    /// measured on the node where it ended last, if that is more. A process on another node may have started a little
+    /// earlier.
     counted: Duration,
 }
 
-/// Cores times time of the runs of an account.
+/// Cores times time for the runs of an account.
 #[derive(Clone, Copy, Default)]
 struct Used {
     implied_core_seconds: f64,
@@ -43,14 +44,14 @@ impl Findings<'_> {
     /// Checks everything; the first difference is an error.
     ///
     /// # Errors
-    /// Says what differs.
+    /// The difference.
     pub async fn check(&self, connection: &mut Connection) -> Result<()> {
         self.check_marks()?;
         let accounts = self.check_runs()?;
         self.check_usage(&accounts, connection).await
     }
 
-    /// The processes themselves say how often they were started: no part of muster is believed here.
+    /// The processes themselves say how often they were started: this check trusts no part of muster.
     fn check_marks(&self) -> Result<()> {
         let text = std::fs::read_to_string(self.markers).context("no process has left a mark")?;
         let mut marks: BTreeMap<i64, usize> = BTreeMap::new();
@@ -66,7 +67,7 @@ impl Findings<'_> {
         Ok(())
     }
 
-    /// Every job has one run, which lasted as long as its process lived and little longer.
+    /// Every job has one run, which lasted as long as its process or little longer.
     fn check_runs(&self) -> Result<BTreeMap<&str, Used>> {
         ensure!(
             self.ids.len() == self.replayed.len(),
@@ -117,8 +118,8 @@ impl Findings<'_> {
         Ok(RunTimes { held, counted: until_end(*started).max(end.measured).min(held) })
     }
 
-    /// Accounting says for every account what the log says, to the microsecond; and that is what the trace implies, but
-    /// for the overhead of the runs.
+    /// Accounting and log agree for every account, to the microsecond; and except for the overhead of the runs they
+    /// match the trace.
     async fn check_usage(&self, accounts: &BTreeMap<&str, Used>, connection: &mut Connection) -> Result<()> {
         let counted = api::used_core_micros_by_account(connection).await?;
         let (mut implied, mut used) = (0.0, 0_u128);

@@ -16,7 +16,7 @@ pub struct Account {
     pub groups: Vec<u32>,
 }
 
-/// The account of this name if this process is root; `None` if it is not, and filters run as itself (HPC-F-70).
+/// The account of this name if this process is root; otherwise `None`, and filters run as this user (HPC-F-70).
 pub fn to_switch_to(name: &str) -> Result<Option<Account>, SetupError> {
     if !Uid::effective().is_root() {
         return Ok(None);
@@ -32,8 +32,8 @@ pub fn to_switch_to(name: &str) -> Result<Option<Account>, SetupError> {
     Ok(Some(Account { uid: user.uid.as_raw(), gid: user.gid.as_raw(), groups }))
 }
 
-/// The numbers of root and of these users. A runner that is not root trusts itself too: whoever can change its files can
-/// do with it what he likes anyway (HPC-F-73).
+/// The user ids of root and of these users. A runner that is not root also trusts itself: anyone who can change its
+/// files controls it anyway (HPC-F-73).
 pub fn trusted(administrators: &[String]) -> Result<Vec<u32>, SetupError> {
     let mut trusted = vec![0, Uid::effective().as_raw()];
     for name in administrators {

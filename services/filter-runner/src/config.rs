@@ -7,14 +7,13 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunnerConfig {
-    /// The runner's name, which no other runner of the cluster may have. Empty means the host's name and the number of the
-    /// process.
+    /// The runner's name, unique in the cluster. Empty means the host's name and the process id.
     pub name: String,
-    /// The unprivileged account that filters run under (HPC-F-70). Only a runner that is root can switch to it; another runs
-    /// them as itself.
+    /// The unprivileged account that filters run under (HPC-F-70). Only a runner that is root can switch to it; any
+    /// other runs them as itself.
     pub account: String,
-    /// Private folders of calls are made here, best on a file system in memory. It is made if it does not exist; the
-    /// account has to be able to reach it. Nobody but root and the runner's user may be able to replace what is in it.
+    /// The folder for the private folders of calls, best on a file system in memory. It is made if it does not exist;
+    /// the account must be able to reach it. Only root and the runner's user may be able to replace anything in it.
     pub scratch: PathBuf,
     /// `PATH` of filters (HPC-F-62).
     pub path: String,
@@ -22,20 +21,20 @@ pub struct RunnerConfig {
     pub lang: String,
     /// `TZ` of filters.
     pub time_zone: String,
-    /// `CCP_SCHEDULER` of filters: where the commands that they call find the system, as the address of a gateway or the data
-    /// folder of an instance on this host.
+    /// `CCP_SCHEDULER` of filters: where their commands find the system, as the address of a gateway or the data folder
+    /// of an instance on this host.
     pub scheduler: String,
-    /// Users beside root who may own programs of filters and the folders on their path (HPC-F-73).
+    /// Users in addition to root who may own filter programs and the folders on their path (HPC-F-73).
     pub administrators: Vec<String>,
-    /// So many calls are made at the same time, those of persistent filters not among them; 1 or more (HPC-F-80).
+    /// The number of simultaneous calls, not counting persistent filters; 1 or more (HPC-F-80).
     pub slots: usize,
-    /// So many processes serve one persistent filter, each one call at a time; 1 or more.
+    /// The number of processes for each persistent filter, each with one call at a time; 1 or more.
     pub persistent_processes: usize,
-    /// The program that supervisors are started from: this muster, or another that calls
-    /// [`supervise_filters_if_asked`](crate::supervise_filters_if_asked) first.
+    /// The program that becomes a supervisor: this muster, or another one that first calls
+    /// [`supervise_filters_if_asked`](crate::supervise_filters_if_asked).
     pub supervisor: PathBuf,
-    /// Whether the service also runs if no program can be run here, such as by root without the account. Then it makes the
-    /// checks behind the filters, and says of each program why it cannot be run.
+    /// Whether the service also runs if it cannot run programs here, such as root without the account. Then it makes
+    /// the checks after the filters, and reports for each program why it cannot be run.
     #[serde(skip)]
     pub may_lack_programs: bool,
 }
@@ -60,13 +59,13 @@ impl Default for RunnerConfig {
 }
 
 impl RunnerConfig {
-    /// Why nothing can be run under the account of this configuration by who asks, if that is so (HPC-F-70).
+    /// Why the current user can run nothing under the account of this configuration, if so (HPC-F-70).
     pub fn account_fault(&self) -> Option<String> {
         crate::account::to_switch_to(&self.account).err().map(|error| error.to_string())
     }
 }
 
-/// `/run` is in memory on every system of today, but only root may write to it; other users have a folder there each.
+/// `/run` is in memory on every current system, but only root may write to it; other users have a folder there each.
 fn default_scratch() -> PathBuf {
     if nix::unistd::Uid::effective().is_root() {
         return "/run/muster/filters".into();

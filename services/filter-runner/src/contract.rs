@@ -9,9 +9,9 @@
 //! {"type":"unload","id":"unload","filter_name":"check"}
 //! ```
 //!
-//! It answers the first two with a line `{"id": ..., "code": 0 to 255}`, to which it may add `message` and `hold_until` (as
-//! in the result file, or a number of seconds from now); a code other than 0 for `load` means that it cannot serve. It changes
-//! a job by rewriting the file `job_xml`. After `unload`, or at the end of its input, it has 2 s to end.
+//! It answers the first two with a line `{"id": ..., "code": 0 to 255}`, to which it may add `message` and `hold_until`
+//! (as in the result file, or a number of seconds from now); a code other than 0 for `load` means that it cannot serve.
+//! It changes a job by rewriting the file `job_xml`. After `unload`, or at the end of its input, it has 2 s to end.
 
 use crate::{
     RunnerConfig,
@@ -24,14 +24,14 @@ use muster_schemas::{
 };
 use serde_json::{Value, json};
 
-/// What a filter's process is started with beside its program.
+/// The arguments and environment of a filter's process.
 pub struct Start {
     pub arguments: Vec<String>,
     pub environment: Vec<(String, String)>,
     pub lines: Option<Lines>,
 }
 
-/// How a call is made, with its files in `folder`.
+/// The start for a call with its files in `folder`.
 pub fn start(config: &RunnerConfig, call: &Call, folder: &str) -> Start {
     match call.filter.form {
         _ if call.kind.is_staging() => one_call(config, call, folder, &[call.kind.word()]),
@@ -83,12 +83,12 @@ fn call_environment(call: &Call, folder: &str) -> [(String, String); 7] {
     .map(|(name, value)| (name.to_owned(), value))
 }
 
-/// The name of the file with what is told (HPC-F-64, SL-B-03).
+/// The name of the document's file (HPC-F-64, SL-B-03).
 pub const fn document_name(call: &Call) -> &'static str {
     if call.kind.is_staging() { SCRIPT } else { DOCUMENT }
 }
 
-/// Which component a call is about, of how many (SL-S-21).
+/// The component that a call is about, and how many there are (SL-S-21).
 fn component_environment(call: &Call) -> impl Iterator<Item = (String, String)> {
     call.component.into_iter().flat_map(|part| {
         [("MUSTER_COMPONENT_OFFSET", part.offset), ("MUSTER_COMPONENT_COUNT", part.count)]
@@ -109,7 +109,7 @@ fn activation_environment(parameters: &ActivationParameters) -> [(String, String
     .map(|(name, value)| (name.to_owned(), value))
 }
 
-/// The `id` of the line that begins a persistent program's life.
+/// The `id` of the first line for a persistent program.
 pub const LOAD: &str = "load";
 
 fn lines(call: &Call, folder: &str) -> Lines {
@@ -122,7 +122,7 @@ fn lines(call: &Call, folder: &str) -> Lines {
     }
 }
 
-/// A number, but for tasks of arrays, whose ids are none.
+/// A number, except for array tasks, whose ids are not numbers.
 fn job_id(job: JobId) -> Value {
     if job.index.is_none() { job.number.into() } else { job.to_string().into() }
 }
@@ -158,7 +158,7 @@ fn call_line(call: &Call, folder: &str) -> Value {
     line
 }
 
-/// What is wrong with a call that cannot be made at all, if anything is.
+/// The reason why a call cannot be made at all, if there is one.
 pub fn flaw(call: &Call) -> Option<String> {
     let texts = [&call.filter.name, &call.invocation_id];
     if texts.iter().any(|text| text.contains('\0')) {

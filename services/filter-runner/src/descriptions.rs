@@ -1,4 +1,4 @@
-//! What a runner needs somebody for who can read and write job descriptions: a dialect. A runner knows none.
+//! The work that needs a dialect, which can read and write job descriptions. A runner itself knows no dialect.
 
 use crate::Answer;
 use bytes::Bytes;
@@ -10,7 +10,7 @@ use muster_schemas::{
 };
 use std::sync::Arc;
 
-/// A job as a filter is told of it.
+/// The description of a job that a filter gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
     /// As XML.
@@ -19,21 +19,21 @@ pub struct Description {
     pub json: Bytes,
 }
 
-/// What an answer of a filter says, beside how its program ended.
+/// The meaning of a filter's answer, in addition to how its program ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judgement {
     /// What it left in its files.
     pub file: filter::FileAfter,
-    /// The text that it wants shown on the job.
+    /// The text to show on the job.
     pub message: Option<String>,
-    /// Until when it wants the job held.
+    /// How long to hold the job.
     pub hold_until: Option<FilterHold>,
-    /// What was left out or not understood.
+    /// What was ignored or not understood.
     pub warnings: Vec<JobWarning>,
 }
 
 impl Judgement {
-    /// All that there is to say of a call: what its filter was told, how its program ended, and what that says.
+    /// The full report on a call: what its filter was told, how its program ended, and what that means.
     pub fn into_report(self, told: &Description, answer: Answer) -> FilterReport {
         FilterReport {
             duration_micros: u64::try_from(answer.duration.as_micros()).unwrap_or(u64::MAX),
@@ -51,25 +51,25 @@ impl Judgement {
     }
 }
 
-/// Reads and writes descriptions of jobs. It is called from many threads.
+/// Reads and writes descriptions of jobs. Many threads call it.
 pub trait Descriptions: Send + Sync + 'static {
-    /// A job as filters are told of it.
+    /// The description of a job for filters.
     ///
     /// # Errors
-    /// Why none can be written, for people: what it had been described with cannot be read.
+    /// Why it cannot be written, for people: the job's own description cannot be read.
     fn describe(&self, job: &DescribedJob) -> Result<Description, String>;
 
-    /// A component of a job as the staging program is told of it: its script in the place of the XML, and the description of
+    /// The description of a component for the staging program: its script instead of the XML, and the description of
     /// the component as JSON.
     ///
     /// # Errors
-    /// Why it cannot be told, for people: the job has no such component.
+    /// Why there is none, for people: the job has no such component.
     fn staged(&self, job: &DescribedJob) -> Result<Description, String>;
 
-    /// What the answer of a filter says that was told this.
+    /// The meaning of the answer of a filter that was told this.
     fn judge(&self, kind: FilterKind, action: FilterAction, told: &Description, answer: &Answer) -> Judgement;
 
-    /// Checks a job against its template and makes of it what is scheduled. `templates` are those that it may name.
+    /// Checks a job against its template and makes the job to schedule. `templates` are those that it may name.
     ///
     /// # Errors
     /// Why the job is refused, for people; it begins with a code in brackets.

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 /// Why a runner cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// An account of the configuration is of no use.
+    /// An account of the configuration cannot be used.
     #[error("account `{name}`: {why}; no filter can be run")]
     Account {
         /// Its name.
         name: String,
-        /// What is wrong with it.
+        /// Why it cannot be used.
         why: String,
     },
     /// The folder for calls cannot be made.

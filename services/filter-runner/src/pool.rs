@@ -19,7 +19,7 @@ use tokio::{
     sync::Semaphore,
 };
 
-/// So many supervisors at most; they are started when they are needed and then kept.
+/// Supervisors, up to a limit; they are started when needed and then kept.
 #[derive(Debug)]
 pub struct Pool {
     program: PathBuf,
@@ -32,7 +32,8 @@ impl Pool {
         Self { program, permits: Semaphore::new(size.max(1)), idle: Mutex::new(Vec::new()) }
     }
 
-    /// Has a supervisor make a call, once one is free. Dropping the future ends the call and all that it started.
+    /// Has a free supervisor make a call, waiting for one if necessary. Dropping the future ends the call and all that
+    /// it started.
     pub async fn make(&self, order: &Order) -> io::Result<Reply> {
         let permit = self.permits.acquire().await.map_err(io::Error::other)?;
         let mut supervisor = match self.take_idle() {
@@ -45,14 +46,14 @@ impl Pool {
         Ok(reply)
     }
 
-    /// One that has nothing to do. Those that somebody has killed meanwhile are forgotten.
+    /// An idle supervisor. Those that were killed meanwhile are dropped.
     fn take_idle(&self) -> Option<Supervisor> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         std::iter::from_fn(|| idle.pop()).find_map(Supervisor::if_alive)
     }
 }
 
-/// The runner's side of a supervisor. Dropping it has the supervisor end what it runs, and then itself.
+/// The runner's side of a supervisor. Dropping it makes the supervisor kill what it runs and end.
 #[derive(Debug)]
 struct Supervisor {
     process: Child,
@@ -73,7 +74,8 @@ impl Supervisor {
         Ok(Self { process, socket: UnixStream::from_std(ours)? })
     }
 
-    /// One that still runs and listens: one that could not kill a filter yet runs on but takes no more orders.
+    /// This supervisor if it still runs and listens: one that could not kill a filter keeps running but takes no more
+    /// orders.
     fn if_alive(mut self) -> Option<Self> {
         let listens = self.socket.try_read(&mut [0]).is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock);
         (listens && matches!(self.process.try_wait(), Ok(None))).then_some(self)

@@ -1,4 +1,4 @@
-//! What a runner and its supervisors tell each other, over a socket that only they have.
+//! Messages between a runner and its supervisors, over a private socket.
 
 use crate::{
     account::Account,
@@ -10,12 +10,12 @@ use muster_schemas::filter::FilterExit;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::io::{self, Read};
 
-/// A call, as far as the supervisor has to know it.
+/// The part of a call that the supervisor must know.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Order {
     /// The program's absolute path.
     pub program: String,
-    /// Its arguments, without its own name.
+    /// Its arguments, without the program's name.
     pub arguments: Vec<String>,
     /// All of its environment.
     pub environment: Vec<(String, String)>,
@@ -23,17 +23,17 @@ pub struct Order {
     pub folder: String,
     /// The files to make in it.
     pub files: Vec<NewFile>,
-    /// The call may last so long.
+    /// The time limit of the call.
     pub time_limit_seconds: u32,
-    /// Whom to become first; `None` if nobody.
+    /// The user to become first; `None` for no change.
     pub account: Option<Account>,
-    /// Who may own the program.
+    /// The users that may own the program.
     pub trusted: Vec<u32>,
-    /// What a persistent program is told.
+    /// The lines for a persistent program.
     pub lines: Option<Lines>,
 }
 
-/// A file that the filter is given.
+/// A file for the filter.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct NewFile {
     /// Its name in the folder.
@@ -45,33 +45,33 @@ pub struct NewFile {
 /// The lines for a persistent program, without line ends.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Lines {
-    /// To begin with, if it does not run yet.
+    /// The first one, if it does not run yet.
     pub load: String,
-    /// For the call.
+    /// The one for the call.
     pub call: String,
     /// The `id` in the call's line, and in the answer to it.
     pub id: String,
-    /// Before it is retired.
+    /// The one before it is retired.
     pub unload: String,
 }
 
-/// What became of an order.
+/// The reply to an order.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Reply {
     /// The call was made.
     Done(Box<Outcome>),
-    /// It could not be made for a reason of this machine, not of the filter: which. Another runner may try.
+    /// It could not be made because of this machine, not the filter; this says why. Another runner may try.
     Failed(String),
 }
 
-/// What the call came to.
+/// The result of the call.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Outcome {
     /// How it ended.
     pub result: FilterExit,
-    /// The files of the order afterwards, in its order.
+    /// The files of the order afterwards, in the same order.
     pub files: Vec<FileAfter>,
-    /// What was written to the result file, or answered beside the code.
+    /// The contents of the result file, or what was answered in addition to the code.
     pub result_lines: Captured,
     /// Standard output.
     pub stdout: Captured,
@@ -79,27 +79,27 @@ pub struct Outcome {
     pub stderr: Captured,
     /// How long it took.
     pub duration_micros: u64,
-    /// Of the program's file.
+    /// The hash of the program's file.
     pub program_hash: Option<String>,
-    /// What a persistent program answered once more to calls before this one.
+    /// Repeated answers of a persistent program to earlier calls.
     pub surplus: Vec<SurplusAnswer>,
 }
 
 /// The name of the XML document in a call's folder.
 pub const DOCUMENT: &str = "job.xml";
-/// The name of the script of a component that is staged.
+/// The name of the script of a component to be staged.
 pub const SCRIPT: &str = "script";
 /// The name of the JSON document.
 pub const DOCUMENT_JSON: &str = "job.json";
 /// The name of the result file.
 pub const RESULT_FILE: &str = "result";
 
-/// The bytes of a message.
+/// Encodes a message.
 pub fn to_bytes<T: Serialize>(message: &T) -> io::Result<Vec<u8>> {
     codec::encode(message).map_err(io::Error::other)
 }
 
-/// The message of these bytes.
+/// Decodes a message.
 pub fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> io::Result<T> {
     codec::decode(bytes).map_err(io::Error::other)
 }

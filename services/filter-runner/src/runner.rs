@@ -17,7 +17,7 @@ use std::{
     time::Duration,
 };
 
-/// Why a call was not made, or nobody knows how it ended. The reason is this machine or the call, not the filter: another
+/// Why a call was not made, or its result is unknown. The cause is this machine or the call, not the filter: another
 /// runner may make it (HPC-F-85).
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -26,7 +26,7 @@ pub enum RunError {
     BadCall {
         /// Which call.
         invocation_id: String,
-        /// What is wrong with it.
+        /// The contradiction.
         why: String,
     },
     /// This machine lacks something: processes, space, a folder.
@@ -34,10 +34,11 @@ pub enum RunError {
     Machine {
         /// Which filter.
         filter: String,
-        /// What is missing.
+        /// The thing that it lacks.
         why: String,
     },
-    /// The process that supervises the call could not be started, or ended during it; what the filter had started is ended.
+    /// The process that supervises the call could not start, or ended during it; everything the filter started has
+    /// ended.
     #[error("filter `{filter}`: its supervisor is gone: {why}")]
     Supervisor {
         /// Which filter.
@@ -47,7 +48,7 @@ pub enum RunError {
     },
 }
 
-/// Runs filters, as many at the same time as it has slots. What a result means is not its business.
+/// Runs filters, as many at the same time as it has slots. It does not interpret results.
 #[derive(Debug)]
 pub struct Runner {
     config: RunnerConfig,
@@ -59,11 +60,11 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// A runner on this machine. It starts no process yet.
+    /// A runner on this machine. It does not start a process yet.
     ///
     /// # Errors
-    /// If it is root and the account to switch to is of no use (HPC-F-70), if an administrator does not exist here, or if
-    /// the scratch folder cannot be made.
+    /// If it is root and the account to switch to cannot be used (HPC-F-70), if an administrator does not exist here,
+    /// or if the scratch folder cannot be made.
     pub fn new(config: RunnerConfig) -> Result<Self, SetupError> {
         let scratch = Scratch::make(&config.scratch)
             .map_err(|why| SetupError::Scratch { folder: config.scratch.clone(), why })?;
@@ -77,7 +78,7 @@ impl Runner {
         })
     }
 
-    /// Under which account filters run, for the log and for people.
+    /// The account of filters, as text for the log and for people.
     pub fn account(&self) -> String {
         match &self.account {
             Some(account) => format!("filters run as `{}` (user number {})", self.config.account, account.uid),
@@ -93,7 +94,7 @@ impl Runner {
     /// SIGTERM at once and SIGKILL 2 s later (HPC-F-23).
     ///
     /// # Errors
-    /// If this machine could not make the call. That a filter is missing or fails is no error but an answer.
+    /// If this machine could not make the call. A missing or failing filter is not an error but an answer.
     pub async fn run(&self, call: &Call) -> Result<Answer, RunError> {
         if let Some(why) = contract::flaw(call) {
             return Err(RunError::BadCall { invocation_id: call.invocation_id.clone(), why });
@@ -110,13 +111,13 @@ impl Runner {
         }
     }
 
-    /// Ends the processes of a persistent filter that is defined no more, after they have been told to unload. Those in the
-    /// middle of a call end after it. A filter of this name that is called later starts anew (HPC-F-67).
+    /// Ends the processes of a persistent filter that is no longer defined, after telling them to unload. Those in the
+    /// middle of a call end after it. If the filter is called again later, it starts again (HPC-F-67).
     pub fn retire(&self, name: &str) {
         self.persistent.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
     }
 
-    /// Ends, as [`Runner::retire`] does, the processes of the persistent filters that are not among these.
+    /// Ends the processes of all other persistent filters, as [`Runner::retire`] does.
     pub fn keep_persistent(&self, defined: &[FilterSpec]) {
         let is_defined = |name: &str| defined.iter().any(|filter| filter.name == name);
         self.persistent.lock().unwrap_or_else(PoisonError::into_inner).retain(|name, _| is_defined(name));

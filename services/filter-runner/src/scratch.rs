@@ -1,4 +1,4 @@
-//! The folder that the private folders of calls are made in.
+//! The folder for the private folders of calls.
 
 use nix::{
     fcntl::{Flock, FlockArg},
@@ -12,24 +12,24 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-/// Own folders begin with this.
+/// The prefix of runners' own folders.
 const PREFIX: &str = "runner-";
 /// Distinguishes the runners of one process.
 static RUNNERS: AtomicU64 = AtomicU64::new(0);
 
-/// A runner's own folder. It goes when the runner does; what a runner that was killed left behind goes when the next one
-/// on this machine starts.
+/// A runner's own folder. It disappears with the runner; the next runner on this machine removes the folder of a killed
+/// one.
 #[derive(Debug)]
 pub struct Scratch {
     path: PathBuf,
     text: String,
     calls: AtomicU64,
-    /// Tells other runners that this folder is in use, until this process ends, however it ends.
+    /// Shows other runners that this folder is in use, until this process ends in any way.
     _lock: Flock<File>,
 }
 
 impl Scratch {
-    /// Makes a folder in `base`, through which the filter account can pass but which it cannot list.
+    /// Makes a folder in `base` that the filter account can pass through but not list.
     pub fn make(base: &Path) -> io::Result<Self> {
         if !base.exists() {
             fs::create_dir_all(base)?;
@@ -47,7 +47,7 @@ impl Scratch {
         Ok(Self { path, text, calls: AtomicU64::new(0), _lock: lock })
     }
 
-    /// The path of a folder for a call; nobody has had it before.
+    /// A new path of a folder for a call.
     pub fn next(&self) -> String {
         format!("{}/{}", self.text, self.calls.fetch_add(1, Ordering::Relaxed))
     }
@@ -55,17 +55,18 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Supervisors that still end a call keep its folder, and remove it then; the sweep takes the rest.
+        // Supervisors that are still ending a call keep its folder and remove it then; the sweep removes the rest.
         let _ = fs::remove_dir(&self.path);
     }
 }
 
-/// The filter account may go through, but not look; whatever the umask.
+/// Lets the filter account pass through but not list, whatever the umask.
 fn let_pass(folder: &Path) -> io::Result<()> {
     fs::set_permissions(folder, Permissions::from_mode(0o711))
 }
 
-/// Whoever could replace a runner's folder could read the jobs of others in it (HPC-F-74). In a sticky folder nobody can.
+/// Anyone who could replace a runner's folder could read other users' jobs in it (HPC-F-74). A sticky folder prevents
+/// that.
 fn refuse_unsafe(base: &Path) -> io::Result<()> {
     let metadata = fs::metadata(base)?;
     let refused = |why: &str| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
@@ -78,7 +79,7 @@ fn refuse_unsafe(base: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes the folders of runners that are no more.
+/// Removes the folders of runners that are gone.
 fn sweep(base: &Path) {
     for entry in fs::read_dir(base).into_iter().flatten().flatten() {
         if !entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()) {

@@ -1,13 +1,14 @@
-//! The filter-runner as a service: takes calls from the work queues, claims them, makes them, and reports what they came to.
+//! The filter-runner as a service: takes calls from the work queues, claims them, makes them, and reports their
+//! results.
 //!
 //! ```text
 //! queue ──> taker ──> claimer ──(ClaimCalls)──> ledger      what is there is claimed together
 //!                        └──> call ──> reporter ──(ReportCalls)──> ledger      and reported together
 //! ```
 //!
-//! Runners are interchangeable and share nothing but the queues. A call is made only by who could claim it; from the claim on
-//! the ledger watches over it, and offers it to others if this runner is silent for too long (HPC-F-85). So whatever happens
-//! here, nothing has to be undone.
+//! Runners are interchangeable and share nothing but the queues. Only a runner that has claimed a call makes it; from
+//! the claim on the ledger watches over it, and offers it to others if this runner is silent for too long (HPC-F-85).
+//! So whatever happens here, nothing has to be undone.
 
 mod calls;
 mod claim;
@@ -35,20 +36,20 @@ use takers::Taker;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-/// From one sign of life to the next.
+/// The time between two signs of life.
 const HEARTBEAT_EVERY: Duration = Duration::from_secs(3);
-/// So many items are asked for at a time, of each queue: on NATS each takes a round trip.
+/// The number of parallel requests to each queue: on NATS each takes a round trip.
 const TAKERS: usize = 4;
-/// So many checks are made at a time: no program is run for them.
+/// The most simultaneous checks: they run no program.
 const CHECKS: usize = 64;
-/// Claims and reports that wait; more wait where they come from.
+/// The most waiting claims and reports; more wait at their source.
 const WAITING: usize = 1024;
-/// At a stop calls that are under way may end within this time. Those that do not are ended, and others make them.
+/// The time for calls in progress to end at a stop. The rest are ended, and other runners make them.
 const END_WITHIN: Duration = Duration::from_secs(5);
-/// At a stop the ledger has this time to take the last reports.
+/// The time for the ledger to take the last reports at a stop.
 const REPORT_WITHIN: Duration = Duration::from_secs(5);
 
-/// Tells the runners of one process apart.
+/// Distinguishes the runners of one process.
 static RUNNERS: AtomicU64 = AtomicU64::new(0);
 
 /// Runs filters until `shutdown`. `ready` is told once the runner takes calls.
@@ -91,7 +92,7 @@ pub async fn serve(
     let (ended, broken_off) = (TaskTracker::new(), CancellationToken::new());
     let making =
         calls::Making { service: Arc::clone(&service), reports, tasks: ended.clone(), stop: broken_off.clone() };
-    // It ends with the takers, so that nothing is claimed at the end and then not made.
+    // It ends with the takers, so that nothing is claimed at the end but never made.
     taking.spawn(claims::run(making, to_claim));
     let reporter = tokio::spawn(reports::run(Arc::clone(&service), to_report));
     let _ = ready.send(());
@@ -118,7 +119,7 @@ fn runner(config: RunnerConfig) -> Result<Result<Runner, String>, SetupError> {
     }
 }
 
-/// Lets what is under way end and be reported.
+/// Lets calls in progress end and be reported.
 async fn stop(calls: &TaskTracker, broken_off: &CancellationToken, reporter: tokio::task::JoinHandle<()>) {
     calls.close();
     if tokio::time::timeout(END_WITHIN, calls.wait()).await.is_err() {
@@ -126,7 +127,7 @@ async fn stop(calls: &TaskTracker, broken_off: &CancellationToken, reporter: tok
         broken_off.cancel();
         calls.wait().await;
     }
-    // It ends when it has reported what there is: nobody is left who could bring more.
+    // It ends once it has reported everything: nothing is left that could send more.
     if tokio::time::timeout(REPORT_WITHIN, reporter).await.is_err() {
         tracing::warn!("the ledger did not take the last reports; other runners will make these calls");
     }
@@ -136,7 +137,7 @@ async fn until(shutdown: CancellationToken, task: impl Future<Output = ()>) {
     shutdown.run_until_cancelled(task).await;
 }
 
-/// Tells the ledger that this runner is there, and heeds what it is told.
+/// Tells the ledger that this runner is alive, and acts on the answers.
 async fn heartbeats(service: Arc<Service>) {
     let mut beats = tokio::time::interval(HEARTBEAT_EVERY);
     beats.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -159,7 +160,7 @@ async fn heartbeats(service: Arc<Service>) {
     }
 }
 
-/// The name of the configuration, else one that nobody else has.
+/// The name in the configuration, else a unique one.
 fn name(config: &RunnerConfig) -> String {
     if !config.name.is_empty() {
         return config.name.clone();

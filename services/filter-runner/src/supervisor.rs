@@ -1,8 +1,8 @@
-//! The supervisor: a process of its own that makes one call at a time.
+//! The supervisor: a separate process that makes one call at a time.
 //!
-//! Whatever a filter starts is a descendant of its supervisor, also what has left its process group or session and what has
-//! lost its parent: the supervisor is the sub-reaper of all. Its own life hangs on its socket: when the runner closes it or
-//! dies, it ends what it runs and then itself.
+//! The supervisor is the sub-reaper, so whatever a filter starts descends from it, including processes that left their
+//! process group or session or lost their parent. It lives as long as its socket: when the runner closes it or dies,
+//! the supervisor ends what it runs and then itself.
 
 mod answer;
 mod family;
@@ -45,11 +45,11 @@ use wait::{Goal, Wake};
 
 /// The first argument that makes the program a supervisor.
 pub const ARGUMENT: &str = "filter-supervisor";
-/// So long is waited for what got SIGKILL before the verdict goes out without it: it hangs in the kernel.
+/// How long to wait after SIGKILL before the verdict is sent anyway: the process hangs in the kernel.
 const KILL_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Turns this process into a supervisor if its arguments say so, and never comes back then. A program that runs filters calls
-/// it before anything else: before it starts a thread, opens a file or takes memory.
+/// Turns this process into a supervisor if its arguments say so, and never returns then. A program that runs filters
+/// calls it first, before it starts a thread, opens a file or allocates memory.
 pub fn supervise_filters_if_asked() {
     let asked = std::env::args_os().nth(1).is_some_and(|first: OsString| first == ARGUMENT);
     if !asked {
@@ -71,17 +71,18 @@ impl Supervisor {
         // SAFETY: the standard input is this socket, and nothing else uses it.
         let runner = unsafe { UnixStream::from_raw_fd(0) };
         runner.peer_addr()?;
-        // What started the runner may have left files open; filters get none of them.
+        // The runner's parent may have left files open; filters get none of them.
         // SAFETY: the call has no memory effects; nothing in this process has other files open yet.
         unsafe { libc::close_range(3, libc::c_uint::MAX, 0) };
-        // Signals meant for the runner's session must not reach it: filters end by its rules.
+        // Signals meant for the runner's session must not reach it: it ends filters by its own rules.
         let _ = setsid();
         for signal in Signal::iterator() {
             let ignored = spawn::IGNORED_BY_SUPERVISORS.contains(&signal);
-            // SAFETY: neither action runs code of this program. What the runner's parent had ignored is so no more.
+            // SAFETY: neither action runs code of this program. Signals that the runner's parent ignored are no longer
+            // ignored.
             unsafe { libc::signal(signal as i32, if ignored { libc::SIG_IGN } else { libc::SIG_DFL }) };
         }
-        // It may have been started as `/proc/self/exe`, which tells nobody who looks at processes anything.
+        // It may have been started as `/proc/self/exe`, which says nothing in a list of processes.
         let _ = prctl::set_name(c"muster-filters");
         prctl::set_child_subreaper(true)?;
         umask(Mode::from_bits_truncate(0o077));
@@ -120,7 +121,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// The next order; `None` if there will be none.
+    /// The next order; `None` at the end.
     fn next_order(&mut self) -> io::Result<Option<Order>> {
         if let Some(mut persistent) = self.persistent.take() {
             self.wait(&mut persistent.program, Goal::Order, None);
@@ -160,7 +161,7 @@ impl Supervisor {
         Ok(outcome)
     }
 
-    /// Ends all that is left of a program. With grace it gets SIGTERM first, and time to end by itself (HPC-F-06).
+    /// Ends everything left of a program. With grace it first gets SIGTERM and time to end by itself (HPC-F-06).
     fn end(&mut self, program: &mut Program, grace: bool) {
         if grace && !program.alone {
             family::signal(libc::SIGTERM);

@@ -1,4 +1,4 @@
-//! Trying a filter out (HPC-F-69): the same call as any other, which belongs to no job, and its answer in words.
+//! Tries out a filter (HPC-F-69): makes an ordinary call that belongs to no job, and puts its answer into words.
 
 use crate::call::{Answer, Call, Captured, FileAfter};
 use bytes::Bytes;
@@ -9,8 +9,8 @@ use muster_schemas::{
 use std::fmt::Write as _;
 
 impl Call {
-    /// A call that [`Runner::run`](crate::Runner::run) makes under the same account, limits and environment as any other, for
-    /// job 0, which no job is. It judges a submission, or an activation if there are parameters.
+    /// A call that [`Runner::run`](crate::Runner::run) makes under the same account, limits and environment as any
+    /// other, for job 0, which no real job is. It judges a submission, or an activation if there are parameters.
     pub fn trial(
         filter: FilterSpec,
         time_limit_seconds: u32,
@@ -34,8 +34,8 @@ impl Call {
 }
 
 impl Answer {
-    /// The answer in lines for people: how the program ended, how long it took, what it did to its files and what it wrote.
-    /// `before` is the document of the call.
+    /// The answer in lines for people: how the program ended, how long it took, what it did to its files and what it
+    /// wrote. `before` is the document of the call.
     pub fn report(&self, before: &[u8]) -> String {
         let mut report = format!("result: {}\nduration: {:.3} s\n", self.result, self.duration.as_secs_f64());
         // Writing to a string cannot fail.
@@ -68,7 +68,7 @@ fn describe(after: &FileAfter, before: &[u8]) -> String {
     }
 }
 
-/// The lines between what is the same at the beginning and what is the same at the end, before and after.
+/// The lines between the common beginning and the common end, before and after.
 fn differences<'a>(before: &'a str, after: &'a str) -> Vec<(char, &'a str)> {
     let (before, after): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     let same = |pairs: &mut dyn Iterator<Item = (&&str, &&str)>| pairs.take_while(|(a, b)| a == b).count();

@@ -1,4 +1,4 @@
-//! Whom commands and mail programs run as.
+//! The users that commands and mail programs run as.
 
 use crate::DeliveryError;
 use anyhow::{Context as _, bail, ensure};
@@ -13,11 +13,11 @@ pub(crate) struct Account {
     pub name: String,
     /// The home directory.
     pub home: String,
-    /// What to change to; `None` if it is the user that the notifier runs as.
+    /// The user to change to; `None` if it is the user that the notifier runs as.
     pub change: Option<Numbers>,
 }
 
-/// A user by the numbers that the kernel knows.
+/// A user as the kernel's numbers.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Numbers {
     pub uid: u32,
@@ -26,7 +26,7 @@ pub(crate) struct Numbers {
     pub groups: Vec<u32>,
 }
 
-/// The account that the mail program runs as: the one of this name if the notifier is root, else its own.
+/// The account for the mail program: the one of this name if the notifier is root, else its own.
 ///
 /// # Errors
 /// There is no such account here, or it is root's.
@@ -43,7 +43,7 @@ pub(crate) fn of_mail(name: &str) -> anyhow::Result<Account> {
     changed_to(&user)
 }
 
-/// The owner of a job as this host knows it, by name, as nodes do. Only root can run something as somebody else.
+/// The owner of a job as this host knows it, by name, as nodes do. Only root can run something as another user.
 pub(crate) fn of_owner(owner: &Owner) -> Result<Account, DeliveryError> {
     let name = &owner.user;
     let found = User::from_name(name)
@@ -96,7 +96,7 @@ mod tests {
         assert_ne!(of_mail("nobody").unwrap().change.unwrap().uid, 0);
     }
 
-    /// Numbers of users differ from host to host; names do not, or must not.
+    /// User ids differ from host to host; names do not, or must not.
     #[test]
     fn an_owner_is_who_has_the_name_here() {
         if !Uid::effective().is_root() {

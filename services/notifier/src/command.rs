@@ -1,4 +1,4 @@
-//! Commands of users and mail programs: run by a supervisor, within bounds.
+//! Commands of users, and mail programs: a supervisor runs them within bounds.
 
 use crate::{
     DeliveryError,
@@ -24,9 +24,9 @@ use tokio::{
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CommandConfig {
-    /// A command that takes longer is killed and has failed, in seconds.
+    /// The limit for a command, in seconds; after it the command is killed and has failed.
     pub time_limit_seconds: u64,
-    /// So much of what a failed command wrote is kept for the error; the rest is dropped.
+    /// The most output of a failed command that is kept for the error; the rest is dropped.
     pub max_output_bytes: usize,
 }
 
@@ -38,12 +38,12 @@ impl Default for CommandConfig {
 
 /// The search path of commands.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
-/// How long a command that has ended may keep its output open by processes that it left.
+/// How long the processes that an ended command left may keep its output open.
 const OUTPUT_PATIENCE: Duration = Duration::from_secs(1);
-/// A supervisor that has not reported so long after the limit of its command never will.
+/// A supervisor that has not reported this long after the limit of its command never will.
 const REPORT_PATIENCE: Duration = Duration::from_secs(10);
 
-/// So much of what a mail program wrote is kept for the error.
+/// The most output of a mail program that is kept for the error.
 const MAX_MAIL_OUTPUT_BYTES: usize = 2048;
 
 /// The order to run a command of the job's owner, as the owner.
@@ -60,8 +60,7 @@ pub(crate) fn of_owner(config: &CommandConfig, item: &NotifyItem, command: &str)
     })
 }
 
-/// The order to have a program of the site send a mail. Many such programs hand the mail to another one that they leave
-/// running.
+/// The order to send a mail with a program of the site. Many such programs leave a second one running, which sends it.
 pub(crate) fn of_mail(program: &MailProgram, item: &NotifyItem, subject: &str, address: &str) -> Order {
     let mut arguments = vec!["-s".into(), subject.to_owned()];
     arguments.extend(program.end_of_options.then(|| "--".into()));
@@ -80,7 +79,7 @@ pub(crate) fn of_mail(program: &MailProgram, item: &NotifyItem, subject: &str, a
 /// A program of the site that sends mail.
 pub(crate) struct MailProgram {
     pub path: String,
-    /// Whom it runs as.
+    /// The user that it runs as.
     pub account: Account,
     /// Whether to put `--` before the address.
     pub end_of_options: bool,
@@ -92,7 +91,8 @@ pub(crate) async fn mail(supervisor: &Path, order: &Order) -> Result<(), Deliver
     run(supervisor, order, MAX_MAIL_OUTPUT_BYTES).await
 }
 
-/// Has a supervisor carry out an order; `Ok` means that the program exited with 0. Dropping the future ends all of it.
+/// Has a supervisor carry out an order; `Ok` means that the program exited with 0. Dropping the future kills
+/// everything.
 pub(crate) async fn run(supervisor: &Path, order: &Order, max_output_bytes: usize) -> Result<(), DeliveryError> {
     let no_supervisor = |error: std::io::Error| DeliveryError::Temporary(format!("no supervisor of commands: {error}"));
     // Nothing here may need code between fork and exec: that would copy the page tables of the notifier.
@@ -121,7 +121,7 @@ pub(crate) async fn run(supervisor: &Path, order: &Order, max_output_bytes: usiz
         return Err(no_supervisor(std::io::Error::other(why)));
     };
     tokio::spawn(async move {
-        // What may go on goes on as long as the supervisor sees that somebody is there.
+        // Whatever may keep running does so while this end of the lifeline is open.
         let _ = child.wait().await;
         drop(lifeline);
     });
@@ -140,7 +140,7 @@ pub(crate) async fn run(supervisor: &Path, order: &Order, max_output_bytes: usiz
     Err(DeliveryError::Temporary(format!("{status}: {}", written.trim()).trim_end_matches(": ").to_owned()))
 }
 
-/// The first bytes of what is written; the rest is read and dropped, so that the command does not wait for us.
+/// The first bytes of the output; the rest is read and dropped, so that the command does not block.
 async fn read(mut source: impl AsyncRead + Unpin, limit: usize) -> Vec<u8> {
     let mut kept = Vec::new();
     let mut chunk = [0; 1024];

@@ -1,11 +1,11 @@
-//! Tells people and programs what became of jobs: by mail, and by commands run as the job's owner.
+//! Tells people and programs how jobs ended: by mail, and by commands run as the job's owner.
 //!
-//! The ledger puts each notification on a work queue. A notifier delivers it at least once, under a key that never changes
-//! ([`NotifyItem::key`](muster_schemas::notify::NotifyItem::key)), tries again with growing pauses while it fails, and
-//! tells the ledger what came of it. Nothing here can hold up a job.
+//! The ledger puts each notification on a work queue. A notifier delivers it at least once, under a key that never
+//! changes ([`NotifyItem::key`](muster_schemas::notify::NotifyItem::key)), retries with growing pauses after failures,
+//! and reports the result to the ledger. Nothing here can hold up a job.
 //!
-//! Commands and mail programs run under a *supervisor* ([`supervise_commands_if_asked`]), a small process for each, which
-//! changes the user and leaves nothing running that it started.
+//! Commands and mail programs each run under a small process, the *supervisor* ([`supervise_commands_if_asked`]), which
+//! changes the user and leaves nothing running.
 
 mod account;
 mod command;
@@ -30,16 +30,16 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// At most so many deliveries at a time, 1 to 1,000.
+    /// The most deliveries at a time, 1 to 1,000.
     pub max_deliveries: usize,
-    /// When a delivery that failed is tried again.
+    /// When a failed delivery is tried again.
     pub retry: RetryConfig,
     /// How mail is sent.
     pub mail: MailConfig,
     /// How commands are run.
     pub command: CommandConfig,
-    /// The program that supervisors of commands and mail programs are started from: this muster, or another that calls
-    /// [`supervise_commands_if_asked`] first.
+    /// The program that becomes the supervisor of a command or mail program: this muster, or another one that first
+    /// calls [`supervise_commands_if_asked`].
     #[serde(skip)]
     pub supervisor: PathBuf,
 }

@@ -23,25 +23,24 @@ use std::{path::PathBuf, time::Duration};
 #[serde(default, deny_unknown_fields)]
 pub struct MailConfig {
     /// A program that sends mail, instead of a server: called as `PROGRAM -s SUBJECT -- ADDRESS` with the text on its
-    /// standard input, as the usual programs for mail are (SL-C-15). It has
-    /// `timeout_seconds`.
+    /// standard input, like the usual mail programs (SL-C-15). Its limit is `timeout_seconds`.
     pub program: Option<String>,
-    /// The unprivileged account that the program runs as. Only a notifier that is root can switch to it; another runs it as
-    /// itself.
+    /// The unprivileged account that the program runs as. Only a notifier that is root can switch to it; any other runs
+    /// the program as itself.
     pub account: String,
     /// Whether to put `--` before the address. A program may want exactly three words (SL-C-15).
     pub end_of_options: bool,
-    /// The mail server's host name or address. Without it and without a program, mail is given up at once.
+    /// The mail server's host name or address. Without it and without a program, each mail fails at once.
     pub host: String,
     /// Its port: 25 for relays, 587 for `starttls`, 465 for `tls`.
     pub port: u16,
     /// Whether and how the connection is encrypted.
     pub tls: MailTls,
-    /// A PEM file with certificates of authorities that are trusted beside the system's.
+    /// A PEM file with certificates of authorities to trust in addition to the system's.
     pub ca_file: Option<PathBuf>,
     /// The user name, if the server wants one.
     pub username: Option<String>,
-    /// A file with the password; line ends at its end do not count.
+    /// A file with the password; line ends at its end are ignored.
     pub password_file: Option<PathBuf>,
     /// The sender of mail.
     pub from: String,
@@ -74,7 +73,7 @@ pub enum MailTls {
     /// It is not.
     #[default]
     None,
-    /// It begins in the clear and must become encrypted before anything is said.
+    /// It begins in the clear and must become encrypted before anything else is sent.
     Starttls,
     /// It is encrypted from the first byte.
     Tls,
@@ -89,7 +88,7 @@ pub(crate) struct Mailer {
 }
 
 impl Mailer {
-    /// A mailer with these settings, whose program runs under this supervisor. Connects to nothing yet.
+    /// A mailer with these settings, whose program runs under this supervisor. It does not connect yet.
     pub(crate) fn new(config: &MailConfig, supervisor: PathBuf) -> anyhow::Result<Self> {
         let address: Address =
             config.from.parse().with_context(|| format!("`{}` is not a mail address to send from", config.from))?;
@@ -116,9 +115,9 @@ impl Mailer {
         Ok(mailer)
     }
 
-    /// Sends a notification; `Ok` means that the server or the program has taken it.
+    /// Sends a notification; `Ok` means that the server or the program has accepted it.
     pub(crate) async fn send(&self, item: &NotifyItem, subject: &str, address: &str) -> Result<(), DeliveryError> {
-        // Who put the notification on the queue had checked it, but an address must not come this far unchecked.
+        // The sender of the notification checked it, but an address must not come this far unchecked.
         if let Err(why) = address::check(address) {
             return Err(DeliveryError::Permanent(format!("`{address}` is not a mail address: it {why}")));
         }
@@ -137,7 +136,7 @@ impl Mailer {
     }
 
     fn compose(&self, item: &NotifyItem, subject: &str, address: &str) -> Result<Message, DeliveryError> {
-        // A login name is one of the domain that the mail comes from.
+        // A login name belongs to the domain of the sender address.
         let domain = if address.contains('@') { String::new() } else { format!("@{}", self.from.email.domain()) };
         let to: Mailbox = format!("{address}{domain}")
             .parse()
@@ -152,7 +151,7 @@ impl Mailer {
             .map_err(|error| DeliveryError::Permanent(format!("the mail cannot be composed: {error}")))
     }
 
-    /// Derived from what it tells of, so that a mail that is sent twice is known as the same.
+    /// Derived from the event, so that a mail sent twice is recognised as the same.
     fn message_id(&self, item: &NotifyItem) -> String {
         let cluster = subjects::token(&item.cluster).replace('%', "=");
         format!("<muster.{cluster}.{}.{}.{}@{}>", item.job, item.of, item.notification, self.from.email.domain())
@@ -184,8 +183,8 @@ fn password(config: &MailConfig) -> anyhow::Result<String> {
     Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
-/// Whether the server will never take this mail. That it does not know us is a fault of the settings, which can be
-/// mended while it is tried again.
+/// Whether the server will never accept this mail. A refused login is a fault of the settings, which can be corrected
+/// between attempts.
 fn is_final(error: &lettre::transport::smtp::Error) -> bool {
     let about_login = error.status().is_some_and(|code| matches!(u16::from(code), 530 | 534 | 535 | 538));
     error.is_permanent() && !about_login

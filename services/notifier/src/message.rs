@@ -8,7 +8,7 @@ use muster_schemas::{
 };
 use std::fmt::Write as _;
 
-/// One line: `[muster] job 12 (simulate) completed`, or what the users of the job's dialect know.
+/// One line: `[muster] job 12 (simulate) completed`, or the subject that users of the job's dialect know.
 pub(crate) fn subject(item: &NotifyItem, dialects: Dialects) -> String {
     let words = dialects.named(item.dialect.as_deref()).and_then(|dialect| dialect.mail_subject(item));
     let words =
@@ -40,7 +40,7 @@ pub(crate) fn body(item: &NotifyItem) -> String {
     text
 }
 
-/// How it ended in words, or the one word for what else happened.
+/// How it ended, in words, or one word for any other event.
 fn event_words(item: &NotifyItem) -> String {
     match &item.outcome {
         Some(Outcome::Failed(status)) => format!("failed with {status}"),
@@ -49,7 +49,7 @@ fn event_words(item: &NotifyItem) -> String {
     }
 }
 
-/// How long a job that is over has run, as `[D-]HH:MM:SS`.
+/// How long a finished job ran, as `[D-]HH:MM:SS`.
 fn run_time(item: &NotifyItem) -> String {
     let (Some(started), Some(_)) = (item.started, &item.outcome) else { return String::new() };
     let seconds = u64::try_from(item.time.micros_since(started)).unwrap_or(0) / 1_000_000;

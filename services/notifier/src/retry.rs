@@ -1,19 +1,19 @@
-//! When a delivery that failed is tried again.
+//! When a failed delivery is tried again.
 
 use serde::Deserialize;
 use std::time::Duration;
 
-/// When a delivery that failed is tried again: after growing pauses, until it has been tried often or long enough.
+/// When a failed delivery is tried again: after growing pauses, up to a number of attempts and an age.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetryConfig {
-    /// The pause after the first failure, in seconds, more than 0; each further one is twice as long.
+    /// The pause after the first failure, in seconds, more than 0; each later one is twice as long.
     pub first_pause_seconds: f64,
-    /// No pause is longer, in seconds.
+    /// The longest pause, in seconds.
     pub longest_pause_seconds: f64,
-    /// It is given up after so many attempts, at least 1.
+    /// The most attempts, at least 1.
     pub max_attempts: u64,
-    /// It is given up so long after what it tells of, in seconds.
+    /// The greatest age of the event for another attempt, in seconds.
     pub max_age_seconds: u64,
 }
 
@@ -23,11 +23,11 @@ impl Default for RetryConfig {
     }
 }
 
-/// The pause varies by this part of it in both directions, so that what failed together is not tried together.
+/// The pause varies by this fraction in both directions, so that deliveries that failed together spread out.
 const JITTER: f64 = 0.25;
 
 impl RetryConfig {
-    /// The pause before the next attempt; `None` if there shall be none. `chance` is from 0 to 1.
+    /// The pause before the next attempt; `None` if there is none. `chance` is from 0 to 1.
     pub(crate) fn pause(&self, attempts: u64, age: Duration, chance: f64) -> Option<Duration> {
         if attempts >= self.max_attempts || age >= Duration::from_secs(self.max_age_seconds) {
             return None;

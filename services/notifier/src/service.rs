@@ -1,4 +1,4 @@
-//! The notifier as a service: takes notifications from the work queue and brings each to its end.
+//! The notifier as a service: takes notifications from the work queue and completes each.
 
 use crate::{Config, DeliveryError, command, mail::Mailer, message};
 use anyhow::Context as _;
@@ -27,8 +27,8 @@ static ATTEMPTS: LazyLock<Counter<u64>> = LazyLock::new(|| {
     metrics::counter("muster_notification_attempts_total", "Attempts to deliver a notification, by sink and result.")
 });
 
-/// Delivers notifications until `shutdown`. Deliveries that are under way then are broken off, and made again by whoever
-/// works on the queue next. `ready` is told once the notifier takes items.
+/// Delivers notifications until `shutdown`. It aborts deliveries in progress then, and the next worker on the queue
+/// repeats them. `ready` is told once the notifier takes items.
 ///
 /// # Errors
 /// The settings for mail cannot be used, or the bus is closed.
@@ -62,14 +62,14 @@ pub async fn serve(
     Ok(())
 }
 
-/// An item under work is claimed anew this often, well before the queue would give it to somebody else.
+/// The claim on an item is renewed this often, well before the queue would give it to another worker.
 const CLAIM_EVERY: Duration = Duration::from_secs(10);
 
 struct Notifier {
     ledger: LedgerClient,
     mailer: Mailer,
     config: Config,
-    /// Who knows the subjects of mail.
+    /// Provides the subjects of mail.
     dialects: Dialects,
 }
 
@@ -110,7 +110,7 @@ impl Notifier {
         }
     }
 
-    /// One attempt to deliver. What came of it is told to the ledger, unless there will be another attempt.
+    /// Makes one attempt to deliver and tells the ledger the result, unless there will be another attempt.
     async fn bring_to_end(&self, item: &NotifyItem, attempts: u64) -> End {
         let result = match self.deliver(item).await {
             Ok(()) => {
@@ -153,7 +153,7 @@ impl Notifier {
         self.config.retry.pause(attempts, Duration::from_micros(age), rand::random())
     }
 
-    /// Tells the ledger until it has answered: a delivery that it does not know of would be made again.
+    /// Tells the ledger until it has answered: a delivery that it does not know of would be repeated.
     async fn tell(&self, item: &NotifyItem, result: DeliveryResult) {
         let envelope = CommandEnvelope {
             id: CommandId::derived(&[b"notification", item.key().as_bytes()]),
@@ -179,9 +179,9 @@ impl Notifier {
     }
 }
 
-/// What becomes of an item.
+/// What happens to an item.
 enum End {
-    /// The ledger knows what came of it.
+    /// The ledger knows the result.
     Told,
     /// There is another attempt after this pause.
     Again(Duration),
@@ -202,7 +202,7 @@ fn count(item: &NotifyItem, result: &'static str) {
     ATTEMPTS.add(1, &[KeyValue::new("sink", sink), KeyValue::new("result", result)]);
 }
 
-/// At most so many bytes of an error go into the log.
+/// The most bytes of an error in the log.
 const MAX_ERROR_BYTES: usize = 4096;
 
 fn shortened(mut error: String) -> String {

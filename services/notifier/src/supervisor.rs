@@ -1,8 +1,8 @@
-//! The supervisor: a process of its own that runs one command or mail program and whatever that starts.
+//! The supervisor: a separate process that runs one command or mail program and everything that it starts.
 //!
-//! All of it is a descendant of the supervisor, also what has left its process group or session and what has lost its parent:
-//! the supervisor is the sub-reaper of all. Its own life hangs on its standard input, on which it gets its order: when the
-//! notifier closes it or dies, it kills what it runs and ends.
+//! The supervisor is the sub-reaper, so all of that descends from it, including processes that left their process group
+//! or session or lost their parent. It lives as long as its standard input, on which it gets its order: when the
+//! notifier closes it or dies, the supervisor kills what it runs and ends.
 
 use crate::account::Numbers;
 use nix::{
@@ -30,39 +30,40 @@ use std::{
 
 /// The first argument that makes the program a supervisor.
 pub const ARGUMENT: &str = "command-supervisor";
-/// So long is waited for what got SIGKILL: it hangs in the kernel, or belongs to somebody whom this process may not kill.
+/// How long to wait after SIGKILL: a process may hang in the kernel, or belong to a user that this process may not
+/// kill.
 const KILL_PATIENCE: Duration = Duration::from_secs(2);
 
-/// What to run. It crosses the standard input as one line.
+/// What to run. It is sent on the standard input as one line.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Order {
     pub program: String,
-    /// Without its own name.
+    /// Without the program's name.
     pub arguments: Vec<String>,
     /// All of its environment.
     pub environment: Vec<(String, String)>,
     /// What it reads on its standard input.
     pub input: String,
-    /// Whom to become first; `None` if nobody.
+    /// The user to become first; `None` for no change.
     pub account: Option<Numbers>,
     pub limit_seconds: u64,
-    /// Whether what it leaves running when it ends may go on until the limit. Otherwise it is killed at once.
+    /// Whether processes that it leaves running may continue until the limit. Otherwise they are killed at once.
     pub lingers: bool,
 }
 
-/// How it ended. It crosses the standard output as one line.
+/// How it ended. It is sent on the standard output as one line.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Report {
-    /// It was not started: why.
+    /// It was not started, for this reason.
     NotStarted(String),
-    /// With this status, as the kernel tells it.
+    /// It ended with this status, as the kernel reports it.
     Ended(i32),
     /// It was killed at its limit.
     TimedOut,
 }
 
-/// Turns this process into a supervisor if its arguments say so, and never comes back then. A program that runs notifiers calls
-/// it before anything else: before it starts a thread or opens a file.
+/// Turns this process into a supervisor if its arguments say so, and never returns then. A program that runs notifiers
+/// calls it first, before it starts a thread or opens a file.
 pub fn supervise_commands_if_asked() {
     if std::env::args_os().nth(1).is_none_or(|first| first != ARGUMENT) {
         return;
@@ -85,7 +86,8 @@ fn supervise() -> io::Result<()> {
     let _ = setsid();
     for signal in Signal::iterator() {
         let ignored = signal == Signal::SIGPIPE;
-        // SAFETY: neither action runs code of this program. What the notifier's parent had ignored is so no more.
+        // SAFETY: neither action runs code of this program. Signals that the notifier's parent ignored are no longer
+        // ignored.
         unsafe { libc::signal(signal as i32, if ignored { libc::SIG_IGN } else { libc::SIG_DFL }) };
     }
     let _ = prctl::set_name(c"muster-command");
@@ -111,7 +113,7 @@ fn receive() -> io::Result<(Order, File)> {
 fn tell(report: &Report) {
     let Ok(mut line) = serde_json::to_vec(report) else { return };
     line.push(b'\n');
-    // Who does not hear it has gone.
+    // A reader that does not get it is gone.
     let _ = io::stdout().write_all(&line).and_then(|()| io::stdout().flush());
 }
 
@@ -184,9 +186,9 @@ impl Supervisor {
     }
 }
 
-/// Starts the program in a session of its own; its process.
+/// Starts the program in its own session and returns its process id.
 fn start(order: &Order) -> io::Result<i32> {
-    // Both of its outputs are what it says.
+    // Both of its outputs go to the supervisor's standard error.
     let output = io::stderr().as_fd().try_clone_to_owned()?;
     let mut command = Command::new(&order.program);
     command
@@ -198,14 +200,13 @@ fn start(order: &Order) -> io::Result<i32> {
         .stdout(Stdio::from(output))
         .stderr(Stdio::inherit());
     let account = order.account.clone();
-    // SAFETY: this process has one thread, so the child may do all that the parent may.
+    // SAFETY: this process has one thread, so the child may do everything that the parent may.
     unsafe { command.pre_exec(move || Ok(become_program(account.as_ref())?)) };
     let child = command.spawn()?;
     i32::try_from(child.id()).map_err(io::Error::other)
 }
 
-/// A file in memory that is read from its beginning: unlike a pipe it holds any text, and a program that does not read it
-/// disturbs nobody.
+/// An in-memory file, read from its beginning: unlike a pipe it holds any text, and a program may leave it unread.
 fn input(text: &[u8]) -> io::Result<File> {
     // SAFETY: the name is a string, and the descriptor that the call makes belongs to nobody else.
     let mut file = unsafe {
@@ -226,11 +227,11 @@ fn become_program(account: Option<&Numbers>) -> Result<(), Errno> {
         setresgid(gid, gid, gid)?;
         setresuid(uid, uid, uid)?;
     }
-    // Should the supervisor be killed, the program does not go on unwatched. Changing the user would undo this.
+    // If the supervisor is killed, the program dies too. A change of user would undo this.
     prctl::set_pdeathsig(Signal::SIGKILL)
 }
 
-/// Takes leave of the children that have ended: the status of `program` if it is among them, and whether none is left.
+/// Reaps the children that have ended: the status of `program` if it is among them, and whether none is left.
 fn reap(program: i32) -> (Option<i32>, bool) {
     let mut ended = None;
     loop {
@@ -245,7 +246,7 @@ fn reap(program: i32) -> (Option<i32>, bool) {
     }
 }
 
-/// Kills all descendants and waits until they are gone. Those of a child that was killed become children of this process, so
+/// Kills all descendants and waits until they are gone. Children of a killed child become children of this process, so
 /// it is enough to kill children, with their groups, until there are none.
 fn kill_all() {
     let begun = Instant::now();
@@ -256,7 +257,7 @@ fn kill_all() {
             }
             let _ = kill(process, Signal::SIGKILL);
         }
-        // What is killed ends within this time, unless it hangs in the kernel.
+        // A killed process ends within this time, unless it hangs in the kernel.
         std::thread::sleep(Duration::from_micros(500));
     }
 }
@@ -273,8 +274,8 @@ fn children() -> Vec<(Pid, Pid)> {
     processes.filter_map(of_this).collect()
 }
 
-/// Parent and group of a process. The name in the second field can hold anything, also spaces and brackets; what counts
-/// begins after its last bracket.
+/// Parent and group of a process. The name in the second field can contain anything, even spaces and brackets; the
+/// fields to read begin after its last bracket.
 fn parse_stat(stat: &str) -> Option<(i32, i32)> {
     let mut fields = stat[stat.rfind(')')? + 1..].split_whitespace().skip(1);
     Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))

@@ -12,7 +12,7 @@ use std::{
 
 /// Numbers on a job's line.
 const FIELDS: usize = 18;
-/// What a gzip file begins with.
+/// The first bytes of a gzip file.
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// Why a trace cannot be read.
@@ -41,13 +41,13 @@ pub struct Trace {
     pub machine_procs: u64,
     /// All headers.
     pub headers: Headers,
-    /// The jobs accepted, in queue order: by submit time, those of the same second as they stand in the file.
+    /// The accepted jobs in queue order: by submit time, then by place in the file.
     pub jobs: Vec<TraceJob>,
-    /// The lines dropped.
+    /// The dropped lines.
     pub dropped: Dropped,
 }
 
-/// A job of a trace. The label and the numbers that stand for people and programs are -1 where not known.
+/// A job of a trace. The label and the numbers of people and programs are -1 if unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceJob {
     /// Field 1: a label without further meaning.
@@ -72,12 +72,12 @@ pub struct TraceJob {
     pub partition: i64,
 }
 
-/// How many lines were dropped, each under the first reason that held.
+/// How many lines were dropped, each under the first reason that applied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Dropped {
     /// Not 18 numbers.
     pub malformed: u64,
-    /// A piece of a checkpointed job (status 2, 3 or 4).
+    /// A part of a checkpointed job (status 2, 3 or 4).
     pub partial: u64,
     /// A run time below 0.
     pub runtime: u64,
@@ -96,7 +96,7 @@ impl Dropped {
     }
 }
 
-/// The headers of a trace, in the order of the file. A key can stand there several times (`Queue`).
+/// The headers of a trace, in the order of the file. A key may occur several times (`Queue`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Headers(Vec<(String, String)>);
 
@@ -139,7 +139,7 @@ impl Trace {
             .ok_or(SwfError::UnknownMachineSize { path: name })
     }
 
-    /// Reads a trace from anything; `name` stands in errors for the file's name.
+    /// Reads a trace from any reader; errors use `name` as the file's name.
     ///
     /// # Errors
     /// As [`Trace::open`].
@@ -157,7 +157,7 @@ impl Trace {
     }
 }
 
-/// What the lines say before the machine's size is known: headers may stand anywhere in the file.
+/// The lines before the machine's size is known: headers may appear anywhere in the file.
 #[derive(Default)]
 struct Lines {
     headers: Headers,
@@ -248,7 +248,7 @@ fn numbers(line: &str) -> Option<[i64; FIELDS]> {
     words.next().is_none().then_some(fields)
 }
 
-/// A number with its fraction cut off toward zero. What no `i64` holds becomes the nearest that it does.
+/// A number, truncated toward zero and clamped to the range of `i64`.
 fn number(word: &str) -> Option<i64> {
     word.parse::<i64>()
         .ok()

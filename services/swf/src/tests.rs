@@ -65,7 +65,7 @@ fn a_line_is_dropped_under_the_first_reason_that_holds() {
 
 #[test]
 fn fractions_are_cut_off_before_anything_else() {
-    // -0.9 becomes 0 and is neither a negative submit time nor a negative run time; status 2.9 is a piece.
+    // -0.9 becomes 0 and is neither a negative submit time nor a negative run time; status 2.9 is a part.
     let trace = read(&format!("; MaxProcs: 10\n{}", job_line("-0.9", "-0.9", "4.9", "0.9", "2.9", "1.9")));
     let job = trace.jobs[0];
     assert_eq!((job.submit_seconds, job.runtime_seconds, job.estimate_seconds, job.procs), (0, 1, 2, 4));

@@ -18,15 +18,15 @@ const JOBS: usize = 10_000;
 const NODES: usize = 1_000;
 /// Distinct requests.
 const SHAPES: usize = 1_000;
-/// Explanations that are measured.
+/// Explanations to measure.
 const EXPLANATIONS: usize = 200;
 const SEED: u64 = 20_261_120;
 
-/// Explanations as the gateway makes them, of waiting jobs picked at random. The planner has not foreseen their starts,
-/// so that each is looked for with the explanation.
+/// Explanations as the gateway makes them, for waiting jobs picked at random. The planner has not foreseen their
+/// starts, so each explanation searches for one.
 ///
-/// Asked again and again, the gateway has kept what its planner knows, and brings it forward by the records since, of
-/// which there are those of one submission each time. The first time it makes it from the state.
+/// For repeated questions the gateway keeps what its planner knows and advances it by the records since, here those
+/// of one submission each time. The first time it builds it from the state.
 pub fn explain(bench: &Bench) -> Result<Vec<Figure>> {
     let (nodes, jobs) = (bench.count(NODES) as u32, bench.count(JOBS));
     let mut random = SmallRng::seed_from_u64(SEED);

@@ -24,15 +24,15 @@ use std::{
 const CORES: u32 = 64;
 const GIB: u64 = 1 << 30;
 const QUEUE: &str = "main";
-/// People who submit.
+/// Users who submit.
 const USERS: usize = 200;
-/// How long jobs have waited whose filters are asked: longer than all others.
+/// How long the jobs with called filters have waited: longer than all others.
 const WAITED_SECONDS: i64 = 10_000_000;
 /// The longest walltime.
 const DAY_SECONDS: u64 = 86_400;
 const SEED: u64 = 20_261_120;
 
-/// What waits and runs, and on how many nodes.
+/// A site: its nodes, and what runs and waits.
 pub struct Scene {
     pub now: Timestamp,
     pub policy: Arc<Policy>,
@@ -40,14 +40,14 @@ pub struct Scene {
     shapes: usize,
     jobs: BTreeMap<JobId, QueuedJob>,
     runs: BTreeMap<JobId, ActiveRun>,
-    /// Of the runs, those that have not begun: their jobs wait for what their activation filters say.
+    /// The runs that have not begun: their jobs wait for the verdicts of activation filters.
     asked: BTreeSet<JobId>,
     random: SmallRng,
 }
 
 impl Scene {
-    /// Nodes of 64 cores on which about three quarters of the cores are in use, and so many jobs that wait, with so many
-    /// distinct requests at most.
+    /// Nodes of 64 cores, with about three quarters of the cores in use, and waiting jobs with at most `shapes`
+    /// distinct requests.
     pub fn new(nodes: u32, jobs: usize, shapes: usize) -> Self {
         let mut scene = Self {
             now: Timestamp::from_unix_seconds(1_800_000_000),
@@ -71,19 +71,19 @@ impl Scene {
         scene
     }
 
-    /// The same site, but so many of its runs are offers: their resources are taken, and their filters are being asked.
+    /// The same site, but some of its runs are offers: their resources are taken, and their filters are being called.
     pub fn asking(mut self, offers: usize) -> Self {
         self.asked = self.runs.keys().copied().take(offers).collect();
         self
     }
 
-    /// The site in words.
+    /// The site as text.
     pub fn words(&self) -> String {
         let (nodes, jobs, runs, shapes) = (self.nodes, self.jobs.len(), self.runs.len(), self.shapes);
         format!("{nodes} nodes x {CORES} cores with {runs} runs, {jobs} waiting jobs of {shapes} shapes")
     }
 
-    /// An engine that knows all of it.
+    /// An engine that knows the whole site.
     pub fn engine(&self, policy: &Arc<Policy>) -> Result<Engine> {
         let mut engine = Engine::new(policy.clone())?;
         for number in 0..self.nodes {
@@ -100,7 +100,7 @@ impl Scene {
         Ok(engine)
     }
 
-    /// Plans, and starts what starts.
+    /// Plans, and starts what the plan starts.
     pub fn plan(&mut self, engine: &mut Engine) -> Plan {
         let plan = engine.pass(self.now, &BTreeSet::new());
         self.follow(engine, &plan);
@@ -122,7 +122,7 @@ impl Scene {
         }
     }
 
-    /// A second goes by, and some run ends.
+    /// One second passes, and one run ends.
     pub fn end_one(&mut self, engine: &mut Engine) {
         self.now = self.now.plus_seconds(1);
         let at = self.random.random_range(0..self.runs.len().max(1));
@@ -141,7 +141,7 @@ impl Scene {
         self.runs.insert(run.job, run);
     }
 
-    /// Runs of a part of a node each, until a node is about three quarters full.
+    /// Adds runs that each use a part of a node, until the node is about three quarters full.
     fn fill_nodes(&mut self, holders: &[Arc<Holder>]) {
         for node in (0..self.nodes).map(NodeId) {
             let mut used = 0;
@@ -182,7 +182,7 @@ impl Scene {
         &all[self.random.random_range(0..all.len())]
     }
 
-    /// Runs were there before the jobs that wait.
+    /// The runs are older than the waiting jobs.
     fn next_id(&self, waiting: usize) -> JobId {
         JobId::job((self.runs.len() + waiting) as u64 + 1)
     }
@@ -224,7 +224,7 @@ pub fn node(number: u32) -> NodeSpec {
     }
 }
 
-/// So many distinct requests: three in five for a part of a node, the others for several nodes of those that there are.
+/// Distinct requests: three in five for a part of a node, the others for several nodes.
 pub fn alternatives(random: &mut SmallRng, count: usize, nodes: u32) -> Vec<Alternative> {
     let mut alternatives = BTreeSet::new();
     while alternatives.len() < count {
@@ -238,7 +238,7 @@ pub fn alternatives(random: &mut SmallRng, count: usize, nodes: u32) -> Vec<Alte
     alternatives.into_iter().collect()
 }
 
-/// So many nodes with so many cores of each.
+/// A request for nodes with this many cores on each.
 fn on_nodes(nodes: u32, cores: u32, walltime_seconds: u64) -> Alternative {
     let request = Request {
         path: vec![LevelCount { level: Level::Node, count: Count::exactly(nodes) }],

@@ -1,4 +1,4 @@
-//! A cluster in memory: the rules of the domain, and the planner as it is in production.
+//! A cluster in memory: the rules of the domain, and the planner as in production.
 
 use super::scene;
 use anyhow::{Result, anyhow};
@@ -18,7 +18,7 @@ use std::{
     sync::Arc,
 };
 
-/// People who submit.
+/// Users who submit.
 const USERS: u32 = 200;
 
 /// The cluster.
@@ -53,7 +53,7 @@ impl Site {
         Ok(site)
     }
 
-    /// Decides a command and applies what it leads to, which is returned.
+    /// Decides a command, applies the resulting records and returns them.
     pub fn ask(&mut self, actor: Actor, command: Command) -> Result<Vec<Record>> {
         let decision = decide_owned(self.projection.state(), &actor, command, self.now);
         let events = decision.map_err(|refusal| anyhow!("refused: {refusal}"))?.events;
@@ -69,14 +69,14 @@ impl Site {
         Ok(records)
     }
 
-    /// A second goes by, and a job of somebody's comes in.
+    /// One second passes, and a user submits a job.
     pub fn submit(&mut self, job: JobSpec) -> Result<Vec<Record>> {
         self.now = self.now.plus_seconds(1);
         let number = self.projection.state().next_job_number() as u32 % USERS;
         self.ask(Actor::User(owner(number)), Command::Submit { jobs: vec![job] })
     }
 
-    /// Jobs come in, and start as they can, until so many wait.
+    /// Submits jobs, which start if they can, until this many wait.
     pub fn fill(&mut self, waiting: usize, mut job: impl FnMut() -> JobSpec) -> Result<()> {
         while self.projection.waiting() < waiting {
             for _ in self.projection.waiting()..waiting {
@@ -105,7 +105,7 @@ impl Site {
     }
 }
 
-/// A person by number.
+/// A user by number.
 pub fn owner(number: u32) -> Owner {
     Owner { user: format!("user{number}"), uid: 1_000 + number, gid: 1_000 + number % 10 }
 }

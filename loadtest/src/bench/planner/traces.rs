@@ -7,7 +7,8 @@ use muster_schemas::policy::Policy;
 use muster_swf::Trace;
 use std::{fs, path::PathBuf, sync::Arc, time::Instant};
 
-/// Jobs per second of `simulate`, on each trace of a folder: `easy` and `conservative`, one core, without reading it.
+/// Jobs per second of `simulate`, for each trace in a folder: `easy` and `conservative`, on one core, without reading
+/// it.
 pub fn simulate(bench: &Bench) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
     for path in traces(bench)? {

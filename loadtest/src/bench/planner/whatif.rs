@@ -22,7 +22,7 @@ use muster_schemas::{
 use rand::{Rng as _, SeedableRng as _, rngs::SmallRng};
 use std::{sync::Arc, time::Instant};
 
-/// Jobs of the log.
+/// Jobs in the log.
 const JOBS: usize = 1_000_000;
 /// Nodes of 64 cores.
 const NODES: u32 = 64;
@@ -30,9 +30,9 @@ const NODES: u32 = 64;
 const CORES: u32 = NODES * 64;
 /// The part of the machine that the jobs would use if none waited.
 const LOAD: f64 = 0.9;
-/// Run times are spread evenly over the orders of magnitude between these.
+/// The range of run times, spread evenly over the orders of magnitude.
 const RUNTIME_SECONDS: (f64, f64) = (20.0, 60_000.0);
-/// The policy that was in force, and the one that is asked about.
+/// The policy in force, and the one to compare it with.
 const POLICIES: (&str, &str) = ("fcfs", "easy");
 /// A quarter of the jobs have one core, the others a power of two up to 256.
 const MEAN_CORES: f64 = 0.25 + 0.75 * 510.0 / 8.0;
@@ -40,9 +40,8 @@ const QUEUE: &str = "main";
 const USERS: u32 = 200;
 const SEED: u64 = 20_261_120;
 
-/// `muster whatif` without reading the disk: from the encoded records of a log, which are in memory, to the report. That
-/// is their decoding, the history that is made of them, the replay by the rules of the domain and the planner, and the
-/// comparison: all on one thread.
+/// `muster whatif` without the disk: from the encoded records of a log in memory to the report. It decodes them, makes
+/// the history, replays it with the rules of the domain and the planner, and compares: all on one thread.
 pub fn whatif(bench: &Bench) -> Result<Vec<Figure>> {
     let jobs = bench.count(JOBS);
     let log = recorded(jobs)?;
@@ -66,7 +65,7 @@ pub fn whatif(bench: &Bench) -> Result<Vec<Figure>> {
     Ok(vec![Figure { measure, value: elapsed.as_secs_f64(), unit: "s", target: Target::AtMost(120.0) }])
 }
 
-/// The log of a system that never was, encoded: what the jobs would do is made up, and replayed under a policy.
+/// The encoded log of a fictitious system: made-up jobs, replayed under a policy.
 fn recorded(jobs: usize) -> Result<Vec<Vec<u8>>> {
     let mut script = Script::new(&*super::policy(POLICIES.0)?);
     for _ in 0..jobs {
@@ -81,8 +80,8 @@ fn recorded(jobs: usize) -> Result<Vec<Vec<u8>>> {
     failed.map_or(Ok(log), |error| Err(error.into()))
 }
 
-/// What people do, and how long runs take. In the manner of Lublin and Feitelson: sizes are mostly powers of two, run times
-/// go over orders of magnitude, and by night fewer jobs come in.
+/// What users do, and how long runs take, in the manner of Lublin and Feitelson: most sizes are powers of two, run
+/// times span orders of magnitude, and fewer jobs arrive at night.
 struct Script {
     history: History,
     now: Timestamp,
@@ -112,7 +111,7 @@ impl Script {
         script
     }
 
-    /// The next job comes in. Its run is only there to say how long it takes.
+    /// Adds the next job. Its run only says how long it takes.
     fn submit(&mut self) {
         self.now = self.now.plus_seconds(self.gap_seconds());
         self.jobs += 1;
@@ -140,7 +139,7 @@ impl Script {
         });
     }
 
-    /// Until the next job: exponential, three times as long by night.
+    /// The time until the next job: exponential, three times as long at night.
     fn gap_seconds(&mut self) -> i64 {
         let (low, high) = RUNTIME_SECONDS;
         let mean_runtime = (high - low) / (high / low).ln();
@@ -155,7 +154,7 @@ impl Script {
         (low * (high / low).powf(self.random.random())).round() as u64
     }
 
-    /// The walltime is one to five times the run time, in whole quarters of an hour.
+    /// A job whose walltime is one to five times the run time, in whole quarters of an hour.
     fn spec(&mut self, runtime_seconds: u64) -> JobSpec {
         let cores = match self.random.random_range(0..4) {
             0 => 1,

@@ -1,10 +1,10 @@
-//! The seam between the services and the dialects: what a service asks the dialect of a job.
+//! The seam between services and dialects: what a service asks the dialect of a job.
 //!
-//! A job records its dialect when it is submitted ([`JobSpec::dialect`]). A service that comes to something that dialects differ
-//! in looks that name up in the [`Dialects`] that it was given, and asks. No service names a dialect, and no dialect knows a
-//! service: both know only this crate. The program puts them together.
+//! A job records its dialect when it is submitted ([`JobSpec::dialect`]). Where dialects differ, a service looks that
+//! name up in its [`Dialects`] and asks. No service names a dialect, and no dialect knows a service: both know only
+//! this crate. The program puts them together.
 //!
-//! Every question has an answer of its own, so a dialect answers only what it has words for.
+//! Every question has a default answer, so a dialect answers only the questions that concern it.
 
 use jiff::Zoned;
 use muster_schemas::{
@@ -13,13 +13,12 @@ use muster_schemas::{
 use nix::sys::resource::Resource;
 use std::{collections::BTreeMap, fmt};
 
-/// What a dialect says of its jobs. A job of no dialect gets the answers that stand here.
+/// What a dialect says about its jobs. A job without a dialect gets the default answers.
 pub trait Dialect: fmt::Debug + Send + Sync {
     /// Its name in the records of jobs and steps.
     fn name(&self) -> &'static str;
 
-    /// Variables of what is launched, which are known only now that it is known where: they go over those that the order
-    /// brings. Asked on the node of the launch.
+    /// Variables known only once the node of the launch is known; they override those of the order. Asked on that node.
     fn variables(&self, _order: &LaunchOrder, _host: &Host<'_>) -> Variables {
         Variables::default()
     }
@@ -29,37 +28,37 @@ pub trait Dialect: fmt::Debug + Send + Sync {
         None
     }
 
-    /// The soft limits of the tasks, and how much of each; `None` for no limit. No task gets more than its node allows.
+    /// The soft limits of the tasks, each with its value; `None` for no limit. No task gets more than its node allows.
     fn soft_limits(&self, _order: &LaunchOrder) -> Vec<(Resource, Option<u64>)> {
         Vec::new()
     }
 
-    /// What stands at the end of the output of a script that did not end by itself, with the end of its line.
+    /// The last line of the output of a script that did not end by itself, including the line end.
     fn end_note(&self, _order: &LaunchOrder, _ending: Ending, _at: &Zoned) -> Option<String> {
         None
     }
 
-    /// The subject of a mail, where it is not muster's own.
+    /// The subject of a mail; `None` for muster's own.
     fn mail_subject(&self, _item: &NotifyItem) -> Option<String> {
         None
     }
 
-    /// Whether filters and staging programs are told of its jobs in words of its own, [`request`](Self::request) and
-    /// [`staged_script`](Self::staged_script); if not, they are told as of jobs of no dialect.
+    /// Whether filters and staging programs get its jobs in its own words, [`request`](Self::request) and
+    /// [`staged_script`](Self::staged_script); if not, they get them like jobs without a dialect.
     fn tells_requests(&self) -> bool {
         false
     }
 
-    /// What a job asks for in words of this dialect, which filters are told beside its description and may change. `job` is
-    /// the whole job or, in a call about one component, that component alone.
+    /// A job's request in the words of this dialect. Filters get it in addition to the description and may change it.
+    /// `job` is the whole job or, in a call about one component, that component alone.
     fn request(&self, _job: &DescribedJob) -> BTreeMap<String, String> {
         BTreeMap::new()
     }
 
-    /// Takes over what filters changed of the words of [`request`](Self::request) for the component at `offset`.
+    /// Applies what filters changed in the words of [`request`](Self::request) to the component at `offset`.
     ///
     /// # Errors
-    /// Why a component cannot be as the words say, for people.
+    /// Why a component cannot be as the words say, as text for people.
     fn take_request(
         &self,
         _spec: &mut JobSpec,
@@ -70,7 +69,7 @@ pub trait Dialect: fmt::Debug + Send + Sync {
         Ok(())
     }
 
-    /// The script with what is to be staged for the component at `offset`, as the site's staging program reads it.
+    /// The script for the component at `offset` with its staging directives, as the site's staging program reads it.
     fn staged_script(&self, _spec: &JobSpec, _offset: u32) -> Option<String> {
         None
     }
@@ -78,9 +77,9 @@ pub trait Dialect: fmt::Debug + Send + Sync {
 
 /// The node of a launch, as far as a dialect may ask about it.
 pub struct Host<'a> {
-    /// When the launch is.
+    /// The time of the launch.
     pub now: Timestamp,
-    /// Logs a user in and runs a command line there that every shell understands, within so many seconds: gives what it says on
+    /// Logs a user in there and runs a command line that every shell understands, with a limit in seconds. Returns its
     /// standard output, or why it could not be started.
     pub login: &'a Login<'a>,
 }
@@ -99,14 +98,14 @@ impl fmt::Debug for Host<'_> {
 pub struct Variables {
     /// The variables.
     pub set: BTreeMap<String, String>,
-    /// What went wrong and did not keep the job from being launched, for the log of the node.
+    /// What went wrong without stopping the launch, for the log of the node.
     pub remark: Option<String>,
 }
 
 /// Why a script was ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Its walltime was over.
+    /// It reached its walltime.
     Walltime,
     /// It was ordered, for this reason.
     Ordered(StopReason),
@@ -123,19 +122,19 @@ impl Dialects {
     /// No dialect: all jobs are plain.
     pub const NONE: Self = Self { all: &[], plain: None };
 
-    /// These. Filters and staging programs are told of jobs of no dialect in the words of `plain`.
+    /// These. Filters and staging programs get jobs without a dialect in the words of `plain`.
     pub const fn new(all: &'static [&'static dyn Dialect], plain: Option<&'static dyn Dialect>) -> Self {
         Self { all, plain }
     }
 
-    /// The dialect of this name; `None` for none, and for one that this program does not know.
+    /// The dialect of this name; `None` without a name, and for a name that this program does not know.
     pub fn named(&self, name: Option<&str>) -> Option<&'static dyn Dialect> {
         let name = name?;
         self.all.iter().copied().find(|dialect| dialect.name() == name)
     }
 
-    /// The dialect in whose words filters and staging programs are told of a job. Whatever dialect its user says that it is of, they
-    /// are told of it in some words.
+    /// The dialect that describes a job to filters and staging programs. Whatever dialect its user names, they get some
+    /// description.
     pub fn telling(&self, spec: &JobSpec) -> Option<&'static dyn Dialect> {
         self.named(spec.dialect.as_deref()).filter(|dialect| dialect.tells_requests()).or(self.plain)
     }

@@ -1,19 +1,18 @@
-//! Which command line is one of this dialect: by the name that the program was called with, or by how its options are
-//! written.
+//! Recognises command lines of this dialect by the program's name or by the form of their options.
 
 use std::{
     ffi::{OsStr, OsString},
     path::Path,
 };
 
-/// The names under which the program is one of this dialect's commands.
+/// The program names of this dialect's commands.
 pub const TOOLS: [&str; 3] = ["job", "jobtemplate", "cluscfg"];
-/// Verbs that muster's own `job` and this dialect's both have.
+/// Verbs of both muster's own `job` and this dialect's.
 const SHARED: [&str; 3] = ["cancel", "modify", "requeue"];
-/// Options in front of a command that have a value.
+/// Options before the command that take a value.
 const CONNECTION: [&str; 3] = ["--data", "--server", "--token"];
 
-/// The command that the program was called as, if it was through a link.
+/// The command whose name the program was called by, through a link.
 fn tool(path: &OsStr) -> Option<&'static str> {
     let name = Path::new(path).file_stem()?.to_str()?;
     TOOLS.into_iter().find(|tool| tool.eq_ignore_ascii_case(name))
@@ -24,8 +23,9 @@ pub fn is_link(path: &OsStr) -> bool {
     tool(path).is_some()
 }
 
-/// The arguments as muster's own command line has them: `job view 7 /xml`, called through a link, is
-/// `muster job hpcpack view 7 /xml`, and so is `muster job cancel 7 /force`. `own` is the grammar of muster's own `job`.
+/// The arguments in the form of muster's own command line: `job view 7 /xml`, called through a link, becomes
+/// `muster job hpcpack view 7 /xml`, and so does `muster job cancel 7 /force`. `own` is the grammar of muster's own
+/// `job`.
 pub fn rewritten(arguments: Vec<OsString>, own: impl FnOnce() -> clap::Command) -> Vec<OsString> {
     match arguments.first().and_then(|path| tool(path)) {
         Some("job") => with_prefix(&arguments, &["job", "hpcpack"]),
@@ -51,7 +51,7 @@ fn shared_verb(mut arguments: Vec<OsString>, own: impl FnOnce() -> clap::Command
     arguments
 }
 
-/// Where the command `job` stands, behind options of the connection.
+/// The position of the command `job`, after connection options.
 fn job_at(arguments: &[OsString]) -> Option<usize> {
     let mut at = 1;
     loop {
@@ -65,7 +65,7 @@ fn job_at(arguments: &[OsString]) -> Option<usize> {
     }
 }
 
-/// Whether the options are those of the dialect: `/name...`, or `--name=value` where muster's own verb has no such option
+/// Whether the options belong to the dialect: `/name...`, or `--name=value` where muster's own verb has no such option
 /// or takes no such value.
 fn is_of_dialect(own: &clap::Command, verb: &str, arguments: &[OsString]) -> bool {
     let known: Vec<String> = own

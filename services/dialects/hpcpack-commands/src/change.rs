@@ -23,7 +23,7 @@ use muster_schemas::{
 };
 use std::sync::Arc;
 
-/// Changes a job: one that is being made as a whole, one in the queue or running by what can still be changed.
+/// Changes a job: the whole description of one in state Configuring, otherwise only what can still change.
 pub(crate) fn modify(connection: &ConnectionOptions, job: JobId, command: &JobCommand) -> CommandResult {
     if let Some(option) = ["progress", "progressmsg"].iter().find(|option| command.other(option).is_some()) {
         return Err(Failure::usage(format!("/{option}: the progress of a job is that of its tasks and is not set")));
@@ -75,7 +75,7 @@ fn change(client: &mut Client, view: &JobView, command: &JobCommand) -> CommandR
     Ok(0)
 }
 
-/// What the edits change of the job, which then keeps to its template like one that is submitted.
+/// The change that the edits make. The job must then keep to its template, like a submitted one.
 fn job_change(client: &mut Client, view: &JobView, edits: &[Edit], now: Timestamp) -> Result<JobChange, Failure> {
     let mut job = described(view, client.description(view.id)?);
     let templates = client.templates(Moment::Now)?.templates;
@@ -98,7 +98,7 @@ fn job_change(client: &mut Client, view: &JobView, edits: &[Edit], now: Timestam
     change_of(&before, &after).map_err(refused)
 }
 
-/// The description as it is now, with what was changed since it was checked.
+/// The job's current description, including changes since it was checked.
 fn read(job: &muster_schemas::filter_order::DescribedJob) -> Result<(Format, JobDescription), Failure> {
     let described = describe(job).map_err(refused)?;
     let (description, _) = JobDescription::read_as(described.format, &described.bytes).map_err(refused)?;
@@ -109,8 +109,7 @@ fn write(format: Format, description: &JobDescription) -> muster_schemas::filter
     pack(format, description.write_as(format, &SystemValues::default()).as_bytes())
 }
 
-/// The template as changes are held against it: who may submit with it is not asked again, and an administrator may set
-/// any priority (HPC-T-10).
+/// The template for checking changes: without its list of users, and an administrator may set any priority (HPC-T-10).
 fn for_changes(template: &TemplateSpec, is_administrator: bool) -> TemplateSpec {
     let mut changed = template.clone();
     if let Ok((mut read, _)) = Template::read(template.text.as_bytes()) {
@@ -123,7 +122,7 @@ fn for_changes(template: &TemplateSpec, is_administrator: bool) -> TemplateSpec 
     changed
 }
 
-/// Whether the caller may do everything; the ledger decides on what it is then asked.
+/// Whether the caller may do everything; the ledger still decides on each command.
 fn is_administrator(client: &mut Client) -> Result<bool, Failure> {
     let caller = client.info(Moment::Now)?.caller;
     Ok(caller == "root" || client.config(Moment::Now)?.settings.administrators.contains(&caller))

@@ -17,12 +17,12 @@ use muster_hpcpack::{
 };
 use muster_schemas::{CommandId, job::JobState, views::ParametersRequest};
 
-/// What is in force while no mode is set.
+/// Shown while no mode is set.
 const NO_MODE: &str = "(not set: the policy decides; jobs with tasks grow, shrink and make way as in Queued)";
 
 const USAGE: &str = "usage: cluscfg setparams NAME=VALUE ... | listparams | view";
 
-/// Does what a command line of `cluscfg` asks.
+/// Runs a command line of `cluscfg`.
 pub fn run(connection: &ConnectionOptions, words: &[String]) -> CommandResult {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let known = [("scheduler", Takes::Value), ("help", Takes::Nothing)];
@@ -42,7 +42,7 @@ fn current(client: &mut Client) -> Result<Settings, Failure> {
     Ok(with_core(&client.filter_settings(Moment::Now)?, &client.scheduling(Moment::Now)?))
 }
 
-/// Sets all that is named, or nothing.
+/// Sets all that are named, or none.
 fn set(connection: &ConnectionOptions, assignments: &[&str]) -> CommandResult {
     let mut client = connection.client()?;
     let (filters, scheduling) = (client.filter_settings(Moment::Now)?, client.scheduling(Moment::Now)?);

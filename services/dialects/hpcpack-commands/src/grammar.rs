@@ -1,4 +1,4 @@
-//! The grammar of the HPC Pack dialect's verbs: what stands behind them is read by the dialect.
+//! The grammar of the HPC Pack dialect's verbs; the dialect reads their arguments.
 
 use clap::Subcommand;
 
@@ -64,7 +64,7 @@ pub enum HpcpackVerb {
 }
 
 impl HpcpackVerb {
-    /// The verb and what stands behind it.
+    /// The verb and its arguments.
     pub fn words(self) -> Vec<String> {
         let (verb, words) = match self {
             Self::New { words } => ("new", words),

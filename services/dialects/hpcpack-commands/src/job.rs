@@ -12,7 +12,7 @@ use muster_schemas::{
     views::{EndRequest, RequeueRequest},
 };
 
-/// Does what a command line of `job` asks: its first word is the verb.
+/// Runs a command line of `job`; its first word is the verb.
 pub fn run(connection: &ConnectionOptions, words: &[String]) -> CommandResult {
     let Some((verb, arguments)) = words.split_first() else { return Err(Failure::usage(usage())) };
     if ["/?", "/help", "--help", "-h", "help"].iter().any(|help| help.eq_ignore_ascii_case(verb)) {

@@ -1,5 +1,5 @@
-//! The commands of the HPC Pack dialect: `job`, `jobtemplate` and `cluscfg` (HPC-C-01..09): what reads files, asks the system
-//! and prints. What words, descriptions and tables mean is in `muster-hpcpack`, which does none of that.
+//! The commands of the HPC Pack dialect, `job`, `jobtemplate` and `cluscfg` (HPC-C-01..09): they read files, ask the
+//! system and print. `muster-hpcpack`, which does none of that, knows words, descriptions and tables.
 
 mod call;
 mod change;
@@ -28,7 +28,7 @@ use muster_hpcpack::{
 };
 use std::path::Path;
 
-/// A command line of `jobtemplate` or `cluscfg`; `None` if its usage was asked for, which is then printed.
+/// Reads a command line of `jobtemplate` or `cluscfg`; `None` if it asks for the usage, which is then printed.
 fn read<'w>(
     words: &[&'w str],
     known: &[(&'static str, Takes)],
@@ -42,7 +42,7 @@ fn read<'w>(
     Ok(Some(command))
 }
 
-/// Options that are wrong: all of them are told, and nothing was changed.
+/// Reports all wrong options; nothing was changed.
 fn wrong(errors: &[OptionError]) -> Failure {
     let status = match errors.iter().map(OptionError::exit_code).max() {
         Some(1) => Status::Failed,
@@ -52,7 +52,7 @@ fn wrong(errors: &[OptionError]) -> Failure {
     Failure::new(status, lines.join("\n"))
 }
 
-/// Warns of a filter whose program is not on this host. It may be right: programs live on the hosts of filter-runners
+/// Warns if a filter's program is not on this host. That may be right: programs live on the hosts of filter-runners
 /// (HPC-F-72).
 fn warn_if_missing(program: &str) {
     if !Path::new(program).exists() {
@@ -61,7 +61,7 @@ fn warn_if_missing(program: &str) {
     }
 }
 
-/// Which instance is meant: what was typed, else what `/scheduler` names, else `CCP_SCHEDULER`, which filters and tasks
+/// The instance to talk to: the given connection, else `/scheduler`, else `CCP_SCHEDULER`, which filters and tasks
 /// have. A name without a scheme is a host.
 fn connection(connection: &ConnectionOptions, scheduler: Option<&str>) -> ConnectionOptions {
     let is_chosen = connection.data.is_some() || connection.server.is_some();

@@ -1,4 +1,4 @@
-//! Jobs that are made and submitted: `job new`, `add`, `submit`, `clone` (HPC-C-03..05).
+//! Making and submitting jobs: `job new`, `add`, `submit`, `clone` (HPC-C-03..05).
 
 use super::wrong;
 use muster_cli::{
@@ -32,18 +32,18 @@ use std::{io::Read as _, sync::Arc};
 pub(super) struct Draft {
     pub(super) description: JobDescription,
     format: Format,
-    /// The bytes as they were received, while nothing was changed.
+    /// The bytes as received, until something is changed.
     bytes: Option<Vec<u8>>,
     warnings: Vec<JobWarning>,
 }
 
 impl Draft {
-    /// A description that says nothing.
+    /// An empty description.
     fn new() -> Self {
         Self { description: JobDescription::default(), format: Format::Xml, bytes: None, warnings: Vec::new() }
     }
 
-    /// The description in a file; `-` is standard input. What is wrong with it is told with its place (HPC-J-47).
+    /// The description in a file; `-` is standard input. Errors name their place (HPC-J-47).
     pub(super) fn read(path: &str) -> Result<Self, Failure> {
         let bytes = read_file(path)?;
         let (format, description, warnings) = readable(&bytes).map_err(|error| in_file(path, &error))?;
@@ -53,14 +53,14 @@ impl Draft {
         Ok(Self { description, format, bytes: Some(bytes), warnings })
     }
 
-    /// The description that a job has now, without what only the system sets.
+    /// The current description of a job, without what only the system sets.
     pub(super) fn of_document(document: &JobDocument) -> Result<Self, Failure> {
         let (format, bytes) = unpack(document).map_err(refused)?;
         let (description, _) = JobDescription::read_as(format, &bytes).map_err(refused)?;
         Ok(Self { description, format, bytes: Some(bytes), warnings: Vec::new() })
     }
 
-    /// Makes the changes of a command line; the bytes are not those that were received any more if there are any.
+    /// Applies the edits of a command line; after any edit the received bytes no longer apply.
     pub(super) fn edit(&mut self, command: &JobCommand, now: Timestamp) -> Result<(), Failure> {
         for edit in &command.edits {
             edit.apply(&mut self.description).map_err(refused)?;
@@ -94,7 +94,7 @@ impl Draft {
         Ok(document)
     }
 
-    /// What is sent for it.
+    /// The request that submits it.
     pub(super) fn request(
         &self,
         connection: &ConnectionOptions,
@@ -118,7 +118,7 @@ impl Draft {
     }
 }
 
-/// A refusal of this dialect.
+/// Reports a refusal of this dialect.
 pub(super) fn refused(refusal: impl std::fmt::Display) -> Failure {
     Failure::failed(refusal.to_string())
 }
@@ -133,7 +133,7 @@ fn in_file(path: &str, error: &DescriptionError) -> Failure {
     }
 }
 
-/// A file, or standard input for `-`, but no more of it than a description may have and one byte.
+/// A file, or standard input for `-`, but at most one byte more than a description may have.
 pub fn read_file(path: &str) -> Result<Vec<u8>, Failure> {
     let most = MOST_BYTES as u64 + 1;
     let mut bytes = Vec::new();
@@ -145,7 +145,7 @@ pub fn read_file(path: &str) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// The draft that `/jobfile` and the options of a command line describe.
+/// The draft described by `/jobfile` and the options of a command line.
 fn draft(command: &JobCommand) -> Result<Draft, Failure> {
     let mut draft = command.other("jobfile").map_or_else(|| Ok(Draft::new()), Draft::read)?;
     draft.edit(command, Timestamp::now())?;
@@ -164,7 +164,7 @@ pub(super) fn new(connection: &ConnectionOptions, command: &JobCommand) -> Comma
     Ok(0)
 }
 
-/// `job clone`: a job like another, still to be submitted.
+/// `job clone`: makes a job like another, not submitted yet.
 pub(super) fn clone(connection: &ConnectionOptions, job: JobId) -> CommandResult {
     let mut client = connection.client()?;
     let text = exported(&mut client, job, Format::Xml)?;
@@ -175,7 +175,7 @@ pub(super) fn clone(connection: &ConnectionOptions, job: JobId) -> CommandResult
     Ok(0)
 }
 
-/// `job add`: one more task, or those of a file, for a job that is still being made.
+/// `job add`: adds one task, or those of a file, to a job that is still being made.
 pub(super) fn add(connection: &ConnectionOptions, job: JobId, command: &JobCommand) -> CommandResult {
     let tasks = command.other("taskfile").map_or_else(|| Ok(Vec::new()), read_tasks)?;
     let changed = remake(connection, &mut connection.client()?, job, |draft| {
@@ -190,8 +190,8 @@ pub(super) fn add(connection: &ConnectionOptions, job: JobId, command: &JobComma
     Ok(0)
 }
 
-/// Changes the description of a job that is still being made, and returns it as it is now. If somebody else changes it at
-/// the same time, the change is made again of what they left, so that both are in.
+/// Changes the description of a job that is still being made and returns the new one. If somebody else changes it at
+/// the same time, the change is repeated on their result, so that both are kept.
 pub(super) fn remake(
     connection: &ConnectionOptions,
     client: &mut Client,
@@ -205,7 +205,7 @@ pub(super) fn remake(
         if let Some((version, refusal)) = tried
             && version == view.version
         {
-            // Nobody changed it: it is refused for another reason.
+            // Nobody changed it: the refusal has another reason.
             return Err(ClientError::into(refusal));
         }
         let document = view.received.ok_or_else(|| Failure::failed(format!("job {job} has no description")))?;
@@ -255,7 +255,7 @@ fn read_tasks(path: &str) -> Result<Vec<muster_hpcpack::description::TaskDescrip
     }
 }
 
-/// `job submit`: by file, by options, or of a job that is being made.
+/// `job submit`: submits a job from a file, from options, or one that is being made.
 pub(super) fn submit(connection: &ConnectionOptions, command: &JobCommand) -> CommandResult {
     let mut client = connection.client()?;
     let job = match command.other("id") {
@@ -280,7 +280,7 @@ pub(super) fn submit(connection: &ConnectionOptions, command: &JobCommand) -> Co
     }
 }
 
-/// What a filter has to say to whoever submitted, on a line of its own (HPC-F-66).
+/// A filter's message for the user who submitted, on a separate line (HPC-F-66).
 fn below(message: Option<&str>) -> String {
     message.map_or_else(String::new, |message| format!("\n{}", printable(message)))
 }
@@ -290,14 +290,14 @@ pub(super) fn parse_job(text: &str) -> Result<JobId, Failure> {
     text.parse::<u64>().ok().filter(|number| *number > 0).map(JobId::job).ok_or_else(wrong_id)
 }
 
-/// The description of a job that can be submitted again (HPC-J-48).
+/// The description of a job in a form that can be submitted again (HPC-J-48).
 pub(super) fn exported(client: &mut Client, job: JobId, format: Format) -> Result<String, Failure> {
     let view = client.job(job, Moment::Now)?.job;
     let description = client.description(job)?;
     jobs::exported(&described(&view, description), shown::state(&view), format, Timestamp::now()).map_err(refused)
 }
 
-/// A job as its description is written from. One that was not checked yet has what was received.
+/// The input for a job's description. Before the job is checked, that is what was received.
 pub(super) fn described(view: &JobView, description: DescriptionView) -> DescribedJob {
     let DescriptionView { version: _, received, effective, spec, tasks, template, alternatives } = description;
     let is_entering = effective.is_none() && received.is_some();

@@ -22,7 +22,7 @@ use muster_schemas::{
 };
 use std::{collections::BTreeMap, io::Write as _};
 
-/// `job view`: what is known of a job, its history, or its description.
+/// `job view`: shows a job, its history, or its description.
 pub(crate) fn view(connection: &ConnectionOptions, job: JobId, command: &JobCommand) -> CommandResult {
     let mut client = connection.client()?;
     if command.is_set("xml") {
@@ -44,13 +44,13 @@ pub(crate) fn view(connection: &ConnectionOptions, job: JobId, command: &JobComm
     Ok(0)
 }
 
-/// The priority of the job that is ahead of one that waits; `None` if it is not known any more.
+/// The priority of the job ahead of one that waits; `None` if it is no longer known.
 fn priority_ahead(client: &mut Client, job: &JobView) -> Option<i64> {
     let reason = job.reason.as_ref().filter(|reason| reason.code == ReasonWord::BehindJob)?;
     client.job(reason.job?, Moment::Now).ok().map(|detail| detail.job.priority)
 }
 
-/// Every event of the job, in order: sequence, time, what, by whom, and what there is to say.
+/// Shows every event of the job, in order: sequence, time, event, actor, and details.
 fn history(client: &mut Client, job: JobId) -> CommandResult {
     let events = client.job_events(job, Moment::Now)?;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
@@ -69,7 +69,7 @@ fn history(client: &mut Client, job: JobId) -> CommandResult {
     Ok(0)
 }
 
-/// `job list`: the caller's jobs that are not over, unless options say otherwise.
+/// `job list`: lists the caller's unfinished jobs, unless options say otherwise.
 pub(crate) fn list(connection: &ConnectionOptions, command: &JobCommand) -> CommandResult {
     let mut client = connection.client()?;
     let states = wanted_states(command)?;
@@ -111,7 +111,7 @@ fn is_over(state: JobState) -> bool {
     matches!(state, JobState::Finished | JobState::Failed | JobState::Canceled)
 }
 
-/// The states of `/state`, between commas; `all` is every one.
+/// The states in `/state`, separated by commas; `all` means every state.
 fn wanted_states(command: &JobCommand) -> Result<Vec<JobState>, Failure> {
     let Some(text) = command.other("state") else { return Ok(Vec::new()) };
     let read = |word: &str| {
@@ -127,7 +127,7 @@ fn wanted_states(command: &JobCommand) -> Result<Vec<JobState>, Failure> {
     text.split(',').map(read).collect()
 }
 
-/// Whether `/format:list` is wanted instead of a table.
+/// Whether `/format:list` is given instead of a table.
 fn is_list(command: &JobCommand) -> Result<bool, Failure> {
     match command.other("format") {
         None => Ok(false),
@@ -176,12 +176,12 @@ fn print_jobs(jobs: &[&JobView], priorities: &BTreeMap<JobId, i64>, command: &Jo
     Ok(())
 }
 
-/// `job listtasks`: the tasks of a job.
+/// `job listtasks`: lists the tasks of a job.
 pub(crate) fn list_tasks(connection: &ConnectionOptions, job: JobId, command: &JobCommand) -> CommandResult {
     let mut client = connection.client()?;
     let tasks = client.job(job, Moment::Now)?.tasks;
     let state = command.other("state").filter(|state| !state.eq_ignore_ascii_case("all"));
-    // A task of many instances is in every state that one of them is in.
+    // A task of many instances is in the states of all of them.
     let is_wanted = |shown: &str| state.is_none_or(|state| shown.to_lowercase().contains(&state.to_lowercase()));
     print_tasks(&mut client, job, &tasks, is_wanted)?;
     Ok(0)
@@ -193,7 +193,7 @@ fn print_tasks(
     tasks: &[muster_schemas::views::TaskView],
     is_wanted: impl Fn(&str) -> bool,
 ) -> Result<(), Failure> {
-    // Others than the owner see how tasks stand, but not what they run.
+    // Other users see the states of the tasks, but not what they run.
     let described = client.description(job).ok().and_then(|description| description.tasks).unwrap_or_default();
     let mut table = Table::new([
         right("TASK ID"),

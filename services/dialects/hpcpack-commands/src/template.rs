@@ -56,7 +56,7 @@ const REVERT: (&str, Takes) = ("revertonunknown", Takes::Truth);
 
 type Options = BTreeMap<&'static str, String>;
 
-/// Does what a command line of `jobtemplate` asks.
+/// Runs a command line of `jobtemplate`.
 pub fn run(connection: &ConnectionOptions, words: &[String]) -> CommandResult {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let known: Vec<(&'static str, Takes)> = KNOWN.iter().copied().chain([REVERT]).collect();
@@ -101,7 +101,7 @@ pub fn run(connection: &ConnectionOptions, words: &[String]) -> CommandResult {
     }
 }
 
-/// Refuses options that the verb does not have: none is ever ignored (HPC-C-01).
+/// Refuses options that the verb does not have: it never ignores one (HPC-C-01).
 fn check_options(verb: &str, given: &Options) -> Result<(), Failure> {
     let allowed: &[&str] = match verb {
         "new" => &["description"],
@@ -122,7 +122,7 @@ fn stored(client: &mut Client) -> Result<Vec<TemplateSpec>, Failure> {
     Ok(client.templates(Moment::Now)?.templates)
 }
 
-/// A template as it is; `Default` is there although nobody made it (HPC-T-01).
+/// The current template; `Default` always exists, even if nobody made it (HPC-T-01).
 fn find(client: &mut Client, name: &str) -> Result<(Template, u64), Failure> {
     let found = stored(client)?.into_iter().find(|template| template.name.to_lowercase() == name.to_lowercase());
     match found {
@@ -301,7 +301,7 @@ fn attribute(name: &str) -> Result<Attribute, Failure> {
     })
 }
 
-/// Sets an item; what is not given stays as it was. Bounds of run times are in seconds, those of priorities values.
+/// Sets an item and leaves alone what is not given. Bounds of run times are in seconds, those of priorities are values.
 fn set_item(template: &mut Template, property: Attribute, options: &Options) -> Result<(), Failure> {
     let number = |name: &str, before: Option<i64>| match options.get(name) {
         None => Ok(before),
@@ -340,7 +340,7 @@ fn set_access(template: &mut Template, is_allowed: bool, options: &Options) -> R
     Ok(())
 }
 
-/// The filters of the kind that `/kind` names.
+/// The filters of the kind given by `/kind`.
 fn filters<'t>(template: &'t mut Template, options: &Options) -> Result<&'t mut Vec<FilterDefinition>, Failure> {
     match options.get("kind").map(|kind| kind.to_lowercase()).as_deref() {
         Some("submission") => Ok(&mut template.submission_filters),

@@ -1,4 +1,4 @@
-//! What of a submission filter's changed file is taken (HPC-F-11..17).
+//! Which changes of a submission filter's file are accepted (HPC-F-11..17).
 
 use crate::{
     codes::{Code, Warning},
@@ -13,7 +13,7 @@ use crate::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// More changes of tasks than this are counted and not listed.
+/// Further changes of tasks are counted but not listed.
 const MOST_LISTED: usize = 20;
 
 /// A property that a filter set, changed or removed.
@@ -23,28 +23,28 @@ pub struct Difference {
     pub attribute: String,
     /// The value before; `None` if it was not specified.
     pub old: Option<String>,
-    /// The value now; `None` if it is not specified any more, so that the template's default applies (HPC-F-13).
+    /// The value now; `None` if it is no longer specified, so that the template's default applies (HPC-F-13).
     pub new: Option<String>,
 }
 
-/// What is taken of a filter's output.
+/// The accepted part of a filter's output.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Taken {
-    /// The description that goes on: job-level properties of the output, tasks of the input.
+    /// The resulting description: job-level properties of the output, tasks of the input.
     pub description: JobDescription,
-    /// What is different in it; empty if the filter changed nothing (HPC-F-12).
+    /// What changed; empty if the filter changed nothing (HPC-F-12).
     pub differences: Vec<Difference>,
-    /// What was left out (HPC-F-15, F-16).
+    /// What was ignored (HPC-F-15, F-16).
     pub warnings: Vec<Warning>,
 }
 
-/// Why nothing of a filter's output can be taken: the job fails with `SubmissionFilterBadOutput` (HPC-F-17).
+/// Why nothing of a filter's output can be accepted: the job fails with `SubmissionFilterBadOutput` (HPC-F-17).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadOutput {
     /// The file is gone.
     #[error("the file is gone")]
     Missing,
-    /// Something else than a regular file is in its place.
+    /// Something other than a regular file is in its place.
     #[error("it is no longer a regular file")]
     NotRegularFile,
     /// The file is empty.
@@ -53,13 +53,13 @@ pub enum BadOutput {
     /// The file cannot be read as a description.
     #[error("{0}")]
     NotValid(DescriptionError),
-    /// What the filter was given cannot be read, so nothing can be compared with it.
+    /// The filter's input cannot be read, so nothing can be compared with it.
     #[error("what the filter was given cannot be read: {0}")]
     InputNotValid(DescriptionError),
 }
 
-/// Judges what a filter that answered 1 left in its file, against the bytes that it was given (HPC-F-12..17). A taken
-/// `HoldUntil` still has to keep the bounds of HPC-H-07.
+/// Compares the file left by a filter that answered 1 with the bytes it was given (HPC-F-12..17). An accepted
+/// `HoldUntil` must still keep the bounds of HPC-H-07.
 ///
 /// # Errors
 /// See [`BadOutput`].
@@ -80,13 +80,13 @@ pub fn judge(format: Format, input: &[u8], output: &[u8]) -> Result<Taken, BadOu
     Ok(Taken { description, differences, warnings })
 }
 
-/// The warning for a filter that answered 0 and changed its file all the same (HPC-F-11).
+/// The warning for a filter that answered 0 but changed its file (HPC-F-11).
 pub fn unannounced(input: &[u8], output: &[u8]) -> Option<Warning> {
     let text = "the filter changed the file and answered 0: its changes were not taken";
     (input != output).then(|| Warning::new(Code::FilterFileChangesIgnored, text))
 }
 
-/// Changes of what only the system sets are not taken (HPC-F-16).
+/// Warns that changes of what only the system sets are ignored (HPC-F-16).
 fn read_only_changes(before: &Givens, after: &Givens) -> Option<Warning> {
     let names = SystemAttribute::ALL.iter().map(|attribute| attribute.name());
     let changed: Vec<&str> = names.filter(|name| text(before, name) != text(after, name)).collect();
@@ -94,8 +94,8 @@ fn read_only_changes(before: &Givens, after: &Givens) -> Option<Warning> {
     (!changed.is_empty()).then(|| Warning::new(Code::ReadOnlyChangesIgnored, text))
 }
 
-/// Of two names of the same property, the one that the filter changed counts; if it changed both, they must agree
-/// (HPC-F-14). A name that it took away says nothing against one that it set.
+/// If one of two names of the same property changed, that one counts; if both did, they must agree (HPC-F-14). A
+/// removed name does not contradict one that was set.
 fn settle_pairs(before: &Givens, after: &mut Givens) {
     let priority = |_: &str, text: &str| Priority::parse(text).ok().map(|priority| i64::from(priority.value()));
     settle(before, after, [Attribute::Priority.name(), EXPANDED_PRIORITY], priority);
@@ -169,7 +169,7 @@ fn differences(before: &JobDescription, after: &JobDescription) -> Vec<Differenc
     differences
 }
 
-/// A run time as a difference shows it: whole minutes as `RunTime` writes them, others in seconds.
+/// A run time as differences show it: whole minutes as `RunTime` writes them, others in seconds.
 fn in_seconds(run_time: RunTime) -> String {
     match run_time.seconds() {
         Some(seconds) if run_time != run_time.in_minutes() => format!("{seconds} s"),
@@ -185,7 +185,7 @@ fn variables(variables: &BTreeMap<String, String>) -> BTreeMap<String, (&str, &s
     variables.iter().map(|(name, value)| (name.clone(), (name.as_str(), value.as_str()))).collect()
 }
 
-/// Changes of tasks are never taken (HPC-F-15).
+/// Warns that changes of tasks are ignored (HPC-F-15).
 fn task_changes(before: &Document, after: &Document) -> Option<Warning> {
     let mut changes = Vec::new();
     if before.tasks != after.tasks {

@@ -27,7 +27,7 @@ codes! {
     PriorityConflict,
     /// A run time that cannot be read, or zero (HPC-J-10).
     RunTimeNotValid,
-    /// The run time of a running job is over (HPC-J-11).
+    /// A running job reached its run time (HPC-J-11).
     RunTimeExpired,
     /// A size that makes no sense by itself (HPC-J-16, HPC-J-20).
     SizeNotValid,
@@ -37,9 +37,9 @@ codes! {
     NodeNotFound,
     /// A name that no node group has (HPC-J-18).
     NodeGroupNotFound,
-    /// So many nodes are excluded that the minimum cannot be met (HPC-J-18).
+    /// Too many nodes are excluded to meet the minimum (HPC-J-18).
     TooManyNodesExcluded,
-    /// The tasks of a job do not go together, or one is not valid (HPC-J-22..24).
+    /// The tasks of a job contradict each other, or one is not valid (HPC-J-22..24).
     TaskNotValid,
     /// A text longer than its limit (HPC-J-27).
     ValueTooLong,
@@ -73,7 +73,7 @@ codes! {
     SubmissionFilterNotFound,
     /// The program of a submission filter is there but cannot be run (HPC-F-10).
     SubmissionFilterNotRunnable,
-    /// A submission filter left a job description that cannot be taken (HPC-F-17).
+    /// A submission filter left a job description that cannot be accepted (HPC-F-17).
     SubmissionFilterBadOutput,
     /// No runner answered for a submission filter (HPC-F-85).
     SubmissionFilterRunnerLost,
@@ -89,19 +89,19 @@ codes! {
     BackfillRunTimeFixed,
     /// The job gave its resources to one of higher priority (HPC-S-13).
     Preempted,
-    /// Warning: a size in another unit than the job's takes no part (HPC-J-14).
+    /// Warning: a size in another unit than the job's is ignored (HPC-J-14).
     UnusedSizeAttribute,
     /// Warning: an unknown attribute or element was ignored (HPC-J-45).
     UnknownJobTerm,
-    /// Warning: a property is kept with the job and has no effect here.
+    /// Warning: a property is kept with the job but has no effect here.
     PropertyWithoutEffect,
     /// Warning: a term or variable without name or value was dropped (HPC-J-43).
     IncompleteTerm,
-    /// Warning: a filter changed the file and yet said that it did not (HPC-F-11).
+    /// Warning: a filter changed the file but said that it did not (HPC-F-11).
     FilterFileChangesIgnored,
-    /// Warning: changes of tasks by a filter were not taken (HPC-F-15).
+    /// Warning: changes of tasks by a filter were ignored (HPC-F-15).
     TaskChangesIgnored,
-    /// Warning: changes of system attributes by a filter were not taken (HPC-F-16).
+    /// Warning: changes of system attributes by a filter were ignored (HPC-F-16).
     ReadOnlyChangesIgnored,
     /// Warning: an exit code without a meaning (HPC-F-30, F-33).
     UndefinedFilterExitCode,
@@ -115,7 +115,7 @@ codes! {
     RevertFailed,
     /// Warning: a line of a filter's result file was ignored (HPC-F-66).
     ResultFileNotValid,
-    /// Warning: a filter's program does not exist here; it may on the runners (HPC-F-72).
+    /// Warning: a filter's program does not exist here; it may exist on the runners (HPC-F-72).
     FilterProgramMissing,
 }
 
@@ -132,7 +132,7 @@ impl fmt::Display for Code {
     }
 }
 
-/// Something that a person should know and that stops nothing.
+/// Something that a person should know but that stops nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     /// Its kind.
@@ -154,7 +154,7 @@ impl fmt::Display for Warning {
     }
 }
 
-/// Warnings as they come, each once. Of very many the first are kept and the others counted.
+/// Warnings in order, each once. The first are kept; beyond that they are only counted.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Warnings {
     kept: Vec<Warning>,
@@ -162,7 +162,7 @@ pub(crate) struct Warnings {
 }
 
 impl Warnings {
-    /// More warnings than this are counted.
+    /// The most warnings that are kept.
     const MOST: usize = 100;
 
     pub(crate) fn push(&mut self, code: Code, text: impl Into<String>) {
@@ -177,7 +177,7 @@ impl Warnings {
         }
     }
 
-    /// The warnings kept, and one that tells how many more there were.
+    /// The kept warnings, and one with the number of the others.
     pub(crate) fn finish(mut self) -> Vec<Warning> {
         if let Some(last) = self.kept.last().filter(|_| self.more > 0) {
             let text = format!("{} more warnings of this and other kinds", self.more);
@@ -193,7 +193,7 @@ impl Warnings {
 pub struct Refusal {
     /// Its kind.
     pub code: Code,
-    /// What is wrong, without the code.
+    /// The error, without the code.
     pub text: String,
 }
 

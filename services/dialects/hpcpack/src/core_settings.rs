@@ -1,4 +1,4 @@
-//! The settings of `cluscfg` as those of the core, and back (HPC-C-09).
+//! Translates the settings of `cluscfg` to those of the core and back (HPC-C-09).
 
 use crate::settings::{ActivationOrdering, PreemptionType, PriorityBias, SchedulingMode, Settings};
 use muster_schemas::{
@@ -6,7 +6,7 @@ use muster_schemas::{
     scheduling::{Preemption, PriorityBias as CoreBias, SchedulingMode as CoreMode, SchedulingSettings},
 };
 
-/// The settings that the core has in force; what it leaves open is the default.
+/// The settings in force in the core, with defaults for those it leaves open.
 pub fn with_core(filters: &FilterSettings, scheduling: &SchedulingSettings) -> Settings {
     let default = Settings::default();
     let path = |filter: &Option<FilterSpec>| filter.as_ref().map(|filter| filter.path.clone());
@@ -49,8 +49,8 @@ pub fn with_core(filters: &FilterSettings, scheduling: &SchedulingSettings) -> S
     }
 }
 
-/// The filter settings of the core with these. A program that is set anew is a filter of the name of its file, called
-/// in the Microsoft way (HPC-F-60); one that stays is left as it is.
+/// The core's filter settings for these. A new program becomes a filter named after its file and called in the
+/// Microsoft way (HPC-F-60); a program already set keeps its filter.
 pub fn to_filters(settings: &Settings, before: &FilterSettings) -> FilterSettings {
     FilterSettings {
         submission: filter(&settings.submission_filter_program, &before.submission),
@@ -75,8 +75,8 @@ fn filter(path: &Option<String>, before: &Option<FilterSpec>) -> Option<FilterSp
     Some(FilterSpec { name, path: path.clone(), form: FilterForm::Exec, revert_on_unknown: false })
 }
 
-/// The scheduling settings of the core with those of the given names, of any case, as they are here. All else stays as it
-/// is, so that no parameter turns on or changes more than its name says (HPC-C-09).
+/// The core's scheduling settings with the named ones (in any case) taken from `settings`. All others stay, so that no
+/// parameter turns on or changes more than its name says (HPC-C-09).
 pub fn to_scheduling(settings: &Settings, names: &[&str], core: &SchedulingSettings) -> SchedulingSettings {
     let mut scheduling = core.clone();
     for name in names {
@@ -117,7 +117,7 @@ fn plain(name: &str) -> String {
     name.trim().to_ascii_lowercase()
 }
 
-/// Why a setting, of any case, does nothing as things are; `None` if it acts.
+/// Why a setting (in any case) currently does nothing; `None` if it has an effect.
 pub fn no_effect_because(name: &str, scheduling: &SchedulingSettings) -> Option<&'static str> {
     let mode = scheduling.mode;
     let is_balanced = mode == Some(CoreMode::Balanced);
@@ -143,7 +143,7 @@ pub fn no_effect_because(name: &str, scheduling: &SchedulingSettings) -> Option<
     }
 }
 
-/// For which jobs a setting, of any case, acts as things are; `None` if that is all of them, or none.
+/// Where the effect of a setting (in any case) is currently limited to; `None` if it has none or is not limited.
 pub fn acts_for(name: &str, scheduling: &SchedulingSettings) -> Option<&'static str> {
     if no_effect_because(name, scheduling).is_some() {
         return None;

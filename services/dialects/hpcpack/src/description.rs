@@ -1,4 +1,4 @@
-//! What is specified of a job: read from and written as job XML or JSON (HPC-J-40..48).
+//! The specification of a job, read from and written as job XML or JSON (HPC-J-40..48).
 
 pub mod attributes;
 pub(crate) mod document;
@@ -29,7 +29,7 @@ pub enum Format {
 impl Format {
     /// The format that the bytes seem to have: JSON if the text begins with `{`.
     pub fn of(bytes: &[u8]) -> Self {
-        // Byte-order marks and the zeros of UTF-16 are no text.
+        // Byte-order marks and the zeros of UTF-16 are not text.
         let is_text = |byte: &u8| !byte.is_ascii_whitespace() && !matches!(byte, 0 | 0xef | 0xbb | 0xbf | 0xfe | 0xff);
         match bytes.iter().copied().find(is_text) {
             Some(b'{') => Self::Json,
@@ -39,7 +39,7 @@ impl Format {
 }
 
 impl JobDescription {
-    /// Reads job XML (HPC-J-40..47). System attributes are ignored (HPC-J-45); warnings name what else was.
+    /// Reads job XML (HPC-J-40..47). System attributes are ignored (HPC-J-45); warnings name anything else that is.
     ///
     /// # Errors
     /// See [`DescriptionError::code`].
@@ -56,7 +56,7 @@ impl JobDescription {
     }
 
     /// The description as job XML (HPC-J-40), with both `Priority` and `ExpandedPriority`, both `RunTime` and
-    /// `RuntimeSeconds` (HPC-F-14) and the system's values. What is not specified is absent (HPC-F-20). Reading it
+    /// `RuntimeSeconds` (HPC-F-14) and the system's values. Anything not specified is absent (HPC-F-20). Reading it
     /// gives an equal description (HPC-J-48).
     pub fn write(&self, system: &SystemValues) -> String {
         xml_write::write(self, system)
@@ -71,7 +71,7 @@ impl JobDescription {
     }
 }
 
-/// Reads a description as it stands in a file.
+/// Reads a description as the file has it.
 pub(crate) fn read(format: Format, bytes: &[u8]) -> Result<Document, DescriptionError> {
     match format {
         Format::Xml => xml_read::read(bytes),

@@ -1,10 +1,10 @@
-//! What services ask this dialect about its jobs.
+//! The answers of this dialect to the services' questions.
 
 use crate::NAME;
 use muster_dialect::Dialect;
 
-/// HPC Pack, as services see it: its jobs are launched and told of as muster's own, and what filters are told of them stands in
-/// their descriptions.
+/// HPC Pack as services see it: its jobs are launched and reported like muster's own, and their descriptions contain
+/// all that filters get.
 #[derive(Clone, Copy, Debug)]
 pub struct HpcPack;
 

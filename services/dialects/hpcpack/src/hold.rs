@@ -1,4 +1,4 @@
-//! Holds: until when (HPC-H-02, HPC-H-07).
+//! Hold times (HPC-H-02, HPC-H-07).
 
 use crate::{
     codes::{Code, Refusal},
@@ -10,11 +10,10 @@ use std::ops::RangeInclusive;
 /// Allowed values of `DefaultHoldDuration`, in seconds (HPC-H-02).
 pub const DEFAULT_DURATION_RANGE: RangeInclusive<i64> = 60..=604_800;
 
-/// Reads what a user gives to `/holduntil`: a time, or minutes from now. Empty or `0` clears the hold: `None`
-/// (HPC-H-07).
+/// Reads the value of `/holduntil`: a time, or minutes from now. Empty or `0` clears the hold: `None` (HPC-H-07).
 ///
 /// # Errors
-/// `HoldUntilNotValid` and `HoldUntilTooLong`, as [`check`].
+/// `HoldUntilNotValid` and `HoldUntilTooLong`, as for [`check`].
 pub fn parse(text: &str, now: Timestamp) -> Result<Option<Timestamp>, Refusal> {
     let text = text.trim();
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit());

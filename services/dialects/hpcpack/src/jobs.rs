@@ -1,5 +1,5 @@
-//! From descriptions to what is scheduled, and back: what filters get to see of a job, the check behind the filters, and the
-//! job that comes of it (HPC-J-03, HPC-F-18..20, HPC-T-03..07).
+//! From descriptions to scheduled jobs and back: the description for filters, the check after the filters, and the
+//! resulting job (HPC-J-03, HPC-F-18..20, HPC-T-03..07).
 
 mod check;
 mod demand;
@@ -19,8 +19,8 @@ pub use limits::{ChangedJob, change_breaches};
 pub use modify::change_of;
 pub use spec::{hold_of, provisional, template_of};
 
-/// The attribute of a job that was submitted with a description: how that is written. Jobs without it have none of their own.
+/// The attribute with the format of the description that a job was submitted with. Jobs without it had no description.
 pub const FORMAT_ATTRIBUTE: &str = "hpcpack.format";
-/// The attribute that names the variables that came with the description, between spaces, so that a later check can take
-/// them back.
+/// The attribute with the names of the variables from the description, separated by spaces, so that a later check can
+/// remove them.
 pub(crate) const VARIABLES_ATTRIBUTE: &str = "hpcpack.variables";

@@ -1,6 +1,7 @@
 //! The HPC Pack dialect: job XML, JSON, options and template XML in; typed descriptions, tables and messages out.
 //!
-//! Nothing here does I/O or looks at a clock. Requirement ids such as HPC-J-06 are those of the dialect's specification.
+//! Nothing here does I/O or looks at a clock. Requirement ids such as HPC-J-06 are those of the dialect's
+//! specification.
 
 /// The name of this dialect in the records of jobs.
 pub const NAME: &str = "hpcpack";

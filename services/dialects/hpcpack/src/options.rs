@@ -1,4 +1,4 @@
-//! Options of the commands, `/name:value` or `--name=value` (HPC-C-01, C-05), made edits of a description.
+//! Options of the commands, `/name:value` or `--name=value` (HPC-C-01, C-05), as edits of a description.
 
 mod edits;
 mod error;
@@ -19,17 +19,17 @@ use std::{collections::BTreeMap, fmt};
 use table::Meaning;
 pub use table::Verb;
 
-/// What a command line asks for.
+/// A command line.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobCommand {
-    /// The job ids, as they were given; checked to be numbers.
+    /// The job ids as given, checked to be numbers.
     pub ids: Vec<u64>,
-    /// Changes of the job's description, in their order. For `job new` and `job submit` of an empty one, or of the one in
-    /// `/jobfile`.
+    /// Changes of the job's description, in order. `job new` and `job submit` apply them to an empty one, or to the one
+    /// in `/jobfile`.
     pub edits: Vec<Edit>,
     /// The task of `job add` and of `job submit` with a command.
     pub task: Option<TaskDescription>,
-    /// All other options, by their names in lower case; empty where no value was given.
+    /// All other options, by name in lower case; empty if no value was given.
     pub others: BTreeMap<&'static str, String>,
 }
 
@@ -45,7 +45,7 @@ impl JobCommand {
     }
 }
 
-/// Reads what stands behind a verb of `job`, such as `submit`. With `/help` nothing else needs to be there.
+/// Reads the arguments of a verb of `job`, such as `submit`. With `/help` nothing else is required.
 ///
 /// # Errors
 /// Everything that is wrong, in the order of the command line (HPC-C-01).
@@ -86,7 +86,7 @@ pub fn job(verb: Verb, arguments: &[impl AsRef<str>]) -> Result<JobCommand, Vec<
     if errors.is_empty() { Ok(command) } else { Err(errors) }
 }
 
-/// Checks the value of an option that is no change of a description.
+/// Checks the value of an option that does not change a description.
 fn check_other(name: &str, value: &str) -> Result<(), Refusal> {
     match name {
         "message" => check_text("CancelMessage", value),
@@ -107,13 +107,13 @@ fn apply(
 ) -> Result<(), Refusal> {
     if let Some(edits) = job_edits(meaning, value)? {
         command.edits.extend(edits);
-        // The size of a job that is submitted with its command is that of its task.
+        // The size of a job submitted with its command is also that of its task.
         return if verb == Verb::Submit { maker.take_size(meaning, value) } else { Ok(()) };
     }
     maker.take(meaning, value)
 }
 
-/// Takes ids and command from the words that are no options.
+/// Takes ids and command from the words that are not options.
 fn take_words(verb: Verb, words: &[&str], command: &mut JobCommand, maker: TaskMaker, errors: &mut Vec<OptionError>) {
     let (ids, rest) = words.split_at(words.len().min(*verb.ids().end()));
     for id in ids {
@@ -135,7 +135,7 @@ fn take_words(verb: Verb, words: &[&str], command: &mut JobCommand, maker: TaskM
     }
 }
 
-/// Options that say different things about the same (HPC-C-03, C-06).
+/// Refuses options that contradict each other (HPC-C-03, C-06).
 fn clashes(verb: Verb, command: &JobCommand, errors: &mut Vec<OptionError>) {
     let clash =
         |first: &str, second: &str| OptionError::Usage(format!("{first} and {second} cannot be given together"));
@@ -167,10 +167,10 @@ fn clashes(verb: Verb, command: &JobCommand, errors: &mut Vec<OptionError>) {
     }
 }
 
-/// What a command line of another command than `job` says.
+/// The command line of a command other than `job`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OtherCommand<'a> {
-    /// The options, by their names in lower case; empty where no value was given.
+    /// The options, by name in lower case; empty if no value was given.
     pub options: BTreeMap<&'static str, String>,
     /// The words between them.
     pub words: Vec<&'a str>,
@@ -189,7 +189,7 @@ pub fn others<'a>(
 }
 
 impl Verb {
-    /// The options of the verb, one on each line, as they are written.
+    /// The options of the verb, one on each line, as users type them.
     pub fn help(self) -> String {
         let line = |option: &table::Known| match option.takes {
             Takes::Value => format!("  /{}:VALUE", option.name),

@@ -7,7 +7,7 @@ use std::fmt;
 const NAMES: [&str; 5] = ["Lowest", "BelowNormal", "Normal", "AboveNormal", "Highest"];
 /// Values in a band.
 const BAND: u16 = 1000;
-/// Above this offset a value is shown by the next band.
+/// Above this offset a value is shown relative to the next band.
 const MOST_SHOWN_ABOVE: u16 = 500;
 
 /// A priority value, 0..4000 (HPC-J-06). The default is Normal, 2000 (HPC-J-08).
@@ -22,7 +22,7 @@ impl Priority {
     /// 4000.
     pub const HIGHEST: Self = Self(4 * BAND);
 
-    /// The priority of a value, if it lies in 0..4000.
+    /// The priority of a value in 0..4000.
     pub fn new(value: i64) -> Option<Self> {
         u16::try_from(value).ok().map(Self).filter(|priority| *priority <= Self::HIGHEST)
     }
@@ -44,12 +44,12 @@ impl Priority {
         })
     }
 
-    /// The name of the band that the value lies in (HPC-J-07). Highest is 4000 alone.
+    /// The name of the value's band (HPC-J-07). Highest is 4000 alone.
     pub const fn band(self) -> &'static str {
         NAMES[(self.0 / BAND) as usize]
     }
 
-    /// The priority that counts when both `Priority` and `ExpandedPriority` are given (HPC-J-09).
+    /// The priority in force if both `Priority` and `ExpandedPriority` are given (HPC-J-09).
     ///
     /// # Errors
     /// `PriorityConflict` if they denote different bands.
@@ -77,7 +77,7 @@ fn read(text: &str) -> Option<i64> {
     }
 }
 
-/// A number of plain digits, few enough that sums of it cannot overflow.
+/// A number of plain digits, small enough that sums cannot overflow.
 fn number(digits: &str) -> Option<i64> {
     let plain = digits.bytes().all(|byte| byte.is_ascii_digit());
     digits.parse::<u32>().ok().filter(|_| plain).map(i64::from)

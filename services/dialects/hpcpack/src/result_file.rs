@@ -6,7 +6,7 @@ use crate::{
 };
 use muster_schemas::{policy::words::shorten, time::Timestamp};
 
-/// More bytes of a result file are not read.
+/// The most bytes of a result file that are read.
 pub const MOST_BYTES: usize = 64 << 10;
 
 /// A hold that a filter asks for with verdict 3 (HPC-H-04).
@@ -14,7 +14,7 @@ pub const MOST_BYTES: usize = 64 << 10;
 pub enum HoldUntil {
     /// Until this time.
     At(Timestamp),
-    /// So many seconds from the verdict on.
+    /// This many seconds after the verdict.
     After(u32),
 }
 
@@ -46,14 +46,14 @@ impl HoldUntil {
 pub struct ResultFile {
     /// `hold-until`: used with verdict 3.
     pub hold_until: Option<HoldUntil>,
-    /// `message`: shown on the job beside the standard message; up to 200 characters.
+    /// `message`: shown with the job, in addition to the standard message; up to 200 characters.
     pub message: Option<String>,
-    /// Lines that were ignored. The verdict stands all the same.
+    /// Warnings about ignored lines. The verdict is valid anyway.
     pub warnings: Vec<Warning>,
 }
 
 impl ResultFile {
-    /// Reads lines `key=value`. The last line of a key counts; empty lines are nothing.
+    /// Reads lines `key=value`. The last line of a key counts; empty lines are ignored.
     pub fn read(bytes: &[u8]) -> Self {
         let (mut file, mut warnings) = (Self::default(), Warnings::default());
         let (bytes, is_cut) = match bytes.get(..MOST_BYTES) {

@@ -7,21 +7,20 @@ const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 
-/// A run time that was specified. A job for which none was specified has no limit either, unless its template has a
-/// default for it (HPC-T-03).
+/// A specified run time. A job without one has no limit either, unless its template has a default (HPC-T-03).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RunTime {
     /// 1 to [`RunTime::MOST_SECONDS`].
     Seconds(u32),
-    /// No limit, as the user said.
+    /// No limit, at the user's request.
     Infinite,
 }
 
 impl RunTime {
-    /// The longest run time, in seconds: the whole minutes of a 31-bit number, as `RuntimeSeconds` is one.
+    /// The longest run time, in seconds: the whole minutes in a 31-bit number, the range of `RuntimeSeconds`.
     pub const MOST_SECONDS: u32 = i32::MAX as u32 / 60 * 60;
 
-    /// A run time of so many seconds; `None` for zero and for more than [`RunTime::MOST_SECONDS`].
+    /// A run time in seconds; `None` for zero and for more than [`RunTime::MOST_SECONDS`].
     pub fn from_seconds(seconds: u64) -> Option<Self> {
         u32::try_from(seconds).ok().filter(|seconds| (1..=Self::MOST_SECONDS).contains(seconds)).map(Self::Seconds)
     }
@@ -58,12 +57,12 @@ impl RunTime {
         }
     }
 
-    /// Why a job ends whose run time of so many seconds is over (HPC-J-11, HPC-E-10).
+    /// Why a job ends that reached its run time (HPC-J-11, HPC-E-10).
     pub fn expired(seconds: u32) -> Refusal {
         Refusal::new(Code::RunTimeExpired, format!("the run time of {seconds} s is over"))
     }
 
-    /// This run time in whole minutes, rounded up: as `RunTime` can write it.
+    /// This run time in whole minutes, rounded up, as `RunTime` can write it.
     pub fn in_minutes(self) -> Self {
         match self {
             Self::Seconds(seconds) => Self::Seconds(seconds.div_ceil(60) * 60),
@@ -71,8 +70,8 @@ impl RunTime {
         }
     }
 
-    /// The run time that counts when both `RunTime` and `RuntimeSeconds` are given: the seconds, if `RunTime` is what
-    /// would be written for them.
+    /// The run time in force if both `RunTime` and `RuntimeSeconds` are given: the seconds, if `RunTime` is what would
+    /// be written for them.
     ///
     /// # Errors
     /// `RunTimeNotValid` if it is not.
@@ -106,7 +105,7 @@ fn digits(text: &str) -> Option<u64> {
 }
 
 impl fmt::Display for RunTime {
-    /// As [`RunTime::parse`] reads it; seconds that are no whole minutes are rounded up.
+    /// In the form that [`RunTime::parse`] reads; seconds are rounded up to whole minutes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self::Seconds(seconds) = self.in_minutes() else { return f.write_str("Infinite") };
         let seconds = u64::from(seconds);

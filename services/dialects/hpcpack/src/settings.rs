@@ -9,7 +9,7 @@ use muster_schemas::policy::words;
 use std::{collections::BTreeSet, fmt, ops::RangeInclusive};
 
 words! {
-    /// How resources are given to jobs (HPC-S-01).
+    /// How jobs get resources (HPC-S-01).
     #[derive(Default)]
     SchedulingMode {
         /// In queue order, each as much as possible (HPC-S-02).
@@ -21,7 +21,7 @@ words! {
 }
 
 words! {
-    /// How jobs of higher priority take resources of others (HPC-S-12).
+    /// How jobs of higher priority take resources from others (HPC-S-12).
     #[derive(Default)]
     PreemptionType {
         /// Not at all.
@@ -38,7 +38,7 @@ words! {
     /// How much more of the additional resources higher bands get (HPC-S-07).
     #[derive(Default)]
     PriorityBias {
-        /// All the same.
+        /// All bands get the same.
         NoBias,
         /// Twice as much per band.
         #[default]
@@ -49,7 +49,7 @@ words! {
 }
 
 words! {
-    /// What may start while a filter's verdict is outstanding (HPC-F-82, F-83).
+    /// Which jobs may start while a filter's verdict is outstanding (HPC-F-82, F-83).
     #[derive(Default)]
     ActivationOrdering {
         /// No job of equal or lower priority value.
@@ -101,7 +101,7 @@ impl Setting for u32 {
     }
 }
 
-/// The path of a program; empty takes the program away.
+/// The path of a program; an empty text removes the program.
 impl Setting for Option<String> {
     fn set(text: &str) -> Result<Self, String> {
         if text.is_empty() {
@@ -116,7 +116,7 @@ impl Setting for Option<String> {
     }
 }
 
-/// The range of a setting, as it is checked and shown.
+/// The range of a setting, as checked and shown.
 struct Range {
     numbers: Option<RangeInclusive<i64>>,
     shown: &'static str,
@@ -136,7 +136,7 @@ macro_rules! settings {
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct Settings { $($(#[$doc])* pub $field: $type,)* }
 
-        /// The names of the settings, in the order in which they are listed.
+        /// The names of the settings, in the order of the list.
         pub const NAMES: &[&str] = &[$(stringify!($name),)*];
 
         impl Default for Settings {
@@ -157,7 +157,7 @@ macro_rules! settings {
                 },)*]
             }
 
-            /// Sets one setting; its name is one of [`NAMES`].
+            /// Sets one of the settings in [`NAMES`].
             fn set_one(&mut self, name: &str, text: &str) -> Result<(), String> {
                 match name {
                     $(stringify!($name) => {
@@ -189,15 +189,15 @@ settings! {
     SubmissionFilterTimeout, submission_filter_timeout_seconds: u32 = 15, numbers(1..=120, "1..120");
     /// How long an activation filter may take, in seconds (HPC-F-05).
     ActivationFilterTimeout, activation_filter_timeout_seconds: u32 = 15, numbers(1..=120, "1..120");
-    /// How long after a verdict a filter is not asked again, in seconds (HPC-F-34).
+    /// How long after a verdict a filter is not called again, in seconds (HPC-F-34).
     FilterRetryInterval, filter_retry_interval_seconds: u32 = 10, numbers(1..=3600, "1..3600");
-    /// What may start while a verdict is outstanding (HPC-F-82, F-83).
+    /// Which jobs may start while a verdict is outstanding (HPC-F-82, F-83).
     ActivationOrdering, activation_ordering: ActivationOrdering = ActivationOrdering::Strict, words_of("Strict, Relaxed");
-    /// How long verdict 3 holds without a time of its own, in seconds (HPC-H-02).
+    /// How long a hold by verdict 3 lasts if the filter gives no time, in seconds (HPC-H-02).
     DefaultHoldDuration, default_hold_duration_seconds: u32 = 900, numbers(hold::DEFAULT_DURATION_RANGE, "60..604800");
-    /// How many jobs after the waiting top job are looked at for backfill; negative is all, 0 none (HPC-B-01).
+    /// How many jobs after the waiting top job are considered for backfill; negative is all, 0 none (HPC-B-01).
     BackfillLookAhead, backfill_look_ahead: i64 = 1000, words_of("a whole number; negative: the whole queue, 0: off");
-    /// How resources are given to jobs (HPC-S-01).
+    /// How jobs get resources (HPC-S-01).
     SchedulingMode, scheduling_mode: SchedulingMode = SchedulingMode::Queued, words_of("Queued, Balanced");
     /// Preemption in Queued mode (HPC-S-12).
     PreemptionType, preemption_type: PreemptionType = PreemptionType::Graceful, words_of("None, Graceful, Immediate");
@@ -234,20 +234,20 @@ pub struct Row {
     pub name: &'static str,
     /// Its value.
     pub value: String,
-    /// The value that it has if nobody sets it.
+    /// Its value if nobody sets it.
     pub default: String,
-    /// What it may be.
+    /// The allowed values.
     pub range: &'static str,
 }
 
-/// A setting that cannot be set so. Nothing was changed (HPC-C-08).
+/// A setting that is refused. Nothing was changed (HPC-C-08).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct BadSetting {
     /// What was given.
     pub given: String,
-    /// What is wrong, with the range.
+    /// The error, with the range.
     pub reason: String,
-    /// Whether it is no assignment of a setting at all, or one that clashes with another; else its value is refused
+    /// Whether it is no valid assignment of a setting, or clashes with another; otherwise its value is refused
     /// (HPC-C-02).
     pub is_usage: bool,
 }
@@ -259,11 +259,12 @@ impl fmt::Display for BadSetting {
 }
 
 impl Settings {
-    /// These settings after assignments `Name=value`; names ignore case, an empty value takes a filter program away.
-    /// If any cannot be made, none is, and each bad one is told (HPC-C-08).
+    /// These settings after assignments `Name=value`; names ignore case, and an empty value removes a filter program.
+    /// If any assignment is bad, none is made and each bad one is reported (HPC-C-08).
     ///
     /// # Errors
-    /// Every assignment that is none, names no setting or one that another names too, or has a value outside its range.
+    /// Every text that is not an assignment, names an unknown setting or one that another names too, or has a value
+    /// outside its range.
     pub fn with(&self, assignments: &[impl AsRef<str>]) -> Result<Self, Vec<BadSetting>> {
         let (mut settings, mut bad, mut named) = (self.clone(), Vec::new(), BTreeSet::new());
         for assignment in assignments {
@@ -282,7 +283,7 @@ impl Settings {
     }
 }
 
-/// The setting that an assignment names, and the value for it.
+/// The setting named by an assignment, and its value.
 fn named_setting<'a>(
     assignment: &'a str,
     named: &mut BTreeSet<&'static str>,

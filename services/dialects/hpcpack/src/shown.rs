@@ -1,4 +1,4 @@
-//! Jobs as users of this dialect read them: states, pending reasons, errors, and the rows of tables (HPC-J-02, J-26, HPC-C-07).
+//! Jobs as users of this dialect see them: states, pending reasons, errors, and table rows (HPC-J-02, J-26, HPC-C-07).
 
 use crate::{codes::Code, description::values::JobState, priority::Priority, run_time::RunTime};
 use muster_schemas::{
@@ -8,7 +8,7 @@ use muster_schemas::{
     views::{ElasticView, EntryWord, InstancesView, JobView, OutcomeWord, ReasonWord, TaskView},
 };
 
-/// Where a job stands (HPC-J-02).
+/// The state of a job (HPC-J-02).
 pub fn state(job: &JobView) -> JobState {
     if let Some(outcome) = &job.outcome {
         return ended(outcome.outcome);
@@ -29,7 +29,7 @@ pub fn state(job: &JobView) -> JobState {
     }
 }
 
-/// How a job ended. One whose run time was over counts as canceled (HPC-J-11).
+/// How a job ended. One that reached its run time counts as canceled (HPC-J-11).
 fn ended(outcome: OutcomeWord) -> JobState {
     match outcome {
         OutcomeWord::Completed | OutcomeWord::DeclaredFinished => JobState::Finished,
@@ -47,8 +47,8 @@ fn ended(outcome: OutcomeWord) -> JobState {
     }
 }
 
-/// The one word for why a job waits (HPC-J-26); `None` for one that does not. `ahead` is the priority of the job that is
-/// ahead of it, if one is and that is known.
+/// One word for why a job waits (HPC-J-26); `None` if it does not wait. `ahead` is the priority of the job ahead of it,
+/// if there is one and its priority is known.
 pub fn pending_reason(job: &JobView, ahead: Option<i64>) -> Option<&'static str> {
     let reason = job.reason.as_ref()?;
     Some(match reason.code {
@@ -88,7 +88,7 @@ pub fn pending_reason(job: &JobView, ahead: Option<i64>) -> Option<&'static str>
     })
 }
 
-/// Why a job failed, was refused or was stopped: `[Code] text` where it has a code (HPC-E-10).
+/// Why a job failed, was refused or was stopped: `[Code] text` if it has a code (HPC-E-10).
 pub fn error(job: &JobView) -> Option<String> {
     let outcome = job.outcome.as_ref()?;
     match outcome.outcome {
@@ -111,12 +111,12 @@ pub fn error(job: &JobView) -> Option<String> {
     }
 }
 
-/// What its last filter had to say, or whoever canceled it (HPC-F-66, HPC-C-06).
+/// The message of its last filter, or of the user who canceled it (HPC-F-66, HPC-C-06).
 pub fn message(job: &JobView) -> Option<&str> {
     job.filtering.as_ref()?.message.as_deref()
 }
 
-/// The code in brackets that a message begins with.
+/// The code in brackets at the start of a message.
 pub fn code_of(message: &str) -> Option<&str> {
     let (code, _) = message.strip_prefix('[')?.split_once(']')?;
     (!code.is_empty() && code.bytes().all(|byte| byte.is_ascii_alphanumeric())).then_some(code)
@@ -145,7 +145,7 @@ pub const fn unit(unit: SizeUnit) -> &'static str {
     }
 }
 
-/// The size of a job: what it holds now, if it runs, and between what it may.
+/// The size of a job: its current size if it runs, and its bounds.
 pub fn size(job: &JobView) -> String {
     let plural = |count: u64| if count == 1 { "" } else { "s" };
     let Some(ElasticView { unit, min, max, current, .. }) = &job.elastic else {
@@ -160,7 +160,7 @@ pub fn size(job: &JobView) -> String {
     }
 }
 
-/// Everything that `job view` shows of a job, in its order (HPC-C-07).
+/// Everything that `job view` shows of a job, in order (HPC-C-07).
 pub fn fields(
     job: &JobView,
     ahead: Option<i64>,
@@ -205,7 +205,7 @@ pub fn fields(
     fields
 }
 
-/// How many instances of tasks stand where: `2 Queued, 1 Running`.
+/// The instances of tasks by state: `2 Queued, 1 Running`.
 pub fn instances(instances: InstancesView) -> String {
     let counts = [
         (instances.queued, "Queued"),
@@ -243,7 +243,7 @@ pub fn task_row(task: &TaskView, described: Option<&TaskSpec>) -> [String; 6] {
     ]
 }
 
-/// A task that runs once has a state; others are counted.
+/// A task that runs once has a state; for others, their instances are counted.
 fn task_state(task: &TaskView) -> String {
     if task.kind != TaskKind::Basic {
         return instances(task.instances);
@@ -259,8 +259,8 @@ fn task_state(task: &TaskView) -> String {
     word.to_owned()
 }
 
-/// How events of a job are called in its history: what ends it, and who makes way, has a name for each way (HPC-E-02).
-/// `data` is that of the event.
+/// The name of an event in a job's history: endings and preemption have different names by their kind (HPC-E-02).
+/// `data` is the event's data.
 pub fn event_name(kind: &str, data: &serde_json::Value) -> String {
     let name = kind.strip_prefix("muster.").unwrap_or(kind);
     let name = name.rsplit_once(".v").map_or(name, |(name, _)| name);

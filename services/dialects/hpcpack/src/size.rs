@@ -10,18 +10,18 @@ use crate::{
     sweep::Sweep,
 };
 
-/// How many units a job gets. 1 ≤ `min` ≤ `max`.
+/// The size of a job. 1 ≤ `min` ≤ `max`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// What is counted (HPC-J-13).
+    /// The unit that is counted (HPC-J-13).
     pub unit: UnitType,
-    /// The least that it starts on.
+    /// The least size to start with.
     pub min: u32,
-    /// The greatest that it grows to.
+    /// The greatest size to grow to.
     pub max: u32,
 }
 
-/// The attributes of each unit's size.
+/// The size attributes of each unit.
 const PAIRS: [(UnitType, Attribute, Attribute); 3] = [
     (UnitType::Core, Attribute::MinCores, Attribute::MaxCores),
     (UnitType::Socket, Attribute::MinSockets, Attribute::MaxSockets),
@@ -34,7 +34,7 @@ pub fn attributes_of(unit: UnitType) -> (Attribute, Attribute) {
     (min, max)
 }
 
-/// Which unit a size attribute belongs to; `None` for other attributes.
+/// The unit of a size attribute; `None` for other attributes.
 pub fn unit_of(attribute: Attribute) -> Option<UnitType> {
     PAIRS.iter().find(|(_, min, max)| [*min, *max].contains(&attribute)).map(|(unit, ..)| *unit)
 }
@@ -48,12 +48,12 @@ fn given(attributes: &JobAttributes, unit: UnitType) -> (Option<i32>, Option<i32
 }
 
 impl Size {
-    /// The size that the attributes ask for, computed from the tasks where it is not given (HPC-J-15). A bound that is
-    /// neither given nor to be computed is 1 (table 1.1).
+    /// The size in the attributes, computed from the tasks if it is not given (HPC-J-15). A bound that is neither given
+    /// nor computed is 1 (table 1.1).
     ///
     /// # Errors
-    /// `SizeNotValid`: a minimum or maximum below 1, a minimum above the maximum (HPC-J-16), or `RunUntilCanceled`
-    /// with a size that is computed (HPC-J-20).
+    /// `SizeNotValid`: a minimum or maximum below 1, a minimum above the maximum (HPC-J-16), or `RunUntilCanceled` with
+    /// a computed size (HPC-J-20).
     pub fn of(attributes: &JobAttributes, tasks: &[TaskDescription]) -> Result<Self, Refusal> {
         let unit = attributes.unit_type.unwrap_or_default();
         let (min_name, max_name) = attributes_of(unit);
@@ -70,7 +70,7 @@ impl Size {
         let (least, most) = computed(unit, tasks);
         let least = if is_fixed(attributes.auto_calculate_min) { 1 } else { least };
         let most = if is_fixed(attributes.auto_calculate_max) { 1 } else { most };
-        // A bound that nobody gives never contradicts one that is given.
+        // A bound that is not given never contradicts one that is.
         let (min, max) = match (min, max) {
             (Some(min), Some(max)) => (min, max),
             (Some(min), None) => (min, most.max(min)),
@@ -83,7 +83,7 @@ impl Size {
         Ok(Self { unit, min, max })
     }
 
-    /// The size in effect where so many units are eligible: the maximum is capped (HPC-J-16).
+    /// The size in effect with this many eligible units: the maximum is capped (HPC-J-16).
     ///
     /// # Errors
     /// `ClusterTooSmall` if the minimum is larger.
@@ -117,7 +117,7 @@ fn at_least_one(attribute: Attribute, value: i32) -> Result<u32, Refusal> {
     count.ok_or_else(|| not_valid(format!("{}={value}: expected 1 or more", attribute.name())))
 }
 
-/// The least that every task can run on, and what all of them could use at once. A service uses all that there is.
+/// The least on which every task can run, and the most that all together could use at once. A service uses everything.
 fn computed(unit: UnitType, tasks: &[TaskDescription]) -> (u32, u32) {
     let (mut min, mut max) = (1, 0u32);
     for task in tasks {
@@ -134,7 +134,7 @@ fn computed(unit: UnitType, tasks: &[TaskDescription]) -> (u32, u32) {
     (min, max.max(min))
 }
 
-/// What one instance of a task needs, in the job's unit: 1 where nothing is given.
+/// What one instance of a task needs, in the job's unit: 1 if nothing is given.
 pub(crate) fn task_size(unit: UnitType, task: &TaskDescription) -> (u32, u32) {
     let attributes = &task.attributes;
     let (min, max) = match unit {
@@ -147,7 +147,7 @@ pub(crate) fn task_size(unit: UnitType, task: &TaskDescription) -> (u32, u32) {
     (min, number(max).unwrap_or(min).max(min))
 }
 
-/// A warning for each size that is given in another unit than the job's (HPC-J-14).
+/// A warning for each size in a unit other than the job's (HPC-J-14).
 pub fn unused(attributes: &JobAttributes) -> Vec<Warning> {
     let unit = attributes.unit_type.unwrap_or_default();
     let others = Attribute::ALL.iter().filter(|name| unit_of(**name).is_some_and(|other| other != unit));

@@ -1,4 +1,4 @@
-//! Templates as the core stores them, and back (HPC-T-02).
+//! Converts templates to the form that the core stores, and back (HPC-T-02).
 
 use crate::{
     description::DescriptionError,
@@ -6,8 +6,8 @@ use crate::{
 };
 use muster_schemas::filter::{FilterForm, FilterSpec, TemplateSpec};
 
-/// A template to be stored. The core knows its name, its filters and, if it is for users by name alone, these; all of it is
-/// in its text.
+/// A template in stored form. The core knows its name, its filters and its users, if only names of users give access;
+/// its text has everything.
 pub fn to_stored(template: &Template) -> TemplateSpec {
     TemplateSpec {
         name: template.name.clone(),
@@ -19,7 +19,8 @@ pub fn to_stored(template: &Template) -> TemplateSpec {
     }
 }
 
-/// The users that may submit, if nothing but names of users says so. Everything else is checked with the description.
+/// The users that may submit, if the list only allows users by name. The check of the description covers all other
+/// lists.
 fn users(access: &Access) -> Vec<String> {
     let name = |entry: &AccessEntry| match &entry.who {
         Who::User(name) if entry.is_allowed => Some(name.clone()),
@@ -40,7 +41,7 @@ fn filter(definition: &FilterDefinition) -> FilterSpec {
     }
 }
 
-/// A stored template. One that was made without a text has only what the core knows of it.
+/// Reads a stored template. One made without a text has only what the core knows.
 ///
 /// # Errors
 /// A text that cannot be read.

@@ -36,10 +36,10 @@ impl Sweep {
         }
     }
 
-    /// The sweep of a task. What it does not specify is 1; the end must be specified.
+    /// The sweep of a task. Values not specified are 1; the end must be specified.
     ///
     /// # Errors
-    /// `TaskNotValid` as for [`Sweep::new`], and without an end.
+    /// `TaskNotValid` as for [`Sweep::new`], or if there is no end.
     pub fn of(task: &TaskDescription) -> Result<Self, Refusal> {
         let attributes = &task.attributes;
         let end = attributes.end_value.ok_or_else(|| Refusal::new(Code::TaskNotValid, "a sweep needs an EndValue"))?;
@@ -51,12 +51,12 @@ impl Sweep {
         self.start
     }
 
-    /// From one value to the next, at least 1.
+    /// The distance between values, at least 1.
     pub const fn increment(self) -> i32 {
         self.increment
     }
 
-    /// How many steps, at least 1.
+    /// The number of steps, at least 1.
     pub const fn steps(self) -> u32 {
         self.steps
     }

@@ -1,4 +1,4 @@
-//! The tasks of a job: what a sweep runs, and which tasks go together (HPC-J-22..24).
+//! The tasks of a job: what a sweep runs, and which tasks are compatible (HPC-J-22..24).
 
 use crate::{
     codes::{Code, Refusal},
@@ -9,7 +9,7 @@ use crate::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Everything that is wrong with the tasks of a job (HPC-J-22..24), each naming its task. Empty if they may run.
+/// Everything wrong with the tasks of a job (HPC-J-22..24), each naming its task. Empty if they may run.
 pub fn faults(job: &JobDescription, size: Size, run_time: Option<RunTime>) -> Vec<Refusal> {
     let mut faults = Vec::new();
     let mut fault = |text: String| faults.push(Refusal::new(Code::TaskNotValid, text));
@@ -22,7 +22,7 @@ pub fn faults(job: &JobDescription, size: Size, run_time: Option<RunTime>) -> Ve
     faults
 }
 
-/// A task as messages name it.
+/// The name of a task in messages.
 pub(crate) fn label(index: usize, task: &TaskDescription) -> String {
     match task.attributes.name.as_deref() {
         Some(name) if !name.is_empty() => format!("task {} `{name}`", index + 1),
@@ -34,7 +34,7 @@ fn kind(task: &TaskDescription) -> TaskType {
     task.attributes.task_type.unwrap_or_default()
 }
 
-/// What is wrong with a task by itself and within its job (HPC-J-24).
+/// The errors of a task, alone and within its job (HPC-J-24).
 fn task_faults(task: &TaskDescription, size: Size, run_time: Option<RunTime>) -> Vec<String> {
     let mut faults = Vec::new();
     if kind(task) == TaskType::ParametricSweep
@@ -55,7 +55,7 @@ fn task_faults(task: &TaskDescription, size: Size, run_time: Option<RunTime>) ->
     faults
 }
 
-/// Which tasks do not go together (HPC-J-23).
+/// Which tasks are incompatible (HPC-J-23).
 fn together(tasks: &[TaskDescription]) -> Vec<String> {
     let mut faults = Vec::new();
     let of = |wanted: TaskType| tasks.iter().enumerate().filter(move |(_, task)| kind(task) == wanted);
@@ -79,7 +79,7 @@ fn together(tasks: &[TaskDescription]) -> Vec<String> {
     faults
 }
 
-/// What is wrong with the order of tasks and groups of tasks (HPC-J-24).
+/// The errors in the order of tasks and groups of tasks (HPC-J-24).
 fn order(job: &JobDescription) -> Vec<String> {
     let mut faults = Vec::new();
     let name = |task: &TaskDescription| task.attributes.name.clone().unwrap_or_default();
@@ -109,9 +109,9 @@ fn order(job: &JobDescription) -> Vec<String> {
     faults
 }
 
-/// A way along the edges that ends where it begins, if there is one.
+/// A cycle along the edges, if there is one.
 fn cycle<K: Ord + Clone>(edges: &BTreeMap<K, BTreeSet<K>>) -> Option<Vec<K>> {
-    // Whoever waits only for those that are out of the way is out of the way.
+    // Remove nodes that wait for nothing that is left, until no more can be removed.
     let mut waiting: BTreeMap<&K, usize> = edges.iter().map(|(key, first)| (key, first.len())).collect();
     let mut followers: BTreeMap<&K, Vec<&K>> = BTreeMap::new();
     for (key, first) in edges {
@@ -128,7 +128,7 @@ fn cycle<K: Ord + Clone>(edges: &BTreeMap<K, BTreeSet<K>>) -> Option<Vec<K>> {
             }
         }
     }
-    // Each of those left waits for another of them, so going on from any of them comes back somewhere.
+    // Each remaining node waits for another one, so a walk from any of them returns to a node that it has passed.
     let mut next = *waiting.keys().next()?;
     let (mut way, mut passed) = (Vec::new(), BTreeMap::new());
     loop {

@@ -1,4 +1,4 @@
-//! Job templates: defaults, limits, who may submit, and filters (HPC-T-01..11).
+//! Job templates: defaults, limits, access, and filters (HPC-T-01..11).
 
 mod check;
 mod filters;
@@ -42,7 +42,7 @@ impl Template {
         xml::write(self)
     }
 
-    /// The defaults of the properties that have one.
+    /// The defaults of the properties.
     pub const fn defaults(&self) -> &JobAttributes {
         &self.defaults
     }
@@ -53,7 +53,7 @@ impl Template {
         self.limits.get(&property)
     }
 
-    /// The properties that the template has items for.
+    /// The properties with an item in the template.
     pub fn properties(&self) -> impl Iterator<Item = Attribute> {
         self.limits.keys().copied()
     }
@@ -62,7 +62,7 @@ impl Template {
     ///
     /// # Errors
     /// A default that the property cannot have; limits that it cannot have (`TemplateNotValid`): a minimum above the
-    /// maximum, bounds of what is no number, values with commas; or a default outside the limits. Nothing is changed.
+    /// maximum, bounds of a non-number, values with commas; or a default outside the limits. Nothing is changed then.
     pub fn set(&mut self, property: Attribute, default: Option<&str>, limits: Limits) -> Result<(), Refusal> {
         let mut defaults = self.defaults.clone();
         defaults.set(property, default)?;
@@ -82,10 +82,10 @@ impl Template {
         Ok(())
     }
 
-    /// Takes the item of a property away.
+    /// Removes the item of a property.
     pub fn remove(&mut self, property: Attribute) {
         if self.limits.remove(&property).is_some() {
-            // Nothing cannot be refused.
+            // Clearing a value never fails.
             let _ = self.defaults.set(property, None);
         }
     }
@@ -107,7 +107,7 @@ fn not_valid(property: Attribute, text: &str) -> Refusal {
     Refusal::new(Code::TemplateNotValid, format!("{}: {text}", property.name()))
 }
 
-/// The limits with their values as the property writes them.
+/// The limits, with values in the form that the property writes.
 fn limits_of(property: Attribute, limits: Limits) -> Result<Limits, Refusal> {
     if property == Attribute::JobTemplate {
         return Err(not_valid(property, "a template cannot set the template"));

@@ -1,4 +1,4 @@
-//! Bytes of a file made an XML document, safely (HPC-J-47).
+//! Parses the bytes of a file as XML, safely (HPC-J-47).
 
 use crate::{
     codes::Code,
@@ -6,14 +6,14 @@ use crate::{
 };
 use roxmltree::{Document, Node, ParsingOptions};
 
-/// More elements and texts than this are refused.
+/// The most elements and texts.
 const MOST_NODES: u32 = 4 << 20;
-/// More attributes of one element are refused: finding doubles among them takes the square of their number.
+/// The most attributes of one element: the search for duplicates takes quadratic time.
 const MOST_ATTRIBUTES: usize = 1000;
-/// More declarations of namespaces are refused: each element that has one takes the square of those around it.
+/// The most declarations of namespaces: each element with one takes the square of those around it.
 const MOST_NAMESPACES: usize = 500;
 
-/// The text of a file in UTF-8 or UTF-16, with or without byte-order mark (HPC-J-47).
+/// The text of a file in UTF-8 or UTF-16, with or without a byte-order mark (HPC-J-47).
 ///
 /// # Errors
 /// The file is larger than [`MOST_BYTES`], or is in neither of these encodings.
@@ -76,8 +76,8 @@ pub(crate) fn parse(text: &str) -> Result<Document<'_>, DescriptionError> {
     })
 }
 
-/// Where an element begins that is more than can be read in good time, and why. In a text that is not well-formed it may
-/// be wrong; that text is refused anyway.
+/// The first element that would take too long to read, and why. In a malformed text it may be wrong, but that text is
+/// refused anyway.
 fn too_much(text: &str) -> Option<(usize, String)> {
     let (mut rest, mut namespaces) = (0, 0);
     while let Some(found) = text[rest..].find('<') {
@@ -101,7 +101,7 @@ fn too_much(text: &str) -> Option<(usize, String)> {
     None
 }
 
-/// What a tag has, counted without reading it.
+/// What a tag contains, counted without parsing it.
 #[derive(Default)]
 struct Measure {
     /// In bytes.
@@ -127,7 +127,7 @@ fn measure_tag(tag: &str) -> Measure {
                 measure.namespaces += usize::from(name.starts_with(b"xmlns"));
             }
             (None, b'>') => return Measure { length: offset + 1, ..measure },
-            // The name of the element ends.
+            // The name of the element ends here.
             (None, byte) if byte.is_ascii_whitespace() && name_start == 0 => name_start = offset,
             (None, _) => {}
         }
@@ -142,22 +142,22 @@ pub(crate) fn place(text: &str, offset: usize) -> Place {
     Place { line: before.matches('\n').count() + 1, column: before[line_start..].chars().count() + 1 }
 }
 
-/// A refusal of the whole text.
+/// An error about a text, with its place if it has one.
 pub(crate) fn not_valid(text: String, place: Option<Place>) -> DescriptionError {
     DescriptionError::new(Code::JobXmlNotValid, text).at(place)
 }
 
-/// The texts within an element, without comments.
+/// The texts directly within an element, without comments.
 pub(crate) fn text_of(node: Node<'_, '_>) -> String {
     node.children().filter(Node::is_text).filter_map(|text| text.text()).collect()
 }
 
-/// The elements within an element.
+/// The elements directly within an element.
 pub(crate) fn elements<'a, 'i>(node: Node<'a, 'i>) -> impl Iterator<Item = Node<'a, 'i>> {
     node.children().filter(Node::is_element)
 }
 
-/// The local name of an element; its namespace does not count (HPC-J-40).
+/// The local name of an element; its namespace is ignored (HPC-J-40).
 pub(crate) fn name<'a>(node: Node<'a, '_>) -> &'a str {
     node.tag_name().name()
 }

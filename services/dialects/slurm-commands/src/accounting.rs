@@ -27,7 +27,7 @@ use std::{
     sync::Arc,
 };
 
-/// Does what a command line of `sacct` asks.
+/// Runs a command line of `sacct`.
 pub fn run(site: &mut Site, words: &[String]) -> Ended {
     let request = parse(words, &site.surroundings())?;
     let Some(command) = wanted(site.tool, request) else { return Ok(0) };
@@ -63,7 +63,7 @@ fn all_rows(site: &mut Site, command: &Sacct) -> Result<Vec<Row>, Failure> {
     Ok(rows.collect())
 }
 
-/// The jobs that are remembered, of the time asked for.
+/// The jobs in memory that fall into the wanted time.
 fn in_window(site: &mut Site, command: &Sacct) -> Result<Vec<JobId>, Failure> {
     let wanted = &command.wanted;
     let only = |set: &BTreeSet<String>| if set.len() == 1 { set.first().cloned() } else { None };
@@ -77,7 +77,7 @@ fn in_window(site: &mut Site, command: &Sacct) -> Result<Vec<JobId>, Failure> {
     Ok(page.jobs.into_iter().filter(|view| is_in(view) && !was_refused(view)).map(|view| view.id).collect())
 }
 
-/// The jobs that ids name. What nobody remembers may be in the log.
+/// The jobs that the ids name. Jobs no longer in memory may be in the log.
 fn named(site: &mut Site, ids: &[IdExpression]) -> Result<Vec<JobId>, Failure> {
     let found = site.named(ids)?;
     let mut jobs: BTreeSet<JobId> = found.iter().map(|view| view.id).collect();

@@ -1,4 +1,4 @@
-//! Jobs that hold resources for a command: what `salloc` and `srun` outside of an allocation have in common (SL-S-16,
+//! Jobs that hold resources for a command: the common part of `salloc` and of `srun` outside an allocation (SL-S-16,
 //! SL-C-21, SL-C-22).
 
 use super::{
@@ -26,30 +26,30 @@ use muster_slurm::{
 };
 use std::time::{Duration, Instant};
 
-/// So long a command that has an allocation goes on without an answer of the system.
+/// How long a command with an allocation continues without an answer from the system.
 pub const PATIENCE: Duration = Duration::from_secs(600);
 
-/// So long one request waits for a start.
+/// How long one request waits for a start.
 const LONGEST_WAIT_SECONDS: u32 = 60;
 
-/// What is asked for, by whom.
+/// A request for an allocation.
 pub struct Wish<'a> {
     /// The command.
     pub command: Command,
-    /// Which kind of allocation it gets.
+    /// The kind of allocation.
     pub by: Interactive,
-    /// What it runs then.
+    /// The command that it will run.
     pub words: Vec<String>,
     /// The options of each component.
     pub settings: &'a [Settings],
     /// The process that asks.
     pub caller: &'a Caller,
-    /// When.
+    /// The time of the request.
     pub now: &'a Now,
 }
 
 impl Wish<'_> {
-    /// The job that holds it, by what the site says of submissions.
+    /// The job that holds the allocation, with the site's rules for submissions.
     pub fn job(&self, rules: &Rules) -> Result<JobSpec, Problem> {
         let submission = Submission {
             components: self.settings,
@@ -64,11 +64,11 @@ impl Wish<'_> {
     }
 }
 
-/// An allocation, which lasts as long as this command says that it lives.
+/// An allocation, which lasts as long as this command shows that it lives.
 pub struct Allocation {
     /// Its job.
     pub job: JobId,
-    /// What it has.
+    /// Its details.
     pub detail: JobDetail,
     lease: Lease,
 }
@@ -87,7 +87,7 @@ pub fn allocate(client: &mut Client, wish: &Wish<'_>, interrupts: &Interrupts) -
     ];
     spec.environment.extend(own.map(|(name, value)| (name.to_owned(), value.clone())));
     let heterogeneous = spec.components.len() > 1;
-    // Whoever is interrupted in between has a job whose number nobody knows.
+    // If the command ended here, nobody would know the number of the job.
     interrupts.put_off();
     let answer = submit(command, client, &mut spec)?;
     let job = *answer.jobs.first().ok_or_else(|| failed(command, "the answer names no job"))?;
@@ -139,7 +139,7 @@ fn at_most_seconds(command: Command, settings: &[Settings]) -> Option<u32> {
     immediate.or_else(|| given("wait").filter(|_| command == Command::Salloc)?.parse().ok())
 }
 
-/// Waits for a job's start, but no longer than this.
+/// Waits for a job's start, up to a limit.
 fn wait_at_most(client: &mut Client, job: JobId, seconds: u32) -> Result<JobView, ClientError> {
     let deadline = Instant::now() + Duration::from_secs(seconds.into());
     loop {
@@ -152,7 +152,7 @@ fn wait_at_most(client: &mut Client, job: JobId, seconds: u32) -> Result<JobView
 }
 
 fn never_started(command: Command, job: &JobView) -> Problem {
-    // The log has its end.
+    // The log has the job's end.
     refusals::is_known();
     let why = job.outcome.as_ref().map(ToString::to_string).unwrap_or_default();
     let revoked = AllocationEvent::Revoked.line(Command::Salloc, job.id.number).unwrap_or_default();
@@ -167,7 +167,7 @@ fn cancel(client: &mut Client, job: JobId) -> Result<(), ClientError> {
     client.cancel(CommandId::new_now(), &JobsRequest { jobs: JobSelection::Ids(vec![job]) }).map(drop)
 }
 
-/// Somebody does not want to wait any longer (SL-C-21).
+/// The user does not want to wait any longer (SL-C-21).
 fn give_up(command: Command, client: &mut Client, job: JobId) -> ! {
     if let Err(error) = cancel(client, job) {
         stderr_line!("{command}: error: job {job} may still wait: {error}");
@@ -177,18 +177,18 @@ fn give_up(command: Command, client: &mut Client, job: JobId) -> ! {
 }
 
 impl Allocation {
-    /// What the variables of its commands say.
+    /// The facts for the variables of its commands.
     pub fn facts(&self, caller: &Caller) -> Option<JobFacts> {
         facts(&self.detail).map(|facts| JobFacts { submit_host: caller.host.clone(), ..facts })
     }
 
-    /// From now on it lasts until somebody ends it.
+    /// Lets it last until somebody ends it.
     pub fn leave(self, client: &mut Client) -> Result<(), ClientError> {
         self.lease.end();
         client.keep_job(CommandId::new_now(), self.job, None).map(drop)
     }
 
-    /// Gives it back, with what its command came to (SL-I-12).
+    /// Returns it, with the status of its command (SL-I-12).
     pub fn give_back(self, client: &mut Client, status: ExitStatus) -> Result<(), ClientError> {
         drop(self.lease);
         match client.conclude_job(CommandId::new_now(), self.job, status) {
@@ -199,7 +199,7 @@ impl Allocation {
     }
 }
 
-/// What the variables of a running job's commands say; `None` if it does not run.
+/// The facts for the variables of a running job's commands; `None` if it does not run.
 pub fn facts(detail: &JobDetail) -> Option<JobFacts> {
     let facts = of_run(detail)?;
     let (uid, gid) = User::named(&detail.job.owner).map_or((0, 0), |owner| (owner.uid, owner.gid));

@@ -1,4 +1,4 @@
-//! `sattach` (SL-M-14): shows what the tasks of a running step say from now on.
+//! `sattach` (SL-M-14): shows the output of a running step's tasks from now on.
 
 use super::{Ended, print, site::Site, wanted};
 use muster_cli::step::output::{Form, Lines};
@@ -18,7 +18,7 @@ use muster_slurm::{
     steps::layout_text,
 };
 
-/// Does what a command line of `sattach` asks.
+/// Runs a command line of `sattach`.
 pub fn run(site: &mut Site, words: &[String]) -> Ended {
     let Some(wish) = wanted(site.tool, sattach(words)?) else { return Ok(0) };
     let step = find(site, &wish)?;
@@ -71,7 +71,7 @@ fn invalid(wish: &Sattach) -> Failure {
     )
 }
 
-/// The step, which has streams while it runs.
+/// The running step, which has streams.
 fn find(site: &mut Site, wish: &Sattach) -> Result<StepDetail, Failure> {
     let StepName::Number(number) = wish.step else { return Err(invalid(wish)) };
     let id = IdExpression { job: wish.job.clone(), step: None };
@@ -86,7 +86,7 @@ fn find(site: &mut Site, wish: &Sattach) -> Result<StepDetail, Failure> {
     running.ok_or_else(|| invalid(wish))
 }
 
-/// Which component is named: `L+n` and own numbers name one, `L` names the first.
+/// The named component: `L+n` and a component's own number name one, `L` names the first.
 fn component(site: &mut Site, part: &JobPart) -> Result<u32, Failure> {
     let id = IdExpression { job: part.clone(), step: None };
     let leader = site.named(&[id])?.first().map_or(0, |job| job.id.number);

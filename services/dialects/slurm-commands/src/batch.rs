@@ -28,7 +28,7 @@ use std::io::Read as _;
 
 const COMMAND: Command = Command::Sbatch;
 
-/// Does what a command line of `sbatch` asks.
+/// Runs a command line of `sbatch`.
 pub fn run(connection: &ConnectionOptions, words: &[String]) -> Ended {
     submit(connection, words).map_err(|problem| problem.failure(COMMAND))
 }
@@ -55,7 +55,7 @@ fn submit(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Proble
     let mut spec = lower(&submission)?;
     lead_back(&mut spec.environment, &caller);
     if let Some(file) = settings.first().and_then(|leader| leader.text("export-file")) {
-        // What the submitter exports goes before what the file has.
+        // Exported variables override those of the file.
         for (name, value) in variables_of(file)? {
             spec.environment.entry(name).or_insert(value);
         }
@@ -79,7 +79,7 @@ fn submit(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Proble
         return Err(Refusal::Rejected(rejection).into());
     }
     let name = cluster.as_ref().map(|cluster| cluster.name.as_str());
-    // The script may say so as well.
+    // The script may set these options too.
     let says = |option: &str| line.gives(option) || settings.first().is_some_and(|leader| leader.is_set(option));
     if let Some(line) = submitted(job.number, name, says("parsable"), says("quiet")) {
         print(&format!("{line}\n"));
@@ -87,13 +87,13 @@ fn submit(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Proble
     if settings.first().is_some_and(|leader| leader.is_set("wait")) {
         return wait(&mut client, job).map_err(failed);
     }
-    // The process ends now. What takes these values apart is code that nothing else has touched, and would have to be brought in.
+    // The process ends now. The code that drops these values is not in memory yet and would have to be loaded.
     std::mem::forget(submission);
     std::mem::forget((line, caller, settings, spec, client, cluster));
     Ok(0)
 }
 
-/// What the site says of submissions. It is asked only where that makes a difference.
+/// The site's rules for submissions. The site is only asked if they matter.
 fn rules(client: &mut Client, program: &Program, settings: &[Settings]) -> Result<Rules, Problem> {
     let has_directives = matches!(program, Program::Batch { text, .. } if may_have_directives(text));
     if !has_directives && !settings.iter().any(|settings| settings.is_set("bb")) {
@@ -103,7 +103,7 @@ fn rules(client: &mut Client, program: &Program, settings: &[Settings]) -> Resul
     Ok(site::rules(&info))
 }
 
-/// What runs, and the options of each component.
+/// The program, and the options of each component.
 fn read(line: &CommandLine, caller: &Caller, now: &Now) -> Result<(Program, Vec<Settings>), Problem> {
     let (text, args, source) = match script::wanted(line)? {
         Wanted::Wrapped(command) => (script::wrap(&command), Vec::new(), ScriptSource::Wrapped),
@@ -138,12 +138,12 @@ fn read(line: &CommandLine, caller: &Caller, now: &Now) -> Result<(Program, Vec<
     Ok((Program::Batch { text, args, source }, settings))
 }
 
-/// What a `--bbf` file says (SL-B-08).
+/// The text of a `--bbf` file (SL-B-08).
 fn directives_of(path: &str) -> Result<String, Problem> {
     std::fs::read_to_string(path).map_err(|error| failed(format!("Could not load {path}: {}", os_text(&error))))
 }
 
-/// The variables that a file of `--export-file` has, which can be a descriptor that is open already.
+/// The variables in a file of `--export-file`, which can be an open descriptor.
 fn variables_of(file: &str) -> Result<Vec<(String, String)>, Problem> {
     let descriptor = file.parse::<u32>().ok().filter(|number| *number > 2);
     let path = descriptor.map_or_else(|| file.to_owned(), |number| format!("/dev/fd/{number}"));
@@ -151,7 +151,7 @@ fn variables_of(file: &str) -> Result<Vec<(String, String)>, Problem> {
     Ok(environment::of_file(&String::from_utf8_lossy(&bytes)))
 }
 
-/// Adds the variables of the batch script that are known now (SL-E-03, SL-E-08); where it runs is added when it starts.
+/// Adds the variables of the batch script that are known now (SL-E-03, SL-E-08); its place is added when it starts.
 fn add_variables(spec: &mut JobSpec, settings: &[Settings], caller: &Caller) {
     let count = settings.len();
     let variables = &mut spec.environment;
@@ -201,7 +201,7 @@ fn add_variables(spec: &mut JobSpec, settings: &[Settings], caller: &Caller) {
     }
 }
 
-/// The options that the batch script sees in variables, if they were given.
+/// The options that the batch script sees as variables, if they were given.
 const SIZES: [(&str, &[&str]); 12] = [
     ("account", &["SLURM_JOB_ACCOUNT"]),
     ("partition", &["SLURM_JOB_PARTITION"]),

@@ -1,5 +1,5 @@
-//! `sbcast` (SL-M-12), and `srun --bcast` (SL-M-13): copies a file to nodes of a job, by a step whose tasks write what they
-//! read.
+//! `sbcast` (SL-M-12), and `srun --bcast` (SL-M-13): copies a file to nodes of a job, with a step whose tasks write
+//! what they read.
 
 use super::{
     Ended,
@@ -31,14 +31,14 @@ use std::{
     thread,
 };
 
-/// Refuses what is there already. It is a step of its own: where nodes share the folder, the file of the first to be done
-/// would be found there by the others.
+/// Refuses an existing file. It is a separate step: where nodes share the folder, later tasks would find the file that
+/// the first one wrote.
 const CHECK: &str = r#"to="$1"
 if [ -d "$to" ]; then to="${to%/}/$4"; fi
 if [ -e "$to" ]; then echo "$to: File exists" >&2; exit 1; fi
 "#;
 
-/// Writes what it reads, in one piece or not at all, and never through a link that somebody has put there.
+/// Writes what it reads, all or nothing, and never through a link that somebody put there.
 const WRITE: &str = r#"set -eC
 to="$1"
 if [ -d "$to" ]; then to="${to%/}/$4"; fi
@@ -51,7 +51,7 @@ if [ -n "$3" ]; then touch -d "@$3" -- "$part"; fi
 mv -fT -- "$part" "$to"
 "#;
 
-/// Does what a command line of `sbcast` asks.
+/// Runs a command line of `sbcast`.
 pub fn run(site: &mut Site, words: &[String]) -> Ended {
     let Some(wish) = wanted(site.tool, sbcast(words)?) else { return Ok(0) };
     let (job, nodes) = target(site, &wish)?;
@@ -61,7 +61,7 @@ pub fn run(site: &mut Site, words: &[String]) -> Ended {
     Ok(0)
 }
 
-/// The job and those of its nodes that get the file.
+/// The job, and its nodes that get the file.
 fn target(site: &mut Site, wish: &Sbcast) -> Result<(JobId, Vec<RunNodeView>), Failure> {
     let own = || IdExpression::parse(&surrounding_job()?.to_string());
     let id = wish
@@ -96,25 +96,25 @@ fn target(site: &mut Site, wish: &Sbcast) -> Result<(JobId, Vec<RunNodeView>), F
         None if matches!(id.job, JobPart::Tasks { .. }) => run.nodes.clone(),
         None => Vec::new(),
     };
-    // A component that was ended alone takes no steps, which must not keep the file from those that go on (SL-M-02).
+    // A component that was ended alone takes no steps, but the others still get the file (SL-M-02).
     nodes.retain(|node| node.exit.is_none() && !is_ending(&detail.job, node.component));
     if nodes.is_empty() { Err(invalid()) } else { Ok((view.id, nodes)) }
 }
 
-/// Whether a component is ended or being ended, with the others or alone.
+/// Whether a component has ended or is ending, alone or with the others.
 fn is_ending(job: &JobView, component: u32) -> bool {
     let component = usize::try_from(component).ok().and_then(|at| job.by_component.get(at));
     component.is_some_and(|component| matches!(component.state, JobState::Finishing | JobState::Finished))
 }
 
-/// A file on its way.
+/// A file to copy.
 pub struct Copy {
     tool: &'static str,
     source: String,
     destination: String,
     directory: String,
     mode: u32,
-    /// The time of its last change, if it is kept.
+    /// The time of its last change, if that is kept.
     changed_seconds: Option<i64>,
     force: bool,
 }
@@ -124,7 +124,7 @@ impl Copy {
         Self::new(tool, &wish.source, &wish.destination, wish.preserve, wish.force, read_umask())
     }
 
-    /// Of a file that can be read. In the destination `%N` is the name of the node.
+    /// Reads a file to copy. In the destination `%N` is the name of the node.
     pub fn new(
         tool: &'static str,
         source: &str,
@@ -146,14 +146,14 @@ impl Copy {
             source: source.to_owned(),
             destination: destination.to_owned(),
             directory,
-            // Without -p a file is made as every other is: less what the mask takes away.
+            // Without -p the file is created like any other: with the umask.
             mode: if preserve { mode } else { mode & !umask },
             changed_seconds: preserve.then(|| metadata.mtime()),
             force,
         })
     }
 
-    /// Copies it to each of these nodes of a job, once to one that components share.
+    /// Copies it to each of these nodes of a job, only once to a node that components share.
     pub fn send(&self, client: &mut Client, job: JobId, nodes: &[RunNodeView]) -> Result<(), Failure> {
         let mut seen = BTreeSet::new();
         let nodes: Vec<RunNodeView> = nodes.iter().filter(|node| seen.insert(&node.node)).cloned().collect();
@@ -168,7 +168,7 @@ impl Copy {
         self.step(client, job, nodes, WRITE, Some(file))
     }
 
-    /// Runs a script on each node, and tells what it says when it fails.
+    /// Runs a script on each node, and prints its output if it fails.
     fn step(
         &self,
         client: &mut Client,
@@ -236,7 +236,7 @@ impl Copy {
             groups,
             streams: StepStreams { stdin, stderr: Some(StepOutput::Client), ..StepStreams::default() },
             overlaps: true,
-            // A check is over at once, and each node is to say what it has found.
+            // A check is short, and each node must report its result.
             ends_on_failure: has_input,
             dialect: Some(muster_slurm::NAME.to_owned()),
             ..StepSpec::default()
@@ -244,14 +244,15 @@ impl Copy {
     }
 }
 
-/// Where `--bcast` puts a program: at the path that is given, in the folder that is, else in the working directory (SL-M-13).
+/// The path to which `--bcast` copies a program: the given path, or a name in the given folder or else in the working
+/// directory (SL-M-13).
 pub fn destination(given: &str, directory: &str, job: JobId, program: &str) -> String {
     let name = format!("slurm_bcast_{}_{}", job.number, file_name(program));
     match given {
         "" => format!("{directory}/{name}"),
         given => {
             let name = if given.ends_with('/') { name.as_str() } else { "" };
-            // The program is started by it, so that it must not look like one that is searched for.
+            // The program is started by this path, so it must not look like a name to search for.
             let folder = if given.starts_with('/') { String::new() } else { format!("{directory}/") };
             format!("{folder}{given}{name}")
         }

@@ -28,10 +28,10 @@ use std::io::{BufRead as _, Write as _};
 
 /// The signal that ends a job (SL-C-30).
 const SIGKILL: u8 = 9;
-/// The batch script, among the steps of the core.
+/// The batch script, as a step of the core.
 const SCRIPT: StepId = StepId(0);
 
-/// Does what a command line of `scancel` asks. What cannot be done does not keep it from the rest.
+/// Runs a command line of `scancel`. It continues after a failure.
 pub fn run(site: &mut Site, words: &[String]) -> Ended {
     let request = parse(words, &site.surroundings())?;
     let Some(command) = wanted(site.tool, request) else { return Ok(0) };
@@ -47,9 +47,9 @@ pub fn run(site: &mut Site, words: &[String]) -> Ended {
 }
 
 fn by_filter(site: &mut Site, command: &Scancel) -> Ended {
-    // A number names a user as well; who has that number is known only here.
+    // A number can name a user as well; only this host knows whose number it is.
     let user = command.filter.user.as_deref().filter(|user| user.parse::<u32>().is_err());
-    // Nor is it asked for by name: a component can have one of its own (SL-M-17).
+    // The name is not sent either: a component can have a name of its own (SL-M-17).
     let views = site.current(user, None, false)?;
     let records = as_seen(command, site.records(views, command.filter.needs_details())?);
     let targets = matching(&command.filter, &records, site.parameters()?.whole_hetjob);
@@ -65,7 +65,7 @@ fn tell_of_no_match(command: &Scancel) {
     }
 }
 
-/// What was cancelled already is over, unless a signal is to end it sooner.
+/// A cancelled job counts as ended, unless a signal shall end it sooner.
 fn as_seen(command: &Scancel, records: Vec<JobRecord>) -> Vec<JobRecord> {
     if command.signal.is_some() {
         return records;
@@ -103,7 +103,7 @@ fn by_id(site: &mut Site, command: &Scancel, id: &IdExpression) -> Ended {
             }
             end_step(site, command, id, &targets, number).map(|()| 0)
         }
-        // The script is what the job is.
+        // The batch script stands for the job.
         _ => act(site, command, &targets, &records),
     }
 }
@@ -131,7 +131,7 @@ fn end_step(
     Ok(())
 }
 
-/// Acts on jobs; what cannot be done does not keep it from the rest.
+/// Acts on jobs, and continues after a failure.
 fn act(site: &mut Site, command: &Scancel, targets: &[Target], records: &[JobRecord]) -> Ended {
     let mut status = 0;
     for target in targets.iter().copied() {
@@ -157,7 +157,7 @@ fn act(site: &mut Site, command: &Scancel, targets: &[Target], records: &[JobRec
             Ok(Reached::System) => {}
             Ok(Reached::Nobody) if manages(site, target, records)? => {}
             Ok(Reached::Nobody) => status = tell(&denied(&shown)),
-            // It ended meanwhile.
+            // It has ended meanwhile.
             Err(error) if matches!(error.code(), Some(ErrorCode::Conflict | ErrorCode::NotFound)) => {
                 if command.verbosity > 0 && !command.quiet {
                     let text = "Job/step already completing or completed";
@@ -171,7 +171,7 @@ fn act(site: &mut Site, command: &Scancel, targets: &[Target], records: &[JobRec
     Ok(status)
 }
 
-/// Whether nothing of it runs. The line of an array tells of the tasks that wait, while others can run.
+/// Whether no part of it runs. The line of an array describes its waiting tasks, while others can run.
 fn waits(target: Target, own: Option<&JobRecord>, records: &[JobRecord]) -> bool {
     let is_its_array =
         |record: &&JobRecord| record.array.as_ref().is_some_and(|array| array.number == target.job.number);
@@ -187,7 +187,7 @@ fn waits(target: Target, own: Option<&JobRecord>, records: &[JobRecord]) -> bool
     of_array.any(|record| record.state.is_pending() && is_rest(record))
 }
 
-/// The line of what is acted on; of a task that shares one with others that part of it.
+/// The line of the target; for a task that shares a line with others, its part of that line.
 fn line_of(target: Target, records: &[JobRecord]) -> Option<JobRecord> {
     let known = records.iter().find(|record| is_of(target, record)).cloned();
     known.or_else(|| {
@@ -210,16 +210,16 @@ fn is_of(target: Target, record: &JobRecord) -> bool {
     }
 }
 
-/// Whom what was asked for had to do with.
+/// Who handled the request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reached {
-    /// The system was asked, and knows who may do this.
+    /// The system, which checks permissions.
     System,
-    /// Nobody was there to get the signal, so nobody has looked who sends it.
+    /// Nobody was there to get the signal, so nobody has checked the sender.
     Nobody,
 }
 
-/// Whether the caller may do something to the job that is acted on.
+/// Whether the caller may act on the target.
 fn manages(site: &mut Site, target: Target, records: &[JobRecord]) -> Result<bool, Failure> {
     let number = |record: &JobRecord| record.het.as_ref().map_or_else(|| record.array_number(), |het| het.leader);
     let caller = site.caller()?;
@@ -235,7 +235,7 @@ fn carry_out(site: &mut Site, command: &Scancel, target: Target, waits: bool) ->
     };
     match (command.signal, target.component) {
         (None, _) => site.client.cancel(id, &JobsRequest { jobs })?,
-        // A job without its steps is no job.
+        // A job without its steps is empty, so it is ended.
         (Some(SIGKILL), _) if waits || command.recipients == Recipients::Steps => {
             let ending = JobEnding { is_forced: true, ..JobEnding::default() };
             site.client.end_jobs(id, &EndRequest { jobs, ending })?

@@ -1,5 +1,5 @@
-//! The clusters that `--clusters` can name (SL-S-19): those of `[slurm] clusters` of the gateway that the command asks, and the
-//! one that it serves itself.
+//! The clusters for `--clusters` (SL-S-19): those of `[slurm] clusters` of the gateway that the command asks, and the
+//! gateway's own.
 
 use super::{forecast, site::Site};
 use muster_cli::{connection::ConnectionOptions, stderr_line};
@@ -12,23 +12,23 @@ use muster_slurm::{
 };
 use std::{collections::BTreeMap, path::PathBuf};
 
-/// The setting of `[slurm]` that gateways pass on: a line for each cluster, `NAME=ADDRESS`.
+/// The setting of `[slurm]` that gateways pass on: a line `NAME=ADDRESS` for each cluster.
 pub const CLUSTERS: &str = "clusters";
 
 /// A cluster.
 pub struct Cluster {
     /// Its name.
     pub name: String,
-    /// How it is reached.
+    /// How to reach it.
     pub connection: ConnectionOptions,
-    /// Whether it is the one that the command finds without `--clusters`.
+    /// Whether the command finds it without `--clusters`.
     is_own: bool,
 }
 
-/// The clusters of a list, in its order.
+/// The clusters of a list, in order.
 ///
 /// # Errors
-/// There is none of a name, or the own cluster does not answer.
+/// A name is unknown, or the own cluster does not answer.
 pub fn named(
     connection: &ConnectionOptions,
     tool: &'static str,
@@ -61,7 +61,7 @@ fn known(info: &InfoView, connection: &ConnectionOptions) -> BTreeMap<String, Cl
     known
 }
 
-/// An address is that of a gateway, or a data folder on this host.
+/// An address names a gateway, or a data folder on this host.
 fn reached(address: &str, connection: &ConnectionOptions) -> ConnectionOptions {
     match address.contains("://") {
         true => ConnectionOptions { data: None, server: Some(address.to_owned()), ..connection.clone() },
@@ -93,7 +93,7 @@ impl Cluster {
         }
     }
 
-    /// As [`lead`](Self::lead), for the commands beside an allocation.
+    /// Like [`lead`](Self::lead), for commands that run next to an allocation.
     pub fn lead_beside(&self, environment: &mut Vec<(String, String)>) {
         if let Some(((name, value), other)) = self.variables() {
             environment.retain(|(known, _)| known != other && known != name);
@@ -105,24 +105,24 @@ impl Cluster {
 /// The cluster for a job whose options name some (SL-S-19); `None` if they name none.
 ///
 /// # Errors
-/// As [`named`] and [`earliest`].
+/// See [`named`] and [`earliest`].
 pub fn of_job(
     connection: &ConnectionOptions,
     command: Command,
     settings: &[Settings],
     spec: &JobSpec,
 ) -> Result<Option<Cluster>, Failure> {
-    // What the environment says of clusters is one of the options already.
+    // The options already include the cluster list of the environment.
     let list = settings.first().and_then(|leader| leader.text("clusters"));
     let Some(wish) = clusters::Wish::of(list, None) else { return Ok(None) };
     earliest(command, named(connection, command.name(), &wish)?, spec).map(Some)
 }
 
-/// The cluster that starts a job first: all its components start there together, so the whole job is asked about. Of several
-/// that start it at the same time the own one, else the first of the list.
+/// The cluster that starts a job first. All its components start there together, so the whole job is tried. If several
+/// start it at the same time, the own cluster wins, else the first of the list.
 ///
 /// # Errors
-/// None would start it.
+/// No cluster would start it.
 fn earliest(command: Command, clusters: Vec<Cluster>, spec: &JobSpec) -> Result<Cluster, Failure> {
     let mut found: Vec<(Timestamp, Cluster)> = Vec::new();
     let has_choice = clusters.len() > 1;
@@ -138,7 +138,7 @@ fn earliest(command: Command, clusters: Vec<Cluster>, spec: &JobSpec) -> Result<
         });
         found.extend(start.map(|start| (start, cluster)));
     }
-    // They were asked one after the other: whoever starts it at once does so at the same time as others that do.
+    // The clusters were asked one by one: all that can start it at once count as equal.
     let now = Timestamp::now();
     let best = found.into_iter().min_by_key(|(start, cluster)| ((*start).max(now), !cluster.is_own));
     let nowhere = || Failure::error(command.name(), "Can't run on any of the specified clusters");

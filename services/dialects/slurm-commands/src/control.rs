@@ -34,10 +34,10 @@ use muster_slurm::{
 };
 use std::{collections::BTreeMap, io::Write as _, time::Duration};
 
-/// A job that was put back into the queue does not start before (SL-C-37).
+/// How long a requeued job waits before it can start again (SL-C-37).
 const REQUEUE_DELAY_SECONDS: u32 = 120;
 
-/// Does what a command line of `scontrol` asks.
+/// Runs a command line of `scontrol`.
 pub fn run(site: &mut Site, words: &[String]) -> Ended {
     let Some(command) = wanted(site.tool, parse(words)?) else { return Ok(0) };
     match &command.verb {
@@ -46,7 +46,7 @@ pub fn run(site: &mut Site, words: &[String]) -> Ended {
             Ok(0)
         }
         Verb::Ping => {
-            // What is asked is how it stands at this moment.
+            // The command asks for the state at this moment.
             let answer = site.client.another().waiting(Duration::ZERO).info(Moment::Now);
             print(&scontrol::ping(&super::site::host(), answer.is_ok()));
             Ok(u8::from(answer.is_err()))
@@ -58,7 +58,7 @@ pub fn run(site: &mut Site, words: &[String]) -> Ended {
         }
         Verb::WriteScript { id, file } => write_script(site, id, file.as_deref()),
         Verb::WaitJob(id) => wait_job(site, id),
-        // The configuration is read when it is applied; there is nothing to do, as there mostly is in Slurm.
+        // The configuration is read when it is applied, so there is nothing to do, as is usual in Slurm.
         Verb::Reconfigure => Ok(0),
         Verb::Create(wish) => reservation::create(site, wish),
         Verb::Delete(name) => reservation::delete(site, name),
@@ -86,7 +86,7 @@ fn show(site: &mut Site, command: &Scontrol, entity: Entity, id: Option<&str>) -
     }
 }
 
-/// What `scontrol` of Slurm says before the reason if this cannot be asked for.
+/// The words of Slurm's `scontrol` before the reason if it cannot get this.
 const fn asking(entity: Entity) -> &'static str {
     match entity {
         Entity::Nodes => "slurm_load_node error",
@@ -102,7 +102,7 @@ const fn asking(entity: Entity) -> &'static str {
     }
 }
 
-/// Without a list that of the job is meant.
+/// Without a list, the list of the job is meant.
 fn hostlist<E>(id: Option<&str>, act: impl FnOnce(&str) -> Result<String, E>) -> Result<String, Failure> {
     let own = || super::site::variable("SLURM_JOB_NODELIST");
     let list = id.map(str::to_owned).or_else(own);
@@ -138,7 +138,7 @@ fn show_jobs(site: &mut Site, command: &Scontrol, id: Option<&str>, lines: Lines
     Ok(records.iter().map(|record| scontrol::job(record, lines, &site.clock)).collect())
 }
 
-/// Since when a job is suspended only its events tell.
+/// Only the events of a job tell when it was suspended.
 fn know_suspensions(site: &mut Site, job: JobId, records: &mut [JobRecord]) -> Result<(), Failure> {
     let events = site.client.job_events(job, Moment::Now).map_err(|error| site.failure(&error))?;
     let is_its = |record: &&mut JobRecord| match (&record.array, &record.het) {
@@ -156,7 +156,7 @@ fn show_nodes(site: &mut Site, id: Option<&str>, lines: Lines) -> Result<String,
     let names = match id {
         None => nodes.iter().map(|node| node.name.clone()).collect(),
         Some(list) => {
-            // Lists that programs put together often have a comma too many.
+            // Lists made by programs often end with a comma.
             let list = list.trim_end_matches(',');
             muster_slurm::hostlist::expand(list).map_err(|_| Failure::plain(scontrol::not_found("Node", list)))?
         }
@@ -253,7 +253,7 @@ fn show_configuration(site: &mut Site) -> Result<String, Failure> {
     let values: BTreeMap<&str, String> = [
         ("AccountingStorageType", "accounting_storage/muster".to_owned()),
         ("AccountingStorageEnforce", enforced(config.accounts.as_ref())),
-        // Each gateway answers for itself.
+        // Each gateway reports its own start.
         ("BOOT_TIME", scontrol::time(since, &site.clock)),
         ("ClusterName", config.settings.name),
         ("EnforcePartLimits", "ALL".to_owned()),
@@ -270,7 +270,7 @@ fn show_configuration(site: &mut Site) -> Result<String, Failure> {
         ("SelectType", "select/cons_tres".to_owned()),
         ("SlurmctldHost[0]", host),
         ("SLURM_VERSION", RELEASE.to_owned()),
-        // What holds on every system. A signal for a step is for all of its processes.
+        // These hold on every system. A signal for a step goes to all of its processes.
         ("AccountingStorageTRES", "cpu,mem,node,billing,gres/gpu".to_owned()),
         ("AllowSpecResourcesUsage", "No".to_owned()),
         ("DependencyParameters", "(null)".to_owned()),
@@ -289,7 +289,7 @@ fn show_configuration(site: &mut Site) -> Result<String, Failure> {
     Ok(scontrol::config(&values, &site.clock))
 }
 
-/// Whether jobs go around others, in Slurm's words (SL-P-01).
+/// Whether jobs are backfilled, in Slurm's words (SL-P-01).
 fn scheduler_type(policy: &Policy) -> &'static str {
     match policy.backfill.mode {
         BackfillMode::None => "sched/builtin",
@@ -297,7 +297,7 @@ fn scheduler_type(policy: &Policy) -> &'static str {
     }
 }
 
-/// What of accounts and QOS is enforced, in Slurm's words (SL-C-35).
+/// Which limits of accounts and QOS are enforced, in Slurm's words (SL-C-35).
 fn enforced(settings: Option<&AccountSettings>) -> String {
     let Some(AccountSettings { associations, limits, classes, refuses_hopeless, .. }) = settings else {
         return "none".to_owned();
@@ -307,7 +307,7 @@ fn enforced(settings: Option<&AccountSettings>) -> String {
     if set.is_empty() { "none".to_owned() } else { set.join(",") }
 }
 
-/// Acts on jobs; what cannot be done does not keep it from the rest.
+/// Acts on jobs, and continues after a failure.
 fn act(site: &mut Site, action: Action, ids: &[IdExpression], variant: Variant) -> Ended {
     let mut status = 0;
     for id in ids {
@@ -323,19 +323,19 @@ fn act_on(site: &mut Site, action: Action, part: &JobPart, variant: Variant) -> 
     let owner = views.first().map(|view| view.owner.clone());
     let is_over = !views.is_empty() && views.iter().all(|view| view.outcome.is_some());
     let waits = views.iter().all(|view| matches!(view.state, JobState::Held | JobState::Queued));
-    // Whether it may be put back is what it asked for.
+    // Whether a job may be requeued depends on what it asked for.
     let records = site.records(views.clone(), action == Action::Requeue)?;
     let Chosen::Targets(targets) = choose(action, part, &records, site.parameters()?.whole_hetjob)? else {
         return Ok(());
     };
     let set = targets.iter().fold(Holds::default(), |all, target| all.union(holds_of(&views, *target)));
-    // More than one are tasks of an array, which have no components.
+    // If there are several, they are tasks of an array, which have no components.
     let jobs = match targets.as_slice() {
         [Target { job, component: Some(component) }] => JobSelection::Component { job: *job, component: *component },
         _ => JobSelection::Ids(targets.iter().map(|target| target.job).collect()),
     };
     let id = CommandId::new_now();
-    // An operator holds other people's jobs so that they cannot release them.
+    // An operator's hold on other users' jobs is one that they cannot release.
     let is_own = variant == Variant::UserHold || owner == Some(site.caller()?);
     let client = &mut site.client;
     let done = match action {
@@ -350,7 +350,7 @@ fn act_on(site: &mut Site, action: Action, part: &JobPart, variant: Variant) -> 
         }
         Action::Suspend => client.suspend(id, &JobsRequest { jobs }),
         Action::Resume => client.resume(id, &JobsRequest { jobs }),
-        // Their command lines come here by other ways.
+        // Other code handles their command lines.
         Action::Cancel | Action::Update => return Ok(()),
     };
     done.map(drop).map_err(|error| match error.code() {
@@ -370,7 +370,7 @@ fn act_on(site: &mut Site, action: Action, part: &JobPart, variant: Variant) -> 
     })
 }
 
-/// A message for a running job stands behind what its script says on standard error.
+/// A message for a running job is appended to its script's standard error.
 fn notify(site: &mut Site, id: &IdExpression, message: &str) -> Ended {
     let failed = |text: &dyn std::fmt::Display| Failure::plain(format_args!("job notify failure: {text}"));
     let view = site.named(std::slice::from_ref(id))?.into_iter().next();
@@ -409,7 +409,7 @@ fn write_script(site: &mut Site, id: &IdExpression, file: Option<&str>) -> Ended
     match file {
         Some("-") => print(&text),
         named => {
-            // A component's own number: the leader's script is another one (SL-B-06).
+            // A component's own number: the leader's script is a different one (SL-B-06).
             let job = match view.id.index {
                 None => (view.id.number + offset as u64).to_string(),
                 Some(_) => view.id.to_string(),

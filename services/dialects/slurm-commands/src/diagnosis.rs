@@ -6,7 +6,7 @@ use muster_slurm::{
     show::sdiag::{Diagnosis, sdiag},
 };
 
-/// Does what a command line of `sdiag` asks.
+/// Runs a command line of `sdiag`.
 pub fn run(site: &mut Site, words: &[String]) -> Ended {
     let Some(()) = wanted(site.tool, parse(words)?) else { return Ok(0) };
     let statistics = site.client.statistics().map_err(|error| site.failure(&error))?;

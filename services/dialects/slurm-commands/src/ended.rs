@@ -1,12 +1,12 @@
-//! What a command came to, and what it prints.
+//! The result of a command, and its output.
 
 use muster_slurm::{options::version, queries};
 use std::io::Write as _;
 
-/// What a command came to: its exit status, or what it says when it does nothing.
+/// The result of a command: its exit status, or its message if it does nothing.
 pub(crate) type Ended = Result<u8, queries::Failure>;
 
-/// What is left to do of a request: help, usage and version are printed here.
+/// The command to run; help, usage and version are printed here.
 pub(crate) fn wanted<T>(tool: &str, request: queries::Request<T>) -> Option<T> {
     let text = match request {
         queries::Request::Run(command) => return Some(command),
@@ -18,7 +18,7 @@ pub(crate) fn wanted<T>(tool: &str, request: queries::Request<T>) -> Option<T> {
     None
 }
 
-/// Prints all at once; who does not read it need not.
+/// Prints all at once, and ignores a closed output.
 pub(crate) fn print(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());

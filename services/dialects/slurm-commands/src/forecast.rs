@@ -1,4 +1,5 @@
-//! When a job would start: `--test-only` (SL-S-24, SL-C-10), and which of several clusters starts it first (SL-S-19).
+//! When a job would start: `--test-only` (SL-S-24, SL-C-10), and which of several clusters would start it first
+//! (SL-S-19).
 
 use super::{
     site::{is_operator, now, unreachable},
@@ -19,7 +20,7 @@ use muster_slurm::{
     queries::Failure,
 };
 
-/// Tells when and where a job would start. Nothing is submitted.
+/// Prints when and where a job would start. Nothing is submitted.
 pub fn tell(command: Command, client: &mut Client, spec: JobSpec) -> Result<u8, Problem> {
     let has_several = spec.components.len() > 1;
     let forecast = client.forecast(spec.clone()).map_err(|error| match refused_job(command, client, error, &spec) {
@@ -42,7 +43,7 @@ fn rejected(command: Command, rejection: &Rejection) -> Problem {
     Problem::Failed(Failure { lines: rejection.of_test(command), code: 1 })
 }
 
-/// When a job would start on a cluster: `None` if it never does there, or the cluster would refuse it.
+/// When a job would start on a cluster: `None` if it never would, or the cluster would refuse it.
 ///
 /// # Errors
 /// The cluster does not answer.
@@ -57,11 +58,11 @@ pub fn start(command: Command, client: &mut Client, spec: JobSpec) -> Result<Opt
     }
 }
 
-/// Settles what takes a look at the system: which partition of a list a component goes to, the one that starts it first, and
-/// by how much a job that is nicer than others has a lower priority than them (SL-C-13).
+/// Settles what depends on the system: the partition of each component, from its list the one that starts it first, and
+/// the priority of a job with `--nice`, relative to others (SL-C-13).
 ///
 /// # Errors
-/// The system does not answer; a job that is to be before others and may not.
+/// The system does not answer, or a negative `--nice` is not allowed.
 pub fn settle(command: Command, client: &mut Client, spec: &mut JobSpec) -> Result<(), Problem> {
     settle_rank(command, client, spec)?;
     for offset in 0..spec.components.len() {
@@ -80,14 +81,14 @@ pub fn settle(command: Command, client: &mut Client, spec: &mut JobSpec) -> Resu
     Ok(())
 }
 
-/// Only operators may raise a priority (SL-C-36). At submission that of anybody else counts for nothing, as in Slurm, where it
-/// is passed over without a word, and less than nothing is no niceness of theirs.
+/// Only operators may raise a priority (SL-C-36). At submission, a priority by anybody else is ignored silently, as in
+/// Slurm, and a negative `--nice` is refused.
 fn settle_rank(command: Command, client: &mut Client, spec: &mut JobSpec) -> Result<(), Problem> {
     let is_ranked = spec.components.iter().any(|component| component.priority.is_some());
     let attributes = Attributes(&spec.attributes);
     let mut nices = (0..spec.components.len()).filter_map(|offset| attributes.component(offset, component::NICE));
     let is_ahead = nices.any(|nice| nice.starts_with('-'));
-    // Most jobs ask for neither, and then nobody is asked.
+    // Most jobs use neither option, and need no question to the system.
     if !is_ranked && !is_ahead {
         return Ok(());
     }
@@ -101,7 +102,7 @@ fn settle_rank(command: Command, client: &mut Client, spec: &mut JobSpec) -> Res
     Ok(())
 }
 
-/// Where none starts it the first one stays, and the submission tells what is wrong.
+/// If no partition starts it, the first one stays, and the submission reports what is wrong.
 fn choose_partition(
     command: Command,
     client: &mut Client,
@@ -115,7 +116,7 @@ fn choose_partition(
         tried.components[offset].queue = Some((*name).to_owned());
         let start = match client.forecast(tried) {
             Ok(forecast) => forecast.start,
-            // One that does not exist is refused, whatever the others could do.
+            // A partition that does not exist leads to a refusal, whatever the others could do.
             Err(ClientError::Refused(refusal)) if refusal.code == ErrorCode::NotFound => {
                 spec.components[offset].queue = Some((*name).to_owned());
                 return Ok(());
@@ -133,7 +134,7 @@ fn choose_partition(
     Ok(())
 }
 
-/// The priority of jobs of a partition that ask for none.
+/// The priority of jobs in a partition that do not set one.
 fn usual_priority(command: Command, client: &mut Client, partition: Option<&str>) -> Result<i64, Failure> {
     let page = client.queues(Latest::Now).map_err(|error| unreachable(command.name(), &error))?;
     let is_it = |view: &&QueueView| partition.map_or(view.default, |name| view.spec.name == name);

@@ -1,9 +1,9 @@
-//! Which holds are set, and which are released.
+//! Which holds are set, and which to release.
 
 use muster_schemas::{job::Holds, views::JobView};
 use muster_slurm::select::Target;
 
-/// The holds that are set on what is acted on (SL-C-37).
+/// The holds on a target (SL-C-37).
 pub fn holds_of(views: &[JobView], target: Target) -> Holds {
     let of_array = |view: &JobView| {
         let held = view.array.iter().flat_map(|array| &array.held);
@@ -16,7 +16,7 @@ pub fn holds_of(views: &[JobView], target: Target) -> Holds {
         components.fold(Holds::default(), |all, (component, _)| all.union(component.holds))
     };
     let is_its = |view: &&JobView| view.id == target.job || view.id == target.job.whole();
-    // What is set on a whole array holds each of its tasks that has not started.
+    // A hold on a whole array applies to each of its tasks that has not started.
     let has_started = views.iter().any(|view| view.id == target.job);
     let own = |view: &JobView| match target.component.is_none() && (view.id == target.job || !has_started) {
         true => view.holds,
@@ -26,9 +26,9 @@ pub fn holds_of(views: &[JobView], target: Target) -> Holds {
     all.fold(Holds::default(), Holds::union)
 }
 
-/// What `release` asks to be released where these holds are set. What its owner may not release is asked for all the same: it
-/// is refused, and not passed over as if nothing held the job (SL-C-37). A hold of the system is such as that of a job which
-/// could not be staged in (SL-B-08).
+/// The holds that `release` asks to remove, given those that are set. It also asks for those that the owner may not
+/// release, so that the request is refused and not ignored as if nothing held the job (SL-C-37). One example of a
+/// system hold is a job that could not be staged in (SL-B-08).
 pub fn released(set: Holds, is_own: bool) -> Holds {
     Holds { user: true, operator: set.operator || !is_own, system: set.system }
 }

@@ -11,7 +11,7 @@ use muster_slurm::{
 };
 use std::time::Duration;
 
-/// Does what a command line of `sinfo` asks.
+/// Runs a command line of `sinfo`.
 pub fn run(site: &mut Site, words: &[String]) -> Ended {
     let request = parse(words, &site.surroundings())?;
     let Some(command) = wanted(site.tool, request) else { return Ok(0) };

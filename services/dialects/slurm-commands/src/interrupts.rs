@@ -1,4 +1,4 @@
-//! Signals to a command that goes on while something else runs.
+//! Signals to a command while something else runs.
 
 use nix::sys::signal::{SigSet, Signal};
 use std::{
@@ -8,7 +8,7 @@ use std::{
     thread,
 };
 
-/// The signals that are not left to the system.
+/// The signals that the command handles itself.
 const WATCHED: [Signal; 8] = [
     Signal::SIGINT,
     Signal::SIGTERM,
@@ -22,7 +22,7 @@ const WATCHED: [Signal; 8] = [
 
 type Handler = Box<dyn FnMut(Signal) + Send>;
 
-/// What is done with signals. One thread takes them all, so that they interrupt nothing.
+/// How signals are handled. One thread takes them all, so that they interrupt nothing.
 #[derive(Clone)]
 pub struct Interrupts {
     now: Arc<Mutex<Now>>,
@@ -31,13 +31,13 @@ pub struct Interrupts {
 #[derive(Default)]
 struct Now {
     handler: Option<Handler>,
-    /// A signal that asked this command to end while there was no handler.
+    /// A signal to end that came while there was no handler.
     missed: Option<Signal>,
 }
 
 impl Interrupts {
-    /// Signals end the command until something else is said. It is for the beginning of a command: threads that are there
-    /// before would take signals themselves.
+    /// Starts handling signals; until something else is set, they end the command. Call it at the beginning of a
+    /// command: threads that exist earlier would take signals themselves.
     pub fn watch() -> Self {
         let interrupts = Self { now: Arc::default() };
         let signals: SigSet = WATCHED.into_iter().collect();
@@ -66,7 +66,7 @@ impl Interrupts {
         }
     }
 
-    /// From now on this is done with each signal, also with one that came while they were put off.
+    /// Sets the handler for signals, including one that came while they were put off.
     pub fn handle(&self, mut handler: impl FnMut(Signal) + Send + 'static) {
         let mut now = self.now();
         if let Some(signal) = now.missed.take() {
@@ -75,7 +75,7 @@ impl Interrupts {
         now.handler = Some(Box::new(handler));
     }
 
-    /// A signal that asks for it ends the command, which leaves nothing behind.
+    /// Lets signals end the command, which leaves nothing behind.
     pub fn end_the_command(&self) {
         self.handle(|signal| {
             if is_end(signal) {
@@ -84,16 +84,16 @@ impl Interrupts {
         });
     }
 
-    /// Signals wait for the next handler.
+    /// Makes signals wait for the next handler.
     pub fn put_off(&self) {
         self.now().handler = None;
     }
 }
 
-/// A program that is started meanwhile gets its signals itself. It would inherit that they are blocked.
+/// Lets a program started meanwhile get its signals itself. Otherwise it would inherit that they are blocked.
 pub fn leave_to(program: &mut process::Command) {
     let unblock = || Ok(SigSet::empty().thread_set_mask()?);
-    // SAFETY: between fork and exec one system call is made, and nothing else.
+    // SAFETY: between fork and exec this makes one system call, and nothing else.
     unsafe { program.pre_exec(unblock) };
 }
 

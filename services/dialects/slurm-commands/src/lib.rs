@@ -1,5 +1,5 @@
-//! The commands of the Slurm dialect, under their own names or as `muster slurm NAME` (SL-C-01): what reads files, asks the
-//! system and prints. What words and tables mean is in `muster-slurm`, which does none of that.
+//! The commands of the Slurm dialect, under their own names or as `muster slurm NAME` (SL-C-01): they read files, ask
+//! the system and print. `muster-slurm`, which does none of that, knows words and tables.
 
 mod accounting;
 mod allocation;
@@ -36,23 +36,23 @@ use muster_slurm::queries;
 use site::Site;
 use std::path::Path;
 
-/// The names under which the program is one of this dialect's commands.
+/// The program names of this dialect's commands.
 pub const TOOLS: [&str; 12] = [
     "sbatch", "salloc", "srun", "sbcast", "sattach", "squeue", "sinfo", "scancel", "scontrol", "sacct", "sacctmgr",
     "sdiag",
 ];
 
-/// Those that mostly read all jobs into memory.
+/// Commands that usually load the whole job list.
 const LISTS: [&str; 2] = ["squeue", "sacct"];
 
-/// Whether a program that was called by this path is a command that mostly needs little memory. Finding out needs none.
+/// Whether a program called by this path is a command that usually needs little memory. The check itself needs none.
 pub fn is_brief_link(path: &[u8]) -> bool {
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
     let is_called = |tool: &&str| tool.as_bytes() == name;
     TOOLS.iter().any(is_called) && !LISTS.iter().any(is_called)
 }
 
-/// Carries the command line out if the program was called through the link of a command of Slurm; `None` if it was not.
+/// Runs the command line if the program was called through the link of a Slurm command; otherwise `None`.
 pub fn link() -> Option<u8> {
     let path = std::env::args_os().next()?;
     let name = Path::new(&path).file_name()?.to_str()?;
@@ -80,7 +80,7 @@ pub fn link() -> Option<u8> {
     Some(run(&connection, tool, &words))
 }
 
-/// Whether the word of a variable is not one for no, as clap reads them.
+/// Whether the value of a variable does not mean no, as clap reads it.
 fn is_true(word: &str) -> bool {
     !["0", "f", "false", "n", "no", "off"].iter().any(|no| word.eq_ignore_ascii_case(no))
 }
@@ -117,7 +117,7 @@ fn run(connection: &ConnectionOptions, tool: &'static str, words: &[String]) -> 
     status
 }
 
-/// Carries a command out that lists or controls.
+/// Runs a command that lists or controls.
 fn on_cluster(connection: &ConnectionOptions, tool: &'static str, words: &[String]) -> Ended {
     let mut site = Site::open(tool, connection)?;
     match tool {
@@ -133,7 +133,7 @@ fn on_cluster(connection: &ConnectionOptions, tool: &'static str, words: &[Strin
     }
 }
 
-/// The same on each of several clusters. What cannot be done on one does not keep it from the others.
+/// Runs the command on each of several clusters, and continues after a failure.
 fn on_clusters(
     connection: &ConnectionOptions,
     tool: &'static str,
@@ -149,7 +149,7 @@ fn on_clusters(
         if asked.has_headings {
             print(&queries::clusters::heading(&cluster.name, place == 0));
         }
-        // The rows of all clusters stand in one table.
+        // The rows of all clusters form one table.
         let headless = (tool == "sacct" && place > 0).then(|| "--noheader".to_owned());
         let words: Vec<String> = headless.into_iter().chain(words.iter().cloned()).collect();
         let ended = on_cluster(&cluster.connection, tool, &words).unwrap_or_else(|failure| refusals::tell(&failure));

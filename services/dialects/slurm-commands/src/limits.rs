@@ -1,4 +1,4 @@
-//! The limits of a process, by the names that Slurm's variables have for them.
+//! The limits of a process, named as in Slurm's variables.
 
 use muster_slurm::environment::{RESOURCES, SoftLimit, resource};
 use nix::sys::resource::{RLIM_INFINITY, getrlimit};

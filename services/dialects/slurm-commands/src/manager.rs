@@ -22,14 +22,14 @@ use muster_slurm::{
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::{io::Write as _, os::fd::AsFd as _};
 
-/// So often it is looked again what there is, if somebody else changed it meanwhile.
+/// How often the command tries again if somebody else made changes meanwhile.
 const ATTEMPTS: usize = 5;
-/// So long somebody has to answer a question.
+/// How long the user has to answer a question.
 const PATIENCE_MILLISECONDS: u16 = 30_000;
-/// Where Slurm's controller listens, for programs that ask for it.
+/// The port of Slurm's controller, for programs that ask for it.
 const CONTROLLER_PORT: u16 = 6817;
 
-/// Does what a command line of `sacctmgr` asks.
+/// Runs a command line of `sacctmgr`.
 pub fn run(site: &mut Site, words: &[String]) -> Ended {
     let Some(command) = wanted(site.tool, parse(words)?) else { return Ok(0) };
     if command.deed == Deed::Show {
@@ -60,7 +60,7 @@ fn cluster(site: &mut Site) -> Result<String, Failure> {
     Ok(site.client.config(Moment::Now).map_err(|error| site.failure(&error))?.settings.name)
 }
 
-/// Says what is to be done, and asks whether it shall be. The exit status, if nothing is left to do.
+/// Prints the proposed changes and asks for confirmation. Returns the exit status if nothing is left to do.
 fn told(command: &Sacctmgr, proposal: &Proposal, is_first: bool) -> Option<u8> {
     if !is_first {
         return proposal.changes.is_empty().then_some(0);
@@ -75,7 +75,7 @@ fn told(command: &Sacctmgr, proposal: &Proposal, is_first: bool) -> Option<u8> {
     proposal.errors.iter().for_each(|error| stderr_line!("{error}"));
     refusals::remember(&proposal.errors);
     if proposal.changes.is_empty() {
-        // What was asked for may be so already.
+        // It may be the case already.
         let is_done = proposal.errors.is_empty() && proposal.said.contains("Modified");
         return Some(u8::from(!is_done));
     }
@@ -99,7 +99,7 @@ fn refused(site: &Site, error: &ClientError) -> Failure {
     }
 }
 
-/// Asks on the terminal; who does not answer does not agree.
+/// Asks on the terminal; no answer means no.
 fn confirms(question: &str) -> bool {
     print(&format!("{question} (You have 30 seconds to decide)\n"));
     loop {
@@ -121,7 +121,7 @@ fn confirms(question: &str) -> bool {
     }
 }
 
-/// A line of the input with its end; without any buffer, since the next question waits for what is behind it.
+/// A line of the input with its end, read without a buffer, because the next question needs the rest of the input.
 fn line() -> Vec<u8> {
     let mut line = Vec::new();
     let mut byte = [0];

@@ -1,7 +1,7 @@
-//! What a command refuses is in the log, as what the system refuses is (SL-L-10): who, what and why.
+//! Refusals by a command go to the log, like those by the system (SL-L-10): who, what and why.
 //!
-//! A command that ends with an error says so through [`tell`]. What the system refused it knows already; of the rest it is
-//! told by [`report`] when the command has said all that it has to say. Whether that succeeds makes no difference to the user.
+//! A command that ends with an error prints it with [`tell`]. The system knows what it refused itself; [`report`] tells
+//! it the rest after the command has printed everything. Whether that succeeds makes no difference to the user.
 
 use muster_cli::{connection::ConnectionOptions, stderr_line};
 use muster_client::ClientError;
@@ -20,51 +20,50 @@ use std::{
     time::Duration,
 };
 
-/// The user waits no longer for the system to hear of what was refused.
+/// The longest time that the user waits for this report.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// So many are told of; the log takes no more of one user in a short time.
+/// The most refusals to report; the log takes no more from one user in a short time.
 const MOST_NOTES: usize = 20;
-/// The commands that only show something: nothing is asked of the system that could be refused.
+/// The commands that only show something, and ask for nothing that could be refused.
 const LISTS: [&str; 4] = ["squeue", "sinfo", "sacct", "sdiag"];
-/// The commands whose first word says what is to be done.
+/// The commands whose first word is a verb.
 const WITH_VERBS: [&str; 2] = ["scontrol", "sacctmgr"];
-/// Their verbs that only show something; they may be cut short.
+/// Their verbs that only show something; they may be abbreviated.
 const SHOWING: [&str; 7] = ["show", "list", "ping", "version", "completing", "write", "wait_job"];
 /// Their options whose value is the next word.
 const WITH_VALUES: [&str; 4] = ["-M", "--clusters", "-u", "--uid"];
 
-/// What goes wrong now is in the log already, or is no refusal.
+/// Whether the next error is in the log already, or is not a refusal.
 static IS_KNOWN: AtomicBool = AtomicBool::new(false);
-/// Why things were not done, as far as the system does not know of it.
+/// The reasons of refusals that the system does not know.
 static UNKNOWN: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Hears of commands that the system has not done: what it refused it has in its log, and that it does not answer is no
-/// refusal.
+/// Notes a failed request: the system has its own refusals in its log, and a missing answer is not a refusal.
 pub fn not_done(error: &ClientError) {
-    // These it answers without a record.
+    // The system refuses these without a record.
     let has_no_record = matches!(error.code(), Some(ErrorCode::Busy | ErrorCode::Malformed | ErrorCode::TooLarge));
     IS_KNOWN.store(!has_no_record, Ordering::Relaxed);
 }
 
-/// The error that comes next is in the log already, or is no refusal.
+/// Notes that the next error is in the log already, or is not a refusal.
 pub fn is_known() {
     IS_KNOWN.store(true, Ordering::Relaxed);
 }
 
-/// Something else is asked for.
+/// Notes the start of another request.
 pub fn is_new() {
     IS_KNOWN.store(false, Ordering::Relaxed);
 }
 
-/// Says why something was not done; the exit status that comes of it.
+/// Prints a failure and returns its exit status.
 pub fn tell(failure: &Failure) -> u8 {
-    // Who cannot be told is not told; the status says it.
+    // If it cannot be printed, the status still tells.
     failure.lines.iter().for_each(|line| stderr_line!("{line}"));
     remember(&failure.lines);
     failure.code
 }
 
-/// Remembers that something was not done for the reason that these lines give.
+/// Remembers a refusal for the reason in these lines.
 pub fn remember(lines: &[String]) {
     let is_known = IS_KNOWN.swap(false, Ordering::Relaxed);
     if is_known || lines.is_empty() || is_usage(lines) {
@@ -76,25 +75,25 @@ pub fn remember(lines: &[String]) {
     }
 }
 
-/// Words that are no command line of the command: any program answers so.
+/// Whether the words are not a valid command line: any program answers like this.
 fn is_usage(lines: &[String]) -> bool {
     lines.last().is_some_and(|line| line.starts_with("Try \""))
 }
 
-/// Tells the system of what it does not know. It has [`PATIENCE`]; without a system nothing is said.
+/// Tells the system of refusals that it does not know, within [`PATIENCE`]; without a system it does nothing.
 pub fn report(connection: &ConnectionOptions, tool: &str, words: &[String]) {
     let unknown = std::mem::take(&mut *UNKNOWN.lock().unwrap_or_else(PoisonError::into_inner));
     if unknown.is_empty() {
         return;
     }
     let (Some(what), Ok(client)) = (what(tool, words), connection.client()) else { return };
-    // With no patience it does not wait for a gateway that is away, either.
+    // Without patience it does not wait for an absent gateway either.
     let mut client = client.with_patience(Duration::ZERO);
-    // SAFETY: to ignore a signal is no code of this program. Who does not read what is written here does not end it.
+    // SAFETY: ignoring a signal runs no code of this program. A closed output does not end it.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
     let prefix = format!("{tool}: ");
     let (done, is_done) = mpsc::channel::<()>();
-    // A thread, as there is no other way to wait so long and no longer for all that a connection takes.
+    // A thread, because nothing else limits the time for everything that a connection does.
     let noting = thread::Builder::new().spawn(move || {
         let _at_the_end = done;
         for said in unknown {
@@ -109,7 +108,7 @@ pub fn report(connection: &ConnectionOptions, tool: &str, words: &[String]) {
     }
 }
 
-/// What was asked for; `None` if nothing was to be done.
+/// The request in short form; `None` if it would change nothing.
 fn what(tool: &str, words: &[String]) -> Option<String> {
     if LISTS.contains(&tool) {
         return None;
@@ -129,7 +128,7 @@ fn what(tool: &str, words: &[String]) -> Option<String> {
     Some(cut(&format!("{tool} {verb}"), RefusalNote::MOST_WHAT_BYTES))
 }
 
-/// The reason in one line, without what the command says before each of its lines.
+/// The reason in one line, without the prefix of the command's lines.
 fn why(said: &str, prefix: &str) -> String {
     let lines = said.lines().map(|line| {
         let line = line.strip_prefix(prefix).unwrap_or(line);

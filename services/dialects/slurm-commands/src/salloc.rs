@@ -37,7 +37,7 @@ use std::{
 
 const COMMAND: Command = Command::Salloc;
 
-/// Does what a command line of `salloc` asks.
+/// Runs a command line of `salloc`.
 pub fn run(connection: &ConnectionOptions, words: &[String]) -> Ended {
     hold(connection, words).map_err(|problem| problem.failure(COMMAND))
 }
@@ -70,7 +70,7 @@ fn hold(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem>
     let mut client = connection.patient_client().map_err(|error| failed(COMMAND, error))?;
     let interrupts = Interrupts::watch();
     let allocation = allocate(&mut client, &wish, &interrupts)?;
-    // What fails from here on was not refused.
+    // Errors from here on are not refusals.
     refusals::is_known();
     let mut client = client.with_patience(PATIENCE);
     if !has_shell {
@@ -90,7 +90,7 @@ fn hold(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem>
     Ok(own_code(ended?.status))
 }
 
-/// The exit code of `salloc` when its command has ended. A signal that people send to end a shell is no failure.
+/// The exit code of `salloc` when its command has ended. A signal that users send to end a shell is not a failure.
 const fn own_code(status: ExitStatus) -> u8 {
     match status {
         ExitStatus::Code(code) => code,
@@ -101,7 +101,7 @@ const fn own_code(status: ExitStatus) -> u8 {
     }
 }
 
-/// What the command came to.
+/// The result of the command.
 struct Beside {
     status: ExitStatus,
     is_revoked: bool,
@@ -121,7 +121,8 @@ fn command(
     let facts = allocation.facts(caller).ok_or_else(|| error("the allocation is over already".to_owned()))?;
     let mut command = process::Command::new(&words[0]);
     command.args(&words[1..]).env_clear().envs(caller.environment.iter().cloned()).envs(of_allocation(&facts));
-    // The log does not get it, but this is no program of the job: its steps are launched by who has launched it.
+    // The token is not logged, and the command, which is not a program of the job, needs it to launch steps as the
+    // caller.
     command.envs(connection.token.iter().map(|token| ("MUSTER_TOKEN", token)));
     if let Some(folder) = leader.text("chdir").filter(|folder| !folder.is_empty()) {
         command.current_dir(folder);
@@ -158,8 +159,8 @@ fn command(
     Ok(Beside { status, is_revoked: revoked.load(Ordering::SeqCst) })
 }
 
-/// The signal for the command when its allocation is taken away: what `--kill-command` says. Without it a shell with a person
-/// is hung up, and anything else goes on (SL-C-21).
+/// The signal for the command when its allocation is revoked, from `--kill-command`. Without that option an interactive
+/// shell is hung up, and anything else keeps running (SL-C-21).
 fn kill_signal(leader: &Settings) -> Option<Signal> {
     let is_interactive = std::io::stdin().is_terminal();
     let usual = if is_interactive { Signal::SIGHUP } else { Signal::SIGTERM };
@@ -170,7 +171,7 @@ fn kill_signal(leader: &Settings) -> Option<Signal> {
     }
 }
 
-/// What is done when the job ends before the command.
+/// Handles a job that ends before the command.
 struct Revocation {
     job: JobId,
     pid: Pid,

@@ -1,4 +1,4 @@
-//! Nodes, partitions and steps as several commands list them.
+//! Nodes, partitions and steps, as several commands list them.
 
 use super::site::Site;
 use muster_client::Moment;
@@ -27,7 +27,7 @@ use std::{collections::BTreeMap, sync::Arc};
 /// All nodes.
 pub fn nodes(site: &mut Site) -> Result<Vec<Arc<NodeRecord>>, Failure> {
     let page = site.client.nodes(Moment::Now).map_err(|error| site.failure(&error))?;
-    // Most sites have none, and then they are not asked for.
+    // Most sites have no reservations, and then there is no request for them.
     let reservations = match page.nodes.iter().any(|node| !node.reservations.is_empty()) {
         true => site.client.reservations(Moment::Now).map_err(|error| site.failure(&error))?.reservations,
         false => Vec::new(),
@@ -46,7 +46,7 @@ pub fn partitions(site: &mut Site) -> Result<Vec<Arc<Partition>>, Failure> {
     Ok(site.queues()?.queues.iter().map(|queue| Arc::new(Partition::of(queue))).collect())
 }
 
-/// The steps that run, of all jobs.
+/// The running steps of all jobs.
 pub fn running_steps(site: &mut Site) -> Result<Vec<StepRecord>, Failure> {
     let page = site.client.running_steps(Moment::Now).map_err(|error| site.failure(&error))?;
     let mut by_job: BTreeMap<_, Vec<StepDetail>> = BTreeMap::new();
@@ -63,7 +63,7 @@ pub fn running_steps(site: &mut Site) -> Result<Vec<StepRecord>, Failure> {
     Ok(steps)
 }
 
-/// The steps of a job, each once for each component that takes part in it (SL-A-05).
+/// The steps of a job, once for each component that takes part (SL-A-05).
 pub fn step_records(steps: &[StepDetail], records: &[JobRecord]) -> Vec<StepRecord> {
     let pairs = steps.iter().flat_map(|step| records.iter().map(move |record| (step, record)));
     pairs.filter_map(|(step, record)| step_record(step, record)).collect()
@@ -100,16 +100,16 @@ fn step_record(step: &StepDetail, record: &JobRecord) -> Option<StepRecord> {
     if line.state == State::Failed && is_ended_by_limit(record, &line, status) {
         line.state = State::Cancelled;
     }
-    // The rest of it goes on without a component that is over (SL-M-15).
+    // A component has ended while the rest of the step keeps running (SL-M-15).
     if step.ended.is_none() && record.state.is_finished() {
         (line.ended, line.state) = (record.ended, State::Cancelled);
     }
     Some(line)
 }
 
-/// Whether the signal that ended a step came because its job had met its time limit.
+/// Whether the signal that ended a step came because its job reached its time limit.
 fn is_ended_by_limit(record: &JobRecord, line: &StepRecord, status: Option<ExitStatus>) -> bool {
-    // The limit counts from a moment before the node told of the start.
+    // The limit counts from a moment before the node reported the start.
     let least = |limit: u64| i64::try_from(limit.saturating_sub(1)).ok();
     let ends =
         record.started.zip(record.limit_seconds).and_then(|(started, limit)| Some(started.plus_seconds(least(limit)?)));
@@ -117,15 +117,14 @@ fn is_ended_by_limit(record: &JobRecord, line: &StepRecord, status: Option<ExitS
     record.state == State::Timeout && is_signal && line.ended >= ends && ends.is_some()
 }
 
-/// When the tasks on these nodes ended, if they all have: the rest of a step goes on without a component whose tasks are over
-/// (SL-M-15).
+/// When the tasks on these nodes ended, if all have: a component's part of a step can end before the rest (SL-M-15).
 fn own_end(nodes: &[&StepNodeDetail]) -> Option<Timestamp> {
     let ends: Option<Vec<Timestamp>> = nodes.iter().map(|node| node.exit.as_ref().map(|exit| exit.ended)).collect();
     ends?.into_iter().max()
 }
 
-/// How the tasks on these nodes ended: the highest status counts, as for `srun` (SL-R-23). Where tasks have not told each by
-/// itself, that of their node does.
+/// How the tasks on these nodes ended: the highest status counts, as for `srun` (SL-R-23). For tasks that were not
+/// reported separately, the status of their node counts.
 fn own_status(step: &StepDetail, nodes: &[&StepNodeDetail]) -> Option<ExitStatus> {
     let ranks = nodes.iter().fold(IndexSet::new(), |all, node| all.union(&node.ranks));
     let told = step.statuses.iter().filter(|told| !told.ranks.intersection(&ranks).is_empty()).map(|told| told.status);
@@ -134,17 +133,17 @@ fn own_status(step: &StepDetail, nodes: &[&StepNodeDetail]) -> Option<ExitStatus
     if statuses.is_empty() { step.exit_status } else { Some(worst(statuses)) }
 }
 
-/// How a step ended in the component that has these nodes of it.
+/// How a step ended in the component with these nodes.
 fn ended_state(step: &StepDetail, status: Option<ExitStatus>, nodes: &[&StepNodeDetail]) -> State {
     let ended_by = |cause: EndCause| nodes.iter().filter_map(|node| node.exit.as_ref()).any(|exit| exit.cause == cause);
     match status {
-        // Where tasks used too much memory the rest may have been stopped for that.
+        // If tasks used too much memory, the others may have been stopped for that.
         _ if ended_by(EndCause::OutOfMemory) => State::OutOfMemory,
         _ if ended_by(EndCause::Killed) => State::Cancelled,
-        // A limit of its own that it met is told; that of its job cancels its steps.
+        // A step that reached its own limit timed out; the limit of its job cancels it.
         _ if ended_by(EndCause::Walltime) && step.walltime_seconds.is_some() => State::Timeout,
         _ if ended_by(EndCause::Walltime) => State::Cancelled,
-        // What ends the others says nothing of a component that has ended well.
+        // The end of other components does not matter for one that has completed.
         Some(status) if status.is_success() => State::Completed,
         _ if step.is_stopping => State::Cancelled,
         _ => State::Failed,

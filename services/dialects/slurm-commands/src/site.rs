@@ -1,4 +1,4 @@
-//! What the commands know of the system and of who calls them, and the jobs that they speak of.
+//! What the commands know about the system, the caller and the jobs.
 
 use super::refusals;
 use jiff::{Zoned, tz::TimeZone};
@@ -31,20 +31,20 @@ use std::{
     sync::Arc,
 };
 
-/// So many jobs are asked for in one page.
+/// The most jobs of one page.
 const MOST_JOBS: u32 = 10_000;
-/// Finished jobs are shown for so long (`MinJobAge`, SL-C-25).
+/// How long finished jobs are shown (`MinJobAge`, SL-C-25).
 const MIN_JOB_AGE_SECONDS: i64 = 300;
 
-/// The system and who asks.
+/// The system and its caller.
 pub struct Site {
     /// The command, for messages.
     pub tool: &'static str,
-    /// What Slurm's command says before the reason if the system cannot be reached.
+    /// The words of Slurm's command before the reason if the system cannot be reached.
     asking: &'static str,
     /// The gateway's client.
     pub client: Client,
-    /// When it was asked, and where.
+    /// The time and zone of the request.
     pub clock: Clock,
     /// Login name of the caller.
     pub user: String,
@@ -55,7 +55,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// The system that a connection leads to.
+    /// The system at the other end of a connection.
     pub fn open(tool: &'static str, connection: &ConnectionOptions) -> Result<Self, Failure> {
         let client = connection.patient_client().map_err(|failure| Failure::error(tool, failure))?;
         Ok(Self {
@@ -75,12 +75,12 @@ impl Site {
         })
     }
 
-    /// From now on this is asked for, in the words that Slurm's command has for it.
+    /// Sets the words of Slurm's command for the current request.
     pub const fn asks(&mut self, asking: &'static str) {
         self.asking = asking;
     }
 
-    /// What command lines are read with.
+    /// The context for reading command lines.
     pub fn surroundings(&self) -> Surroundings<'_> {
         Surroundings {
             variable: &variable,
@@ -91,7 +91,7 @@ impl Site {
         }
     }
 
-    /// What the gateway tells of itself and of who asks. It is asked for once.
+    /// The gateway's information about itself and the caller, fetched once.
     fn info(&mut self) -> Result<&InfoView, Failure> {
         let known = match self.info.take() {
             Some(known) => known,
@@ -100,12 +100,12 @@ impl Site {
         Ok(self.info.insert(known))
     }
 
-    /// What the site has set for the commands.
+    /// The site's settings for the commands.
     pub fn parameters(&mut self) -> Result<SchedulerParameters, Failure> {
         self.info().map(parameters)
     }
 
-    /// Login name of whom the gateway takes the caller for: a token can speak for another than [`Self::user`].
+    /// The login name by which the gateway knows the caller: a token can belong to a user other than [`Self::user`].
     pub fn caller(&mut self) -> Result<String, Failure> {
         self.info().map(|info| info.caller.clone())
     }
@@ -116,7 +116,7 @@ impl Site {
         manages_all(&mut self.client, &caller).map_err(|error| self.failure(&error))
     }
 
-    /// Why a request was not done.
+    /// The error for a failed request.
     pub fn failure(&self, error: &ClientError) -> Failure {
         match error.code() {
             None | Some(ErrorCode::Unavailable) => {
@@ -128,7 +128,7 @@ impl Site {
         }
     }
 
-    /// Does something with what views of jobs do not tell.
+    /// Does something that needs information beyond views of jobs.
     pub fn with_sources<T>(&self, act: impl FnOnce(&Sources<'_>) -> T) -> T {
         let queue = |name: &str| self.queue(name);
         let person = |name: &str| self.person(name);
@@ -136,7 +136,7 @@ impl Site {
         act(&Sources { queue: &queue, person: &person, group: &group })
     }
 
-    /// All queues and licences. They are asked for once.
+    /// All queues and licences, fetched once.
     pub fn queues(&mut self) -> Result<&QueuesPage, Failure> {
         let known = match self.queues.take() {
             Some(known) => known,
@@ -145,7 +145,7 @@ impl Site {
         Ok(self.queues.insert(known))
     }
 
-    /// Asks for the queues if one of the jobs waits because of its queue: only then it matters how the queue stands.
+    /// Fetches the queues if one of the jobs waits because of its queue: only then the state of the queue matters.
     fn know_queues_of(&mut self, views: &[JobView]) -> Result<(), Failure> {
         let is_stopped =
             |view: &JobView| view.reason.as_ref().is_some_and(|reason| reason.code == ReasonWord::QueueStopped);
@@ -158,7 +158,7 @@ impl Site {
 
     fn person(&self, name: &str) -> Person {
         let mut people = self.people.borrow_mut();
-        // Most jobs of a list are of somebody who is known already, and a list can be long.
+        // Most jobs of a list belong to a user who is known already, and a list can be long.
         if let Some(known) = people.get(name) {
             return known.clone();
         }
@@ -170,7 +170,7 @@ impl Site {
         Arc::clone(groups.entry(gid).or_insert_with(|| group_name(gid).into()))
     }
 
-    /// The lines of jobs; with `detailed` what they asked for is looked up too. Of components only that tells their names.
+    /// The lines of jobs; with `detailed`, their requests are fetched too. Components need that anyway for their names.
     pub fn records(&mut self, views: Vec<JobView>, detailed: bool) -> Result<Vec<JobRecord>, Failure> {
         self.know_queues_of(&views)?;
         let is_detailed = |view: &JobView| detailed || view.components > 1;
@@ -179,7 +179,7 @@ impl Site {
         let mut records = Vec::with_capacity(views.len());
         self.with_sources(|sources| {
             for view in views {
-                // One that has gone meanwhile was there when it was listed.
+                // A job that is gone now was still there when it was listed.
                 match details.next_if(|detail| detail.job.id == view.id) {
                     Some(detail) => records.extend(of_detail(&detail, sources)),
                     None => records.extend(of_view(rest_of_array(view), sources)),
@@ -190,7 +190,7 @@ impl Site {
         Ok(records)
     }
 
-    /// What is known of several jobs, in the order of their ids; those that there are none of are left out.
+    /// The details of several jobs, in the order of their ids, without those that do not exist.
     pub fn details(&mut self, jobs: &[JobId], with_steps: bool) -> Result<JobDetailsPage, Failure> {
         if jobs.is_empty() {
             return Ok(JobDetailsPage::default());
@@ -200,7 +200,7 @@ impl Site {
         Ok(JobDetailsPage { jobs: jobs.collect(), ..page })
     }
 
-    /// All of a job; `None` if there is none.
+    /// The details of a job; `None` if it does not exist.
     pub fn detail(&mut self, job: JobId) -> Result<Option<JobDetail>, Failure> {
         match self.client.job(job, Moment::Now) {
             Ok(detail) => Ok(Some(JobDetail { job: rest_of_array(detail.job), ..detail })),
@@ -209,21 +209,21 @@ impl Site {
         }
     }
 
-    /// The views that a query finds, without jobs that submission filters refused: of those nobody has a number (SL-S-11).
+    /// The views that a query finds, without jobs refused by submission filters: nobody got their numbers (SL-S-11).
     pub fn views(&mut self, query: &JobQuery) -> Result<Vec<JobView>, Failure> {
         let mut views = self.client.jobs(query).map_err(|error| self.failure(&error))?.jobs;
         views.retain(|view| !was_refused(view));
         Ok(views)
     }
 
-    /// The jobs that ids name, also by the number of a component or of a task of an array.
+    /// The jobs that the ids name, also by the number of a component or of an array task.
     pub fn named(&mut self, ids: &[IdExpression]) -> Result<Vec<JobView>, Failure> {
         let numbers: BTreeSet<u64> = ids.iter().map(|id| number(&id.job)).collect();
         let ids = numbers.into_iter().map(JobId::job).collect();
         self.views(&JobQuery { ids, limit: Some(MOST_JOBS), ..JobQuery::default() })
     }
 
-    /// All jobs of a user and of a name that are not over, and with `finished` those that ended a short time ago.
+    /// All unfinished jobs with this user and name, and with `finished` those that ended recently.
     pub fn current(&mut self, user: Option<&str>, name: Option<&str>, finished: bool) -> Result<Vec<JobView>, Failure> {
         let page = self.client.all_jobs(user, name, finished).map_err(|error| self.failure(&error))?;
         let oldest = self.clock.now.plus_seconds(-MIN_JOB_AGE_SECONDS);
@@ -233,7 +233,7 @@ impl Site {
     }
 }
 
-/// Whether submission filters refused the job, so that it never was in the queue.
+/// Whether submission filters refused the job, so that it never entered the queue.
 pub fn was_refused(view: &JobView) -> bool {
     view.filtering.as_ref().is_some_and(|filtering| filtering.entry == EntryWord::Refused)
 }
@@ -241,12 +241,12 @@ pub fn was_refused(view: &JobView) -> bool {
 /// The setting of `[slurm]` that gateways pass on.
 pub const SCHEDULER_PARAMETERS: &str = "scheduler_parameters";
 
-/// The words of staging directives that gateways pass on, with commas between them.
+/// The words of staging directives that gateways pass on, separated by commas.
 pub const BURST_BUFFER_DIRECTIVES: &str = "burst_buffer_directives";
-/// What staging directives are taken for.
+/// How staging directives are handled.
 pub const BURST_BUFFER_TYPE: &str = "burst_buffer_type";
 
-/// What the site says of submissions (SL-B-01, SL-B-07).
+/// The site's rules for submissions (SL-B-01, SL-B-07).
 pub fn rules(info: &InfoView) -> Rules {
     let slurm = info.dialects.get("slurm");
     let setting = |name: &str| slurm.and_then(|slurm| slurm.get(name)).map_or("", String::as_str);
@@ -258,7 +258,7 @@ pub fn rules(info: &InfoView) -> Rules {
     }
 }
 
-/// Whether the user whom the gateway takes the caller for may manage everybody's jobs.
+/// Whether the user that the gateway takes the caller for may manage everybody's jobs.
 pub fn is_operator(client: &mut Client) -> Result<bool, ClientError> {
     let caller = client.info(Moment::Now)?.caller;
     manages_all(client, &caller)
@@ -272,13 +272,13 @@ fn manages_all(client: &mut Client, user: &str) -> Result<bool, ClientError> {
     Ok([&settings.operators, &settings.administrators].into_iter().any(|names| names.iter().any(|name| name == user)))
 }
 
-/// What the site has set for the commands.
+/// The site's settings for the commands.
 pub fn parameters(info: &InfoView) -> SchedulerParameters {
     let text = info.dialects.get("slurm").and_then(|slurm| slurm.get(SCHEDULER_PARAMETERS));
     SchedulerParameters::parse(text.map_or("", String::as_str))
 }
 
-/// The number that a job, component or array is looked for with.
+/// The number to look up a job, component or array by.
 pub const fn number(part: &JobPart) -> u64 {
     match part {
         JobPart::Number(number) | JobPart::AllTasks(number) => *number,
@@ -287,7 +287,7 @@ pub const fn number(part: &JobPart) -> u64 {
     }
 }
 
-/// The line of an array is about the tasks that have not started, which wait although others run (SL-C-17).
+/// The line of an array describes the tasks that have not started, which wait even if others run (SL-C-17).
 fn rest_of_array(view: JobView) -> JobView {
     let waits = view.array.as_ref().is_some_and(|array| !array.remaining.is_empty() && array.running > 0);
     match waits && view.outcome.is_none() {
@@ -296,19 +296,19 @@ fn rest_of_array(view: JobView) -> JobView {
     }
 }
 
-/// The line of an array all of whose tasks have lines of their own.
+/// The line of an array whose tasks all have separate lines.
 fn is_used_up(record: &JobRecord) -> bool {
     let tasks = record.array.as_ref().map(|array| &array.tasks);
     matches!(tasks, Some(ArrayTasks::Waiting(indices)) if indices.is_empty())
 }
 
-/// The present moment in the zone of this process.
+/// The current time in the zone of this process.
 pub fn now() -> Zoned {
     Timestamp::now().to_jiff().to_zoned(zone())
 }
 
-/// The zone of this process. [`TimeZone::system`] looks through the whole database of zones for the name of this one; to
-/// read its file takes a tenth of that, which a command that is called a thousand times by a script feels.
+/// The zone of this process. [`TimeZone::system`] searches the whole database of zones for its name; reading its file
+/// takes a tenth of that time, which matters to a script that calls a command a thousand times.
 fn zone() -> TimeZone {
     let is_plain = |name: &str| name.starts_with(|c: char| c.is_ascii_alphabetic()) && !name.contains("..");
     let file = match variable("TZ") {
@@ -320,10 +320,10 @@ fn zone() -> TimeZone {
     read.unwrap_or_else(TimeZone::system)
 }
 
-/// The job that this process is a part of.
+/// The job that this process belongs to.
 pub fn surrounding_job() -> Option<JobId> {
     let number: u64 = variable("SLURM_JOB_ID")?.parse().ok()?;
-    // The number of the first task of an array is that of the array too.
+    // The number of an array's first task is also that of the array.
     let own = variable("MUSTER_JOB_ID").and_then(|text| text.parse::<JobId>().ok());
     Some(own.filter(|job| job.number == number).unwrap_or(JobId::job(number)))
 }
@@ -333,7 +333,7 @@ pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// Whether there is a user of that name or number.
+/// Whether there is a user with this name or number.
 pub fn knows_user(name: &str) -> bool {
     name.parse::<u32>().is_ok() || User::named(name).is_some()
 }
@@ -353,7 +353,7 @@ pub fn group_name(gid: u32) -> String {
     names::group_name(gid).unwrap_or_else(|| gid.to_string())
 }
 
-/// What the system says of an error, as Slurm's commands have it: Rust adds a number.
+/// The system's text for an error, as Slurm's commands print it: Rust adds a number.
 pub fn os_text(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split_once(" (os error ").map_or(text.as_str(), |(text, _)| text).to_owned()
@@ -364,7 +364,7 @@ pub fn host() -> String {
     nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_default()
 }
 
-/// What Slurm's commands say before the reason why they could not ask. Programs tell by these words that the system is away and
+/// The words of Slurm's commands before the reason why a request failed. They tell programs that the system is away and
 /// a job only unknown for a while.
 const fn asking_by(tool: &'static str) -> &'static str {
     match tool.as_bytes() {
@@ -388,13 +388,13 @@ pub fn away(error: &ClientError) -> String {
     }
 }
 
-/// These words, and what the gateway says if it answers for somebody who is away.
+/// This text, and the gateway's message if it answers for a service that is away.
 pub fn away_lines(tool: &str, text: &str, error: &ClientError) -> Vec<String> {
     let detail = error.is_unavailable().then(|| format!("{tool}: {error}"));
     [text.to_owned()].into_iter().chain(detail).collect()
 }
 
-/// There is no connection, or an answer that nobody can read.
+/// There is no connection, or an unreadable answer.
 pub fn unreachable(tool: &str, error: &ClientError) -> Failure {
     refusals::is_known();
     Failure { lines: away_lines(tool, &format!("{tool}: error: {}", away(error)), error), code: 1 }

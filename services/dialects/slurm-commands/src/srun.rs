@@ -1,4 +1,4 @@
-//! `srun` (SL-R, SL-C-22, SL-E-05 to E-07): runs a step, in an allocation of its own if there is none.
+//! `srun` (SL-R, SL-C-22, SL-E-05 to E-07): runs a step, in its own allocation if there is none.
 
 mod ahead;
 mod interrupted;
@@ -57,14 +57,14 @@ use std::{
 };
 
 const COMMAND: Command = Command::Srun;
-/// So long one request waits for resources; then it is asked anew.
+/// How long one request waits for resources before it is repeated.
 const WAIT_SECONDS: u32 = 60;
-/// So long a command that fails tries to end its step.
+/// How long a failing command tries to end its step.
 const SHORT_PATIENCE: Duration = Duration::from_secs(10);
-/// A step that waits no longer than this for others says nothing of it.
+/// A step that waits at most this long for others does not print that it waits.
 const QUIET_SECONDS: u32 = 1;
 
-/// Does what a command line of `srun` asks.
+/// Runs a command line of `srun`.
 pub fn run(connection: &ConnectionOptions, words: &[String]) -> Ended {
     start(connection, words).map_err(|problem| problem.failure(COMMAND))
 }
@@ -103,7 +103,7 @@ fn start(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem
     }
 }
 
-/// The job in which the step runs: the one that is named, else the one in which `srun` itself runs.
+/// The job of the step: the named one, else the one in which `srun` itself runs.
 fn job_of(connection: &ConnectionOptions, line: &CommandLine) -> Result<Option<JobId>, Problem> {
     let Some(text) = line.first("jobid") else { return Ok(site::surrounding_job()) };
     let id = IdExpression::parse(text).filter(|id| id.step.is_none());
@@ -111,7 +111,7 @@ fn job_of(connection: &ConnectionOptions, line: &CommandLine) -> Result<Option<J
     if let Some(job @ JobId { index: Some(_), .. }) = id.job.single() {
         return Ok(Some(job));
     }
-    // A component has a number of its own; its job is that of the first.
+    // A component has its own number; its job has the number of the first component.
     let found = Site::open(COMMAND.name(), connection)?.named(&[id])?;
     found.first().map(|view| Some(view.id)).ok_or_else(|| no_job(text))
 }
@@ -126,10 +126,10 @@ fn no_job(text: &str) -> Problem {
     })
 }
 
-/// A command line that is carried out.
+/// A command line that is being run.
 struct Run<'a> {
     line: &'a CommandLine,
-    /// The programs of its ranks, if they are in a file (SL-R-24).
+    /// The programs of its ranks, if a file lists them (SL-R-24).
     file: Option<ProgramFile>,
     caller: Caller,
     interrupts: Interrupts,
@@ -137,7 +137,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// In a job that is there.
+    /// Runs the step in an existing job.
     fn inside(&self, client: Client, job: JobId) -> Result<u8, Problem> {
         let mut client = client.with_patience(PATIENCE);
         let detail = self.running(&mut client, job)?;
@@ -169,7 +169,8 @@ impl Run<'_> {
         client.job(job, Moment::Now).map_err(refused)
     }
 
-    /// When an allocation of its own would start (SL-C-10). Nothing is submitted, whether there is an allocation or not.
+    /// Prints when its own allocation would start (SL-C-10). Nothing is submitted, whether there is an allocation or
+    /// not.
     fn foresee(&self, mut client: Client) -> Result<u8, Problem> {
         let settings = components(&[], &defaults(COMMAND, None, variable), self.line, &self.now)?;
         tell(COMMAND, self.line, &settings);
@@ -182,14 +183,14 @@ impl Run<'_> {
         forecast::tell(COMMAND, &mut client, job)
     }
 
-    /// In an allocation of its own, which ends with the step (SL-C-22, SL-S-15).
+    /// Runs the step in its own allocation, which ends with it (SL-C-22, SL-S-15).
     fn outside(&self, mut client: Client) -> Result<u8, Problem> {
         let defaults = defaults(COMMAND, None, variable);
         let settings = components(&[], &defaults, self.line, &self.now)?;
         tell(COMMAND, self.line, &settings);
         let wishes: Vec<GroupWish<'_>> = self.line.groups.iter().map(GroupWish::of).collect();
         let count = u32::try_from(settings.len()).unwrap_or(u32::MAX);
-        // Each group has a component of its own here.
+        // Each group has its own component here.
         let site = SchedulerParameters { repeat_het_groups: false, ..self.site_parameters(&mut client, count)? };
         let parts = steps::parts(&wishes, count, site).map_err(|error| planned(error.into()))?;
         let words = parts.first().map(|part| part.words.clone()).unwrap_or_default();
@@ -241,14 +242,14 @@ impl Run<'_> {
         }
         self.run_beside(&plan, "prolog");
         let StepAnswer { run, step, .. } = self.launch(client, job, &spec, plan.leader())?;
-        // What fails from here on was not refused.
+        // Errors from here on are not refusals.
         refusals::is_known();
         let address = StepAddress { job, run, step };
-        // Who reads what the step says may go away: that is an error here, which ends the step, and not this command.
+        // The reader of the output may go away: that is an error here, which ends the step but not this command.
         let previous = set_broken_pipe(libc::SIG_IGN);
         let attended = self.attend(client, detail, &facts, &plan, &streams, address);
         if attended.is_err() {
-            // Nothing that was launched outlives it. A step that cannot be reached ends with its job.
+            // Nothing that was launched outlives the command. A step that cannot be reached ends with its job.
             let request = StepEndRequest { component: None, is_forced: true };
             let _ = client.another().with_patience(SHORT_PATIENCE).end_step(CommandId::new_now(), job, step, &request);
         }
@@ -256,7 +257,7 @@ impl Run<'_> {
         attended
     }
 
-    /// The terminal of the step, which is this one's size. Without one here there is none there (SL-R-21).
+    /// The terminal of the step, with the size of this one. Without one here the step has none (SL-R-21).
     fn terminal(&self, leader: &Settings) -> Option<TerminalSize> {
         let size = terminal::size().filter(|_| leader.is_set("pty"));
         if size.is_none() && leader.is_set("pty") {
@@ -266,7 +267,7 @@ impl Run<'_> {
         size
     }
 
-    /// Passes on what the tasks of a step read, say and are signalled, to their end.
+    /// Passes on input, output and signals of the tasks until they end.
     fn attend(
         &self,
         client: &mut Client,
@@ -306,19 +307,19 @@ impl Run<'_> {
         }
         shown.finish().map_err(not_shown)?;
         drop(raw);
-        // What comes next finds the resources free, and the step in the lists as it ended.
+        // A command after this one finds the resources free, and the step listed as ended.
         let over = client.wait_for_step(job, run, step).map_err(failed)?;
         self.interrupts.end_the_command();
         self.run_beside(plan, "epilog");
         let mut ends = shown.ends();
         if ends.len() < plan.world.tasks.len() {
-            // Who does not write here need not say here that it has ended: the log has it.
+            // A task without output here need not report its end here: the log has it.
             let steps = client.steps(job, Moment::Now).map_err(failed)?.steps;
             let known = steps.iter().filter(|known| (known.run, known.step) == (run, step));
             shown.add_ends(known.flat_map(|known| &known.statuses));
             ends = shown.ends();
         }
-        // How tasks ended does not tell why; a shell gives its own status for what it ran that a signal ended.
+        // The ends of tasks do not say why; a shell has its own status for a command that a signal ended.
         let asks = ends.iter().any(|end| end.status.shell_code() > 128);
         let known = if asks { known_of(client, address) } else { None };
         let name = format!("{}.{number}", detail.job.own_number());
@@ -356,7 +357,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Where a program is here.
+    /// The path of a program on this host.
     fn find(&self, program: &str) -> String {
         if program.contains('/') {
             return program.to_owned();
@@ -381,7 +382,7 @@ impl Run<'_> {
         }
     }
 
-    /// What the site says of steps on several components (SL-R-06, SL-R-11); of a job of one component nobody has to ask.
+    /// The site's settings for steps on several components (SL-R-06, SL-R-11); a job of one component needs none.
     fn site_parameters(&self, client: &mut Client, components: u32) -> Result<SchedulerParameters, Problem> {
         if components < 2 {
             return Ok(SchedulerParameters::default());
@@ -393,14 +394,14 @@ impl Run<'_> {
     fn plan(&self, facts: &JobFacts, site: SchedulerParameters) -> Result<StepPlan, Problem> {
         let several = facts.components.len() > 1;
         let number = facts.components.first().map_or(0, |leader| leader.number);
-        // What the variables say of sizes is about the job that they belong to.
+        // Variables about sizes are about the job that they belong to.
         let is_other = variable("SLURM_JOB_ID").is_some_and(|text| text != number.to_string());
         let lookup = |name: &str| variable(name).filter(|_| !is_other || !is_of_outer_job(name));
         let environment = |component: u32| defaults(COMMAND, several.then_some(component), lookup);
         steps::plan(facts, self.line, environment, site, &self.now).map_err(planned)
     }
 
-    /// The command of each rank, if they are in a file (SL-R-24).
+    /// The command of each rank, if a file lists them (SL-R-24).
     fn programs(&self, plan: &StepPlan, tasks: u32) -> Result<Option<Vec<Vec<String>>>, Problem> {
         if !plan.leader().is_set("multi-prog") {
             return Ok(None);
@@ -408,13 +409,13 @@ impl Run<'_> {
         let path = || plan.parts.first().and_then(|part| part.part.words.first()).map_or("", String::as_str);
         let programs = match &self.file {
             Some(file) => file.programs(tasks),
-            // A variable can ask for it where the command line has several groups.
+            // A variable can ask for a file when the command line has several groups.
             None => ProgramFile::read(path()).and_then(|file| file.programs(tasks)),
         };
         programs.map(Some)
     }
 
-    /// Launches it; for resources that other steps use it waits (SL-R-08).
+    /// Launches it, and waits for resources that other steps use (SL-R-08).
     fn launch(
         &self,
         client: &mut Client,
@@ -467,7 +468,7 @@ impl Run<'_> {
         no_step(job, "Job/step already completing or completed")
     }
 
-    /// Passes on what the tasks are to read, on threads that end with this process.
+    /// Passes input to the tasks, on threads that end with this process.
     fn feed(&self, client: &Client, address: StepAddress, streams: &Streams, named: &Facts) -> Result<(), Problem> {
         for (fed, parts) in streams.sources() {
             let source: Box<dyn std::io::Read + Send> = match fed {
@@ -477,7 +478,7 @@ impl Run<'_> {
                     let path = output::expand(pattern, named);
                     let why = |error| failed(format_args!("Could not open stdin file {path}: {}", os_text(&error)));
                     if std::fs::metadata(&path).map_err(why)?.file_type().is_fifo() {
-                        // It opens when somebody writes to it, which holds up nothing else.
+                        // Opening blocks until somebody writes to it, but only this thread.
                         let client = client.another();
                         let feed = move |fifo| pass_on(client, address, parts, fifo);
                         thread::spawn(move || File::open(path).map(feed));
@@ -503,17 +504,17 @@ impl Run<'_> {
     }
 }
 
-/// What the log knows of a step; without an answer there is nothing to tell.
+/// What the log knows about a step; without an answer there is nothing to print.
 fn known_of(client: &mut Client, address: StepAddress) -> Option<StepDetail> {
     let page = client.steps(address.job, Moment::Now).ok()?;
     page.steps.into_iter().find(|known| (known.run, known.step) == (address.run, address.step))
 }
 
-/// Says so if a step was ended before its tasks ended by themselves: its time was over, or somebody ended it or its job
-/// (SL-C-30).
+/// Prints that a step was ended before its tasks ended by themselves, if it was: by its time limit, or by somebody who
+/// ended it or its job (SL-C-30).
 fn tell_of_cancellation(client: &mut Client, known: &StepDetail, what: &str) {
     let of = |cause| parts_ended_by(known, cause).next();
-    // The end of a job can reach its tasks before their step hears of it: then they have ended by themselves.
+    // The end of a job can reach its tasks before their step hears of it: then they seem to have ended by themselves.
     let mut of_job = || known.nodes.first().filter(|_| is_ending(client, known.job));
     let (part, why) = match of(EndCause::Walltime) {
         Some(part) => (part, messages::EndCause::TimeLimit),
@@ -522,7 +523,7 @@ fn tell_of_cancellation(client: &mut Client, known: &StepDetail, what: &str) {
             None => return,
         },
     };
-    // A job that is over need not have waited for what its nodes tell of steps.
+    // A job may have ended without waiting for reports on steps from its nodes.
     let at = part.exit.as_ref().map(|exit| exit.ended).or(known.ended).unwrap_or_else(Timestamp::now);
     let zone = jiff::tz::TimeZone::system();
     stderr_line!("{}", end_note(what, &part.node, at, &zone, why).trim_end());
@@ -532,7 +533,7 @@ fn is_ending(client: &mut Client, job: JobId) -> bool {
     client.job(job, Moment::Now).is_ok_and(|detail| detail.job.stopping.is_some() || detail.job.outcome.is_some())
 }
 
-/// The nodes where the kernel killed something of a step for its memory, each once.
+/// The nodes on which the kernel killed a process of the step for its memory, each once.
 fn nodes_out_of_memory(known: &StepDetail) -> Vec<&str> {
     // Components can share a node.
     let nodes: BTreeSet<&str> = parts_ended_by(known, EndCause::OutOfMemory).map(|part| part.node.as_str()).collect();
@@ -544,13 +545,13 @@ fn parts_ended_by(known: &StepDetail, cause: EndCause) -> impl Iterator<Item = &
     known.nodes.iter().filter(is_it)
 }
 
-/// What is done when nobody reads any more what this command writes; what was done before.
+/// Sets what happens when nobody reads this command's output any more; returns the previous setting.
 fn set_broken_pipe(action: libc::sighandler_t) -> libc::sighandler_t {
-    // SAFETY: neither ignoring a signal nor its default action is code of this program.
+    // SAFETY: neither ignoring a signal nor its default action runs code of this program.
     unsafe { libc::signal(libc::SIGPIPE, action) }
 }
 
-/// What tasks say cannot be shown. If nobody reads it the status is that of a program which the signal for that has ended.
+/// The output of tasks cannot be shown. If nobody reads it, the status is that of a program ended by SIGPIPE.
 fn not_shown(error: std::io::Error) -> Problem {
     if error.kind() == std::io::ErrorKind::BrokenPipe {
         return Problem::Failed(Failure { lines: Vec::new(), code: 128 + Signal::SIGPIPE as u8 });

@@ -1,4 +1,4 @@
-//! What the commands that submit jobs have in common: `sbatch`, `salloc` and `srun`.
+//! The common part of the commands that submit jobs: `sbatch`, `salloc` and `srun`.
 
 #[cfg(test)]
 mod tests;
@@ -34,7 +34,7 @@ use std::collections::BTreeMap;
 pub enum Problem {
     /// For a reason that Slurm has words for.
     Refused(Refusal),
-    /// For another one.
+    /// For another reason.
     Failed(Failure),
 }
 
@@ -51,7 +51,7 @@ impl From<Failure> for Problem {
 }
 
 impl Problem {
-    /// What the command says, and its exit status.
+    /// The message and exit status of the command.
     pub fn failure(self, command: Command) -> Failure {
         let chosen = ExitStatuses::from_variables(variable);
         if let Self::Refused(Refusal::Rejected(Rejection::Filter(_))) = self {
@@ -60,19 +60,19 @@ impl Problem {
         }
         match self {
             Self::Refused(refusal) => Failure { lines: refusal.lines(command), code: refusal.exit_status(chosen) },
-            // What the caller has chosen for every error (SL-E-11).
+            // The exit status that the caller chose for every error (SL-E-11).
             Self::Failed(failure) if failure.code == 1 => Failure { code: chosen.error.unwrap_or(1), ..failure },
             Self::Failed(failure) => failure,
         }
     }
 }
 
-/// Something else went wrong.
+/// Reports any other error.
 pub fn failed(command: Command, text: impl std::fmt::Display) -> Problem {
     Problem::Failed(Failure::error(command.name(), text))
 }
 
-/// What a command line asks to be printed instead of doing anything.
+/// The text that a command line asks to print instead of doing anything.
 pub fn printed_only(command: Command, line: &CommandLine) -> Option<String> {
     let texts = [
         ("help", help as fn(Command) -> String),
@@ -82,7 +82,7 @@ pub fn printed_only(command: Command, line: &CommandLine) -> Option<String> {
     texts.into_iter().find(|(option, _)| line.gives(option)).map(|(_, text)| text(command))
 }
 
-/// What is told before anything is done.
+/// Prints the options before anything is done.
 pub fn tell(command: Command, line: &CommandLine, settings: &[Settings]) {
     let verbosity = line.verbosity().max(environment::verbosity(command, variable));
     for settings in settings {
@@ -93,7 +93,7 @@ pub fn tell(command: Command, line: &CommandLine, settings: &[Settings]) {
     }
 }
 
-/// This process, with the variable by which the commands inside the job find the same instance.
+/// This process, with the variable by which commands inside the job find the same instance.
 pub fn caller(command: Command, connection: &ConnectionOptions, words: &[String]) -> Result<Caller, Problem> {
     let process = caller::Caller::this_process(connection).map_err(|error| failed(command, error))?;
     let mut environment = process.environment;
@@ -109,7 +109,7 @@ pub fn caller(command: Command, connection: &ConnectionOptions, words: &[String]
         gid: Gid::effective().as_raw(),
         directory: process.directory,
         environment,
-        // As `SLURM_UMASK` has it, in octal digits (SL-E-11).
+        // In octal digits, like `SLURM_UMASK` (SL-E-11).
         umask: variable("SLURM_UMASK").and_then(|text| u32::from_str_radix(&text, 8).ok()).unwrap_or(process.umask)
             & 0o777,
         host: host(),
@@ -118,18 +118,19 @@ pub fn caller(command: Command, connection: &ConnectionOptions, words: &[String]
     })
 }
 
-/// What a file of `--nodefile` says, if it can be read.
+/// The text of a `--nodefile`, if it can be read.
 pub fn text_of(path: &str) -> Option<String> {
     std::fs::read_to_string(path).ok()
 }
 
-/// The variables by which commands find an instance. The secret for it is not among them.
+/// The variables by which commands find an instance. Its secret is not among them.
 const LEADING: [&str; 2] = ["MUSTER_DATA", "MUSTER_SERVER"];
-/// What else it takes to reach one.
+/// Further variables needed to reach one.
 const REACHING: [&str; 2] = ["MUSTER_CA", "MUSTER_CLEAR_TOKEN"];
 
-/// Has the commands inside a job or step find the instance of their submitter, whatever `--export` leaves of its environment:
-/// Slurm's daemon gives `SLURM_CONF` to each of them (SL-E-13). Who names another instance there gets that one.
+/// Lets commands inside a job or step find the instance of their submitter, whatever `--export` leaves of its
+/// environment: Slurm's daemon gives `SLURM_CONF` to each of them (SL-E-13). If the environment names another instance,
+/// that one counts.
 pub fn lead_back(environment: &mut BTreeMap<String, String>, caller: &Caller) {
     let is_leading = |(name, value): &&(String, String)| {
         LEADING.iter().chain(&REACHING).any(|known| known == name) && !value.is_empty()
@@ -137,13 +138,13 @@ pub fn lead_back(environment: &mut BTreeMap<String, String>, caller: &Caller) {
     let own: BTreeMap<String, String> = caller.environment.iter().filter(is_leading).cloned().collect();
     let named = |name: &&str| environment.get(*name).filter(|value| !value.is_empty());
     let is_another = |name: &&str| named(name).is_some_and(|value| own.get(*name) != Some(value));
-    // The address of a gateway would go before a folder that was named.
+    // The address of a gateway would override a named folder.
     if !LEADING.iter().any(is_another) {
         environment.extend(own);
     }
 }
 
-/// The submitter's secret, and what belongs to the job that submits.
+/// The submitter's secret, and the variable of the submitting job.
 const NOT_INHERITED: [&str; 2] = ["MUSTER_TOKEN", "MUSTER_JOB_ID"];
 
 /// Adds the soft limits of this process, for what it submits or launches (SL-E-13).
@@ -152,7 +153,7 @@ pub fn carry_limits(caller: &mut Caller) {
     caller.environment.extend(own_limits());
 }
 
-/// Leaves out what is about the job inside which a new one is submitted.
+/// Removes the variables of the job inside which a new one is submitted.
 pub fn forget_outer_job(caller: &mut Caller) {
     caller.environment.retain(|(name, _)| !is_of_outer_job(name));
 }
@@ -166,7 +167,8 @@ pub fn is_of_outer_job(name: &str) -> bool {
         || matches!(name, "SLURM_NPROCS" | "SLURM_CPUS_PER_TASK" | "SLURM_NNODES" | "SLURM_NODELIST")
 }
 
-/// What the submission filters say of a job: nothing if it is in the queue, else why they refused it (SL-S-12, SL-S-21).
+/// The verdict of the submission filters on a job: nothing if it is in the queue, else why they refused it (SL-S-12,
+/// SL-S-21).
 pub fn verdict(client: &mut Client, job: JobId) -> Result<Option<Rejection>, ClientError> {
     let view = wait_until_decided(client, job)?;
     if !was_refused(&view) {
@@ -177,9 +179,9 @@ pub fn verdict(client: &mut Client, job: JobId) -> Result<Option<Rejection>, Cli
     Ok(Some(Rejection::Filter(said.or(detail).unwrap_or_else(|| "the job was refused".to_owned()))))
 }
 
-/// Gives a job with a deadline and without a time limit what is usual in its partition, or what is left until then if that is
-/// less; the later it starts the less (SL-C-13). So it is for one without any time limit in a reservation, which has to be over
-/// before the reservation is.
+/// Gives a job with a deadline but no time limit the default of its partition, or the time left until the deadline if
+/// that is less; the later it starts, the less (SL-C-13). The same goes for a job without any time limit in a
+/// reservation, which must end before the reservation does.
 ///
 /// # Errors
 /// The system does not answer.
@@ -231,8 +233,8 @@ pub fn fit_to_deadlines(
     Ok(())
 }
 
-/// Submits a job. One that it depends on and that nobody knows any more is over: who waits for no more than its end need not
-/// wait, and only how it ended cannot be told (SL-C-20).
+/// Submits a job. An unknown job among its dependencies has ended: a job that only waits for its start or end need not
+/// wait, and only its outcome is lost (SL-C-20).
 pub fn submit(command: Command, client: &mut Client, spec: &mut JobSpec) -> Result<CommandAnswer, Problem> {
     loop {
         let refused = match client.submit(CommandId::new_now(), std::slice::from_ref(spec)) {
@@ -255,14 +257,15 @@ pub fn unanswered(command: Command, error: &ClientError) -> Problem {
     Problem::Refused(Refusal::Rejected(Rejection::Other(away(error))))
 }
 
-/// The job that a refusal says does not exist.
+/// The job that a refusal calls unknown.
 fn unknown_job(refused: &ClientError) -> Option<String> {
     let ClientError::Refused(ErrorBody { code: ErrorCode::NotFound, message }) = refused else { return None };
     let (_, behind) = message.split_once("job ")?;
     Some(behind.split_once(" does not exist")?.0.to_owned())
 }
 
-/// Takes out what waits only for the start or the end of this job, each with what would do instead. Whether there was such.
+/// Removes conditions on the start or end of this job, together with their alternatives. Returns whether there were
+/// any.
 fn end_of_unknown_job_is_met(spec: &mut JobSpec, unknown: &str) -> bool {
     let is_met = |dependency: &Dependency| {
         matches!(dependency.kind, DependencyKind::Started | DependencyKind::Ended)
@@ -285,7 +288,7 @@ pub fn refused(command: Command, error: ClientError, spec: &JobSpec) -> Problem 
         return unanswered(command, &ClientError::Refused(ErrorBody { code, message }));
     }
     let says = |text: &str| message.contains(text);
-    // The queue that is meant stands in the message: any component can have named it.
+    // The message names the queue: any component can have named it.
     let partition = || message.split('`').nth(1).unwrap_or_default().to_owned();
     Problem::Refused(Refusal::Rejected(match code {
         ErrorCode::NotFound if says("account: ") => Rejection::Account,
@@ -303,7 +306,7 @@ pub fn refused(command: Command, error: ClientError, spec: &JobSpec) -> Problem 
         ErrorCode::Invalid if says("walltime_seconds") => Rejection::TimeLimit,
         ErrorCode::Invalid if says("asks for node `") || says("excludes node `") => Rejection::NodeName,
         ErrorCode::Invalid if says("request.path") && says("is not between") => Rejection::CpuCount,
-        // More than a partition has, and not only more than those of its nodes have that match.
+        // More than the partition has, not just more than its matching nodes have.
         ErrorCode::Invalid if says("cores, the nodes of queue `") => Rejection::CpuCount,
         ErrorCode::Invalid if says(" in queue `") && spec.components.iter().all(takes_any_node) => Rejection::NodeCount,
         ErrorCode::Invalid if says("can never run") => Rejection::NodeConfiguration,
@@ -322,7 +325,7 @@ fn takes_any_node(component: &Component) -> bool {
     })
 }
 
-/// As [`refused`]: a constraint that names a feature which no node has is what stands against the job then (SL-C-09).
+/// Like [`refused`], but if a constraint names a feature that no node has, that is the reason (SL-C-09).
 pub fn refused_job(command: Command, client: &mut Client, error: ClientError, spec: &JobSpec) -> Problem {
     let problem = refused(command, error, spec);
     let is_size = matches!(&problem, Problem::Refused(Refusal::Rejected(Rejection::NodeConfiguration)));
@@ -337,7 +340,7 @@ fn names_unknown_feature(client: &mut Client, spec: &JobSpec) -> bool {
     if named.is_empty() {
         return false;
     }
-    // What cannot be looked at is not held against the job.
+    // Without an answer the job gets the benefit of the doubt.
     let Ok(page) = client.nodes(Moment::Now) else { return false };
     let is_known = |name: &String| page.nodes.iter().any(|node| node.spec.properties.contains_key(name));
     !named.iter().all(is_known)

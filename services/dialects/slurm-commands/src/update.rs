@@ -29,7 +29,7 @@ use muster_slurm::{
     show::record::JobRecord,
 };
 
-/// Changes what a command line names.
+/// Makes the changes of a command line.
 pub fn run(site: &mut Site, update: &Update) -> Ended {
     match &update.subject {
         Subject::Jobs(ids) => {
@@ -67,7 +67,7 @@ fn job(site: &mut Site, update: &Update, id: &IdExpression) -> Result<(), Failur
     Ok(())
 }
 
-/// What a target consists of: all components of a job with several, else one.
+/// The parts of a target: all components of a heterogeneous job, else one.
 fn parts<'a>(target: Target, detail: &'a JobDetail, records: &'a [JobRecord]) -> Option<Vec<Part<'a>>> {
     let components = &detail.spec.components;
     let part = |offset: u32, component| {
@@ -82,7 +82,7 @@ fn parts<'a>(target: Target, detail: &'a JobDetail, records: &'a [JobRecord]) ->
     }
 }
 
-/// Asks for what changes of a job or component.
+/// Requests the changes of a job or component.
 fn carry_out(
     site: &mut Site,
     target: Target,
@@ -119,7 +119,7 @@ fn carry_out(
     site.client.modify(CommandId::new_now(), &request).map(drop)
 }
 
-/// Why a job was not changed, in Slurm's words where it has some (SL-M-08, SL-C-09).
+/// Why a job was not changed, in Slurm's words if it has some (SL-M-08, SL-C-09).
 fn refusal(site: &Site, id: &IdExpression, error: &ClientError) -> Failure {
     let says = |text: &str| error.to_string().contains(text);
     let text = match error.code() {
@@ -142,8 +142,9 @@ fn refusal(site: &Site, id: &IdExpression, error: &ClientError) -> Failure {
     Failure::plain(format_args!("{text} for job {id}"))
 }
 
-/// `scontrol top`: puts jobs before the others that wait. Who is no operator puts them before their own others, if the site
-/// lets them (`enable_user_top`): these go back by one, so that nobody else waits longer (SL-C-33).
+/// `scontrol top`: moves jobs before the others that wait. A user who is not an operator moves them before the user's
+/// own others, if the site allows it (`enable_user_top`): these go back by one, so that no other user waits longer
+/// (SL-C-33).
 pub fn top(site: &mut Site, ids: &[IdExpression]) -> Ended {
     let is_operator = site.is_operator()?;
     if !is_operator && !site.parameters()?.enable_user_top {
@@ -182,7 +183,7 @@ fn waits(view: &JobView) -> bool {
     matches!(view.state, JobState::Held | JobState::Queued)
 }
 
-/// The priorities that put the chosen jobs, in their order, before the others that wait.
+/// The priorities that move the chosen jobs, in order, before the others that wait.
 fn order(waiting: &[JobView], chosen: &[JobId], is_operator: bool) -> Vec<(i64, Vec<JobId>)> {
     let highest = waiting.iter().map(|view| view.priority).max().unwrap_or(0);
     let count = i64::try_from(chosen.len()).unwrap_or(i64::MAX);

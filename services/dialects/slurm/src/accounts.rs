@@ -1,7 +1,7 @@
-//! What `sacctmgr add`, `modify` and `delete` come to: which changes are asked of the system, and what is said of them.
+//! The results of `sacctmgr add`, `modify` and `delete`: the changes to request, and the text about them.
 //!
-//! A QOS is a service class of the core. Accounts that have no parent are below `root`, as Slurm has it; `root` itself and
-//! the QOS `normal` are shown also where nobody made them.
+//! A QOS is a service class of the core. Accounts without a parent are below `root`, as in Slurm; `root` itself and the
+//! QOS `normal` are shown even if nobody made them.
 
 mod add;
 mod delete;
@@ -19,7 +19,7 @@ use muster_schemas::views::AccountsPage;
 pub use names::ROOT;
 use names::{Key, key, names};
 
-/// What the system is asked to add, change or remove for a command line, as it stands now. `cluster` is its name.
+/// The changes that a command line would request now. `cluster` is the cluster's name.
 pub fn propose(command: &Sacctmgr, page: &AccountsPage, cluster: &str) -> Proposal {
     let site = Site { page, cluster };
     let proposal = match (command.deed, command.kind) {

@@ -1,9 +1,9 @@
-//! What a job keeps of its Slurm options because the job model has no place for it, so that `scontrol show job` and
-//! `squeue` can show it as it was given.
+//! Slurm options that the job model has no place for, kept as attributes, so that `scontrol show job` and `squeue` can
+//! show them as given.
 //!
 //! A job-wide attribute has the key `slurm.NAME`, one of a component `slurm.OFFSET.NAME` (`slurm.1.comment`). NAME is
-//! the long name of the option, the value its argument as it was given; an option without argument has the value
-//! [`SET`]. An option that was not given has no attribute.
+//! the long name of the option, the value its argument as given; an option without an argument has the value [`SET`].
+//! An option that was not given has no attribute.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub mod job {
     pub const BATCH: &str = "sbatch";
     /// A value of [`KIND`]: `salloc`.
     pub const SALLOC: &str = "salloc";
-    /// A value of [`KIND`]: `srun` outside of an allocation.
+    /// A value of [`KIND`]: `srun` outside an allocation.
     pub const SRUN: &str = "srun";
     /// The script's path, or the command, with its arguments: `Command=` of `scontrol show job`.
     pub const COMMAND: &str = "command";
@@ -28,35 +28,35 @@ pub mod job {
     pub const SUBMIT_HOST: &str = "submit-host";
     /// See [`SUBMIT_HOST`].
     pub const SUBMIT_SESSION: &str = "submit-session";
-    /// The words that mark staging directives, with commas between them, if anything is staged for the job (SL-B-01); see
+    /// The words that mark staging directives, separated by commas, if anything is staged for the job (SL-B-01); see
     /// [`crate::burst_buffer::script_of`].
     pub const DIRECTIVE_WORDS: &str = "directive-words";
-    /// The number of the submitter's group, which need not be the one that its user is in by default.
+    /// The number of the submitter's group, which need not be the user's default group.
     pub const GID: &str = "gid";
 }
 
-/// Names of the attributes of a component that are shown. Each other option that the model has no place for is kept in
-/// the same way, under its long name.
+/// Names of the component attributes that are shown. Any other option that the model has no place for is kept in the
+/// same way, under its long name.
 pub mod component {
     /// `--acctg-freq`.
     pub const ACCTG_FREQ: &str = "acctg-freq";
-    /// `--bb`, or the directives of the component's part of the script, one to a line (SL-B-05).
+    /// `--bb`, or the directives of the component's part of the script, one per line (SL-B-05).
     pub const BURST_BUFFER: &str = "bb";
     /// `--clusters`.
     pub const CLUSTERS: &str = "clusters";
     /// `--comment`.
     pub const COMMENT: &str = "comment";
-    /// `--constraint` as it was written.
+    /// `--constraint` as written.
     pub const CONSTRAINT: &str = "constraint";
     /// `--contiguous`.
     pub const CONTIGUOUS: &str = "contiguous";
     /// `--core-spec`.
     pub const CORE_SPEC: &str = "core-spec";
-    /// `--cpus-per-task`; the model does not tell 1 from not given.
+    /// `--cpus-per-task`; the model does not distinguish 1 from not given.
     pub const CPUS_PER_TASK: &str = "cpus-per-task";
     /// `--delay-boot`.
     pub const DELAY_BOOT: &str = "delay-boot";
-    /// `--dependency` as it was written, if the model lacks a part of it.
+    /// `--dependency` as written, if the model cannot express all of it.
     pub const DEPENDENCY: &str = "dependency";
     /// `--distribution`.
     pub const DISTRIBUTION: &str = "distribution";
@@ -68,13 +68,13 @@ pub mod component {
     pub const EXTRA: &str = "extra";
     /// `--gres`.
     pub const GRES: &str = "gres";
-    /// `--job-name`, where it differs from the job's name.
+    /// `--job-name`, if it differs from the job's name.
     pub const JOB_NAME: &str = "job-name";
-    /// `--licenses` as it was written.
+    /// `--licenses` as written.
     pub const LICENSES: &str = "licenses";
-    /// `--mail-type` as it was written, of the leader alone (SL-M-06).
+    /// `--mail-type` as written, for the leader only (SL-M-06).
     pub const MAIL_TYPE: &str = "mail-type";
-    /// `--mail-user`, of the leader alone.
+    /// `--mail-user`, for the leader only.
     pub const MAIL_USER: &str = "mail-user";
     /// `--mcs-label`.
     pub const MCS_LABEL: &str = "mcs-label";
@@ -86,9 +86,9 @@ pub mod component {
     pub const NICE: &str = "nice";
     /// `--no-requeue`.
     pub const NO_REQUEUE: &str = "no-requeue";
-    /// `--nodes` as it was written; the model does not tell one node from not given.
+    /// `--nodes` as written; the model does not distinguish one node from not given.
     pub const NODES: &str = "nodes";
-    /// `--ntasks`, if it was given; the model does not tell a number worked out from one given.
+    /// `--ntasks`, if given; the model does not distinguish a computed number from a given one.
     pub const NTASKS: &str = "ntasks";
     /// `--overcommit`.
     pub const OVERCOMMIT: &str = "overcommit";
@@ -100,7 +100,7 @@ pub mod component {
     pub const REBOOT: &str = "reboot";
     /// `--reservation`, if it is a list.
     pub const RESERVATION: &str = "reservation";
-    /// `--signal` as it was written.
+    /// `--signal` as written.
     pub const SIGNAL: &str = "signal";
     /// `--spread-job`.
     pub const SPREAD_JOB: &str = "spread-job";

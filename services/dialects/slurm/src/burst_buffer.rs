@@ -1,4 +1,5 @@
-//! Staging directives in batch scripts: one script for each component is made of the job's script (SL-B-01 to B-07).
+//! Staging directives in batch scripts: each component gets its own script, made from that of the job (SL-B-01 to
+//! B-07).
 
 use crate::{
     attributes::{self, Attributes},
@@ -6,7 +7,7 @@ use crate::{
 };
 use muster_schemas::job::{ComponentStaging, JobSpec, Program};
 
-/// The words that mark a directive where the site configures no others (SL-B-01).
+/// The words that mark a directive if the site configures no others (SL-B-01).
 pub const DIRECTIVE_WORDS: [&str; 2] = ["BB", "DW"];
 
 /// The script of one component.
@@ -14,16 +15,16 @@ pub const DIRECTIVE_WORDS: [&str; 2] = ["BB", "DW"];
 pub struct ComponentScript {
     /// What `scontrol write batch_script` prints (SL-B-05, SL-B-06).
     pub text: String,
-    /// Its own directives, as they stand in the script.
+    /// Its own directives, as in the script.
     pub directives: Vec<String>,
 }
 
-/// The scripts of the components of a job that stages something. There are as many as components, also where the script has
-/// no part for some of them because they are on the command line alone. Of a job with one component the script stays as it is.
+/// The scripts of the components of a job that stages something. There is one for each component, even if the script
+/// has no part for it because the component is on the command line only. A job with one component keeps its script.
 ///
-/// The first component's script keeps its own comment lines, the line that begins the next component and all that follows,
-/// with the directives of others switched off; the script of a later one has its comment lines and `exit 0`. Blank lines
-/// vanish (SL-B-03, SL-B-04).
+/// The first component's script keeps its own comment lines, the line that begins the next component and everything
+/// after it, with the directives of others disabled; later scripts have their comment lines and `exit 0`. Blank lines
+/// are removed (SL-B-03, SL-B-04).
 pub fn scripts(text: &str, words: &[&str], components: usize) -> Vec<ComponentScript> {
     let mut sections = sections(text);
     sections.resize(components.max(sections.len()), Vec::new());
@@ -38,16 +39,16 @@ pub fn scripts(text: &str, words: &[&str], components: usize) -> Vec<ComponentSc
     sections.iter().enumerate().map(of_section).collect()
 }
 
-/// The script of a component of a submitted job, as `scontrol write batch_script` prints it (SL-B-05, SL-B-06): rebuilt if
-/// something is staged for the job, else the job's script, as it always is without a plugin (SL-B-07). `None` if the job has
-/// no script.
+/// The script of a component of a submitted job, as `scontrol write batch_script` prints it (SL-B-05, SL-B-06): rebuilt
+/// if something is staged for the job, else the job's script, as always without a plugin (SL-B-07). `None` if the job
+/// has no script.
 pub fn script_of(job: &JobSpec, offset: usize) -> Option<String> {
     let Program::Script { text, .. } = &job.components.first()?.launch.program else { return None };
     Some(rebuilt(job, offset).map_or_else(|| text.clone(), |script| script.text))
 }
 
-/// What the staging program gets as the script of a component: the rebuilt one if the directives stand in it, else they alone
-/// and nothing that runs (SL-B-03, SL-B-08).
+/// The script that the staging program gets for a component: the rebuilt one if it contains the directives, else only
+/// the directives, without any commands (SL-B-03, SL-B-08).
 pub fn staged_script(job: &JobSpec, offset: u32) -> String {
     let rebuilt = rebuilt(job, offset as usize).filter(|script| !script.directives.is_empty());
     rebuilt.map(|script| script.text).unwrap_or_else(|| {
@@ -57,14 +58,15 @@ pub fn staged_script(job: &JobSpec, offset: u32) -> String {
     })
 }
 
-/// The script of a component of a job that has one and stages something: such a job knows the words of directives.
+/// The rebuilt script of a component, if the job has a script and stages something, as the words of its directives
+/// show.
 fn rebuilt(job: &JobSpec, offset: usize) -> Option<ComponentScript> {
     let Program::Script { text, .. } = &job.components.first()?.launch.program else { return None };
     let words: Vec<&str> = Attributes(&job.attributes).job(attributes::job::DIRECTIVE_WORDS)?.split(',').collect();
     scripts(text, &words, job.components.len()).into_iter().nth(offset)
 }
 
-/// What is to be staged for a component with these directives. With persistent buffers (`datawarp`) the lines may speak of
+/// What to stage for a component with these directives. With persistent buffers (`datawarp`) the lines may mention
 /// some: `create_persistent name=alpha`, `persistentdw name=alpha`, `destroy_persistent name=alpha` (SL-B-02).
 pub fn staging(component: u32, directives: Vec<String>, has_persistent: bool) -> ComponentStaging {
     let mut staging = ComponentStaging { component, ..ComponentStaging::default() };
@@ -82,8 +84,8 @@ pub fn staging(component: u32, directives: Vec<String>, has_persistent: bool) ->
     ComponentStaging { directives, ..staging }
 }
 
-/// Whether a script may have staging directives, whatever the words of the site are: a comment that begins with a word and is
-/// no option line.
+/// Whether a script may have staging directives, whatever the site's words are: a comment that begins with a word and
+/// is not an option line.
 pub fn may_have_directives(text: &str) -> bool {
     let mut lines = comment_lines(text).map(|(_, line)| line);
     lines.any(|line| {
@@ -92,8 +94,7 @@ pub fn may_have_directives(text: &str) -> bool {
     })
 }
 
-/// The comment lines of each component that are not blank, without the script's first line and without the lines that
-/// begin a component.
+/// The non-blank comment lines of each component, without the script's first line and the lines that begin a component.
 fn sections(text: &str) -> Vec<Vec<&str>> {
     let mut sections = vec![Vec::new()];
     for (number, line) in comment_lines(text) {
@@ -110,7 +111,7 @@ fn own_directives(section: &[&str], words: &[&str]) -> Vec<String> {
     section.iter().filter(|line| is_directive(line, words)).map(|line| (*line).to_owned()).collect()
 }
 
-/// Its rest begins with the next component, or with the first command if the script has a part for no other.
+/// Its rest begins with the next component, or with the first command if the script has no part for another one.
 fn leader_script(text: &str, section: &[&str], words: &[&str]) -> String {
     let own_lines = comment_lines(text).take_while(|(_, line)| !separates_components(line)).count();
     let own = text.lines().take(1).chain(section.iter().copied()).map(str::to_owned);
@@ -133,7 +134,7 @@ fn lines(lines: impl Iterator<Item = impl AsRef<str>>) -> String {
     lines.fold(String::new(), |text, line| text + line.as_ref() + "\n")
 }
 
-/// The script with the lines of a `--bbf` file behind its first line (SL-B-08).
+/// The script with the lines of a `--bbf` file inserted after its first line (SL-B-08).
 pub fn with_directives(text: &str, file: &str) -> String {
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
     let separator = if file.ends_with('\n') || file.is_empty() { "" } else { "\n" };

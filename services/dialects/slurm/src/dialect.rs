@@ -1,5 +1,6 @@
-//! What services ask this dialect about its jobs: what a batch script sees of where it runs (SL-E-02 to E-04, SL-E-08, SL-E-10),
-//! the limits of tasks (SL-E-13), how an end is told (SL-C-15, SL-C-30), what filters and staging are told (SL-S-21, SL-B-03).
+//! The answers of this dialect to the services' questions: the variables of a batch script (SL-E-02 to E-04, SL-E-08,
+//! SL-E-10), the limits of tasks (SL-E-13), texts about the end (SL-C-15, SL-C-30), and the input of filters and
+//! staging (SL-S-21, SL-B-03).
 
 use crate::{
     NAME, burst_buffer,
@@ -20,10 +21,10 @@ use muster_schemas::{
 use nix::sys::resource::Resource;
 use std::collections::BTreeMap;
 
-/// A login may take so long. Nodes have a minute to confirm a launch, if the site does not say otherwise.
+/// The time limit of a login. Nodes have a minute to confirm a launch, unless the site sets another limit.
 const LOGIN_SECONDS: u32 = 40;
 
-/// Slurm, as services see it.
+/// Slurm as services see it.
 #[derive(Clone, Copy, Debug)]
 pub struct Slurm;
 
@@ -32,7 +33,7 @@ impl Dialect for Slurm {
         NAME
     }
 
-    /// Those of a batch script; none for anything else. What was known before the launch is in the environment already.
+    /// Those of a batch script; none for anything else. The environment already has those known before the launch.
     fn variables(&self, order: &LaunchOrder, host: &Host<'_>) -> Variables {
         if !is_batch_script(order) {
             return Variables::default();
@@ -42,7 +43,7 @@ impl Dialect for Slurm {
             _ => Variables::default(),
         };
         variables.set.extend(of_batch_script(&facts(order, host.now)));
-        // Slurm's daemon sets it where there is none.
+        // Slurm's daemon sets it if it is missing.
         if !order.environment.contains_key("TMPDIR") {
             variables.set.entry("TMPDIR".to_owned()).or_insert_with(|| "/tmp".to_owned());
         }
@@ -103,7 +104,7 @@ impl Dialect for Slurm {
     }
 }
 
-/// The variables that the user of a job has after a login on this node, but for those that the job has already. Without an
+/// The variables that a login of the job's user on this node sets, except those that the job has already. Without an
 /// answer in time the job runs with what it has.
 fn login_variables(order: &LaunchOrder, host: &Host<'_>) -> Variables {
     let print = format!("printf '{}\\0'; env -0", environment::LOGIN_MARK);
@@ -121,7 +122,7 @@ fn login_variables(order: &LaunchOrder, host: &Host<'_>) -> Variables {
     }
 }
 
-/// Whether it is the script of the job itself.
+/// Whether this is the script of the job itself.
 fn is_batch_script(order: &LaunchOrder) -> bool {
     order.step.0 == 0 && matches!(order.launch.program, Program::Script { .. })
 }
@@ -157,7 +158,7 @@ fn array(order: &LaunchOrder, index: u32) -> ArrayFacts {
     }
 }
 
-/// What is known of a component.
+/// The facts about a component.
 fn component(order: &LaunchOrder, offset: u32, is_one_of_several: bool) -> ComponentFacts {
     let suffixed = |name: &str| match is_one_of_several {
         true => format!("{name}_HET_GROUP_{offset}"),
@@ -172,7 +173,7 @@ fn component(order: &LaunchOrder, offset: u32, is_one_of_several: bool) -> Compo
         Some(tasks) => shared(tasks, nodes.clone().count() as u64),
         None => nodes.clone().map(|(node, _)| u64::from(node.tasks)).collect(),
     };
-    // A ledger of an earlier version tells nothing of other nodes: there it is what the tasks need.
+    // A ledger of an earlier version says nothing about other nodes: use what the tasks need.
     let cores = order.node_cores();
     let cpus = |(node, index): (&OrderNode, u32)| match &cores {
         Some(cores) => cores.get(index as usize).copied().unwrap_or(0),
@@ -192,7 +193,7 @@ fn component(order: &LaunchOrder, offset: u32, is_one_of_several: bool) -> Compo
     }
 }
 
-/// So many tasks on so many nodes, the first of which take one more if need be: what `--overcommit` makes of them.
+/// The tasks of each node if `--overcommit` distributes them, the first nodes getting one more if needed.
 fn shared(tasks: u64, nodes: u64) -> Vec<u64> {
     let (each, more) = (tasks.checked_div(nodes).unwrap_or(0), tasks.checked_rem(nodes).unwrap_or(0));
     (0..nodes).map(|node| each + u64::from(node < more)).collect()

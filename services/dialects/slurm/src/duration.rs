@@ -1,4 +1,4 @@
-//! Lengths of time: how they are written and how each command prints them (SL-C-03).
+//! Lengths of time: how they are written, and how each command prints them (SL-C-03).
 
 use std::fmt;
 
@@ -6,8 +6,8 @@ const MINUTE: u64 = 60;
 const HOUR: u64 = 3600;
 const DAY: u64 = 86_400;
 
-/// What a job that asks for no limit asks for, since the job model takes the queue's default where nothing is asked for: the
-/// longest walltime there is.
+/// The walltime of a job without a limit: the longest there is, because the job model uses the queue's default if none
+/// is given.
 const NO_LIMIT_SECONDS: u64 = 100 * 366 * DAY;
 
 /// The limit of a job with this walltime; `None` if there is no limit.
@@ -15,18 +15,18 @@ pub fn limit_seconds(walltime_seconds: Option<u64>) -> Option<u64> {
     walltime_seconds.filter(|seconds| *seconds < NO_LIMIT_SECONDS)
 }
 
-/// How long a job may run. Limits count in whole minutes (SL-C-03).
+/// How long a job may run, in whole minutes (SL-C-03).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TimeLimit {
-    /// So many minutes, at least 1.
+    /// This many minutes, at least 1.
     Minutes(u32),
     /// No limit.
     Unlimited,
 }
 
 impl TimeLimit {
-    /// Reads `M`, `M:S`, `H:M:S`, `D-H`, `D-H:M`, `D-H:M:S`; `0`, `UNLIMITED`, `INFINITE` and `-1` are no limit.
-    /// Seconds are rounded up to the minute. `None` if it is something else.
+    /// Reads `M`, `M:S`, `H:M:S`, `D-H`, `D-H:M`, `D-H:M:S`; `0`, `UNLIMITED`, `INFINITE` and `-1` mean no limit.
+    /// Seconds are rounded up to the minute. `None` for anything else.
     pub fn parse(text: &str) -> Option<Self> {
         if text.eq_ignore_ascii_case("unlimited") || text.eq_ignore_ascii_case("infinite") || text == "-1" {
             return Some(Self::Unlimited);
@@ -34,7 +34,7 @@ impl TimeLimit {
         Self::from_seconds(parse_seconds(text)?)
     }
 
-    /// The limit of so many seconds, rounded up to the minute; 0 is no limit. `None` if they are too many.
+    /// The limit for a number of seconds, rounded up to the minute; 0 is no limit. `None` if it is too large.
     pub fn from_seconds(seconds: u64) -> Option<Self> {
         match u32::try_from(seconds.div_ceil(MINUTE)) {
             Ok(0) => Some(Self::Unlimited),
@@ -51,7 +51,7 @@ impl TimeLimit {
         }
     }
 
-    /// The walltime that a job with this limit asks for.
+    /// The walltime to request for this limit.
     pub fn walltime_seconds(self) -> u64 {
         self.seconds().unwrap_or(NO_LIMIT_SECONDS)
     }
@@ -61,7 +61,7 @@ impl TimeLimit {
         self.seconds().map_or_else(|| "UNLIMITED".to_owned(), short)
     }
 
-    /// As `sinfo` prints it: as `squeue` does, `infinite` for no limit.
+    /// As `sinfo` prints it: like `squeue`, but `infinite` for no limit.
     pub fn sinfo(self) -> String {
         self.seconds().map_or_else(|| "infinite".to_owned(), short)
     }
@@ -77,7 +77,7 @@ impl fmt::Display for TimeLimit {
     }
 }
 
-/// The seconds that `M`, `M:S`, `H:M:S`, `D-H`, `D-H:M` or `D-H:M:S` says; `None` if it is something else.
+/// The number of seconds in `M`, `M:S`, `H:M:S`, `D-H`, `D-H:M` or `D-H:M:S`; `None` for anything else.
 pub fn parse_seconds(text: &str) -> Option<u64> {
     let (days, clock) = match text.split_once('-') {
         None => (None, text),

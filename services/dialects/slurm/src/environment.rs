@@ -1,5 +1,5 @@
-//! The environment: defaults of options that come from it, what of it a job gets, and the variables that jobs, allocation
-//! commands and tasks see (SL-E).
+//! The environment: option defaults that come from it, the part of it that a job gets, and the variables that jobs,
+//! allocation commands and tasks see (SL-E).
 
 mod facts;
 mod limits;
@@ -13,10 +13,10 @@ pub use output::{ASKED_FOR, StepFacts, StepPart, of_allocation, of_batch_script,
 pub use said::{ArrayFacts, ComponentFacts, JobFacts};
 use std::collections::BTreeMap;
 
-/// The defaults of a command's options that the environment gives (SL-E-11). A flag is set by the presence of its variable.
+/// The defaults of a command's options from the environment (SL-E-11). The presence of its variable sets a flag.
 ///
-/// With a component, for a step in a heterogeneous job: a variable with the suffix `_HET_GROUP_n` goes first, and a plain
-/// variable about sizes is that of the first component and does not count.
+/// With a component, for a step in a heterogeneous job: a variable with the suffix `_HET_GROUP_n` takes precedence,
+/// and a plain variable about sizes is ignored, because it is that of the first component.
 pub fn defaults(command: Command, component: Option<u32>, lookup: impl Fn(&str) -> Option<String>) -> Vec<Given> {
     let of_command = OPTIONS.iter().filter(|option| option.commands.contains(command));
     let mut given = Vec::new();
@@ -37,18 +37,18 @@ pub fn defaults(command: Command, component: Option<u32>, lookup: impl Fn(&str) 
     given
 }
 
-/// Options whose variables are set by component in a heterogeneous job (SL-E-03).
+/// Options with a variable for each component in a heterogeneous job (SL-E-03).
 fn is_sizing(name: &str) -> bool {
     matches!(name, "ntasks" | "nodes" | "cpus-per-task" | "ntasks-per-node" | "mem" | "mem-per-cpu")
 }
 
-/// How often `-v` is asked for by the environment: the value of `SBATCH_DEBUG`, `SALLOC_DEBUG` or `SLURM_DEBUG`.
+/// The number of `-v` in the environment: the value of `SBATCH_DEBUG`, `SALLOC_DEBUG` or `SLURM_DEBUG`.
 pub fn verbosity(command: Command, lookup: impl Fn(&str) -> Option<String>) -> usize {
     let value = lookup(&format!("{}DEBUG", command.variable_prefix()));
     value.map_or(0, |value| value.trim().parse().unwrap_or(0)).min(9)
 }
 
-/// What a job or step gets of the environment of the command that submits it (SL-E-13): with `ALL` (the default)
+/// The part of the submitting command's environment that a job or step gets (SL-E-13): with `ALL` (the default)
 /// everything, with `NONE` and `NIL` nothing, with names those, with `NAME=VALUE` that. Variables of Slurm always pass.
 pub fn of_job(export: Option<&str>, environment: &[(String, String)]) -> BTreeMap<String, String> {
     let entries = export.map_or_else(|| vec!["ALL".to_owned()], split_entries);
@@ -72,20 +72,20 @@ pub fn of_job(export: Option<&str>, environment: &[(String, String)]) -> BTreeMa
     chosen
 }
 
-/// The variable of a batch script that has its node load the environment that its user has after a login.
+/// The variable of a batch script that makes its node load its user's login environment.
 pub const LOADS_LOGIN: &str = "SLURM_GET_USER_ENV";
 
-/// Whether a batch script gets what its user has after a login: what `--export` leaves out of the submitter's environment is
-/// to come from there, but with `NIL` from nowhere.
+/// Whether a batch script gets its user's login environment: it replaces what `--export` leaves out of the submitter's
+/// environment, but not with `NIL`.
 pub fn loads_login(export: Option<&str>) -> bool {
     let is = |entry: &String, word: &str| entry.eq_ignore_ascii_case(word);
     export.map(split_entries).is_some_and(|entries| !entries.iter().any(|entry| is(entry, "ALL") || is(entry, "NIL")))
 }
 
-/// Stands before what [`parse_login`] reads. A login may say something first.
+/// The mark before the input of [`parse_login`]. A login may print something first.
 pub const LOGIN_MARK: &str = "muster-login-environment";
 
-/// Variables that mean something only as long as a login lasts.
+/// Variables that only have a meaning during the login.
 const OF_LOGIN_ITSELF: [&str; 12] = [
     "_",
     "PWD",
@@ -101,8 +101,8 @@ const OF_LOGIN_ITSELF: [&str; 12] = [
     "XDG_SESSION_TYPE",
 ];
 
-/// The variables of `env -0` behind [`LOGIN_MARK`] and a NUL, without those that are about the login itself, which is over. Of
-/// several marks the last counts. `None` without one.
+/// The variables of `env -0` after [`LOGIN_MARK`] and a NUL, without those about the login itself, which has ended. The
+/// last of several marks counts. `None` without a mark.
 pub fn parse_login(said: &[u8]) -> Option<BTreeMap<String, String>> {
     let said = String::from_utf8_lossy(said);
     let (_, variables) = said.rsplit_once(&format!("{LOGIN_MARK}\0"))?;
@@ -112,15 +112,15 @@ pub fn parse_login(said: &[u8]) -> Option<BTreeMap<String, String>> {
     Some(kept.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
 }
 
-/// The variables that a file of `--export-file` has, `NAME=VALUE` each: with a NUL behind each of them, so that values can
-/// have several lines, else one to a line.
+/// The variables in a file of `--export-file`, each as `NAME=VALUE`: followed by a NUL, so that values can have several
+/// lines, or else one per line.
 pub fn of_file(text: &str) -> Vec<(String, String)> {
     let end = if text.contains('\0') { '\0' } else { '\n' };
     let named = text.split(end).filter_map(|entry| entry.split_once('='));
     named.filter(|(name, _)| !name.is_empty()).map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-/// The entries between the commas that stand outside of quotes, without the quotes.
+/// The entries between commas outside quotes, without the quotes.
 fn split_entries(text: &str) -> Vec<String> {
     let mut entries = vec![String::new()];
     let mut quote = None;

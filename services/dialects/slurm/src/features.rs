@@ -5,27 +5,27 @@
 //! all   = term { ("&" | ",") term }  all of them
 //! term  = ( NAME | "(" any ")" | "[" any "]" ) [ "*" N ]
 //! ```
-//! Brackets ask for one of the features for all nodes together, `*N` for so many nodes of that kind.
+//! Brackets ask for the same one of the features on all nodes, `*N` for that many nodes of a kind.
 
 use crate::options::values::count;
 use muster_schemas::resources::{NodeFilter, PropertyValue, Relation};
 
-/// No constraint has more ways than this to be met.
+/// The most ways to meet a constraint.
 const MOST_WAYS: usize = 64;
-/// No constraint is nested deeper.
+/// The deepest nesting of a constraint.
 const DEEPEST: usize = 32;
 
 /// One way to meet a constraint: nodes of each kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Way {
-    /// What every node must be like.
+    /// Conditions for every node.
     pub every_node: Vec<NodeFilter>,
-    /// So many of the nodes must be like this besides.
+    /// Further conditions, each for this number of nodes.
     pub some_nodes: Vec<(NodeFilter, u32)>,
 }
 
 impl Way {
-    /// What every node must be like, as one filter.
+    /// The conditions for every node, as one filter.
     pub fn filter(&self) -> Option<NodeFilter> {
         joined(self.every_node.clone())
     }
@@ -37,7 +37,7 @@ impl Way {
     }
 }
 
-/// The filter of nodes that have so many CPUs at least (`--mincpus`).
+/// The filter for nodes with at least this many CPUs (`--mincpus`).
 pub fn with_cpus(least: u32) -> NodeFilter {
     NodeFilter::Compare {
         property: CPUS.to_owned(),
@@ -55,14 +55,14 @@ pub fn least_cpus(filter: &NodeFilter) -> Option<&NodeFilter> {
     }
 }
 
-/// What a filter calls the CPUs of a node.
+/// The property with the CPUs of a node.
 const CPUS: &str = "cores";
 
 fn joined(mut filters: Vec<NodeFilter>) -> Option<NodeFilter> {
     if filters.len() > 1 { Some(NodeFilter::All(filters)) } else { filters.pop() }
 }
 
-/// The ways to meet a constraint, in the order in which they are written; `None` if it cannot be read or has more than 64.
+/// The ways to meet a constraint, in the order of the text; `None` if it cannot be read or has more than 64.
 pub fn parse(text: &str) -> Option<Vec<Way>> {
     let mut reader = Reader { rest: text.trim(), depth: 0 };
     let ways = reader.any()?;
@@ -86,7 +86,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A choice that each node makes for itself, as far as the branches say nothing of other nodes.
+    /// A choice for each node separately, if no branch concerns other nodes.
     fn any(&mut self) -> Option<Vec<Way>> {
         let mut branches = vec![self.all()?];
         while self.take('|') {
@@ -136,7 +136,7 @@ impl Reader<'_> {
         ways.iter().map(counted).collect()
     }
 
-    /// The inside of brackets: each branch is a way of its own.
+    /// The inside of brackets: each branch is a separate way.
     fn choice(&mut self) -> Option<Vec<Way>> {
         let mut ways = self.all()?;
         while self.take('|') {
@@ -159,7 +159,7 @@ fn every(filter: NodeFilter) -> Way {
     Way { every_node: vec![filter], some_nodes: Vec::new() }
 }
 
-/// The filter of a constraint that has one way and counts no nodes.
+/// The filter of a constraint with one way and no node counts.
 fn only_filter(ways: &[Way]) -> Option<NodeFilter> {
     match ways {
         [way] if way.some_nodes.is_empty() => way.filter(),
@@ -171,7 +171,7 @@ fn bounded(ways: Vec<Way>) -> Option<Vec<Way>> {
     (ways.len() <= MOST_WAYS).then_some(ways)
 }
 
-/// The names of features in a constraint, as it was written.
+/// The names of features in a constraint, in the order of the text.
 pub fn names(text: &str) -> impl Iterator<Item = String> + '_ {
     let words = text.split(['&', '|', '[', ']', '(', ')', ',']);
     let names = words.map(|word| word.split('*').next().unwrap_or_default().trim().trim_start_matches('!'));

@@ -1,4 +1,4 @@
-//! What submission filters are told of a component beside its description, and what they may change of that (SL-S-21): its
+//! What submission filters get about a component in addition to its description, and may change (SL-S-21): its
 //! partition, QOS, reservation, memory, features, nodes and tasks, in the words and values of `scontrol update`.
 
 use crate::{
@@ -15,10 +15,10 @@ use muster_schemas::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What may be said of a component, by name.
+/// Values of a component, by name.
 pub type Terms = BTreeMap<String, String>;
 
-/// The names, which are those of `scontrol update`.
+/// The names, as in `scontrol update`.
 const KEYS: [&str; 10] = [
     "Partition",
     "QOS",
@@ -32,8 +32,8 @@ const KEYS: [&str; 10] = [
     "Gres",
 ];
 
-/// What a component asks for. `alternatives` are what it asks for now, `attributes` those of its job, `offset` is its own.
-/// Nothing is said of what was not asked for, but every component has a partition.
+/// The request of a component. `alternatives` is its current request, `attributes` those of its job, `offset` is its
+/// own. Only what was requested is listed, but every component has a partition.
 pub fn told(
     component: &Component,
     alternatives: &[Alternative],
@@ -67,7 +67,7 @@ pub fn told(
     given.filter(|(_, text)| !text.is_empty() && !text.chars().any(char::is_control)).collect()
 }
 
-/// The nodes that are asked for, at least and at most.
+/// The least and greatest number of nodes requested.
 fn nodes(requests: &[Request]) -> Option<String> {
     let counts = requests.iter().map(|request| {
         let level = request.path.iter().find(|part| part.level == Level::Node)?;
@@ -89,10 +89,11 @@ fn tasks(requests: &[Request]) -> Option<String> {
     (sum > 0).then(|| sum.to_string())
 }
 
-/// Takes over what a filter changed of the component at an offset: `before` is what it was told, `after` what it left.
+/// Applies a filter's changes to the component at an offset: `before` is what the filter was told, `after` what it
+/// left.
 ///
 /// # Errors
-/// A name that is none of those above, or a value that it cannot have, for people. Nothing counts of the change then.
+/// An unknown name, or an invalid value, as text for people. Nothing is changed then.
 pub fn change(spec: &mut JobSpec, offset: u32, before: &Terms, after: &Terms) -> Result<(), String> {
     let is_of_slurm = spec.dialect.as_deref() == Some(crate::NAME);
     let JobSpec { components, attributes, .. } = spec;
@@ -119,7 +120,7 @@ pub fn change(spec: &mut JobSpec, offset: u32, before: &Terms, after: &Terms) ->
     Ok(())
 }
 
-/// Sets what a name stands for, or takes it away if the value is empty; `None` if it cannot be that.
+/// Sets the value of a name, or removes it if the value is empty; `None` if the value is invalid.
 fn set(component: &mut Component, key: &'static str, value: &str, shown: &mut Vec<(&str, String)>) -> Option<()> {
     let first_of = |text: &str| text.split(',').next().filter(|name| !name.is_empty()).map(str::to_owned);
     let list = || if value.contains(',') { value.to_owned() } else { String::new() };
@@ -147,13 +148,13 @@ fn set_size(component: &mut Component, key: &'static str, value: &str, shown: &m
     let requests = asked.iter_mut().flat_map(|alternative| &mut alternative.requests);
     let pair = Pair { key, change: Change::Set, value: value.to_owned() };
     match (key, value.is_empty()) {
-        // One of the two is told; the other, if it is set, takes its place.
+        // Only one of the two is told; setting the other replaces it.
         ("MinMemoryNode" | "MinMemoryCPU", true) => {
             let per_cpu = key == "MinMemoryCPU";
             let is_own = |request: &Request| matches!(min_memory(request), Some(MinMemory::PerCpu(_))) == per_cpu;
             requests.filter(|request| is_own(request)).for_each(|request| request.memory = None);
         }
-        // How nodes and tasks are divided among parts of different features takes a new submission.
+        // Dividing nodes and tasks among parts with different features takes a new submission.
         ("NumNodes" | "NumTasks", true) if is_in_parts => return None,
         ("NumNodes", true) => requests.for_each(|request| request.path.retain(|part| part.level != Level::Node)),
         ("NumTasks", true) => requests.for_each(|request| request.tasks = None),

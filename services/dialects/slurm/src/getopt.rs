@@ -1,16 +1,17 @@
-//! Words as `getopt_long` reads them (SL-C-01, SL-C-02): long options abbreviated as long as only one fits, with their value
-//! as `--opt=v` or `--opt v`; short options glued together and to their value. Which options there are says a [`Table`].
+//! Reads words like `getopt_long` (SL-C-01, SL-C-02): long options may be abbreviated while only one fits, with their
+//! value as `--opt=v` or `--opt v`; short options may be glued together and to their value. A [`Table`] has the
+//! options.
 
 /// Whether an option takes a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
-    /// It has none.
+    /// No.
     Nothing,
-    /// It must have one.
+    /// Yes.
     Value,
-    /// It may have one: glued, or the next word if that is no option.
+    /// Optionally: glued, or the next word if that is not an option.
     Maybe,
-    /// It may have one, which must be glued.
+    /// Optionally, but it must be glued.
     MaybeGlued,
 }
 
@@ -19,11 +20,11 @@ pub trait Table {
     /// An option.
     type Option: Copy;
 
-    /// The option of a letter.
+    /// The option with a letter.
     fn of_letter(&self, letter: char) -> Option<Self::Option>;
-    /// The option of a name, written in full.
+    /// The option with a name, written in full.
     fn of_name(&self, name: &str) -> Option<Self::Option>;
-    /// The names that begin so, each with its option.
+    /// The names with this beginning, each with its option.
     fn beginning(&self, start: &str) -> Vec<(&'static str, Self::Option)>;
     /// Whether two names mean the same option.
     fn are_same(&self, one: Self::Option, other: Self::Option) -> bool;
@@ -33,7 +34,7 @@ pub trait Table {
     fn takes(&self, option: Self::Option) -> Takes;
 }
 
-/// What is wrong with an option.
+/// An error in an option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wrong {
     /// No option has this name.
@@ -42,9 +43,9 @@ pub enum Wrong {
     UnknownLetter(char),
     /// Several options begin like this.
     AmbiguousOption {
-        /// What was written.
+        /// The text as given.
         text: String,
-        /// The options that begin so.
+        /// The options that begin like this.
         possibilities: Vec<String>,
     },
     /// The option needs a value.
@@ -73,23 +74,23 @@ impl Wrong {
     }
 }
 
-/// What stands where options were read.
+/// The kind of the word that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Options, which have been taken; there may be more.
+    /// Options, now consumed; there may be more.
     Options,
-    /// A word that is no option.
+    /// A word that is not an option.
     Word,
-    /// `--`, which has been passed over: what follows is no option whatever it looks like.
+    /// `--`, now consumed: no later word is an option, whatever it looks like.
     Separator,
     /// Nothing more.
     End,
 }
 
-/// Reads the word at `at`, and the value behind it if its option takes one; each option goes to `take` with its value.
+/// Reads the word at `at`, and the value after it if its option takes one; passes each option to `take` with its value.
 ///
 /// # Errors
-/// An option that is unknown or ambiguous, lacks its value or has one too many.
+/// An option that is unknown or ambiguous, lacks its value or has a superfluous one.
 pub fn next<T: Table>(
     table: &T,
     words: &[&str],
@@ -114,7 +115,7 @@ pub fn next<T: Table>(
     Ok(Step::Options)
 }
 
-/// The words behind an option.
+/// The words after an option.
 struct Rest<'a, 'w> {
     words: &'w [&'w str],
     at: &'a mut usize,
@@ -152,7 +153,7 @@ fn read_long<T: Table>(
     Ok(())
 }
 
-/// The option of a name, or the only one that begins so.
+/// The option with a name, or the only one that begins like it.
 fn find<T: Table>(table: &T, name: &str) -> Result<T::Option, Wrong> {
     if let Some(option) = table.of_name(name) {
         return Ok(option);
@@ -167,7 +168,7 @@ fn find<T: Table>(table: &T, name: &str) -> Result<T::Option, Wrong> {
     Err(Wrong::AmbiguousOption { text: name.to_owned(), possibilities })
 }
 
-/// Reads letters that were glued together. The first that takes a value takes what is left of them.
+/// Reads letters that are glued together. The first that takes a value takes the rest of the word.
 fn read_letters<T: Table>(
     table: &T,
     letters: &str,

@@ -2,10 +2,10 @@
 
 pub use muster_schemas::hosts::{HostlistError, compress, compress_sorted, expand, sort};
 
-/// No list has more counts than this: protects from `1(x4000000000)`.
+/// The most counts in a list: protects from `1(x4000000000)`.
 const MOST_COUNTS: usize = 1_000_000;
 
-/// Counts of nodes in their order, equal neighbours joined: `4(x2)`, `72(x2),36`.
+/// Counts of nodes in order, equal neighbours joined: `4(x2)`, `72(x2),36`.
 pub fn compress_counts(counts: &[u64]) -> String {
     let texts: Vec<String> = counts
         .chunk_by(|left, right| left == right)
@@ -17,7 +17,7 @@ pub fn compress_counts(counts: &[u64]) -> String {
     texts.join(",")
 }
 
-/// Reads what [`compress_counts`] writes; `None` if it is something else or has more than 1,000,000 counts.
+/// Reads the output of [`compress_counts`]; `None` for anything else, or for more than 1,000,000 counts.
 pub fn expand_counts(text: &str) -> Option<Vec<u64>> {
     let mut counts = Vec::new();
     for part in text.split(',').filter(|_| !text.is_empty()) {

@@ -1,4 +1,4 @@
-//! The forms in which commands name jobs, components, tasks of arrays and steps (SL-C-18, SL-M, SL-A).
+//! The forms in which commands name jobs, components, array tasks and steps (SL-C-18, SL-M, SL-A).
 
 use crate::options::values::number;
 use muster_schemas::{
@@ -8,7 +8,7 @@ use muster_schemas::{
 };
 use std::fmt;
 
-/// The number of the component at an offset: components have consecutive numbers from the leader's on (SL-I-04).
+/// The number of the component at an offset: components are numbered consecutively from the leader (SL-I-04).
 pub const fn component_number(leader: u64, offset: u32) -> u64 {
     leader.saturating_add(offset as u64)
 }
@@ -21,10 +21,10 @@ pub fn component_set(leader: u64, components: u32) -> String {
     }
 }
 
-/// Which job, or which part of one.
+/// A job, or a part of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobPart {
-    /// `J`: the job, array or component of that number.
+    /// `J`: the job, array or component with this number.
     Number(u64),
     /// `L+n`: one component of a heterogeneous job (SL-I-05).
     Component {
@@ -39,21 +39,21 @@ pub enum JobPart {
         array: u64,
         /// The indices.
         indices: IndexSet,
-        /// The limit of tasks that run at a time, where one is written.
+        /// The limit of simultaneous tasks, if given.
         max_running: Option<u32>,
     },
     /// `A_*`: every task of an array.
     AllTasks(u64),
 }
 
-/// Which step of a job.
+/// A step of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StepName {
     /// A numbered step.
     Number(u32),
     /// The batch script.
     Batch,
-    /// What is done on the nodes beside the steps.
+    /// Work on the nodes outside the steps.
     Extern,
     /// The shell of an interactive allocation.
     Interactive,
@@ -69,7 +69,8 @@ pub struct IdExpression {
 }
 
 impl IdExpression {
-    /// Reads `J`, `L+n`, `A_i`, `A_[1-3]`, each with `.s`, `.batch` and so on behind it; `None` if it is something else.
+    /// Reads `J`, `L+n`, `A_i`, `A_[1-3]`, each optionally followed by `.s`, `.batch` and so on; `None` for anything
+    /// else.
     pub fn parse(text: &str) -> Option<Self> {
         let (job, step) = match text.split_once('.') {
             None => (text, None),
@@ -91,7 +92,7 @@ impl StepName {
 }
 
 impl JobPart {
-    /// Reads `J`, `L+n`, `A_i`, `A_[1-3%2]`, `A_*`; `None` if it is something else.
+    /// Reads `J`, `L+n`, `A_i`, `A_[1-3%2]`, `A_*`; `None` for anything else.
     pub fn parse(text: &str) -> Option<Self> {
         if let Some((leader, offset)) = text.split_once('+') {
             return Some(Self::Component { leader: job_number(leader)?, offset: number(offset)? });
@@ -113,7 +114,7 @@ impl JobPart {
         Some(Self::Tasks { array, indices, max_running })
     }
 
-    /// The id in the model of the one job or task that is named; `None` for a component or several tasks.
+    /// The model's id of a single job or task; `None` for a component or several tasks.
     pub fn single(&self) -> Option<JobId> {
         match self {
             Self::Number(number) | Self::AllTasks(number) => Some(JobId::job(*number)),
@@ -131,7 +132,7 @@ fn job_number(text: &str) -> Option<u64> {
     number(text).filter(|number| *number > 0).map(u64::from)
 }
 
-/// Which nodes of a job a file is copied to (SL-M-12).
+/// The nodes of a job that get a copy of a file (SL-M-12).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BroadcastTarget {
     /// All nodes of all components.
@@ -153,8 +154,8 @@ pub enum BroadcastTarget {
 }
 
 impl BroadcastTarget {
-    /// What `sbcast --jobid` names: of a heterogeneous job both `L.n` and `L+n` are component n, of a plain one `.n` is a
-    /// step (D-9). `None` for tasks of arrays and for steps of components.
+    /// The target of `sbcast --jobid`: for a heterogeneous job both `L.n` and `L+n` are component n, for a plain one
+    /// `.n` is a step (D-9). `None` for tasks of arrays and for steps of components.
     pub fn of(id: &IdExpression, is_heterogeneous: bool) -> Option<Self> {
         match (&id.job, id.step) {
             (JobPart::Number(job), None) => Some(Self::Job(*job)),
@@ -168,10 +169,10 @@ impl BroadcastTarget {
     }
 }
 
-/// Reads ids with commas between them; commas inside brackets belong to their id.
+/// Reads comma-separated ids; commas inside brackets belong to their id.
 ///
 /// # Errors
-/// The first part that is no id.
+/// The first part that is not an id.
 pub fn list(text: &str) -> Result<Vec<IdExpression>, String> {
     let mut ids = Vec::new();
     let mut rest = text;
@@ -223,8 +224,8 @@ impl fmt::Display for IdExpression {
     }
 }
 
-/// The dependencies of `--dependency` (SL-C-19): `TYPE:ID[+MINUTES][:ID...]`, `singleton` or a bare id, with `,` between
-/// those that must all be met or `?` between those of which one is enough. `None` if it is something else.
+/// The dependencies of `--dependency` (SL-C-19): `TYPE:ID[+MINUTES][:ID...]`, `singleton` or a bare id, separated by
+/// `,` if all must be met or by `?` if one is enough. `None` for anything else.
 pub fn dependencies(text: &str) -> Option<Dependencies> {
     let one_is_enough = text.contains('?');
     if one_is_enough && text.contains(',') {
@@ -255,7 +256,7 @@ fn condition(text: &str) -> Option<Vec<Dependency>> {
     };
     let kind = match word.to_ascii_lowercase().as_str() {
         "after" => DependencyKind::Started,
-        // The model has no staging out of its own: it is over when the job has ended.
+        // The model has no stage-out of its own: it has ended when the job has.
         "afterany" | "afterburstbuffer" => DependencyKind::Ended,
         "afterok" => DependencyKind::Succeeded,
         "afternotok" => DependencyKind::Failed,

@@ -1,4 +1,4 @@
-//! What mail about jobs says in its subject (SL-C-15).
+//! The subject of mail about jobs (SL-C-15).
 
 use crate::{
     duration,
@@ -11,8 +11,8 @@ use muster_schemas::{
     views::OutcomeView,
 };
 
-/// The subject of a mail: `Slurm Job_id=93 Name=bash Began, Queued time 00:00:01`. An array is told of as a whole, a task
-/// of one by its index.
+/// The subject of a mail: `Slurm Job_id=93 Name=bash Began, Queued time 00:00:01`. For an array it is about the whole,
+/// for an array task it has the index.
 pub fn subject(item: &NotifyItem) -> String {
     let (number, name, verb) = (item.job.number, &item.name, verb(item));
     match (&item.task_outcomes, item.job.index) {
@@ -26,7 +26,7 @@ pub fn subject(item: &NotifyItem) -> String {
     }
 }
 
-/// What happened, as `SLURM_JOB_MAIL_TYPE` names it to mail programs too.
+/// The event, also as the `SLURM_JOB_MAIL_TYPE` of mail programs.
 pub fn verb(item: &NotifyItem) -> &'static str {
     match (item.occasion, &item.outcome) {
         (_, Some(Outcome::DependencyNeverMet)) => "Invalid dependency",
@@ -35,7 +35,7 @@ pub fn verb(item: &NotifyItem) -> &'static str {
         (Occasion::Failed, _) => "Failed",
         (Occasion::Requeued, _) => "Requeued",
         (Occasion::WalltimeOver, _) => "Reached time limit",
-        // Slurm has no mail of these.
+        // Slurm has no mail about these.
         (Occasion::Suspended, _) if item.event == "resumed" => "Resumed",
         (Occasion::Suspended, _) => "Suspended",
         (Occasion::Held, _) if item.event == "released" => "Released",
@@ -70,7 +70,7 @@ fn words(outcome: &Outcome) -> (State, ExitCode) {
     (State::ended(view.outcome), ExitCode::of(&view))
 }
 
-/// How the tasks of an array ended, from the least exit status to the greatest, or with the greatest signal.
+/// How the tasks of an array ended, with the range of exit statuses, or the greatest signal.
 fn summary(item: &NotifyItem, outcomes: &[Outcome]) -> String {
     if item.outcome.is_none() {
         return String::new();

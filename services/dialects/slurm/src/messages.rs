@@ -1,40 +1,40 @@
-//! What a command says, word for word, and with which exit status (SL-C-02, SL-C-08, SL-C-09).
+//! The messages of a command, word for word, and its exit status (SL-C-02, SL-C-08, SL-C-09).
 
 mod progress;
 
 use crate::{getopt::Wrong, options::Command};
 pub use progress::{AllocationEvent, EndCause, end_note, submitted, told, wait_status, would_start};
 
-/// Why a command line or script is not carried out. Nothing was changed.
+/// Why a command line or script is refused. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// An option is not as the table of options has it.
+    /// An option does not fit the table of options.
     Option(Wrong),
-    /// The value of the option is not what it takes.
+    /// The option does not take this value.
     BadValue(&'static str),
-    /// Two or three of the options about memory at once.
+    /// Two or three of the memory options together.
     MemoryOptionsClash,
-    /// `--core-spec` and `--thread-spec` at once.
+    /// `--core-spec` and `--thread-spec` together.
     SpecialisedCoresClash {
-        /// Variables say so.
+        /// Whether variables set them.
         by_variables: bool,
     },
-    /// A word in a script's option lines that is no option (SL-C-07).
+    /// A word in a script's option lines that is not an option (SL-C-07).
     InvalidDirective(String),
-    /// A quote in a script's option lines that is not closed.
+    /// An unclosed quote in a script's option lines.
     UnmatchedQuote {
         /// The line, from 1.
         line: usize,
         /// The quote.
         quote: char,
     },
-    /// The file of `--nodefile` cannot be read, or has no names of nodes.
+    /// The file of `--nodefile` cannot be read, or has no node names.
     NodeFile,
     /// The script cannot be read (SL-C-06).
     CannotOpenScript(String),
-    /// The script has no bytes.
+    /// The script is empty.
     EmptyScript,
-    /// The script has nothing but blanks.
+    /// The script is blank.
     BlankScript,
     /// The script's first line does not name an interpreter.
     NotAScript,
@@ -42,11 +42,11 @@ pub enum Refusal {
     NulInScript,
     /// The script is not UTF-8 text.
     ScriptNotText,
-    /// The script has line ends of DOS.
+    /// The script has DOS line ends.
     DosLineBreaks,
-    /// A script besides `--wrap` (SL-C-08).
+    /// A script together with `--wrap` (SL-C-08).
     ArgumentsWithWrap,
-    /// `--deadline` is ahead of `--begin` (SL-C-13).
+    /// `--deadline` is before `--begin` (SL-C-13).
     DeadlineBeforeBegin,
     /// `srun` without a program (SL-R-04).
     NoCommand,
@@ -77,7 +77,7 @@ pub enum Rejection {
     Memory,
     /// A dependency that cannot be read, or on a job that never existed (SL-C-20).
     Dependency,
-    /// Indices that cannot be, or an array with several components (SL-S-13).
+    /// Invalid indices, or an array with several components (SL-S-13).
     Array,
     /// Not for this user.
     Permission,
@@ -87,28 +87,28 @@ pub enum Rejection {
     Qos,
     /// A limit, with its reason word if it is known (SL-L-04).
     Policy(Option<String>),
-    /// Less than no niceness, which only operators may ask for (SL-C-36).
+    /// A negative nice value, which only operators may use (SL-C-36).
     Nice,
-    /// A time limit that the partition never gives, or that is longer than until the deadline.
+    /// A time limit that the partition never gives, or that exceeds the time until the deadline.
     TimeLimit,
-    /// `--time-min` is longer than `--time`, or than until the deadline.
+    /// `--time-min` exceeds `--time`, or the time until the deadline.
     TimeMin,
     /// More nodes than the partition has.
     NodeCount,
     /// More CPUs than the partition has.
     CpuCount,
-    /// `--immediate` and no room, or several components (SL-S-18).
+    /// `--immediate` without room, or with several components (SL-S-18).
     NotImmediately,
     /// `--no-allocate` with several components (SL-S-17).
     NoAllocate,
-    /// What a submission filter says, behind the offset of the component if the job has several (SL-S-12).
+    /// The message of a submission filter, after the component's offset if the job has several (SL-S-12).
     Filter(String),
-    /// Anything else, in the words given.
+    /// Any other reason, in these words.
     Other(String),
 }
 
 impl Rejection {
-    /// The text behind `Batch job submission failed: `.
+    /// The text after `Batch job submission failed: `.
     pub fn text(&self) -> String {
         let text = match self {
             Self::Partition(_) => "Invalid partition name specified",
@@ -137,13 +137,13 @@ impl Rejection {
         text.to_owned()
     }
 
-    /// What `--test-only` says of a job that would be refused (SL-C-10).
+    /// The output of `--test-only` for a job that would be refused (SL-C-10).
     pub fn of_test(&self, command: Command) -> Vec<String> {
         let preamble = self.preamble().map(|text| format!("{command}: error: {text}"));
         preamble.into_iter().chain([format!("allocation failure: {}", self.text())]).collect()
     }
 
-    /// The line that stands before it.
+    /// The line before it.
     fn preamble(&self) -> Option<String> {
         match self {
             Self::Partition(name) => Some(format!("invalid partition specified: {name}")),
@@ -172,7 +172,7 @@ impl Refusal {
             Self::MemoryOptionsClash => {
                 vec![format!("{command}: fatal: --mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive.")]
             }
-            // The second option is spelled so in Slurm, and scripts look for it.
+            // This is how Slurm spells the second option, and scripts look for it.
             Self::SpecialisedCoresClash { by_variables: false } => {
                 vec![format!("{command}: fatal: -S/--core-spec and --thred-spec options are mutually exclusive")]
             }
@@ -224,7 +224,7 @@ impl Refusal {
         }
     }
 
-    /// The exit status, as far as variables do not say another (SL-E-11).
+    /// The exit status, unless variables choose another (SL-E-11).
     pub const fn exit_status(&self, chosen: ExitStatuses) -> u8 {
         let chosen = match self {
             Self::Rejected(Rejection::NotImmediately) => chosen.immediate,
@@ -237,7 +237,7 @@ impl Refusal {
     }
 }
 
-/// The exit statuses that the environment chooses for what goes wrong (SL-E-11).
+/// The exit statuses that the environment chooses for errors (SL-E-11).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExitStatuses {
     /// `SLURM_EXIT_ERROR`: for every error.
@@ -247,14 +247,14 @@ pub struct ExitStatuses {
 }
 
 impl ExitStatuses {
-    /// What the variables say. A value that is no number from 1 to 255 is ignored.
+    /// The values of the variables. Anything but a number from 1 to 255 is ignored.
     pub fn from_variables(lookup: impl Fn(&str) -> Option<String>) -> Self {
         let status = |name: &str| lookup(name)?.parse().ok().filter(|status| *status > 0);
         Self { error: status("SLURM_EXIT_ERROR"), immediate: status("SLURM_EXIT_IMMEDIATE") }
     }
 }
 
-/// What a command says before the reason of a rejection (SL-C-09, SL-C-21, SL-C-22).
+/// The text of a command before the reason of a rejection (SL-C-09, SL-C-21, SL-C-22).
 pub const fn submission_failed(command: Command) -> &'static str {
     match command {
         Command::Sbatch => "Batch job submission failed",

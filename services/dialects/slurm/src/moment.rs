@@ -4,20 +4,20 @@ use jiff::{Span, ToSpan, Zoned, civil, tz::TimeZone};
 use muster_schemas::time::Timestamp;
 use std::cell::LazyCell;
 
-/// The present moment of a command, in the time zone of its process. It takes a file to know the zone, and few command lines
-/// speak of times.
+/// The current time of a command, in the time zone of its process. Finding the zone reads a file, and few command lines
+/// mention times.
 pub type Now = LazyCell<Zoned>;
 
-/// Reads a point in time: `HH:MM[:SS] [AM|PM]`, `MMDD[YY]`, `MM/DD[/YY]`, `MM.DD[.YY]`, `YYYY-MM-DD[THH:MM[:SS]]`, `today`,
-/// `tomorrow`, `midnight`, `noon`, `elevenses`, `fika`, `teatime`, `now[{+|-}N[seconds|minutes|hours|days|weeks]]`, a date
-/// and a time in either order. A time of day that is past is tomorrow's, a date without year that is past is next
-/// year's. The time zone is that of `now`. `None` if it is something else.
+/// Reads a point in time: `HH:MM[:SS] [AM|PM]`, `MMDD[YY]`, `MM/DD[/YY]`, `MM.DD[.YY]`, `YYYY-MM-DD[THH:MM[:SS]]`,
+/// `today`, `tomorrow`, `midnight`, `noon`, `elevenses`, `fika`, `teatime`,
+/// `now[{+|-}N[seconds|minutes|hours|days|weeks]]`, a date and a time in either order. A past time of day means
+/// tomorrow, a past date without a year means next year. The time zone is that of `now`. `None` for anything else.
 pub fn parse(text: &str, now: &Zoned) -> Option<Timestamp> {
     read(text, now, Looks::Ahead)
 }
 
-/// As [`parse`], for what is asked about: a time of day is today's, a date without year is this year's, or last year's if its
-/// month is behind that of now. `uts` and a number is a time of Unix.
+/// Like [`parse`], for queries: a time of day is today's; a date without a year is this year's, or last year's if its
+/// month is after the current one. `uts` and a number is Unix time.
 pub fn parse_past(text: &str, now: &Zoned) -> Option<Timestamp> {
     match text.trim().strip_prefix("uts").and_then(decimal) {
         Some(seconds) => seconds.checked_mul(1_000_000).map(Timestamp),
@@ -25,7 +25,7 @@ pub fn parse_past(text: &str, now: &Zoned) -> Option<Timestamp> {
     }
 }
 
-/// Where what a text leaves open is looked for.
+/// The direction in which to complete a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Looks {
     Ahead,
@@ -41,7 +41,7 @@ fn read(text: &str, now: &Zoned, looks: Looks) -> Option<Timestamp> {
     Some(Timestamp(zoned.timestamp().as_microsecond()))
 }
 
-/// `{+|-}N[unit]` behind `now`. A count without unit is seconds.
+/// `now` plus or minus `N[unit]`. A count without a unit is seconds.
 fn relative(text: &str, now: &Zoned) -> Option<Zoned> {
     let text: String = text.chars().filter(|c| !c.is_ascii_whitespace()).collect();
     if text.is_empty() {
@@ -55,7 +55,7 @@ fn relative(text: &str, now: &Zoned) -> Option<Zoned> {
 }
 
 fn span(count: i64, unit: &str) -> Option<Span> {
-    // Hours and days are counted as seconds: an hour later is an hour later, also when the clock is put forward.
+    // Hours and days are counted as seconds: an hour later is an hour later, even when the clock changes.
     let seconds = match unit {
         "" | "second" | "seconds" => 1,
         "minute" | "minutes" => 60,
@@ -67,7 +67,7 @@ fn span(count: i64, unit: &str) -> Option<Span> {
     Span::new().try_seconds(count.checked_mul(seconds)?).ok()
 }
 
-/// What a text says of the calendar.
+/// The calendar parts of a text.
 #[derive(Default)]
 struct Parts {
     date: Option<Date>,
@@ -103,7 +103,8 @@ fn calendar(text: &str, now: &Zoned, looks: Looks) -> Option<Zoned> {
     civil.to_zoned(now.time_zone().clone()).ok()
 }
 
-/// The text with blanks for the hyphens between words, as in `noon-tomorrow`; those of a date stand between digits.
+/// The text with blanks instead of hyphens between words, as in `noon-tomorrow`; the hyphens of a date are between
+/// digits.
 fn without_hyphens(text: &str) -> String {
     let bytes = text.as_bytes();
     let is_digit = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_digit);
@@ -120,8 +121,8 @@ fn on_date(date: Date, time: civil::Time, now: &Zoned, looks: Looks) -> Option<c
     }
 }
 
-/// Takes one word, with the `am` or `pm` behind it; whether that was part of it. `None` if it is something else or the
-/// second of its kind.
+/// Takes one word, with the `am` or `pm` after it; returns whether it used that. `None` for anything else, or for a
+/// second word of its kind.
 fn take(parts: &mut Parts, word: &str, half: Option<&str>, now: &Zoned) -> Option<bool> {
     let named = match word {
         "midnight" => Some(0),
@@ -157,7 +158,7 @@ fn take(parts: &mut Parts, word: &str, half: Option<&str>, now: &Zoned) -> Optio
     Some(false)
 }
 
-/// Puts the value into an empty place; `None` if it is taken.
+/// Puts the value into an empty place; `None` if it is occupied.
 fn set<T>(place: &mut Option<T>, value: T) -> Option<()> {
     place.is_none().then(|| *place = Some(value))
 }
@@ -219,20 +220,20 @@ pub fn show(moment: Timestamp, zone: &TimeZone) -> String {
     moment.to_jiff().to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S").to_string()
 }
 
-/// How points in time are printed where `SLURM_TIME_FORMAT` is heeded (SL-E-11).
+/// The format of points in time for commands that honour `SLURM_TIME_FORMAT` (SL-E-11).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum TimeFormat {
     /// As [`show`].
     #[default]
     Standard,
-    /// By how far away it is: `14:05:00` today, `Tomorr 14:05`, `Fri 14:05`, else the day and month.
+    /// By distance: `14:05:00` today, `Tomorr 14:05`, `Fri 14:05`, else the day and month.
     Relative,
     /// By a pattern as for `strftime`.
     Pattern(String),
 }
 
 impl TimeFormat {
-    /// The format that the value of `SLURM_TIME_FORMAT` asks for.
+    /// The format for a value of `SLURM_TIME_FORMAT`.
     pub fn from_variable(value: Option<&str>) -> Self {
         match value {
             None | Some("" | "standard") => Self::Standard,
@@ -241,7 +242,7 @@ impl TimeFormat {
         }
     }
 
-    /// Prints a point in time. A pattern that cannot be used prints as [`show`] does.
+    /// Prints a point in time. An unusable pattern prints it like [`show`].
     pub fn show(&self, moment: Timestamp, now: &Zoned) -> String {
         let zoned = moment.to_jiff().to_zoned(now.time_zone().clone());
         let pattern = match self {

@@ -1,8 +1,8 @@
 //! The command lines of `sbatch`, `salloc` and `srun` (SL-C-01, SL-C-02, SL-S-01 to S-04).
 //!
-//! Options are parsed as `getopt_long` does it: long options may be abbreviated as long as only one fits and take their
-//! value as `--opt=v` or `--opt v`; short options may be glued together and to their value. Options end at the first word
-//! that is none, so that a script or command keeps its own.
+//! Options are parsed like `getopt_long` does: long options may be abbreviated while only one fits, and take their
+//! value as `--opt=v` or `--opt v`; short options may be glued together and to their value. Options end at the first
+//! word that is not one, so that a script or command keeps its own.
 
 mod command;
 mod getopt;
@@ -20,12 +20,12 @@ use getopt::Own;
 pub use help::{RELEASE, help, usage, version};
 pub use table::{ALIASES, Commands, Heading, OPTIONS, OptionSpec, Place, find};
 
-/// An option as it was given.
+/// An option as given.
 #[derive(Clone, Debug)]
 pub struct Given {
-    /// Which.
+    /// The option.
     pub option: &'static OptionSpec,
-    /// Its value, as it was written.
+    /// Its value, as written.
     pub value: Option<String>,
 }
 
@@ -36,15 +36,15 @@ impl PartialEq for Given {
 }
 
 impl Given {
-    /// The value; empty where none was written.
+    /// The value; empty if none was given.
     pub fn text(&self) -> &str {
         self.value.as_deref().unwrap_or_default()
     }
 
-    /// This option, or the nodes that the file of `--nodefile` names; `read` reads it.
+    /// This option, or the nodes in the file of `--nodefile`; `read` reads the file.
     ///
     /// # Errors
-    /// The file has no names, or cannot be read.
+    /// The file contains no names, or cannot be read.
     pub fn with_file(self, read: impl Fn(&str) -> Option<String>) -> Result<Self, Refusal> {
         let named = OPTIONS.iter().find(|option| option.name == "nodelist").filter(|_| self.option.name == "nodefile");
         let Some(option) = named else { return Ok(self) };
@@ -52,7 +52,7 @@ impl Given {
         Ok(Self { option, value: Some(names) })
     }
 
-    /// Checks the value. Relative moments are counted from `now`.
+    /// Checks the value. Relative times are counted from `now`.
     ///
     /// # Errors
     /// [`Refusal::BadValue`] (SL-C-02).
@@ -67,12 +67,13 @@ impl Given {
     }
 }
 
-/// The options of one component, and what `srun` runs there.
+/// The options of one component, and the program that `srun` runs there.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Group {
-    /// The options in their order.
+    /// The options, in order.
     pub options: Vec<Given>,
-    /// The program and its arguments; empty if the group has none. Only the last group of `sbatch` and `salloc` has one.
+    /// The program and its arguments; empty if the group has none. Only the last group of `sbatch` and `salloc` has
+    /// one.
     pub words: Vec<String>,
 }
 
@@ -100,10 +101,10 @@ impl CommandLine {
         self.groups.last().map_or(&[], |group| &group.words)
     }
 
-    /// The command line with the nodes that files of `--nodefile` name.
+    /// The command line with the nodes from files of `--nodefile`.
     ///
     /// # Errors
-    /// As [`Given::with_file`].
+    /// See [`Given::with_file`].
     pub fn with_files(mut self, read: impl Fn(&str) -> Option<String>) -> Result<Self, Refusal> {
         for group in &mut self.groups {
             let options = std::mem::take(&mut group.options);
@@ -112,7 +113,7 @@ impl CommandLine {
         Ok(self)
     }
 
-    /// How often `--verbose` is given (SL-C-08).
+    /// The number of `--verbose` options (SL-C-08).
     pub fn verbosity(&self) -> usize {
         let all = self.groups.iter().flat_map(|group| &group.options);
         all.filter(|given| given.option.name == "verbose").count()
@@ -122,7 +123,7 @@ impl CommandLine {
 /// Reads a command line, without the command's own name.
 ///
 /// # Errors
-/// An unknown or ambiguous option, a value that is missing or too many.
+/// An unknown or ambiguous option, or a missing or superfluous value.
 pub fn parse(command: Command, arguments: &[impl AsRef<str>]) -> Result<CommandLine, Refusal> {
     let arguments: Vec<&str> = arguments.iter().map(AsRef::as_ref).collect();
     match command {
@@ -131,7 +132,7 @@ pub fn parse(command: Command, arguments: &[impl AsRef<str>]) -> Result<CommandL
     }
 }
 
-/// `sbatch` and `salloc`: the first word that is no option is the script, the rest is its own (SL-S-04).
+/// `sbatch` and `salloc`: the first word that is not an option is the script, and the rest belongs to it (SL-S-04).
 fn parse_before_script(command: Command, arguments: &[&str]) -> Result<CommandLine, Refusal> {
     let mut groups = Vec::new();
     let mut rest = arguments;
@@ -150,7 +151,7 @@ fn parse_before_script(command: Command, arguments: &[&str]) -> Result<CommandLi
     }
 }
 
-/// `srun`: each group has a program of its own; a `:` that stands alone always separates (SL-S-03).
+/// `srun`: each group has its own program; a separate `:` always separates groups (SL-S-03).
 fn parse_programs(arguments: &[&str]) -> Result<CommandLine, Refusal> {
     let mut groups = Vec::new();
     let mut rest = arguments;
@@ -163,7 +164,7 @@ fn parse_programs(arguments: &[&str]) -> Result<CommandLine, Refusal> {
     }
 }
 
-/// The options at the beginning, and what stands behind them.
+/// The options at the beginning, and the words after them.
 fn parse_options<'a, 'b>(command: Command, arguments: &'a [&'b str]) -> Result<(Vec<Given>, &'a [&'b str]), Refusal> {
     let mut options = Vec::new();
     let mut at = 0;
@@ -172,10 +173,10 @@ fn parse_options<'a, 'b>(command: Command, arguments: &'a [&'b str]) -> Result<(
     Ok((options, &arguments[at..]))
 }
 
-/// Reads words that must all be options, as a script's lines have them.
+/// Reads words that must all be options, as in a script's option lines.
 ///
 /// # Errors
-/// As [`parse`]; [`Refusal::InvalidDirective`] for a word that is no option.
+/// See [`parse`]; [`Refusal::InvalidDirective`] for a word that is not an option.
 pub fn parse_words(command: Command, words: &[impl AsRef<str>]) -> Result<Vec<Given>, Refusal> {
     let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
     let (options, rest) = parse_options(command, &words)?;

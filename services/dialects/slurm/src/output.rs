@@ -1,13 +1,13 @@
-//! Where output goes and input comes from: names of files with `%` in them (SL-C-14, SL-R-25).
+//! Destinations of output and sources of input: file names with `%` patterns (SL-C-14, SL-R-25).
 
 use crate::options::values::number;
 
-/// What can stand in the name of an output file.
+/// The values for the name of an output file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The job's own number: `%j`.
     pub job: u64,
-    /// The number of the array, of the job itself if it is none: `%A`.
+    /// The number of the array, or of the job itself without an array: `%A`.
     pub array: u64,
     /// The index in the array: `%a`, and its last digit `%b`.
     pub index: Option<u32>,
@@ -15,7 +15,7 @@ pub struct Facts {
     pub step: String,
     /// The node's short name: `%N`.
     pub node: String,
-    /// The node's place in the job, from 0: `%n`.
+    /// The node's index in the job, from 0: `%n`.
     pub node_rank: u32,
     /// The task's rank: `%t`.
     pub task: u32,
@@ -27,16 +27,16 @@ pub struct Facts {
     pub name: String,
 }
 
-/// A width in a pattern has no effect beyond this.
+/// The widest padding in a pattern.
 const WIDEST: usize = 10;
 
-/// The pattern of a batch job's output when none is given (SL-C-14).
+/// The default pattern of a batch job's output (SL-C-14).
 pub const fn default_pattern(is_array: bool) -> &'static str {
     if is_array { "slurm-%A_%a.out" } else { "slurm-%j.out" }
 }
 
-/// Fills in a pattern. A width pads numbers with zeros; a backslash anywhere switches all expansion off; what is no
-/// pattern stays as it is; `none` is `/dev/null`.
+/// Expands a pattern. A width pads numbers with zeros; a backslash anywhere turns off all expansion; any other text
+/// stays unchanged; `none` is `/dev/null`.
 pub fn expand(pattern: &str, facts: &Facts) -> String {
     if pattern.eq_ignore_ascii_case("none") {
         return "/dev/null".to_owned();
@@ -109,7 +109,7 @@ fn pieces(pattern: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// The pattern of a step's files in the job model's terms: only the nodes know all that it names.
+/// The pattern of a step's files in terms of the job model: only the nodes know all the values.
 pub fn model_pattern(pattern: &str) -> String {
     let model = |piece: Piece<'_>| match piece {
         Piece::Text(text) => text.to_owned(),
@@ -120,14 +120,14 @@ pub fn model_pattern(pattern: &str) -> String {
     pieces(pattern).into_iter().map(model).collect()
 }
 
-/// Whether tasks or nodes have files of their own by a pattern.
+/// Whether a pattern gives tasks or nodes separate files.
 pub fn is_by_node(pattern: &str) -> bool {
     let is_own = |piece: &Piece<'_>| matches!(piece, Piece::Symbol { symbol: 't' | 'n' | 'N', .. });
     !pattern.contains('\\') && pieces(pattern).iter().any(is_own)
 }
 
-/// The pattern of a batch script's output in the job model's terms. In a batch script the node rank and the task rank are 0
-/// and the step is `batch` (SL-C-14).
+/// The pattern of a batch script's output in terms of the job model. In a batch script the node rank and the task rank
+/// are 0 and the step is `batch` (SL-C-14).
 pub fn batch_pattern(pattern: &str) -> String {
     if pattern.eq_ignore_ascii_case("none") {
         return "/dev/null".to_owned();
@@ -145,7 +145,7 @@ pub fn batch_pattern(pattern: &str) -> String {
     pieces(pattern).into_iter().map(model).collect()
 }
 
-/// Where the output of a step's tasks goes (SL-R-25).
+/// The destination of the output of a step's tasks (SL-R-25).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StepOutput {
     /// To `srun` itself, from every task.
@@ -159,8 +159,8 @@ pub enum StepOutput {
 }
 
 impl StepOutput {
-    /// What `--output` or `--error` of `srun` asks for, in a step of so many tasks. A number that is no rank is the name of
-    /// a file.
+    /// The value of `--output` or `--error` of `srun`, in a step with this many tasks. A number that is not a rank is
+    /// the name of a file.
     pub fn parse(text: Option<&str>, tasks: u32) -> Self {
         match text {
             None | Some("all") => Self::Srun,
@@ -173,21 +173,21 @@ impl StepOutput {
     }
 }
 
-/// Which tasks get what `srun` reads: what `--input` says (SL-R-21).
+/// Which tasks get the input of `srun`, from `--input` (SL-R-21).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StepInput {
     /// Every task.
     All,
     /// The task of one rank.
     OneTask(u32),
-    /// None: they read nothing.
+    /// None: they get no input.
     Nobody,
-    /// Not what `srun` reads: each task reads a file, by this pattern.
+    /// Not that of `srun`: each task reads a file with this pattern.
     Files(String),
 }
 
 impl StepInput {
-    /// What `--input` asks for in a step of so many tasks.
+    /// The value of `--input` in a step with this many tasks.
     pub fn parse(text: Option<&str>, tasks: u32) -> Self {
         match text {
             None | Some("all") => Self::All,

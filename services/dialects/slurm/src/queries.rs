@@ -1,5 +1,5 @@
-//! The command lines of the commands that list and control: `squeue`, `sinfo`, `sacct`, `scancel`, `scontrol`, `sacctmgr`,
-//! `sbcast`, `sattach`, `sdiag`.
+//! The command lines of the commands that list and control: `squeue`, `sinfo`, `sacct`, `scancel`, `scontrol`,
+//! `sacctmgr`, `sbcast`, `sattach`, `sdiag`.
 
 pub mod change;
 pub mod clusters;
@@ -26,7 +26,7 @@ pub use request::{Request, Surroundings};
 use lists::{ids, known_states, means, nodes, set, states, words};
 use request::{iterate, printed_only};
 
-/// The commands, what they take beside options, and their options.
+/// The commands, their arguments other than options, and their options.
 static COMMANDS: [(&str, &str, &[getopt::Opt]); 9] = [
     ("sacct", "", sacct::OPTIONS),
     ("sacctmgr", "COMMAND ENTITY [CONDITIONS...]", sacctmgr::OPTIONS),
@@ -39,19 +39,19 @@ static COMMANDS: [(&str, &str, &[getopt::Opt]); 9] = [
     ("squeue", "", squeue::OPTIONS),
 ];
 
-/// What a command prints for `--help`; `None` if it is none of these.
+/// The output of a command's `--help`; `None` if it is not one of these.
 pub fn help(command: &str) -> Option<String> {
     let (name, operands, table) = COMMANDS.iter().find(|(name, ..)| *name == command)?;
     Some(getopt::help(name, operands, table))
 }
 
-/// What a command prints for `--usage`; `None` if it is none of these.
+/// The output of a command's `--usage`; `None` if it is not one of these.
 pub fn usage(command: &str) -> Option<String> {
     let (name, operands, table) = COMMANDS.iter().find(|(name, ..)| *name == command)?;
     Some(getopt::usage(name, operands, table))
 }
 
-/// Refuses names that no node has (SL-C-26).
+/// Refuses unknown node names (SL-C-26).
 ///
 /// # Errors
 /// The first such name.

@@ -1,5 +1,5 @@
-//! The options of each component of a job, after precedence (SL-E-12) and propagation (SL-O-01 to O-07), and the job that
-//! they describe.
+//! The options of each component of a job, after precedence (SL-E-12) and propagation (SL-O-01 to O-07), and the job
+//! that they describe.
 
 mod lower;
 mod sizing;
@@ -16,7 +16,7 @@ pub use sizing::{gpus_on_each, warnings};
 use std::collections::BTreeMap;
 pub use times::{limits_until_deadline, seconds_until};
 
-/// Where a value comes from; a later source wins.
+/// The source of a value; a later one wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
     /// The script's option lines.
@@ -27,7 +27,7 @@ pub enum Source {
     CommandLine,
 }
 
-/// The options that hold for one component.
+/// The options in force for one component.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
     values: BTreeMap<&'static str, Setting>,
@@ -41,11 +41,11 @@ struct Setting {
     own: bool,
 }
 
-/// Options of which only one can hold: setting one drops the others.
+/// Options of which only one can be in force: setting one drops the others.
 const RIVALS: [&[&str]; 2] = [&MEMORY, &["requeue", "no-requeue"]];
 const MEMORY: [&str; 3] = ["mem", "mem-per-cpu", "mem-per-gpu"];
 
-/// The options that cannot hold together with one.
+/// The options that exclude a given one.
 fn rivals(name: &str) -> impl Iterator<Item = &str> {
     let group = RIVALS.iter().find(|group| group.contains(&name)).copied().unwrap_or_default();
     group.iter().copied().filter(move |rival| *rival != name)
@@ -72,18 +72,18 @@ impl Settings {
         self.values.get(name).map(|setting| setting.source)
     }
 
-    /// The options that hold, by name.
+    /// The options in force, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&'static OptionSpec, &str)> {
         self.values.values().map(|setting| (setting.given.option, setting.given.text()))
     }
 
-    /// Those that the command line gives.
+    /// Those from the command line.
     pub(crate) fn of_command_line(&self) -> Self {
         let given = self.values.iter().filter(|(_, setting)| setting.source == Source::CommandLine);
         Self { values: given.map(|(name, setting)| (*name, setting.clone())).collect() }
     }
 
-    /// What is left of these options for the next component (SL-O-01, SL-O-02).
+    /// The options that carry over to the next component (SL-O-01, SL-O-02).
     fn carried(&self) -> Self {
         let carried = self.values.iter().filter(|(_, setting)| setting.given.option.carried);
         let values = carried.map(|(name, setting)| (*name, Setting { own: false, ..setting.clone() })).collect();
@@ -94,7 +94,7 @@ impl Settings {
         for given in options {
             given.check(now)?;
             let name = given.option.name;
-            // A default does not replace what was asked for on the command line for an earlier component.
+            // A default does not replace a value from the command line for an earlier component.
             if source == Source::Environment && self.was_asked_for(name) {
                 continue;
             }
@@ -104,7 +104,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Takes the options of a group of the command line, which come last.
+    /// Takes the options of a command-line group, which come last.
     fn take_group(&mut self, command_line: &CommandLine, place: usize, now: &Now) -> Result<(), Refusal> {
         let group = command_line.groups.get(place).map(|group| group.options.clone());
         self.take(group.unwrap_or_default(), Source::CommandLine, now)?;
@@ -117,7 +117,7 @@ impl Settings {
         rivals(name).chain([name]).any(|name| self.values.get(name).is_some_and(from_line))
     }
 
-    /// Drops what cannot hold together with an option (SL-O-06).
+    /// Drops the options that exclude a given one (SL-O-06).
     fn drop_rivals(&mut self, name: &str, source: Source) -> Result<(), Refusal> {
         for rival in rivals(name) {
             let dropped = self.values.remove(rival);
@@ -128,7 +128,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Of cores and threads left to the system one can be asked for; what variables say gives way to what was asked for.
+    /// Only one of specialised cores and threads can be requested; variables give way to other sources.
     fn settle_specialised(&mut self) -> Result<(), Refusal> {
         let by_variables = |name| self.source(name).map(|source| source == Source::Environment);
         match (by_variables("core-spec"), by_variables("thread-spec")) {
@@ -141,12 +141,12 @@ impl Settings {
     }
 }
 
-/// The options of each component: those of its section of the script, over them the defaults of the environment, over them
-/// those of its group of the command line (SL-S-07, SL-S-08, SL-E-12). What is carried holds for the later components
-/// until it is given again. There are as many components as sections or groups, whichever are more.
+/// The options of each component: its section of the script, overridden by the defaults of the environment, overridden
+/// by its group on the command line (SL-S-07, SL-S-08, SL-E-12). Carried options apply to later components until they
+/// are given again. There are as many components as sections or groups, whichever are more.
 ///
 /// # Errors
-/// A value that its option does not take; options that cannot hold together.
+/// A value that its option does not take, or options that exclude each other.
 pub fn components(
     script: &[Vec<Given>],
     environment: &[Given],
@@ -165,11 +165,11 @@ pub fn components(
     Ok(components)
 }
 
-/// The options of each part of a step: those of its group, with what earlier groups carry on to it, over the defaults that
-/// the environment has for its component (SL-O-07, SL-R-13).
+/// The options of each part of a step: those of its group and those carried over from earlier groups, which override
+/// the environment's defaults for its component (SL-O-07, SL-R-13).
 ///
 /// # Errors
-/// As [`components`].
+/// See [`components`].
 pub fn step_parts(
     command_line: &CommandLine,
     parts: &[Part],
@@ -189,13 +189,13 @@ pub fn step_parts(
     parts.iter().map(of_part).collect()
 }
 
-/// The lines of `-v`: the options that hold for a component (SL-C-08).
+/// The lines of `-v`: the options in force for a component (SL-C-08).
 pub fn listing(command: Command, settings: &Settings, verbosity: usize) -> Vec<String> {
     let line = |name: &str, value: &str| format!("{command}: {name:<20}: {value}");
     let rule = format!("{command}: {0} {0}", "-".repeat(20));
     let mut lines = vec![format!("{command}: defined options"), rule.clone()];
     for option in OPTIONS.iter().filter(|option| option.commands.contains(command)) {
-        // It may come from a variable that is no option's.
+        // It may come from a variable that belongs to no option.
         let verbose = (option.name == "verbose").then_some("");
         let Some(text) = settings.text(option.name).or(verbose) else { continue };
         lines.push(match (option.name, option.kind()) {

@@ -1,17 +1,17 @@
-//! Batch scripts: what they must be, and the options in their `#SBATCH` lines (SL-C-06, SL-C-07, SL-S-05 to S-07).
+//! Batch scripts: their requirements, and the options in their `#SBATCH` lines (SL-C-06, SL-C-07, SL-S-05 to S-07).
 
 use crate::{
     messages::Refusal,
     options::{Command, CommandLine, Given, parse_words},
 };
 
-/// How an option line begins.
+/// The beginning of an option line.
 const MARKER: &str = "#SBATCH";
 
 /// The text of a script, if it can be submitted.
 ///
 /// # Errors
-/// What is wrong with it (SL-C-06).
+/// Why it cannot be submitted (SL-C-06).
 pub fn check(bytes: &[u8]) -> Result<&str, Refusal> {
     if bytes.is_empty() {
         return Err(Refusal::EmptyScript);
@@ -31,10 +31,10 @@ pub fn check(bytes: &[u8]) -> Result<&str, Refusal> {
     std::str::from_utf8(bytes).map_err(|_| Refusal::ScriptNotText)
 }
 
-/// Which script a command line of `sbatch` wants.
+/// The script that a command line of `sbatch` asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// One made of a command.
+    /// One made from a command.
     Wrapped(String),
     /// A file; see [`candidates`].
     File {
@@ -43,11 +43,11 @@ pub enum Wanted {
         /// The script's arguments.
         args: Vec<String>,
     },
-    /// What standard input has.
+    /// The contents of standard input.
     StandardInput,
 }
 
-/// Which script a command line of `sbatch` wants.
+/// The script that a command line of `sbatch` asks for.
 ///
 /// # Errors
 /// [`Refusal::ArgumentsWithWrap`] (SL-C-08).
@@ -60,8 +60,8 @@ pub fn wanted(line: &CommandLine) -> Result<Wanted, Refusal> {
     }
 }
 
-/// The paths at which a script is looked for, in this order (SL-C-06): a name with a `/` or that begins with a `.` is a path;
-/// another is looked for in the working directory, then in the folders of `PATH`.
+/// The paths to try for a script, in this order (SL-C-06): a name that contains a `/` or begins with a `.` is a path;
+/// any other is searched in the working directory, then in the folders of `PATH`.
 pub fn candidates(name: &str, directory: &str, path: &str) -> Vec<String> {
     let inside = |folder: &str| format!("{}/{name}", folder.trim_end_matches('/'));
     if name.starts_with('/') {
@@ -83,20 +83,20 @@ pub fn wrap(command: &str) -> String {
 /// The options of a script, by component.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ScriptOptions {
-    /// The options of each component in their order; at least one component.
+    /// The options of each component, in order; at least one component.
     pub sections: Vec<Vec<Given>>,
-    /// What should be told, although it stops nothing.
+    /// Warnings, which stop nothing.
     pub warnings: Vec<String>,
-    /// Whether it has option lines for PBS and none for Slurm: nothing of them counts (SL-C-16).
+    /// Whether it only has option lines for PBS, not for Slurm: they are ignored (SL-C-16).
     pub is_for_pbs: bool,
 }
 
-/// Reads the option lines of a script: those that begin in column one with `#SBATCH`, up to the first line that is neither
-/// blank nor a comment. A line `#SBATCH hetjob` begins the next component; options behind the word are its first
+/// Reads the option lines of a script: those that begin in column one with `#SBATCH`, up to the first line that is
+/// neither blank nor a comment. A line `#SBATCH hetjob` begins the next component; options after the word are its first
 /// (SL-S-05).
 ///
 /// # Errors
-/// Words that are no options, unknown options, quotes that are not closed.
+/// Words that are not options, unknown options, or unclosed quotes.
 pub fn options(text: &str) -> Result<ScriptOptions, Refusal> {
     let mut sections = vec![Vec::new()];
     let mut warnings = Vec::new();
@@ -128,7 +128,7 @@ pub(crate) fn comment_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines().enumerate().map(|(index, line)| (index + 1, line)).take_while(move |(_, line)| is_comment(line))
 }
 
-/// What stands behind `#SBATCH` in an option line.
+/// The rest of an option line after `#SBATCH`.
 fn option_line(line: &str) -> Option<&str> {
     line.strip_prefix(MARKER).filter(|rest| rest.is_empty() || rest.starts_with(|c: char| c.is_ascii_whitespace()))
 }
@@ -139,7 +139,7 @@ pub(crate) fn separates_components(line: &str) -> bool {
     first.is_some_and(|word| separator(word).is_some())
 }
 
-/// Whether a word separates components, and the warning it brings if it is the old one.
+/// Whether a word separates components, with a warning if it is the old one.
 fn separator(word: &str) -> Option<Option<&'static str>> {
     if word.eq_ignore_ascii_case("hetjob") {
         return Some(None);
@@ -147,8 +147,8 @@ fn separator(word: &str) -> Option<Option<&'static str>> {
     word.eq_ignore_ascii_case("packjob").then_some(Some("the directive 'packjob' is deprecated, use 'hetjob'"))
 }
 
-/// The words of a line. Blanks separate, `"` and `'` group, `\` takes the next character as it is (not between `'`), a `#`
-/// at the beginning of a word ends the line.
+/// The words of a line. Blanks separate, `"` and `'` group, `\` takes the next character literally (except between
+/// `'`), and a `#` at the beginning of a word ends the line.
 fn split_words(text: &str, line: usize) -> Result<Vec<String>, Refusal> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -1,8 +1,8 @@
-//! Which jobs, components, tasks and steps a command means (SL-I-06 to I-10, SL-M-01 to M-09, SL-M-17, SL-A-03, SL-A-04,
-//! SL-C-18).
+//! Which jobs, components, tasks and steps a command means (SL-I-06 to I-10, SL-M-01 to M-09, SL-M-17, SL-A-03,
+//! SL-A-04, SL-C-18).
 //!
-//! All of it is a function of ids and filters and of the lines of the jobs as they stand: the answer is what to act on,
-//! or a refusal with Slurm's words and nothing acted on.
+//! These are functions of ids, filters and the current lines of the jobs: the result is the targets, or a refusal in
+//! Slurm's words without any action.
 
 mod control;
 mod filter;
@@ -17,21 +17,21 @@ use crate::{
     show::record::{ArrayPlace, ArrayTasks, JobRecord},
 };
 
-/// What a site sets for the commands, as `SchedulerParameters` of `slurm.conf`.
+/// The site's settings for the commands, like `SchedulerParameters` of `slurm.conf`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SchedulerParameters {
-    /// The number of a component stands for the whole job where it is cancelled, held or released (SL-M-05).
+    /// The number of a component means the whole job when it is cancelled, held or released (SL-M-05).
     pub whole_hetjob: bool,
     /// No step spans components (SL-R-11).
     pub disable_hetjob_steps: bool,
-    /// Several groups of a step may be on one component, on nodes of their own there, which Slurm refuses (SL-R-06, SL-R-18).
+    /// Several groups of a step may be on one component, on separate nodes, which Slurm refuses (SL-R-06, SL-R-18).
     pub repeat_het_groups: bool,
-    /// Users may put some of their jobs before others of theirs (`scontrol top`).
+    /// Users may move some of their jobs before others of theirs (`scontrol top`).
     pub enable_user_top: bool,
 }
 
 impl SchedulerParameters {
-    /// Reads words with commas between them; those that mean nothing here are passed over. `whole_pack` is an old name.
+    /// Reads comma-separated words; those without a meaning here are ignored. `whole_pack` is an old name.
     pub fn parse(text: &str) -> Self {
         let has = |names: &[&str]| {
             text.split(',').any(|word| names.iter().any(|name| name.eq_ignore_ascii_case(word.trim())))
@@ -45,7 +45,7 @@ impl SchedulerParameters {
     }
 }
 
-/// Whether a line belongs to the job, array or component that an id names.
+/// Whether an id names the line's job, array or component.
 fn is_named(part: &JobPart, record: &JobRecord) -> bool {
     match part {
         JobPart::Number(number) => {
@@ -67,7 +67,7 @@ fn is_named(part: &JobPart, record: &JobRecord) -> bool {
     }
 }
 
-/// Whether the task with an own number is one of those of a line that have not started.
+/// Whether the task with this number is among the tasks of a line that have not started.
 fn waits_with(array: &ArrayPlace, number: u64) -> bool {
     match &array.tasks {
         ArrayTasks::One(_) => false,

@@ -1,4 +1,4 @@
-//! What the commands print about jobs, nodes and partitions.
+//! The output of commands about jobs, nodes and partitions.
 
 mod cells;
 pub mod columns;
@@ -16,12 +16,12 @@ use crate::moment::TimeFormat;
 use jiff::tz::TimeZone;
 use muster_schemas::time::Timestamp;
 
-/// When and where something is shown: ages are counted to `now`, moments are told in the zone.
+/// The time and zone of the output: ages are counted to `now`, times are printed in the zone.
 #[derive(Clone, Debug)]
 pub struct Clock {
-    /// The present moment.
+    /// The current time.
     pub now: Timestamp,
-    /// The zone of who reads it.
+    /// The reader's zone.
     pub zone: TimeZone,
     /// How points in time are written (SL-E-11).
     pub format: TimeFormat,

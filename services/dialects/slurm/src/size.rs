@@ -5,8 +5,8 @@ pub const MEGABYTE: u64 = 1 << 20;
 
 const SUFFIXES: [char; 4] = ['M', 'G', 'T', 'P'];
 
-/// Reads a size: a number with a suffix `K`, `M`, `G` or `T` in any case, a plain number is megabytes. The result is
-/// in megabytes, parts of one rounded up; `None` if it is something else.
+/// Reads a size: a number with a suffix `K`, `M`, `G` or `T` in any case; without one, megabytes. The result is in
+/// megabytes, rounded up; `None` for anything else.
 pub fn parse_megabytes(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let number = digits.parse::<u64>().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
@@ -19,7 +19,7 @@ pub fn parse_megabytes(text: &str) -> Option<u64> {
     }
 }
 
-/// Megabytes in the largest unit in which they are a whole number: `40M`, `4000M`, `64G`.
+/// Megabytes in the largest unit that gives a whole number: `40M`, `4000M`, `64G`.
 pub fn show_megabytes(megabytes: u64) -> String {
     let mut number = megabytes;
     let mut unit = 0;
@@ -30,7 +30,7 @@ pub fn show_megabytes(megabytes: u64) -> String {
     format!("{number}{}", SUFFIXES[unit])
 }
 
-/// Bytes in whole megabytes, parts of one rounded up.
+/// Bytes in whole megabytes, rounded up.
 pub const fn megabytes_of(bytes: u64) -> u64 {
     bytes.div_ceil(MEGABYTE)
 }

@@ -1,4 +1,4 @@
-//! Steps: which components a step runs on, where its tasks go, and what `srun` says at the end (SL-R).
+//! Steps: their components, the layout of their tasks, and the messages of `srun` at the end (SL-R).
 
 mod ends;
 mod groups;
@@ -21,14 +21,14 @@ use muster_schemas::resources::IndexSet;
 pub use plan::{PlanError, PlannedPart, StepPlan, plan};
 pub use streams::{Fed, Input, Shown, Streams};
 
-/// What stands before each line of a task's output with `--label`: the rank, right-aligned to the width of the largest rank
+/// The prefix of each line of a task's output with `--label`: the rank, right-aligned to the width of the largest one
 /// (SL-R-14).
 pub fn label(rank: u32, tasks: u32) -> String {
     let width = tasks.saturating_sub(1).to_string().len();
     format!("{rank:>width$}: ")
 }
 
-/// What `sattach --layout` prints: the nodes of a step and the ranks of the tasks on each.
+/// The output of `sattach --layout`: the nodes of a step and the ranks of the tasks on each.
 pub fn layout_text(nodes: &[(String, IndexSet)]) -> String {
     let tasks: u64 = nodes.iter().map(|(_, ranks)| ranks.len()).sum();
     let names: Vec<String> = nodes.iter().map(|(node, _)| node.clone()).collect();
@@ -41,13 +41,12 @@ pub fn layout_text(nodes: &[(String, IndexSet)]) -> String {
     text
 }
 
-/// Whether output files are written behind what they have: what `--open-mode` says, and if it says nothing, in steps over
-/// several components (SL-R-16).
+/// Whether to append to output files: as `--open-mode` says, else in steps over several components (SL-R-16).
 pub fn appends_output(open_mode: Option<bool>, components: usize) -> bool {
     open_mode.unwrap_or(components > 1)
 }
 
-/// What `srun` says when the resources of a step are in use, and when it has them at last (SL-R-08).
+/// The messages of `srun` when the resources of a step are in use, and when it finally has them (SL-R-08).
 pub fn waiting_lines(job: u64) -> [String; 2] {
     [
         format!("srun: Job {job} step creation temporarily disabled, retrying (Requested nodes are busy)"),

@@ -13,7 +13,7 @@ use muster_schemas::{
 };
 use std::fmt;
 
-/// Where a job, a component or a step stands.
+/// The state of a job, a component or a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum State {
     /// It waits, or is held.
@@ -22,15 +22,15 @@ pub enum State {
     Running,
     /// Its processes are stopped and its processors are free for others.
     Suspended,
-    /// It ended with 0.
+    /// It ended with status 0.
     Completed,
     /// Somebody cancelled it.
     Cancelled,
-    /// It ended with something else.
+    /// It ended with another status or a signal.
     Failed,
-    /// Its time limit was over.
+    /// It reached its time limit.
     Timeout,
-    /// A node of it was lost.
+    /// One of its nodes was lost.
     NodeFail,
     /// It had to make room.
     Preempted,
@@ -40,13 +40,13 @@ pub enum State {
     Deadline,
     /// It used too much memory.
     OutOfMemory,
-    /// Its nodes are being made ready.
+    /// Its nodes are being prepared.
     Configuring,
     /// Its resources are being released.
     Completing,
-    /// An attempt that another one followed.
+    /// An attempt that was followed by another.
     Requeued,
-    /// It was put back into the queue and is held there.
+    /// It was requeued and is held.
     RequeueHold,
     /// Its size is being changed.
     Resizing,
@@ -54,16 +54,16 @@ pub enum State {
     Revoked,
     /// A signal is on its way to it.
     Signaling,
-    /// It was put back into the queue and held for a special reason.
+    /// It was requeued and held for a special reason.
     SpecialExit,
-    /// Its files are being taken out.
+    /// Its files are being staged out.
     StageOut,
-    /// Its processes are stopped by a signal and keep their processors.
+    /// A signal stopped its processes, which keep their processors.
     Stopped,
 }
 
 impl State {
-    /// All of them, with their long and short words, in the order in which messages list them.
+    /// All of them, with their long and short words, in the order of messages.
     pub const ALL: [(Self, &'static str, &'static str); 22] = [
         (Self::Pending, "PENDING", "PD"),
         (Self::Running, "RUNNING", "R"),
@@ -89,12 +89,12 @@ impl State {
         (Self::Stopped, "STOPPED", "ST"),
     ];
 
-    /// The word of lists that have room: `PENDING`.
+    /// The long word: `PENDING`.
     pub fn long(self) -> &'static str {
         self.words().0
     }
 
-    /// The word of lists that have none: `PD`.
+    /// The short word: `PD`.
     pub fn short(self) -> &'static str {
         self.words().1
     }
@@ -104,14 +104,14 @@ impl State {
         (long, short)
     }
 
-    /// The state of a word, long or short, in any case; `None` if it is none.
+    /// The state for a word, long or short, in any case; `None` for an unknown word.
     pub fn parse(word: &str) -> Option<Self> {
         let is = |known: &str| known.eq_ignore_ascii_case(word);
         Self::ALL.into_iter().find(|(_, long, short)| is(long) || is(short)).map(|(state, ..)| state)
     }
 
-    /// The state as accounting has it: it knows none between, and clients that go by it know no other words. What is being
-    /// started or cleaned up runs, what is held after a run waits.
+    /// The state in accounting, which has no intermediate states; its clients know no other words. A job that is
+    /// starting or completing is running, one held after a run is pending.
     pub const fn in_accounting(self) -> Self {
         match self {
             Self::Configuring | Self::Completing => Self::Running,
@@ -120,7 +120,7 @@ impl State {
         }
     }
 
-    /// Whether it is over.
+    /// Whether it has ended.
     pub const fn is_finished(self) -> bool {
         matches!(
             self,
@@ -148,13 +148,13 @@ impl State {
         !self.is_pending() && !self.is_finished()
     }
 
-    /// Whether the list of nodes gives way to the reason.
+    /// Whether the reason replaces the list of nodes.
     pub const fn shows_reason(self) -> bool {
         self.is_pending()
             || matches!(self, Self::Failed | Self::Timeout | Self::OutOfMemory | Self::Deadline | Self::NodeFail)
     }
 
-    /// Where a job of the core stands.
+    /// The state of a job of the core.
     pub fn of(job: &JobView) -> Self {
         match (&job.outcome, job.state) {
             (Some(_), _) if is_staging_out(job) => Self::StageOut,
@@ -169,7 +169,7 @@ impl State {
         }
     }
 
-    /// Whether a list of states has it: who asks for jobs that wait means those as well that were put back and are held.
+    /// Whether a list of states includes it: waiting jobs include requeued ones that are held.
     pub fn is_in(self, wanted: &[Self]) -> bool {
         wanted.contains(&self) || self == Self::RequeueHold && wanted.contains(&Self::Pending)
     }
@@ -190,7 +190,7 @@ impl State {
     }
 }
 
-/// Whether the files of a job that is over are being brought out (SL-B-01).
+/// Whether the files of an ended job are being staged out (SL-B-01).
 fn is_staging_out(job: &JobView) -> bool {
     let chain = job.filtering.as_ref().and_then(|filtering| filtering.chain.as_ref());
     chain.is_some_and(|chain| chain.kind == FilterKind::StageOut)
@@ -212,7 +212,7 @@ pub struct ExitCode {
 }
 
 impl ExitCode {
-    /// The code of what used too much memory: the signal is one that nobody sends.
+    /// The code for too much memory: no real signal has this number.
     pub const OUT_OF_MEMORY: Self = Self { status: 0, signal: 125 };
 
     /// The code of a process.
@@ -223,8 +223,8 @@ impl ExitCode {
         }
     }
 
-    /// The code of a job that ended so: what could not be started or lost its node counts as status 1, too much memory as
-    /// the signal 125.
+    /// The code of a job with this outcome: a job that could not start or lost its node has status 1, one with too much
+    /// memory has the signal 125.
     pub fn of(outcome: &OutcomeView) -> Self {
         match (outcome.exit_status, outcome.outcome) {
             (Some(status), _) => Self::of_status(status),

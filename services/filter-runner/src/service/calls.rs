@@ -30,16 +30,17 @@ static SECONDS: LazyLock<Histogram<f64>> = LazyLock::new(|| {
     metrics::duration_seconds("muster_filter_call_seconds", "A call of a filter, from its start to its end, by filter.")
 });
 
-/// The ledger offers a call to others when its runner has been silent for the limit and so long (HPC-F-85).
+/// The ledger offers a call to others once its runner has been silent for the limit plus this (HPC-F-85).
 const SILENCE: Duration = Duration::from_secs(10);
-/// A slot of a machine that cannot make calls rests for so long, so that its runner does not take the calls of all others.
+/// After a machine-level failure the slot rests this long; otherwise a broken runner would take the calls of all
+/// others.
 const MACHINE_RESTS_FOR: Duration = Duration::from_secs(5);
 /// The number of the signal that ends filters.
 const SIGTERM: u8 = libc::SIGTERM as u8;
-/// Larger descriptions, which may be compressed, are read and written on a thread of their own.
+/// Larger descriptions, which may be compressed, are processed on another thread.
 const LARGE_BYTES: usize = 32 << 10;
 
-/// What making calls takes.
+/// What the making of calls needs.
 pub(super) struct Making {
     pub(super) service: Arc<Service>,
     pub(super) reports: mpsc::Sender<CallReport>,
@@ -48,7 +49,7 @@ pub(super) struct Making {
     pub(super) stop: CancellationToken,
 }
 
-/// Has a call made that was claimed when it was `asked` for. What it comes to goes to the reporter.
+/// Starts making a call that was claimed at `asked`. The result goes to the reporter.
 pub(super) fn begin(making: &Making, order: FilterOrder, room: Room, asked: Instant, trace: TraceContext) {
     let (service, reports) = (Arc::clone(&making.service), making.reports.clone());
     let (stop, given_up) = (making.stop.clone(), making.service.calls.ending(order.call));
@@ -76,14 +77,14 @@ pub(super) fn begin(making: &Making, order: FilterOrder, room: Room, asked: Inst
     making.tasks.spawn(work.instrument(trace::in_trace(span, trace)));
 }
 
-/// A call that is out of hand when this is dropped, whatever became of it.
+/// A call in hand; dropping this releases the call, whatever the result.
 struct InHand {
     service: Arc<Service>,
     call: Option<CallId>,
 }
 
 impl InHand {
-    /// From here on the reporter looks after it.
+    /// The reporter is responsible for the call from here.
     fn until_it_is_reported(mut self) {
         self.call = None;
     }
@@ -103,7 +104,7 @@ fn ended(call: CallId, attempt: u32) -> CallReport {
     CallReport { call, attempt, outcome: CallOutcome::Called(Box::new(report)) }
 }
 
-/// What a call came to; `None` if nobody knows, and others are to make it. What came once more of calls before it goes to
+/// The result of a call; `None` if it is unknown and others must make the call. Repeated answers to earlier calls go to
 /// `late`.
 async fn make(
     service: &Arc<Service>,
@@ -178,7 +179,7 @@ impl AskedFor {
             Ok(answer) => answer,
             Err(error @ RunError::BadCall { .. }) => return Some(never_called(error.to_string())),
             Err(error) => {
-                // Nobody knows how far it came. Without a report the ledger offers it to others (HPC-F-85).
+                // The progress of the call is unknown. Without a report the ledger offers it to others (HPC-F-85).
                 tracing::error!(%error, "a call has no result");
                 self.count("none");
                 if matches!(error, RunError::Machine { .. }) {
@@ -259,7 +260,7 @@ fn never_called(why: String) -> FilterReport {
     FilterReport { exit: FilterExit::NotRunnable(why), ..FilterReport::runner_lost() }
 }
 
-/// Does what takes long with large descriptions where nobody waits for it. `None` if it panicked.
+/// Moves slow work on large descriptions to another thread. `None` if it panicked.
 async fn off_thread<T: Send + 'static>(size_bytes: usize, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     if size_bytes < LARGE_BYTES {
         return Some(work());

@@ -5,16 +5,16 @@ use muster_bus::WorkItem;
 use muster_schemas::filter_order::FilterOrder;
 use tokio::sync::OwnedSemaphorePermit;
 
-/// A call to be claimed, and the room that there is for it.
+/// A call to be claimed, and the room for it.
 pub(super) struct Claim {
     pub(super) item: WorkItem,
     pub(super) order: FilterOrder,
     pub(super) room: Room,
 }
 
-/// What a call needs while it is made.
+/// What a call occupies while it is made.
 pub(super) enum Room {
-    /// One of a number of equal places.
+    /// One of several equal places.
     Slot(#[expect(dead_code, reason = "it is held until the call is over")] OwnedSemaphorePermit),
     /// A place in the lane of its persistent filter.
     Lane(Place),

@@ -1,4 +1,4 @@
-//! Claiming calls: what has arrived while the last claims were answered is claimed together.
+//! Claims calls: those that arrive while earlier claims are answered are claimed together.
 
 use super::{
     calls::{self, Making},
@@ -13,18 +13,18 @@ use muster_schemas::{
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
-/// At most so many calls are claimed together.
+/// The most calls that are claimed together.
 const AT_A_TIME: usize = 256;
 
-/// Without an answer within this time the items come again anyway.
+/// After this time without an answer the queue delivers the items again anyway.
 const ANSWER_WITHIN: Duration = WorkQueue::FILTERS.redeliver_after;
 
-/// Claims calls, and has those made that could be claimed.
+/// Claims calls and starts those that it could claim.
 pub(super) async fn run(making: Making, mut claims: mpsc::Receiver<Claim>) {
     let ledger = making.service.ledger.clone().with_patience(ANSWER_WITHIN);
     let mut batch = Vec::new();
     while claims.recv_many(&mut batch, AT_A_TIME).await > 0 {
-        // A call that came twice within a moment.
+        // Drop a call that came twice in quick succession.
         batch.retain(|claim| making.service.calls.take(claim.order.call));
         if !batch.is_empty() {
             claim(&making, &ledger, std::mem::take(&mut batch)).await;
@@ -57,7 +57,7 @@ async fn claim(making: &Making, ledger: &LedgerClient, batch: Vec<Claim>) {
                 tokio::spawn(acknowledge(item));
                 calls::begin(making, order, room, asked, trace);
             }
-            // Somebody else has it, or it is over.
+            // Another runner has it, or it has ended.
             Some(false) => {
                 service.calls.drop_call(order.call);
                 tokio::spawn(acknowledge(item));

@@ -1,8 +1,8 @@
-//! How many calls of persistent filters a runner takes before they can be made.
+//! How many calls of persistent filters a runner takes ahead of time.
 //!
-//! A process of a persistent filter makes one call at a time and often takes less than a millisecond for it, much less than
-//! claiming one takes. So calls are claimed ahead, as many as the processes would make within a second at the pace of the last
-//! one: many of a fast filter, none of one that hangs, whose calls other runners may have.
+//! A process of a persistent filter makes one call at a time, often in less than a millisecond, which is much less than
+//! a claim takes. So calls are claimed ahead, as many as the processes would make within a second at the pace of the
+//! last one: many for a fast filter, none for one that hangs, whose calls other runners can take.
 
 use std::{
     collections::BTreeMap,
@@ -11,17 +11,17 @@ use std::{
 };
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
-/// Calls are claimed for so long ahead.
+/// How far ahead calls are claimed.
 const AHEAD: Duration = Duration::from_secs(1);
-/// No more calls than this are claimed ahead.
+/// The most calls that are claimed ahead.
 const MOST: usize = 256;
-/// For so long who finds a lane full waits; longer it is full because its filter hangs.
+/// How long to wait at a full lane; after that it is full because its filter hangs.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// The lanes of a runner, one for each persistent filter.
 #[derive(Debug)]
 pub struct Lanes {
-    /// Of each filter.
+    /// The processes of each filter.
     processes: usize,
     lanes: Mutex<BTreeMap<String, Arc<Lane>>>,
 }
@@ -39,12 +39,12 @@ struct Lane {
 struct Room {
     inside: usize,
     limit: usize,
-    /// When a call left last, or the first entered.
+    /// When a call last left, or the lane was made.
     moved: Instant,
 }
 
 impl Lanes {
-    /// Lanes for filters with so many processes each.
+    /// Lanes for filters with this many processes each.
     pub fn new(processes: usize) -> Self {
         Self { processes: processes.max(1), lanes: Mutex::default() }
     }
@@ -53,7 +53,7 @@ impl Lanes {
     pub async fn enter(&self, filter: &str) -> Option<Place> {
         let lane = self.lane(filter);
         loop {
-            // Made before looking, so that nobody who leaves in between is missed.
+            // Registered before looking, so that no departure in between is missed.
             let left = lane.left.notified();
             let moved = match lane.try_enter() {
                 Ok(()) => return Some(Place { lane: Arc::clone(&lane), pace: None }),
@@ -81,7 +81,7 @@ impl Lanes {
 
 impl Lane {
     fn room(&self) -> MutexGuard<'_, Room> {
-        // Nothing that holds it can panic.
+        // No holder of the lock can panic.
         self.room.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -95,7 +95,7 @@ impl Lane {
     }
 }
 
-/// A call's place in the lane of its filter; it is left when this is dropped.
+/// A call's place in the lane of its filter; dropping it leaves the lane.
 #[derive(Debug)]
 pub struct Place {
     lane: Arc<Lane>,
@@ -108,7 +108,7 @@ impl Place {
         Arc::clone(&self.lane.turns).acquire_owned().await.ok()
     }
 
-    /// The call took so long.
+    /// Notes how long the call took.
     pub fn took(&mut self, duration: Duration) {
         self.pace = Some(duration);
     }
@@ -127,7 +127,7 @@ impl Drop for Place {
     }
 }
 
-/// How many calls of a filter are taken whose last one took so long. It grows from one call to the next, and shrinks at once.
+/// How many calls of a filter to take, given how long its last call took. It grows step by step and shrinks at once.
 fn limit(pace: Duration, before: usize, processes: usize) -> usize {
     let each = usize::try_from(AHEAD.as_micros() / pace.as_micros().max(1)).unwrap_or(MOST);
     let most = before.saturating_mul(2).min(MOST.max(processes));

@@ -1,4 +1,4 @@
-//! Reporting what calls came to: what has come while the last reports were answered is reported together.
+//! Reports results of calls: those that come while earlier reports are answered go together.
 
 use super::Service;
 use muster_schemas::{
@@ -10,12 +10,12 @@ use muster_schemas::{
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// At most so many reports are sent together.
+/// The most reports that are sent together.
 const AT_A_TIME: usize = 256;
-/// What carries the reports takes some bytes as well.
+/// Room for the envelope of the reports.
 const OVERHEAD_BYTES: usize = 16 << 10;
 
-/// Reports until nobody has anything to report any more.
+/// Sends reports until every sender is gone.
 pub(super) async fn run(service: Arc<Service>, mut reports: mpsc::Receiver<CallReport>) {
     let mut arrived = Vec::new();
     while reports.recv_many(&mut arrived, AT_A_TIME).await > 0 {
@@ -27,7 +27,7 @@ pub(super) async fn run(service: Arc<Service>, mut reports: mpsc::Receiver<CallR
     }
 }
 
-/// Reports that fit into one message each.
+/// Groups reports so that each group fits into one message.
 fn batches(reports: Vec<CallReport>, max_bytes: usize) -> Vec<Vec<CallReport>> {
     let mut batches = vec![Vec::new()];
     let mut bytes = 0;
@@ -46,7 +46,7 @@ fn batches(reports: Vec<CallReport>, max_bytes: usize) -> Vec<Vec<CallReport>> {
     batches
 }
 
-/// The report and its size. If the bus cannot carry it, what is too large is left out, and that is said instead.
+/// The report and its size. If it is too large for the bus, the large part is replaced by a text that says so.
 fn fitting(mut report: CallReport, max_bytes: usize) -> (CallReport, usize) {
     let size = |report: &CallReport| codec::encode(report).map_or(usize::MAX, |bytes| bytes.len());
     let before = size(&report);
@@ -62,7 +62,7 @@ fn fitting(mut report: CallReport, max_bytes: usize) -> (CallReport, usize) {
     (report, after)
 }
 
-/// Reports together, or if that is refused each for itself, so that one that cannot be taken spoils no other.
+/// Sends reports together or, if that is refused, each separately, so that a bad one does not spoil the others.
 async fn report_all(service: &Service, reports: Vec<CallReport>) {
     let single = if reports.len() > 1 { reports.clone() } else { Vec::new() };
     if report(service, reports).await {
@@ -73,8 +73,8 @@ async fn report_all(service: &Service, reports: Vec<CallReport>) {
     }
 }
 
-/// Tells the ledger until it has answered; whether it took the reports. It may be gone for long; then they are late, and
-/// recorded all the same.
+/// Tells the ledger until it answers; returns whether it took the reports. After a long outage they are late, but still
+/// recorded.
 async fn report(service: &Service, reports: Vec<CallReport>) -> bool {
     let envelope = CommandEnvelope {
         id: CommandId::new_now(),

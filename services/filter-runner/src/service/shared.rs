@@ -24,23 +24,23 @@ static IN_HAND: LazyLock<UpDownCounter<i64>> = LazyLock::new(|| {
     )
 });
 
-/// For so long the ledger does not let a runner have a call again whose program it does not have (HPC-F-91).
+/// How long the ledger does not give a call to a runner again that lacks its program (HPC-F-91).
 const ABSENT_FOR: Duration = Duration::from_secs(10);
-/// So many calls of persistent filters are remembered, for answers that come once more.
+/// How many answered calls of persistent filters are remembered, for repeated answers.
 const MOST_ANSWERED: usize = 1000;
 
 /// What the tasks of a service share.
 pub(super) struct Service {
     pub name: String,
-    /// Else why no program can be run.
+    /// `Err` says why no program can be run.
     pub runner: Result<Runner, String>,
     pub descriptions: Arc<dyn Descriptions>,
     pub ledger: LedgerClient,
     /// The largest payload of the bus, in bytes.
     pub max_payload_bytes: usize,
-    /// One for each program that may run at a time.
+    /// One permit for each program that may run at the same time.
     pub slots: Arc<Semaphore>,
-    /// How many of the slots only wait for a call.
+    /// How many of the slots are only waiting for a call.
     pub waiting: AtomicUsize,
     pub checks: Arc<Semaphore>,
     pub lanes: Lanes,
@@ -53,22 +53,22 @@ impl Service {
     }
 }
 
-/// The calls that a runner has.
+/// The calls of a runner.
 #[derive(Debug, Default)]
 pub(super) struct Calls(Mutex<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
     in_hand: BTreeMap<CallId, CancellationToken>,
-    /// Calls whose program is not here, and since when.
+    /// Calls whose program is missing here, and since when.
     absent: BTreeMap<CallId, Instant>,
-    /// The last calls that persistent filters answered, with the attempt, the last one last.
+    /// The latest calls that persistent filters answered, with the attempt, oldest first.
     answered: VecDeque<(CallId, u32)>,
 }
 
 impl Calls {
     fn known(&self) -> MutexGuard<'_, Known> {
-        // Each change is one call on a map.
+        // Each change is a single call on a map, so a panic leaves nothing half done.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -80,7 +80,7 @@ impl Calls {
         self.known().in_hand.keys().copied().collect()
     }
 
-    /// Takes a call in hand; whether it was not yet.
+    /// Takes a call in hand; returns whether it is new.
     pub(super) fn take(&self, call: CallId) -> bool {
         let is_new = self.known().in_hand.insert(call, CancellationToken::new()).is_none();
         if is_new {
@@ -89,14 +89,14 @@ impl Calls {
         is_new
     }
 
-    /// The call is out of hand.
+    /// Releases a call.
     pub(super) fn drop_call(&self, call: CallId) {
         if self.known().in_hand.remove(&call).is_some() {
             IN_HAND.add(-1, &[]);
         }
     }
 
-    /// Ends calls that are being made.
+    /// Ends calls in progress.
     pub(super) fn end(&self, calls: &[CallId]) {
         let known = self.known();
         calls.iter().filter_map(|call| known.in_hand.get(call)).for_each(CancellationToken::cancel);
@@ -106,7 +106,7 @@ impl Calls {
         self.known().in_hand.get(&call).cloned().unwrap_or_default()
     }
 
-    /// Whether the program of a call was found to be not here a moment ago.
+    /// Whether the program of a call was recently found missing here.
     pub(super) fn is_absent(&self, call: CallId) -> bool {
         let mut known = self.known();
         known.absent.retain(|_, since| since.elapsed() < ABSENT_FOR);
@@ -121,7 +121,7 @@ impl Calls {
         }
     }
 
-    /// The report on an answer that came once more, if its call was made here and its first answer has been reported.
+    /// The report on a repeated answer, if its call was made here and its first answer has been reported.
     pub(super) fn late(&self, surplus: &SurplusAnswer) -> Option<CallReport> {
         let known = self.known();
         let (call, attempt) = *known.answered.iter().rev().find(|(call, _)| call.to_string() == surplus.id)?;

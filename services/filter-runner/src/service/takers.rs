@@ -1,4 +1,4 @@
-//! Taking items from a queue, as many as can be worked on.
+//! Takes items from a queue, as many as the runner can work on.
 
 use super::{
     Service,
@@ -18,10 +18,10 @@ use std::{
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-/// A call that this runner has no room for, or may not make, is offered again after this time.
+/// When a call is offered again that this runner has no room for or may not make.
 const GIVE_BACK_FOR: Duration = Duration::from_millis(500);
 
-/// Takes items one after the other.
+/// Takes items one by one.
 pub(super) struct Taker {
     pub(super) service: Arc<Service>,
     pub(super) items: WorkStream,
@@ -33,7 +33,7 @@ pub(super) struct Taker {
 impl Taker {
     pub(super) async fn run(mut self) {
         loop {
-            // Nothing is taken that would only wait here: another runner may have a slot.
+            // Do not take items that would only wait here: another runner may have a slot.
             let slot = if self.starts_programs { permit(&self.service.slots).await } else { None };
             let Some(item) = self.next().await else { return };
             let claim = match item.message.decode::<FilterOrder>() {
@@ -57,10 +57,10 @@ impl Taker {
         self.items.next().await
     }
 
-    /// What is to be claimed; `None` if the item was given back.
+    /// The claim to make; `None` if the item was given back.
     async fn claim(&self, item: WorkItem, order: FilterOrder, slot: Option<OwnedSemaphorePermit>) -> Option<Claim> {
         if self.service.calls.has(order.call) {
-            // The same call came twice. If it is not claimed after all, this one comes again.
+            // The same call came twice. If the claim fails, this one comes again.
             return None;
         }
         if self.service.calls.is_absent(order.call) {
@@ -87,7 +87,7 @@ impl Taker {
     }
 }
 
-/// Counts who waits for as long as it waits.
+/// Counts a waiting taker until it is dropped.
 struct Waits<'c>(&'c AtomicUsize);
 
 impl<'c> Waits<'c> {

@@ -4,7 +4,7 @@ use crate::call::SurplusAnswer;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What a program answered. Keys that are not known are passed over.
+/// An answer of a program. Unknown keys are ignored.
 #[derive(Debug, Deserialize)]
 struct Line {
     id: String,
@@ -13,28 +13,28 @@ struct Line {
     hold_until: Option<Value>,
 }
 
-/// A good answer.
+/// A valid answer.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Answer {
     /// As an exit code.
     pub code: u8,
-    /// The rest, as the lines that another filter would write to its result file (HPC-F-66).
+    /// The rest, in the lines that another filter would write to its result file (HPC-F-66).
     pub result_lines: String,
 }
 
-/// What a line is that came when the line with an id was asked.
+/// The kind of a line read while waiting for an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Read {
-    /// The answer to it.
+    /// The answer.
     Answer(Answer),
-    /// One more answer to a line from before.
+    /// Another answer to an earlier line.
     Surplus(SurplusAnswer),
 }
 
-/// Reads a line that came when the line with this id was asked. `was_answered` tells the ids from before.
+/// Reads a line while waiting for the answer to the line `id`. `was_answered` knows the ids of earlier lines.
 ///
 /// # Errors
-/// What is wrong with it, for people.
+/// The error in the line, for people.
 pub fn read(line: &[u8], id: &str, was_answered: impl Fn(&str) -> bool) -> Result<Read, String> {
     let answer: Line = serde_json::from_slice(line).map_err(|error| {
         let text = String::from_utf8_lossy(line);
@@ -57,7 +57,7 @@ pub fn read(line: &[u8], id: &str, was_answered: impl Fn(&str) -> bool) -> Resul
     Ok(Read::Answer(Answer { code: answer.code, result_lines: lines.collect() }))
 }
 
-/// A value with line ends would be read as several keys.
+/// A value with line ends would read as several keys.
 fn in_one_line(value: &str) -> String {
     value.replace(['\n', '\r'], " ")
 }

@@ -1,7 +1,7 @@
-//! The descendants of a supervisor: all that its filter has started.
+//! The descendants of a supervisor: everything that its filter has started.
 //!
-//! A number that was read a moment ago is used for a signal without a further check: the kernel gives numbers out in turn, and
-//! would have to start as many processes as there are numbers in between.
+//! A process id read a moment ago is used for a signal without another check: the kernel assigns ids in turn, and would
+//! have to start as many processes as there are ids in between.
 
 use super::program::Program;
 use muster_schemas::filter::FilterExit;
@@ -11,7 +11,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Takes leave of the children that have ended, and notes how `program` did if it is among them. Whether no child is left.
+/// Reaps the children that have ended, and notes the status of `program` if it is among them. Returns whether none is
+/// left.
 pub fn reap(mut program: Option<&mut Program>) -> bool {
     let alone = loop {
         let mut status = 0;
@@ -40,8 +41,8 @@ fn result_of(status: i32) -> FilterExit {
     }
 }
 
-/// Sends a signal to every descendant. Whole process groups get it: that reaches also what is started meanwhile. They hold
-/// nobody else, as every filter begins with a session of its own, which groups cannot reach across.
+/// Sends a signal to every descendant, by process group, so that it also reaches processes started meanwhile. The
+/// groups contain nothing else, as every filter starts in its own session, which groups cannot cross.
 pub fn signal(signal: i32) {
     for group in groups() {
         // SAFETY: kill has no memory effects. The numbers are above 1: never everybody, never this process's own group.
@@ -49,7 +50,7 @@ pub fn signal(signal: i32) {
     }
 }
 
-/// Kills all descendants and waits until they are gone, at most for the time given. Whether they are.
+/// Kills all descendants and waits until they are gone or the time is over. Returns whether they are gone.
 pub fn kill(mut program: Option<&mut Program>, patience: Option<Duration>) -> bool {
     let begun = Instant::now();
     while !reap(program.as_deref_mut()) {
@@ -57,13 +58,13 @@ pub fn kill(mut program: Option<&mut Program>, patience: Option<Duration>) -> bo
             return false;
         }
         signal(libc::SIGKILL);
-        // What is killed ends within this time, unless it hangs in the kernel.
+        // A killed process ends within this time, unless it hangs in the kernel.
         std::thread::sleep(Duration::from_micros(500));
     }
     true
 }
 
-/// The process groups of all descendants of this process that are not dead.
+/// The process groups of all living descendants of this process.
 fn groups() -> BTreeSet<i32> {
     let mut children: BTreeMap<i32, Vec<(i32, i32)>> = BTreeMap::new();
     for (process, (parent, group)) in processes().filter_map(|process| Some((process, living(process)?))) {
@@ -75,7 +76,7 @@ fn groups() -> BTreeSet<i32> {
         descendants.extend(children.remove(process).unwrap_or_default());
         next += 1;
     }
-    // A group of number 0 belongs to another namespace.
+    // Group 0 belongs to another namespace.
     descendants.into_iter().map(|(_, group)| group).filter(|group| *group > 1).collect()
 }
 
@@ -90,7 +91,8 @@ fn living(process: i32) -> Option<(i32, i32)> {
     parse_stat(&String::from_utf8_lossy(&stat))
 }
 
-/// The name in the second field can hold anything, also spaces and brackets; what counts begins after its last bracket.
+/// The name in the second field can contain anything, even spaces and brackets; the fields to read begin after its last
+/// bracket.
 fn parse_stat(stat: &str) -> Option<(i32, i32)> {
     let mut fields = stat[stat.rfind(')')? + 1..].split_whitespace();
     let state = fields.next()?;

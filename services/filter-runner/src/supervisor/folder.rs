@@ -12,11 +12,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A folder that only the filter account can enter. It goes with all that is in it.
+/// A folder that only the filter account can enter. Dropping it removes it with its contents.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
-    /// Who owns what is in it.
+    /// The owner of its contents.
     owner: u32,
 }
 
@@ -30,7 +30,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Makes the folder that a persistent program stays in.
+    /// Makes the working folder of a persistent program.
     pub fn make_home(order: &Order) -> Result<Self, Stop> {
         Self::make_at(order, &format!("{}-home", order.folder))
     }
@@ -65,7 +65,7 @@ impl Folder {
         &self.path
     }
 
-    /// What has become of the files of the order.
+    /// The state of the order's files after the call.
     pub fn files(&self, order: &Order) -> Vec<FileAfter> {
         order.files.iter().map(|file| self.file(file)).collect()
     }
@@ -78,7 +78,7 @@ impl Folder {
         if bytes > MAX_DOCUMENT_BYTES as u64 {
             return FileAfter::TooLarge(bytes);
         }
-        // A persistent program lives on, and may go on writing.
+        // A persistent program still lives and may keep writing.
         let mut contents = Vec::with_capacity(bytes as usize + 1);
         match (&mut opened).take(MAX_DOCUMENT_BYTES as u64 + 1).read_to_end(&mut contents) {
             Err(error) => FileAfter::NotRegular(format!("it cannot be read: {error}")),
@@ -88,8 +88,8 @@ impl Folder {
         }
     }
 
-    /// A file that the filter left, and its size. Links are not followed, and only the filter's own files are read: what the
-    /// filter cannot read itself, it must not have read for it.
+    /// Opens a file that the filter left and returns its size. Links are not followed, and only the filter's own files
+    /// are read, so that a filter cannot have files read that it may not read itself.
     fn open(&self, name: &str) -> Result<(File, u64), FileAfter> {
         let not_regular = |what: &str| Err(FileAfter::NotRegular(what.into()));
         let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
@@ -108,11 +108,11 @@ impl Folder {
         }
     }
 
-    /// What the filter wrote to the result file (HPC-F-66).
+    /// The contents of the result file (HPC-F-66).
     pub fn result_lines(&self) -> Captured {
         let Ok((file, _)) = self.open(RESULT_FILE) else { return Captured::default() };
         let mut bytes = Vec::new();
-        // What cannot be read is as if it were not there.
+        // An unreadable file counts as missing.
         let _ = file.take(MAX_RESULT_FILE_BYTES as u64 + 1).read_to_end(&mut bytes);
         let truncated = bytes.len() > MAX_RESULT_FILE_BYTES;
         bytes.truncate(MAX_RESULT_FILE_BYTES);
@@ -122,14 +122,14 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Mostly there is nothing but the files that muster knows.
+        // Usually there are only the files that muster knows.
         for name in [DOCUMENT, SCRIPT, DOCUMENT_JSON, RESULT_FILE] {
             let _ = fs::remove_file(self.path.join(name));
         }
         if fs::remove_dir(&self.path).is_ok() || fs::remove_dir_all(&self.path).is_ok() {
             return;
         }
-        // The filter shut a folder of its own; who is not root has to open it first.
+        // The filter closed a folder of its own; a supervisor that is not root must open it first.
         open_up(&self.path);
         if let Err(error) = fs::remove_dir_all(&self.path)
             && error.kind() != io::ErrorKind::NotFound
@@ -139,7 +139,7 @@ impl Drop for Folder {
     }
 }
 
-/// Gives the owner all rights for a folder and those in it. Links are not followed.
+/// Gives the owner all rights to a folder and those in it. Links are not followed.
 fn open_up(folder: &Path) {
     let _ = fs::set_permissions(folder, Permissions::from_mode(0o700));
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {

@@ -1,4 +1,4 @@
-//! Filters that stay: one process for many calls (HPC-F-67).
+//! Persistent filters: one process for many calls (HPC-F-67).
 
 use super::{
     GRACE, Stop, Supervisor,
@@ -18,9 +18,9 @@ use crate::{
 use muster_schemas::filter::FilterExit;
 use std::{collections::VecDeque, time::Instant};
 
-/// So many ids of lines that were answered are remembered.
+/// How many ids of answered lines are remembered.
 const MOST_ANSWERED: usize = 1000;
-/// More surplus answers than these during one call are a fault of the program.
+/// More surplus answers than this during one call are an error of the program.
 const MOST_SURPLUS: usize = 100;
 
 /// A line for a program.
@@ -29,19 +29,19 @@ struct Asked<'a> {
     /// The `id` in it.
     id: &'a str,
     begun: Instant,
-    /// Lines that were answered before.
+    /// The ids of lines answered before.
     answered: &'a VecDeque<String>,
 }
 
 impl Persistent {
-    /// What the program has written without being asked: it answers nothing that is asked from now on.
+    /// Reads what the program wrote without being asked: it cannot answer a later line.
     fn take_surplus(&mut self) -> Vec<SurplusAnswer> {
         self.program.stdout.drain();
         let mut surplus = Vec::new();
         while let Some(Ok(line)) = self.program.stdout.line() {
             match answer::read(&line, "", |id| self.answered.iter().any(|known| known == id)) {
                 Ok(Read::Surplus(answer)) if surplus.len() < MOST_SURPLUS => surplus.push(answer),
-                // What belongs to no call is nobody's fault but the program's.
+                // Ignore anything else: it belongs to no call.
                 _ => {}
             }
         }
@@ -57,7 +57,8 @@ impl Persistent {
 }
 
 impl Supervisor {
-    /// Makes a call of a persistent filter, whose program is started first if it does not run, and anew if it is another now.
+    /// Makes a call of a persistent filter. Its program is started first if it does not run, or restarted if it has
+    /// changed.
     pub fn ask(&mut self, order: &Order, lines: &Lines) -> Result<Outcome, Stop> {
         let running = self.persistent.take();
         let vetted = self.programs.vet(&order.program, &order.trusted);
@@ -88,7 +89,7 @@ impl Supervisor {
         }
     }
 
-    /// `Err` means that the program has to be ended.
+    /// `Err` means that the program must be ended.
     fn ask_running(&mut self, running: &mut Persistent, order: &Order, lines: &Lines) -> Result<Outcome, Stop> {
         let folder = Folder::make(order)?;
         let mut surplus = running.take_surplus();
@@ -112,7 +113,7 @@ impl Supervisor {
         Ok(outcome)
     }
 
-    /// Starts a program and has it load; that has a time limit of its own, as long as a call's.
+    /// Starts a program and has it load, with a separate time limit as long as a call's.
     fn load(&mut self, order: &Order, lines: &Lines, hash: Option<String>) -> Result<Persistent, Stop> {
         let home = Folder::make_home(order)?;
         let mut program = Program::start(order, &home, Input::Lines)?;
@@ -131,7 +132,7 @@ impl Supervisor {
         Err(refused.with_stderr(program.stderr.take()))
     }
 
-    /// Writes a line and waits for the answer to it. What is answered to lines from before goes to `surplus`.
+    /// Writes a line and waits for its answer. Answers to earlier lines go to `surplus`.
     fn exchange(
         &mut self,
         program: &mut Program,
@@ -160,7 +161,7 @@ impl Supervisor {
             Wake::Exited => Err(ended(program)),
             Wake::Reached => match program.stdout.line() {
                 Some(Ok(line)) => Ok(line),
-                // What closes its standard output mostly ends; how it ended tells more.
+                // A program that closes its standard output usually ends; its exit status says more.
                 Some(Err(_)) if self.wait(program, Goal::Leave, Some(Instant::now() + GRACE)) == Wake::Reached => {
                     Err(ended(program))
                 }
@@ -170,7 +171,7 @@ impl Supervisor {
         }
     }
 
-    /// Has a program unload and end, and ends it if it does not.
+    /// Has a program unload and end, or ends it if it does not.
     pub fn retire(&mut self, mut persistent: Persistent) {
         persistent.program.stdin.push_line(&persistent.unload);
         persistent.program.stdin.finish();
@@ -183,7 +184,8 @@ fn bad_answer(what: String) -> Stop {
     Stop::Result(FilterExit::BadAnswer(what), Captured::default())
 }
 
-/// The program ended when an answer was due. A signal is told as such; an exit code is not, as it would be taken for a verdict.
+/// The program ended when an answer was due. A signal is reported as such, but an exit code would be taken for a
+/// verdict.
 fn ended(program: &Program) -> Stop {
     match program.result() {
         FilterExit::Code(code) => bad_answer(format!("it ended with exit code {code} instead of an answer")),

@@ -11,29 +11,29 @@ use muster_schemas::filter::FilterExit;
 use nix::{errno::Errno, fcntl::OFlag, unistd::pipe2};
 use std::{fs::File, io, os::fd::OwnedFd, time::Instant};
 
-/// What a program reads from its standard input.
+/// What a program reads on its standard input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// The end at once (HPC-F-63).
+    /// Nothing but the end (HPC-F-63).
     Nothing,
-    /// Lines that come in time (HPC-F-67).
+    /// Lines over time (HPC-F-67).
     Lines,
 }
 
-/// A process that was started for a call, or for the calls of a persistent filter.
+/// The process for a call, or for the calls of a persistent filter.
 #[derive(Debug)]
 pub struct Program {
     pub process: i32,
     pub started: Instant,
-    /// How it ended, once it has.
+    /// How it ended, if it has.
     pub ended: Option<FilterExit>,
-    /// Whether nothing is left of it and of what it started.
+    /// Whether nothing is left of it and its descendants.
     pub alone: bool,
     pub stdin: Feed,
     pub stdout: Intake,
     pub stderr: Intake,
-    /// The other ends of what it writes to. As they are open here too, it does not wake the supervisor by closing its own,
-    /// which most programs do just before they end.
+    /// The other ends of its output pipes. Since they are open here too, it does not wake the supervisor by closing its
+    /// own, which most programs do just before they end.
     _outputs: Option<[OwnedFd; 2]>,
 }
 
@@ -66,13 +66,13 @@ impl Program {
         })
     }
 
-    /// Takes in what is left in its output.
+    /// Reads what is left of its output.
     pub fn drain(&mut self) {
         self.stdout.drain();
         self.stderr.drain();
     }
 
-    /// How it ended; one that has not yet is being killed.
+    /// How it ended; if it has not, it is being killed.
     pub fn result(&self) -> FilterExit {
         self.ended.clone().unwrap_or(FilterExit::Signal(libc::SIGKILL as u8))
     }
@@ -82,7 +82,7 @@ fn pipe(machine: impl Fn(io::Error) -> Stop) -> Result<(OwnedFd, OwnedFd), Stop>
     pipe2(OFlag::O_CLOEXEC).map_err(|errno| machine(errno.into()))
 }
 
-/// Why the program did not run. What lies in the program is an answer, what lies in this machine is not (HPC-F-07).
+/// Why the program did not run. A fault of the program is an answer, a fault of this machine is not (HPC-F-07).
 fn never_ran(order: &Order, Failure { step, errno }: Failure) -> Stop {
     let path = &order.program;
     let machine = |what: String| Stop::Failed(format!("{what}: {}", errno.desc()));

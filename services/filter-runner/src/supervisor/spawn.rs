@@ -1,8 +1,8 @@
-//! From the supervisor to a filter's program.
+//! Starts a filter's program from the supervisor.
 //!
-//! As `posix_spawn` does, the child borrows the supervisor's memory, which stands still until the child has become the
-//! program or given up: nothing is copied, and the child says by a plain variable why it gave up. `posix_spawn` itself can
-//! neither change the user nor have the child die with its parent.
+//! As with `posix_spawn`, the child borrows the supervisor's memory, and the supervisor stands still until the child
+//! has become the program or given up: nothing is copied, and a plain variable tells why the child gave up.
+//! `posix_spawn` itself can neither change the user nor have the child die with its parent.
 
 use crate::{account::Account, protocol::Order};
 use nix::{
@@ -35,14 +35,14 @@ pub enum Step {
     Execute,
 }
 
-/// Why there is no program.
+/// Why the program did not start.
 #[derive(Clone, Copy, Debug)]
 pub struct Failure {
     pub step: Step,
     pub errno: Errno,
 }
 
-/// A program to start: all is prepared, so that the child only makes system calls.
+/// A program to start, fully prepared, so that the child only makes system calls.
 pub struct Plan {
     path: CString,
     arguments: Strings,
@@ -58,10 +58,10 @@ struct Identity {
     groups: Vec<Gid>,
 }
 
-/// Strings as the kernel takes them.
+/// Strings in the form that the kernel takes.
 struct Strings {
     pointers: Vec<*const c_char>,
-    /// What they point to.
+    /// The strings that they point to.
     _strings: Vec<CString>,
 }
 
@@ -71,13 +71,14 @@ struct Birth<'a> {
     failure: Option<Failure>,
 }
 
-/// These do not end a supervisor: filters end by its rules, and a filter that reads no more is no reason to end.
+/// Signals that do not end a supervisor: it ends filters by its own rules, and a filter that stops reading is no reason
+/// to end.
 pub const IGNORED_BY_SUPERVISORS: [Signal; 4] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGPIPE];
 
-/// More than the child's few calls take.
+/// More than the few calls of the child need.
 const STACK_BYTES: usize = 16 << 10;
 
-/// The child's stack, with the alignment that the processor asks for.
+/// The child's stack, with the alignment that the processor requires.
 #[repr(C, align(16))]
 struct Stack([u8; STACK_BYTES]);
 
@@ -96,20 +97,20 @@ impl Plan {
         })
     }
 
-    /// Starts the program; its process.
+    /// Starts the program and returns its process id.
     pub fn spawn(&self) -> Result<i32, Failure> {
         let mut stack = Box::new(Stack([0; STACK_BYTES]));
         let mut birth = Birth { plan: self, failure: None };
-        // SAFETY: the child runs on a stack of its own, which ends where this pointer points to. By CLONE_VFORK this thread,
-        // the only one of the process, goes on only when the child has left the memory that it shares; so `stack` and
-        // `birth` outlive its use of them, and nobody else uses them meanwhile.
+        // SAFETY: the child runs on its own stack, whose end this pointer points to. With CLONE_VFORK this thread, the
+        // only one of the process, continues only after the child has left the shared memory; so `stack` and `birth`
+        // outlive its use of them, and nobody else uses them meanwhile.
         let process = unsafe {
             let top = (&raw mut *stack).add(1).cast();
             libc::clone(child, top, libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD, (&raw mut birth).cast())
         };
         let process = Errno::result(process).map_err(|errno| Failure { step: Step::Fork, errno })?;
         let Some(failure) = birth.failure else { return Ok(process) };
-        // SAFETY: a null status is allowed. The child ended at once; nobody else is to find it.
+        // SAFETY: a null status is allowed. The child has ended already, and nobody else must find it.
         unsafe { libc::waitpid(process, ptr::null_mut(), 0) };
         Err(failure)
     }
@@ -133,13 +134,13 @@ impl Strings {
     }
 }
 
-/// The child: nothing here may take or give back memory, which is the parent's.
+/// The child: nothing here may allocate or free memory, which belongs to the parent.
 extern "C" fn child(birth: *mut c_void) -> c_int {
     // SAFETY: `spawn` passes this type, and does not touch it while this runs.
     let birth = unsafe { &mut *birth.cast::<Birth>() };
     let Err(failure) = become_program(birth.plan);
     birth.failure = Some(failure);
-    // SAFETY: nothing of the parent's is to be cleaned up by the child.
+    // SAFETY: the child must not clean up anything of the parent's.
     unsafe { libc::_exit(127) }
 }
 
@@ -149,7 +150,7 @@ fn become_program(plan: &Plan) -> Result<std::convert::Infallible, Failure> {
     if let Some(identity) = &plan.identity {
         switch_to(identity).map_err(at(Step::Account))?;
     }
-    // Should the supervisor be killed, its filter does not go on unwatched. Changing the user would undo this.
+    // If the supervisor is killed, its filter dies too. A change of user would undo this.
     prctl::set_pdeathsig(Signal::SIGKILL).map_err(at(Step::Session))?;
     chdir(plan.folder.as_c_str()).map_err(at(Step::Folder))?;
     for (stream, number) in plan.streams.iter().zip(0..) {
@@ -168,10 +169,10 @@ fn switch_to(identity: &Identity) -> Result<(), Errno> {
     setresuid(identity.uid, identity.uid, identity.uid)
 }
 
-/// A program expects the signals as after a login: none ignored, none blocked.
+/// Resets signals to their state after a login: none ignored, none blocked.
 fn reset_signals() -> Result<(), Errno> {
     for signal in IGNORED_BY_SUPERVISORS {
-        // SAFETY: the default action is no code of this program, and the table of actions is the child's own.
+        // SAFETY: the default action runs no code of this program, and the table of actions is the child's own.
         unsafe { libc::signal(signal as c_int, libc::SIG_DFL) };
     }
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)

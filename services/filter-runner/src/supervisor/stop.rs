@@ -1,19 +1,19 @@
-//! Why a call ends without a result of its program, and how long things may take.
+//! Why a call ends without a result from its program, and its time limits.
 
 use crate::{call::Captured, protocol::Order};
 use muster_schemas::filter::FilterExit;
 use std::time::Duration;
 
-/// From SIGTERM to SIGKILL (HPC-F-06).
+/// The time from SIGTERM to SIGKILL (HPC-F-06).
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 
-/// Why a call ends without a result of its program.
+/// Why a call ends without a result from its program.
 pub(super) enum Stop {
-    /// With this, before or without a verdict of the program, which wrote this to standard error.
+    /// With this result instead of a verdict, and what the program wrote to standard error.
     Result(FilterExit, Captured),
-    /// This machine cannot make it: why.
+    /// This machine cannot make it, for this reason.
     Failed(String),
-    /// Nobody waits for it any more.
+    /// Nobody waits for it any longer.
     RunnerGone,
 }
 

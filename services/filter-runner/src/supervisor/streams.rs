@@ -1,4 +1,4 @@
-//! The ends of a program's standard streams: bounded, and never waited for.
+//! The supervisor's ends of a program's standard streams: bounded and non-blocking.
 
 use crate::call::{Captured, MAX_OUTPUT_BYTES};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
@@ -8,7 +8,8 @@ use std::{
     os::fd::OwnedFd,
 };
 
-/// Takes in what a program writes. The beginning is kept, the rest is read and dropped, so that the program does not wait.
+/// Reads what a program writes. The beginning is kept, the rest is read and dropped, so that the program does not
+/// block.
 #[derive(Debug)]
 pub struct Intake {
     pub pipe: Option<File>,
@@ -21,7 +22,7 @@ impl Intake {
         Ok(Self { pipe: Some(nonblocking(pipe)?), kept: Vec::new(), truncated: false })
     }
 
-    /// Reads once. Whether there may be more.
+    /// Reads once; returns whether there may be more.
     pub fn pump(&mut self) -> bool {
         let mut chunk = [0; 16 << 10];
         let Some(pipe) = &mut self.pipe else { return false };
@@ -39,7 +40,7 @@ impl Intake {
         false
     }
 
-    /// Reads what is there, at most what the largest pipe holds: somebody may still be writing.
+    /// Reads what is there, up to the size of the largest pipe: somebody may still be writing.
     pub fn drain(&mut self) {
         const LARGEST_PIPE_IN_CHUNKS: u32 = 64;
         for _ in 0..LARGEST_PIPE_IN_CHUNKS {
@@ -49,13 +50,13 @@ impl Intake {
         }
     }
 
-    /// What was written since the last time, as far as it was kept.
+    /// The output since the last call of this, as far as it was kept.
     pub fn take(&mut self) -> Captured {
         let truncated = std::mem::take(&mut self.truncated);
         Captured { bytes: std::mem::take(&mut self.kept).into(), truncated }
     }
 
-    /// The next line, without its end; `None` as long as it is not whole.
+    /// The next line, without its end; `None` while it is incomplete.
     pub fn line(&mut self) -> Option<Result<Vec<u8>, &'static str>> {
         if let Some(end) = self.kept.iter().position(|byte| *byte == b'\n') {
             let rest = self.kept.split_off(end + 1);
@@ -75,7 +76,7 @@ impl Intake {
     }
 }
 
-/// Gives a program what it is to read, as fast as it reads.
+/// Feeds a program its input, as fast as it reads.
 #[derive(Debug)]
 pub struct Feed {
     pipe: Option<File>,
@@ -84,7 +85,7 @@ pub struct Feed {
 }
 
 impl Feed {
-    /// `None` for a program that reads nothing.
+    /// `None` is for a program that reads nothing.
     pub fn new(pipe: Option<OwnedFd>) -> io::Result<Self> {
         Ok(Self { pipe: pipe.map(nonblocking).transpose()?, pending: Vec::new(), last: false })
     }
@@ -95,13 +96,13 @@ impl Feed {
         self.pump();
     }
 
-    /// There will be no more: after what is pending, the program reads the end.
+    /// Marks the end of the input: after what is pending, the program reads the end.
     pub fn finish(&mut self) {
         self.last = true;
         self.pump();
     }
 
-    /// What has to become writable before [`Self::pump`] gets on.
+    /// The file that must become writable before [`Self::pump`] can proceed.
     pub fn waits_for(&self) -> Option<&File> {
         self.pipe.as_ref().filter(|_| !self.pending.is_empty())
     }
@@ -111,7 +112,7 @@ impl Feed {
         match pipe.write(&self.pending) {
             Ok(count) => drop(self.pending.drain(..count)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            // Nobody reads any more; that shows in the missing answer.
+            // The program stopped reading; that shows in the missing answer.
             Err(_) => self.pipe = None,
         }
         if self.last && self.pending.is_empty() {

@@ -1,4 +1,4 @@
-//! Which programs may be run: those that nobody but trusted users can change (HPC-F-73).
+//! Which programs may run: those that only trusted users can change (HPC-F-73).
 
 use super::Stop;
 use crate::call::Captured;
@@ -12,21 +12,21 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-/// As many symbolic links as the kernel follows.
+/// The number of symbolic links that the kernel follows.
 const MAX_LINKS: u32 = 40;
-/// As many interpreters of interpreters as the kernel follows.
+/// The number of nested interpreters that the kernel follows.
 const MAX_INTERPRETERS: u32 = 4;
-/// As much of a script's first line as the kernel reads.
+/// The part of a script's first line that the kernel reads.
 const FIRST_LINE_BYTES: usize = 256;
 
-/// Programs that were looked at before. Only what their files hold is remembered; whether they may be run is looked at anew
-/// for each call.
+/// Programs that were checked before. Only the contents of their files are remembered; each call checks again whether
+/// they may run.
 #[derive(Debug, Default)]
 pub struct Programs {
     known: HashMap<PathBuf, (Version, Contents)>,
 }
 
-/// A file that has the same of all this holds the same.
+/// Files with the same version have the same contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Version {
     device: u64,
@@ -118,7 +118,8 @@ fn interpreter(beginning: &[u8]) -> Option<PathBuf> {
     Some(PathBuf::from(OsStr::from_bytes(path)))
 }
 
-/// Follows a path as the kernel does, and looks at every folder, link and file on the way. Returns the file without links.
+/// Follows a path as the kernel does, and checks every folder, link and file on the way. Returns the file without
+/// links.
 fn resolve(path: &Path, trusted: &[u32]) -> Result<(PathBuf, Metadata), Stop> {
     let mut links = 0;
     let mut current = PathBuf::from("/");
@@ -161,7 +162,7 @@ fn names_reversed(path: &Path) -> Vec<OsString> {
     path.components().rev().filter_map(name).collect()
 }
 
-/// Looks at one file or folder on the way to a program.
+/// Checks one file or folder on the way to a program.
 fn inspect(here: &Path, program: &Path, trusted: &[u32]) -> Result<Metadata, Stop> {
     let metadata = match fs::symlink_metadata(here) {
         Ok(metadata) => metadata,

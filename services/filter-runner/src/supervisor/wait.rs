@@ -1,4 +1,4 @@
-//! Waiting for a program, its output, its end, the time and the runner at once.
+//! Waits for a program's output and end, a deadline and the runner, all at once.
 
 use super::{Supervisor, family, program::Program};
 use std::{
@@ -6,14 +6,14 @@ use std::{
     time::Instant,
 };
 
-/// What is waited for.
+/// The event to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
     /// The program has ended.
     Exit,
     /// It has written a line.
     Line,
-    /// The runner has said something, or gone.
+    /// The runner has sent something, or is gone.
     Order,
     /// The program has ended; the runner is not asked.
     Leave,
@@ -21,20 +21,20 @@ pub enum Goal {
     Alone,
 }
 
-/// What has come.
+/// The reason for waking up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {
-    /// What was waited for.
+    /// The goal.
     Reached,
     /// The program ended without a line.
     Exited,
     /// The deadline.
     Late,
-    /// The end of the runner, or of its interest.
+    /// The runner is gone, or no longer wants the result.
     RunnerGone,
 }
 
-/// Where in the array of [`Supervisor::wait`] they are.
+/// Indices in the array of [`Supervisor::wait`].
 const CHILDREN: usize = 0;
 const RUNNER: usize = 1;
 const STDOUT: usize = 2;
@@ -42,7 +42,7 @@ const STDERR: usize = 3;
 const STDIN: usize = 4;
 
 impl Supervisor {
-    /// Waits until the goal is reached or cannot be, and takes care of the program's streams and of ended children meanwhile.
+    /// Waits until the goal is reached or cannot be, handling the program's streams and ended children meanwhile.
     pub fn wait(&mut self, program: &mut Program, goal: Goal, deadline: Option<Instant>) -> Wake {
         let asks_runner = matches!(goal, Goal::Exit | Goal::Line | Goal::Order);
         loop {
@@ -96,13 +96,13 @@ fn reached(program: &mut Program, goal: Goal) -> Option<Wake> {
     }
 }
 
-/// An entry without a file is passed over.
+/// `poll` ignores an entry without a file.
 fn entry(file: Option<&impl AsRawFd>, events: i16) -> libc::pollfd {
     let fd: RawFd = file.map_or(-1, AsRawFd::as_raw_fd);
     libc::pollfd { fd, events, revents: 0 }
 }
 
-/// `None` if the deadline is past; −1 waits for ever.
+/// `None` if the deadline has passed; −1 waits for ever.
 fn milliseconds_until(deadline: Option<Instant>) -> Option<i32> {
     let Some(deadline) = deadline else { return Some(-1) };
     let left = deadline.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())?;

@@ -39,7 +39,7 @@ macro_rules! attributes {
         }
 
         impl $values {
-            /// The value as it is written in a description.
+            /// The value as a description writes it.
             pub fn get(&self, name: $names) -> Option<String> {
                 match name { $($names::$name => self.$field.as_ref().map(|value| value.write()),)* }
             }
@@ -49,14 +49,14 @@ macro_rules! attributes {
                 match name { $($names::$name => self.$field.as_ref().map(|value| value.json()),)* }
             }
 
-            /// Takes from the others what is not specified here.
+            /// Fills in what is not specified here from `others`.
             pub fn fill_from(&mut self, others: &Self) {
                 $(if self.$field.is_none() {
                     self.$field.clone_from(&others.$field);
                 })*
             }
 
-            /// Sets the attribute to what the text says, or back to "not specified".
+            /// Sets the attribute from the text, or back to "not specified".
             ///
             /// # Errors
             /// A text that is too long (HPC-J-27) or that the attribute cannot have; nothing is changed then, and the
@@ -79,7 +79,7 @@ macro_rules! attributes {
 attributes! {
     /// A job attribute that users and submission filters may set.
     Attribute,
-    /// What was specified of a job itself.
+    /// The specified attributes of a job itself.
     JobAttributes,
     /// What people call the job; up to 80 characters.
     Name, name: String;
@@ -113,7 +113,7 @@ attributes! {
     IsExclusive, is_exclusive: bool;
     /// Whether all its resources are on one node.
     SingleNode, single_node: bool;
-    /// Whether it keeps its resources with no tasks left (HPC-J-20).
+    /// Whether it keeps its resources when no tasks are left (HPC-J-20).
     RunUntilCanceled, run_until_canceled: bool;
     /// Whether the first failed task stops it (HPC-J-21).
     FailOnTaskFailure, fail_on_task_failure: bool;
@@ -123,15 +123,15 @@ attributes! {
     Preemptable, preemptable: bool;
     /// Groups whose nodes it may use (HPC-J-17).
     NodeGroups, node_groups: Names;
-    /// How the groups go together (HPC-J-17).
+    /// How the groups are combined (HPC-J-17).
     NodeGroupOp, node_group_op: NodeGroupOp;
     /// Nodes that it may use (HPC-J-17).
     RequestedNodes, requested_nodes: Names;
     /// Nodes that it may not use (HPC-J-17).
     ExcludedNodes, excluded_nodes: Names;
-    /// The least number of cores of a node that it may use.
+    /// The least number of cores on a node that it may use.
     MinCoresPerNode, min_cores_per_node: u32;
-    /// The greatest number of cores of a node that it may use.
+    /// The greatest number of cores on a node that it may use.
     MaxCoresPerNode, max_cores_per_node: u32;
     /// The least memory of a node that it may use, in MB.
     MinMemory, min_memory: u32;
@@ -143,11 +143,11 @@ attributes! {
     OrderBy, order_by: OrderBy;
     /// The licences it needs; up to 160 characters.
     SoftwareLicense, software_license: SoftwareLicense;
-    /// Not to be started before this time (HPC-H-07).
+    /// The earliest time to start it (HPC-H-07).
     HoldUntil, hold_until: Timestamp;
     /// Whether mail is sent when it starts.
     NotifyOnStart, notify_on_start: bool;
-    /// Whether mail is sent when it is over.
+    /// Whether mail is sent when it ends.
     NotifyOnCompletion, notify_on_completion: bool;
     /// Where mail is sent; up to 256 characters.
     EmailAddress, email_address: String;
@@ -155,14 +155,14 @@ attributes! {
     JobValidExitCodes, job_valid_exit_codes: ExitCodes;
     /// Jobs that must have finished first (HPC-J-25).
     ParentJobIds, parent_job_ids: JobIds;
-    /// How often a task whose start failed is tried again.
+    /// How often a task that could not start is tried again.
     TaskExecutionFailureRetryLimit, task_execution_failure_retry_limit: u32;
 }
 
 attributes! {
     /// A task attribute that users may set.
     TaskAttribute,
-    /// What was specified of a task itself.
+    /// The specified attributes of a task itself.
     TaskAttributes,
     /// What people and `DependsOn` call the task; up to 80 characters.
     Name, name: String;
@@ -170,7 +170,7 @@ attributes! {
     Type, task_type: TaskType;
     /// The command, with its arguments.
     CommandLine, command_line: String;
-    /// The folder it runs in.
+    /// The folder that it runs in.
     WorkDirectory, work_directory: String;
     /// The file of its standard input.
     StdInFilePath, std_in_file_path: String;
@@ -196,13 +196,13 @@ attributes! {
     MaxNodes, max_nodes: i32;
     /// Nodes that it runs on.
     RequiredNodes, required_nodes: Names;
-    /// Names of tasks that must be over first (HPC-J-24).
+    /// Names of tasks that must have ended first (HPC-J-24).
     DependsOn, depends_on: Names;
     /// Its group in `Dependencies`.
     GroupId, group_id: u32;
     /// Whether no other task runs on its nodes.
     IsExclusive, is_exclusive: bool;
-    /// Whether it may be started again after a failure of the system.
+    /// Whether it may start again after a failure of the system.
     IsRerunnable, is_rerunnable: bool;
     /// The first value of a sweep (HPC-J-22); 1 if not specified.
     StartValue, start_value: i32;
@@ -248,7 +248,7 @@ pub(super) const SYSTEM_TASK_ATTRIBUTES: [&str; 26] = [
     "Closed",
 ];
 
-/// Longest texts, in characters, by attribute or field (HPC-J-27).
+/// The longest texts, in characters, by attribute or field (HPC-J-27).
 pub const LENGTHS: [(&str, usize); 7] = [
     ("Name", 80),
     ("Project", 80),
@@ -262,11 +262,11 @@ pub const LENGTHS: [(&str, usize); 7] = [
 /// The longest name and value of a term, in characters (HPC-J-27).
 pub const TERM_LENGTHS: (usize, usize) = (80, 128);
 
-/// Whether the text may stand in this field.
+/// Whether this field may have the text.
 ///
 /// # Errors
-/// `ValueTooLong`, naming field and limit (HPC-J-27); `JobXmlNotValid` if it has a character that XML cannot hold, or a name
-/// has a control character.
+/// `ValueTooLong`, naming field and limit (HPC-J-27); `JobXmlNotValid` if it has a character that XML cannot hold, or a
+/// name has a control character.
 pub fn check_text(field: &str, text: &str) -> Result<(), Refusal> {
     if let Some(control) = text.chars().find(|character| character.is_control()).filter(|_| is_line(field)) {
         let text = format!("{field} has the control character U+{:04X}", u32::from(control));
@@ -278,7 +278,7 @@ pub fn check_text(field: &str, text: &str) -> Result<(), Refusal> {
     check_characters(field, text)
 }
 
-/// Whether the text of a field is a name, which stands in tables and messages.
+/// Whether the text of a field is a name, which tables and messages show.
 fn is_line(field: &str) -> bool {
     ["Name", "Project"].contains(&field)
 }
@@ -296,7 +296,7 @@ pub fn check_variable(name: &str, value: &str) -> Result<(), Refusal> {
     check_characters("the value of an environment variable", value)
 }
 
-/// Refuses a text of more than so many characters, naming field and limit (HPC-J-27).
+/// Refuses a text longer than `most` characters, naming field and limit (HPC-J-27).
 pub(super) fn check_length(field: &str, text: &str, most: usize) -> Result<(), Refusal> {
     let length = text.chars().count();
     if length <= most {
@@ -316,7 +316,7 @@ pub(super) fn check_characters(field: &str, text: &str) -> Result<(), Refusal> {
     }
 }
 
-/// Whether a character may stand in an XML 1.0 document.
+/// Whether an XML 1.0 document may contain a character.
 pub(super) fn is_xml(character: char) -> bool {
     matches!(character, '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'..)
 }

@@ -1,4 +1,4 @@
-//! A description as it stands in a file: texts by name, before the names that mean the same are brought together.
+//! A description as the file has it: texts by name, before names with the same meaning are merged.
 
 use super::{
     DescriptionError, GroupDependency, JobDescription, Place, TaskDescription, Terms,
@@ -24,7 +24,7 @@ pub(crate) const OLD_MAXIMUM: &str = "MaximumNumberOfProcessors";
 const IS_PARAMETRIC: &str = "IsParametric";
 const VERSION: &str = "Version";
 
-/// The text of an attribute, and where it stands.
+/// The text of an attribute and its place.
 #[derive(Clone, Debug)]
 pub(crate) struct Given {
     pub(crate) text: String,
@@ -74,7 +74,7 @@ impl Kind {
 /// Adds an attribute.
 ///
 /// # Errors
-/// `JobXmlNotValid` if it is there in another case (HPC-J-41).
+/// `JobXmlNotValid` if it is already there in another case (HPC-J-41).
 pub(super) fn add(
     givens: &mut Givens,
     warnings: &mut Warnings,
@@ -96,7 +96,7 @@ pub(super) fn add(
     Ok(())
 }
 
-/// A description as it stands in a file.
+/// A description as the file has it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Document {
     pub(crate) attributes: Givens,
@@ -110,7 +110,7 @@ pub(crate) struct Document {
 }
 
 impl Document {
-    /// The description that it stands for.
+    /// The resulting description.
     pub(crate) fn into_description(self) -> Result<(JobDescription, Vec<Warning>), DescriptionError> {
         let description = JobDescription {
             attributes: job_attributes(&self.attributes)?,
@@ -125,7 +125,7 @@ impl Document {
     }
 }
 
-/// Brings together what is said of a job under several names.
+/// Merges the attributes of a job that have several names.
 pub(crate) fn job_attributes(givens: &Givens) -> Result<JobAttributes, DescriptionError> {
     let mut attributes = JobAttributes::default();
     for (name, given) in givens {
@@ -139,7 +139,7 @@ pub(crate) fn job_attributes(givens: &Givens) -> Result<JobAttributes, Descripti
     Ok(attributes)
 }
 
-/// Brings together what is said of a task under several names.
+/// Merges the attributes of a task that have several names.
 pub(super) fn task_attributes(givens: &Givens) -> Result<TaskAttributes, DescriptionError> {
     let mut attributes = TaskAttributes::default();
     for (name, given) in givens {
@@ -179,7 +179,7 @@ fn join_old_sizes(
     Ok(())
 }
 
-/// Puts what stands under another name into the slot.
+/// Merges the value under another name into the slot.
 fn join<T: Copy>(
     slot: &mut Option<T>,
     givens: &Givens,

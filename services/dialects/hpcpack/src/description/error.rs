@@ -3,7 +3,7 @@
 use crate::codes::{Code, Refusal};
 use std::fmt;
 
-/// The largest description that is read, in bytes (HPC-J-47).
+/// The largest description that is accepted, in bytes (HPC-J-47).
 pub const MOST_BYTES: usize = 16 << 20;
 
 /// A place in a text, counted from 1 in lines and characters.
@@ -20,9 +20,9 @@ pub struct Place {
 pub struct DescriptionError {
     /// The kind of refusal: `JobXmlNotValid`, or that of a value (HPC-J-06, J-09, J-10, J-27).
     pub code: Code,
-    /// Where it stands, if it stands at one place.
+    /// Where the error is, if it has one place.
     pub place: Option<Place>,
-    /// What is wrong.
+    /// The error.
     pub text: String,
 }
 

@@ -15,7 +15,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
 use std::{collections::BTreeMap, fmt};
 
-/// The members of an object in their order, with those that are there twice.
+/// The members of an object in order, including duplicates.
 struct Members(Vec<(String, Value)>);
 
 impl<'de> Deserialize<'de> for Members {
@@ -69,7 +69,7 @@ fn add_member(
     name: &str,
     value: Value,
 ) -> Result<(), DescriptionError> {
-    // What is unknown may be of any shape.
+    // An unknown member may have any shape.
     let value = if kind.known(name).is_some() { value } else { Value::Bool(true) };
     match scalar(name, value)? {
         Some(text) => add(givens, warnings, kind, name, Given { text, place: None }),
@@ -196,7 +196,7 @@ pub(super) fn write(description: &JobDescription, system: &SystemValues) -> Stri
     object.insert("Tasks".into(), description.tasks.iter().map(task_object).collect());
     add_texts(&mut object, &description.custom_properties, &description.extended_terms, &description.environment);
     let mut object = Value::Object(object);
-    // By name, whether or not another crate has the library keep the order of insertion.
+    // Sorted by name, whether or not another crate makes the library keep the order of insertion.
     object.sort_all_objects();
     format!("{object:#}\n")
 }

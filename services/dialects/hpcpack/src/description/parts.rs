@@ -1,4 +1,4 @@
-//! What is specified of a job.
+//! The parts of a job's specification.
 
 use super::{
     attributes::{JobAttributes, TaskAttributes},
@@ -7,13 +7,13 @@ use super::{
 };
 use std::{collections::BTreeMap, fmt};
 
-/// The namespace that is written. Any is read (HPC-J-40).
+/// The namespace that is written. Any namespace is read (HPC-J-40).
 pub const NAMESPACE: &str = "http://schemas.microsoft.com/HPCS2008R2/scheduler/";
 
 /// The version that is written (HPC-J-40).
 pub const VERSION: &str = "3.000";
 
-/// What is specified of a job. `None` and empty mean "not specified".
+/// The specification of a job. `None` and empty mean "not specified".
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobDescription {
     /// The job's own attributes.
@@ -22,17 +22,17 @@ pub struct JobDescription {
     pub extended_terms: Terms,
     /// Properties for people; the scheduler does not interpret them (HPC-J-43).
     pub custom_properties: Terms,
-    /// What a job that was submitted without a description asks for in words of its own dialect, by name (SL-S-21).
+    /// The request of a job submitted without a description, in the words of its own dialect, by name (SL-S-21).
     pub request: BTreeMap<String, String>,
     /// Variables that the tasks inherit (HPC-J-44).
     pub environment: BTreeMap<String, String>,
-    /// Which groups of tasks wait for which.
+    /// Which groups of tasks wait for which others.
     pub dependencies: Vec<GroupDependency>,
-    /// The tasks, in their order.
+    /// The tasks, in order.
     pub tasks: Vec<TaskDescription>,
 }
 
-/// What is specified of a task.
+/// The specification of a task.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TaskDescription {
     /// The task's own attributes.
@@ -41,7 +41,7 @@ pub struct TaskDescription {
     pub extended_terms: Terms,
     /// Properties for people; the scheduler does not interpret them.
     pub custom_properties: Terms,
-    /// Variables of its own, which override those of the job (HPC-J-44).
+    /// Its own variables, which override those of the job (HPC-J-44).
     pub environment: BTreeMap<String, String>,
 }
 
@@ -54,7 +54,7 @@ pub struct GroupDependency {
     pub child: u32,
 }
 
-/// Values of the attributes that only the system sets. They are written for filters and people.
+/// Values of the attributes that only the system sets, written for filters and people.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SystemValues(BTreeMap<SystemAttribute, String>);
 

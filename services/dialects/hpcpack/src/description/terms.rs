@@ -1,10 +1,10 @@
-//! Terms: names with values that the scheduler passes on and does not interpret (HPC-J-43).
+//! Terms: names with values that the scheduler passes along without interpreting them (HPC-J-43).
 
 use super::attributes::{TERM_LENGTHS, check_characters, check_length};
 use crate::codes::Refusal;
 use std::collections::BTreeMap;
 
-/// Names with values. Names ignore case; each keeps the spelling and value that it was given last (HPC-J-43).
+/// Names with values. Names ignore case; each keeps the spelling and value given last (HPC-J-43).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Terms(BTreeMap<String, (String, String)>);
 
@@ -28,7 +28,7 @@ impl Terms {
         self.0.get(&name.to_lowercase()).map(|(_, value)| value.as_str())
     }
 
-    /// Takes a term away.
+    /// Removes a term.
     pub fn remove(&mut self, name: &str) {
         self.0.remove(&name.to_lowercase());
     }

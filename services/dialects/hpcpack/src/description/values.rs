@@ -1,4 +1,4 @@
-//! Types of the values of attributes: how each is read from text and written back.
+//! The types of attribute values: how each is read from text and written back.
 
 use crate::{
     codes::{Code, Refusal},
@@ -15,10 +15,10 @@ pub trait Value: Sized {
     /// Reads the text of an attribute.
     ///
     /// # Errors
-    /// A code of its own where the specification has one, else `JobXmlNotValid`; the text says what was expected.
+    /// The code that the specification gives, else `JobXmlNotValid`; the text says what was expected.
     fn read(text: &str) -> Result<Self, Refusal>;
 
-    /// The text that is read as this value.
+    /// The text that reads as this value.
     fn write(&self) -> String;
 
     /// The value in the JSON form of a description: text, unless JSON has a type for it.
@@ -133,7 +133,7 @@ fn within(time: jiff::Timestamp) -> Option<Timestamp> {
     (Timestamp::MIN..=Timestamp::MAX).contains(&time).then_some(time)
 }
 
-/// Names separated by commas; blanks around them do not count, empty ones are dropped.
+/// Names separated by commas; blanks around them are ignored, and empty names dropped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names(pub Vec<String>);
 
@@ -147,17 +147,17 @@ impl Value for Names {
     }
 }
 
-/// The items of a list by comma, without the blanks around them.
+/// The items of a comma-separated list, without blanks around them.
 fn items(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').map(str::trim).filter(|item| !item.is_empty())
 }
 
-/// Reads each item of a list by comma.
+/// Reads each item of a comma-separated list.
 fn list<T>(text: &str, read: impl Fn(&str) -> Option<T>, expectation: &str) -> Result<Vec<T>, Refusal> {
     items(text).map(|item| read(item).ok_or_else(|| expected(expectation))).collect()
 }
 
-/// Writes items as a list by comma.
+/// Writes items as a comma-separated list.
 fn join<T: fmt::Display>(items: &[T]) -> String {
     items.iter().map(T::to_string).collect::<Vec<_>>().join(",")
 }
@@ -199,7 +199,7 @@ impl Value for ExitCodes {
     }
 }
 
-/// By what nodes are preferred.
+/// The property by which nodes are preferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrderKey {
     /// Memory.
@@ -237,12 +237,12 @@ impl Value for OrderBy {
     }
 }
 
-/// How many of a licence.
+/// The number of one licence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LicenceCount {
-    /// So many, at least 1.
+    /// This many, at least 1.
     Exactly(u32),
-    /// As many as the job has cores: `*`.
+    /// One for each core of the job: `*`.
     PerCore,
 }
 

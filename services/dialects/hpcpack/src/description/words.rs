@@ -8,10 +8,10 @@ macro_rules! words {
         pub enum $name { $($(#[$word_doc])* $word,)* }
 
         impl $name {
-            /// Every word of it.
+            /// All its words.
             pub const ALL: &[Self] = &[$(Self::$word,)*];
 
-            /// The word as it is written.
+            /// The word as written.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$word => stringify!($word),)* }
             }
@@ -43,7 +43,7 @@ macro_rules! words {
 pub(crate) use words;
 
 words! {
-    /// What a job's size counts (HPC-J-13).
+    /// What the size of a job counts (HPC-J-13).
     #[derive(Default)]
     UnitType {
         /// Cores.
@@ -57,7 +57,7 @@ words! {
 }
 
 words! {
-    /// How the node groups of a job go together (HPC-J-17).
+    /// How the node groups of a job are combined (HPC-J-17).
     #[derive(Default)]
     NodeGroupOp {
         /// Nodes that are in all groups.
@@ -95,9 +95,9 @@ words! {
         /// Made, not yet submitted.
         #[default]
         Configuring,
-        /// Taken, nothing checked yet.
+        /// Received, not checked yet.
         Submitted,
-        /// A chain of submission filters is being run.
+        /// Its submission filters are running.
         ExternalValidation,
         /// Credentials, template and size are checked.
         Validating,
@@ -105,11 +105,11 @@ words! {
         Queued,
         /// Has resources.
         Running,
-        /// Its tasks are over, its nodes are being released.
+        /// Its tasks have ended, and its nodes are being released.
         Finishing,
-        /// Ended well.
+        /// Ended successfully.
         Finished,
-        /// Refused, or ended badly.
+        /// Refused, or ended unsuccessfully.
         Failed,
         /// Being canceled.
         Canceling,
@@ -126,9 +126,9 @@ words! {
         Id,
         /// Its state (HPC-J-02).
         State,
-        /// Who submitted it.
+        /// The user who submitted it.
         Owner,
-        /// As whom it runs.
+        /// The user that it runs as.
         UserName,
         /// When it was submitted.
         SubmitTime,
@@ -136,11 +136,11 @@ words! {
         CreateTime,
         /// When it started.
         StartTime,
-        /// When it was over.
+        /// When it ended.
         EndTime,
         /// When it was last changed.
         ChangeTime,
-        /// What kind of job it is.
+        /// Its kind.
         JobType,
         /// The code of its failure.
         ErrorCode,
@@ -154,11 +154,11 @@ words! {
         RequeueCount,
         /// How often the system requeued it.
         AutoRequeueCount,
-        /// Whether it is to be canceled.
+        /// Whether somebody asked to cancel it.
         RequestCancel,
         /// How much of it is done, in percent.
         Progress,
-        /// What it says of its progress; up to 80 characters.
+        /// Its own description of its progress; up to 80 characters.
         ProgressMessage,
     }
 }

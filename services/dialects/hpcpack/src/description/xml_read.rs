@@ -45,12 +45,12 @@ struct Reader<'t, 'i> {
     tree: &'t roxmltree::Document<'i>,
     text: &'t str,
     warnings: Warnings,
-    /// The last place that was asked for, with its byte: the next is found from there.
+    /// The last place asked for, with its byte offset: the search for the next one starts there.
     last: (usize, Place),
 }
 
 impl Reader<'_, '_> {
-    /// Where a range begins. Places are asked for in the order of the text, so finding all of them reads it once.
+    /// Where a range begins. Places are asked for in text order, so all of them together take one pass over the text.
     fn place(&mut self, range: Range<usize>) -> Place {
         let (from, mut place) = self.last;
         let Some(between) = self.text.get(from..range.start) else { return xml::place(self.text, range.start) };
@@ -86,7 +86,7 @@ impl Reader<'_, '_> {
         self.ignored(format!("unknown element `{shown}` in {within}"));
     }
 
-    /// Warns of the attributes of an element but those that it may have.
+    /// Warns about attributes of an element other than the known ones.
     fn only(&mut self, node: Node<'_, '_>, known: &[&str]) {
         for attribute in node.attributes() {
             let is_known = known.iter().any(|known| attribute.name().eq_ignore_ascii_case(known));
@@ -97,7 +97,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// `Name` and `Value` of each element of this name; those that lack one are dropped with a warning (HPC-J-43).
+    /// `Name` and `Value` of each element of this name; incomplete ones are dropped with a warning (HPC-J-43).
     fn pairs(&mut self, node: Node<'_, '_>, each: &str) -> Vec<(String, String, Place)> {
         self.only(node, &[]);
         let mut pairs = Vec::new();

@@ -15,7 +15,7 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// A document that has its first line.
+    /// A document with only its first line.
     pub(crate) fn new() -> Self {
         Self { text: "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n".to_owned(), open: Vec::new() }
     }
@@ -33,7 +33,7 @@ impl Writer {
         self.text.push_str(" />\n");
     }
 
-    /// Writes an element that holds a text.
+    /// Writes an element that contains a text.
     pub(crate) fn text(&mut self, name: &str, text: &str) {
         self.start(name, &[]);
         self.text.push('>');
@@ -72,8 +72,8 @@ impl Writer {
     }
 }
 
-/// Appends a text so that any reader gets it back as it was, in an attribute or in an element. What XML cannot hold
-/// becomes U+FFFD; descriptions have none of it.
+/// Appends a text so that any reader gets it back unchanged, in an attribute or an element. A character that XML cannot
+/// hold becomes U+FFFD; descriptions contain none.
 fn escape(out: &mut String, text: &str) {
     for character in text.chars() {
         match character {

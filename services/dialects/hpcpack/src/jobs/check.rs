@@ -1,4 +1,4 @@
-//! The check behind the submission filters: the description against its template, and the job that comes of it (HPC-J-03).
+//! The check after the submission filters: compares the description with its template and makes the job (HPC-J-03).
 
 use super::{
     FORMAT_ATTRIBUTE,
@@ -22,12 +22,12 @@ use muster_schemas::{
 };
 use std::sync::Arc;
 
-/// Checks a job that the submission filters have passed, with the values and the template that count now (HPC-T-07), and
-/// makes of its description what is scheduled. `groups` are the names of its owner's groups, `candidates` are the templates
-/// that it may name, as far as they exist.
+/// Checks a job that passed the submission filters, with the values and the template in force (HPC-T-07), and makes the
+/// job to schedule from its description. `groups` are the names of its owner's groups, `candidates` the existing
+/// templates among those that it may name.
 ///
 /// # Errors
-/// The text that the job is refused with: all that is wrong, each with its code in brackets (HPC-T-05, HPC-E-10).
+/// The text of the refusal: all that is wrong, each with its code in brackets (HPC-T-05, HPC-E-10).
 pub fn validate(
     job: &DescribedJob,
     groups: &[String],
@@ -60,8 +60,8 @@ pub fn validate(
     })
 }
 
-/// As [`validate`], of a job with several components of which filters changed some: each is checked as if it were a job of
-/// its own, and what belongs to the job as a whole is taken from its first component alone (SL-S-21).
+/// Like [`validate`], for a job of several components of which filters changed some: each is checked like a separate
+/// job, and settings of the whole job come from its first component alone (SL-S-21).
 fn validate_components(
     job: &DescribedJob,
     groups: &[String],
@@ -87,14 +87,14 @@ fn validate_components(
     Ok(whole)
 }
 
-/// As jobs carry it.
+/// The warning as jobs store it.
 impl From<Warning> for JobWarning {
     fn from(warning: Warning) -> Self {
         Self { code: warning.code.name().to_owned(), text: warning.text }
     }
 }
 
-/// The templates that a job is checked with.
+/// The templates for the check of a job.
 struct Templates {
     named: Template,
     revision: u64,
@@ -108,7 +108,7 @@ impl Templates {
         default_template: Option<&TemplateSpec>,
     ) -> Result<Self, Refusal> {
         let wanted = description.attributes.job_template.as_deref().unwrap_or(DEFAULT);
-        // Case does not matter in names of templates.
+        // Names of templates ignore case.
         let is_wanted = |template: &&TemplateSpec| template.name.to_lowercase() == wanted.to_lowercase();
         let found = candidates.iter().map(|candidate| &**candidate).chain(default_template).find(is_wanted);
         let (named, revision) = match found {
@@ -123,7 +123,7 @@ impl Templates {
     }
 }
 
-/// The items of a stored template.
+/// The contents of a stored template.
 pub(super) fn read(stored: &TemplateSpec) -> Result<Template, Refusal> {
     if stored.text.trim().is_empty() {
         return Ok(Template::new(stored.name.clone()));
@@ -135,17 +135,17 @@ pub(super) fn read(stored: &TemplateSpec) -> Result<Template, Refusal> {
     Ok(template)
 }
 
-/// What the checks came to.
+/// The result of the checks.
 struct Checked {
     spec: muster_schemas::job::JobSpec,
     tasks: Option<muster_schemas::tasks::TaskList>,
     hold_until: Option<Timestamp>,
-    /// The values that count, with which the description is shown from now on (HPC-F-38).
+    /// The values in force, which the description shows from now on (HPC-F-38).
     values: JobAttributes,
     warnings: Vec<Warning>,
 }
 
-/// A job with a description of its own.
+/// Checks a job that has its own description.
 fn check_own(
     job: &DescribedJob,
     description: &JobDescription,
@@ -161,19 +161,19 @@ fn check_own(
     let hold_until = hold_of(&values, job.submitted, now).map_err(|refusal| faults.push(refusal.to_string()));
     let made = spec::make(description, &values, size, &job.spec, &job.owner.user);
     let made = made.map_err(|refusals| {
-        // What the tasks by themselves lack was told already.
+        // The faults of the tasks alone are in the list already.
         let told: Vec<String> = refusals.iter().map(ToString::to_string).collect();
         faults.extend(told.into_iter().filter(|text| !tasks.iter().any(|fault| fault.to_string() == *text)));
     });
     let (Ok(made), Ok(hold_until), true) = (made, hold_until, faults.is_empty()) else { return Err(faults) };
     let Made { spec, tasks, mut warnings } = made;
     warnings.extend(size::unused(&description.attributes));
-    // The size that is scheduled is shown; it is computed anew when the job is submitted again.
+    // The scheduled size is shown; it is computed again when the job is submitted again.
     size.write_to(&mut values);
     Ok(Checked { spec, tasks: Some(tasks), hold_until, values, warnings })
 }
 
-/// A job of another dialect whose description a filter changed. Templates limit it and give it a run time.
+/// Checks a job of another dialect whose description a filter changed. Templates limit it and give it a run time.
 fn check_foreign(
     job: &DescribedJob,
     mut description: JobDescription,
@@ -198,10 +198,10 @@ fn check_foreign(
     })
 }
 
-/// Whether bytes can be read as a description: for who is about to submit them.
+/// Reads bytes as a description before they are submitted.
 ///
 /// # Errors
-/// What is wrong, with line and column (HPC-J-47).
+/// The error, with line and column (HPC-J-47).
 pub fn readable(
     bytes: &[u8],
 ) -> Result<(Format, JobDescription, Vec<JobWarning>), crate::description::DescriptionError> {

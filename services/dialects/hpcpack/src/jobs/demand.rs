@@ -1,4 +1,4 @@
-//! What a job asks for of the cluster (HPC-J-13, J-17, J-19).
+//! What a job asks the cluster for (HPC-J-13, J-17, J-19).
 
 use crate::{
     codes::{Code, Refusal},
@@ -15,13 +15,13 @@ use std::collections::BTreeMap;
 
 /// The largest number of anything that a request can ask for.
 pub(super) const MOST_UNITS: u32 = 10_000_000;
-/// Bytes of a megabyte as HPC Pack counts memory.
+/// Bytes in a megabyte, as HPC Pack counts memory.
 pub(super) const MEGABYTE: u64 = 1 << 20;
 
-/// The ways to serve the job: one, or with `Uniform` one for each node group in turn (HPC-J-17).
+/// The alternatives of the job: one, or with `Uniform` one for each node group in turn (HPC-J-17).
 ///
 /// # Errors
-/// `SizeNotValid`: several nodes for a job that is to run on one.
+/// `SizeNotValid`: several nodes for a job that must run on one.
 pub(super) fn alternatives(values: &JobAttributes, size: Size) -> Result<Vec<Alternative>, Refusal> {
     let request = Request {
         path: path(values, size)?,
@@ -72,7 +72,7 @@ fn path(values: &JobAttributes, size: Size) -> Result<Vec<LevelCount>, Refusal> 
     }
 }
 
-/// Who asks for nodes has them whole.
+/// A job that asks for nodes gets them whole.
 fn sharing(values: &JobAttributes, unit: UnitType) -> Sharing {
     match (unit, values.is_exclusive) {
         (UnitType::Node, _) => Sharing::WholeNodes,
@@ -81,7 +81,7 @@ fn sharing(values: &JobAttributes, unit: UnitType) -> Sharing {
     }
 }
 
-/// A process is expected on each unit.
+/// Assumes one process on each unit.
 fn memory(values: &JobAttributes, unit: UnitType) -> Option<Memory> {
     let bytes = u64::from(values.estimated_process_memory.filter(|megabytes| *megabytes > 0)?) * MEGABYTE;
     let per = match unit {
@@ -91,7 +91,7 @@ fn memory(values: &JobAttributes, unit: UnitType) -> Option<Memory> {
     Some(Memory { bytes, per })
 }
 
-/// What each node must be like. Nodes have these as properties that every node has.
+/// What each node must fulfil, as conditions on properties that every node has.
 pub(super) fn conditions(values: &JobAttributes) -> Vec<NodeFilter> {
     let compare = |property: &str, relation: Relation, number: u64| NodeFilter::Compare {
         property: property.to_owned(),
@@ -111,7 +111,7 @@ pub(super) fn conditions(values: &JobAttributes) -> Vec<NodeFilter> {
     conditions
 }
 
-/// The groups of nodes of each alternative. A node belongs to a group if it has a property of that name.
+/// The node groups of each alternative. A node belongs to a group if it has a property of that name.
 pub(super) fn groups(values: &JobAttributes) -> Vec<Option<NodeFilter>> {
     let mut groups: Vec<NodeFilter> = names(&values.node_groups).into_iter().map(NodeFilter::Has).collect();
     if groups.len() < 2 {
@@ -124,7 +124,7 @@ pub(super) fn groups(values: &JobAttributes) -> Vec<Option<NodeFilter>> {
     }
 }
 
-/// Licences by core are taken for the greatest size, so that no core of the job is ever without one.
+/// Licences per core are counted for the greatest size, so that no core of the job ever lacks one.
 fn licences(values: &JobAttributes, size: Size) -> BTreeMap<String, u32> {
     let mut licences = BTreeMap::new();
     for (feature, count) in values.software_license.iter().flat_map(|licences| &licences.0) {

@@ -1,5 +1,5 @@
-//! What a job asks for, as attributes again: the reverse of [`super::demand`]. A job in the queue can be given another
-//! demand, also by commands that know nothing of descriptions; descriptions and the limits of templates are about attributes.
+//! Turns a demand back into attributes, the reverse of [`super::demand`]. A queued job may get a new demand from
+//! commands that know nothing of descriptions; descriptions and template limits are about attributes.
 
 use super::{demand, own};
 use crate::{
@@ -13,14 +13,14 @@ use muster_schemas::resources::{
     Alternative, Count, Level, LevelCount, NodeFilter, PropertyValue, Relation, Request, Sharing,
 };
 
-/// Attributes whose values are not the same in both, with what they are in the second; `None` is "not specified".
+/// The attributes that differ, with their values in `now`; `None` is "not specified".
 pub(super) fn differences(before: &JobAttributes, now: &JobAttributes) -> Vec<(Attribute, Option<String>)> {
     let is_other = |name: &&Attribute| before.get(**name) != now.get(**name);
     Attribute::ALL.iter().filter(is_other).map(|name| (*name, now.get(*name))).collect()
 }
 
-/// The attributes that a demand says. What the dialect has no attribute for is left out. The size of a job of another
-/// dialect is told in cores.
+/// The attributes of a demand. Anything without an attribute in this dialect is left out. The size of a job of another
+/// dialect is in cores.
 pub(super) fn attributes(alternatives: &[Alternative], is_own: bool) -> JobAttributes {
     let mut values = JobAttributes::default();
     let Some(first) = alternatives.first() else { return values };
@@ -98,7 +98,7 @@ fn take_conditions(values: &mut JobAttributes, alternatives: &[Alternative]) {
     values.node_groups = names(&groups);
 }
 
-/// Everything that must hold for a node.
+/// The conditions that a node must all fulfil.
 fn conditions(filter: &NodeFilter) -> Vec<&NodeFilter> {
     match filter {
         NodeFilter::All(filters) => filters.iter().flat_map(conditions).collect(),

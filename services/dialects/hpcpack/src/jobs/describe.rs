@@ -1,4 +1,4 @@
-//! What filters get to see of a job (HPC-F-14, F-20, F-38, HPC-T-01).
+//! The descriptions that filters get (HPC-F-14, F-20, F-38, HPC-T-01).
 
 use super::{
     FORMAT_ATTRIBUTE, demanded,
@@ -21,15 +21,15 @@ use std::collections::BTreeMap;
 /// A description as a filter gets it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Described {
-    /// How it is written.
+    /// Its format.
     pub format: Format,
     /// Its bytes.
     pub bytes: Vec<u8>,
 }
 
-/// The description of a job for a filter. While submission filters judge it that is what was specified, so that what was
-/// not is absent (HPC-F-20), with the changes of the filters before; later it is what is in force (HPC-F-38). It always names
-/// a template (HPC-T-01). A job that never had a description gets one made of its specification, as XML.
+/// The description of a job for a filter. For submission filters it has what was specified, including changes of
+/// earlier filters, without defaults (HPC-F-20); later it has the values in force (HPC-F-38). It always names a
+/// template (HPC-T-01). A job without a description gets one made from its specification, as XML.
 ///
 /// # Errors
 /// A stored description that cannot be read.
@@ -39,8 +39,8 @@ pub fn describe(job: &DescribedJob) -> Result<Described, DescriptionError> {
     Ok(Described { format, bytes })
 }
 
-/// The same as XML and as JSON, for filters that may prefer either. `request` says in words of the job's own dialect what it
-/// asks for; jobs with a description of their own say nothing beside it, and what a filter has changed stands.
+/// The same as XML and as JSON, for filters that prefer either. `request` is the job's request in the words of its own
+/// dialect; a description that the job has, or that a filter changed, takes precedence.
 ///
 /// # Errors
 /// A stored description that cannot be read.
@@ -56,7 +56,7 @@ pub fn described_in_both(
     Ok((description.write_as(Format::Xml, &system), description.write_as(Format::Json, &system)))
 }
 
-/// What a description that filters left says in words of the job's own dialect.
+/// The request in the words of the job's own dialect in a description that filters left.
 ///
 /// # Errors
 /// A description that cannot be read.
@@ -65,7 +65,7 @@ pub fn request_of(document: &JobDocument) -> Result<BTreeMap<String, String>, De
     Ok(JobDescription::read_as(format, &bytes)?.0.request)
 }
 
-/// The description that a filter is told.
+/// The description for a filter.
 fn told(job: &DescribedJob) -> Result<(Format, JobDescription), DescriptionError> {
     let (format, mut description) = current(job)?;
     if !job.is_entering {
@@ -74,9 +74,9 @@ fn told(job: &DescribedJob) -> Result<(Format, JobDescription), DescriptionError
     Ok((format, description))
 }
 
-/// The description of a job for whoever wants to submit it again (HPC-J-48): as it is in force, or as it was received if
-/// it has not been checked, without a hold that is over. Its `State` is the one given: that of a job in the eyes of filters
-/// does not tell how it ended.
+/// The description of a job for submitting it again (HPC-J-48): the values in force, or what was received if the job
+/// has not been checked, without a hold that has passed. Its `State` is the given one, because the state that filters
+/// see does not say how the job ended.
 ///
 /// # Errors
 /// A stored description that cannot be read.
@@ -94,14 +94,14 @@ pub fn exported(
     Ok(description.write_as(format, &system_values(job).with(SystemAttribute::State, state)))
 }
 
-/// The description that counts, with a template.
+/// The description in force, with a template.
 pub(super) fn current(job: &DescribedJob) -> Result<(Format, JobDescription), DescriptionError> {
     let (format, mut description) = match &job.document {
         Some(document) => {
             let (format, bytes) = unpack(document)?;
             let mut description = JobDescription::read_as(format, &bytes)?.0;
             if job.spec.attributes.contains_key(FORMAT_ATTRIBUTE) {
-                // Its submitter may not speak as if it were muster.
+                // The submitter must not pose as muster.
                 description.request.clear();
             }
             (format, description)
@@ -116,7 +116,7 @@ pub(super) fn current(job: &DescribedJob) -> Result<(Format, JobDescription), De
     Ok((format, description))
 }
 
-/// What may have been changed since the job was checked.
+/// Applies what may have changed since the job was checked.
 fn bring_up_to_date(description: &mut JobDescription, job: &DescribedJob) {
     let attributes = &mut description.attributes;
     if attributes.name.as_deref().unwrap_or_default() != job.name && !is_made_up(job, attributes.name.as_deref()) {
@@ -131,14 +131,14 @@ fn bring_up_to_date(description: &mut JobDescription, job: &DescribedJob) {
     take_demand(attributes, job);
 }
 
-/// What is asked for, as far as it was changed: the rest stays as it was written.
+/// Applies changes of the demand; the rest keeps its written form.
 fn take_demand(attributes: &mut JobAttributes, job: &DescribedJob) {
     let Some(before) = job.spec.components.first() else { return };
     let is_own = job.spec.attributes.contains_key(FORMAT_ATTRIBUTE);
     let asked = |alternatives| demanded::attributes(alternatives, is_own);
     let differences = demanded::differences(&asked(&before.alternatives), &asked(&job.alternatives));
     for (attribute, value) in differences {
-        // What no description can hold, such as a very long list of licences, stays as it was.
+        // A value that no description can hold, such as a very long list of licences, stays unchanged.
         let _ = attributes.set(attribute, value.as_deref());
         if size::unit_of(attribute).is_some() {
             (attributes.auto_calculate_min, attributes.auto_calculate_max) = (None, None);
@@ -146,16 +146,16 @@ fn take_demand(attributes: &mut JobAttributes, job: &DescribedJob) {
     }
 }
 
-/// Whether the job has a name only because every job has one.
+/// Whether the job's name is only the default one.
 fn is_made_up(job: &DescribedJob, described: Option<&str>) -> bool {
     described.is_none_or(str::is_empty) && job.name == "job"
 }
 
-/// What only the system sets.
+/// The attributes that only the system sets.
 fn system_values(job: &DescribedJob) -> SystemValues {
     let state = match job.state {
         _ if job.is_entering => "ExternalValidation",
-        // A filter that takes back what it did gets the description of its own call, whatever has become of the job.
+        // A filter that reverts gets the description of its own call, whatever state the job is in now.
         JobState::Held | JobState::Queued | JobState::Finished => "Queued",
         JobState::Launching | JobState::Running | JobState::Suspended | JobState::Finishing => "Running",
     };

@@ -1,4 +1,4 @@
-//! Descriptions as they are stored: the bytes, compressed if there are many (HPC-J-46).
+//! Stored descriptions: the bytes, compressed if there are many (HPC-J-46).
 
 use crate::{
     codes::Code,
@@ -8,9 +8,9 @@ use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 use muster_schemas::filter::JobDocument;
 use std::io::{Read as _, Write as _};
 
-/// Smaller descriptions are stored as they are.
+/// Smaller descriptions are not compressed.
 const LEAST_COMPRESSED_BYTES: usize = 4 << 10;
-/// The most that a description may take when it is stored, in bytes: with the job it has to fit into one record.
+/// The largest stored description, in bytes: it must fit into one record together with the job.
 pub const MOST_STORED_BYTES: usize = 3 << 20;
 
 impl Format {
@@ -22,13 +22,13 @@ impl Format {
         }
     }
 
-    /// The format of this word.
+    /// The format for this word.
     pub fn named(word: &str) -> Option<Self> {
         [Self::Xml, Self::Json].into_iter().find(|format| format.word() == word)
     }
 }
 
-/// Bytes of a description, to be stored.
+/// Packs the bytes of a description for storage.
 pub fn pack(format: Format, bytes: &[u8]) -> JobDocument {
     let compressed = (bytes.len() >= LEAST_COMPRESSED_BYTES).then(|| compress(bytes)).flatten();
     let is_compressed = compressed.is_some();
@@ -36,14 +36,14 @@ pub fn pack(format: Format, bytes: &[u8]) -> JobDocument {
     JobDocument { format: format.word().to_owned(), is_compressed, bytes: bytes.into() }
 }
 
-/// The bytes compressed, if that makes them fewer.
+/// The compressed bytes, if there are fewer of them.
 fn compress(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(bytes).ok()?;
     encoder.finish().ok().filter(|compressed| compressed.len() < bytes.len())
 }
 
-/// The bytes of a stored description, as they were received or written, and how they are to be read.
+/// The bytes of a stored description, as received or written, and their format.
 ///
 /// # Errors
 /// `JobXmlNotValid`: an unknown format, bytes that cannot be decompressed, or more than [`MOST_BYTES`] of them.

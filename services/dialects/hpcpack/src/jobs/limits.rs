@@ -1,4 +1,4 @@
-//! The limits of templates for jobs that were submitted: no change may lead a job out of them (HPC-T-10).
+//! The limits of templates for submitted jobs: no change may violate them (HPC-T-10).
 
 use super::{check::read, demanded, own::priority_of};
 use crate::{
@@ -12,21 +12,21 @@ use crate::{
 };
 use muster_schemas::{event::JobChange, filter::TemplateSpec, job::Dependencies, resources::Alternative};
 
-/// A change of a job that was checked against a template.
+/// A change of a job, to be checked against a template.
 #[derive(Clone, Copy, Debug)]
 pub struct ChangedJob<'c> {
-    /// What is to be changed.
+    /// The change.
     pub change: &'c JobChange,
     /// What the job asks for now.
     pub asked: &'c [Alternative],
-    /// Whether it is a job of this dialect; else its size counts in cores.
+    /// Whether the job belongs to this dialect; otherwise its size is in cores.
     pub is_own: bool,
-    /// Whether an administrator changes it: then its priority may be any.
+    /// Whether an administrator changes it: then any priority is allowed.
     pub by_administrator: bool,
 }
 
-/// What a change would break of the limits as they are now. Only what becomes another is held against them: a template that
-/// was made stricter meanwhile is no reason to refuse a change of something else (HPC-T-09).
+/// The current limits that a change would violate. Only changed values are checked: a template that has become stricter
+/// does not block changes of other values (HPC-T-09).
 ///
 /// # Errors
 /// A template that cannot be read.
@@ -40,7 +40,7 @@ pub fn change_breaches(
     Ok(breaches_among(&properties, &values, &read(template)?, &read(default_template)?))
 }
 
-/// The values that become others, and which they are.
+/// The values after the change, and which attributes change.
 fn changes(changed: ChangedJob) -> (JobAttributes, Vec<Attribute>) {
     let ChangedJob { change, asked, is_own, by_administrator } = changed;
     let mut values = JobAttributes::default();
@@ -73,7 +73,7 @@ fn changes(changed: ChangedJob) -> (JobAttributes, Vec<Attribute>) {
     (values, properties)
 }
 
-/// The walltime if it becomes another: `Some(None)` is none.
+/// The walltime if it changes: `Some(None)` is none.
 fn walltime(change: &JobChange, asked: &[Alternative]) -> Option<Option<u64>> {
     let longest = |alternatives: &[Alternative]| {
         let each = alternatives.iter().map(|alternative| alternative.walltime_seconds);

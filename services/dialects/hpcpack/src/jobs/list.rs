@@ -1,4 +1,4 @@
-//! The tasks of a description as tasks of a job (HPC-J-20..22, J-24).
+//! Turns the tasks of a description into tasks of a job (HPC-J-20..22, J-24).
 
 use super::demand::MOST_UNITS;
 use crate::{
@@ -19,10 +19,10 @@ use muster_schemas::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What runs command lines.
+/// The program that runs command lines.
 const SHELL: &str = "/bin/sh";
 
-/// The tasks, in their order.
+/// The tasks, in order.
 ///
 /// # Errors
 /// `TaskNotValid`, naming each task that cannot run.
@@ -75,7 +75,7 @@ fn task_of(task: &TaskDescription, values: &JobAttributes, size: Size, after: Ve
         TaskType::Service => TaskKind::Service,
     };
     let (min, max) = match kind {
-        // These run once on a node, whatever it has.
+        // These run once on a node, whatever its size.
         TaskKind::NodePrep | TaskKind::NodeRelease => (1, 1),
         _ => task_size(size.unit, task),
     };
@@ -84,7 +84,7 @@ fn task_of(task: &TaskDescription, values: &JobAttributes, size: Size, after: Ve
         name: attributes.name.clone().unwrap_or_default(),
         kind,
         min,
-        // Not the most that the job may have now: that can be raised while it waits.
+        // Not capped at the job's current maximum: that can be raised while it waits.
         max: max.min(MOST_UNITS).max(min),
         run_time_seconds: attributes.run_time.and_then(RunTime::seconds).map(u64::from),
         after,
@@ -114,7 +114,7 @@ fn launch(task: &TaskDescription) -> Result<Launch, Refusal> {
 struct Order<'d> {
     by_name: BTreeMap<&'d str, Vec<u32>>,
     by_group: BTreeMap<u32, Vec<u32>>,
-    /// For each group those before it.
+    /// The groups before each group.
     parents: BTreeMap<u32, BTreeSet<u32>>,
 }
 
@@ -135,7 +135,7 @@ impl<'d> Order<'d> {
         order
     }
 
-    /// The tasks that must have ended before a task, by their places.
+    /// The tasks that must have ended before a task, by index.
     fn before(&self, index: usize, task: &TaskDescription) -> Vec<u32> {
         let named = task.attributes.depends_on.iter().flat_map(|names| &names.0);
         let named = named.filter_map(|name| self.by_name.get(name.as_str())).flatten();

@@ -1,4 +1,4 @@
-//! Changes of a job that is in the queue or runs, as its dialect writes them (HPC-F-22, HPC-T-10).
+//! Changes of a queued or running job in the form of descriptions (HPC-F-22, HPC-T-10).
 
 use crate::codes::{Code, Refusal};
 use muster_schemas::{
@@ -7,11 +7,11 @@ use muster_schemas::{
     tasks::{SizeUnit, TaskList},
 };
 
-/// What has to be changed of a job so that it is as the changed description says. `before` and `after` are what its
-/// description came to, unchanged and changed.
+/// The change that makes a job match its changed description. `before` and `after` are the results of checking the
+/// description, unchanged and changed.
 ///
 /// # Errors
-/// `JobXmlNotValid`, naming what cannot be changed any more once a job is in the queue.
+/// `JobXmlNotValid`, naming what can no longer change once a job is in the queue.
 pub fn change_of(before: &Validated, after: &Validated) -> Result<JobChange, Refusal> {
     let (old, new) = (&before.spec, &after.spec);
     let first = |spec: &JobSpec| spec.components.first().cloned().unwrap_or_default();
@@ -59,7 +59,7 @@ pub fn change_of(before: &Validated, after: &Validated) -> Result<JobChange, Ref
     })
 }
 
-/// The tasks without the size of the job, which goes with what it asks for.
+/// The tasks without the size of the job, which belongs to the demand.
 fn without_size(tasks: &Option<TaskList>) -> Option<TaskList> {
     let mut tasks = tasks.clone()?;
     (tasks.unit, tasks.min, tasks.max) = (SizeUnit::Core, 0, 0);

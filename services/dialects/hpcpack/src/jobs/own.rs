@@ -1,5 +1,5 @@
-//! Jobs that were submitted without a description: one is written of their specification, so that filters can judge them, and
-//! what a filter changed of it is taken over into the specification.
+//! Jobs submitted without a description: one is written from their specification, so that filters can judge them, and
+//! changes by filters are applied to the specification.
 
 use super::{
     demand,
@@ -66,13 +66,13 @@ fn first_alternatives(spec: &JobSpec) -> impl Iterator<Item = &Alternative> {
     spec.components.iter().filter_map(|component| component.alternatives.first())
 }
 
-/// A text that the field can hold; only the description for filters is cut.
+/// The part of a text that the field can hold; only the description for filters is cut.
 fn fitting(field: &str, text: &str) -> String {
     let most = LENGTHS.iter().find(|(name, _)| *name == field).map_or(usize::MAX, |(_, most)| *most);
     text.chars().filter(|character| !character.is_control()).take(most).collect()
 }
 
-/// The cores that are asked for, at least and at most.
+/// The least and the greatest number of cores requested.
 pub(super) fn size(requests: &[&Request]) -> Size {
     let of = |request: &Request, pick: fn(Count) -> u64| {
         let path = request.path.iter().filter(|part| part.level != Level::Gpu).map(|part| pick(part.count));
@@ -105,12 +105,12 @@ fn software_license(spec: &JobSpec) -> Option<SoftwareLicense> {
     let written = |(name, count): (&str, u32)| (name.to_owned(), LicenceCount::Exactly(count));
     let licences = SoftwareLicense(sums.into_iter().map(written).collect());
     let text = licences.write();
-    // What the dialect cannot write is not shown.
+    // A value that the dialect cannot write is not shown.
     let is_readable = text.len() <= 160 && SoftwareLicense::read(&text).is_ok_and(|read| read == licences);
     (!licences.0.is_empty() && is_readable).then_some(licences)
 }
 
-/// What a component runs, as a command line.
+/// The program of a component as a command line.
 fn command(program: &Program) -> Option<String> {
     match program {
         Program::None => None,
@@ -119,17 +119,17 @@ fn command(program: &Program) -> Option<String> {
     }
 }
 
-/// A job with the changes of filters.
+/// A job with the changes by filters.
 pub(super) struct Changed {
     pub(super) spec: JobSpec,
     pub(super) hold_until: Option<Timestamp>,
     pub(super) warnings: Vec<Warning>,
 }
 
-/// Takes over what filters changed of the description of a job that had none of its own.
+/// Applies what filters changed in the description of a job that had none of its own.
 ///
 /// # Errors
-/// A hold that cannot be (HPC-H-07), or a size that cannot be.
+/// An invalid hold (HPC-H-07) or an invalid size.
 pub(super) fn change(job: &DescribedJob, after: &JobDescription, now: Timestamp) -> Result<Changed, Refusal> {
     let before = as_read(description(job));
     let mut changes =
@@ -150,7 +150,7 @@ pub(super) fn change(job: &DescribedJob, after: &JobDescription, now: Timestamp)
     Ok(Changed { spec: changes.spec, hold_until, warnings: changes.warnings })
 }
 
-/// The description as it is when it has been written and read again: what cannot be written is no difference.
+/// The description after writing and reading it again: what cannot be written is not a difference.
 fn as_read(description: JobDescription) -> JobDescription {
     let text = description.write(&SystemValues::default());
     JobDescription::read(text.as_bytes()).map_or(description, |(read, _)| read)
@@ -160,7 +160,7 @@ struct Changes<'d> {
     spec: JobSpec,
     after: &'d JobAttributes,
     warnings: Vec<Warning>,
-    /// Whether the conditions on nodes are in.
+    /// Whether the conditions on nodes have been added.
     is_filtered: bool,
 }
 
@@ -211,7 +211,7 @@ impl Changes<'_> {
                 self.components(|component| component.dependencies.all_of.extend(parents.all_of.clone()));
             }
             Attribute::MinCores | Attribute::MaxCores => return self.take_size(),
-            // The template is told beside the job, the hold too, and the address goes with what is sent there.
+            // The template and the hold are returned separately, and the address belongs to the notifications.
             Attribute::JobTemplate | Attribute::HoldUntil | Attribute::EmailAddress => {}
             _ => self.warn(attribute.name()),
         }
@@ -235,7 +235,7 @@ impl Changes<'_> {
         self.alternatives(|alternative| alternative.requests.iter_mut().for_each(&change));
     }
 
-    /// The conditions that the filters set stand beside those of the job.
+    /// Adds the conditions that the filters set to those of the job.
     fn filter_nodes(&mut self) {
         if std::mem::replace(&mut self.is_filtered, true) {
             return;
@@ -244,7 +244,7 @@ impl Changes<'_> {
         let mut groups = demand::groups(self.after);
         match groups.len() {
             1 => conditions.extend(groups.pop().flatten()),
-            // One group after the other would be an alternative each.
+            // One group after another would need an alternative for each.
             _ => self.warn(&format!("NodeGroupOp={}", NodeGroupOp::Uniform)),
         }
         if conditions.is_empty() {
@@ -267,7 +267,7 @@ impl Changes<'_> {
                 LicenceCount::PerCore => self.warn(&format!("SoftwareLicense={feature}:*")),
             }
         }
-        // The components share them: the first one asks for all.
+        // All components share them, so the first one asks for all.
         let mut first = true;
         for component in &mut self.spec.components {
             for alternative in &mut component.alternatives {
@@ -291,7 +291,7 @@ impl Changes<'_> {
         }
     }
 
-    /// A job that asks for tasks alone gets as many as the cores serve.
+    /// A job that only asks for tasks gets as many as the cores allow.
     fn take_size(&mut self) -> Result<(), Refusal> {
         let min = self.after.min_cores.unwrap_or(1);
         let min = u32::try_from(min).ok().filter(|min| *min > 0);
@@ -313,7 +313,7 @@ impl Changes<'_> {
     }
 }
 
-/// The nearest priority of the dialect: other jobs may have any number.
+/// The nearest priority of this dialect: other jobs may have any number.
 pub(super) fn priority_of(value: i64) -> Priority {
     let nearest = value.clamp(Priority::LOWEST.value().into(), Priority::HIGHEST.value().into());
     Priority::new(nearest).unwrap_or_default()

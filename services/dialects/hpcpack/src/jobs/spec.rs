@@ -1,4 +1,4 @@
-//! The job that is made of a description: everything but its tasks and what it asks for.
+//! Makes a job from a description: everything but its tasks and its demand.
 
 use super::{FORMAT_ATTRIBUTE, VARIABLES_ATTRIBUTE, demand, list};
 use crate::{
@@ -19,8 +19,8 @@ use muster_schemas::{
     time::Timestamp,
 };
 
-/// The job as far as it can be told when it is submitted. It never fails: what is wrong is found by the check behind the
-/// filters (HPC-J-04). It has no variables of its description yet, so that a filter can take one away.
+/// The job as far as it is known at submission. This never fails: the check after the filters finds errors (HPC-J-04).
+/// The variables of the description are not in it yet, so that a filter can remove one.
 pub fn provisional(description: &JobDescription, format: Format) -> JobSpec {
     let template = Template::new(DEFAULT);
     let values = effective(&description.attributes, &template, &template);
@@ -42,7 +42,7 @@ pub fn template_of(description: &JobDescription) -> Option<String> {
     description.attributes.job_template.clone().filter(|name| !name.is_empty())
 }
 
-/// Until when a description holds its job; `None` if that time is past although it was not when the job was submitted.
+/// When the hold in a description ends; `None` if that time has passed since the job was submitted.
 ///
 /// # Errors
 /// `HoldUntilNotValid` and `HoldUntilTooLong` (HPC-H-07).
@@ -55,14 +55,14 @@ pub fn hold_of(attributes: &JobAttributes, submitted: Timestamp, now: Timestamp)
     hold::check(time, now).map(Some)
 }
 
-/// What is scheduled: the job, its tasks, and what of the description has no effect.
+/// The result: the job, its tasks, and warnings about what has no effect.
 pub(super) struct Made {
     pub(super) spec: JobSpec,
     pub(super) tasks: TaskList,
     pub(super) warnings: Vec<Warning>,
 }
 
-/// Makes the job of a description. `values` are those that count, `before` is the job as it was submitted or checked last.
+/// Makes the job of a description. `values` are those in force, `before` is the job as submitted or last checked.
 pub(super) fn make(
     description: &JobDescription,
     values: &JobAttributes,
@@ -82,7 +82,7 @@ pub(super) fn make(
     take_properties(&mut spec, values, owner);
     take_variables(&mut spec, description);
     spec.requeue = RequeuePolicy {
-        // A task may run again unless its description says that it may not.
+        // A task may run again unless its description forbids it.
         on_node_lost: !tasks.tasks.is_empty() && tasks.tasks.iter().all(|task| task.rerunnable),
         ..before.requeue.clone()
     };
@@ -106,7 +106,7 @@ fn take_properties(spec: &mut JobSpec, values: &JobAttributes, owner: &str) {
     };
 }
 
-/// The variables of the description take the place of those that an earlier check took from it.
+/// Replaces the variables that an earlier check took from the description.
 fn take_variables(spec: &mut JobSpec, description: &JobDescription) {
     if let Some(earlier) = spec.attributes.remove(VARIABLES_ATTRIBUTE) {
         earlier.split(' ').for_each(|name| {
@@ -140,7 +140,7 @@ fn component(
     }
 }
 
-/// All parents must have ended well (HPC-J-25).
+/// All parents must have completed (HPC-J-25).
 pub(super) fn parents(values: &JobAttributes) -> Dependencies {
     let ids = values.parent_job_ids.iter().flat_map(|ids| &ids.0);
     let succeeded =
@@ -148,7 +148,7 @@ pub(super) fn parents(values: &JobAttributes) -> Dependencies {
     Dependencies { all_of: ids.map(succeeded).collect() }
 }
 
-/// A warning for each property that is kept and changes nothing.
+/// A warning for each property that is kept but has no effect.
 fn without_effect(description: &JobDescription, values: &JobAttributes) -> Vec<Warning> {
     let mut names = Vec::new();
     names.extend(values.order_by.is_some().then_some("OrderBy of the job"));

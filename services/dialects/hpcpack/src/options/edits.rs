@@ -1,4 +1,4 @@
-//! Options made changes of a job's description, and the task of a command.
+//! Turns options into changes of a job's description, or into the task of a command.
 
 use super::{OptionError, table::Meaning};
 use crate::{
@@ -15,20 +15,20 @@ use crate::{
 /// One change of a job's description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Edit {
-    /// Sets an attribute to what the text says; `None` makes it "not specified".
+    /// Sets an attribute from the text; `None` makes it "not specified".
     Set(Attribute, Option<String>),
     /// Sets a custom property.
     Property(String, String),
     /// Sets a variable of the job.
     Variable(String, String),
-    /// Excludes these nodes too.
+    /// Excludes these nodes as well.
     Exclude(Vec<String>),
-    /// Excludes these nodes no longer.
+    /// No longer excludes these nodes.
     Include(Vec<String>),
 }
 
 impl Edit {
-    /// Makes the change.
+    /// Applies the change.
     ///
     /// # Errors
     /// A value that the description cannot have; nothing is changed then.
@@ -59,10 +59,10 @@ fn not_valid(text: String) -> Refusal {
     Refusal::new(Code::JobXmlNotValid, text)
 }
 
-/// The changes of the job that an option asks for, checked; `None` if it is about the task.
+/// The checked changes of the job that an option makes; `None` if it is about the task.
 pub(super) fn job_edits(meaning: Meaning, value: &str) -> Result<Option<Vec<Edit>>, Refusal> {
     let edits = match meaning {
-        // An empty value takes the attribute back to "not specified".
+        // An empty value resets the attribute to "not specified".
         Meaning::Job(attribute) => vec![Edit::Set(attribute, Some(value.to_owned()).filter(|value| !value.is_empty()))],
         Meaning::JobSize(unit) => size_edits(unit, value)?,
         Meaning::JobRange(min, max) => {
@@ -83,7 +83,7 @@ pub(super) fn job_edits(meaning: Meaning, value: &str) -> Result<Option<Vec<Edit
     Ok(Some(edits))
 }
 
-/// A bound of a size: a number, or `*` for one that is computed.
+/// A bound of a size: a number, or `*` for a computed one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Bound {
     Number(i32),
@@ -146,7 +146,7 @@ impl TaskMaker {
         self.is_used
     }
 
-    /// Takes an option about the task.
+    /// Applies an option about the task.
     pub(super) fn take(&mut self, meaning: Meaning, value: &str) -> Result<(), Refusal> {
         self.is_used = true;
         match meaning {
@@ -162,7 +162,7 @@ impl TaskMaker {
         }
     }
 
-    /// Takes the size of the job for that of the task.
+    /// Uses the size of the job for the task.
     pub(super) fn take_size(&mut self, meaning: Meaning, value: &str) -> Result<(), Refusal> {
         match meaning {
             Meaning::JobSize(unit) => self.set_size(unit, value),
@@ -204,8 +204,8 @@ impl TaskMaker {
         Ok(())
     }
 
-    /// The task with its command: one word is a command line as it stands, several are joined so that a shell would take
-    /// them apart again.
+    /// The task with its command: one word is a command line as it stands, several are joined so that a shell would
+    /// split them the same way.
     pub(super) fn finish(mut self, words: &[&str]) -> Result<TaskDescription, OptionError> {
         let command = match words {
             [] => return Err(OptionError::Usage("expected the command of the task".into())),
@@ -218,7 +218,7 @@ impl TaskMaker {
     }
 }
 
-/// A word as a shell takes it.
+/// A word quoted for a shell.
 pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_@%+=:,./-".contains(&byte);
     if !word.is_empty() && word.bytes().all(is_plain) {

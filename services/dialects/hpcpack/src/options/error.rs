@@ -1,14 +1,14 @@
-//! What is wrong with options.
+//! Errors in options.
 
 use crate::codes::Refusal;
 
-/// Why a command line is not carried out. Nothing was changed.
+/// Why a command line is refused. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OptionError {
-    /// Wrong usage: an unknown option, options that clash, a value that is missing or too many.
+    /// Wrong usage: an unknown option, clashing options, or a missing or superfluous value.
     #[error("{0}")]
     Usage(String),
-    /// A value that is refused.
+    /// A refused value.
     #[error("/{option}: {refusal}")]
     Refused {
         /// The option.

@@ -1,4 +1,4 @@
-//! Tells options from words.
+//! Separates options from words.
 
 use super::OptionError;
 use muster_schemas::policy::words;
@@ -6,27 +6,27 @@ use muster_schemas::policy::words;
 /// Whether an option takes a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
-    /// It must have one, which is not empty.
+    /// It needs one, which is not empty.
     Value,
-    /// It may be empty; the colon must be there.
+    /// It may be empty; the colon is required.
     MaybeEmpty,
-    /// `true` or `false`; `true` without one.
+    /// `true` or `false`; without a value, `true`.
     Truth,
-    /// It has none.
+    /// It takes none.
     Nothing,
 }
 
 /// A command line.
 pub(super) struct CommandLine<'a> {
-    /// The options with their values, in their order.
+    /// The options with their values, in order.
     pub(super) options: Vec<(&'static str, String)>,
-    /// What is no option.
+    /// Words that are not options.
     pub(super) words: Vec<&'a str>,
     pub(super) errors: Vec<OptionError>,
 }
 
-/// Splits a command line. Behind so many words (`command_after`) and one more everything is a word: the command has
-/// options of its own. Behind `--` everything is one anyway.
+/// Splits a command line. Once there are more words than `command_after`, everything is a word, because the command has
+/// its own options. After `--` everything is a word too.
 pub(super) fn split<'a>(
     arguments: &[&'a str],
     known: &[(&'static str, Takes)],
@@ -58,13 +58,13 @@ pub(super) fn split<'a>(
     line
 }
 
-/// Name and value of an option; `None` if it is a word, as are paths with more than one part.
+/// Name and value of an option; `None` for a word, such as a path with more than one part.
 fn as_option(argument: &str) -> Option<(&str, Option<&str>)> {
     let (rest, separator) = match (argument.strip_prefix("--"), argument.strip_prefix('/')) {
         (Some(rest), _) => (rest, '='),
         (None, Some("?")) => return Some(("help", None)),
         (None, Some(rest)) => (rest, ':'),
-        // A number may be negative; whatever else begins with a dash is meant as an option.
+        // A number may be negative; anything else that begins with a dash counts as an option.
         (None, None) if argument.starts_with('-') && argument.parse::<f64>().is_err() && argument != "-" => {
             return Some((argument, None));
         }

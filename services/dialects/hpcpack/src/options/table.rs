@@ -26,9 +26,9 @@ pub enum Verb {
     ListTasks,
     /// Cancels a job.
     Cancel,
-    /// Ends a job well.
+    /// Ends a job as finished.
     Finish,
-    /// Puts a failed or canceled job into the queue again.
+    /// Returns a failed or canceled job to the queue.
     Requeue,
     /// Makes a job like another.
     Clone,
@@ -41,17 +41,17 @@ pub(super) enum Meaning {
     Job(Attribute),
     /// The job's unit and size (HPC-C-05).
     JobSize(UnitType),
-    /// A least and perhaps a greatest value.
+    /// A least and optionally a greatest value.
     JobRange(Attribute, Attribute),
     /// Variables of the job.
     JobVariables,
     /// Custom properties of the job.
     Properties,
-    /// Nodes that the job may not use either.
+    /// More nodes that the job may not use.
     Exclude,
     /// Nodes that the job may use again.
     Include,
-    /// All nodes may be used again.
+    /// Allows all nodes again.
     ExcludeNone,
     /// An attribute of the task.
     Task(TaskAttribute),
@@ -61,12 +61,12 @@ pub(super) enum Meaning {
     Sweep,
     /// Variables of the task.
     TaskVariables,
-    /// Something else than a change of the job.
+    /// Something other than a change of the job.
     Other,
 }
 
 impl Meaning {
-    /// Whether it sets unit and size, which only one option may.
+    /// Whether it sets unit and size, which only one option may do.
     pub(super) const fn is_size(self) -> bool {
         matches!(self, Self::JobSize(_) | Self::TaskSize(_))
     }
@@ -153,7 +153,7 @@ const MODIFY: &[Known] = &[
     known("clearexcludednodes", Takes::Nothing, Meaning::ExcludeNone),
 ];
 
-/// Options of a task beside those of its job.
+/// Options of a task in addition to those of its job.
 const TASK: &[Known] = &[
     known("env", Takes::Value, Meaning::TaskVariables),
     task("name", TaskAttribute::Name),
@@ -167,7 +167,7 @@ const TASK: &[Known] = &[
     task("workdir", TaskAttribute::WorkDirectory),
 ];
 
-/// Options of `job add` alone: in `job submit` they are about the job.
+/// Options of `job add` alone: in `job submit` they apply to the job.
 const ADD: &[Known] = &[
     task("depend", TaskAttribute::DependsOn),
     known("exclusive", Takes::Truth, Meaning::Task(TaskAttribute::IsExclusive)),
@@ -210,7 +210,7 @@ impl Verb {
         Self::Clone,
     ];
 
-    /// The verb as it is written.
+    /// The verb as users type it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::New => "new",
@@ -232,7 +232,7 @@ impl Verb {
         Self::ALL.into_iter().find(|verb| verb.name().eq_ignore_ascii_case(name))
     }
 
-    /// The options it knows.
+    /// Its options.
     pub(super) fn options(self) -> Vec<Known> {
         let own: &[&[Known]] = match self {
             Self::New => &[JOB],
@@ -248,7 +248,7 @@ impl Verb {
         own.iter().chain(&[COMMON]).flat_map(|options| options.iter().copied()).collect()
     }
 
-    /// How many job ids stand behind it.
+    /// How many job ids follow it.
     pub(super) const fn ids(self) -> RangeInclusive<usize> {
         match self {
             Self::New | Self::Submit | Self::List => 0..=0,
@@ -257,7 +257,7 @@ impl Verb {
         }
     }
 
-    /// Behind how many words the command of a task begins; `None` for verbs that take none.
+    /// After how many words the command of a task begins; `None` for verbs without one.
     pub(super) const fn command_after(self) -> Option<usize> {
         match self {
             Self::Submit => Some(0),

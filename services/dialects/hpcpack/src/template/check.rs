@@ -1,4 +1,4 @@
-//! Values against the limits of templates (HPC-T-04..07, HPC-T-10).
+//! Checks values against the limits of templates (HPC-T-04..07, HPC-T-10).
 
 use super::{Limits, Template};
 use crate::{
@@ -15,13 +15,13 @@ use std::fmt;
 pub struct Breach {
     /// One of the codes `TemplateValue...` and `TemplateRequiredValueMissing`.
     pub code: Code,
-    /// The template whose limit it is.
+    /// The template with the limit.
     pub template: String,
     /// The property.
     pub property: Attribute,
     /// Its value.
     pub value: String,
-    /// What is allowed.
+    /// The allowed values.
     pub limit: String,
 }
 
@@ -33,7 +33,7 @@ impl fmt::Display for Breach {
     }
 }
 
-/// Whether the property is a number or a run time, so that it has a least and a greatest value.
+/// Whether the property is a number or a run time and so has a least and a greatest value.
 pub(super) fn is_number(property: Attribute) -> bool {
     size::unit_of(property).is_some()
         || matches!(
@@ -49,7 +49,7 @@ pub(super) fn is_number(property: Attribute) -> bool {
         )
 }
 
-/// Whether the property is a list by comma.
+/// Whether the property is a comma-separated list.
 pub(super) const fn is_list(property: Attribute) -> bool {
     matches!(
         property,
@@ -63,18 +63,18 @@ pub(super) const fn is_list(property: Attribute) -> bool {
     )
 }
 
-/// Everything that is outside the limits, property by property: those of the template, and for properties that it has no
-/// item for those of `Default` (HPC-T-04). `values` are those that count (HPC-T-03, T-07) and `size` the size they give.
+/// Every breach of the limits, by property: those of the template, or of `Default` for properties without an item in it
+/// (HPC-T-04). `values` are those in force (HPC-T-03, T-07) and `size` is the size they give.
 pub fn breaches(values: &JobAttributes, size: Size, template: &Template, default_template: &Template) -> Vec<Breach> {
     let mut values = values.clone();
     size.write_to(&mut values);
-    // Sizes in other units take no part (HPC-J-14).
+    // Sizes in other units are ignored (HPC-J-14).
     let takes_part = |property: &Attribute| size::unit_of(*property).is_none_or(|unit| unit == size.unit);
     let properties: Vec<Attribute> = Attribute::ALL.iter().copied().filter(takes_part).collect();
     breaches_among(&properties, &values, template, default_template)
 }
 
-/// The breaches of these properties only.
+/// Only the breaches of these properties.
 pub(crate) fn breaches_among(
     properties: &[Attribute],
     values: &JobAttributes,
@@ -98,7 +98,7 @@ pub(super) fn default_breach(
     of_property(template, property, defaults, limits).into_iter().next()
 }
 
-/// The limits of a property, and the template that has them.
+/// The limits of a property, and the template that they come from.
 fn in_force<'t>(
     property: Attribute,
     template: &'t Template,
@@ -143,7 +143,7 @@ fn of_property(template: &str, property: Attribute, values: &JobAttributes, limi
     breaches
 }
 
-/// The property as a number: `Some(None)` is larger than any (HPC-T-06). `None` if it has no number.
+/// The property as a number: `Some(None)` is larger than any number (HPC-T-06). `None` if it has no number.
 fn number(property: Attribute, values: &JobAttributes) -> Option<Option<i64>> {
     match property {
         Attribute::Priority => values.priority.map(|priority| Some(priority.value().into())),
@@ -153,7 +153,7 @@ fn number(property: Attribute, values: &JobAttributes) -> Option<Option<i64>> {
     }
 }
 
-/// A bound as people read it.
+/// A bound as messages show it.
 fn show(property: Attribute, bound: i64) -> String {
     match property {
         Attribute::Priority => Priority::new(bound).map_or_else(|| bound.to_string(), |priority| priority.to_string()),
@@ -172,8 +172,8 @@ fn show_run_time(run_time: RunTime) -> String {
     }
 }
 
-/// The values that must be among the allowed ones: the items of a list; of others the value, which is empty where a text
-/// was not given.
+/// The values to compare with the allowed ones: the items of a list, otherwise the value; a text that is not given is
+/// empty.
 fn items(property: Attribute, values: &JobAttributes) -> Vec<String> {
     let value = values.get(property);
     if is_list(property) {

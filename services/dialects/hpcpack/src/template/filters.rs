@@ -1,11 +1,11 @@
-//! Who may submit with a template, and the filters of its jobs (HPC-T-02, HPC-F-02).
+//! Access to a template, and the filters of its jobs (HPC-T-02, HPC-F-02).
 
 use crate::{
     codes::{Code, Refusal},
     description::{attributes::check_text, words::words},
 };
 
-/// Whom an entry of an access list is about.
+/// The users that an entry of an access list applies to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Who {
     /// Everybody.
@@ -19,13 +19,13 @@ pub enum Who {
 /// An entry of an access list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessEntry {
-    /// Whether they may submit, or may not.
+    /// Whether they may submit or must not.
     pub is_allowed: bool,
-    /// Whom it is about.
+    /// The users that it applies to.
     pub who: Who,
 }
 
-/// Who may submit with a template. By default everybody; with an empty list nobody.
+/// The users that may submit with a template. By default everybody; with an empty list nobody.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access(pub Vec<AccessEntry>);
 
@@ -63,13 +63,13 @@ words! {
 /// A filter of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilterDefinition {
-    /// What messages and events call it.
+    /// Its name in messages and events.
     pub name: String,
     /// Its program.
     pub path: String,
     /// How the program is run.
     pub mode: Mode,
-    /// Whether it is reverted too when its last attempt timed out or its runner was lost (HPC-F-58).
+    /// Whether it is also reverted if its last attempt timed out or its runner was lost (HPC-F-58).
     pub reverts_on_unknown: bool,
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn check_path(path: &str) -> Result<(), Refusal> {
     Err(Refusal::new(Code::FilterNotValid, format!("`{path}`: expected the absolute path of a program")))
 }
 
-/// Whether filters can be told apart.
+/// Checks that filters can be told apart.
 ///
 /// # Errors
 /// `FilterNotValid` if two have the same name.

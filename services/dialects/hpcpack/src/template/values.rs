@@ -1,4 +1,4 @@
-//! The values that count: the user's, else those of templates, else built-in ones (HPC-T-03).
+//! The values in force: the user's, else those of templates, else built-in ones (HPC-T-03).
 
 use super::{DEFAULT, Template};
 use crate::{
@@ -31,9 +31,9 @@ pub fn built_in() -> JobAttributes {
     }
 }
 
-/// The values used: the user's (or a filter's), else the template's default, else the default of `Default`, else the
-/// built-in one (HPC-T-03). A bound of the size that the user gives is not computed because a template says so; one that
-/// only a template gives is used unless somebody says that it is computed (HPC-J-15).
+/// The values in force: the user's (or a filter's), else the template's default, else the default of `Default`, else
+/// the built-in one (HPC-T-03). A template cannot make a bound given by the user computed; a bound given only by a
+/// template is used unless somebody says that it is computed (HPC-J-15).
 pub fn effective(specified: &JobAttributes, template: &Template, default_template: &Template) -> JobAttributes {
     let mut values = specified.clone();
     let mut others = template.defaults.clone();
@@ -48,7 +48,7 @@ pub fn effective(specified: &JobAttributes, template: &Template, default_templat
     values
 }
 
-/// The bounds of the size that are given are not computed, unless somebody has said that they are.
+/// Given bounds of the size are not computed, unless somebody says that they are.
 fn decide_given(values: &mut JobAttributes, unit: UnitType) {
     let (min, max) = match unit {
         UnitType::Core => (values.min_cores, values.max_cores),

@@ -1,4 +1,4 @@
-//! Template XML: HPC Pack's `JobTemplate` with `TemplateItem`s, and elements of our own for access and filters.
+//! Template XML: HPC Pack's `JobTemplate` with `TemplateItem`s, and muster's own elements for access and filters.
 
 use super::{AccessEntry, FilterDefinition, Limits, Mode, Template, Who, check_filters, filters::Access};
 use crate::{
@@ -15,10 +15,10 @@ use crate::{
 };
 use roxmltree::Node;
 
-/// The names under which HPC Pack's templates have the priority and the run time.
+/// The names of the priority and the run time in HPC Pack's templates.
 const EXPANDED_PRIORITY: &str = "ExpandedPriority";
 const RUNTIME_SECONDS: &str = "RuntimeSeconds";
-/// HPC Pack's name of the allowed values, and the one of its documentation.
+/// HPC Pack's name for the allowed values, and the name in its documentation.
 const VALUE_RANGE: [&str; 2] = ["ValueRange", "ValidValues"];
 
 pub(super) fn read(bytes: &[u8]) -> Result<(Template, Vec<Warning>), DescriptionError> {
@@ -130,7 +130,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// The value of an attribute by its name in any case.
+/// The value of an attribute; its name ignores case.
 fn attribute<'a>(node: Node<'a, '_>, name: &str) -> Option<&'a str> {
     let found = node.attributes().find(|attribute| attribute.name().eq_ignore_ascii_case(name));
     found.map(|attribute| attribute.value())
@@ -158,7 +158,7 @@ fn read_item(
         allowed: VALUE_RANGE.iter().flat_map(|name| values(name)).collect(),
         required: values("RequiredValues"),
     };
-    // Old templates list the bands that are allowed; the highest is the limit.
+    // Old templates list the allowed bands; the highest is the limit.
     let is_old = attribute(node, "PropertyName").is_some_and(|name| name.eq_ignore_ascii_case("Priority"));
     if is_old && limits.max.is_none() && !limits.allowed.is_empty() {
         let bands = std::mem::take(&mut limits.allowed);

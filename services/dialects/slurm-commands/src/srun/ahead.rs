@@ -1,4 +1,4 @@
-//! The signal that a job wants ahead of its time limit, for its steps (SL-C-13).
+//! The signal that a job wants some time before its limit, sent to its steps (SL-C-13).
 
 use jiff::Timestamp;
 use muster_client::{Client, ClientError, Moment, StepAddress};
@@ -12,17 +12,17 @@ use muster_slurm::{
 };
 use std::{thread, time::Duration};
 
-/// The limit may be moved meanwhile: it is looked at anew so often.
+/// The limit may change meanwhile: it is checked this often.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 
-/// Sends the step that signal when it is time, unless it is for the batch script.
+/// Sends the step that signal in time, unless it is for the batch script.
 pub fn signal_ahead(client: &Client, detail: &JobDetail, address: StepAddress) {
     let text = Attributes(&detail.spec.attributes).component(0, component::SIGNAL);
     let Some(ahead) = text.and_then(SignalAhead::parse).filter(|ahead| !ahead.batch_script) else { return };
     let mut client = client.another();
-    // It ends with the command, which waits for the step.
+    // The thread ends with the command, which waits for the step.
     thread::spawn(move || {
-        // A step that is over, or a job that is, needs no signal.
+        // A finished step or job needs no signal.
         let _ = wait_and_signal(&mut client, ahead, address);
     });
 }
@@ -41,7 +41,7 @@ fn wait_and_signal(client: &mut Client, ahead: SignalAhead, address: StepAddress
     client.signal_step(CommandId::new_now(), address.job, address.step, &request).map(drop)
 }
 
-/// How long the job still may run; `None` if it has no limit, or does not run.
+/// How long the job may still run; `None` if it has no limit, or does not run.
 fn seconds_left(job: &JobView) -> Option<f64> {
     let started = job.started?.to_jiff();
     let limit = job.walltime_seconds?;

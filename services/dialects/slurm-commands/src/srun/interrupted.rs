@@ -1,4 +1,4 @@
-//! What signals do to a step (SL-R-26), and what the end of its first task does (`--wait`).
+//! How signals affect a step (SL-R-26), and what the end of its first task does (`--wait`).
 
 use super::super::interrupts::Interrupts;
 use muster_cli::{stderr_line, terminal};
@@ -19,14 +19,14 @@ use std::{
 /// Two interrupts within this time end the step.
 const TWICE: Duration = Duration::from_secs(1);
 
-/// The tasks of a step as they stand.
+/// The current tasks of a step.
 #[derive(Clone)]
 pub struct Tasks {
     /// `JOB.STEP`.
     name: String,
     address: StepAddress,
     total: u32,
-    /// The first end of a task ends the others after so long.
+    /// How long after the first end of a task the others are ended.
     wait: Option<Duration>,
     now: Arc<Mutex<Now>>,
 }
@@ -40,7 +40,7 @@ struct Now {
 }
 
 impl Tasks {
-    /// Of a step that has just been launched.
+    /// The tasks of a step that has just been launched.
     pub fn of(plan: &StepPlan, name: String, address: StepAddress) -> Self {
         let seconds = plan.leader().value("wait", number).filter(|seconds| *seconds > 0);
         Self {
@@ -56,7 +56,7 @@ impl Tasks {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on signals are for the tasks.
+    /// Directs signals to the tasks from now on.
     pub fn obey(&self, client: &Client, interrupts: &Interrupts, leader: &Settings) {
         self.now().client = Some(client.another());
         let at_once = leader.is_set("quit-on-interrupt") || leader.is_set("disable-status");
@@ -73,7 +73,7 @@ impl Tasks {
         });
     }
 
-    /// A task has ended.
+    /// Notes the end of a task.
     pub fn has_ended(&self, rank: u32) {
         let is_first = {
             let mut now = self.now();
@@ -102,7 +102,8 @@ impl Tasks {
         }
     }
 
-    /// The first tells how the tasks are, the next within a second interrupts and ends them, any further one at once.
+    /// The first interrupt prints the state of the tasks, the next within a second interrupts and ends them, any
+    /// further one ends them at once.
     fn interrupt(&self, at_once: bool) -> Result<(), ClientError> {
         let count = {
             let mut now = self.now();
@@ -147,9 +148,9 @@ impl Tasks {
 
     fn with_client(&self, act: impl FnOnce(&mut Client) -> Result<(), ClientError>) -> Result<(), ClientError> {
         let client = self.now().client.as_ref().map(Client::another);
-        // There is one as soon as there are signals.
+        // There is a client as soon as there are signals.
         client.map_or(Ok(()), |mut client| match act(&mut client) {
-            // It has just ended.
+            // The step has just ended.
             Err(error) if error.is_refusal() && !error.is_unavailable() => Ok(()),
             done => done,
         })

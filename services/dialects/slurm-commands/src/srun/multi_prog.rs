@@ -1,4 +1,4 @@
-//! The file of `--multi-prog` (SL-R-24), which is read and checked before anything is submitted.
+//! The file of `--multi-prog` (SL-R-24), read and checked before anything is submitted.
 
 #[cfg(test)]
 mod tests;
@@ -15,14 +15,14 @@ use muster_slurm::{
     steps::{self, RankError, het_groups},
 };
 
-/// A file that gives each rank its program.
+/// A file with the program of each rank.
 pub struct ProgramFile {
     path: String,
     programs: steps::ProgramFile,
 }
 
-/// Reads and checks the file of a step. If nothing else says how many tasks the step has, it is given as many as the file has
-/// ranks for. `None` without `--multi-prog`, and for what is refused with it later.
+/// Reads and checks the file of a step. If nothing else gives the number of tasks, the step gets one task for each rank
+/// in the file. `None` without `--multi-prog`, and for errors that are refused later.
 ///
 /// # Errors
 /// The file cannot be read, or does not give each task one program.
@@ -35,7 +35,7 @@ pub fn settle(line: &mut CommandLine) -> Result<Option<ProgramFile>, Problem> {
         Sizes::OfNodes => {}
         Sizes::OfFile => {
             let tasks = file.tasks(None)?;
-            // Behind the others: an option that could say something else was not given.
+            // After the others: no option that could contradict it was given.
             let sized = parse(Command::Srun, &[format!("--ntasks={tasks}")])?;
             for (group, sized) in line.groups.iter_mut().zip(sized.groups) {
                 group.options.extend(sized.options);
@@ -45,19 +45,19 @@ pub fn settle(line: &mut CommandLine) -> Result<Option<ProgramFile>, Problem> {
     Ok(Some(file))
 }
 
-/// What says how many tasks a step of `--multi-prog` has.
+/// What determines the number of tasks of a step with `--multi-prog`.
 #[derive(Debug, PartialEq, Eq)]
 enum Sizes {
-    /// Its options: so many.
+    /// Its options: this many tasks.
     Tasks(u32),
-    /// The number of its nodes, which is known when it has them.
+    /// The number of its nodes, known once it has them.
     OfNodes,
     /// The file.
     OfFile,
 }
 
 impl Sizes {
-    /// `None` if the step has no such file, or several parts, of which none can have one (SL-R-15).
+    /// `None` if the step has no such file, or several parts, none of which can have one (SL-R-15).
     fn of(line: &CommandLine, variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let [_] = line.groups.as_slice() else { return None };
         let components = line.first("het-group").map(het_groups).transpose().ok()?.unwrap_or_default();
@@ -66,7 +66,7 @@ impl Sizes {
         }
         let component = components.first().copied().unwrap_or(0);
         let component = variable("SLURM_HET_SIZE").map(|_| component);
-        // What the variables say of sizes is about the job that they belong to.
+        // Variables about sizes are about the job that they belong to.
         let is_other = line.first("jobid").is_some_and(|job| variable("SLURM_JOB_ID").is_some_and(|own| own != job));
         let lookup = |name: &str| variable(name).filter(|_| !is_other || !is_of_outer_job(name));
         let usual = defaults(Command::Srun, component, lookup);
@@ -75,7 +75,7 @@ impl Sizes {
             line.first(name).or_else(of_variable)
         };
         text("multi-prog")?;
-        // A value that is wrong is refused where the step is planned.
+        // A wrong value is refused when the step is planned.
         Some(match (text("ntasks"), text("ntasks-per-node")) {
             (Some(tasks), _) => count(tasks).map_or(Self::OfNodes, Self::Tasks),
             (None, Some(each)) => tasks_of_nodes(text("nodes"), each).map_or(Self::OfNodes, Self::Tasks),
@@ -84,7 +84,7 @@ impl Sizes {
     }
 }
 
-/// So many tasks are on so many nodes; `None` if the number of nodes is open.
+/// The number of tasks on this number of nodes; `None` if the number of nodes is open.
 fn tasks_of_nodes(nodes: Option<&str>, each: &str) -> Option<u32> {
     let nodes = NodeRange::parse(nodes?).filter(|nodes| nodes.max.is_none_or(|max| max == nodes.min))?;
     nodes.min.checked_mul(count(each)?)
@@ -94,7 +94,7 @@ impl ProgramFile {
     /// Reads it.
     ///
     /// # Errors
-    /// It cannot be read, or a line says nothing that could be run.
+    /// It cannot be read, or a line names nothing to run.
     pub fn read(path: &str) -> Result<Self, Problem> {
         let text = std::fs::read_to_string(path)
             .map_err(|error| fatal(format!("Unable to open {path}: {}", os_text(&error))))?;
@@ -105,7 +105,7 @@ impl ProgramFile {
     /// The command of each rank.
     ///
     /// # Errors
-    /// As [`settle`]: how many tasks there are can have been unknown then.
+    /// See [`settle`]: the number of tasks may have been unknown then.
     pub fn programs(&self, tasks: u32) -> Result<Vec<Vec<String>>, Problem> {
         self.programs.programs(tasks).map_err(|error| self.problem(&error))
     }

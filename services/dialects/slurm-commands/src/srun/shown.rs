@@ -1,4 +1,4 @@
-//! What tasks say and how they end, on its way to where it was asked for (SL-R-14, SL-R-23, SL-R-25).
+//! Passes the output and ends of tasks to their destinations (SL-R-14, SL-R-23, SL-R-25).
 
 use super::interrupted::Tasks;
 use crate::site::os_text;
@@ -18,18 +18,18 @@ use std::{
     io,
 };
 
-/// Shows what tasks say.
+/// Shows the output of tasks.
 pub struct Shown {
-    /// What goes the same ways.
+    /// One for each pair of destinations in use.
     lines: Vec<Lines>,
-    /// Which of them that of each rank is.
+    /// The index in `lines` for each rank.
     of_rank: Vec<usize>,
     nodes: Vec<String>,
     ends: BTreeMap<u32, TaskEnd>,
     tasks: Tasks,
 }
 
-/// Where what a task says goes.
+/// Where output of a task goes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Way {
     Own,
@@ -38,7 +38,7 @@ enum Way {
 }
 
 impl Shown {
-    /// By the options of the parts of a step.
+    /// Sets up the output by the options of the parts of a step.
     pub fn of(plan: &StepPlan, streams: &Streams, named: &Facts, tasks: Tasks) -> Result<Self, String> {
         let nodes = nodes_of_ranks(plan);
         let count = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
@@ -72,7 +72,7 @@ impl Shown {
         Ok(Self { lines, of_rank, nodes, ends: BTreeMap::new(), tasks })
     }
 
-    /// Takes what has come.
+    /// Takes one frame.
     pub fn take(&mut self, frame: Frame<'_>) {
         if let Content::Ended(status) = frame.content {
             self.add_end(frame.rank, status);
@@ -88,24 +88,24 @@ impl Shown {
         self.ends.entry(rank).or_insert(TaskEnd { node, rank, status });
     }
 
-    /// How tasks ended that have not said so themselves.
+    /// Adds the ends of tasks that did not report them.
     pub fn add_ends<'a>(&mut self, statuses: impl IntoIterator<Item = &'a TaskStatus>) {
         for TaskStatus { ranks, status } in statuses {
             ranks.iter().for_each(|rank| self.add_end(rank, *status));
         }
     }
 
-    /// Shows what there is.
+    /// Shows what has arrived.
     pub fn flush(&mut self) -> io::Result<()> {
         self.lines.iter_mut().try_for_each(Lines::flush)
     }
 
-    /// Shows what is left.
+    /// Shows the rest.
     pub fn finish(&mut self) -> io::Result<()> {
         self.lines.iter_mut().try_for_each(Lines::finish)
     }
 
-    /// How tasks ended, by rank.
+    /// The ends of tasks, by rank.
     pub fn ends(&self) -> Vec<TaskEnd> {
         self.ends.values().cloned().collect()
     }
@@ -120,7 +120,7 @@ fn way(shown: &steps::Shown, rank: u32, facts: impl Fn() -> Facts) -> Way {
     }
 }
 
-/// The files that are written here, each opened once.
+/// The files written here, each opened once.
 struct Files {
     opened: BTreeMap<String, File>,
     appends: bool,

@@ -5,7 +5,7 @@ fn pairs(text: &str) -> impl Iterator<Item = (String, String)> {
     pairs.map(|(name, value)| (name.to_owned(), value.to_owned()))
 }
 
-/// SL-E-13: what leads to the instance is there whatever was exported, and the secret is not.
+/// SL-E-13: the variables that lead to the instance are there whatever was exported, and the secret is not.
 #[test]
 fn what_leads_to_the_instance_stays() {
     let led = |own: &str, exported: &str| {

@@ -8,7 +8,7 @@ use super::{
 use crate::queries::sacctmgr::Sacctmgr;
 use muster_schemas::accounts::{AccountChange, AccountSpec, AssociationKey, AssociationSpec, ClassSpec, UserSpec};
 
-/// What the pairs of a command line say.
+/// The pairs of a command line.
 #[derive(Debug, Default)]
 struct Wanted {
     names: Vec<String>,
@@ -61,7 +61,7 @@ fn wanted(site: &Site<'_>, command: &Sacctmgr, names_are: Key) -> Result<Wanted,
     Ok(wanted)
 }
 
-/// Who may do what is a setting of the cluster.
+/// Permissions are a setting of the cluster.
 pub(super) const ADMIN_LEVEL: &str =
     " The level of administrators is in muster's own configuration (operators, administrators); nothing was changed.";
 

@@ -46,7 +46,7 @@ fn deleted_accounts(site: &Site<'_>, command: &Sacctmgr) -> Result<Proposal, Pro
             && takes(&condition.accounts, name)
             && takes(&condition.parents, site.parent_of(name))
     };
-    // What is below an account goes with it.
+    // Everything below an account is deleted with it.
     let is_below = |name: &str| {
         let mut above = name;
         for _ in 0..site.page.accounts.len() + 1 {
@@ -85,7 +85,7 @@ fn deleted_accounts(site: &Site<'_>, command: &Sacctmgr) -> Result<Proposal, Pro
         proposal.say(" Deleting accounts...");
     }
     doomed.iter().filter(|spec| is_named(&spec.name)).for_each(|spec| proposal.say(format_args!("  {}", spec.name)));
-    // Those below first.
+    // Children before their parents.
     while let Some(at) =
         doomed.iter().position(|spec| doomed.iter().all(|other| other.parent.as_ref() != Some(&spec.name)))
     {

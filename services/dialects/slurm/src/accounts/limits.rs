@@ -1,4 +1,4 @@
-//! Limits on the command line of `sacctmgr`, and how they are shown.
+//! Limits on the command line of `sacctmgr`, and their output.
 
 use super::names;
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 use muster_schemas::accounts::{Bounds, JobBounds, UseLimits};
 use std::fmt::Write as _;
 
-/// What can be set of an association or a class beside its limits.
+/// Settings of an association or a class other than limits.
 #[derive(Debug, Default)]
 pub(super) struct Extras<'s> {
     pub classes: Option<&'s mut Vec<String>>,
@@ -18,7 +18,7 @@ pub(super) struct Extras<'s> {
     pub refuses_hopeless: Option<&'s mut bool>,
 }
 
-/// Whose limits they are: Slurm's words differ.
+/// The owner of limits: Slurm's words differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Of {
     Association,
@@ -47,7 +47,7 @@ fn of_job(bounds: &mut JobBounds) -> [&mut Option<u64>; 4] {
     [cores, nodes, gpus, memory_bytes]
 }
 
-/// Names in small letters, the one that is printed first.
+/// Names in lower case; the first one is printed.
 const LIMITS: [(&[&str], Option<Of>, Setter); 21] = [
     (&["grpjobs"], None, Setter::Number(|limits| &mut limits.together.running_jobs)),
     (&["grpsubmitjobs"], None, Setter::Number(|limits| &mut limits.together.jobs)),
@@ -96,10 +96,10 @@ fn setter(key: &str, of: Of) -> Option<Setter> {
     exact.or_else(begun).map(|(.., setter)| *setter)
 }
 
-/// Sets what a pair says. Whether it was a limit, or one of the extras that there are.
+/// Sets the value of a pair, which can be a limit or one of the given extras.
 ///
 /// # Errors
-/// What is said of a value that cannot be, or of a key that is not known.
+/// The message for an invalid value or an unknown key.
 pub(super) fn set(
     pair: &(String, String),
     of: Of,
@@ -158,14 +158,14 @@ fn set_extra(pair: &(String, String), key: &str, value: &str, extras: &mut Extra
     Ok(())
 }
 
-/// Whether a pair adds classes to a list, or takes some away.
+/// Whether a pair adds classes to a list, or removes some.
 pub(super) fn changes_classes((key, value): &(String, String)) -> bool {
     let name = key.trim_end_matches(['+', '-']);
     let is_relative = name != key || names(value).iter().any(|class| class.starts_with(['+', '-']));
     name.len() >= 3 && "qoslevel".starts_with(name) && is_relative
 }
 
-/// `qos=a,b`, `qos+=a`, `qos-=a`, and the signs before single names.
+/// `qos=a,b`, `qos+=a`, `qos-=a`, and signs before single names.
 fn change_list(list: &mut Vec<String>, key: &str, value: &str) {
     let of_key = key.chars().last().filter(|sign| ['+', '-'].contains(sign));
     let wanted = names(value);
@@ -184,14 +184,14 @@ fn change_list(list: &mut Vec<String>, key: &str, value: &str) {
     list.sort();
 }
 
-/// A number; below 0 takes the limit away.
+/// A number; below 0 removes the limit.
 #[allow(clippy::option_option, reason = "no number is not the same as no limit")]
 fn number(value: &str) -> Option<Option<u64>> {
     let number: i64 = value.parse().ok()?;
     Some(u64::try_from(number).ok())
 }
 
-/// `cpu=4,node=2,mem=10G,gres/gpu=1`; -1 takes one away.
+/// `cpu=4,node=2,mem=10G,gres/gpu=1`; -1 removes one.
 fn set_tres(value: &str, [cores, nodes, gpus, memory]: [&mut Option<u64>; 4]) -> Option<()> {
     for part in value.split(',').filter(|part| !part.is_empty()) {
         let (name, amount) = part.split_once('=')?;
@@ -225,12 +225,12 @@ pub fn tres(cores: Option<u64>, nodes: Option<u64>, gpus: Option<u64>, memory_by
     text
 }
 
-/// A walltime as limits are listed.
+/// A walltime as lists of limits show it.
 pub fn wall(seconds: Option<u64>) -> String {
     seconds.map(duration::long).unwrap_or_default()
 }
 
-/// The limits that are set, one on a line, the names so wide.
+/// The limits that are set, one per line, with the names padded.
 pub(super) fn lines(limits: &UseLimits, of: Of) -> Vec<String> {
     let UseLimits { together, each_user, each_account, each_job } = limits;
     let count = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();

@@ -10,7 +10,7 @@ use super::{
 use crate::queries::sacctmgr::Sacctmgr;
 use muster_schemas::accounts::{AccountChange, AssociationSpec, ClassSpec, DEFAULT_CLASS};
 
-/// Which things are to be changed: empty lists narrow nothing down.
+/// Which things to change: an empty list does not restrict them.
 #[derive(Debug, Default)]
 pub(super) struct Where {
     pub names: Vec<String>,
@@ -18,12 +18,12 @@ pub(super) struct Where {
     pub users: Vec<String>,
     pub partitions: Vec<String>,
     pub parents: Vec<String>,
-    /// Another cluster than there is was named.
+    /// Whether a cluster other than this one was named.
     is_elsewhere: bool,
 }
 
 impl Where {
-    /// What the conditions of a command line say; bare words name what the command is about.
+    /// The conditions of a command line; bare words are names of what the command is about.
     pub fn of(site: &Site<'_>, command: &Sacctmgr) -> Result<Self, Proposal> {
         let mut found = Self::default();
         for (word, value) in &command.wanted {
@@ -59,7 +59,7 @@ pub(super) fn takes(list: &[String], name: &str) -> bool {
     list.is_empty() || list.iter().any(|wanted| wanted == name)
 }
 
-/// Sets pairs of an association.
+/// Applies pairs to an association.
 fn set_association(pairs: &[&(String, String)], spec: &mut AssociationSpec) -> Result<(), String> {
     let AssociationSpec { limits, classes, default_class, shares, .. } = spec;
     pairs.iter().try_for_each(|pair| {
@@ -87,7 +87,7 @@ fn finish(proposal: Proposal) -> Proposal {
     }
 }
 
-/// Changes associations, each as the pairs say, and tells which.
+/// Changes associations by the pairs, and lists them.
 fn change_associations<'p>(
     site: &Site<'p>,
     associations: impl Iterator<Item = &'p AssociationSpec>,
@@ -102,7 +102,7 @@ fn change_associations<'p>(
     for before in associations {
         let mut after = before.clone();
         if after.classes.is_empty() && pairs.iter().any(|pair| limits::changes_classes(pair)) {
-            // What is added or taken away is so of the list that counts now, which is that of an account.
+            // Additions and removals apply to the list in force, which is that of an account.
             after.classes = site.classes_of(&before.of);
         }
         if let Err(error) = set_association(pairs, &mut after) {
@@ -224,7 +224,7 @@ pub(super) fn classes(site: &Site<'_>, command: &Sacctmgr) -> Proposal {
 fn changed_classes(site: &Site<'_>, command: &Sacctmgr) -> Result<Proposal, Proposal> {
     let condition = Where::of(site, command)?;
     let mut proposal = begin(command, &condition)?;
-    // It is there for everybody who looks, so it can be changed before anybody made it.
+    // Lists show this class before anybody made it, so it can also be changed.
     let unmade = ClassSpec {
         name: DEFAULT_CLASS.to_owned(),
         description: "Normal QOS default".to_owned(),

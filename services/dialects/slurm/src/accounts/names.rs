@@ -1,9 +1,9 @@
-//! The names of accounts, users and classes, and of keys.
+//! The names of accounts, users, classes and keys.
 
 /// The account above all others.
 pub const ROOT: &str = "root";
 
-/// The names of a list with commas; accounts, users and classes are written in small letters.
+/// The names in a comma-separated list; accounts, users and classes are in lower case.
 pub(super) fn names(text: &str) -> Vec<String> {
     let mut names = Vec::new();
     for name in text.split(',').map(|name| name.trim().trim_matches(['"', '\'']).to_lowercase()) {
@@ -14,7 +14,7 @@ pub(super) fn names(text: &str) -> Vec<String> {
     names
 }
 
-/// What a key names, by enough of its beginning.
+/// The meaning of a key, which may be abbreviated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Key {
     Name,
@@ -30,7 +30,7 @@ pub(super) enum Key {
     Other,
 }
 
-/// Keys and the least of their letters that stand for them.
+/// Keys with the fewest letters that abbreviate them.
 pub(super) const KEYS: [(&str, usize, Key); 16] = [
     ("accounts", 2, Key::Account),
     ("acct", 4, Key::Account),

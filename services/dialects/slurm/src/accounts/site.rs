@@ -1,4 +1,4 @@
-//! What accounts there are, and what a command would change.
+//! The existing accounts, and the changes that a command would make.
 
 use super::names::ROOT;
 use muster_schemas::{
@@ -6,16 +6,16 @@ use muster_schemas::{
     views::AccountsPage,
 };
 
-/// What a command line comes to.
+/// The result of a command line.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Proposal {
-    /// What is printed before anybody is asked.
+    /// The output before the user is asked.
     pub said: String,
-    /// What is said of what cannot be done.
+    /// The errors.
     pub errors: Vec<String>,
-    /// What is asked of the system if nobody objects; nothing if there are errors.
+    /// The changes to request unless the user objects; none if there are errors.
     pub changes: Vec<AccountChange>,
-    /// Nothing narrows down what is changed: it is asked first whether that is meant.
+    /// Whether no condition restricts the changes: then the user must confirm that this is meant.
     pub is_of_all: bool,
 }
 
@@ -24,7 +24,7 @@ impl Proposal {
         Self { errors: vec![error.into()], ..Self::default() }
     }
 
-    /// Nothing is there to be done, which is an error.
+    /// Nothing to do, which is an error.
     pub(super) fn nothing(text: &str) -> Self {
         Self { said: format!(" {text}\n"), ..Self::default() }
     }
@@ -39,7 +39,7 @@ impl Proposal {
     }
 }
 
-/// What there is.
+/// The existing accounts.
 pub(super) struct Site<'p> {
     pub page: &'p AccountsPage,
     pub cluster: &'p str,
@@ -58,7 +58,7 @@ impl<'p> Site<'p> {
         self.page.associations.iter().filter(move |spec| spec.of.user.as_deref() == Some(user))
     }
 
-    /// The classes of an association as they are shown: its own, or those that it has of an account.
+    /// The classes of an association as shown: its own, or those of its account.
     pub(super) fn classes_of(&self, of: &AssociationKey) -> Vec<String> {
         let shown = crate::show::sacctmgr::associations(self.page, self.cluster).into_iter();
         shown.map(|row| row.spec).find(|spec| spec.of == *of).map(|spec| spec.classes).unwrap_or_default()
@@ -69,7 +69,7 @@ impl<'p> Site<'p> {
         spec.and_then(|spec| spec.parent.as_deref()).unwrap_or(ROOT)
     }
 
-    /// An association as lists of what was changed have it.
+    /// The line of an association in a list of changes.
     pub(super) fn line(&self, of: &AssociationKey, account_width: usize) -> String {
         let AssociationKey { account, user, queue } = of;
         let cluster = self.cluster;

@@ -1,4 +1,4 @@
-//! What the variables of a job say, by what the system tells of it.
+//! The facts for the variables of a job, from the system's information.
 
 use super::{ComponentFacts, JobFacts};
 use crate::{
@@ -14,8 +14,8 @@ use muster_schemas::{
     views::{JobDetail, RunView},
 };
 
-/// What the variables of a job's commands say; `None` if it has no run that lasts. The numbers of the owner
-/// are for the caller to add.
+/// The facts for the variables of a job's commands; `None` if no run is active. The caller must add the owner's
+/// numbers.
 pub fn of_run(detail: &JobDetail) -> Option<JobFacts> {
     let run = detail.runs.iter().rev().find(|run| run.ended.is_none())?;
     let started = run.started.unwrap_or(run.allocated);
@@ -76,7 +76,7 @@ fn of_component(detail: &JobDetail, run: &RunView, offset: u32, spec: &Component
     }
 }
 
-/// So many tasks on so many nodes, those before the others with one more if it does not come out even.
+/// The tasks of each node if they are distributed evenly, the first nodes getting one more if needed.
 fn dealt_evenly(tasks: u64, nodes: usize) -> Vec<u64> {
     let nodes = nodes as u64;
     (0..nodes).map(|node| tasks / nodes + u64::from(node < tasks % nodes)).collect()

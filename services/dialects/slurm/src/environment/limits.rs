@@ -1,9 +1,10 @@
-//! The soft resource limits of the command that submits, which tasks have too (SL-E-13). They travel in Slurm's variables.
+//! The soft resource limits of the submitting command, which also apply to tasks (SL-E-13). They travel in Slurm's
+//! variables.
 
 use nix::sys::resource::Resource;
 use std::collections::BTreeMap;
 
-/// A limit of a process on what it uses of a resource.
+/// A limit on a process's use of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SoftLimit {
     /// The name of the resource: one of [`RESOURCES`].
@@ -12,10 +13,10 @@ pub struct SoftLimit {
     pub most: Option<u64>,
 }
 
-/// The resources whose limits are carried, as `--propagate` names them.
+/// The resources whose limits are passed on, with the names of `--propagate`.
 pub const RESOURCES: [&str; 10] = ["CPU", "FSIZE", "DATA", "STACK", "CORE", "RSS", "NPROC", "NOFILE", "MEMLOCK", "AS"];
 
-/// What the variables of limits begin with.
+/// The prefix of the variables of limits.
 pub const LIMIT_VARIABLE: &str = "SLURM_RLIMIT_";
 
 impl SoftLimit {
@@ -26,7 +27,7 @@ impl SoftLimit {
     }
 }
 
-/// The limit of that name; `None` if the system has none.
+/// The resource of this name; `None` if the system has none.
 pub fn resource(name: &str) -> Option<Resource> {
     Some(match name {
         "CPU" => Resource::RLIMIT_CPU,
@@ -43,7 +44,7 @@ pub fn resource(name: &str) -> Option<Resource> {
     })
 }
 
-/// The limits that the variables of a job or step tell of. What is no number counts for nothing.
+/// The limits in the variables of a job or step. Anything but a number is ignored.
 pub fn soft_limits(environment: &BTreeMap<String, String>) -> Vec<SoftLimit> {
     let of = |resource: &'static str| {
         let most = match environment.get(&format!("{LIMIT_VARIABLE}{resource}"))?.as_str() {
@@ -55,7 +56,7 @@ pub fn soft_limits(environment: &BTreeMap<String, String>) -> Vec<SoftLimit> {
     RESOURCES.into_iter().filter_map(of).collect()
 }
 
-/// Leaves in an environment the limits that `--propagate` names: all of them unless it says `NONE` or has a list.
+/// Keeps only the limits in an environment that `--propagate` names: all of them unless it is `NONE` or a list.
 pub fn propagate(environment: &mut BTreeMap<String, String>, wanted: Option<&str>) {
     let names: Vec<&str> =
         wanted.unwrap_or_default().split(',').map(str::trim).filter(|name| !name.is_empty()).collect();

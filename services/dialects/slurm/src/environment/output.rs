@@ -21,7 +21,7 @@ pub const ASKED_FOR: [&str; 7] = [
 ];
 
 impl ComponentFacts {
-    /// The variables that exist once for each component (SL-E-03), without suffix.
+    /// The variables that exist once per component (SL-E-03), without suffix.
     fn by_component(&self) -> Vec<(&'static str, String)> {
         let nodes = self.nodes.len().to_string();
         let list = compress(&self.nodes);
@@ -39,7 +39,7 @@ impl ComponentFacts {
             ("SLURM_JOB_CPUS_PER_NODE", compress_counts(&self.cpus)),
             ("SLURM_TASKS_PER_NODE", compress_counts(&self.tasks)),
         ];
-        // Without it steps would be refused the tasks that the job was asked for with.
+        // Without it steps would be refused the job's own number of tasks.
         variables.extend(self.overcommit.then(|| ("SLURM_OVERCOMMIT", "1".to_owned())));
         variables.extend(self.asked_for());
         variables
@@ -73,7 +73,7 @@ impl JobFacts {
         self.components.len() > 1
     }
 
-    /// What every command of the job sees.
+    /// The variables that every command of the job sees.
     fn common(&self) -> Variables {
         let mut variables = Variables::new();
         put(&mut variables, "SLURM_JOB_ID", self.number());
@@ -137,8 +137,8 @@ fn put(variables: &mut Variables, name: &str, value: impl ToString) {
     variables.insert(name.to_owned(), value.to_string());
 }
 
-/// The variables of a batch script (SL-E-03, E-04, E-08, E-10). `SLURM_TASK_PID`, which only the process itself knows, is
-/// not among them.
+/// The variables of a batch script (SL-E-03, E-04, E-08, E-10), without `SLURM_TASK_PID`, which only the process itself
+/// knows.
 pub fn of_batch_script(job: &JobFacts) -> Variables {
     let mut variables = job.unsuffixed();
     variables.extend(job.suffixed());
@@ -161,7 +161,7 @@ pub fn of_allocation(job: &JobFacts) -> Variables {
     variables
 }
 
-/// A step: where it runs and how its tasks are laid out.
+/// A step: where it runs, and the layout of its tasks.
 #[derive(Clone, Debug)]
 pub struct StepFacts<'a> {
     /// The job.
@@ -179,15 +179,15 @@ pub struct StepFacts<'a> {
 pub struct StepPart {
     /// The component's offset.
     pub component: u32,
-    /// CPUs for each task, if asked for.
+    /// CPUs for each task, if requested.
     pub cpus_per_task: Option<u32>,
-    /// The distribution of tasks, if asked for.
+    /// The distribution of tasks, if requested.
     pub distribution: Option<String>,
-    /// The CPUs that the part has on each of its nodes.
+    /// The CPUs of the part on each of its nodes.
     pub cpus: Vec<u64>,
 }
 
-/// The variables of the task of a rank (SL-E-02, E-05 to E-07); none if the step has no such task.
+/// The variables of the task with a rank (SL-E-02, E-05 to E-07); none if the step has no such task.
 pub fn of_task(step: &StepFacts<'_>, rank: u32) -> Variables {
     let Some(task) = step.world.tasks.get(rank as usize) else { return Variables::new() };
     let job = step.job;
@@ -195,11 +195,11 @@ pub fn of_task(step: &StepFacts<'_>, rank: u32) -> Variables {
     let component = part.and_then(|part| job.components.get(part.component as usize));
     let mut variables = job.unsuffixed();
     if let Some(component) = component {
-        // Those of the first component are not its own (SL-E-07).
+        // Remove those of the first component (SL-E-07).
         variables.retain(|name, _| !ASKED_FOR.contains(&name.as_str()));
         variables.extend(component.by_component().into_iter().map(|(name, value)| (name.to_owned(), value)));
     }
-    // The unsuffixed number is the leader's, on every component (SL-E-02).
+    // The number without suffix is the leader's, on every component (SL-E-02).
     put(&mut variables, "SLURM_JOB_ID", job.number());
     variables.extend(job.suffixed());
     let cpus = step_cpus(step);
@@ -230,7 +230,7 @@ fn step_cpus(step: &StepFacts<'_>) -> Vec<u64> {
     cpus
 }
 
-/// The variables of the step, and, over several components, of the single job that it looks like (SL-E-05).
+/// Adds the variables of the step and, if it spans components, of the single job that it looks like (SL-E-05).
 fn add_world(variables: &mut Variables, step: &StepFacts<'_>, cpus: &[u64]) {
     let world = step.world;
     let list = compress(&world.nodes);

@@ -1,6 +1,6 @@
-//! What the variables of jobs and tasks say.
+//! The facts in the variables of jobs and tasks.
 
-/// What the variables of a job say.
+/// The facts in the variables of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobFacts {
     /// Its components, at least one; the first is the leader.
@@ -13,21 +13,21 @@ pub struct JobFacts {
     pub uid: u32,
     /// Its user's group number.
     pub gid: u32,
-    /// Where it was submitted: the directory.
+    /// The directory that it was submitted from.
     pub submit_directory: String,
-    /// Where it was submitted: the host.
+    /// The host that it was submitted on.
     pub submit_host: String,
     /// When it was started, in seconds since 1970.
     pub start_seconds: Option<i64>,
-    /// When it is over at the latest, in seconds since 1970.
+    /// When it ends at the latest, in seconds since 1970.
     pub end_seconds: Option<i64>,
     /// How often it was started before.
     pub restarts: u32,
-    /// Of a task of an array.
+    /// For an array task.
     pub array: Option<ArrayFacts>,
 }
 
-/// What the variables of a task of an array say (SL-E-10).
+/// The facts in the variables of an array task (SL-E-10).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ArrayFacts {
     /// The number of the array.
@@ -40,11 +40,11 @@ pub struct ArrayFacts {
     pub min: u32,
     /// The greatest index.
     pub max: u32,
-    /// From one index to the next.
+    /// The distance between indices.
     pub step: u32,
 }
 
-/// What the variables of a component say.
+/// The facts in the variables of a component.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ComponentFacts {
     /// Its own job number.
@@ -57,23 +57,23 @@ pub struct ComponentFacts {
     pub partition: String,
     /// Its QOS.
     pub qos: String,
-    /// Its nodes, in their order.
+    /// Its nodes, in order.
     pub nodes: Vec<String>,
-    /// The CPUs it has on each node.
+    /// Its CPUs on each node.
     pub cpus: Vec<u64>,
-    /// The tasks for each node.
+    /// The number of tasks on each node.
     pub tasks: Vec<u64>,
-    /// The number of tasks, if it was asked for.
+    /// The number of tasks, if requested.
     pub asked_tasks: Option<u32>,
-    /// The CPUs for each task, if asked for.
+    /// The CPUs for each task, if requested.
     pub cpus_per_task: Option<u32>,
-    /// The tasks on each node, if asked for.
+    /// The tasks on each node, if requested.
     pub tasks_per_node: Option<u32>,
-    /// Memory for each CPU in megabytes, if asked for.
+    /// Memory for each CPU in megabytes, if requested.
     pub megabytes_per_cpu: Option<u64>,
-    /// Memory on each node in megabytes, if asked for.
+    /// Memory on each node in megabytes, if requested.
     pub megabytes_per_node: Option<u64>,
-    /// The distribution of tasks, if asked for.
+    /// The distribution of tasks, if requested.
     pub distribution: Option<String>,
     /// Whether it has more tasks than CPUs (`--overcommit`).
     pub overcommit: bool,

@@ -1,11 +1,11 @@
-//! What a command says on its way when nothing is wrong.
+//! The messages of a command while nothing is wrong.
 
 use crate::options::Command;
 use jiff::tz::TimeZone;
 use muster_schemas::{job::ExitStatus, time::Timestamp};
 
-/// The line that `sbatch` prints for a submitted job, always with the leader's number (SL-C-08, SL-S-11, SL-S-19): `None`
-/// with `--quiet`. The cluster is named where the job went to another one.
+/// The line that `sbatch` prints for a submitted job, always with the leader's number (SL-C-08, SL-S-11, SL-S-19):
+/// `None` with `--quiet`. It names the cluster if the job went to another one.
 pub fn submitted(job: u64, cluster: Option<&str>, parsable: bool, quiet: bool) -> Option<String> {
     match (parsable, cluster) {
         (true, None) => Some(job.to_string()),
@@ -16,26 +16,26 @@ pub fn submitted(job: u64, cluster: Option<&str>, parsable: bool, quiet: bool) -
     }
 }
 
-/// What happens to an allocation that a command waits for and holds.
+/// An event of an allocation that a command waits for and holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AllocationEvent {
-    /// It has a number and is not there yet.
+    /// It has a number but does not exist yet.
     Pending,
     /// It waits.
     Queued,
-    /// It is there, after a wait.
+    /// It was granted after waiting.
     Allocated,
-    /// It is there.
+    /// It was granted.
     Granted,
-    /// The command gives it back.
+    /// The command gives it up.
     Relinquished,
     /// Somebody else ended it.
     Revoked,
 }
 
 impl AllocationEvent {
-    /// What `salloc` tells on the way to its command, in this order (SL-S-16, SL-C-21). The lines about waiting come for
-    /// every heterogeneous job, of a plain one only if it had to wait.
+    /// The messages of `salloc` before its command, in this order (SL-S-16, SL-C-21). Those about waiting appear for
+    /// every heterogeneous job, but for a plain one only if it had to wait.
     pub fn before_command(heterogeneous: bool, waited: bool) -> &'static [Self] {
         match (heterogeneous, waited) {
             (true, _) | (_, true) => &[Self::Pending, Self::Queued, Self::Allocated, Self::Granted],
@@ -43,7 +43,7 @@ impl AllocationEvent {
         }
     }
 
-    /// The line on standard error. `job` is always the leader's number. `srun` tells only of waiting (SL-C-22).
+    /// The line on standard error. `job` is always the leader's number. `srun` only prints that it waits (SL-C-22).
     pub fn line(self, command: Command, job: u64) -> Option<String> {
         let text = match self {
             Self::Queued => format!("job {job} queued and waiting for resources"),
@@ -58,8 +58,8 @@ impl AllocationEvent {
     }
 }
 
-/// What `--test-only` tells on standard error (SL-C-10, SL-S-24). `start` is a point in time as every command prints it; the
-/// partition is told of plain jobs.
+/// The output of `--test-only` on standard error (SL-C-10, SL-S-24). `start` is a point in time as every command prints
+/// it; the partition is printed for plain jobs.
 pub fn would_start(command: Command, job: u64, start: &str, cpus: u64, nodes: &str, partition: Option<&str>) -> String {
     match partition {
         Some(partition) => format!(
@@ -69,8 +69,8 @@ pub fn would_start(command: Command, job: u64, start: &str, cpus: u64, nodes: &s
     }
 }
 
-/// The exit status of `sbatch --wait` (SL-C-11): the script's, 1 if a signal ended it or it never ran (`None`), of an array
-/// the highest of its tasks.
+/// The exit status of `sbatch --wait` (SL-C-11): the script's, or 1 if a signal ended it or it never ran (`None`); for
+/// an array the highest of its tasks.
 pub fn wait_status(ends: &[Option<ExitStatus>]) -> u8 {
     let status = |end: &Option<ExitStatus>| match end {
         Some(ExitStatus::Code(code)) => *code,
@@ -79,7 +79,7 @@ pub fn wait_status(ends: &[Option<ExitStatus>]) -> u8 {
     ends.iter().map(status).max().unwrap_or(0)
 }
 
-/// What a job has on standard error of a message that somebody sends it (`scontrol notify`).
+/// A message sent to a job (`scontrol notify`), as its standard error shows it.
 pub fn told(message: &str) -> String {
     format!("slurmstepd: error: {message}")
 }
@@ -89,17 +89,18 @@ pub fn told(message: &str) -> String {
 pub enum EndCause {
     /// Somebody cancelled the job.
     Cancelled,
-    /// Its time limit was over.
+    /// It reached its time limit.
     TimeLimit,
-    /// It was put back into the queue.
+    /// It was requeued.
     Requeue,
     /// It had to make room.
     Preemption,
-    /// A node of it was lost.
+    /// One of its nodes was lost.
     NodeFailure,
 }
 
-/// The line at the end of a batch script's output, or of a step's, with its end (SL-C-30). `what` is `JOB 7` or `STEP 7.0`.
+/// The line at the end of a batch script's output, or of a step's, with its end (SL-C-30). `what` is `JOB 7` or
+/// `STEP 7.0`.
 pub fn end_note(what: &str, node: &str, at: Timestamp, zone: &TimeZone, cause: EndCause) -> String {
     let time = at.to_jiff().to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S").to_string();
     let why = match cause {

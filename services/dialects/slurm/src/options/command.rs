@@ -8,14 +8,14 @@ use std::fmt;
 pub enum Command {
     /// Submits a batch script.
     Sbatch,
-    /// Gets an allocation and runs a command beside it.
+    /// Gets an allocation and runs a command next to it.
     Salloc,
-    /// Runs a step, in an allocation of its own if there is none.
+    /// Runs a step, in its own allocation if there is none.
     Srun,
 }
 
 impl Command {
-    /// Its name, with which its messages begin.
+    /// Its name, which begins its messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sbatch => "sbatch",
@@ -24,7 +24,7 @@ impl Command {
         }
     }
 
-    /// What the variables begin with that give defaults of its options (SL-E-11).
+    /// The prefix of the variables with defaults of its options (SL-E-11).
     pub const fn variable_prefix(self) -> &'static str {
         match self {
             Self::Sbatch => "SBATCH_",
@@ -40,7 +40,7 @@ impl fmt::Display for Command {
     }
 }
 
-/// Whether an option takes a value, and which.
+/// Whether an option takes a value, and of which kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Argument {
     /// It takes none.

@@ -1,4 +1,4 @@
-//! The options of `sbatch`, `salloc` and `srun` as [`crate::getopt`] asks for them.
+//! The options of `sbatch`, `salloc` and `srun` for [`crate::getopt`].
 
 use super::{ALIASES, Argument, Command, OPTIONS, OptionSpec, table::find};
 use crate::getopt::{Table, Takes};

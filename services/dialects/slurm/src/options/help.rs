@@ -1,9 +1,9 @@
-//! What `--help`, `--usage` and `--version` print (SL-C-01), made from the table of options.
+//! The output of `--help`, `--usage` and `--version` (SL-C-01), made from the table of options.
 
 use super::{Argument, Command, Heading, OPTIONS, OptionSpec};
 use std::fmt::Write;
 
-/// The release of Slurm whose command lines and output these are.
+/// The release of Slurm with these command lines and this output.
 pub const RELEASE: &str = "26.11.0";
 
 /// The line of `--version`, with muster's own version.

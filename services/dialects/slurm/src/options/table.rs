@@ -1,4 +1,4 @@
-//! The options of `sbatch`, `salloc` and `srun`: everything that is known of each, in one place.
+//! The options of `sbatch`, `salloc` and `srun`, with everything about each of them.
 
 use super::{
     Argument::{self, Flag, Optional, Required},
@@ -31,17 +31,17 @@ const BAR: Commands = Commands(B.0 | A.0 | R.0);
 pub enum Place {
     /// Into the job model, as a whole.
     Model,
-    /// Into an attribute of the component, because the model has no place for it or tells less (SL-O-09); it may have
-    /// an effect on the model too.
+    /// Into an attribute of the component, because the model has no place for it or keeps less (SL-O-09); it may affect
+    /// the model too.
     Kept,
     /// Nowhere: it is for the command itself.
     Client,
 }
 
-/// The part of the help text that an option stands in.
+/// The section of the help text for an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heading {
-    /// What runs and when.
+    /// The program, and when it runs.
     Run,
     /// Where it runs.
     Constraint,
@@ -73,7 +73,7 @@ impl fmt::Display for Heading {
     }
 }
 
-/// An option of some of the commands.
+/// An option of at least one command.
 #[derive(Debug)]
 pub struct OptionSpec {
     /// Its long name, without the dashes.
@@ -84,13 +84,14 @@ pub struct OptionSpec {
     pub argument: Argument,
     /// The commands that have it.
     pub commands: Commands,
-    /// Whether a value given for one component holds for the later ones until it is given again (SL-O-01); if not, it
+    /// Whether a value given for one component also applies to later ones until it is given again (SL-O-01); if not, it
     /// returns to its default in each component (SL-O-02).
     pub carried: bool,
     /// Where its value goes.
     pub place: Place,
-    /// Variables that give its default (SL-E-11). `_X` stands for `SBATCH_X`, `SALLOC_X` or `SLURM_X`, by the command;
-    /// `*X` is read by every command; another name by the command that it begins with, by `srun` if by none.
+    /// Variables with its default (SL-E-11). `_X` stands for `SBATCH_X`, `SALLOC_X` or `SLURM_X`, depending on the
+    /// command; every command reads `*X`; any other name is read by the command that it begins with, or by `srun` if
+    /// there is none.
     pub variables: &'static [&'static str],
     /// Where the help text shows it.
     pub heading: Heading,
@@ -101,7 +102,7 @@ pub struct OptionSpec {
 }
 
 impl OptionSpec {
-    /// The names of the variables from which a command takes its default, the first that is set counts.
+    /// The names of the variables with a command's default; the first one that is set counts.
     pub fn variables_of(&self, command: Command) -> impl Iterator<Item = String> {
         self.variables.iter().filter_map(move |name| match name.split_at(1) {
             ("_", suffix) => Some(format!("{}{suffix}", command.variable_prefix())),
@@ -112,7 +113,7 @@ impl OptionSpec {
         })
     }
 
-    /// What its value must be; `None` if it takes none.
+    /// The kind of its value; `None` if it takes none.
     pub const fn kind(&self) -> Option<Kind> {
         match self.argument {
             Flag => None,
@@ -126,7 +127,7 @@ pub fn find(command: Command, name: &str) -> Option<&'static OptionSpec> {
     OPTIONS.iter().find(|option| option.name == name && option.commands.contains(command))
 }
 
-/// Old and other names of options, each with the name that counts.
+/// Old and alternative names of options, each with the current name.
 pub const ALIASES: &[(&str, &str)] = &[
     ("cluster", "clusters"),
     ("pack-group", "het-group"),

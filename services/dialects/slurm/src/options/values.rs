@@ -1,4 +1,4 @@
-//! What the values of options must be, and what they say.
+//! The kinds of option values, and their meaning.
 
 mod numbers;
 mod resources;
@@ -14,14 +14,14 @@ use muster_schemas::{
     resources::IndexSet,
 };
 
-/// What the value of an option must be.
+/// The kind of an option's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Any text.
     Text,
-    /// A whole number from 1 on.
+    /// A whole number, 1 or more.
     Count,
-    /// A whole number from 0 on.
+    /// A whole number, 0 or more.
     Number,
     /// A time limit (SL-C-03).
     Time,
@@ -37,7 +37,7 @@ pub enum Kind {
     Array,
     /// Dependencies (SL-C-19).
     Dependency,
-    /// A signal ahead of the end (SL-C-13).
+    /// A signal before the end (SL-C-13).
     SignalAhead,
     /// Occasions for mail (SL-C-15).
     MailTypes,
@@ -45,7 +45,7 @@ pub enum Kind {
     Constraint,
     /// The distribution of tasks (SL-R-12).
     Distribution,
-    /// What is exclusive.
+    /// The argument of `--exclusive`.
     Exclusive,
     /// GPUs, `[TYPE:]N`.
     Gpus,
@@ -65,12 +65,12 @@ pub enum Kind {
     Switches,
     /// How a program uses the parts of a CPU.
     Hint,
-    /// What is profiled, between commas.
+    /// What to profile, separated by commas.
     Profile,
 }
 
 impl Kind {
-    /// Whether a text is such a value. Relative moments are counted from `now`.
+    /// Whether a text is a value of this kind. Relative times are counted from `now`.
     pub fn accepts(self, text: &str, now: &moment::Now) -> bool {
         match self {
             Self::Text => true,
@@ -109,17 +109,17 @@ fn is_one_of(text: &str, words: &[&str]) -> bool {
     words.iter().any(|word| word.eq_ignore_ascii_case(text))
 }
 
-/// The value of `--nodes`: `MIN[-MAX]`, also with the suffixes `k` and `m` for thousands and millions.
+/// The value of `--nodes`: `MIN[-MAX]`, where `k` and `m` stand for thousands and millions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeRange {
-    /// At least so many, 1 or more.
+    /// The least number, 1 or more.
     pub min: u32,
-    /// At most so many, if a range was given.
+    /// The greatest number, if a range was given.
     pub max: Option<u32>,
 }
 
 impl NodeRange {
-    /// Reads it; `None` if it is something else.
+    /// Reads it; `None` for anything else.
     pub fn parse(text: &str) -> Option<Self> {
         let scaled = |text: &str| {
             let (digits, factor) = match text.as_bytes().last()?.to_ascii_lowercase() {
@@ -139,7 +139,7 @@ impl NodeRange {
     }
 }
 
-/// How tasks are dealt out to the nodes of a component (SL-R-12).
+/// How tasks are distributed over the nodes of a component (SL-R-12).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Distribution {
     /// Each node is filled before the next.
@@ -147,15 +147,15 @@ pub enum Distribution {
     Block,
     /// One task to each node in turn.
     Cyclic,
-    /// So many tasks to each node in turn.
+    /// This many tasks to each node in turn.
     Plane(u32),
-    /// As a file or node list says.
+    /// In the order of a file or node list.
     Arbitrary,
 }
 
 impl Distribution {
-    /// Reads it. The parts after `:` and `,`, which are about sockets and cores, are checked and have no effect. `None` if
-    /// it is something else.
+    /// Reads it. The parts after `:` and `,`, which are about sockets and cores, are checked but have no effect. `None`
+    /// for anything else.
     pub fn parse(text: &str) -> Option<Self> {
         let lower = text.to_ascii_lowercase();
         let (levels, packing) = lower.split_once(',').unwrap_or((&lower, "pack"));
@@ -208,7 +208,7 @@ pub enum Exclusive {
 }
 
 impl Exclusive {
-    /// Reads it, the empty text is [`Exclusive::Nodes`]; `None` if it is something else.
+    /// Reads it; the empty text is [`Exclusive::Nodes`]; `None` for anything else.
     pub fn parse(text: &str) -> Option<Self> {
         match text.to_ascii_lowercase().as_str() {
             "" | "exclusive" => Some(Self::Nodes),
@@ -237,7 +237,7 @@ const MAIL_TYPES: [&str; 13] = [
     "ALL",
 ];
 
-/// The occasions of `--mail-type`, as far as the job model has them (SL-C-15); `None` if a type is unknown.
+/// The occasions in `--mail-type` that the job model has (SL-C-15); `None` if a type is unknown.
 pub fn mail_types(text: &str) -> Option<Vec<Occasion>> {
     let types: Vec<String> = text.split(',').map(str::to_ascii_uppercase).collect();
     if !types.iter().all(|word| MAIL_TYPES.contains(&word.as_str())) {
@@ -255,20 +255,20 @@ pub fn mail_types(text: &str) -> Option<Vec<Occasion>> {
         ("TIME_LIMIT", Occasion::WalltimeOver),
         ("ARRAY_TASKS", Occasion::EachTask),
     ];
-    // `ALL` is all but these two, as in Slurm.
+    // `ALL` means all but these two, as in Slurm.
     let of_all = |occasion: Occasion| !matches!(occasion, Occasion::WalltimeOver | Occasion::EachTask);
     let chosen = occasions.iter().filter(|(word, occasion)| names(word) || names("ALL") && of_all(*occasion));
     Some(chosen.map(|(_, occasion)| *occasion).collect())
 }
 
-/// The tasks of an array (SL-C-17): `1-5%2`, `0,6,16-32`, `0-15:4`; `None` if it is something else, such as `5-1`, or has
-/// an index of `size_limit` (`MaxArraySize`) or more.
+/// The tasks of an array (SL-C-17): `1-5%2`, `0,6,16-32`, `0-15:4`; `None` for anything else, such as `5-1`, or if an
+/// index is `size_limit` (`MaxArraySize`) or more.
 pub fn array(text: &str, size_limit: u32) -> Option<ArraySpec> {
     let (indices, max_running) = match text.split_once('%') {
         None => (text, None),
         Some((indices, limit)) => (indices, Some(number(limit)?)),
     };
-    // Before the set is built: its numbers must be small.
+    // Check this before building the set: its numbers must be small.
     let numbers_fit =
         indices.split([',', '-', ':']).all(|part| number(part).is_some_and(|number| number <= size_limit));
     if !numbers_fit {
@@ -290,7 +290,7 @@ pub fn nice(text: &str) -> Option<i64> {
     (magnitude <= limit).then_some(if text.starts_with('-') { -magnitude } else { magnitude })
 }
 
-/// The number of `--priority`; `TOP` is the greatest there is.
+/// The number of `--priority`; `TOP` is the greatest number.
 pub fn priority(text: &str) -> Option<i64> {
     if text.eq_ignore_ascii_case("top") {
         return Some(i64::from(u32::MAX - 1));
@@ -298,7 +298,7 @@ pub fn priority(text: &str) -> Option<i64> {
     number(text).filter(|number| *number < u32::MAX).map(i64::from)
 }
 
-/// Whether `--open-mode` says `append` rather than `truncate`; one letter is enough.
+/// Whether `--open-mode` is `append`, not `truncate`; one letter is enough.
 pub fn appends(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase() {
         mode if !mode.is_empty() && "append".starts_with(&mode) => Some(true),
@@ -307,7 +307,7 @@ pub fn appends(text: &str) -> Option<bool> {
     }
 }
 
-/// `N[@TIME]` of `--switches`: how many, and how many seconds to wait for so few.
+/// `N[@TIME]` of `--switches`: the number, and how many seconds to wait for so few.
 pub fn switches(text: &str) -> Option<(u32, Option<u64>)> {
     match text.split_once('@') {
         None => Some((number(text)?, None)),
@@ -315,8 +315,8 @@ pub fn switches(text: &str) -> Option<(u32, Option<u64>)> {
     }
 }
 
-/// The names in a file of `--nodefile`, as a list with commas: blanks, commas and line ends separate them, and what stands
-/// behind a `#` is a comment. `None` if there are none, or they cannot be read.
+/// The names in a file of `--nodefile`, as a comma-separated list: blanks, commas and line ends separate them, and `#`
+/// begins a comment. `None` if there are none, or they cannot be read.
 pub fn hosts_of_file(text: &str) -> Option<String> {
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
     let words: Vec<&str> = lines.flat_map(str::split_ascii_whitespace).map(|word| word.trim_matches(',')).collect();
@@ -324,7 +324,7 @@ pub fn hosts_of_file(text: &str) -> Option<String> {
     hosts(&list).map(|_| list)
 }
 
-/// Node names without those that are given twice; `None` if the list is none or empty.
+/// Node names without duplicates; `None` if the list is empty or cannot be read.
 pub fn hosts(text: &str) -> Option<Vec<String>> {
     let mut names = hostlist::expand(text).ok().filter(|names| !names.is_empty())?;
     let mut seen = std::collections::BTreeSet::new();

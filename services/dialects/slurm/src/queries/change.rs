@@ -1,4 +1,4 @@
-//! What `scontrol update` changes of a job, in the terms of the model (SL-C-36, SL-M-08).
+//! The changes of a job by `scontrol update`, in terms of the model (SL-C-36, SL-M-08).
 
 use super::{
     Failure,
@@ -22,24 +22,23 @@ use muster_schemas::{
 };
 use std::collections::BTreeMap;
 
-/// What an update comes to.
+/// The result of an update.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobUpdate {
-    /// What changes in the model.
+    /// The changes in the model.
     pub change: JobChange,
-    /// Another service class.
+    /// The new service class.
     pub class: Option<String>,
-    /// What changes of the attributes of the component, by their names: options that the model has no place for. An empty one
-    /// goes.
+    /// Changed attributes of the component, by name: options that the model has no place for. An empty one is removed.
     pub attributes: BTreeMap<&'static str, String>,
-    /// It raises a time limit or a priority, which only operators may (SL-C-36).
+    /// Whether it raises a time limit or a priority, which only operators may do (SL-C-36).
     pub needs_operator: bool,
-    /// Whether it is held from now on, as by a priority of 0, or released (SL-C-36, SL-C-37).
+    /// Whether it holds the job, for example by a priority of 0, or releases it (SL-C-36, SL-C-37).
     pub hold: Option<bool>,
 }
 
 impl JobUpdate {
-    /// The name that is given to one component is not that of its job; one that is given to all is that of each.
+    /// A name given to one component is not that of its job; one given to all is the name of each.
     fn named(mut self, component: Option<u32>, is_whole: bool) -> Self {
         let own = match (component, is_whole) {
             (_, true) => self.change.name.as_ref().map(|_| String::new()),
@@ -50,7 +49,7 @@ impl JobUpdate {
         self
     }
 
-    /// What changes of the job, for one component or for all of so many.
+    /// The change of the job, for one component or for all of them.
     pub fn in_components(&self, component: Option<u32>, components: usize) -> JobChange {
         let offsets = match component {
             Some(offset) => offset as usize..offset as usize + 1,
@@ -63,26 +62,26 @@ impl JobUpdate {
     }
 }
 
-/// What may change of a job that runs.
+/// The keys that may change while a job runs.
 const WHILE_RUNNING: [&str; 9] =
     ["TimeLimit", "Name", "JobName", "Comment", "Hold", "Nice", "Priority", "Requeue", "WCKey"];
 
-/// A job that is changed as a whole, or a component of a job with several.
+/// A job that is changed as a whole, or one of several components.
 pub struct Part<'a> {
-    /// Its number; `None` of a job that is changed as a whole.
+    /// Its number; `None` for a job that is changed as a whole.
     pub component: Option<u32>,
     /// Its line.
     pub record: &'a JobRecord,
-    /// What it asks for now.
+    /// Its current request.
     pub alternatives: &'a [Alternative],
 }
 
-/// What an update changes of each part of a job, with the number of its component: of several components each keeps what
-/// the update does not name (SL-M-07). It is one change for all of them where it is the same for each, and none for those that
-/// have already what it says. `id` is how the job was named.
+/// The changes of each part of a job, with the number of its component: each component keeps what the update does not
+/// name (SL-M-07). Equal changes are merged into one for all components, and components without a change are left out.
+/// `id` is how the job was named.
 ///
 /// # Errors
-/// A value that does not fit its key, or a key that cannot change any more because the job runs.
+/// A value that does not fit its key, or a key that can no longer change because the job runs.
 pub fn job_updates(
     update: &Update,
     parts: &[Part<'_>],
@@ -96,7 +95,7 @@ pub fn job_updates(
         if is_later && !is_whole && update.pairs.iter().any(|pair| licences(&pair)) {
             return Err(Failure::plain(format_args!("Invalid license specification for job {id}")));
         }
-        // Licences are the leader's (SL-S-14).
+        // Licences belong to the leader (SL-S-14).
         let pairs = update.pairs.iter().filter(|pair| !(is_later && licences(pair))).cloned().collect();
         let own = Update { subject: update.subject.clone(), pairs };
         let changed = job_update(&own, part.record, part.alternatives, id, now)?;
@@ -113,11 +112,10 @@ pub fn job_updates(
     Ok(changes)
 }
 
-/// What an update changes of a job or component. `record` is its line, `alternatives` what it asks for now, `id` how it
-/// was named.
+/// The changes of a job or component. `record` is its line, `alternatives` its current request, `id` how it was named.
 ///
 /// # Errors
-/// A value that does not fit its key, or a key that cannot change any more because the job runs.
+/// A value that does not fit its key, or a key that can no longer change because the job runs.
 pub fn job_update(
     update: &Update,
     record: &JobRecord,
@@ -153,7 +151,7 @@ fn invalid(pair: &Pair) -> Failure {
     Failure { lines: vec![format!("Invalid {key} value: {value}"), "Request aborted".to_owned()], code: 1 }
 }
 
-/// Takes one pair over; `None` if its value does not fit.
+/// Applies one pair; `None` if its value does not fit.
 fn apply(
     pair: &Pair,
     record: &JobRecord,
@@ -181,7 +179,7 @@ fn apply(
         "StartTime" | "EligibleTime" => change.begin = Some(moment::parse(text, now)?),
         "Dependency" if text.is_empty() => change.dependencies = Some(Default::default()),
         "Dependency" => change.dependencies = Some(dependencies(text)?),
-        // 0 is no limit.
+        // 0 means no limit.
         "ArrayTaskThrottle" => {
             change.max_running = Some(text.parse().ok().map(|most| if most == 0 { NO_LIMIT } else { most })?);
         }
@@ -194,12 +192,12 @@ fn apply(
     Some(())
 }
 
-/// What a job asks for is shown as it was written, where that was kept.
+/// The request is shown as written, if that was kept.
 fn keep_as_written(pair: &Pair, asked: &[Alternative], result: &mut JobUpdate) {
     result.attributes.extend(written(pair, asked));
 }
 
-/// The attribute of a component that shows what it asks for as it was written.
+/// The attribute of a component that shows its request as written.
 pub(crate) fn written(pair: &Pair, asked: &[Alternative]) -> Option<(&'static str, String)> {
     use attributes::component as names;
     Some(match pair.key {
@@ -217,7 +215,7 @@ pub(crate) fn written(pair: &Pair, asked: &[Alternative]) -> Option<(&'static st
     })
 }
 
-/// `=`, `+=`, `-=` and a sign before the value change the limit of now, which counts in minutes.
+/// `=`, `+=`, `-=` and a sign before the value change the current limit, which counts in minutes.
 fn time_limit(pair: &Pair, record: &JobRecord, result: &mut JobUpdate) -> Option<()> {
     let (change, text) = match (pair.value.strip_prefix('+'), pair.value.strip_prefix('-')) {
         (Some(text), _) => (Change::Add, text),
@@ -240,10 +238,10 @@ fn time_limit(pair: &Pair, record: &JobRecord, result: &mut JobUpdate) -> Option
     Some(())
 }
 
-/// What a job asks for; `None` if the key speaks of something else or the value does not fit.
+/// Applies a pair to a request; `None` if the key is about something else or the value does not fit.
 pub(crate) fn sizes(pair: &Pair, asked: &mut [Alternative]) -> Option<()> {
     let text = pair.value.as_str();
-    // How nodes and tasks are divided among parts of different features takes a new submission.
+    // Dividing nodes and tasks among parts with different features takes a new submission.
     if matches!(pair.key, "NumNodes" | "NumTasks" | "NumCPUs") && asked.iter().any(|alternative| alternative.scatter) {
         return None;
     }
@@ -292,7 +290,7 @@ pub(crate) fn sizes(pair: &Pair, asked: &mut [Alternative]) -> Option<()> {
             requests(asked, &|request| request.excluded_nodes.clone_from(&names));
         }
         "Features" => {
-            // A constraint that can be met in several ways, or by several kinds of nodes, takes a new submission.
+            // A constraint with several ways to meet it, or several kinds of nodes, takes a new submission.
             let way = match text {
                 "" => Way::default(),
                 text => match features::parse(text)?.as_slice() {

@@ -2,27 +2,27 @@
 
 use super::{COMMANDS, Failure, getopt};
 
-/// Which clusters a command is about.
+/// The clusters that a command is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wish {
     list: String,
-    /// It is of the environment, not of the command line.
+    /// Whether it comes from the environment, not from the command line.
     is_variable: bool,
 }
 
 impl Wish {
-    /// What an option of a command line says, else the variable for it; `None` if neither does.
+    /// The option of a command line, else the variable; `None` without either.
     pub fn of(option: Option<&str>, variable: Option<String>) -> Option<Self> {
         let given = option.map(|text| Self { list: text.to_owned(), is_variable: false });
         given.or_else(|| variable.map(|list| Self { list, is_variable: true })).filter(|wish| !wish.list.is_empty())
     }
 
-    /// Whether all clusters are meant.
+    /// Whether it means all clusters.
     pub fn is_all(&self) -> bool {
         self.list.eq_ignore_ascii_case("all")
     }
 
-    /// The names, each once, in their order.
+    /// The names in order, each once.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let names: Vec<&str> = self.list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
         let is_first = |place: usize, name: &str| !names[..place].contains(&name);
@@ -31,7 +31,7 @@ impl Wish {
         firsts.into_iter()
     }
 
-    /// What a command says if there is no cluster of a name.
+    /// The message for an unknown cluster name.
     pub fn unknown(&self, command: &str) -> Failure {
         let entry = if self.is_variable { "SLURM_CLUSTERS" } else { "--cluster" };
         let list = &self.list;
@@ -45,17 +45,17 @@ impl Wish {
     }
 }
 
-/// What a command line says of clusters.
+/// The clusters in a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
     /// Which.
     pub wish: Wish,
-    /// Whether a heading stands above what is listed of each.
+    /// Whether each cluster's list has a heading.
     pub has_headings: bool,
 }
 
-/// What a command line of one of these commands says of clusters; `None` if it is about the own one, or cannot be read,
-/// which the command itself tells.
+/// The clusters in the command line of one of these commands; `None` if it is about the own one, or cannot be read,
+/// which the command itself reports.
 pub fn asked(command: &str, words: &[impl AsRef<str>], variable: &dyn Fn(&str) -> Option<String>) -> Option<Asked> {
     let (_, _, table) = COMMANDS.iter().find(|(name, ..)| *name == command)?;
     table.iter().find(|option| option.key == "clusters")?;
@@ -65,7 +65,7 @@ pub fn asked(command: &str, words: &[impl AsRef<str>], variable: &dyn Fn(&str) -
     Some(Asked { wish, has_headings })
 }
 
-/// What stands above the list of a cluster: an empty line between two, and its name.
+/// The heading of a cluster's list: its name, after an empty line if it is not the first.
 pub fn heading(name: &str, is_first: bool) -> String {
     format!("{}CLUSTER: {name}\n", if is_first { "" } else { "\n" })
 }

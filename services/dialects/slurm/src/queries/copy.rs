@@ -26,27 +26,27 @@ pub(super) static SBCAST_OPTIONS: &[Opt] = &[
     opt(Some('V'), "version", Nothing),
 ];
 
-/// What `sbcast` is to copy where.
+/// What `sbcast` copies, and where to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sbcast {
     /// The file.
     pub source: String,
-    /// Where it goes on each node.
+    /// Its destination on each node.
     pub destination: String,
-    /// To the nodes of this job, component or step; `None` is the job that it runs in.
+    /// Copies to the nodes of this job, component or step; `None` is the surrounding job.
     pub job: Option<IdExpression>,
-    /// Overwrites what is there (`-f`).
+    /// Overwrites an existing file (`-f`).
     pub force: bool,
     /// Keeps mode and times (`-p`).
     pub preserve: bool,
-    /// Tells what it does.
+    /// Prints what it does.
     pub verbosity: usize,
 }
 
 /// Reads a command line of `sbcast`, without the command's own name.
 ///
 /// # Errors
-/// Options and ids that are none, and another number of names than two.
+/// Invalid options and ids, and any number of names other than two.
 pub fn sbcast(arguments: &[impl AsRef<str>]) -> Result<Request<Sbcast>, Failure> {
     const NAME: &str = "sbcast";
     let line = read(NAME, SBCAST_OPTIONS, arguments)?;
@@ -91,7 +91,7 @@ pub(super) static SATTACH_OPTIONS: &[Opt] = &[
     opt(Some('V'), "version", Nothing),
 ];
 
-/// What `sattach` is to attach to.
+/// What `sattach` attaches to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sattach {
     /// The job or component.
@@ -100,16 +100,16 @@ pub struct Sattach {
     pub step: StepName,
     /// Lines begin with the rank of their task (`-l`).
     pub label: bool,
-    /// Only tells where tasks are.
+    /// Only prints where the tasks are.
     pub layout: bool,
-    /// Only of this task, each: input, output, error.
+    /// Restricts input, output and error each to this task.
     pub filters: [Option<u32>; 3],
 }
 
 /// Reads a command line of `sattach`, without the command's own name.
 ///
 /// # Errors
-/// Options that are none, and anything but the one id of one step of one component.
+/// Invalid options, and anything but the id of a single step of a single component.
 pub fn sattach(arguments: &[impl AsRef<str>]) -> Result<Request<Sattach>, Failure> {
     const NAME: &str = "sattach";
     let line = read(NAME, SATTACH_OPTIONS, arguments)?;

@@ -1,8 +1,8 @@
-//! What a command says when it does nothing.
+//! The message of a command that does nothing.
 
 use std::fmt;
 
-/// What a command says on the error stream when it does nothing, and its exit status.
+/// The error message of a command that does nothing, and its exit status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The lines.

@@ -4,11 +4,11 @@ use super::Failure;
 pub use crate::getopt::Takes;
 use crate::getopt::{self, Step};
 
-/// An option: its letter, the key under which it is reported, its name, its value. Several names may have one key.
+/// An option: its letter, the key that it is reported under, its name, its value. Several names may have one key.
 pub struct Opt {
     /// Its letter.
     pub letter: Option<char>,
-    /// Under which it is reported.
+    /// The key that it is reported under.
     pub key: &'static str,
     /// Its long name.
     pub name: &'static str,
@@ -21,17 +21,17 @@ pub const fn opt(letter: Option<char>, name: &'static str, takes: Takes) -> Opt 
     Opt { letter, key: name, name, takes }
 }
 
-/// Another name of an option.
+/// Another name for an option.
 pub const fn alias(key: &'static str, name: &'static str, takes: Takes) -> Opt {
     Opt { letter: None, key, name, takes }
 }
 
-/// A command line that was read.
+/// A command line.
 #[derive(Debug, Default)]
 pub struct Line {
-    /// The options in their order, each with its value.
+    /// The options in order, each with its value.
     pub options: Vec<(&'static str, Option<String>)>,
-    /// What is no option.
+    /// Words that are not options.
     pub words: Vec<String>,
 }
 
@@ -52,7 +52,7 @@ impl Line {
         Some(value.as_deref().unwrap_or_default())
     }
 
-    /// The values of an option that can be given several times, as one list with commas.
+    /// The values of an option that can be repeated, as one comma-separated list.
     pub fn list(&self, key: &str) -> Option<String> {
         let values = self.options.iter().filter(|(known, _)| *known == key);
         let values: Vec<&str> = values.map(|(_, value)| value.as_deref().unwrap_or_default()).collect();
@@ -63,7 +63,7 @@ impl Line {
 /// Reads a command line; `command` is the name in messages.
 ///
 /// # Errors
-/// An option that is unknown, ambiguous, lacks its value or has one too many (SL-C-02).
+/// An option that is unknown, ambiguous, lacks its value or has a superfluous one (SL-C-02).
 pub fn parse(command: &str, table: &'static [Opt], arguments: &[impl AsRef<str>]) -> Result<Line, Failure> {
     let arguments: Vec<&str> = arguments.iter().map(AsRef::as_ref).collect();
     let (mut line, mut at) = (Line::default(), 0);
@@ -118,7 +118,7 @@ impl getopt::Table for Own {
     }
 }
 
-/// What `--help` prints: how the command is called, and its options (SL-C-01).
+/// The output of `--help`: the usage and the options (SL-C-01).
 pub fn help(command: &str, operands: &str, table: &[Opt]) -> String {
     let mut text = format!("Usage: {command} [OPTIONS...] {operands}").trim_end().to_owned();
     text.push('\n');
@@ -136,7 +136,7 @@ fn help_line(option: &Opt) -> String {
     format!("\n  {short}--{}{}", option.name, value("=", option))
 }
 
-/// What `--usage` prints: how the command is called, in short (SL-C-01).
+/// The output of `--usage`: the usage in short (SL-C-01).
 pub fn usage(command: &str, operands: &str, table: &[Opt]) -> String {
     let mut text = format!("Usage: {command}");
     for option in table.iter().filter(|option| option.key == option.name) {

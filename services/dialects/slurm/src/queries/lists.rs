@@ -1,10 +1,10 @@
-//! Lists with commas, and keywords that can be shortened.
+//! Comma-separated lists, and keywords that can be abbreviated.
 
 use super::failure::Failure;
 use crate::{job_id::IdExpression, words::State};
 use std::collections::BTreeSet;
 
-/// The words of a list with commas; empty ones do not count.
+/// The words of a comma-separated list; empty ones are skipped.
 pub(super) fn words(text: &str) -> impl Iterator<Item = String> + '_ {
     text.split(',').map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned)
 }
@@ -22,7 +22,7 @@ pub(super) fn nodes(command: &str, text: &str) -> Result<BTreeSet<String>, Failu
         .collect())
 }
 
-/// The states of a list; a word that is none and the words that are known.
+/// The states in a list; the error is the first unknown word.
 pub(super) fn states(text: &str) -> Result<Vec<State>, String> {
     words(text).map(|word| State::parse(&word).ok_or(word)).collect()
 }
@@ -37,7 +37,7 @@ pub(super) fn ids(text: &str, failure: impl Fn(&str) -> Failure) -> Result<Vec<I
     crate::job_id::list(text).map_err(|word| failure(&word))
 }
 
-/// Whether a word is a keyword, or enough letters of its beginning, in any case.
+/// Whether a word is a keyword, or an abbreviation of sufficient length, in any case.
 pub(super) fn means(word: &str, keyword: &str, least: usize) -> bool {
     word.len() >= least && keyword.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
 }

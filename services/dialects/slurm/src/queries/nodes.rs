@@ -1,14 +1,14 @@
-//! What `scontrol update` says of nodes and partitions (SL-C-38).
+//! Changes of nodes and partitions by `scontrol update` (SL-C-38).
 
 use super::{Failure, update::Update};
 use crate::words::{NodeBase, NodeState};
 
-/// What is to become of nodes.
+/// A change of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeChange {
     /// They take no new jobs.
     Drain,
-    /// They take no new jobs, and those that they have end.
+    /// They take no new jobs, and their current jobs end.
     Down,
     /// They take no new jobs: something is wrong with them.
     Fail,
@@ -18,10 +18,10 @@ pub enum NodeChange {
     Undrain,
 }
 
-/// What an update of nodes asks for, and why; `None` if it does not speak of their state.
+/// The change and the reason in an update of nodes; `None` if it does not mention their state.
 ///
 /// # Errors
-/// A word that is no state, and a node taken out of service without a reason.
+/// A word that is not a state, or a node taken out of service without a reason.
 pub fn node_change(update: &Update) -> Result<Option<(NodeChange, String)>, Failure> {
     let Some(word) = update.value("State") else { return Ok(None) };
     let change = match word.to_ascii_lowercase().as_str() {
@@ -44,15 +44,15 @@ pub fn node_change(update: &Update) -> Result<Option<(NodeChange, String)>, Fail
     Ok(Some((change, reason)))
 }
 
-/// Refuses to put a node back into service that is in it, or that is out of it for another reason.
+/// Refuses to return a node to service that is in service, or out of it for another reason.
 ///
 /// # Errors
-/// The node serves already, or is down where only the drain is to end.
+/// The node is in service already, or it is down and only its drain shall end.
 pub fn check_node_change(change: NodeChange, state: NodeState) -> Result<(), Failure> {
     let is_down = matches!(state.base, NodeBase::Down | NodeBase::Unknown);
     let fits = match change {
         NodeChange::Resume => state.is_draining || is_down,
-        // What was declared down stays so.
+        // A node declared down stays down.
         NodeChange::Undrain => state.is_draining && !is_down,
         NodeChange::Drain | NodeChange::Down | NodeChange::Fail => true,
     };
@@ -68,10 +68,10 @@ pub struct PartitionState {
     pub is_started: bool,
 }
 
-/// What an update of a partition asks for; `None` if it does not speak of its state.
+/// The state in an update of a partition; `None` if it does not mention the state.
 ///
 /// # Errors
-/// A word that is no state.
+/// A word that is not a state.
 pub fn partition_state(update: &Update) -> Result<Option<PartitionState>, Failure> {
     let Some(word) = update.value("State") else { return Ok(None) };
     let (is_enabled, is_started) = match word.to_ascii_lowercase().as_str() {

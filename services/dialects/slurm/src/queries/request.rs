@@ -1,8 +1,8 @@
-//! What command lines ask for, and what they are read with.
+//! The requests of command lines, and the context for reading them.
 
 use super::{failure::Failure, getopt};
 
-/// What a command line asks for.
+/// The request of a command line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request<T> {
     /// The command's work.
@@ -15,16 +15,16 @@ pub enum Request<T> {
     Version,
 }
 
-/// What is printed instead of the command's work, if its options say so.
+/// The text to print instead of the command's work, if an option asks for one.
 pub(super) fn printed_only<T>(line: &getopt::Line) -> Option<Request<T>> {
     let requests = [("help", Request::Help), ("usage", Request::Usage), ("version", Request::Version)];
     requests.into_iter().find_map(|(key, request)| line.has(key).then_some(request))
 }
 
-/// How many seconds `--iterate` lets pass before the list is shown again; `None` if it is shown once.
+/// The seconds of `--iterate` before the list is shown again; `None` if it is shown once.
 ///
 /// # Errors
-/// It is no number above 0.
+/// It is not a number above 0.
 pub(super) fn iterate(command: &str, line: &getopt::Line) -> Result<Option<u64>, Failure> {
     let Some(text) = line.value("iterate") else { return Ok(None) };
     match text.parse() {
@@ -33,16 +33,16 @@ pub(super) fn iterate(command: &str, line: &getopt::Line) -> Result<Option<u64>,
     }
 }
 
-/// What command lines are read with: the environment, and who reads them when.
+/// The context for reading command lines: the environment, the user and the time.
 pub struct Surroundings<'a> {
     /// A variable of the environment.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     /// Login name of the caller.
     pub user: &'a str,
-    /// Whether there is a user of that name or number.
+    /// Whether there is a user with this name or number.
     pub knows_user: &'a dyn Fn(&str) -> bool,
     /// Whether the caller is root.
     pub is_root: bool,
-    /// The present moment in the caller's zone.
+    /// The current time in the caller's zone.
     pub now: jiff::Zoned,
 }

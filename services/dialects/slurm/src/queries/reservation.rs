@@ -13,29 +13,29 @@ use muster_schemas::{
 const NAME: &str = "scontrol";
 const NOT_CREATED: &str = "No reservation created.";
 const NOT_UPDATED: &str = "No reservation update.";
-/// As long as a reservation without end lasts, as Slurm has it.
+/// The length of a reservation without an end, as in Slurm.
 const YEAR_SECONDS: i64 = 365 * 86_400;
-/// Flags that say what is so here anyway.
+/// Flags that describe what muster does anyway.
 const USUAL_FLAGS: [&str; 6] = ["ANY_NODES", "IGNORE_JOBS", "MAINT", "PART_NODES", "SPEC_NODES", "STATIC_ALLOC"];
 
-/// What reservations are read with.
+/// The context for reading reservations.
 pub struct Known<'a> {
-    /// The present moment in the caller's zone.
+    /// The current time in the caller's zone.
     pub now: &'a jiff::Zoned,
     /// The names of all nodes.
     pub nodes: &'a [String],
-    /// The nodes of a partition; `None` if there is none of the name.
+    /// The nodes of a partition; `None` if there is none with this name.
     pub partition: &'a dyn Fn(&str) -> Option<Vec<String>>,
-    /// Whether there is a reservation of a name.
+    /// Whether there is a reservation with this name.
     pub is_taken: &'a dyn Fn(&str) -> bool,
-    /// Whether there is a user of a name.
+    /// Whether there is a user with this name.
     pub knows_user: &'a dyn Fn(&str) -> bool,
 }
 
 /// The reservation that `create` makes.
 ///
 /// # Errors
-/// It lacks a time, nodes, or who may use it; or muster has none of that kind.
+/// It lacks a time, nodes or users, or muster has no reservations of this kind.
 pub fn created(update: &Update, known: &Known<'_>) -> Result<ReservationSpec, Failure> {
     let mut draft = Draft { said: NOT_CREATED, ..Draft::default() };
     draft.take(update, known)?;
@@ -56,10 +56,10 @@ pub fn created(update: &Update, known: &Known<'_>) -> Result<ReservationSpec, Fa
     Ok(ReservationSpec { name, start, end, nodes, users: draft.users.clone(), accounts: draft.accounts.clone() })
 }
 
-/// What `update` makes of a reservation.
+/// The reservation as changed by `update`.
 ///
 /// # Errors
-/// As [`created`].
+/// See [`created`].
 pub fn changed(update: &Update, before: &ReservationSpec, known: &Known<'_>) -> Result<ReservationSpec, Failure> {
     let mut draft = Draft {
         said: NOT_UPDATED,
@@ -88,14 +88,14 @@ pub fn changed(update: &Update, before: &ReservationSpec, known: &Known<'_>) -> 
     })
 }
 
-/// What a command line says of a reservation.
+/// The command line about a reservation.
 #[derive(Default)]
 struct Draft {
-    /// What is said behind an error.
+    /// The text after an error.
     said: &'static str,
     start: Option<Timestamp>,
     end: Option<Timestamp>,
-    /// In seconds; `None` inside means without end.
+    /// In seconds; the inner `None` means without end.
     duration: Option<Option<u64>>,
     users: Vec<String>,
     accounts: Vec<String>,
@@ -112,7 +112,7 @@ impl Draft {
     }
 
     fn take(&mut self, update: &Update, known: &Known<'_>) -> Result<(), Failure> {
-        // Nodes of a partition are told apart from other nodes before anything is made of either.
+        // The partition must be known before nodes are read, because they may belong to it.
         self.partition = update.value("PartitionName").map(str::to_owned);
         for pair in &update.pairs {
             self.take_pair(pair, known)?;
@@ -164,7 +164,7 @@ impl Draft {
         Ok(())
     }
 
-    /// The names of a list. Slurm can also keep those out that have a `-` before their names.
+    /// The names in a list. Slurm can also exclude those with a `-` before the name.
     fn names(&self, value: &str, what: &str) -> Result<Vec<String>, Failure> {
         let names: Vec<String> = super::words(value).collect();
         match names.iter().any(|name| name.starts_with('-')) {
@@ -195,7 +195,7 @@ impl Draft {
         Ok(())
     }
 
-    /// All nodes of the partition that is named, else of the cluster.
+    /// All nodes of the named partition, else of the cluster.
     fn all_nodes(&self, known: &Known<'_>) -> Result<Vec<String>, Failure> {
         match &self.partition {
             None => Ok(known.nodes.to_vec()),
@@ -213,7 +213,7 @@ impl Draft {
         }
     }
 
-    /// What the system would say.
+    /// The error that the system would give.
     fn refused(&self, text: &str) -> Failure {
         refused(self.said == NOT_CREATED, text)
     }
@@ -234,7 +234,7 @@ impl Draft {
         if end <= start { Err(self.failure("Start time cannot be after end time.")) } else { Ok(end) }
     }
 
-    /// Nodes by name if some are named, else by count, else all of the partition; `None` if nothing is said of them.
+    /// Nodes by name if some are named, else by count, else all of the partition; `None` if nodes are not mentioned.
     fn nodes(&self, known: &Known<'_>) -> Result<Option<ReservedNodes>, Failure> {
         if let (Some(count), true) = (self.count, self.named.is_empty() || self.said == NOT_UPDATED) {
             let filter = match self.features.as_deref().filter(|text| !text.is_empty()) {
@@ -259,7 +259,7 @@ impl Draft {
     }
 }
 
-/// What is said of a reservation that the system refuses, and why.
+/// The message for a reservation that the system refuses, with the reason.
 pub fn refused(is_new: bool, text: &str) -> Failure {
     let what = if is_new { "Error creating the reservation" } else { "Error updating the reservation" };
     Failure::plain(format_args!("{what}: {text}"))

@@ -76,34 +76,34 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt(Some('x'), "associations", Value),
 ];
 
-/// Filters that nothing is known for. Without them too much would be listed.
+/// Filters without data. Ignoring them would list too much.
 const NOT_HEEDED: [&str; 5] = ["associations", "constraints", "flags", "reason", "truncate"];
 
-/// What `sacct` is to list.
+/// What `sacct` lists.
 #[derive(Clone, Debug)]
 pub struct Sacct {
     /// Only these jobs, parts and steps; empty means all.
     pub ids: Vec<IdExpression>,
-    /// Which lines.
+    /// Which lines to list.
     pub wanted: Wanted,
-    /// How they are listed.
+    /// How to list them.
     pub report: Report,
-    /// Whether all components are listed if one is named; `None` lists all if the leader is (SL-A-04).
+    /// Whether all components are listed if one is named; `None` lists all if the leader is named (SL-A-04).
     pub whole_hetjob: Option<bool>,
-    /// All attempts of a job, not only the last (`-D`).
+    /// Lists all attempts of a job, not just the last (`-D`).
     pub duplicates: bool,
-    /// Everybody's jobs.
+    /// Lists everybody's jobs.
     pub all_users: bool,
     /// As JSON.
     pub json: bool,
-    /// The names of the columns instead (`-e`).
+    /// Lists the names of the columns instead (`-e`).
     pub field_names: bool,
 }
 
 /// Reads a command line, without the command's own name.
 ///
 /// # Errors
-/// Options, ids, states, columns, times and nodes that are none, with Slurm's messages.
+/// Invalid options, ids, states, columns, times and nodes, with Slurm's messages.
 pub fn parse(arguments: &[impl AsRef<str>], around: &Surroundings<'_>) -> Result<Request<Sacct>, Failure> {
     let line = read(NAME, OPTIONS, arguments)?;
     if let Some(request) = printed_only(&line) {
@@ -125,7 +125,7 @@ pub fn parse(arguments: &[impl AsRef<str>], around: &Surroundings<'_>) -> Result
         Some("no") => Some(false),
         Some(other) => return Err(Failure::fatal(NAME, format_args!("Invalid --whole-hetjob value: {other}"))),
     };
-    // With a list of jobs, everybody's are listed as far as the caller may see them.
+    // With a list of jobs, it includes other users' jobs that the caller may see.
     let of_nodes = line.has("nodelist");
     let all_users = line.has("allusers") || line.has("user") || of_nodes || !named.is_empty() || around.is_root;
     Ok(Request::Run(Sacct {
@@ -189,7 +189,7 @@ fn range(line: &Line, key: &str) -> Result<Option<(u64, u64)>, Failure> {
     range.map(Some).ok_or_else(|| Failure::error(NAME, format_args!("Invalid --{key} specification: {text}")))
 }
 
-/// The time limits, in seconds: with `--timelimit-min` alone just this one, with both those between them.
+/// The time limits, in seconds: with `--timelimit-min` alone exactly this one, with both options those between them.
 fn limits(line: &Line) -> Result<Option<(u64, u64)>, Failure> {
     let limit = |key: &str| match line.value(key) {
         None => Ok(None),
@@ -212,7 +212,7 @@ fn time(line: &Line, key: &str, around: &Surroundings<'_>) -> Result<Option<Time
     moment::parse_past(text, &around.now).map(Some).ok_or_else(invalid)
 }
 
-/// A column with its name in full: the beginning of a name is enough.
+/// A column with its full name: the beginning of a name is enough.
 fn whole_name(part: &str) -> Result<String, Failure> {
     let (name, width) = part.split_at(part.find('%').unwrap_or(part.len()));
     let begins = |header: &str| header.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));

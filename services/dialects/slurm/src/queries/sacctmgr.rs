@@ -1,4 +1,4 @@
-//! The command line of the small `sacctmgr`: what it shows, and what it changes of accounts, users and service classes.
+//! The command line of the small `sacctmgr`: what it shows, and its changes of accounts, users and service classes.
 
 use super::{
     Failure, Request,
@@ -25,7 +25,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt(Some('V'), "version", Nothing),
 ];
 
-/// What `sacctmgr` knows.
+/// The things that `sacctmgr` knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Accounts.
@@ -52,7 +52,7 @@ const KINDS: [(&str, Kind); 9] = [
     ("users", Kind::User),
 ];
 
-/// What `sacctmgr` is to do.
+/// What `sacctmgr` does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deed {
     /// `show`, `list`.
@@ -81,15 +81,15 @@ const DEEDS: [(&str, Deed); 8] = [
 pub struct Sacctmgr {
     /// What to do.
     pub deed: Deed,
-    /// With what.
+    /// What it is about.
     pub kind: Kind,
-    /// Names, and `key=value` of what is meant; keys in lower case, a bare name has the key `name`.
+    /// Names and `key=value` conditions; keys in lower case, a bare name has the key `name`.
     pub wanted: Vec<(String, String)>,
-    /// What `set` says is to change.
+    /// The changes after `set`.
     pub set: Vec<(String, String)>,
-    /// The columns that `format=` asks for.
+    /// The columns of `format=`.
     pub format: Option<String>,
-    /// In columns, or with something between the values.
+    /// In columns, or with a separator between the values.
     pub style: ListStyle,
     /// Without the lines above the columns.
     pub no_header: bool,
@@ -98,7 +98,7 @@ pub struct Sacctmgr {
 }
 
 impl Sacctmgr {
-    /// Whether a row with this value is among what is meant. Bare words name what the command is about, also `names=` do.
+    /// Whether a row with this value is selected. Bare words and `names=` are names of what the command is about.
     pub fn takes(&self, key: &str, value: &str) -> bool {
         let about = match self.kind {
             Kind::Account | Kind::Association => "account",
@@ -121,7 +121,7 @@ impl Sacctmgr {
 /// Reads a command line, without the command's own name.
 ///
 /// # Errors
-/// Verbs and kinds that are none.
+/// Unknown verbs and kinds.
 pub fn parse(arguments: &[impl AsRef<str>]) -> Result<Request<Sacctmgr>, Failure> {
     let line = read(NAME, OPTIONS, arguments)?;
     if let Some(request) = printed_only(&line) {
@@ -159,7 +159,7 @@ fn beginning<T: Copy>(word: &str, known: &[(&str, T)]) -> Option<T> {
     known.iter().find(|(keyword, _)| is(keyword)).map(|(_, value)| *value)
 }
 
-/// Words of `show` that are no names.
+/// Words of `show` that are not names.
 const SHOWN: [&str; 9] = [
     "withassoc",
     "withassocs",
@@ -185,7 +185,7 @@ fn conditions(words: &[String], command: &mut Sacctmgr) {
                 is_set = false;
                 continue;
             }
-            // They say how much is shown of what; here all of it always is.
+            // They say how much to show; here everything is always shown.
             None if SHOWN.iter().any(|shown| shown.eq_ignore_ascii_case(word)) => continue,
             None => ("name".to_owned(), word.clone()),
             Some((key, value)) => (key.to_lowercase(), value.to_owned()),

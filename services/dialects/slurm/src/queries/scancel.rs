@@ -39,7 +39,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt(None, "wckey", Value),
 ];
 
-/// Which processes of a job get a signal (SL-C-30).
+/// The processes of a job that get a signal (SL-C-30).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recipients {
     /// Those of the steps.
@@ -50,12 +50,12 @@ pub enum Recipients {
     All,
 }
 
-/// What `scancel` is to do.
+/// What `scancel` does.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scancel {
     /// These jobs, parts and steps; empty means all that match.
     pub ids: Vec<IdExpression>,
-    /// What else must match.
+    /// Further conditions.
     pub filter: JobFilter,
     /// The signal to send; `None` ends the jobs.
     pub signal: Option<u8>,
@@ -63,15 +63,15 @@ pub struct Scancel {
     pub recipients: Recipients,
     /// Asks before each (`-i`).
     pub interactive: bool,
-    /// Without the message about jobs that are over (`-Q`).
+    /// Without the message about finished jobs (`-Q`).
     pub quiet: bool,
-    /// Tells what it does.
+    /// Prints what it does.
     pub verbosity: usize,
 }
 
 impl Scancel {
-    /// Whether the jobs that are named are looked up before anything is done: with questions, signals and steps. What is not
-    /// there is an error then, and otherwise it is not: filters beside it match nothing then (SL-C-31).
+    /// Whether named jobs are looked up first: with questions, signals and steps. Then a missing job is an error;
+    /// otherwise it is not, and filters simply match nothing (SL-C-31).
     pub fn looks_up(&self) -> bool {
         self.interactive
             || self.signal.is_some()
@@ -79,17 +79,17 @@ impl Scancel {
             || self.ids.iter().any(|id| id.step.is_some())
     }
 
-    /// Whether it does anything to jobs that wait: other signals than SIGKILL are for what runs.
+    /// Whether it affects waiting jobs: signals other than SIGKILL only go to running ones.
     pub fn ends_waiting_jobs(&self) -> bool {
         self.signal.is_none_or(|signal| signal == SIGKILL)
     }
 
-    /// What is said of a job that waits, which no signal reaches.
+    /// The message for a waiting job, which no signal reaches.
     pub fn still_waits(&self, shown: &str) -> Failure {
         Failure::error(NAME, format_args!("Kill job error on job id {shown}: Job is pending execution"))
     }
 
-    /// What is said of a job or step that is not there, or over, where jobs are looked up; `-Q` says nothing.
+    /// The message for a job or step that does not exist or has ended, if jobs are looked up; none with `-Q`.
     pub fn not_there(&self, id: &IdExpression) -> Failure {
         let what = if id.step.is_some() { "job step id" } else { "job id" };
         let said = Failure::error(NAME, format_args!("Kill job error on {what} {id}: Invalid job id specified"));
@@ -100,7 +100,7 @@ impl Scancel {
 /// Reads a command line, without the command's own name.
 ///
 /// # Errors
-/// Options, ids, users, states and signals that are none, and a command line that names no job in any way.
+/// Invalid options, ids, users, states and signals, and a command line that selects no jobs at all.
 pub fn parse(arguments: &[impl AsRef<str>], around: &Surroundings<'_>) -> Result<Request<Scancel>, Failure> {
     let line = read(NAME, OPTIONS, arguments)?;
     if let Some(request) = printed_only(&line) {
@@ -168,7 +168,7 @@ fn filter(line: &Line, around: &Surroundings<'_>) -> Result<JobFilter, Failure> 
     })
 }
 
-/// Only jobs that are not over can be cancelled: others are no state to ask for (SL-C-31).
+/// Only unfinished jobs can be cancelled: other states are refused (SL-C-31).
 fn state(word: String) -> Result<State, Failure> {
     let wanted =
         State::parse(&word).filter(|state| matches!(state, State::Pending | State::Running | State::Suspended));

@@ -43,7 +43,7 @@ pub enum Entity {
     Steps,
     /// The configuration.
     Configuration,
-    /// The names in a node list, one to a line.
+    /// The names in a node list, one per line.
     Hostnames,
     /// Names as a node list.
     Hostlist,
@@ -55,18 +55,18 @@ pub enum Entity {
     Reservations,
     /// The federation.
     Federation,
-    /// Persistent buffers, and the program that stages.
+    /// Persistent buffers, and the staging program.
     BurstBuffers,
 }
 
-/// What `scontrol` is to do.
+/// What `scontrol` does.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verb {
     /// Shows something.
     Show {
         /// What.
         entity: Entity,
-        /// Which of it, as it was written; `None` means all.
+        /// Which of them, as written; `None` means all.
         id: Option<String>,
     },
     /// Asks whether the controller answers.
@@ -77,7 +77,7 @@ pub enum Verb {
         action: Action,
         /// On which.
         ids: Vec<IdExpression>,
-        /// `uhold` sets the owner's hold, `requeuehold` holds what it puts back.
+        /// `uhold` sets the owner's hold, `requeuehold` holds what it requeues.
         variant: Variant,
     },
     /// Changes something.
@@ -86,29 +86,29 @@ pub enum Verb {
     Create(Update),
     /// Removes the reservation of this name.
     Delete(String),
-    /// Puts jobs before the others of their owner.
+    /// Moves jobs before others of their owner.
     Top(Vec<IdExpression>),
     /// Waits until the nodes of a job are ready.
     WaitJob(IdExpression),
     /// Writes a batch script to a file, or to standard output for `-`.
     WriteScript {
-        /// Of which job or component.
+        /// The job or component.
         id: IdExpression,
-        /// Where to; `None` is `slurm-<job>.sh`.
+        /// The file to write; `None` is `slurm-<job>.sh`.
         file: Option<String>,
     },
-    /// Reads the configuration anew.
+    /// Reads the configuration again.
     Reconfigure,
     /// Sends a message to a job.
     Notify {
-        /// To which.
+        /// The job.
         id: IdExpression,
-        /// What.
+        /// The text.
         message: String,
     },
 }
 
-/// What an action does beside its name.
+/// What an action does in addition to its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Variant {
     /// Nothing.
@@ -116,7 +116,7 @@ pub enum Variant {
     Plain,
     /// `uhold`: the hold is the owner's, whoever sets it.
     UserHold,
-    /// `requeuehold`: it is held then.
+    /// `requeuehold`: the job is held afterwards.
     Held,
 }
 
@@ -125,9 +125,9 @@ pub enum Variant {
 pub struct Scontrol {
     /// What to do.
     pub verb: Verb,
-    /// A record to a line (`-o`).
+    /// One record per line (`-o`).
     pub one_line: bool,
-    /// More of each record (`-d`).
+    /// Shows more of each record (`-d`).
     pub details: bool,
     /// Without messages (`-Q`).
     pub quiet: bool,
@@ -135,7 +135,7 @@ pub struct Scontrol {
     pub json: bool,
 }
 
-/// The verbs, and the fewest letters that mean each.
+/// The verbs, with the fewest letters that abbreviate each.
 const VERBS: [(&str, usize); 22] = [
     ("create", 1),
     ("delete", 2),
@@ -190,7 +190,7 @@ const ENTITIES: [(&str, usize, Entity); 23] = [
 /// Reads a command line, without the command's own name.
 ///
 /// # Errors
-/// Verbs, entities, ids and keys that are none, and verbs without what they need.
+/// Unknown verbs, entities, ids and keys, and verbs without their arguments.
 pub fn parse(arguments: &[impl AsRef<str>]) -> Result<Request<Scontrol>, Failure> {
     let line = read(NAME, OPTIONS, arguments)?;
     if let Some(request) = printed_only(&line) {
@@ -255,7 +255,7 @@ fn too_few(verb: &str) -> Failure {
     Failure::plain(format_args!("too few arguments for keyword:{verb}"))
 }
 
-/// Ids in several words or one list, each also as `jobid=<id>`.
+/// Ids in several words or one list, each optionally as `jobid=<id>`.
 fn ids(verb: &str, words: &[String]) -> Result<Vec<IdExpression>, Failure> {
     let mut all = Vec::new();
     for word in words {

@@ -23,7 +23,7 @@ pub(super) static OPTIONS: &[Opt] = &[
 /// Reads a command line, without the command's own name.
 ///
 /// # Errors
-/// An option that does not exist, and `--reset`: muster counts from the start of its gateway on.
+/// An option that does not exist, and `--reset`: muster counts from the start of its gateway.
 pub fn parse(arguments: &[impl AsRef<str>]) -> Result<Request<()>, Failure> {
     let line = read(NAME, OPTIONS, arguments)?;
     if let Some(request) = printed_only(&line) {

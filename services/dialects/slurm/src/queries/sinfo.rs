@@ -47,14 +47,14 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt(Some('V'), "version", Nothing),
 ];
 
-/// What `sinfo` is to show.
+/// What `sinfo` shows.
 #[derive(Clone, Debug)]
 pub struct Sinfo {
-    /// What is shown and how.
+    /// The contents and their layout.
     pub overview: Overview,
     /// Reservations instead of nodes.
     pub reservations: bool,
-    /// Again after so many seconds.
+    /// Repeats the list after this many seconds.
     pub iterate_seconds: Option<u64>,
     /// As JSON.
     pub json: bool,
@@ -63,7 +63,7 @@ pub struct Sinfo {
 /// Reads a command line, without the command's own name.
 ///
 /// # Errors
-/// Options, states and nodes that are none, with Slurm's messages.
+/// Invalid options, states and nodes, with Slurm's messages.
 pub fn parse(arguments: &[impl AsRef<str>], around: &Surroundings<'_>) -> Result<Request<Sinfo>, Failure> {
     let line = read(NAME, OPTIONS, arguments)?;
     if let Some(request) = printed_only(&line) {
@@ -102,7 +102,7 @@ fn overview(line: &Line, around: &Surroundings<'_>) -> Result<Overview, Failure>
         format: match (line.value("Format"), line.value("format")) {
             (Some(names), _) => Some(Format::Names(names.to_owned())),
             (None, Some(letters)) => Some(Format::Letters(letters.to_owned())),
-            // The others bring a format of their own.
+            // The others have their own format.
             (None, None) if arrangement != Arrangement::Partitions => None,
             (None, None) => variable("SINFO_FORMAT").map(Format::Letters),
         },

@@ -60,16 +60,16 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt(Some('V'), "version", Nothing),
 ];
 
-/// What `squeue` is to list.
+/// What `squeue` lists.
 #[derive(Clone, Debug)]
 pub struct Squeue {
     /// Only these jobs and parts; empty means all.
     pub ids: Vec<IdExpression>,
-    /// Steps instead of jobs: of these jobs, or these steps; empty means all.
+    /// Lists steps instead of jobs: those of these jobs, or these steps; empty means all.
     pub steps: Option<Vec<IdExpression>>,
-    /// What is shown and how.
+    /// The contents and their layout.
     pub listing: Listing,
-    /// Again after so many seconds.
+    /// Repeats the list after this many seconds.
     pub iterate_seconds: Option<u64>,
     /// As JSON.
     pub json: bool,
@@ -80,7 +80,7 @@ pub struct Squeue {
 /// Reads a command line, without the command's own name.
 ///
 /// # Errors
-/// Options, ids, states and nodes that are none, with Slurm's messages.
+/// Invalid options, ids, states and nodes, with Slurm's messages.
 pub fn parse(arguments: &[impl AsRef<str>], around: &Surroundings<'_>) -> Result<Request<Squeue>, Failure> {
     let line = read(NAME, OPTIONS, arguments)?;
     if let Some(request) = printed_only(&line) {
@@ -98,7 +98,7 @@ pub fn parse(arguments: &[impl AsRef<str>], around: &Surroundings<'_>) -> Result
     let verbose = if line.has("verbose") { verbose(&line, &listing) } else { Vec::new() };
     let jobs = list("jobs")?;
     let steps = match line.has("steps") {
-        // Those of the jobs that are named, if no steps are.
+        // Without named steps, those of the named jobs.
         true => Some(list("steps")?).map(|steps| if steps.is_empty() { jobs.clone() } else { steps }),
         false => None,
     };
@@ -112,7 +112,7 @@ fn listing(line: &Line, around: &Surroundings<'_>) -> Result<Listing, Failure> {
     let format = match (line.value("Format"), line.value("format")) {
         (Some(names), _) => Some(Format::Names(names.to_owned())),
         (None, Some(letters)) => Some(Format::Letters(letters.to_owned())),
-        // These bring a format of their own.
+        // These have their own format.
         (None, None) if is_start || line.has("steps") || line.has("long") => None,
         (None, None) => {
             variable("SQUEUE_FORMAT").map(Format::Letters).or_else(|| variable("SQUEUE_FORMAT2").map(Format::Names))
@@ -173,7 +173,7 @@ fn filter(line: &Line, around: &Surroundings<'_>, is_start: bool) -> Result<Filt
     })
 }
 
-/// What `-v` tells of the options (SL-C-27).
+/// The lines of `-v` about the options (SL-C-27).
 fn verbose(line: &Line, listing: &Listing) -> Vec<String> {
     let truth = |key: &str| if line.has(key) { "true" } else { "false" }.to_owned();
     let value = |key: &str| line.value(key).unwrap_or("(null)").to_owned();

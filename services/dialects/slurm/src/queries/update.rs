@@ -3,29 +3,29 @@
 use super::Failure;
 use crate::{duration, job_id::IdExpression, size};
 
-/// How a value changes what is there.
+/// How a value changes the existing one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// `=`: it takes its place.
+    /// `=`: replaces it.
     Set,
-    /// `+=`: it is added.
+    /// `+=`: is added to it.
     Add,
-    /// `-=`: it is taken away.
+    /// `-=`: is removed from it.
     Subtract,
 }
 
 /// A pair of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pair {
-    /// The key, as it is written in full.
+    /// The key, in full.
     pub key: &'static str,
-    /// How.
+    /// How it changes the value.
     pub change: Change,
-    /// The value, as it was written.
+    /// The value, as written.
     pub value: String,
 }
 
-/// What is updated, created or deleted.
+/// The thing to update, create or delete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// Jobs or parts of them.
@@ -34,18 +34,18 @@ pub enum Subject {
     Nodes(Vec<String>),
     /// A partition.
     Partition(String),
-    /// A reservation; without a name a new one gets one.
+    /// A reservation; a new one without a name gets one.
     Reservation(Option<String>),
     /// A step.
     Step(IdExpression),
 }
 
-/// What is changed of what.
+/// A change of something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Update {
-    /// What.
+    /// The thing to change.
     pub subject: Subject,
-    /// How, in the order written.
+    /// The changes, in the order written.
     pub pairs: Vec<Pair>,
 }
 
@@ -146,8 +146,8 @@ const RESERVATION_KEYS: [&str; 15] = [
 ];
 const STEP_KEYS: [&str; 1] = ["TimeLimit"];
 
-/// The keys that say what is meant, the fewest letters that mean each, and which outweighs which: a partition can also be
-/// a value of a job.
+/// The keys that name the subject, with the fewest letters that abbreviate each. Earlier ones take precedence: a
+/// partition can also be a value of a job.
 const SUBJECTS: [(&str, usize); 5] =
     [("JobId", 3), ("StepId", 4), ("NodeName", 4), ("ReservationName", 3), ("PartitionName", 4)];
 
@@ -164,18 +164,18 @@ const OLD_KEYS: [(&str, &str); 9] = [
     ("Procs", "NumCPUs"),
 ];
 
-/// Reads what stands behind `update`.
+/// Reads the words after `update`.
 ///
 /// # Errors
-/// No subject, a key that is not known (SL-C-36), a value that does not fit its key.
+/// No subject, an unknown key (SL-C-36), or a value that does not fit its key.
 pub fn update(words: &[String]) -> Result<Update, Failure> {
     read(words, false)
 }
 
-/// Reads what stands behind `create`.
+/// Reads the words after `create`.
 ///
 /// # Errors
-/// As [`update`]; anything else than a reservation.
+/// See [`update`]; anything other than a reservation.
 pub fn create(words: &[String]) -> Result<Update, Failure> {
     let entity = |word: &String| {
         let key = word.split_once('=').map_or(word.as_str(), |(key, _)| key);
@@ -211,7 +211,7 @@ fn read(words: &[String], is_new: bool) -> Result<Update, Failure> {
         Some(_) | None if is_new => (Subject::Reservation(None), &RESERVATION_KEYS),
         Some(_) | None => return Err(no_subject()),
     };
-    // A reservation without a name can still be one of nodes of a partition.
+    // A reservation without a name can still use nodes of a partition.
     let leading = leading.map(|(_, place)| place).filter(|_| subject != Subject::Reservation(None));
     let mut update = Update { subject, pairs: Vec::new() };
     for (place, (key, change, value)) in pairs.into_iter().enumerate() {
@@ -234,7 +234,7 @@ fn split(word: &str) -> Result<(&str, Change, &str), Failure> {
     })
 }
 
-/// The key of a name in any case, of an old name, or of the beginning of only one.
+/// The key for a name in any case, for an old name, or for an unambiguous beginning.
 fn find(key: &str, keys: &'static [&'static str]) -> Option<&'static str> {
     let exact = |name: &str| keys.iter().copied().find(|known| known.eq_ignore_ascii_case(name));
     let old = || OLD_KEYS.iter().find(|(old, _)| old.eq_ignore_ascii_case(key)).and_then(|(_, name)| exact(name));
@@ -287,7 +287,7 @@ fn node_names(text: &str) -> Result<Vec<String>, Failure> {
     crate::hostlist::expand(text).ok().filter(|names| !names.is_empty()).ok_or_else(invalid)
 }
 
-/// Refuses numbers, times and sizes that are none before anything is changed.
+/// Refuses invalid numbers, times and sizes before anything is changed.
 fn check(key: &str, value: &str) -> Result<(), Failure> {
     let is_limit = |text: &str| duration::TimeLimit::parse(text).is_some();
     let fits = match key {

@@ -1,4 +1,4 @@
-//! From the options of the components to a job of the model.
+//! Turns the options of the components into a job of the model.
 
 use super::{Settings, sizing, times};
 use crate::{
@@ -19,16 +19,16 @@ use muster_schemas::{
 };
 use std::collections::BTreeMap;
 
-/// What is submitted.
+/// What to submit.
 #[derive(Clone, Debug)]
 pub struct Submission<'a> {
     /// The options of each component, at least one.
     pub components: &'a [Settings],
-    /// What runs.
+    /// What to run.
     pub program: Program,
-    /// Who submits.
+    /// The submitting process.
     pub caller: &'a Caller,
-    /// What the site says.
+    /// The site's rules.
     pub rules: &'a Rules,
     /// The time of submission, in the submitter's time zone.
     pub now: &'a Now,
@@ -43,19 +43,19 @@ pub enum Program {
         text: String,
         /// Its arguments.
         args: Vec<String>,
-        /// Where it comes from.
+        /// Its source.
         source: ScriptSource,
     },
     /// Nothing: the job is an allocation for steps.
     Allocation {
-        /// Of which command.
+        /// The command that holds it.
         by: Interactive,
-        /// The command that runs beside it, or the program of the step; may be empty.
+        /// The command that runs next to it, or the program of the step; may be empty.
         words: Vec<String>,
     },
 }
 
-/// Where a batch script comes from (SL-C-06).
+/// The source of a batch script (SL-C-06).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScriptSource {
     /// A file, by its absolute path.
@@ -66,18 +66,18 @@ pub enum ScriptSource {
     StandardInput,
 }
 
-/// A command that gets an allocation and goes on.
+/// A command that gets an allocation and keeps running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interactive {
     /// `salloc`.
     Salloc,
     /// `salloc --no-shell`.
     SallocWithoutShell,
-    /// `srun` outside of an allocation.
+    /// `srun` outside an allocation.
     Srun,
 }
 
-/// What a job takes over from the process that submits it.
+/// What a job takes from the process that submits it.
 #[derive(Clone, Debug, Default)]
 pub struct Caller {
     /// Finds the names of its user and group.
@@ -92,15 +92,15 @@ pub struct Caller {
     pub environment: Vec<(String, String)>,
     /// Its file mode creation mask.
     pub umask: u32,
-    /// The host it runs on.
+    /// The host that it runs on.
     pub host: String,
-    /// The session it belongs to there.
+    /// Its session there.
     pub session: u32,
     /// Its whole command line.
     pub submit_line: String,
 }
 
-/// Finds the name of a user and of a group by its number. Looking one up can take several files or a question to a server, and
+/// Finds the name of a user and of a group by number. A lookup can take several files or a question to a server, and
 /// hardly any job needs it.
 #[derive(Clone, Copy, Debug)]
 pub struct Names {
@@ -111,23 +111,23 @@ pub struct Names {
 }
 
 impl Default for Names {
-    /// As if nobody had a name but a number.
+    /// Uses numbers instead of names.
     fn default() -> Self {
         let number = |number: u32| number.to_string();
         Self { user: number, group: number }
     }
 }
 
-/// What the site says of submissions.
+/// The site's rules for submissions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// `MaxArraySize`: indices are below it.
+    /// `MaxArraySize`: indices must be below it.
     pub array_size_limit: u32,
-    /// `JobRequeue`: whether jobs may be put back into the queue when they do not say.
+    /// `JobRequeue`: whether jobs may be requeued if they do not say.
     pub requeue: bool,
     /// Words of staging directives; empty without a burst-buffer plugin (SL-B-01, SL-B-07).
     pub directive_words: Vec<String>,
-    /// Whether directives can speak of persistent buffers (SL-B-02).
+    /// Whether directives can mention persistent buffers (SL-B-02).
     pub persistent_buffers: bool,
 }
 
@@ -137,10 +137,10 @@ impl Default for Rules {
     }
 }
 
-/// The job that is submitted.
+/// Makes the job to submit.
 ///
 /// # Errors
-/// What the job is refused for as a whole; nothing of it is submitted (SL-S-11).
+/// Why the job is refused as a whole; nothing of it is submitted (SL-S-11).
 pub fn lower(submission: &Submission<'_>) -> Result<JobSpec, Refusal> {
     let Some(leader) = submission.components.first() else {
         return Err(Refusal::Rejected(Rejection::Other("a job has at least one component".to_owned())));
@@ -175,7 +175,7 @@ pub fn lower(submission: &Submission<'_>) -> Result<JobSpec, Refusal> {
     })
 }
 
-/// What the job takes over of the environment of its submitter.
+/// The part of the submitter's environment that the job gets.
 fn environment_of(leader: &Settings, caller: &Caller) -> BTreeMap<String, String> {
     let mut environment = environment::of_job(leader.text("export"), &caller.environment);
     environment::propagate(&mut environment, leader.text("propagate"));
@@ -194,7 +194,7 @@ fn array(submission: &Submission<'_>, leader: &Settings) -> Result<Option<ArrayS
     spec.map(Some).ok_or(refused)
 }
 
-/// What only plain jobs can have (SL-S-17, SL-S-18).
+/// Refuses what only plain jobs can have (SL-S-17, SL-S-18).
 fn refuse_for_several(submission: &Submission<'_>) -> Result<(), Refusal> {
     if submission.components.len() == 1 {
         return Ok(());
@@ -209,7 +209,7 @@ fn refuse_for_several(submission: &Submission<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// A job belongs to whoever submits it: another user or group is refused, not passed over (SL-C-13).
+/// A job belongs to its submitter: another user or group is refused, not ignored (SL-C-13).
 fn refuse_other_owners(submission: &Submission<'_>) -> Result<(), Refusal> {
     let Caller { names, uid, gid, .. } = submission.caller;
     for (option, name_of, number) in [("uid", names.user, *uid), ("gid", names.group, *gid)] {
@@ -298,7 +298,7 @@ fn component_dependencies(settings: &Settings) -> Result<Dependencies, Refusal> 
     }
 }
 
-/// Nodes that one component names are not for the others (SL-S-23).
+/// Keeps nodes that one component names from the others (SL-S-23).
 fn exclude_named_nodes(components: &mut [Component]) {
     let named: Vec<Vec<String>> = components
         .iter()
@@ -330,7 +330,7 @@ fn directory(caller: &Caller, leader: &Settings) -> String {
     }
 }
 
-/// Mail is for the leader alone (SL-M-06).
+/// Mail is for the leader only (SL-M-06).
 fn notifications(caller: &Caller, leader: &Settings) -> Vec<Notification> {
     let on = leader.value("mail-type", values::mail_types).unwrap_or_default();
     if on.is_empty() {
@@ -399,8 +399,8 @@ fn add_attributes(attributes: &mut BTreeMap<String, String>, offset: usize, sett
     }
 }
 
-/// What is to be staged for each component: the directives of its part of the script, else those of its `--bb` (SL-B-01,
-/// SL-B-08). They are kept with the words by which its script is rebuilt when it is shown (SL-B-05).
+/// What to stage for each component: the directives of its part of the script, else those of its `--bb` (SL-B-01,
+/// SL-B-08). They are kept with the words by which the script is rebuilt for display (SL-B-05).
 fn staged(attributes: &mut BTreeMap<String, String>, submission: &Submission<'_>) -> Vec<ComponentStaging> {
     let rules = submission.rules;
     if rules.directive_words.is_empty() {

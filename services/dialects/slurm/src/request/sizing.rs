@@ -1,4 +1,4 @@
-//! From sizing options to requests over the resource tree (SL-C-12).
+//! Turns sizing options into requests over the resource tree (SL-C-12).
 
 use super::Settings;
 use crate::{
@@ -15,7 +15,7 @@ use muster_schemas::resources::{
 };
 use std::collections::BTreeMap;
 
-/// What a component asks for, one way for each alternative.
+/// The request of a component, with one way for each alternative.
 pub(super) fn alternatives(
     settings: &Settings,
     offset: usize,
@@ -27,7 +27,7 @@ pub(super) fn alternatives(
     let smallest = size.on_fewest_nodes().filter(|_| settings.is_set("use-min-nodes"));
     let sizes = || smallest.iter().chain([&size]);
     let requests = sizes().flat_map(|size| ways.iter().map(move |way| size.requests(way)));
-    // The parts of a size are counted in nodes.
+    // Parts of a size are counted in nodes.
     let alternative = |requests: Vec<Request>| {
         let scatter = requests.len() > 1;
         Alternative { requests, walltime_seconds, licences: licences.clone(), scatter }
@@ -86,7 +86,7 @@ impl Size {
         named_nodes.truncate(asked_nodes.map_or(usize::MAX, most_nodes));
         let tasks_per_node = settings.value("ntasks-per-node", values::count);
         let named = u32::try_from(named_nodes.len()).ok().filter(|count| *count > 0);
-        // As many tasks as one node is to have, and no number of either, are those of one node.
+        // Tasks per node without a number of tasks or nodes means one node.
         let is_one_node = tasks_per_node.is_some() && !settings.is_set("ntasks");
         let nodes = asked_nodes
             .or_else(|| named.map(|min| NodeRange { min, max: None }))
@@ -116,18 +116,18 @@ impl Size {
         })
     }
 
-    /// The same on as few nodes as are allowed, if more are too.
+    /// The same on the fewest allowed nodes, if more are allowed too.
     fn on_fewest_nodes(&self) -> Option<Self> {
         let NodeRange { min, max } = self.nodes.filter(|nodes| nodes.max.is_some_and(|max| max > nodes.min))?;
         Some(Self { nodes: max.map(|_| NodeRange { min, max: Some(min) }), ..self.clone() })
     }
 
-    /// The requests of one way: one, unless some nodes must be of another kind than the rest.
+    /// The requests of one way: one, unless some nodes must differ from the rest.
     fn requests(&self, way: &Way) -> Result<Vec<Request>, Refusal> {
         let counted: u32 = way.some_nodes.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count));
         let least = self.nodes.map_or(0, |nodes| nodes.min);
         let named = u32::try_from(self.named_nodes.len()).unwrap_or(u32::MAX);
-        // Named nodes of which there are fewer than wanted are a part of their own: the rest may be any others.
+        // If fewer nodes are named than wanted, they form a separate part: the rest may be any others.
         let named_apart = named > 0 && named < least && counted == 0;
         if counted == 0 && !named_apart {
             return Ok(vec![Request { path: self.path(), ..self.request(way, None, self.tasks) }]);
@@ -185,14 +185,14 @@ impl Size {
     }
 }
 
-/// Nodes of which each has a task at least.
+/// Limits nodes so that each has at least one task.
 fn no_more_than(nodes: NodeRange, tasks: Option<u32>) -> NodeRange {
     let most = tasks.unwrap_or(u32::MAX);
     NodeRange { min: nodes.min.min(most), max: nodes.max.map(|max| max.min(most)) }
 }
 
-/// What is told of options without effect, and of a component that asks for more nodes than tasks, or names more nodes than
-/// it asks for: it gets a node for each task, and the first of the nodes.
+/// Warnings about options without effect, and about a component that asks for more nodes than tasks, or names more
+/// nodes than it asks for: it gets a node for each task, and the first of the nodes.
 pub fn warnings(command: Command, settings: &Settings) -> Vec<String> {
     let mut lines: Vec<String> = without_effect(settings)
         .map(|option| format!("{command}: warning: --{option} is kept and shown, but has no effect here"))
@@ -214,7 +214,7 @@ pub fn warnings(command: Command, settings: &Settings) -> Vec<String> {
     lines
 }
 
-/// The options that would change where or how long a job runs, and that the model has nothing for.
+/// Options that would change where or how long a job runs, but that the model does not support.
 fn without_effect(settings: &Settings) -> impl Iterator<Item = &'static str> + '_ {
     let says = |option: &str, word: &str| settings.text(option).is_some_and(|text| text.eq_ignore_ascii_case(word));
     ["contiguous", "no-kill", "switches", "tmp"].into_iter().filter(move |option| match *option {
@@ -227,7 +227,7 @@ fn most_nodes(nodes: NodeRange) -> usize {
     nodes.max.unwrap_or(nodes.min) as usize
 }
 
-/// The part of some tasks that runs on `count` of so many nodes, rounded up.
+/// The share of tasks that runs on `count` of all the nodes, rounded up.
 fn share(tasks: u32, count: u32, nodes: u32) -> u32 {
     let share = (u64::from(tasks) * u64::from(count)).div_ceil(u64::from(nodes.max(1)));
     u32::try_from(share).unwrap_or(u32::MAX).min(tasks)
@@ -242,7 +242,7 @@ fn memory(settings: &Settings) -> Option<Memory> {
 }
 
 fn sharing(settings: &Settings) -> Sharing {
-    // All memory of the nodes, which the model gives with the whole nodes only.
+    // All memory of the nodes, which the model only gives with whole nodes.
     if settings.value("mem", parse_megabytes) == Some(0) {
         return Sharing::WholeNodes;
     }
@@ -268,7 +268,7 @@ fn gpus(settings: &Settings) -> Result<Option<Gpus>, Refusal> {
     gpus_on_each(gres).ok_or_else(|| rejected(Rejection::Gres))
 }
 
-/// The GPUs that a list of generic resources asks for on each node; `None` if it asks for anything else.
+/// The GPUs on each node in a list of generic resources; `None` if it contains anything else.
 pub fn gpus_on_each(gres: Vec<values::Gres>) -> Option<Option<Gpus>> {
     let mut gpus: Option<Gpus> = None;
     for one in gres.into_iter().filter(|one| one.count > 0) {

@@ -1,4 +1,4 @@
-//! Whether the times of a component fit together (SL-C-13).
+//! Checks that the times of a component fit together (SL-C-13).
 
 use super::Settings;
 use crate::{
@@ -36,12 +36,12 @@ pub(super) fn walltime_seconds(settings: &Settings, now: &Now) -> Result<Option<
     }
 }
 
-/// The time limits with which a job is tried that is to end by a deadline, the longest first: what is left, and less if it
-/// comes to start later, down to `--time-min` or a minute.
+/// The time limits to try for a job with a deadline, longest first: the time left, and less in case it starts later,
+/// down to `--time-min` or a minute.
 pub fn limits_until_deadline(settings: &Settings, room_seconds: u64) -> Vec<u64> {
     let least =
         settings.value("time-min", TimeLimit::parse).and_then(TimeLimit::seconds).unwrap_or(60).min(room_seconds);
-    // It does not start in the very moment in which it is submitted.
+    // It does not start at the very moment of its submission.
     let almost_all = [1, 10, 60].map(|seconds| room_seconds.saturating_sub(seconds));
     let parts = [3, 2, 1].map(|quarters| room_seconds * quarters / 4);
     let mut limits: Vec<u64> =
@@ -51,7 +51,7 @@ pub fn limits_until_deadline(settings: &Settings, room_seconds: u64) -> Vec<u64>
     limits
 }
 
-/// How long it is until then; `None` if it is over.
+/// How long it is until then; `None` if that has passed.
 pub fn seconds_until(moment: Timestamp, now: &Zoned) -> Option<u64> {
     let micros = moment.0.checked_sub(now.timestamp().as_microsecond())?;
     u64::try_from(micros / 1_000_000).ok().filter(|_| micros >= 0)

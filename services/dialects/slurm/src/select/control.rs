@@ -1,4 +1,4 @@
-//! What commands that change jobs act on.
+//! The targets of commands that change jobs.
 
 use super::{is_named, names_leader};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
 use muster_schemas::{ids::JobId, resources::IndexSet};
 use std::collections::BTreeSet;
 
-/// What is to be done.
+/// What to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// End it, or send it a signal (`scancel`).
@@ -28,7 +28,7 @@ pub enum Action {
     Update,
 }
 
-/// What is acted on: a job, array or task as the core knows it, or one component of a job.
+/// The target: a job, array or task as the core knows it, or one component of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Target {
     /// The job, array or task.
@@ -37,31 +37,31 @@ pub struct Target {
     pub component: Option<u32>,
 }
 
-/// What an id comes to.
+/// The meaning of an id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Chosen {
-    /// To act on these.
+    /// Act on these.
     Targets(Vec<Target>),
-    /// There is nothing to do, which is no failure: what `-v` says (SL-C-31).
+    /// There is nothing to do, which is not a failure; this is the output of `-v` (SL-C-31).
     Nothing(String),
 }
 
 /// The exit status of `scancel` for a component that cannot be cancelled alone (SL-M-03).
 const NOT_ALONE: u8 = 60;
 
-/// What an id means for an action, by the jobs as they stand. `whole_hetjob` is the setting of that name (SL-M-05).
+/// The targets of an id for an action, given the current jobs. `whole_hetjob` is the setting of that name (SL-M-05).
 ///
 /// # Errors
-/// A job or component that does not exist, or that cannot be acted on alone; nothing is acted on then.
+/// A job or component that does not exist, or that cannot be acted on alone; nothing is done then.
 pub fn choose(action: Action, part: &JobPart, records: &[JobRecord], whole_hetjob: bool) -> Result<Chosen, Failure> {
     let named: Vec<&JobRecord> = records.iter().filter(|record| is_named(part, record)).collect();
     let Some(first) = named.first().copied() else { return unknown(action, part) };
-    // Where a component stands for its job, the others may still run.
+    // If a component means its job, the others may still run.
     let leader = first.het.as_ref().map(|het| het.leader);
     let runs_on =
         |record: &JobRecord| record.het.as_ref().map(|het| het.leader) == leader && !record.state.is_finished();
     let stands_for_job = leader.is_some() && whole_hetjob && matches!(part, JobPart::Number(_));
-    // One that is ending may be about to be put back into the queue.
+    // A job that is ending may be requeued.
     let is_over = named.iter().all(|record| record.state.is_finished());
     if action == Action::Cancel && is_over && !(stands_for_job && records.iter().any(runs_on)) {
         return Ok(Chosen::Nothing(over(part)));
@@ -85,7 +85,7 @@ fn unknown(action: Action, part: &JobPart) -> Result<Chosen, Failure> {
     }
 }
 
-/// Its owner has said that it must not run twice.
+/// The owner said that it must not run twice.
 fn not_requeued(part: &JobPart) -> Failure {
     Failure::plain(format_args!("Requested operation is presently disabled for job {part}"))
 }
@@ -115,7 +115,7 @@ fn component(action: Action, part: &JobPart, record: &JobRecord, whole_hetjob: b
             let text = "Operation not permitted on individual component of heterogeneous job";
             Err(Failure::plain(format_args!("{text} for job {part}")))
         }
-        // Ending component 0 ends the batch script and with it the job (D-14).
+        // Ending component 0 ends the batch script, and with it the job (D-14).
         Action::Cancel if offset == 0 => Ok(whole),
         Action::Cancel | Action::Hold | Action::Release if is_number && whole_hetjob => Ok(whole),
         Action::Cancel if record.state.is_pending() => {
@@ -133,7 +133,7 @@ fn component(action: Action, part: &JobPart, record: &JobRecord, whole_hetjob: b
 fn tasks(part: &JobPart, named: &[&JobRecord]) -> Vec<Target> {
     let target = |job| Target { job, component: None };
     match part {
-        // The number of a task of an array, which the core knows by its index, is not that of the array.
+        // An array task's own number is not that of the array, and the core knows the task by its index.
         JobPart::Number(number) => {
             let of_array = |record: &&JobRecord| record.array.as_ref().is_some_and(|array| array.number != *number);
             let array = named.iter().copied().find(of_array).and_then(|record| record.array.as_ref());
@@ -142,7 +142,7 @@ fn tasks(part: &JobPart, named: &[&JobRecord]) -> Vec<Target> {
         JobPart::AllTasks(number) => vec![target(JobId::job(*number))],
         JobPart::Component { leader, .. } => vec![target(JobId::job(*leader))],
         JobPart::Tasks { array, indices, .. } => {
-            // There can be far more in the id than there are.
+            // The id can have far more indices than there are tasks.
             let known: BTreeSet<u32> = named
                 .iter()
                 .filter_map(|record| record.array.as_ref())

@@ -1,4 +1,4 @@
-//! What `scancel` acts on if it is given filters, alone or beside ids (SL-M-17, SL-C-32).
+//! The targets of `scancel` with filters, alone or with ids (SL-M-17, SL-C-32).
 
 use super::{Target, listed};
 use crate::{
@@ -9,10 +9,10 @@ use crate::{
 use muster_schemas::ids::JobId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Which jobs. All that is given must match.
+/// A filter for jobs. All given conditions must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobFilter {
-    /// Login name, or number, of the owner.
+    /// The owner's login name or number.
     pub user: Option<String>,
     /// The partition.
     pub partition: Option<String>,
@@ -22,9 +22,9 @@ pub struct JobFilter {
     pub qos: Option<String>,
     /// The job's name.
     pub name: Option<String>,
-    /// In one of these states; empty means any.
+    /// The states, one of which it must have; empty means any.
     pub states: Vec<State>,
-    /// Names of nodes, one of which it has; empty means any.
+    /// The nodes, one of which it must have; empty means any.
     pub nodes: BTreeSet<String>,
     /// The reservation.
     pub reservation: Option<String>,
@@ -47,12 +47,12 @@ impl JobFilter {
             && (self.nodes.is_empty() || record.nodes.iter().any(|node| self.nodes.contains(node)))
     }
 
-    /// Whether what a job asked for must be known.
+    /// Whether it needs the details of jobs.
     pub fn needs_details(&self) -> bool {
         self.qos.is_some() || self.wckey.is_some()
     }
 
-    /// What `-v` says if nothing matches (SL-C-31).
+    /// The output of `-v` if nothing matches (SL-C-31).
     pub fn nothing_matches(&self) -> String {
         let texts = [
             ("account", &self.account),
@@ -74,8 +74,9 @@ impl JobFilter {
     }
 }
 
-/// What matches a filter and is not over. Of a job with components all of it if the leader matches; else the components
-/// that match, if they run and `whole_hetjob` is not set (SL-M-17). Of an array only the tasks that match.
+/// The unfinished jobs that match a filter. A job with components is a target as a whole if its leader matches;
+/// otherwise its running components that match are, unless `whole_hetjob` is set (SL-M-17). Only matching tasks of an
+/// array are.
 pub fn matching(filter: &JobFilter, records: &[JobRecord], whole_hetjob: bool) -> Vec<Target> {
     let mut targets: BTreeMap<JobId, BTreeSet<Option<u32>>> = BTreeMap::new();
     let (taken, left): (Vec<&JobRecord>, Vec<&JobRecord>) =
@@ -104,8 +105,8 @@ pub fn matching(filter: &JobFilter, records: &[JobRecord], whole_hetjob: bool) -
     targets.into_iter().flat_map(whole_or_parts).collect()
 }
 
-/// What filters leave of what an id means; `None` if that is all of it. The rule for components is that of [`matching`], also
-/// among those that the number of a leader means.
+/// The part of an id's targets that filters leave; `None` if that is all. The rule for components is that of
+/// [`matching`], also for those that a leader's number includes.
 pub fn left_of(part: &JobPart, filter: &JobFilter, records: &[JobRecord], whole_hetjob: bool) -> Option<Vec<Target>> {
     if *filter == JobFilter::default() {
         return None;
@@ -120,7 +121,7 @@ pub fn left_of(part: &JobPart, filter: &JobFilter, records: &[JobRecord], whole_
     (!is_all).then(|| matching(filter, &named, whole_hetjob))
 }
 
-/// The ids in the core: of tasks that have not started and share a line that of the array, unless only a part of that is
+/// The ids in the core: waiting tasks that share a line have that of the array, unless only a part of the line is
 /// meant.
 fn ids(record: &JobRecord, is_divided: bool) -> Vec<JobId> {
     match record.array.as_ref().map(|array| (array.number, &array.tasks)) {

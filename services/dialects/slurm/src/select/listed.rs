@@ -1,4 +1,4 @@
-//! What listings show of what was named.
+//! The lines that listings show for ids.
 
 use super::is_named;
 use crate::{
@@ -11,8 +11,8 @@ use crate::{
     },
 };
 
-/// The lines that an id names: of the leader of a job with components, those of all; of tasks that share a line only
-/// those that are named.
+/// The lines for an id: the leader of a job with components includes all; of tasks that share a line, only the named
+/// ones are shown.
 pub fn listed(part: &JobPart, records: &[JobRecord]) -> Vec<JobRecord> {
     records.iter().filter(|record| is_named(part, record)).map(|record| narrowed(part, record)).collect()
 }
@@ -35,10 +35,10 @@ fn narrowed(part: &JobPart, record: &JobRecord) -> JobRecord {
     record
 }
 
-/// What `squeue -j` lists; without ids everything (SL-I-06 to I-08).
+/// The lines of `squeue -j`, or all without ids (SL-I-06 to I-08).
 ///
 /// # Errors
-/// The only id names nothing (SL-C-26); one among several is left out.
+/// A single id that names nothing (SL-C-26); one among several is left out.
 pub fn of_squeue(ids: &[IdExpression], records: Vec<JobRecord>) -> Result<Vec<JobRecord>, Failure> {
     let [only] = ids else {
         return Ok(match ids {
@@ -52,7 +52,7 @@ pub fn of_squeue(ids: &[IdExpression], records: Vec<JobRecord>) -> Result<Vec<Jo
     }
 }
 
-/// A line that two ids name is listed once.
+/// A line named by two ids is listed once.
 fn unique(records: Vec<JobRecord>) -> Vec<JobRecord> {
     let mut seen = std::collections::BTreeSet::new();
     records.into_iter().filter(|record| seen.insert(record.shown_id().to_string())).collect()
@@ -62,7 +62,7 @@ fn unknown_job() -> Failure {
     Failure::plain("slurm_load_jobs error: Invalid job id specified")
 }
 
-/// What `scontrol show job` shows of an id, components in their order (SL-I-10).
+/// The lines of `scontrol show job` for an id, components in order (SL-I-10).
 ///
 /// # Errors
 /// A component that its job does not have, or a job that does not exist.
@@ -81,7 +81,7 @@ pub fn shown_by_scontrol(id: &IdExpression, records: &[JobRecord]) -> Result<Vec
     Ok(found)
 }
 
-/// The steps that ids name: all of a job, or one (`squeue -s`, `scontrol show step`); without ids all.
+/// The steps for ids: all of a job, or one (`squeue -s`, `scontrol show step`); all without ids.
 pub fn of_steps(ids: &[IdExpression], steps: Vec<StepRecord>) -> Vec<StepRecord> {
     let is_of = |id: &IdExpression, step: &StepRecord| {
         let is_job = match (&id.job, JobPart::parse(&step.shown_job)) {
@@ -100,8 +100,8 @@ pub fn of_steps(ids: &[IdExpression], steps: Vec<StepRecord>) -> Vec<StepRecord>
     steps.into_iter().filter(|step| ids.is_empty() || ids.iter().any(|id| is_of(id, step))).collect()
 }
 
-/// What `sacct -j` lists; without ids everything. `whole_hetjob` says whether all components are listed if one is named;
-/// `None` lists all if the leader is (SL-A-03, SL-A-04). An id of a step lists that step alone.
+/// The rows of `sacct -j`, or all without ids. `whole_hetjob` says whether all components are listed if one is named;
+/// `None` lists all if the leader is named (SL-A-03, SL-A-04). An id of a step lists only that step.
 pub fn of_accounting(ids: &[IdExpression], rows: Vec<Row>, whole_hetjob: Option<bool>) -> Vec<Row> {
     if ids.is_empty() {
         return rows;
@@ -117,7 +117,7 @@ fn takes(id: &IdExpression, row: &Row, whole_hetjob: Option<bool>) -> bool {
     is_step
         && match (&row.job.het, whole_hetjob, &id.job) {
             (Some(het), Some(true), JobPart::Number(number)) => {
-                // Numbers of components are consecutive: the set tells the last one.
+                // Numbers of components are consecutive: the set gives the last one.
                 let last = het.set.rsplit(['-', ',']).next().and_then(|last| last.parse().ok()).unwrap_or(het.leader);
                 (het.leader..=last).contains(number)
             }

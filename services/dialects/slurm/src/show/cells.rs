@@ -1,11 +1,11 @@
-//! How single values are written into a cell.
+//! Writes single values into a cell.
 
 use super::Clock;
 use crate::{duration, moment::TimeFormat};
 use muster_schemas::time::Timestamp;
 use std::fmt::{Display, Write};
 
-/// What stands for a text that is not set.
+/// The text for a missing value.
 pub const NULL: &str = "(null)";
 
 /// Writes a value.
@@ -14,7 +14,7 @@ pub fn put(value: impl Display, out: &mut String) {
     let _ = write!(out, "{value}");
 }
 
-/// Writes a number. A long list is mostly made of them, and this is several times faster than [`put`].
+/// Writes a number. A long list consists mostly of numbers, and this is several times faster than [`put`].
 pub fn number(value: impl Into<u64>, out: &mut String) {
     let mut digits = [0; 20];
     let mut start = digits.len();
@@ -35,15 +35,15 @@ pub fn or_null(text: Option<&str>, out: &mut String) {
     out.push_str(text.filter(|text| !text.is_empty()).unwrap_or(NULL));
 }
 
-/// Writes a point in time as `2026-11-20T08:30:00` in the reader's zone, or as the reader wants it, or what stands for none
-/// (SL-C-04, SL-E-11).
+/// Writes a point in time as `2026-11-20T08:30:00` in the reader's zone, or in the reader's format, or `none` without
+/// one (SL-C-04, SL-E-11).
 pub fn moment(time: Option<Timestamp>, none: &str, clock: &Clock, out: &mut String) {
     let Some(time) = time else { return out.push_str(none) };
     if clock.format != TimeFormat::Standard {
         let now = clock.now.to_jiff().to_zoned(clock.zone.clone());
         return out.push_str(&clock.format.show(time, &now));
     }
-    // Far quicker than a pattern, which long lists feel.
+    // Far quicker than a pattern, which matters for long lists.
     let civil = clock.zone.to_datetime(Timestamp::from_unix_seconds(time.unix_seconds()).to_jiff());
     let (date, time) = (civil.date(), civil.time());
     let (year, month, day) = (date.year(), date.month(), date.day());
@@ -51,14 +51,14 @@ pub fn moment(time: Option<Timestamp>, none: &str, clock: &Clock, out: &mut Stri
     let _ = write!(out, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}");
 }
 
-/// Writes a point in time as the line above long lists has it: `Fri Nov 20 08:30:00 2026`.
+/// Writes a point in time as in the line above long lists: `Fri Nov 20 08:30:00 2026`.
 pub fn date_line(time: Timestamp, clock: &Clock, out: &mut String) {
     let zoned = Timestamp::from_unix_seconds(time.unix_seconds()).to_jiff().to_zoned(clock.zone.clone());
     let _ = write!(out, "{}", zoned.strftime("%a %b %d %H:%M:%S %Y"));
     out.push('\n');
 }
 
-/// Writes a length of time as `squeue` does; `UNLIMITED` for none.
+/// Writes a length of time like `squeue` does; `UNLIMITED` for none.
 pub fn short_limit(seconds: Option<u64>, out: &mut String) {
     match seconds {
         Some(seconds) => out.push_str(&duration::short(seconds)),
@@ -66,7 +66,7 @@ pub fn short_limit(seconds: Option<u64>, out: &mut String) {
     }
 }
 
-/// Writes a length of time as `scontrol` and `sacct` do; `UNLIMITED` for none.
+/// Writes a length of time like `scontrol` and `sacct` do; `UNLIMITED` for none.
 pub fn long_limit(seconds: Option<u64>, out: &mut String) {
     match seconds {
         Some(seconds) => out.push_str(&duration::long(seconds)),

@@ -1,28 +1,29 @@
-//! One engine for all tables: `-o "%.18i %j"`, `-O "JobID:.18,Name"` and `--format=JobID%-12,State` (SL-C-23, C-24, C-29, SL-A-07).
+//! One engine for all tables: `-o "%.18i %j"`, `-O "JobID:.18,Name"` and `--format=JobID%-12,State` (SL-C-23, C-24,
+//! C-29, SL-A-07).
 //!
 //! A format is compiled once; each row is then written into one buffer, cell by cell, without copies.
 
 use super::Clock;
 
-/// The width that a named column of `-O` has if none is given.
+/// The default width of a named column of `-O`.
 const NAMED_WIDTH: usize = 20;
 
-/// No column is wider.
+/// The greatest width.
 const MOST_WIDTH: usize = 65_535;
 
-/// A kind of column: how it is asked for, what stands above it, and how its value is written.
+/// A kind of column: its letter and names, its header, and how its value is written.
 pub struct Field<R: 'static> {
     /// Its letter in printf-like formats.
     pub letter: Option<char>,
-    /// Its long names; they are known in any case.
+    /// Its long names, in any case.
     pub names: &'static [&'static str],
-    /// What stands above it.
+    /// Its header.
     pub header: &'static str,
-    /// Its width in lists of names that give none; negative for one that is aligned to the left.
+    /// Its default width in lists of names; negative aligns it to the left.
     pub width: i16,
     /// Writes its value.
     pub write: fn(&R, &Clock, &mut String),
-    /// Whether its value is known only of what was looked up with all its details.
+    /// Whether its value needs all the details of a record.
     pub is_detailed: bool,
 }
 
@@ -37,12 +38,12 @@ impl<R> Field<R> {
         Self { letter, names, header, width: 0, write, is_detailed: false }
     }
 
-    /// A field that has a width of its own: negative aligns it to the left.
+    /// A field with its own width; negative aligns it to the left.
     pub const fn wide(names: &'static [&'static str], width: i16, write: fn(&R, &Clock, &mut String)) -> Self {
         Self { letter: None, names, header: names[0], width, write, is_detailed: false }
     }
 
-    /// The same field, of what was looked up with all its details.
+    /// The same field for records with all their details.
     pub const fn detailed(self) -> Self {
         Self { is_detailed: true, ..self }
     }
@@ -52,18 +53,18 @@ impl<R> Field<R> {
     }
 }
 
-/// What happens to a value that is longer than its column.
+/// How a value longer than its column is shortened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Overflow {
     /// Its end is left out.
     Cut,
-    /// Its end gives way to a `+`.
+    /// Its end is replaced by a `+`.
     Mark,
 }
 
 struct Column<R: 'static> {
     field: &'static Field<R>,
-    /// 0 takes as much room as the value needs.
+    /// 0 means the width of the value.
     width: usize,
     is_right: bool,
     overflow: Overflow,
@@ -71,27 +72,27 @@ struct Column<R: 'static> {
     after: String,
 }
 
-/// A format that was read: what stands before the first column, and the columns.
+/// A compiled format: the text before the first column, and the columns.
 pub struct Layout<R: 'static> {
     before: String,
     columns: Vec<Column<R>>,
 }
 
-/// A format names a column that does not exist: its letter or name.
+/// The letter or name of an unknown column in a format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("Invalid job format specification: {0}")]
 pub struct FormatError(pub String);
 
-/// How a list of names is printed.
+/// The layout of a list of names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListStyle {
     /// In columns, each followed by a blank.
     Columns,
-    /// With this between the values, and behind the last one if `ends`.
+    /// With this between the values, and after the last one if `ends`.
     Separated {
-        /// What stands between the values.
+        /// The separator.
         by: String,
-        /// Whether it also stands behind the last.
+        /// Whether it also follows the last value.
         ends: bool,
     },
 }
@@ -130,7 +131,7 @@ impl<R> Layout<R> {
         Self { before: before.to_owned(), columns }
     }
 
-    /// Reads `name[:[.][width][text]],...`: 20 wide without a width (SL-C-24). `ALL` is every name of the table.
+    /// Reads `name[:[.][width][text]],...`; the default width is 20 (SL-C-24). `ALL` is every name of the table.
     ///
     /// # Errors
     /// A name that is not in the table.
@@ -171,7 +172,7 @@ impl<R> Layout<R> {
         Ok(Self { before: String::new(), columns })
     }
 
-    /// What the columns show, in their order.
+    /// The fields of the columns, in order.
     pub fn fields(&self) -> impl Iterator<Item = &'static Field<R>> + '_ {
         self.columns.iter().map(|column| column.field)
     }
@@ -219,7 +220,7 @@ fn list_column<R>(field: &'static Field<R>, width: i16, style: &ListStyle) -> Co
     }
 }
 
-/// The width at the beginning of a part of a format, whether a point before it aligns to the right, and the rest.
+/// The width at the beginning of a format part, whether a point before it aligns to the right, and the rest.
 fn width_of(part: &str) -> (usize, bool, &str) {
     let (is_right, part) = part.strip_prefix('.').map_or((false, part), |rest| (true, rest));
     let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -229,8 +230,8 @@ fn width_of(part: &str) -> (usize, bool, &str) {
 }
 
 impl<R> Column<R> {
-    /// Fits what was written from `start` on into the column, and puts the text behind it. A value is one line whatever
-    /// its job is called.
+    /// Fits the text from `start` into the column, and adds the text after the column. A value always stays on one
+    /// line, whatever the name of its job.
     fn fit(&self, start: usize, overflow: Overflow, out: &mut String) {
         let length = match out.as_bytes()[start..].iter().all(|byte| (b' '..=b'~').contains(byte)) {
             true => out.len() - start,
@@ -246,7 +247,7 @@ impl<R> Column<R> {
     }
 }
 
-/// Cuts what was written from `start` on to so many characters.
+/// Cuts the text from `start` to this many characters.
 fn shorten(start: usize, width: usize, overflow: Overflow, out: &mut String) {
     let kept = match overflow {
         Overflow::Cut => width,

@@ -1,4 +1,4 @@
-//! What the commands list: a line for each plain job, component, task of an array, and rest of an array.
+//! The lines of lists: one for each plain job, component, array task, and rest of an array.
 
 mod build;
 mod request;
@@ -38,19 +38,19 @@ pub struct ArrayPlace {
     pub number: u64,
     /// Which of its tasks.
     pub tasks: ArrayTasks,
-    /// At most so many of its tasks run at a time.
+    /// The most tasks that run at the same time.
     pub most_running: Option<u32>,
-    /// The tasks that have numbers of their own, in the order of these: all of the array, as far as it is known.
+    /// The tasks with their own numbers, in the order of these: all of the array, as far as it is known.
     pub numbered: Arc<IndexSet>,
 }
 
 impl ArrayPlace {
-    /// The own number of a task (SL-C-18).
+    /// A task's own number (SL-C-18).
     pub fn number_of(&self, index: u32) -> u64 {
         self.number + self.numbered.position(index).unwrap_or(0)
     }
 
-    /// The id in the core of the task with an own number.
+    /// The id in the core of the task with this number.
     pub fn task_at(&self, number: u64) -> Option<JobId> {
         let index = match self.tasks {
             ArrayTasks::One(index) => Some(index),
@@ -59,7 +59,7 @@ impl ArrayPlace {
         index.map(|index| JobId::task(self.number, index))
     }
 
-    /// The index of the task with an own number; that of the array is none of a task alone.
+    /// The index of the task with this number; the array's number is not that of a task alone.
     pub fn numbered_at(&self, number: u64) -> Option<u32> {
         self.numbered.nth(number.checked_sub(self.number).filter(|position| *position > 0)?)
     }
@@ -74,7 +74,7 @@ pub enum ArrayTasks {
     Waiting(IndexSet),
 }
 
-/// Whose a job is, as the system's tables have it.
+/// The owner of a job, from the system's tables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Person {
     /// The user's number.
@@ -90,13 +90,13 @@ pub struct Person {
 pub struct JobRecord {
     /// Its own number.
     pub number: u64,
-    /// Its place, if it is a component of a job with several.
+    /// Its place, if it is one of several components.
     pub het: Option<HetPlace>,
     /// Its place, if it belongs to an array.
     pub array: Option<ArrayPlace>,
     /// What people call it.
     pub name: String,
-    /// Login name of whose it is.
+    /// The owner's login name.
     pub user: String,
     /// The numbers of its owner.
     pub person: Person,
@@ -106,31 +106,31 @@ pub struct JobRecord {
     pub account: Option<String>,
     /// Its service class.
     pub qos: Option<String>,
-    /// Higher goes first; 0 while it is held.
+    /// The highest goes first; 0 while it is held.
     pub priority: i64,
-    /// The priority that it has when nothing holds it.
+    /// Its priority when nothing holds it.
     pub own_priority: i64,
-    /// Where it stands.
+    /// Its state.
     pub state: State,
     /// Why it waits or how it ended, with details.
     pub reason: Cow<'static, str>,
     /// When it was submitted.
     pub submitted: Timestamp,
-    /// From when on it may start.
+    /// The earliest time at which it may start.
     pub eligible: Option<Timestamp>,
     /// When its latest run started.
     pub started: Option<Timestamp>,
-    /// When it is thought to start, if it waits.
+    /// When it is expected to start, if it waits.
     pub expected_start: Option<Timestamp>,
-    /// The nodes that it is thought to have then, if a plan says so.
+    /// Its expected nodes, if a plan names them.
     pub planned_nodes: Vec<String>,
     /// When it ended.
     pub ended: Option<Timestamp>,
-    /// The longest that it may run.
+    /// The longest time that it may run.
     pub limit_seconds: Option<u64>,
-    /// How long its latest run was suspended in all.
+    /// How long its latest run was suspended in total.
     pub suspended_seconds: u64,
-    /// Since when it is suspended.
+    /// When it was suspended, if it is.
     pub suspended_since: Option<Timestamp>,
     /// Its nodes; empty while it waits.
     pub nodes: Vec<String>,
@@ -140,26 +140,26 @@ pub struct JobRecord {
     pub tasks: u32,
     /// How many processors it has or asks for.
     pub cpus: u64,
-    /// The reservation that it runs in.
+    /// Its reservation.
     pub reservation: Option<String>,
     /// How it ended.
     pub exit: ExitCode,
-    /// Somebody has ended it, and it is not over yet: nothing puts it back into the queue.
+    /// Somebody has cancelled it, and it is ending: nothing will requeue it.
     pub is_cancelled: bool,
     /// How often it was started again.
     pub restarts: u32,
-    /// What it asked for; only where it was looked up.
+    /// Its request, if that was fetched.
     pub request: Option<Box<RequestRecord>>,
 }
 
 impl JobRecord {
-    /// The same as one that is over if somebody has ended it already: that again has no effect (SL-C-31).
+    /// The record shown as finished if somebody has cancelled the job: to cancel it again has no effect (SL-C-31).
     pub fn over_if_cancelled(self) -> Self {
         let is_over = self.state == State::Completing && self.is_cancelled;
         Self { state: if is_over { State::Cancelled } else { self.state }, ..self }
     }
 
-    /// Takes over when its latest run was suspended, from the events of its job, oldest first. Only they tell.
+    /// Learns when its latest run was suspended from the events of its job, oldest first. Only they say.
     pub fn learn_suspensions(&mut self, events: &[serde_json::Value]) {
         let Some(started) = self.started else { return };
         (self.suspended_seconds, self.suspended_since) = (0, None);
@@ -177,23 +177,23 @@ impl JobRecord {
         }
     }
 
-    /// The id as lists show it: `93`, `93+1`, `43_2`, `43_[3-5%2]` (SL-I-05, SL-C-17).
+    /// The id in lists: `93`, `93+1`, `43_2`, `43_[3-5%2]` (SL-I-05, SL-C-17).
     pub fn shown_id(&self) -> ShownId<'_> {
         ShownId(self)
     }
 
-    /// The number of its array; its own if it belongs to none.
+    /// The number of its array; its own without an array.
     pub fn array_number(&self) -> u64 {
         self.array.as_ref().map_or(self.number, |array| array.number)
     }
 
-    /// Whether it has any request that was looked up.
+    /// Its request, empty if it was not fetched.
     pub fn request(&self) -> &RequestRecord {
         static NONE: RequestRecord = RequestRecord::NONE;
         self.request.as_deref().unwrap_or(&NONE)
     }
 
-    /// Whether it waits and something holds it.
+    /// Whether it is held in the queue.
     pub fn is_held(&self) -> bool {
         self.state.is_pending() && self.eligible.is_none()
     }
@@ -203,12 +203,12 @@ impl JobRecord {
         self.qos.as_deref().unwrap_or(DEFAULT_QOS)
     }
 
-    /// Why it waits or how it ended, without details: one word, so that columns stay columns for programs.
+    /// Why it waits or how it ended, without details: one word, so that programs can split the columns.
     pub fn reason_word(&self) -> &str {
         self.reason.split(',').next().unwrap_or_default()
     }
 
-    /// How long its latest run has lasted, without the time that it was suspended.
+    /// How long its latest run has lasted, without suspension.
     pub fn used_seconds(&self, clock: &Clock) -> u64 {
         let Some(started) = self.started.filter(|_| !self.state.is_pending()) else { return 0 };
         let until = self.ended.or(self.suspended_since).unwrap_or(clock.now);
@@ -216,19 +216,19 @@ impl JobRecord {
         whole.saturating_sub(self.suspended_seconds)
     }
 
-    /// How much of its time limit is left; `None` without a limit, negative behind it.
+    /// How much of its time limit is left; `None` without a limit, negative after it.
     pub fn left_seconds(&self, clock: &Clock) -> Option<i64> {
         let limit = i64::try_from(self.limit_seconds?).unwrap_or(i64::MAX);
         Some(limit.saturating_sub(i64::try_from(self.used_seconds(clock)).unwrap_or(i64::MAX)))
     }
 
-    /// When it started or is thought to start; of a job that is to wait until then its begin time.
+    /// When it started or is expected to start; its begin time if it must wait until then.
     pub fn start(&self) -> Option<Timestamp> {
         let begin = || self.eligible.filter(|begin| *begin > self.submitted);
         if self.state.is_pending() { self.expected_start.or_else(begin) } else { self.started }
     }
 
-    /// When it ended, or ends by its time limit.
+    /// When it ended, or will reach its time limit.
     pub fn end(&self) -> Option<Timestamp> {
         self.ended.or_else(|| {
             let limit = i64::try_from(self.limit_seconds?).ok()?.checked_add_unsigned(self.suspended_seconds)?;
@@ -236,12 +236,12 @@ impl JobRecord {
         })
     }
 
-    /// The node list, short: `nid[00001-00003]`.
+    /// The compressed node list: `nid[00001-00003]`.
     pub fn node_list(&self) -> String {
         crate::hostlist::compress_sorted(&self.nodes)
     }
 
-    /// Makes the rest of an array the line of one of its tasks.
+    /// Turns the rest of an array into the line of one of its tasks.
     pub fn narrow_to(&mut self, index: u32) {
         if let Some(array) = &mut self.array {
             array.tasks = ArrayTasks::One(index);
@@ -249,7 +249,7 @@ impl JobRecord {
         }
     }
 
-    /// One record for each task that has not started, if this is the rest of an array (`squeue -r`).
+    /// One record for each waiting task, if this is the rest of an array (`squeue -r`).
     pub fn into_tasks(self) -> Vec<Self> {
         let Some(ArrayPlace { tasks: ArrayTasks::Waiting(indices), .. }) = &self.array else { return vec![self] };
         let indices = indices.clone();
@@ -262,7 +262,7 @@ impl JobRecord {
     }
 }
 
-/// The id of a record as lists show it.
+/// The id of a record in lists.
 pub struct ShownId<'a>(&'a JobRecord);
 
 impl fmt::Display for ShownId<'_> {

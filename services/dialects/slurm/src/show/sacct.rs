@@ -1,4 +1,4 @@
-//! `sacct`: jobs and steps, also those that are long over (SL-A-01 to A-11).
+//! `sacct`: jobs and steps, including those that ended long ago (SL-A-01 to A-11).
 
 mod fields;
 mod json;
@@ -32,10 +32,10 @@ pub const LONG_FORMAT: &str = "JobID,JobIDRaw,JobName,Partition,MaxVMSize,MaxVMS
     MaxDiskRead,MaxDiskReadNode,MaxDiskReadTask,AveDiskRead,MaxDiskWrite,MaxDiskWriteNode,MaxDiskWriteTask,AveDiskWrite,\
     ReqTRES,AllocTRES";
 
-/// Which lines. All that is given must match; an empty set does not ask for anything.
+/// A filter for lines. All given conditions must match; an empty set is no condition.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
-    /// In one of these states.
+    /// The states, one of which it must have.
     pub states: Vec<State>,
     /// Login names, or numbers, of owners.
     pub users: BTreeSet<String>,
@@ -49,9 +49,9 @@ pub struct Wanted {
     pub names: BTreeSet<String>,
     /// Names of nodes, one of which the job had.
     pub nodes: BTreeSet<String>,
-    /// Jobs that had not ended before.
+    /// Jobs that had not ended before this.
     pub from: Option<Timestamp>,
-    /// Jobs that were submitted before.
+    /// Jobs that were submitted before this.
     pub to: Option<Timestamp>,
     /// Without steps (`-X`).
     pub jobs_only: bool,
@@ -59,11 +59,11 @@ pub struct Wanted {
     pub groups: BTreeSet<String>,
     /// Keys for accounting.
     pub wckeys: BTreeSet<String>,
-    /// So many nodes, from and to.
+    /// The range of the number of nodes.
     pub node_counts: Option<(u64, u64)>,
-    /// So many processors, from and to.
+    /// The range of the number of processors.
     pub cpu_counts: Option<(u64, u64)>,
-    /// A time limit of so many seconds, from and to.
+    /// The range of the time limit, in seconds.
     pub limit_seconds: Option<(u64, u64)>,
 }
 
@@ -89,8 +89,8 @@ impl Wanted {
             && (self.nodes.is_empty() || job.nodes.iter().any(|node| self.nodes.contains(node)))
     }
 
-    /// Whether a job was there in the time asked for, in one of the states asked for (SL-A-07): it waited or ran for a part of
-    /// it, or came to its end in it.
+    /// Whether a job matches the wanted time and states (SL-A-07): it waited or ran for part of that time, or ended in
+    /// it.
     fn takes_time_of(&self, job: &JobRecord) -> bool {
         let since = |moment: Timestamp| self.from.is_none_or(|from| moment >= from);
         let until = |moment: Timestamp| self.to.is_none_or(|to| moment <= to);
@@ -105,7 +105,7 @@ impl Wanted {
         let was = |state: &State| match state {
             State::Pending if ended.is_none() && started.is_none() => is_now(State::Pending),
             State::Pending => started.or(ended).is_some_and(since),
-            // What goes on counts as what it is now, unless the time asked for is over.
+            // A running job has its current state, unless the wanted time has passed.
             State::Running if ended.is_none() && self.to.is_none() => is_now(State::Running),
             State::Running => started.is_some_and(until),
             other => is_now(*other) && ended.is_none_or(until),
@@ -114,19 +114,19 @@ impl Wanted {
     }
 }
 
-/// How lines are listed.
+/// The layout of lines.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// The columns: names with `%width`, between commas.
+    /// The columns: names with `%width`, separated by commas.
     pub format: String,
-    /// In columns, or with something between the values.
+    /// In columns, or with a separator between the values.
     pub style: ListStyle,
     /// Without the lines above the columns (`-n`).
     pub no_header: bool,
 }
 
 impl Report {
-    /// Whether a column of jobs tells of their steps: `DerivedExitCode`.
+    /// Whether a column of jobs is about their steps: `DerivedExitCode`.
     pub fn tells_of_steps(&self) -> bool {
         self.format.to_ascii_lowercase().contains("derived")
     }
@@ -159,7 +159,7 @@ pub fn list(mut rows: Vec<Row>, wanted: &Wanted, report: &Report, clock: &Clock)
     Ok(out)
 }
 
-/// The components of a job stay together, each with its steps below it; what has not started of an array comes last.
+/// Sorts the components of a job together, each with its steps below it; the waiting tasks of an array come last.
 fn order(left: &Row, right: &Row) -> Ordering {
     let index = |row: &Row| match row.job.array.as_ref().map(|array| &array.tasks) {
         Some(super::record::ArrayTasks::One(index)) => (0, *index),
@@ -167,13 +167,13 @@ fn order(left: &Row, right: &Row) -> Ordering {
         None => (0, 0),
     };
     let step = |row: &Row| row.step.as_ref().map(|step| place(step.step));
-    // What has not started comes behind the attempts before it.
+    // A waiting job comes after its earlier attempts.
     let started = |row: &Row| (row.job.started.is_none(), row.job.started);
     let key = |row: &Row| (row.job.submitted, row.job.array_number(), index(row), started(row), step(row));
     key(left).cmp(&key(right))
 }
 
-/// `sacct -e`: the names of the columns, four to a line.
+/// `sacct -e`: the names of the columns, four per line.
 pub fn field_names() -> String {
     let mut out = String::new();
     for line in FIELDS.chunks(4) {

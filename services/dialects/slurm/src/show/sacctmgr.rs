@@ -36,9 +36,9 @@ pub struct Qos(pub ClassSpec);
 pub struct Association {
     /// The cluster.
     pub cluster: String,
-    /// The account above; empty for users.
+    /// The parent account; empty for users.
     pub parent: String,
-    /// What is known of it, with the classes that it may use by itself or by its account.
+    /// Its specification, with the classes that it may use directly or through its account.
     pub spec: AssociationSpec,
 }
 
@@ -53,7 +53,7 @@ pub struct Cluster {
     pub port: u16,
 }
 
-/// All accounts, with the one above them all.
+/// All accounts, including the root of them.
 pub fn accounts(page: &AccountsPage) -> Vec<Account> {
     let root = AccountSpec {
         name: ROOT.to_owned(),
@@ -66,7 +66,7 @@ pub fn accounts(page: &AccountsPage) -> Vec<Account> {
     all
 }
 
-/// All users, with `root`, who may do everything.
+/// All users, including `root`, who may do everything.
 pub fn users(page: &AccountsPage, settings: &ClusterSettings) -> Vec<User> {
     let admin = |name: &str| match name {
         ROOT => "Administrator",
@@ -86,7 +86,7 @@ pub fn users(page: &AccountsPage, settings: &ClusterSettings) -> Vec<User> {
     all
 }
 
-/// All service classes, with `normal`.
+/// All service classes, including `normal`.
 pub fn classes(page: &AccountsPage) -> Vec<Qos> {
     let normal = ClassSpec {
         name: DEFAULT_CLASS.to_owned(),
@@ -95,7 +95,7 @@ pub fn classes(page: &AccountsPage) -> Vec<Qos> {
     };
     let is_made = page.classes.iter().any(|class| class.name == DEFAULT_CLASS);
     let mut all: Vec<Qos> = page.classes.iter().cloned().chain((!is_made).then_some(normal)).map(Qos).collect();
-    // It was there first.
+    // `normal` comes first.
     all.sort_by_key(|class| class.0.name != DEFAULT_CLASS);
     all
 }
@@ -117,7 +117,7 @@ pub fn associations(page: &AccountsPage, cluster: &str) -> Vec<Association> {
     };
     let normal = [DEFAULT_CLASS.to_owned()];
     let mut rows = vec![row(of(ROOT, None), "", &normal), row(of(ROOT, Some(ROOT)), "", &normal)];
-    // Accounts that are still to be looked at, the next one last, with the classes above them.
+    // A stack of accounts to visit, with the classes of their parents.
     let mut next: Vec<(&AccountSpec, Vec<String>)> = below(page, None, &normal);
     while let Some((account, above)) = next.pop() {
         if rows.len() > page.associations.len() + page.accounts.len() + 2 {
@@ -135,7 +135,7 @@ pub fn associations(page: &AccountsPage, cluster: &str) -> Vec<Association> {
     rows
 }
 
-/// The accounts below another, the first one last.
+/// The children of an account, in reverse order.
 fn below<'p>(page: &'p AccountsPage, parent: Option<&str>, classes: &[String]) -> Vec<(&'p AccountSpec, Vec<String>)> {
     let children = page.accounts.iter().rev().filter(|account| account.parent.as_deref() == parent);
     children.map(|account| (account, classes.to_vec())).collect()
@@ -147,15 +147,15 @@ macro_rules! field {
     };
 }
 
-/// A row of a table, and its table.
+/// A row of a table, with its table.
 pub trait Listed: Sized + 'static {
     /// Its columns.
     const FIELDS: &'static [Field<Self>];
-    /// The columns that are shown if none are asked for.
+    /// The default columns.
     const USUAL: &'static str;
 }
 
-/// A table in the columns that are asked for, by enough of their names, or the usual ones.
+/// A table with the requested columns, whose names may be abbreviated, or with the default ones.
 ///
 /// # Errors
 /// A column that does not exist; nothing is listed then.
@@ -180,7 +180,7 @@ pub fn list<R: Listed>(
     Ok(out)
 }
 
-/// A format with the names of columns in full.
+/// A format with the full names of columns.
 fn whole_names<R: Listed>(format: &str) -> String {
     let whole = |part: &str| {
         let (name, width) = part.split_at(part.find('%').unwrap_or(part.len()));

@@ -37,7 +37,7 @@ impl Record {
         Self { text: String::new(), lines }
     }
 
-    /// Puts a pair behind the others of its line. A value is one line whatever it came from.
+    /// Adds a pair to the current line. A value always stays on one line, whatever its source.
     fn pair(&mut self, key: &str, value: impl std::fmt::Display) -> &mut Self {
         if !self.text.is_empty() && !self.text.ends_with(' ') {
             self.text.push(' ');
@@ -57,7 +57,7 @@ impl Record {
         self
     }
 
-    /// The record with what stands behind it: an empty line, unless it is one line itself.
+    /// The finished record, with an empty line after it unless it is on one line.
     fn end(mut self) -> String {
         self.text.push('\n');
         if self.lines == Lines::Several {
@@ -72,7 +72,7 @@ fn or_null(text: Option<&str>) -> &str {
     text.filter(|text| !text.is_empty()).unwrap_or(super::cells::NULL)
 }
 
-/// A point in time, or what stands for none.
+/// A point in time, or `none` without one.
 fn moment(time: Option<muster_schemas::time::Timestamp>, none: &str, clock: &super::Clock) -> String {
     let mut text = String::new();
     super::cells::moment(time, none, clock, &mut text);
@@ -91,7 +91,7 @@ fn limit(seconds: Option<u64>) -> String {
     text
 }
 
-/// What stands for nothing to show: `No jobs in the system` (SL-C-33).
+/// The text if there is nothing to show: `No jobs in the system` (SL-C-33).
 pub fn nothing(of: &str) -> String {
     format!("No {of} in the system\n")
 }
@@ -101,10 +101,10 @@ pub fn not_found(kind: &str, name: &str) -> String {
     format!("{kind} {name} not found")
 }
 
-/// `scontrol show hostnames`: the names of a list, one to a line (SL-C-05).
+/// `scontrol show hostnames`: the names in a list, one per line (SL-C-05).
 ///
 /// # Errors
-/// A list that is none.
+/// An invalid list.
 pub fn hostnames(list: &str) -> Result<String, HostlistError> {
     Ok(hostlist::expand(list)?.into_iter().map(|name| name + "\n").collect())
 }
@@ -112,7 +112,7 @@ pub fn hostnames(list: &str) -> Result<String, HostlistError> {
 /// `scontrol show hostlist`, or `hostlistsorted`: names as one list (SL-C-05).
 ///
 /// # Errors
-/// Names that are none.
+/// Invalid names.
 pub fn hostlist(names: &str, is_sorted: bool) -> Result<String, HostlistError> {
     let names = hostlist::expand(names)?;
     Ok(if is_sorted { hostlist::compress_sorted(&names) } else { hostlist::compress(&names) } + "\n")

@@ -1,4 +1,4 @@
-//! `sdiag`: how the scheduler does (SL-P-06).
+//! `sdiag`: how the scheduler performs (SL-P-06).
 
 use super::{
     Clock,
@@ -11,20 +11,20 @@ use muster_schemas::{
 };
 use std::collections::BTreeMap;
 
-/// How one kind of scheduling pass has done since the counts began.
+/// Statistics of one kind of scheduling pass since counting began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passes {
-    /// How many there were.
+    /// The number of passes.
     pub count: u64,
-    /// When the last one was.
+    /// The time of the last one.
     pub last: Option<Timestamp>,
-    /// How long the last one took, in microseconds.
+    /// The duration of the last one, in microseconds.
     pub last_micros: u64,
-    /// How long the longest took, in microseconds.
+    /// The longest duration, in microseconds.
     pub max_micros: u64,
-    /// How long all took together, in microseconds.
+    /// The total duration, in microseconds.
     pub total_micros: u64,
-    /// How many jobs the last one looked at.
+    /// How many jobs the last one considered.
     pub last_depth: u64,
     /// How many jobs waited at the last one.
     pub queue_length: u64,
@@ -36,34 +36,34 @@ impl Passes {
     }
 }
 
-/// What `sdiag` tells.
+/// The contents of `sdiag`.
 #[derive(Clone, Debug, Default)]
 pub struct Diagnosis {
-    /// Since when it is counted.
+    /// When counting began.
     pub since: Option<Timestamp>,
     /// Jobs submitted since then.
     pub submitted: u64,
     /// Runs started since then.
     pub started: u64,
-    /// Jobs that stand in each state now.
+    /// The current number of jobs in each state.
     pub states: BTreeMap<State, u64>,
     /// Jobs that ended since then, by state.
     pub ended: BTreeMap<State, u64>,
-    /// The passes that start jobs in their order.
+    /// The passes that start jobs in order.
     pub main: Passes,
-    /// The passes that go around jobs which wait.
+    /// The passes that backfill.
     pub backfill: Passes,
-    /// Jobs that were started by such passes.
+    /// Jobs started by such passes.
     pub backfilled: u64,
-    /// Components of jobs that were.
+    /// Components of jobs started by them.
     pub backfilled_components: u64,
-    /// The mode of the last such pass: 1 or 2 (SL-P-03); `None` before the first.
+    /// The mode of the last backfill pass: 1 or 2 (SL-P-03); `None` before the first.
     pub backfill_mode: Option<u8>,
 }
 
 impl Diagnosis {
-    /// What a gateway has counted. Every pass of muster's planner starts jobs in their order and goes around those that wait;
-    /// where jobs with several components start in some passes only, it is those that are told as the passes of backfill.
+    /// The counts of a gateway. Every pass of muster's planner starts jobs in order and backfills; if jobs with several
+    /// components start only in some passes, those count as the backfill passes.
     pub fn of(statistics: &Statistics) -> Self {
         let cycles = statistics.cycles.unwrap_or_default();
         let passes = Passes {

@@ -22,11 +22,11 @@ use group::groups;
 use muster_schemas::views::ReservationView;
 use std::sync::Arc;
 
-/// Columns as wide as the longest name are at least so wide.
+/// The least width of columns that adapt to the longest name.
 const LEAST_WIDTH: usize = 9;
 
 impl Overview {
-    /// The columns of this arrangement; the first one is as wide as the longest of the names in it (`%#P`).
+    /// The columns of this arrangement; the first one adapts to the longest name in it (`%#P`).
     fn usual_format(&self, node_width: usize, partition_width: usize) -> String {
         let (n, p) = (node_width, partition_width);
         match (self.arrangement, self.is_long) {
@@ -84,7 +84,7 @@ pub fn list(
     Ok(out)
 }
 
-/// `%#N` and `%#P` take the width of the longest name.
+/// Replaces `%#N` and `%#P` by the width of the longest name.
 fn without_auto(format: &str, node_width: usize, partition_width: usize) -> String {
     format.replace("%#N", &format!("%{node_width}N")).replace("%#P", &format!("%{partition_width}P"))
 }

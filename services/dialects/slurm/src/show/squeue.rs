@@ -1,4 +1,4 @@
-//! `squeue`: jobs and steps that are not over (SL-C-23 to C-27, SL-I-05 to I-09, SL-P-12).
+//! `squeue`: unfinished jobs and steps (SL-C-23 to C-27, SL-I-05 to I-09, SL-P-12).
 
 mod fields;
 mod filter;
@@ -33,7 +33,7 @@ pub const START_SORT: &str = "S";
 /// Room for a row, so that the buffer seldom grows.
 const ROW_BYTES: usize = 96;
 
-/// How the columns of a listing are given.
+/// The form of a listing's columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Format {
     /// `-o`: letters.
@@ -42,18 +42,18 @@ pub enum Format {
     Names(String),
 }
 
-/// What a listing shows of the jobs it gets, and how.
+/// What a listing shows, and how.
 #[derive(Clone, Debug)]
 pub struct Listing {
     /// The columns.
     pub format: Format,
-    /// Which jobs.
+    /// The filter for jobs.
     pub filter: Filter,
-    /// In which order.
+    /// The order.
     pub sort: String,
     /// Without the line above the columns (`-h`).
     pub no_header: bool,
-    /// A date above all (`-l`).
+    /// A date at the top (`-l`).
     pub is_dated: bool,
     /// A line for each task of an array (`-r`).
     pub is_by_task: bool,
@@ -73,8 +73,7 @@ impl Default for Listing {
 }
 
 impl Listing {
-    /// Whether it asks for what is known only of jobs that were looked up with all their details. A listing that cannot be
-    /// met does not.
+    /// Whether the listing needs all the details of jobs. An invalid listing does not.
     pub fn is_detailed(&self) -> bool {
         let shows = self.layout().is_ok_and(|layout| layout.fields().any(|field| field.is_detailed));
         shows || Sort::read(&self.sort).is_ok_and(|sort| sort.is_detailed()) || self.filter.is_detailed()
@@ -88,7 +87,7 @@ impl Listing {
     }
 }
 
-/// A listing was asked for in a way that cannot be met.
+/// Why a listing is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ListingError {
     /// A column that does not exist.
@@ -99,7 +98,7 @@ pub enum ListingError {
     Sort(#[from] SortError),
 }
 
-/// The jobs that the listing asks for, in its order.
+/// The jobs that match the listing, in its order.
 ///
 /// # Errors
 /// An order that does not exist.

@@ -14,15 +14,15 @@ use muster_schemas::time::Timestamp;
 /// A step, or the part of one in a component.
 #[derive(Clone, Debug)]
 pub struct StepRecord {
-    /// Which step.
+    /// The step.
     pub step: StepName,
-    /// The id of its job or component as lists show it: `93+1`, `43_2`.
+    /// The id of its job or component in lists: `93+1`, `43_2`.
     pub shown_job: String,
     /// The number of its job or component.
     pub job: u64,
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// Login name of whose it is.
+    /// The owner's login name.
     pub user: String,
     /// The numbers of its owner.
     pub person: Person,
@@ -30,13 +30,13 @@ pub struct StepRecord {
     pub partition: String,
     /// The account of its job.
     pub account: Option<String>,
-    /// Where it stands.
+    /// Its state.
     pub state: State,
     /// When it started.
     pub started: Option<Timestamp>,
     /// When it ended.
     pub ended: Option<Timestamp>,
-    /// The longest that it may run.
+    /// The longest time that it may run.
     pub limit_seconds: Option<u64>,
     /// Its nodes.
     pub nodes: Vec<String>,
@@ -44,18 +44,18 @@ pub struct StepRecord {
     pub cpus: u64,
     /// How many tasks it has.
     pub tasks: u32,
-    /// How its tasks were dealt out to the nodes.
+    /// How its tasks were distributed over the nodes.
     pub distribution: Distribution,
     /// How it ended.
     pub exit: ExitCode,
     /// Processor time, user and system, in microseconds.
     pub cpu_time_micros: u64,
-    /// The most memory that was resident at one time.
+    /// The peak of resident memory.
     pub peak_memory_bytes: u64,
 }
 
 impl StepRecord {
-    /// A step of a job that runs on all of its nodes, as far as the job's record tells.
+    /// A step on all nodes of a job, with values from the job's record.
     pub fn of_job(job: &JobRecord, step: StepName, name: &str) -> Self {
         Self {
             step,
@@ -86,13 +86,13 @@ impl StepRecord {
         u64::try_from(self.ended.unwrap_or(clock.now).micros_since(started) / 1_000_000).unwrap_or(0)
     }
 
-    /// Its id as lists show it: `93+1.0`, `7.batch`.
+    /// Its id in lists: `93+1.0`, `7.batch`.
     pub fn shown_id(&self) -> String {
         format!("{}.{}", self.shown_job, self.step)
     }
 }
 
-/// The place of a step among those of its job: the batch script and its like before those with numbers.
+/// The rank of a step within its job: the batch script and similar steps come before numbered ones.
 pub(super) fn place(step: StepName) -> (u8, u32) {
     match step {
         StepName::Batch => (0, 0),

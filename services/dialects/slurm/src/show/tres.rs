@@ -3,7 +3,7 @@
 use super::record::{JobRecord, MinMemory};
 use crate::size;
 
-/// What a job has or asks for.
+/// The resources that a job has or asks for.
 pub fn of_job(job: &JobRecord) -> String {
     text(job.cpus, megabytes_of(job), job.node_count)
 }
@@ -16,7 +16,7 @@ pub fn megabytes_of(job: &JobRecord) -> Option<u64> {
     })
 }
 
-/// So many processors, megabytes and nodes.
+/// A number of processors, megabytes and nodes.
 pub fn text(cpus: u64, megabytes: Option<u64>, nodes: u32) -> String {
     let memory = match megabytes {
         Some(megabytes) if megabytes > 0 => format!("mem={},", size::show_megabytes(megabytes)),

@@ -1,4 +1,4 @@
-//! How the tasks of a step ended, and what `srun` says of it (SL-R-23).
+//! How the tasks of a step ended, and the messages of `srun` about it (SL-R-23).
 
 use muster_schemas::{job::ExitStatus, resources::IndexSet};
 
@@ -13,19 +13,19 @@ pub struct TaskEnd {
     pub status: ExitStatus,
 }
 
-/// How a step ended: as the task with the highest status. The exit status of `srun` is that of a shell.
+/// How a step ended: like the task with the highest status. The exit status of `srun` is that of a shell.
 pub fn exit_status(ends: &[TaskEnd]) -> ExitStatus {
     worst(ends.iter().map(|end| end.status))
 }
 
-/// The highest of several statuses, which is 128 and the signal's number for what a signal ended; success if there are none.
+/// The highest of several statuses, where a signal counts as 128 plus its number; success if there are none.
 pub fn worst(statuses: impl IntoIterator<Item = ExitStatus>) -> ExitStatus {
     let by_height = |status: &ExitStatus| (status.shell_code(), matches!(status, ExitStatus::Signal(_)));
     statuses.into_iter().max_by_key(by_height).unwrap_or(ExitStatus::Code(0))
 }
 
-/// The lines about tasks that did not end well: one for each node and status, in the order in which they first occur. On the
-/// nodes that are `out_of_memory` it was the kernel that killed them.
+/// The lines about unsuccessful tasks: one for each node and status, in order of appearance. On the nodes in
+/// `out_of_memory` the kernel killed them.
 pub fn end_lines(ends: &[TaskEnd], out_of_memory: &[&str]) -> Vec<String> {
     let mut merged: Vec<(&str, String, IndexSet)> = Vec::new();
     for end in ends.iter().filter(|end| !end.status.is_success()) {
@@ -41,8 +41,8 @@ pub fn end_lines(ends: &[TaskEnd], out_of_memory: &[&str]) -> Vec<String> {
     merged.into_iter().map(|(node, how, ranks)| line(node, &how, &ranks)).collect()
 }
 
-/// What the tasks of a step have on standard error when some of them used too much memory on a node. `step` is `7.0`. Nobody
-/// counts what the kernel kills: each task that was killed counts once, also one that passes on that its child was.
+/// The standard error of a step's tasks if some of them used too much memory on a node. `step` is `7.0`. The kernel's
+/// kills are not counted: each killed task counts once, and so does one that passes on the status of a killed child.
 pub fn out_of_memory_line(step: &str, node: &str, ends: &[TaskEnd]) -> String {
     let events = ends.iter().filter(|end| end.node == node && was_killed(end)).count().max(1);
     let word = if events == 1 { "event" } else { "events" };
@@ -50,7 +50,7 @@ pub fn out_of_memory_line(step: &str, node: &str, ends: &[TaskEnd]) -> String {
     format!("slurmstepd: error: {what} Some of the step tasks have been OOM Killed.")
 }
 
-/// By SIGKILL, or as a shell tells it of what it ran.
+/// By SIGKILL, or with a shell's status for a command killed by it.
 fn was_killed(end: &TaskEnd) -> bool {
     end.status.shell_code() == ExitStatus::Signal(9).shell_code()
 }

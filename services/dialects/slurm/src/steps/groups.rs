@@ -1,4 +1,4 @@
-//! From the groups of `srun` to the parts of a step (SL-R-01 to ).
+//! Turns the groups of `srun` into the parts of a step (SL-R-01 to ).
 
 use crate::{
     options::{Given, Group, values::number},
@@ -15,7 +15,7 @@ pub enum StepError {
     /// The value of `--het-group` is not a list of offsets and ranges (SL-R-05).
     #[error("srun: error: Invalid --het-group value: {0}")]
     InvalidExpression(String),
-    /// Of several components that are wanted one does not exist (SL-R-05).
+    /// One of several wanted components does not exist (SL-R-05).
     #[error(
         "srun: error: Attempt to run a job step with het group value of {wanted}, but the job allocation has maximum value of {highest}"
     )]
@@ -25,7 +25,7 @@ pub enum StepError {
         /// The largest there is.
         highest: u32,
     },
-    /// The only component that is wanted does not exist (SL-R-05).
+    /// The only wanted component does not exist (SL-R-05).
     #[error("srun: error: Requested het-group offset exceeds highest hetjob index ({wanted} > {highest})")]
     OffsetBeyond {
         /// The largest offset wanted.
@@ -51,22 +51,22 @@ pub enum StepError {
     /// `-m arbitrary` without the nodes of the tasks (SL-R-12).
     #[error("srun: error: no hostlist given for arbitrary dist")]
     NoHosts,
-    /// `-m arbitrary` with another number of nodes than of tasks (SL-R-12).
+    /// `-m arbitrary` with different numbers of nodes and tasks (SL-R-12).
     #[error(
         "srun: error: Asked for {asked} tasks have {listed} in the nodelist. Check your nodelist, or set the -n option to be {listed}"
     )]
     TasksOfHosts {
-        /// How many tasks were asked for.
+        /// How many tasks were requested.
         asked: u32,
-        /// For how many there are nodes.
+        /// How many tasks have a node in the list.
         listed: usize,
     },
     /// More nodes than the allocation has (SL-R-22).
     #[error("srun: error: Only allocated {allocated} nodes asked for {asked}")]
     MoreNodes {
-        /// How many there are for it.
+        /// How many nodes are available to it.
         allocated: usize,
-        /// How many were asked for.
+        /// How many were requested.
         asked: usize,
     },
     /// A node that is not part of the allocation (SL-R-22).
@@ -75,7 +75,7 @@ pub enum StepError {
         /// The job.
         job: u64,
     },
-    /// Other groups of the same step have too many of the nodes (SL-R-17).
+    /// Other groups of the same step hold too many of the nodes (SL-R-17).
     #[error(
         "srun: error: Allocation failure of {asked} nodes: job size of {allocated}, already allocated {taken} nodes to previous components."
     )]
@@ -87,7 +87,7 @@ pub enum StepError {
         /// How many of them it cannot have.
         taken: usize,
     },
-    /// A node that an earlier group of the same step has (SL-R-17).
+    /// A node that an earlier group of the same step holds (SL-R-17).
     #[error("srun: error: required node {node} overlaps with excluded {node}")]
     NodeTaken {
         /// The node.
@@ -95,13 +95,13 @@ pub enum StepError {
     },
 }
 
-/// No job has a component of this offset or more: protects from `0-4000000000`.
+/// No job has this many components: protects from `0-4000000000`.
 const MOST_COMPONENTS: u32 = 1 << 16;
 
-/// The offsets of a `--het-group` value: a comma list of offsets and ranges, `0,3-5` (SL-R-02).
+/// The offsets in a `--het-group` value: comma-separated offsets and ranges, `0,3-5` (SL-R-02).
 ///
 /// # Errors
-/// [`StepError::InvalidExpression`]; [`StepError::Duplicate`] if one stands twice.
+/// [`StepError::InvalidExpression`]; [`StepError::Duplicate`] if an offset occurs twice.
 pub fn het_groups(text: &str) -> Result<BTreeSet<u32>, StepError> {
     let invalid = || StepError::InvalidExpression(text.to_owned());
     let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
@@ -119,7 +119,7 @@ pub fn het_groups(text: &str) -> Result<BTreeSet<u32>, StepError> {
     Ok(offsets)
 }
 
-/// What a group of `srun` asks for.
+/// The request of a group of `srun`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GroupWish<'a> {
     /// The value of its `--het-group`.
@@ -131,7 +131,7 @@ pub struct GroupWish<'a> {
 }
 
 impl<'a> GroupWish<'a> {
-    /// What a group of a command line asks for.
+    /// The request of a group on a command line.
     pub fn of(group: &'a Group) -> Self {
         let last = |name: &str| group.options.iter().rev().find(|given| given.option.name == name);
         Self {
@@ -147,18 +147,18 @@ impl<'a> GroupWish<'a> {
 pub struct Part {
     /// The component's offset.
     pub component: u32,
-    /// The place of the group whose options hold, from 0.
+    /// The index of the group whose options apply, from 0.
     pub group: usize,
-    /// What it runs.
+    /// Its program and arguments.
     pub words: Vec<String>,
 }
 
-/// The parts of a step in the order of their ranks: by component (SL-R-03, SL-R-09). In a plain allocation each group is a
-/// part on the one component (SL-R-17). The site may forbid steps over several components (SL-R-11), and may allow several
-/// groups on one of several components.
+/// The parts of a step in the order of their ranks: by component (SL-R-03, SL-R-09). In a plain allocation each group
+/// is a part on its only component (SL-R-17). The site may forbid steps over several components (SL-R-11), and may
+/// allow several groups on one component of several.
 ///
 /// # Errors
-/// What keeps the step from being started; nothing was.
+/// Why the step cannot start; nothing was started.
 pub fn parts(groups: &[GroupWish<'_>], components: u32, site: SchedulerParameters) -> Result<Vec<Part>, StepError> {
     let wanted = offsets_of(groups, components)?;
     let highest = components.saturating_sub(1);
@@ -187,7 +187,7 @@ pub fn parts(groups: &[GroupWish<'_>], components: u32, site: SchedulerParameter
     Ok(parts)
 }
 
-/// The components that each group wants, with the group's place.
+/// The components that each group wants, with the group's index.
 fn offsets_of(groups: &[GroupWish<'_>], components: u32) -> Result<Vec<(u32, usize)>, StepError> {
     let mut wanted = Vec::new();
     for (place, group) in groups.iter().enumerate() {
@@ -201,7 +201,7 @@ fn offsets_of(groups: &[GroupWish<'_>], components: u32) -> Result<Vec<(u32, usi
     Ok(wanted)
 }
 
-/// What each group runs: its own program, or the next one given (SL-R-04).
+/// The program of each group: its own, or the next one given (SL-R-04).
 fn programs_of<'a>(groups: &[GroupWish<'a>]) -> Result<Vec<&'a [String]>, StepError> {
     let mut programs = Vec::with_capacity(groups.len());
     let mut next: &[String] = &[];

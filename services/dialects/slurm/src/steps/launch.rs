@@ -1,4 +1,4 @@
-//! From a planned step to what the system launches.
+//! Turns a planned step into the specification to launch.
 
 use super::{PlannedPart, StepPlan, Streams, World, prolog};
 use crate::{
@@ -14,7 +14,7 @@ use muster_schemas::{
 };
 use std::collections::BTreeMap;
 
-/// What `-v` says of a step that is launched: its tasks on each node.
+/// The output of `-v` when a step is launched: its tasks on each node.
 pub fn launch_lines(job: u64, step: u32, world: &World) -> Vec<String> {
     let of_node = |(place, node): (usize, &String)| {
         let ranks = world.tasks.iter().filter(|task| task.node == place).map(|task| task.rank);
@@ -25,7 +25,7 @@ pub fn launch_lines(job: u64, step: u32, world: &World) -> Vec<String> {
     world.nodes.iter().enumerate().map(of_node).collect()
 }
 
-/// What the tasks of a step take over from the `srun` that launches it.
+/// What the tasks of a step take from the `srun` that launches it.
 #[derive(Clone, Debug, Default)]
 pub struct Launcher {
     /// Its working directory, absolute.
@@ -50,12 +50,13 @@ const OF_TASKS: [(&str, TaskVariable); 9] = [
 ];
 
 impl StepPlan {
-    /// The options of its first part, which count where the whole step has one value.
+    /// The options of its first part, which apply if the whole step has one value.
     pub fn leader(&self) -> &Settings {
         &self.parts[0].settings
     }
 
-    /// What is launched. `programs` are the commands of its ranks with `--multi-prog`; without it each part has its own.
+    /// The specification to launch. `programs` are the commands of its ranks with `--multi-prog`; otherwise each part
+    /// has its own.
     pub fn spec(
         &self,
         job: &JobFacts,
@@ -66,7 +67,7 @@ impl StepPlan {
         let leader = self.leader();
         let mut inherited = launcher.environment.clone();
         if job.components.len() > 1 {
-            // What the batch script is told of its own component is wrong on another one (SL-E-07).
+            // The batch script's variables about its own component are wrong on another one (SL-E-07).
             inherited.retain(|(name, _)| !environment::ASKED_FOR.contains(&name.as_str()));
         }
         let mut environments: Vec<Variables> = self.parts.iter().map(|part| exported(part, &inherited)).collect();
@@ -96,7 +97,8 @@ impl StepPlan {
         spec
     }
 
-    /// A part with its own working directory and standard input, where they are not those of the whole step (SL-O-01, SL-O-07).
+    /// A part with its own working directory and standard input, if they differ from those of the whole step (SL-O-01,
+    /// SL-O-07).
     fn with_own(&self, group: StepGroup, part: usize, launcher: &Launcher, streams: &Streams) -> StepGroup {
         let of_all = directory(launcher, self.leader());
         let own = directory(launcher, &self.parts[part].settings);
@@ -108,7 +110,7 @@ impl StepPlan {
         }
     }
 
-    /// Its name: what was asked for, else the program's.
+    /// Its name: the requested one, else the program's.
     fn name(&self) -> String {
         let program = self.parts[0].part.words.first().map_or("", String::as_str);
         let own = program.rsplit('/').next().unwrap_or(program);
@@ -143,7 +145,7 @@ impl StepPlan {
         }
     }
 
-    /// The variables that a task has in common with all of its part.
+    /// The variables that a task shares with its whole part.
     fn variables(&self, job: &JobFacts, rank: u32) -> Variables {
         let mut variables = environment::of_task(&self.facts(job, 0), rank);
         OF_TASKS.iter().for_each(|(name, _)| drop(variables.remove(*name)));
@@ -154,20 +156,20 @@ impl StepPlan {
 /// Variables by name.
 type Variables = BTreeMap<String, String>;
 
-/// What a part takes over of the environment of `srun` (SL-O-01).
+/// The part of the environment of `srun` that a part gets (SL-O-01).
 fn exported(part: &PlannedPart, inherited: &[(String, String)]) -> Variables {
     let mut variables = environment::of_job(part.settings.text("export"), inherited);
     environment::propagate(&mut variables, part.settings.text("propagate"));
     variables
 }
 
-/// How a part wants its tasks dealt out, for lists.
+/// The distribution of tasks that a part asks for, to be shown in lists.
 fn distribution(planned: &PlannedPart) -> Option<(String, String)> {
     let text = planned.settings.text("distribution")?;
     Some((component_key(planned.part.component as usize, component::DISTRIBUTION), text.to_owned()))
 }
 
-/// Takes out what all have alike.
+/// Moves common variables out of all environments.
 fn take_common(environments: &mut [Variables]) -> Variables {
     let Some((first, others)) = environments.split_first_mut() else { return Variables::new() };
     let is_common = |name: &String, value: &mut String| others.iter().all(|other| other.get(name) == Some(&*value));
@@ -188,8 +190,8 @@ fn cpus_per_task(settings: &Settings) -> Option<u32> {
     settings.value("cpus-per-task", values::count)
 }
 
-/// How many CPUs a part takes of a node: all that the job has there, so that steps with default options do not share any;
-/// with `--exact`, `--exclusive` or a number of CPUs for each task only those of its tasks. `-O` takes no more than there are.
+/// How many CPUs a part takes on a node: all those of the job, so that steps with default options share none; with
+/// `--exact`, `--exclusive` or a number of CPUs per task only those of its tasks. `-O` takes no more than there are.
 fn cores(settings: &Settings, tasks: u64, cpus: u64) -> u32 {
     let per_task = cpus_per_task(settings);
     let is_exact = per_task.is_some() || settings.is_set("exact") || settings.is_set("exclusive");
@@ -198,8 +200,8 @@ fn cores(settings: &Settings, tasks: u64, cpus: u64) -> u32 {
     u32::try_from(taken.max(1)).unwrap_or(u32::MAX)
 }
 
-/// The memory that a part keeps from other steps on each of its nodes. What the variables of the job say is that of the job,
-/// which its steps share.
+/// The memory on each of its nodes that a part reserves from other steps. The job's variables are about the job's
+/// memory, which its steps share.
 fn memory_bytes(settings: &Settings, places: &[StepPlace]) -> Option<u64> {
     let megabytes = |option| {
         let is_asked = settings.source(option) == Some(Source::CommandLine);
@@ -210,12 +212,12 @@ fn memory_bytes(settings: &Settings, places: &[StepPlace]) -> Option<u64> {
     by_cpu.or_else(|| megabytes("mem")).map(|megabytes| megabytes.saturating_mul(MEGABYTE))
 }
 
-/// Whether the first task that fails ends the others: `--kill-on-bad-exit` alone or with another number than 0.
+/// Whether the first failed task ends the others: `--kill-on-bad-exit` alone or with a number other than 0.
 fn ends_on_failure(leader: &Settings) -> bool {
     leader.text("kill-on-bad-exit").is_some_and(|number| number.parse() != Ok(0u32))
 }
 
-/// Ranks with the same command together.
+/// Groups ranks by command.
 fn by_command(ranks: &IndexSet, programs: &[Vec<String>]) -> Vec<StepProgram> {
     let mut by_command: BTreeMap<&[String], Vec<u32>> = BTreeMap::new();
     for rank in ranks.iter() {

@@ -1,4 +1,4 @@
-//! Where the tasks of a step go (SL-R-09, R-12, R-13, R-17, R-22).
+//! The layout of the tasks of a step (SL-R-09, R-12, R-13, R-17, R-22).
 
 use super::StepError;
 use crate::{
@@ -7,17 +7,17 @@ use crate::{
     request::Settings,
 };
 
-/// A node of a part, and how many tasks fit there.
+/// A node of a part, and its room for tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Room {
     /// Its name.
     pub node: String,
-    /// The tasks that fit by their CPUs.
+    /// The number of tasks for which it has CPUs.
     pub places: u32,
 }
 
-/// The tasks of a part: for each of its nodes the tasks there, numbered from 0 within the part. With `overcommit` (`-O`) a
-/// node takes more tasks than it has places. Every node gets at least one task if there are enough.
+/// The tasks of a part: for each of its nodes the tasks there, numbered from 0 within the part. With `overcommit`
+/// (`-O`) a node takes more tasks than it has places. Every node gets at least one task if there are enough.
 ///
 /// # Errors
 /// [`StepError::MoreProcessors`] if there are not enough places, or no node.
@@ -43,7 +43,7 @@ pub fn distribute(
     })
 }
 
-/// Places for all tasks: what the nodes have if that is enough, else an equal part each.
+/// Places for all tasks: those of the nodes if they suffice, else at least an equal share each.
 fn overcommitted(rooms: &[Room], tasks: u32) -> Vec<u32> {
     let total: u64 = rooms.iter().map(|room| u64::from(room.places)).sum();
     if total >= u64::from(tasks) {
@@ -53,7 +53,7 @@ fn overcommitted(rooms: &[Room], tasks: u32) -> Vec<u32> {
     rooms.iter().map(|room| room.places.max(each)).collect()
 }
 
-/// Each node is filled before the next, as far as one task is left for each of the nodes behind it.
+/// Fills each node before the next, but leaves one task for each later node.
 fn block(places: &[u32], tasks: u32) -> Vec<Vec<u32>> {
     let mut first = 0;
     let mut behind = places.iter().filter(|places| **places > 0).count() as u32;
@@ -68,7 +68,7 @@ fn block(places: &[u32], tasks: u32) -> Vec<Vec<u32>> {
     nodes
 }
 
-/// So many tasks to each node in turn, as far as it has places.
+/// Assigns `size` tasks to each node in turn, as far as it has places.
 fn in_turns(places: &[u32], tasks: u32, size: u32) -> Vec<Vec<u32>> {
     let mut nodes: Vec<Vec<u32>> = vec![Vec::new(); places.len()];
     let mut next = 0;
@@ -83,11 +83,11 @@ fn in_turns(places: &[u32], tasks: u32, size: u32) -> Vec<Vec<u32>> {
     nodes
 }
 
-/// The tasks of a part when each task's node is given by name (`-m arbitrary`), in the order of the tasks.
+/// The tasks of a part whose nodes are named for each task (`-m arbitrary`), in the order of the tasks.
 ///
 /// # Errors
-/// [`StepError::ForeignNode`] if a node is not part of it, [`StepError::MoreProcessors`] if one has fewer places than tasks,
-/// unless there is `overcommit` (`-O`).
+/// [`StepError::ForeignNode`] if a node does not belong to it, [`StepError::MoreProcessors`] if a node has fewer places
+/// than tasks, except with `overcommit` (`-O`).
 pub fn arbitrary(rooms: &[Room], hosts: &[String], overcommit: bool, job: u64) -> Result<Vec<Vec<u32>>, StepError> {
     let mut nodes = vec![Vec::new(); rooms.len()];
     for (task, host) in hosts.iter().enumerate() {
@@ -101,7 +101,7 @@ pub fn arbitrary(rooms: &[Room], hosts: &[String], overcommit: bool, job: u64) -
     Ok(nodes)
 }
 
-/// The task of a rank and its place.
+/// The task with a rank, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Its rank in the whole step.
@@ -110,7 +110,7 @@ pub struct Place {
     pub part: usize,
     /// Its number within the part.
     pub in_part: u32,
-    /// The place of its node in [`World::nodes`].
+    /// The index of its node in [`World::nodes`].
     pub node: usize,
     /// Its number among the step's tasks on that node.
     pub local: u32,
@@ -119,16 +119,16 @@ pub struct Place {
 /// All tasks of a step, by rank: part after part (SL-R-09).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct World {
-    /// The nodes, in the order of the parts, each once.
+    /// The nodes, in the order of the parts, without duplicates.
     pub nodes: Vec<String>,
-    /// For each part the places of its nodes in `nodes`.
+    /// For each part the indices of its nodes in `nodes`.
     pub part_nodes: Vec<Vec<usize>>,
     /// The tasks.
     pub tasks: Vec<Place>,
 }
 
 impl World {
-    /// Joins parts: the nodes of each, and the tasks on each node as [`distribute`] deals them out.
+    /// Joins parts: the nodes of each, and the tasks on each node from [`distribute`].
     pub fn join(parts: &[(Vec<String>, Vec<Vec<u32>>)]) -> Self {
         let mut world = Self::default();
         let mut on_node: Vec<u32> = Vec::new();
@@ -156,7 +156,7 @@ impl World {
         })
     }
 
-    /// How many tasks each node has.
+    /// The number of tasks on each node.
     pub fn tasks_per_node(&self) -> Vec<u64> {
         let mut counts = vec![0; self.nodes.len()];
         for task in &self.tasks {
@@ -166,11 +166,11 @@ impl World {
     }
 }
 
-/// How many nodes and tasks a part takes: what its options say, else the nodes and the tasks of its component (SL-R-13).
-/// With `-N` alone one task for each node; with `-n` alone as many nodes as can have a task.
+/// The number of nodes and tasks of a part: from its options, else those of its component (SL-R-13). With `-N` alone
+/// one task per node; with `-n` alone as many nodes as can have a task.
 ///
 /// # Errors
-/// [`StepError::MoreNodes`] if the component has fewer nodes than asked for.
+/// [`StepError::MoreNodes`] if the component has fewer nodes than requested.
 pub fn step_size(settings: &Settings, component: &ComponentFacts) -> Result<(usize, u32), StepError> {
     let allocated = component.nodes.len();
     let nodes = settings.value("nodes", NodeRange::parse);
@@ -178,7 +178,7 @@ pub fn step_size(settings: &Settings, component: &ComponentFacts) -> Result<(usi
     if let Some(asked) = asked.filter(|asked| *asked > allocated) {
         return Err(StepError::MoreNodes { allocated, asked });
     }
-    // A range takes as many as there are.
+    // A range takes as many as possible.
     let taken = nodes.map(|nodes| nodes.max.map_or(nodes.min, |max| max) as usize).map(|nodes| nodes.min(allocated));
     let per_node = settings.value("ntasks-per-node", count);
     let tasks = settings.value("ntasks", count);
@@ -194,11 +194,11 @@ pub fn step_size(settings: &Settings, component: &ComponentFacts) -> Result<(usi
     })
 }
 
-/// The nodes and tasks of a group that shares a plain job with other groups: one of each, unless the group itself says
-/// otherwise; the variables tell of the whole job (SL-R-17).
+/// The nodes and tasks of a group that shares a plain job with other groups: one of each, unless the group's own
+/// options say otherwise; the variables are about the whole job (SL-R-17).
 ///
 /// # Errors
-/// As [`step_size`].
+/// See [`step_size`].
 pub fn group_size(settings: &Settings, component: &ComponentFacts) -> Result<(usize, u32), StepError> {
     let own = settings.of_command_line();
     if own.is_set("nodes") {
@@ -208,32 +208,32 @@ pub fn group_size(settings: &Settings, component: &ComponentFacts) -> Result<(us
     Ok((1, tasks.unwrap_or(1)))
 }
 
-/// The nodes that so many tasks can use, and the warning if that are fewer (SL-R-22). Only an explicit number of tasks is
-/// worth a warning.
+/// The number of nodes that these tasks can use, with a warning if it is smaller (SL-R-22). Only an explicit number of
+/// nodes is worth the warning.
 pub fn on_fewer_nodes(nodes: usize, tasks: u32) -> (usize, Option<String>) {
     let usable = nodes.min(tasks as usize);
     let warning = || format!("srun: Warning: can't run {tasks} processes on {nodes} nodes, setting nnodes to {usable}");
     (usable, (usable < nodes).then(warning))
 }
 
-/// Which nodes a part of a step wants of those that it may have.
+/// The nodes that a part of a step wants from those that it may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeWish {
-    /// How many.
+    /// The number of nodes.
     pub count: usize,
-    /// These among them (`-w`).
+    /// Must include these (`-w`).
     pub named: Vec<String>,
-    /// None of these (`-x`).
+    /// Must not include these (`-x`).
     pub excluded: Vec<String>,
-    /// None before this one, from 0 (`-r`).
+    /// The index of the first usable node, from 0 (`-r`).
     pub relative: usize,
 }
 
-/// Nodes for each part of a step on one component, so that no two parts share one (SL-R-17): those that a part names, else
-/// the first that no part before it has and no part names.
+/// Nodes for each part of a step on one component, so that no two parts share any (SL-R-17): the named ones, filled up
+/// with the first that are neither taken by an earlier part nor named by another.
 ///
 /// # Errors
-/// A named node that the component does not have, or that another part names; too few nodes.
+/// A named node that the component lacks or that another part names too, or too few nodes.
 pub fn pick_nodes(nodes: &[String], wishes: &[NodeWish], job: u64) -> Result<Vec<Vec<String>>, StepError> {
     let mut taken: Vec<&String> = Vec::new();
     for node in wishes.iter().flat_map(|wish| &wish.named) {

@@ -6,21 +6,21 @@ use std::collections::BTreeMap;
 /// Why a file cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MultiProgError {
-    /// Something else than ranks at the beginning of a line.
+    /// Something other than ranks at the beginning of a line.
     #[error("line {line}: `{text}` is not a rank, a range such as 0-3, a list of them or `*`")]
     Ranks {
         /// The line, from 1.
         line: usize,
-        /// What stands there.
+        /// The text there.
         text: String,
     },
-    /// Ranks and nothing to run.
+    /// Ranks without a program.
     #[error("line {line}: no program after the ranks")]
     NoProgram {
         /// The line, from 1.
         line: usize,
     },
-    /// A quote that is not closed.
+    /// An unclosed quote.
     #[error("line {line}: unmatched quote")]
     Quote {
         /// The line, from 1.
@@ -28,7 +28,7 @@ pub enum MultiProgError {
     },
 }
 
-/// Why a file does not say what each task runs.
+/// Why a file does not give each task one program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RankError {
     /// A rank that the step does not have.
@@ -38,14 +38,14 @@ pub enum RankError {
         /// The rank.
         rank: u32,
     },
-    /// A rank that has a program already.
+    /// A rank that already has a program.
     Duplicate {
         /// The line, from 1.
         line: usize,
         /// The rank.
         rank: u32,
     },
-    /// A rank without any.
+    /// A rank without a program.
     NoRecord {
         /// The rank.
         rank: u32,
@@ -53,7 +53,7 @@ pub enum RankError {
 }
 
 impl RankError {
-    /// What Slurm says of a file with this path.
+    /// Slurm's messages about a file with this path.
     pub fn lines(&self, path: &str) -> Vec<String> {
         let of_line =
             |why: String, line: &usize| vec![why, format!("Line {line} of configuration file {path} invalid")];
@@ -67,9 +67,9 @@ impl RankError {
     }
 }
 
-/// A file that gives each rank of a step its program. A line is `RANKS PROGRAM [ARGUMENTS]`; ranks are a list, a range or `*`
-/// for all tasks without a line before it. `%t` is the rank, `%o` its offset in the ranks of the line. A line with `#` in
-/// column one is a comment; a backslash at the end of a line continues it.
+/// A file with the program of each rank of a step. A line is `RANKS PROGRAM [ARGUMENTS]`; ranks are a list, a range or
+/// `*` for all tasks without an earlier line. `%t` is the rank, `%o` its offset in the ranks of the line. A line with
+/// `#` in column one is a comment; a backslash at the end of a line continues it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramFile {
     records: Vec<Record>,
@@ -77,7 +77,7 @@ pub struct ProgramFile {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Record {
-    /// From 1.
+    /// The line, from 1.
     line: usize,
     ranks: Ranks,
     program: Vec<String>,
@@ -85,9 +85,9 @@ struct Record {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Ranks {
-    /// From the first to the last of each.
+    /// Ranges with their first and last rank.
     Listed(Vec<(u32, u32)>),
-    /// Those without a line of their own.
+    /// All ranks without a line of their own.
     Others,
 }
 
@@ -113,14 +113,14 @@ impl ProgramFile {
         Ok(Self { records })
     }
 
-    /// The number of tasks: what was asked for, else one more than the highest rank. As in Slurm `*` stands for those that
-    /// there are by then, so that it belongs into the last line.
+    /// The number of tasks: the requested one, else one more than the highest rank. As in Slurm, `*` stands for the
+    /// ranks up to that point, so it belongs in the last line.
     ///
     /// # Errors
-    /// There is not one program for each task.
+    /// Not every task has exactly one program.
     pub fn tasks(&self, asked: Option<u32>) -> Result<u32, RankError> {
         let mut tasks = asked.unwrap_or(1);
-        // Ranges of ranks by their first, none of which has one of another.
+        // Ranges of ranks by their first rank; they do not overlap.
         let mut known: BTreeMap<u32, u32> = BTreeMap::new();
         for Record { line, ranks, .. } in &self.records {
             let line = *line;
@@ -144,10 +144,10 @@ impl ProgramFile {
         first_missing(&known, tasks).map_or(Ok(tasks), |rank| Err(RankError::NoRecord { rank }))
     }
 
-    /// The program and arguments of each task of a step with so many.
+    /// The program and arguments of each task of a step with this many.
     ///
     /// # Errors
-    /// As [`Self::tasks`].
+    /// See [`Self::tasks`].
     pub fn programs(&self, tasks: u32) -> Result<Vec<Vec<String>>, RankError> {
         self.tasks(Some(tasks))?;
         let mut programs: Vec<Option<Vec<String>>> = vec![None; tasks as usize];
@@ -168,7 +168,7 @@ impl ProgramFile {
     }
 }
 
-/// The lines with their numbers, from 1. What is continued is one line with the number of its beginning.
+/// The lines with their numbers, from 1. Continued lines are joined under the number of the first.
 fn lines(text: &str) -> Vec<(usize, String)> {
     let mut joined: Vec<(usize, String)> = Vec::new();
     let mut is_continued = false;
@@ -196,13 +196,13 @@ impl Ranks {
     }
 }
 
-/// The first rank of a range that is in one of the others.
+/// The first rank of a range that overlaps another one.
 fn first_in(known: &BTreeMap<u32, u32>, first: u32, last: u32) -> Option<u32> {
     let is_in_one = known.range(..=first).next_back().is_some_and(|(_, end)| *end >= first);
     if is_in_one { Some(first) } else { known.range(first..=last).next().map(|(begin, _)| *begin) }
 }
 
-/// The first rank of a step that is in none of the ranges.
+/// The first rank of a step outside all ranges.
 fn first_missing(known: &BTreeMap<u32, u32>, tasks: u32) -> Option<u32> {
     let mut next = 0;
     for (first, last) in known {
@@ -218,7 +218,8 @@ fn filled(program: &[String], rank: u32, offset: u32) -> Vec<String> {
     program.iter().map(|word| word.replace("%t", &rank.to_string()).replace("%o", &offset.to_string())).collect()
 }
 
-/// The words of a line; quotes group, a backslash takes the next character as it is. `None` if a quote is not closed.
+/// The words of a line; quotes group, and a backslash takes the next character literally. `None` if a quote is not
+/// closed.
 fn split(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

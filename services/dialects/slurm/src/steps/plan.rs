@@ -1,4 +1,4 @@
-//! From the command line of `srun` and its job to everything that a step is.
+//! Plans a step from the command line of `srun` and its job.
 
 use super::{
     GroupWish, NodeWish, Part, Room, StepError, World, arbitrary, distribute, group_size, on_fewer_nodes, parts,
@@ -14,10 +14,10 @@ use crate::{
     select::SchedulerParameters,
 };
 
-/// A part of a step with all that belongs to it.
+/// A part of a step with everything that belongs to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedPart {
-    /// Its component, its group and what it runs.
+    /// Its component, group and program.
     pub part: Part,
     /// Its options.
     pub settings: Settings,
@@ -34,12 +34,12 @@ pub struct StepPlan {
     pub parts: Vec<PlannedPart>,
     /// Its tasks.
     pub world: World,
-    /// Lines for standard error; they stop nothing.
+    /// Lines for standard error, which stop nothing.
     pub warnings: Vec<String>,
 }
 
 impl StepPlan {
-    /// What the variables of the step's tasks are made of.
+    /// The facts for the variables of the step's tasks.
     pub fn facts<'a>(&'a self, job: &'a JobFacts, step: u32) -> StepFacts<'a> {
         let part = |planned: &PlannedPart| StepPart {
             component: planned.part.component,
@@ -51,7 +51,7 @@ impl StepPlan {
     }
 }
 
-/// Why a step is not started. Nothing was.
+/// Why a step cannot start. Nothing was started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlanError {
     /// Its options are wrong.
@@ -69,7 +69,7 @@ impl PlanError {
         }
     }
 
-    /// The exit status, as far as variables do not say another (SL-E-11).
+    /// The exit status, unless variables choose another (SL-E-11).
     pub fn exit_status(&self, chosen: ExitStatuses) -> u8 {
         match self {
             Self::Options(refusal) => refusal.exit_status(chosen),
@@ -90,15 +90,15 @@ impl From<StepError> for PlanError {
     }
 }
 
-/// No step has more tasks than this.
+/// The most tasks of a step.
 const MAX_TASKS: u64 = 1_000_000;
 
-/// Plans a step: on which components, nodes and CPUs its tasks run, by the resources that the job has; what other steps use
-/// of them is not looked at. `environment` gives the defaults of the options for a component, `site` says on which
-/// components a step may be (SL-R-06, SL-R-11).
+/// Plans the components, nodes and CPUs of a step's tasks on the resources of its job, regardless of what other steps
+/// use. `environment` gives the default options for a component, `site` the rules for components of steps (SL-R-06,
+/// SL-R-11).
 ///
 /// # Errors
-/// What keeps the step from being started.
+/// Why the step cannot start.
 pub fn plan(
     job: &JobFacts,
     command_line: &CommandLine,
@@ -110,7 +110,7 @@ pub fn plan(
     let groups: Vec<GroupWish<'_>> = command_line.groups.iter().map(GroupWish::of).collect();
     let count = u32::try_from(job.components.len()).unwrap_or(u32::MAX);
     let parts = parts(&groups, count, site)?;
-    // Groups on one component share its nodes out among them (SL-R-17).
+    // Groups on one component divide its nodes among them (SL-R-17).
     let is_split = |part: &Part| parts.iter().filter(|other| other.component == part.component).count() > 1;
     let settings = step_parts(command_line, &parts, environment, now)?;
     let mut warnings = Vec::new();
@@ -122,7 +122,7 @@ pub fn plan(
             false => step_size(settings, component)?,
         };
         let (nodes, warning) = on_fewer_nodes(nodes, tasks);
-        // Only a number that somebody asked for is worth a warning.
+        // Only an explicit number is worth a warning.
         warnings.extend(warning.filter(|_| settings.is_set("nodes")));
         if let Some(per_node) = tasks_per_node(settings).filter(|per_node| !fits(*per_node, nodes, tasks)) {
             warnings.push(format!(
@@ -132,7 +132,7 @@ pub fn plan(
         }
         sizes.push((nodes, tasks));
     }
-    // More than any job can have: they are not laid out first.
+    // No job can have this many, so do not lay them out first.
     if sizes.iter().map(|(_, tasks)| u64::from(*tasks)).sum::<u64>() > MAX_TASKS {
         return Err(StepError::MoreProcessors { job: number }.into());
     }
@@ -142,7 +142,7 @@ pub fn plan(
     for (((part, settings), nodes), (_, tasks)) in parts.into_iter().zip(settings).zip(nodes).zip(sizes) {
         let cpus = cpus_of(&job.components[part.component as usize], &nodes);
         let tasks = layout(&settings, &nodes, &cpus, tasks, number)?;
-        // A node without room for a task takes no part.
+        // A node without room for a task is not used.
         let used: Vec<usize> = (0..nodes.len()).filter(|node| !tasks[*node].is_empty()).collect();
         let nodes: Vec<String> = used.iter().map(|node| nodes[*node].clone()).collect();
         let cpus = used.iter().map(|node| cpus[*node]).collect();
@@ -152,7 +152,7 @@ pub fn plan(
     Ok(StepPlan { parts: planned, world: World::join(&layouts), warnings })
 }
 
-/// The nodes of each part. Parts on one component have different ones.
+/// The nodes of each part. Parts on one component use different ones.
 fn nodes_of(
     job: &JobFacts,
     parts: &[Part],
@@ -186,7 +186,7 @@ fn wish(settings: &Settings, nodes: &[String], count: usize, job: u64) -> Result
     let asked = settings.is_set("nodes");
     let mut count = if named.is_empty() || asked { count.max(named.len()) } else { named.len() };
     if !settings.of_command_line().is_set("nodes") {
-        // Nobody has asked for more than those that it may have.
+        // Without an explicit number, use no more nodes than are allowed.
         let free = nodes.iter().skip(relative).filter(|node| !excluded.contains(node)).count();
         count = count.min(free.max(1)).max(named.len());
     }
@@ -202,7 +202,7 @@ fn tasks_per_node(settings: &Settings) -> Option<u32> {
     settings.value("ntasks-per-node", values::count)
 }
 
-/// Whether so many tasks find room on the nodes with at most `per_node` on each.
+/// Whether the tasks fit on the nodes with at most `per_node` on each.
 fn fits(per_node: u32, nodes: usize, tasks: u32) -> bool {
     u64::from(per_node) * nodes as u64 >= u64::from(tasks)
 }
@@ -225,7 +225,7 @@ fn layout(
     let own = settings.of_command_line();
     let hosts = settings.text("nodelist").filter(|_| distribution == values::Distribution::Arbitrary);
     let Some(hosts) = hosts.and_then(|text| hostlist::expand(text).ok()) else {
-        // What the job was submitted with is no reason to refuse its steps.
+        // An option from the job's submission is no reason to refuse its steps.
         let is_asked = own.value("distribution", values::Distribution::parse) == Some(values::Distribution::Arbitrary);
         return if is_asked {
             Err(StepError::NoHosts)

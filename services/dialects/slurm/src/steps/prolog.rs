@@ -1,10 +1,10 @@
-//! `--task-prolog` and `--task-epilog` of `srun` (SL-R-21): each task of a group that has them is started by a small shell
-//! script, which runs them before and after it on its node.
+//! `--task-prolog` and `--task-epilog` of `srun` (SL-R-21): a small shell script starts each task of a group that has
+//! them, and runs them before and after it on its node.
 //!
-//! The prolog has the task's environment and user. Of what it says on standard output, `export NAME=value` and
-//! `unset NAME` change the variables of the task, and `print TEXT` goes to the task's standard output; a task whose prolog
-//! fails is not run. The epilog has the environment that the prolog found, and five seconds. Whatever it comes to, the task
-//! ends as the program itself did.
+//! The prolog has the task's environment and user. In its standard output, `export NAME=value` and `unset NAME` change
+//! the variables of the task, and `print TEXT` goes to the task's standard output; if the prolog fails, the task does
+//! not run. The epilog has the same environment as the prolog, and five seconds. Whatever its result, the task ends
+//! like the program itself.
 
 use crate::request::Settings;
 use muster_schemas::steps::StepSpec;
@@ -12,7 +12,7 @@ use muster_schemas::steps::StepSpec;
 /// The script, with its comments.
 const SCRIPT: &str = include_str!("prolog.sh");
 
-/// Puts prolog and epilog around the programs of those parts that have them; the others stay as they are.
+/// Wraps the programs of parts that have a prolog or epilog; the others stay unchanged.
 pub(super) fn put_around<'a>(spec: &mut StepSpec, parts: impl Iterator<Item = &'a Settings>) {
     let StepSpec { environment, groups, .. } = spec;
     for (group, settings) in groups.iter_mut().zip(parts) {
@@ -33,13 +33,13 @@ pub(super) fn put_around<'a>(spec: &mut StepSpec, parts: impl Iterator<Item = &'
     }
 }
 
-/// The script as it is launched.
+/// The script to launch, without comments.
 fn script() -> String {
     let is_comment = |line: &&str| line.trim_start().starts_with("# ");
     SCRIPT.split_inclusive('\n').filter(|line| !is_comment(line)).collect()
 }
 
-/// Whether every shell passes a variable on. Functions that `bash` exports have names that others drop.
+/// Whether every shell passes a variable on. Functions exported by `bash` have names that other shells drop.
 fn is_passed_on(name: &str) -> bool {
     let is_letter = |letter: char| letter.is_ascii_alphabetic() || letter == '_';
     name.starts_with(is_letter) && name.chars().all(|letter| is_letter(letter) || letter.is_ascii_digit())
@@ -56,7 +56,7 @@ mod tests {
         process::{Child, Command, ExitStatus, Stdio},
     };
 
-    /// The shells that stand behind `/bin/sh` on most systems, as far as they are here.
+    /// The shells behind `/bin/sh` on most systems, if they exist here.
     const SHELLS: [&[&str]; 3] = [&["/bin/sh"], &["/bin/dash"], &["/bin/bash", "--posix"]];
 
     struct Folder(PathBuf);
@@ -172,7 +172,7 @@ echo "export CONTEXT=$SLURM_SCRIPT_CONTEXT.$KEPT"; echo lost >&2; printf 'print 
                 ("cat", Some(0), None, "read\n"),
             ] {
                 let mut child = start(shell, &folder, [&prolog, &epilog], &[], &["sh", "-c", command]);
-                // Who does not read it has ended.
+                // A process that does not read it has ended.
                 let _ = child.stdin.take().unwrap().write_all(b"read\n");
                 let output = child.wait_with_output().unwrap();
                 assert_eq!((output.status.code(), output.status.signal()), (code, signal), "{shell:?} {command}");
@@ -197,7 +197,7 @@ echo "export CONTEXT=$SLURM_SCRIPT_CONTEXT.$KEPT"; echo lost >&2; printf 'print 
             let first = lines.next().unwrap().unwrap();
             let (told, own) = first.split_once(' ').unwrap();
             assert_eq!(told, own, "the task is told its own number");
-            // As a signal for a step reaches all of its processes.
+            // A signal for a step reaches all of its processes.
             let signal = |signal: &str| {
                 for pid in [&child.id().to_string(), own] {
                     assert!(Command::new("kill").args([signal, pid]).status().unwrap().success());
@@ -256,7 +256,7 @@ echo "export CONTEXT=$SLURM_SCRIPT_CONTEXT.$KEPT"; echo lost >&2; printf 'print 
                 let child = start(shell, &folder, around, &odd, &["bash", "-c", "f 'x  y'; env | grep ^a.b"]);
                 let output = child.wait_with_output().unwrap();
                 assert_eq!(String::from_utf8_lossy(&output.stdout), "x  y\na.b=c\n", "{shell:?}");
-                // A word that is the name of a command of the shell is a program all the same.
+                // Even a word that is also a shell command means a program.
                 let (status, out, _) = run(shell, &folder, around, &["echo", "-e", "a\\tb"]);
                 assert_eq!((status.code(), out.as_str()), (Some(0), "a\tb\n"), "{shell:?}");
             }

@@ -1,11 +1,11 @@
 # Runs a task between its prolog and its epilog.
-# Words: the prolog, the epilog, how many variables follow, these as NAME=value, the command.
+# Arguments: the prolog, the epilog, the number of variables, these as NAME=value, the command.
 muster_prolog=$1 muster_epilog=$2 muster_count=$3
 shift 3
 
 muster_says() { printf 'error: %s\n' "$1" >&2; }
 
-# Why a program cannot be run; nothing if it can.
+# Why a program cannot be run; empty if it can.
 muster_hindrance() {
   if [ ! -e "$1" ]; then echo 'No such file or directory'
   elif [ -d "$1" ] || [ ! -x "$1" ]; then echo 'Permission denied'
@@ -17,7 +17,7 @@ muster_path() { case $1 in */*) printf '%s' "$1" ;; *) printf './%s' "$1" ;; esa
 
 muster_is_name() { case $1 in '' | [0-9]* | *[!A-Za-z0-9_]*) return 1 ;; esac; }
 
-# Does what a line of the prolog says. Nothing of it is ever read as a command.
+# Applies a line of the prolog's output. No part of it is ever run as a command.
 muster_take() {
   muster_rest=${1#* }
   muster_rest=${muster_rest#"${muster_rest%%[![:space:]]*}"}
@@ -52,7 +52,7 @@ MUSTER_END_OF_PROLOG
   fi
 }
 
-# Becomes the command, which stands behind variables that a shell does not pass on.
+# Becomes the command, which follows the variables that a shell does not pass on.
 muster_become() {
   eval "muster_command=\${$((muster_count + 1))}"
   muster_found=$muster_command
@@ -84,12 +84,12 @@ if [ -z "$muster_epilog" ]; then
   muster_become "$@"
 fi
 
-# What is meant for the task reaches this shell too, which has to outlive it. A subshell has none of these traps.
+# Signals for the task reach this shell too, which must outlive it. A subshell has none of these traps.
 for muster_signal in 1 2 3 5 6 10 12 13 14 15 16 24 25 26 27 29 30 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 \
   50 51 52 53 54 55 56 57 58 59 60 61 62 63 64; do
   trap : "$muster_signal"
 done
-# A shell says of what it has waited for that a signal has ended it.
+# A shell prints that a signal ended a process that it waited for.
 exec 9>&2 2>/dev/null
 (
   exec 2>&9 9>&-
@@ -110,7 +110,7 @@ if [ -z "$(muster_hindrance "$muster_epilog")" ]; then
 fi
 muster_signal=$((muster_status - 128))
 case $muster_signal in
-  # Nothing ends by these.
+  # These end no process.
   -* | 0 | 17 | 18 | 19 | 20 | 21 | 22 | 23 | 28) exit "$muster_status" ;;
   9) ;;
   *) trap - "$muster_signal" ;;

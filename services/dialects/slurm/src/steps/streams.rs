@@ -1,4 +1,4 @@
-//! Where the standard streams of a step's tasks come from and go to (SL-R-21, SL-R-25).
+//! The sources and destinations of the standard streams of a step's tasks (SL-R-21, SL-R-25).
 
 use super::appends_output;
 use crate::{
@@ -8,35 +8,35 @@ use crate::{
 };
 use muster_schemas::{resources::IndexSet, steps as model};
 
-/// Where the streams of tasks are connected.
+/// How the streams of tasks are connected.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Streams {
-    /// On their nodes.
+    /// On the nodes.
     pub of_tasks: model::StepStreams,
-    /// What `srun` itself does with standard output and with standard error of each part.
+    /// How `srun` itself handles the standard output and standard error of each part.
     pub shown: Vec<[Shown; 2]>,
-    /// What each part reads.
+    /// The input of each part.
     pub inputs: Vec<Input>,
 }
 
-/// What the tasks of a part read.
+/// The input of a part's tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Input {
-    /// How it gets to them.
+    /// How it reaches them.
     pub of_tasks: model::StepInput,
     /// What `srun` itself reads for them.
     pub fed: Fed,
 }
 
-/// What `srun` does with output that comes to it.
+/// How `srun` handles output that reaches it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Shown {
-    /// It passes all on.
+    /// It passes on everything.
     #[default]
     All,
-    /// It passes on what the task of this rank says.
+    /// It passes on the output of the task with this rank.
     OneTask(u32),
-    /// It writes all to a file, or that of each task to one of its own, by this pattern.
+    /// It writes everything to a file, or the output of each task to a separate one, with this pattern.
     File(String),
     /// Nothing.
     Nothing,
@@ -48,14 +48,14 @@ pub enum Fed {
     /// Its own standard input.
     #[default]
     StandardInput,
-    /// A file, by this pattern.
+    /// A file with this pattern.
     File(String),
     /// Nothing.
     Nothing,
 }
 
 impl Streams {
-    /// What the options of the parts of a step of so many tasks ask for. With a terminal everything goes through that.
+    /// The streams for the options of a step's parts, with this many tasks. With a terminal everything goes through it.
     pub fn of(parts: &[&Settings], tasks: u32, components: usize, terminal: Option<model::TerminalSize>) -> Self {
         if terminal.is_some() {
             let of_tasks = model::StepStreams {
@@ -75,9 +75,9 @@ impl Streams {
         let append_output = appends_output(leader.value("open-mode", values::appends), components);
         let are_alike = wanted.iter().all(|part| *part == wanted[0]);
         let [stdout, stderr] = match &wanted[0] {
-            // Nodes know one way for all parts: it leads to `srun`, where each goes on to where it belongs (SL-O-01).
+            // Nodes handle all parts the same way: they send everything to `srun`, which passes each part on (SL-O-01).
             _ if !are_alike => [model::StepOutput::Client, model::StepOutput::Client].map(Some),
-            // One file for both: what is said stays in its order.
+            // One file for both keeps the output in order.
             [stdout @ (StepOutput::Files(_) | StepOutput::Nowhere), stderr] if stdout == stderr => {
                 [Some(on_nodes(stdout)), None]
             }
@@ -89,8 +89,8 @@ impl Streams {
         Self { of_tasks, shown, inputs }
     }
 
-    /// Where `srun` itself has nothing to read, its tasks have not either, and no way between them is needed. A terminal
-    /// stays as it is.
+    /// If `srun` itself has no input, its tasks have none either, and need no connection to it. A terminal stays as it
+    /// is.
     pub fn without_standard_input(self) -> Self {
         if self.of_tasks.terminal.is_some() {
             return self;
@@ -104,7 +104,7 @@ impl Streams {
         Self { of_tasks: model::StepStreams { stdin, ..self.of_tasks }, inputs, ..self }
     }
 
-    /// What `srun` reads for tasks, each source with the parts that get it; `None` means that all do.
+    /// The sources that `srun` reads for tasks, each with the parts that get it; `None` means all parts.
     pub fn sources(&self) -> Vec<(&Fed, Option<IndexSet>)> {
         let mut sources: Vec<(&Fed, Vec<u32>)> = Vec::new();
         for (part, input) in (0..).zip(&self.inputs) {
@@ -119,15 +119,14 @@ impl Streams {
     }
 }
 
-/// Where standard output and standard error of a part are to go. What takes output takes errors too if nothing is said of
-/// them.
+/// The destinations of a part's standard output and standard error. Errors go with output if nothing else is given.
 fn outputs(part: &Settings, tasks: u32) -> [StepOutput; 2] {
     let stdout = StepOutput::parse(part.text("output"), tasks);
     let stderr = part.text("error").map_or_else(|| stdout.clone(), |text| StepOutput::parse(Some(text), tasks));
     [stdout, stderr]
 }
 
-/// What the nodes do with output that is the same for all parts.
+/// How the nodes handle output that is the same for all parts.
 fn on_nodes(wanted: &StepOutput) -> model::StepOutput {
     match wanted {
         StepOutput::Nowhere => model::StepOutput::Discarded,
@@ -136,7 +135,7 @@ fn on_nodes(wanted: &StepOutput) -> model::StepOutput {
     }
 }
 
-/// What `srun` does with what comes to it; files of nodes and tasks are written there if that is the same for all parts.
+/// How `srun` handles output that reaches it; if it is the same for all parts, the nodes write their own files.
 fn by_srun(wanted: StepOutput, are_alike: bool) -> Shown {
     match wanted {
         StepOutput::Srun => Shown::All,

@@ -5,29 +5,29 @@ use muster_schemas::{
     views::{NodeStateWord, NodeView},
 };
 
-/// What a node does, apart from what is to become of it.
+/// The base state of a node, without flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NodeBase {
     /// It has not reported yet.
     Unknown,
-    /// It serves nothing.
+    /// It is out of service.
     Down,
-    /// No job has any of it.
+    /// No job uses it.
     Idle,
-    /// Jobs have all of it.
+    /// Jobs use all of it.
     Allocated,
-    /// Jobs have some of it.
+    /// Jobs use part of it.
     Mixed,
 }
 
-/// What the core's view of a node does not tell.
+/// Facts that the core's view of a node lacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeFacts {
-    /// A job has the node for itself, also with cores to spare.
+    /// A job has the node to itself, even if cores are free.
     pub is_exclusive: bool,
-    /// What a job leaves behind is being cleaned up.
+    /// The remains of a job are being cleaned up.
     pub is_completing: bool,
-    /// A reservation that has begun keeps it.
+    /// An active reservation keeps it.
     pub is_reserved: bool,
     /// A waiting job is planned to start on it.
     pub is_planned: bool,
@@ -38,19 +38,19 @@ pub struct NodeFacts {
 /// The state of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeState {
-    /// What it does.
+    /// The base state.
     pub base: NodeBase,
     /// It takes no new jobs.
     pub is_draining: bool,
-    /// What a job leaves behind is being cleaned up.
+    /// The remains of a job are being cleaned up.
     pub is_completing: bool,
     /// It is closed for maintenance.
     pub is_maintained: bool,
-    /// It is kept by a reservation.
+    /// A reservation keeps it.
     pub is_reserved: bool,
     /// A waiting job is planned to start on it.
     pub is_planned: bool,
-    /// It does not answer: shown as `*` behind the word.
+    /// It does not answer: shown as `*` after the word.
     pub is_silent: bool,
 }
 
@@ -76,17 +76,17 @@ impl NodeState {
         }
     }
 
-    /// Whether no job has any of it.
+    /// Whether no job uses it.
     pub const fn is_idle(self) -> bool {
         matches!(self.base, NodeBase::Idle)
     }
 
-    /// Whether it takes new jobs, or would if it had room.
+    /// Whether it takes new jobs, apart from lack of room.
     pub const fn serves(self) -> bool {
         !self.is_draining && !matches!(self.base, NodeBase::Down | NodeBase::Unknown)
     }
 
-    /// Whether jobs have some of it.
+    /// Whether jobs use any of it.
     pub const fn is_busy(self) -> bool {
         matches!(self.base, NodeBase::Allocated | NodeBase::Mixed) || self.is_completing
     }
@@ -108,12 +108,12 @@ impl NodeState {
         }
     }
 
-    /// The word of lists that have no room: `drng`, `down*`.
+    /// The short word: `drng`, `down*`.
     pub fn short(self) -> String {
         self.with_star(self.words().1)
     }
 
-    /// The word of lists that have room: `draining`, `down*`.
+    /// The long word: `draining`, `down*`.
     pub fn long(self) -> String {
         self.with_star(self.words().0)
     }
@@ -123,7 +123,7 @@ impl NodeState {
         format!("{word}{star}")
     }
 
-    /// As `scontrol show node` has it: `IDLE+DRAIN`, `DOWN*`, `MIXED`.
+    /// As `scontrol show node` shows it: `IDLE+DRAIN`, `DOWN*`, `MIXED`.
     pub fn flags(self) -> String {
         let base = match self.base {
             NodeBase::Unknown => "UNKNOWN",
@@ -153,12 +153,12 @@ fn used(node: &NodeView, facts: NodeFacts) -> NodeBase {
     }
 }
 
-/// A state of nodes that `sinfo -t` asks for (SL-C-29).
+/// A node state in `sinfo -t` (SL-C-29).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StateTest {
-    /// That word and no other.
+    /// Exactly that word.
     Word(&'static str),
-    /// Takes no new jobs, with or without some still on it.
+    /// Takes no new jobs, with or without running ones.
     Drain,
     /// Does not answer.
     Silent,
@@ -167,7 +167,7 @@ pub enum StateTest {
 }
 
 impl StateTest {
-    /// The words that can be asked for, in the order in which the message lists them.
+    /// The possible words, in the order of the message.
     pub const WORDS: [(&'static str, Self); 22] = [
         ("alloc", Self::Word("allocated")),
         ("allocated", Self::Word("allocated")),
@@ -193,13 +193,13 @@ impl StateTest {
         ("noresp", Self::Silent),
     ];
 
-    /// The test of a word in any case, with or without the star; `None` if it is none.
+    /// The test for a word in any case, with or without the star; `None` for an unknown word.
     pub fn parse(word: &str) -> Option<Self> {
         let word = word.trim_end_matches('*');
         Self::WORDS.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(word)).map(|(_, test)| test)
     }
 
-    /// Whether a node's state is one that was asked for.
+    /// Whether a node's state matches.
     pub fn takes(self, state: NodeState) -> bool {
         match self {
             Self::Word(word) => state.words().0 == word,

@@ -1,4 +1,4 @@
-//! Why a job waits, and why it ended badly (SL-C-39).
+//! Why a job waits, and why it did not end successfully (SL-C-39).
 
 use muster_schemas::{
     cluster::QueueSpec,
@@ -7,9 +7,8 @@ use muster_schemas::{
 };
 use std::borrow::Cow;
 
-/// The word for why a job waits, with details where it has some (SL-C-27). `queue` is its queue, if that is known: it
-/// tells a partition that takes jobs from one that does not. `None` stands for a reason that is not known yet
-/// (SL-I-14).
+/// The word for why a job waits, with details if it has any (SL-C-27). `queue` is its queue, if known: it distinguishes
+/// a partition that takes jobs from one that does not. `None` means that the reason is not known yet (SL-I-14).
 pub fn waiting_reason(reason: Option<&ReasonView>, holds: Holds, queue: Option<&QueueSpec>) -> Cow<'static, str> {
     let Some(reason) = reason else { return Cow::Borrowed(held(holds).unwrap_or("None")) };
     Cow::Borrowed(match reason.code {
@@ -41,7 +40,7 @@ pub fn waiting_reason(reason: Option<&ReasonView>, holds: Holds, queue: Option<&
     })
 }
 
-/// An operator's or administrator's hold weighs more than the owner's (SL-C-37).
+/// An operator's or administrator's hold outweighs the owner's (SL-C-37).
 fn held(holds: Holds) -> Option<&'static str> {
     match holds {
         Holds { user: false, operator: false, system: false } => None,
@@ -50,12 +49,12 @@ fn held(holds: Holds) -> Option<&'static str> {
     }
 }
 
-/// The detail of a reason in the core's words.
+/// A reason's text after `beginning`.
 fn after<'a>(text: &'a str, beginning: &str) -> &'a str {
     text.strip_prefix(beginning).unwrap_or(text)
 }
 
-/// Texts of others as one word, so that columns stay columns.
+/// A free text as one word, so that programs can split the columns.
 fn one_word(text: &str) -> String {
     match text.trim() {
         "" => "None".to_owned(),
@@ -63,16 +62,17 @@ fn one_word(text: &str) -> String {
     }
 }
 
-/// The word for a limit that a job was refused for, if the text of the refusal names one (SL-L-04).
+/// The word for the limit that a refusal is about, if its text names one (SL-L-04).
 pub fn refused_limit(text: &str) -> Option<&'static str> {
     of_accounts(&text[text.find("limit reached: ")? + "limit reached: ".len()..])
 }
 
-/// The word for a limit of an association or a class (SL-C-39), such as `2 running jobs of each user in association test/ann`.
+/// The word for a limit of an association or a class (SL-C-39), such as
+/// `2 running jobs of each user in association test/ann`.
 fn of_accounts(text: &str) -> Option<&'static str> {
     let counted = text.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start();
     let (what, rest) = counted.split_once(" of ")?;
-    // What memory and walltime are counted in has an `of` of its own.
+    // The units of memory and walltime contain an `of` themselves.
     let (what, rest) = match what {
         "bytes" | "seconds" => (what, rest.split_once(" of ")?.1),
         what => (what, rest),
@@ -124,7 +124,7 @@ fn of_accounts(text: &str) -> Option<&'static str> {
     })
 }
 
-/// The word for a limit: one that has Slurm's name already keeps it; the core's own are told by what they count of whom,
+/// The word for a limit: one with Slurm's name keeps it; the core's own are recognised by what they count and for whom,
 /// such as `10 running jobs of ada in queue debug`.
 fn limit(text: &str) -> Cow<'static, str> {
     if let Some(word) = of_accounts(text) {
@@ -152,7 +152,7 @@ fn limit(text: &str) -> Cow<'static, str> {
     })
 }
 
-/// The word for how a job ended, if it did not end well.
+/// The word for how a job ended, if it did not end successfully.
 pub fn ended_reason(outcome: &OutcomeView) -> &'static str {
     match (outcome.outcome, outcome.exit_status) {
         (OutcomeWord::Failed, Some(ExitStatus::Signal(_))) => "RaisedSignal",

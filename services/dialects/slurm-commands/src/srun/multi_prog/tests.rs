@@ -7,7 +7,7 @@ fn sizes(line: &str, variables: &[(&str, &str)]) -> Option<Sizes> {
     Sizes::of(&line, of)
 }
 
-/// SL-R-24, SL-R-15: the file counts where no option and no variable gives a number of tasks.
+/// SL-R-24, SL-R-15: the file counts if no option and no variable gives the number of tasks.
 #[test]
 fn options_go_before_the_file() {
     assert_eq!(sizes("true", &[]), None);

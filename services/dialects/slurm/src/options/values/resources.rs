@@ -3,7 +3,7 @@
 use super::{count, number};
 use std::collections::BTreeMap;
 
-/// GPUs, `[TYPE:]N[,...]`: how many, and of which model if it is one.
+/// GPUs, `[TYPE:]N[,...]`: the number, and the model if there is only one.
 pub fn gpus(text: &str) -> Option<(u32, Option<String>)> {
     let mut total: u32 = 0;
     let mut models = Vec::new();
@@ -29,7 +29,7 @@ pub struct Gres {
     pub name: String,
     /// Its type.
     pub model: Option<String>,
-    /// How many on each node.
+    /// The number on each node.
     pub count: u32,
 }
 
@@ -55,7 +55,7 @@ fn one_gres(text: &str) -> Option<Gres> {
     names.then(|| Gres { name: name.to_owned(), model: model.map(str::to_owned), count: amount })
 }
 
-/// A count with a suffix for thousands and so on.
+/// A count, optionally with a suffix for thousands and so on.
 fn scaled(text: &str) -> Option<u32> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let factor = match text[digits.len()..].to_ascii_uppercase().as_str() {
@@ -72,7 +72,7 @@ fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_-./".contains(&byte)
 }
 
-/// The licences `NAME[@SERVER][:N][,...]` (SL-C-13); `None` if it is something else.
+/// The licences `NAME[@SERVER][:N][,...]` (SL-C-13); `None` for anything else.
 pub fn licences(text: &str) -> Option<BTreeMap<String, u32>> {
     let mut licences = BTreeMap::new();
     for part in text.split([',', ';']) {

@@ -2,19 +2,19 @@
 
 use super::number;
 
-/// A signal ahead of the time limit (SL-C-13).
+/// A signal before the time limit (SL-C-13).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignalAhead {
     /// Its number.
     pub signal: u8,
-    /// How long before the end.
+    /// The time before the end.
     pub seconds_before_end: u32,
-    /// Whether the batch script gets it (`B:`); if not, only steps do.
+    /// Whether the batch script gets it (`B:`); otherwise only steps do.
     pub batch_script: bool,
 }
 
 impl SignalAhead {
-    /// Reads `[R|B:]SIGNAL[@SECONDS]`; `None` if it is something else.
+    /// Reads `[R|B:]SIGNAL[@SECONDS]`; `None` for anything else.
     pub fn parse(text: &str) -> Option<Self> {
         let (flags, rest) = text.split_once(':').unwrap_or(("", text));
         if !flags.bytes().all(|flag| matches!(flag.to_ascii_uppercase(), b'B' | b'R')) {

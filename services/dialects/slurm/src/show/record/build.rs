@@ -1,4 +1,4 @@
-//! Records of what the core's views tell.
+//! Makes records from the core's views.
 
 use super::{ArrayPlace, ArrayTasks, HetPlace, JobRecord, Person, RequestRecord};
 use crate::{
@@ -20,12 +20,12 @@ use muster_schemas::{
 };
 use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 
-/// The limit on running tasks of an array of which it was taken off.
+/// The limit on running tasks of an array after it was removed.
 pub const NO_LIMIT: u32 = u32::MAX;
 
-/// What views of jobs do not tell.
+/// Information that views of jobs lack.
 pub struct Sources<'a> {
-    /// The queue of a name.
+    /// The queue with this name.
     pub queue: &'a dyn Fn(&str) -> Option<&'a QueueSpec>,
     /// The numbers and the group of a login name.
     pub person: &'a dyn Fn(&str) -> Person,
@@ -33,8 +33,8 @@ pub struct Sources<'a> {
     pub group: &'a dyn Fn(u32) -> Arc<str>,
 }
 
-/// The records of a job whose details are not known: one for each component, and of an array one for all tasks that are
-/// over in the same way and never started.
+/// The records of a job without its details: one for each component; for an array also one for each group of tasks that
+/// are held separately, or that never started and ended the same way.
 pub fn of_view(mut view: JobView, sources: &Sources<'_>) -> impl Iterator<Item = JobRecord> + use<> {
     let components = view.components.max(1);
     settle_reason(&mut view);
@@ -56,7 +56,7 @@ pub fn of_view(mut view: JobView, sources: &Sources<'_>) -> impl Iterator<Item =
     let over: Vec<JobRecord> = never_started.into_iter().map(|(word, tasks)| never_run(&record, word, tasks)).collect();
     let leader = record.number;
     let set: Option<Arc<str>> = (components > 1).then(|| component_set(leader, components).into());
-    // The last one takes what the others copy: of plain jobs, which are many, nothing is copied.
+    // The last record takes what the others copy, so plain jobs, which are many, need no copy.
     let mut last = Some(record);
     let records = (0..components).filter_map(move |offset| {
         let mut record = if offset + 1 == components { last.take() } else { last.clone() }?;
@@ -72,7 +72,7 @@ pub fn of_view(mut view: JobView, sources: &Sources<'_>) -> impl Iterator<Item =
     records.chain(held).chain(over)
 }
 
-/// A dependency that is met after a delay is one all the same: only a begin time of its own is told as such (SL-C-19).
+/// A dependency with a delay is still shown as a dependency: only a begin time is shown as one (SL-C-19).
 fn settle_reason(view: &mut JobView) {
     let begins = || view.begin.into_iter().chain(view.by_component.iter().filter_map(|component| component.begin));
     let is_of_job = |reason: &ReasonView| begins().any(|begin| reason.text == format!("not before {begin}"));
@@ -82,7 +82,7 @@ fn settle_reason(view: &mut JobView) {
     }
 }
 
-/// The tasks of an array that are held singly: each has a line of its own, the others wait for something else (SL-C-18).
+/// The separately held tasks of an array: each has its own line, the others wait for something else (SL-C-18).
 fn held_tasks(record: &JobRecord, tasks: &HeldTasksView, of_array: Holds) -> Vec<JobRecord> {
     let reason = waiting_reason(None, tasks.holds.union(of_array), None);
     let waits = JobRecord {
@@ -103,7 +103,7 @@ fn held_tasks(record: &JobRecord, tasks: &HeldTasksView, of_array: Holds) -> Vec
     tasks.indices.iter().map(line).collect()
 }
 
-/// The tasks of an array that are over in one way and never started.
+/// The tasks of an array that never started and ended the same way.
 fn never_run(record: &JobRecord, outcome: OutcomeWord, tasks: IndexSet) -> JobRecord {
     let outcome = OutcomeView { outcome, exit_status: None, detail: None };
     let place = record.array.clone().map(|array| ArrayPlace { tasks: ArrayTasks::Waiting(tasks), ..array });
@@ -118,11 +118,11 @@ fn never_run(record: &JobRecord, outcome: OutcomeWord, tasks: IndexSet) -> JobRe
     }
 }
 
-/// The records of a job with all its details, one for each component, in order of offsets.
+/// The records of a job with all its details, one for each component, by offset.
 pub fn of_detail(detail: &JobDetail, sources: &Sources<'_>) -> Vec<JobRecord> {
     let mut records: Vec<JobRecord> = of_view(detail.job.clone(), sources).collect();
     let latest = detail.job.run.and_then(|run| detail.runs.iter().find(|known| known.run == run));
-    // Lists leave out what is long, and say so in the same way: somebody else's job has no folder either.
+    // Lists also set `redacted` where they omit long texts; only another user's job lacks the folder too.
     let is_hidden = detail.redacted && detail.spec.working_directory.is_empty();
     let attributes = Attributes(&detail.spec.attributes);
     let gid = attributes.job(attributes::job::GID).and_then(|number| number.parse().ok());
@@ -140,7 +140,7 @@ pub fn of_detail(detail: &JobDetail, sources: &Sources<'_>) -> Vec<JobRecord> {
         if let Some(list) = attributes.component(offset, attributes::component::PARTITION)
             && record.state.is_pending()
         {
-            // Until it starts it may be any of them.
+            // Until it starts it may run in any of them.
             record.partition = list.to_owned();
         }
         if let Some(name) = attributes.component(offset, attributes::component::JOB_NAME) {
@@ -152,7 +152,7 @@ pub fn of_detail(detail: &JobDetail, sources: &Sources<'_>) -> Vec<JobRecord> {
     records
 }
 
-/// Why a component waits. One that is not held itself, while others are, has not been looked at (SL-M-11).
+/// Why a component waits. While others are held, one that is not has not been considered yet (SL-M-11).
 fn waiting(reason: Option<&ReasonView>, component: &ComponentView, sources: &Sources<'_>) -> Cow<'static, str> {
     let is_held = |reason: &&ReasonView| reason.code == ReasonWord::Held;
     match reason.filter(is_held) {
@@ -161,7 +161,7 @@ fn waiting(reason: Option<&ReasonView>, component: &ComponentView, sources: &Sou
     }
 }
 
-/// How a component stands, which can be otherwise than its job (SL-M-02, SL-M-04, SL-M-07).
+/// The state of a component, which can differ from that of its job (SL-M-02, SL-M-04, SL-M-07).
 fn stand(record: &mut JobRecord, component: ComponentView, reason: Cow<'static, str>) {
     if record.state.is_pending() {
         record.reason = reason;
@@ -174,7 +174,7 @@ fn stand(record: &mut JobRecord, component: ComponentView, reason: Cow<'static, 
         }
     }
     if component.state == CoreState::Finishing && record.state.is_placed() {
-        // No component ends alone but one that somebody has ended.
+        // A component only ends alone if somebody ended it.
         record.is_cancelled |= record.state != State::Completing;
         record.state = State::Completing;
     }
@@ -224,7 +224,7 @@ fn plain(view: JobView, sources: &Sources<'_>) -> JobRecord {
         reason,
         submitted: view.submitted,
         eligible,
-        // That of an attempt that is over tells nothing of the next.
+        // The start of an earlier attempt says nothing about the next.
         started: view.started.filter(|_| !state.is_pending()),
         expected_start: view.slot_start.or(view.predicted_start),
         planned_nodes: Vec::new(),
@@ -243,7 +243,7 @@ fn plain(view: JobView, sources: &Sources<'_>) -> JobRecord {
     }
 }
 
-/// A held job that waits is not eligible; others are from their begin time on.
+/// A held waiting job is not eligible; others are from their begin time.
 fn eligible(view: &JobView, state: State) -> Option<Timestamp> {
     (!state.is_pending() || view.holds.is_empty())
         .then(|| view.begin.map_or(view.submitted, |begin| begin.max(view.submitted)))
@@ -269,8 +269,8 @@ fn parts_of(run: &RunView, offset: usize) -> Vec<&RunNodeView> {
     run.nodes.iter().filter(|node| usize::try_from(node.component) == Ok(offset)).collect()
 }
 
-/// What a component says of itself. The view of a job tells how its first component stands now, which can differ from what
-/// was submitted; of other components there is only what was.
+/// The component's own information. The view of a job shows the current state of its first component, which can differ
+/// from what was submitted; for other components there is only what was submitted.
 fn refine(record: &mut JobRecord, component: &Component, parts: &[&RunNodeView]) {
     let asked = super::request::Asked::of(component);
     if record.het.as_ref().is_some_and(|het| het.offset > 0) {
@@ -304,7 +304,7 @@ fn as_submitted(record: &mut JobRecord, component: &Component, limit_seconds: Op
     }
 }
 
-/// A priority as Slurm has it: 0 means held, so every other job has 1 at least.
+/// A priority in Slurm's form: 0 means held, so every other job has at least 1.
 fn shown_priority(own: i64, is_held: bool) -> i64 {
     if is_held { 0 } else { own.max(1) }
 }

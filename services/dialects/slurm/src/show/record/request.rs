@@ -1,4 +1,4 @@
-//! What a component asked for, in the words of the dialect.
+//! The request of a component, in the words of the dialect.
 
 use super::{
     ArrayTasks, JobRecord,
@@ -18,7 +18,7 @@ use muster_schemas::{
 struct OfTres {
     key: &'static str,
     option: &'static str,
-    /// What stands before its value.
+    /// The text before its value.
     prefix: &'static str,
 }
 
@@ -37,7 +37,7 @@ const fn of_tres(key: &'static str, option: &'static str, prefix: &'static str) 
     OfTres { key, option, prefix }
 }
 
-/// In the order in which they are shown.
+/// In the order of the output.
 const OF_TRES: [OfTres; 8] = [
     of_tres("CpusPerTres", "cpus-per-gpu", "gres:gpu:"),
     of_tres("MemPerTres", "mem-per-gpu", "gres:gpu:"),
@@ -50,7 +50,7 @@ const OF_TRES: [OfTres; 8] = [
 ];
 
 impl RequestRecord {
-    /// What is shown of a request that was not looked up.
+    /// Shown if the request was not fetched.
     pub(super) const NONE: Self = Self {
         min_nodes: 1,
         max_nodes: 0,
@@ -91,12 +91,12 @@ impl RequestRecord {
         submit_line: None,
     };
 
-    /// What is known of somebody else's job has no paths, and those that are usual are not made up.
+    /// Another user's job has no paths, and defaults would be wrong.
     pub(super) fn without_paths(self) -> Self {
         Self { work_dir: String::new(), stdout: String::new(), stderr: String::new(), stdin: String::new(), ..self }
     }
 
-    /// What the component at an offset asked for; `record` is its line.
+    /// The request of the component at an offset; `record` is its line.
     pub(super) fn of(detail: &JobDetail, offset: usize, record: &JobRecord) -> Self {
         use attributes::{component as of_component, job as of_job};
         let spec = &detail.spec;
@@ -131,7 +131,7 @@ impl RequestRecord {
             time_min_seconds: own(of_component::TIME_MIN).and_then(|text| duration::parse_seconds(&text)),
             deadline: component.deadline,
             is_requeued: own(of_component::NO_REQUEUE).is_none(),
-            // The script is the whole job's, although it runs on the first component.
+            // The script belongs to the whole job, although it runs on the first component.
             is_batch: matches!(spec.components.first().map(|lead| &lead.launch.program), Some(Program::Script { .. })),
             command: job(of_job::COMMAND),
             work_dir: spec.working_directory.clone(),
@@ -153,7 +153,7 @@ impl RequestRecord {
     }
 }
 
-/// How large a component asks to be, by its first alternative.
+/// The size that a component asks for, by its first alternative.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Asked {
     pub(super) nodes: u32,
@@ -227,12 +227,12 @@ fn oversubscribe(request: Option<&Request>, is_asked: bool) -> &'static str {
     }
 }
 
-/// A filter of nodes as a constraint, without what `--mincpus` adds.
+/// A node filter as a constraint, without the part from `--mincpus`.
 pub(crate) fn constraint(filter: &NodeFilter) -> Option<String> {
     features::least_cpus(filter).is_none().then(|| filter_text(filter))
 }
 
-/// A filter of nodes as features are written: `a&b`, `a|b`.
+/// A node filter in the form of features: `a&b`, `a|b`.
 fn filter_text(filter: &NodeFilter) -> String {
     let join = |parts: &[NodeFilter], by: &str| parts.iter().map(filter_text).collect::<Vec<_>>().join(by);
     match filter {
@@ -259,10 +259,10 @@ fn filter_text(filter: &NodeFilter) -> String {
     }
 }
 
-/// Why a job waits one of whose dependencies can never be met.
+/// Why a job waits if one of its dependencies can never be met.
 const NEVER_MET: &str = "DependencyNeverSatisfied";
 
-/// The dependencies of a component that waits, but for those that are met, and which of them never can be (SL-C-19).
+/// The unmet dependencies of a waiting component, and which of them can never be met (SL-C-19).
 fn dependencies(
     component: &Component,
     standing: Option<&Vec<Vec<DependencyWord>>>,
@@ -272,7 +272,7 @@ fn dependencies(
         return None;
     }
     let all_of = &component.dependencies.all_of;
-    // The only one is the one that the reason speaks of.
+    // If there is only one, the reason is about it.
     let is_only = record.reason_word() == NEVER_MET && all_of.iter().map(Vec::len).sum::<usize>() == 1;
     let stands = |group: usize, place: usize| standing.and_then(|groups| groups.get(group)?.get(place)).copied();
     let text = |group: usize, place: usize, one: &Dependency| {
@@ -312,8 +312,8 @@ fn dependency(dependency: &Dependency, standing: &str) -> Option<String> {
     Some(format!("{kind}:{job}{delay}({standing})"))
 }
 
-/// Standard output, error and input with their patterns filled in as far as the job stands. The names that the core gives
-/// to output that has none are those of jobs of other front ends.
+/// Standard output, error and input, with their patterns expanded as far as possible now. Output without a name gets
+/// the core's default name for jobs of other front ends.
 fn streams(spec: &JobSpec, component: &Component, record: &JobRecord) -> (String, String, String) {
     let facts = output_facts(record);
     let path = |pattern: &str| absolute(&spec.working_directory, &output::expand(pattern, &facts));

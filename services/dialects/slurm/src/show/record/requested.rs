@@ -1,9 +1,9 @@
-//! What a component asked for, as listings have it.
+//! The request of a component, as listings show it.
 
 use crate::size;
 use muster_schemas::time::Timestamp;
 
-/// What a component asked for, and what was said of it at submission.
+/// What a component asked for, and other facts from its submission.
 #[derive(Clone, Debug, Default)]
 pub struct RequestRecord {
     /// The least number of nodes.
@@ -12,9 +12,9 @@ pub struct RequestRecord {
     pub max_nodes: u32,
     /// Processors for each task.
     pub cpus_per_task: u32,
-    /// Each node must have so many processors, if that was said.
+    /// The least number of processors on each node, if given.
     pub min_cpus: u32,
-    /// Tasks on each node, if that was said.
+    /// Tasks on each node, if given.
     pub tasks_per_node: u32,
     /// The least memory.
     pub memory: Option<MinMemory>,
@@ -24,37 +24,37 @@ pub struct RequestRecord {
     pub features: Option<String>,
     /// Licences: `ansys:2,matlab:1`.
     pub licences: Option<String>,
-    /// What must have happened before: `afterok:49(unfulfilled)`.
+    /// The conditions on other jobs: `afterok:49(unfulfilled)`.
     pub dependency: Option<String>,
     /// Generic resources.
     pub gres: Option<String>,
-    /// What was said of GPUs, by the name under which it is shown.
+    /// Options about GPUs, by the name in listings.
     pub tres: Vec<(&'static str, String)>,
     /// Nodes that must be among its nodes.
     pub required_nodes: Vec<String>,
-    /// Nodes that must not.
+    /// Nodes that must not be among them.
     pub excluded_nodes: Vec<String>,
     /// Whether others may use its nodes: `OK`, `NO`, `YES`.
     pub oversubscribe: &'static str,
-    /// Its nodes must be neighbours.
+    /// Whether its nodes must be neighbours.
     pub is_contiguous: bool,
     /// How much its priority was lowered.
     pub nice: i64,
-    /// The least time limit that it takes, in seconds.
+    /// The shortest acceptable time limit, in seconds.
     pub time_min_seconds: Option<u64>,
     /// When it must have ended.
     pub deadline: Option<Timestamp>,
-    /// Whether it may be started again.
+    /// Whether it may be requeued.
     pub is_requeued: bool,
     /// Whether it is a batch job.
     pub is_batch: bool,
-    /// The script or command with its arguments.
+    /// The script or command, with its arguments.
     pub command: Option<String>,
     /// The submitter's working directory.
     pub work_dir: String,
-    /// Whether its nodes are to be booted first, which they are not (SL-O-09).
+    /// Whether it asks to boot its nodes first, which has no effect (SL-O-09).
     pub is_reboot: bool,
-    /// Whether it has files of its own: those of `salloc` and `srun` say what they say to their client.
+    /// Whether it has output files of its own: those of `salloc` and `srun` send output to their client.
     pub has_files: bool,
     /// Where standard output goes.
     pub stdout: String,
@@ -62,21 +62,21 @@ pub struct RequestRecord {
     pub stderr: String,
     /// Where standard input comes from.
     pub stdin: String,
-    /// What its owner says of it.
+    /// Its owner's comment.
     pub comment: Option<String>,
     /// A key for accounting.
     pub wckey: Option<String>,
     /// A network.
     pub network: Option<String>,
-    /// Burst-buffer directives, one to a line.
+    /// Burst-buffer directives, one per line.
     pub burst_buffer: Option<String>,
-    /// Occasions of mail.
+    /// The occasions for mail.
     pub mail_type: Option<String>,
-    /// Who gets mail.
+    /// The recipient of mail.
     pub mail_user: Option<String>,
-    /// The host on which it was submitted.
+    /// The host that it was submitted on.
     pub submit_host: Option<String>,
-    /// The session in which it was submitted.
+    /// The session that it was submitted in.
     pub submit_session: Option<String>,
     /// The whole command line.
     pub submit_line: Option<String>,

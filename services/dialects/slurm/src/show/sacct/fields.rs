@@ -135,17 +135,17 @@ pub static FIELDS: &[Field<Row>] = &[
     field!("WorkDir", 20, |row, _, out| of_job(row, out, |out| out.push_str(&row.job.request().work_dir))),
 ];
 
-/// What this system does not count stays empty, as it does in Slurm without the plugins for it.
+/// What this system does not measure stays empty, as in Slurm without the plugins for it.
 fn nothing(_: &Row, _: &Clock, _: &mut String) {}
 
-/// Lines of steps leave it empty (SL-A-06).
+/// Writes a value that lines of steps leave empty (SL-A-06).
 fn of_job(row: &Row, out: &mut String, write: impl FnOnce(&mut String)) {
     if row.step.is_none() {
         write(out);
     }
 }
 
-/// Only lines of steps have it.
+/// Writes a value that only lines of steps have.
 fn of_step(row: &Row, out: &mut String, write: impl FnOnce(&mut String)) {
     if row.step.is_some() {
         write(out);
@@ -185,8 +185,8 @@ fn cpu_seconds(row: &Row, clock: &Clock) -> u64 {
     row.elapsed_seconds(clock).saturating_mul(row.cpus())
 }
 
-/// Processor time as `[D-][HH:]MM:SS[.mmm]`: with parts of a second below an hour. User and system time are counted
-/// together and shown as user time.
+/// Processor time as `[D-][HH:]MM:SS[.mmm]`, with fractions of a second below an hour. User and system time are
+/// measured together and shown as user time.
 fn cpu_time(row: &Row, out: &mut String) {
     let micros = row.usage.cpu_time_micros;
     let (seconds, millis) = (micros / 1_000_000, micros % 1_000_000 / 1_000);
@@ -208,7 +208,7 @@ fn memory(bytes: u64, out: &mut String) {
     }
 }
 
-/// `CANCELLED by <uid>` tells who did it (SL-A-06).
+/// `CANCELLED by <uid>` says who cancelled it (SL-A-06).
 fn state(row: &Row, _: &Clock, out: &mut String) {
     let state = row.state();
     out.push_str(state.long());

@@ -4,7 +4,7 @@ use super::Row;
 use crate::show::squeue;
 use serde_json::{Value, json};
 
-/// Jobs with their steps as an object with `meta`, `jobs` and `errors`; a step follows its job.
+/// Jobs with their steps as an object with `meta`, `jobs` and `errors`; in the rows, a step follows its job.
 pub fn json(version: &str, rows: &[Row]) -> Value {
     let mut jobs: Vec<Value> = Vec::new();
     for row in rows {

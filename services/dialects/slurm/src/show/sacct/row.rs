@@ -7,16 +7,16 @@ use crate::{
 use muster_schemas::{job::Usage, time::Timestamp};
 use std::sync::Arc;
 
-/// A line of `sacct`: a job, a component, an attempt of it, or one of its steps.
+/// A line of `sacct`: a job, a component, one of its attempts, or one of its steps.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// The job, component or attempt.
     pub job: Arc<JobRecord>,
-    /// The step, if the line is one's.
+    /// The step, if it is the line of one.
     pub step: Option<StepRecord>,
-    /// What was used.
+    /// The resources used.
     pub usage: Usage,
-    /// The highest of the codes with which the steps of `srun` ended.
+    /// The highest of the exit codes of its `srun` steps.
     pub derived_exit: ExitCode,
     /// The number of the user who cancelled it.
     pub cancelled_by: Option<u32>,

@@ -1,4 +1,4 @@
-//! The lines of a job, of all its attempts and of its steps.
+//! The lines of a job, its attempts and its steps.
 
 use super::Row;
 use crate::{
@@ -15,27 +15,27 @@ use muster_schemas::{
 };
 use std::{borrow::Cow, sync::Arc};
 
-/// What a job's details do not tell.
+/// Information that a job's details lack.
 pub struct Beside<'s, 'q> {
-    /// What views of jobs do not tell.
+    /// Information that views of jobs lack.
     pub sources: &'s Sources<'q>,
     /// The name of the cluster.
     pub cluster: Arc<str>,
-    /// The steps that `srun` started, of all components.
+    /// The steps started by `srun`, in all components.
     pub steps: Vec<StepRecord>,
 }
 
-/// The lines of a job: for each component its latest attempt and the steps of it, the batch script among them, and
-/// `with_earlier` the attempts before (`sacct -D`).
+/// The lines of a job: for each component its latest attempt with its steps, including the batch script, and if
+/// `with_earlier` is set the earlier attempts (`sacct -D`).
 pub fn rows(detail: &JobDetail, beside: &Beside<'_, '_>, with_earlier: bool) -> Vec<Row> {
     let records = of_detail(detail, beside.sources);
     let latest = detail.job.run.and_then(|run| detail.runs.iter().find(|known| known.run == run));
-    // What was put back has no attempt until it starts anew: the last one is over.
+    // A requeued job has no attempt until it starts again: the last one is over.
     let waits = records.first().is_some_and(|record| record.state.is_pending());
     let latest = latest.filter(|run| !waits && !was_put_back(run));
     let mut rows = Vec::new();
     for mut record in records {
-        // Accounting tells how it ended, also while its files are still brought out.
+        // Accounting shows how it ended even while its files are being staged out.
         if let (State::StageOut, Some(outcome)) = (record.state, &detail.job.outcome) {
             record.state = State::ended(outcome.outcome);
         }
@@ -61,7 +61,7 @@ fn was_put_back(run: &RunView) -> bool {
     run.outcome.as_ref().is_some_and(|outcome| outcome.outcome == OutcomeWord::Requeued)
 }
 
-/// The line of an attempt, of the batch script in it, and of these steps.
+/// The lines of an attempt, its batch script, and these steps.
 fn lines(
     record: JobRecord,
     run: Option<&RunView>,
@@ -91,7 +91,7 @@ fn lines(
     [row(None, usage)].into_iter().chain(steps).collect()
 }
 
-/// What a component used in a run, as far as its nodes have told.
+/// The usage of a component in a run, as far as its nodes have reported.
 fn own_usage(run: &RunView, detail: &JobDetail, offset: usize) -> Usage {
     if detail.spec.components.len() < 2 {
         return run.usage;
@@ -103,8 +103,8 @@ fn own_usage(run: &RunView, detail: &JobDetail, offset: usize) -> Usage {
     })
 }
 
-/// The number of the user who cancelled a component in a run, or the job before it had one: alone, or with the others
-/// (SL-A-06).
+/// The number of the user who cancelled a component, alone or with the others: in a run, or in the job before it had
+/// one (SL-A-06).
 fn canceller(detail: &JobDetail, run: Option<&RunView>, offset: usize) -> Option<u32> {
     let is_of_run = |cancel: &&CancelView| cancel.run.is_none_or(|stopped| run.is_some_and(|run| run.run == stopped));
     let of_run = || detail.cancels.iter().filter(is_of_run);
@@ -113,7 +113,7 @@ fn canceller(detail: &JobDetail, run: Option<&RunView>, offset: usize) -> Option
     alone.or_else(|| of_run().find(|cancel| cancel.component.is_none())).map(|cancel| cancel.uid)
 }
 
-/// The script is a step of component 0: one task on its first node.
+/// The script as a step of component 0: one task on its first node.
 fn batch(record: &JobRecord, detail: &JobDetail, offset: usize, usage: Usage) -> Option<StepRecord> {
     let lead = detail.spec.components.first()?;
     let is_script = matches!(lead.launch.program, Program::Script { .. });
@@ -126,14 +126,14 @@ fn batch(record: &JobRecord, detail: &JobDetail, offset: usize, usage: Usage) ->
     step.cpu_time_micros = usage.cpu_time_micros;
     step.peak_memory_bytes = usage.peak_memory_bytes;
     if matches!(step.state, State::Cancelled | State::Timeout) {
-        // What ends the script then is SIGTERM.
+        // In these cases SIGTERM ends the script.
         step.exit = ExitCode { status: 0, signal: 15 };
         step.state = State::Cancelled;
     }
     Some(step)
 }
 
-/// The line of an attempt that another one followed.
+/// The line of an attempt that was followed by another.
 fn attempt(record: &JobRecord, run: &RunView) -> JobRecord {
     let mut attempt = record.clone();
     attempt.started = run.started;

@@ -4,8 +4,8 @@ use super::moment;
 use crate::show::{Clock, record::Person};
 use muster_schemas::{filter::StagingSettings, views::BufferView};
 
-/// The staging program and the persistent buffers that are there (SL-B-02). How large they are only the program knows.
-/// `kind` is what the site takes directives for.
+/// The staging program and the existing persistent buffers (SL-B-02). Only the program knows their sizes. `kind` is how
+/// the site handles directives.
 pub fn buffers(
     kind: &str,
     staging: &StagingSettings,

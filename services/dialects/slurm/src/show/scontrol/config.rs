@@ -48,8 +48,8 @@ pub const SETTINGS: [&str; 34] = [
     "TopologyPlugin",
 ];
 
-/// The settings, `Name   = value`, below a line with the date: those of [`SETTINGS`], `(null)` where there is no value, and
-/// whatever else there is behind them.
+/// The settings, `Name   = value`, below a line with the date: first those of [`SETTINGS`], `(null)` without a value,
+/// then all others.
 pub fn config(values: &BTreeMap<&str, String>, clock: &Clock) -> String {
     let mut out = format!("Configuration data as of {}\n", moment(Some(clock.now), "Unknown", clock));
     let others = values.keys().copied().filter(|name| !SETTINGS.contains(name));

@@ -66,7 +66,7 @@ fn array_pairs(record: &mut Record, array: &ArrayPlace) {
 
 fn standing(record: &mut Record, job: &JobRecord, clock: &Clock) {
     let request = job.request();
-    // Blanks inside a value would look like the beginning of the next pair.
+    // Blanks inside a value would look like the start of the next pair.
     let reason = job.reason.replace(' ', "_");
     record
         .line()
@@ -123,7 +123,7 @@ fn place(record: &mut Record, job: &JobRecord) {
     }
 }
 
-/// What this system knows of the layout of the hardware is constant (D-13).
+/// The system has no data about the layout of the hardware, so these values are constant (D-13).
 fn size(record: &mut Record, job: &JobRecord) {
     let request = job.request();
     let nodes = match request.max_nodes {

@@ -4,16 +4,16 @@ use super::{Lines, Record, moment, or_null};
 use crate::show::{Clock, sinfo::NodeRecord, tres};
 use muster_schemas::time::Timestamp;
 
-/// What is told of a node beside its record.
+/// Facts about a node in addition to its record.
 #[derive(Clone, Debug, Default)]
 pub struct NodeExtras {
     /// The partitions that it serves, by name.
     pub partitions: Vec<String>,
-    /// The version that it runs.
+    /// Its version of muster.
     pub version: String,
-    /// When its machine was started.
+    /// When its machine started.
     pub booted: Option<Timestamp>,
-    /// When its executor was started.
+    /// When its executor started.
     pub executor_started: Option<Timestamp>,
     /// When it last had a job.
     pub last_busy: Option<Timestamp>,

@@ -132,7 +132,7 @@ fn node_list(group: &Group) -> String {
     hostlist::compress_sorted(&names)
 }
 
-/// A size of the nodes: the least with a `+` if they differ.
+/// A size of the nodes: the least, with a `+` if they differ.
 fn size(group: &Group, size: impl Fn(&NodeRecord) -> u64 + Copy, out: &mut String) {
     put(least(group, size), out);
     if varies(group, size) {

@@ -17,14 +17,14 @@ use std::{
 pub struct Partition {
     /// Its name.
     pub name: String,
-    /// Whether jobs that name none go there.
+    /// Whether it is the partition of jobs that name none.
     pub is_default: bool,
-    /// The queue that it is.
+    /// Its queue.
     pub spec: QueueSpec,
 }
 
 impl Partition {
-    /// The partition that a queue is.
+    /// The partition for a queue.
     pub fn of(view: &QueueView) -> Self {
         Self { name: view.spec.name.clone(), is_default: view.default, spec: view.spec.clone() }
     }
@@ -35,7 +35,7 @@ impl Partition {
         format!("{}{star}", self.name)
     }
 
-    /// Whether it takes and starts jobs: `up`, `down` (takes them), `drain` (starts those that it has), `inact`.
+    /// Whether it takes and starts jobs: `up`, `down` (only takes them), `drain` (only starts those it has), `inact`.
     pub const fn available(&self) -> &'static str {
         match (self.spec.enabled, self.spec.started) {
             (true, true) => "up",
@@ -61,12 +61,12 @@ pub struct Group {
 }
 
 impl Group {
-    /// The state of its nodes; of several states that of the first.
+    /// The state of its nodes, or of the first one if they differ.
     pub fn state(&self) -> Option<NodeState> {
         self.nodes.first().map(|node| node.state)
     }
 
-    /// How many nodes are with jobs, free, of no use, and there at all.
+    /// The number of nodes in use, free, unusable, and in total.
     pub fn node_counts(&self) -> [usize; 4] {
         let busy = self.nodes.iter().filter(|node| node.state.serves() && node.state.is_busy()).count();
         let idle = self.nodes.iter().filter(|node| node.state.serves() && !node.state.is_busy()).count();
@@ -74,7 +74,7 @@ impl Group {
     }
 }
 
-/// The columns that sum up nodes: they do not tell lines apart.
+/// The columns with sums over nodes: they do not distinguish lines.
 const SUMS: [&str; 9] = [
     "NODES",
     "NODES(A/I)",
@@ -86,10 +86,10 @@ const SUMS: [&str; 9] = [
     "ALLOCMEM",
     "GRES_USED",
 ];
-/// The columns of sizes: they tell lines apart only if they are to be exact.
+/// The columns of sizes: they only distinguish lines if `-e` asks for it.
 const SIZES: [&str; 8] = ["CPUS", "MEMORY", "TMP_DISK", "WEIGHT", "S:C:T", "SOCKETS", "CORES", "THREADS"];
 
-/// The lines of an overview, in its order. Nodes are together if the columns show nothing that tells them apart.
+/// The lines of an overview, in order. Nodes are grouped unless the columns show a difference.
 pub(super) fn groups(
     partitions: &[&Arc<Partition>],
     nodes: &[&Arc<NodeRecord>],
@@ -126,7 +126,7 @@ pub(super) fn groups(
     groups
 }
 
-/// A node that serves several partitions counts once where partitions are not told apart.
+/// Adds a node once, even if it serves several partitions that the columns do not distinguish.
 fn add(group: &mut Group, node: &Arc<NodeRecord>) {
     let is_other_partition = group.nodes.iter().any(|known| Arc::ptr_eq(known, node));
     if !is_other_partition {
@@ -134,7 +134,7 @@ fn add(group: &mut Group, node: &Arc<NodeRecord>) {
     }
 }
 
-/// What the columns show of a node, but for sums.
+/// The values of a node's columns, except sums.
 fn key(one: &Group, is_exact: bool, layout: &Layout<Group>, clock: &Clock) -> String {
     let mut key = String::new();
     for field in layout.fields() {
@@ -147,7 +147,8 @@ fn key(one: &Group, is_exact: bool, layout: &Layout<Group>, clock: &Clock) -> St
     key
 }
 
-/// By partition as configured and falling state, by node name for `-N`, by time of the reason for `-R` (SL-C-28).
+/// By partition in the configured order and descending state, by node name for `-N`, by time of the reason for `-R`
+/// (SL-C-28).
 fn sort(groups: &mut [Group], partitions: &[&Arc<Partition>], overview: &Overview) {
     let place = |group: &Group| partitions.iter().position(|partition| Arc::ptr_eq(partition, &group.partition));
     let keys = overview.sort.as_deref().unwrap_or(match overview.arrangement {
@@ -186,7 +187,7 @@ fn sort(groups: &mut [Group], partitions: &[&Arc<Partition>], overview: &Overvie
     });
 }
 
-/// The name of the first node, so that numbers in names count as numbers.
+/// The name of the first node, split so that numbers in names compare as numbers.
 fn first_name(group: &Group) -> Option<(&str, u64, &str)> {
     let name = group.nodes.first()?.name.as_str();
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -206,13 +207,13 @@ pub(super) fn least(group: &Group, size: impl Fn(&NodeRecord) -> u64) -> u64 {
     group.nodes.iter().map(|node| size(node)).min().unwrap_or(0)
 }
 
-/// Whether the nodes of a line have several sizes.
+/// Whether the nodes of a line differ in size.
 pub(super) fn varies(group: &Group, size: impl Fn(&NodeRecord) -> u64) -> bool {
     let sizes: BTreeSet<u64> = group.nodes.iter().map(|node| size(node)).collect();
     sizes.len() > 1
 }
 
-/// States in the order in which lists have them, from the end: what a node does, below what is to become of it.
+/// The rank of a state; lists show the highest first. Flags weigh more than the base state.
 fn rank(state: NodeState) -> u32 {
     let base = match state.base {
         NodeBase::Unknown => 0,

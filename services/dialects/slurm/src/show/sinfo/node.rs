@@ -11,29 +11,29 @@ use muster_schemas::{resources::PropertyValue, time::Timestamp, views::NodeView}
 pub struct NodeRecord {
     /// Its name.
     pub name: String,
-    /// Whether it serves.
+    /// Its state.
     pub state: NodeState,
     /// Cores that jobs may use.
     pub cpus: u32,
-    /// Cores that jobs have.
+    /// Cores that jobs hold.
     pub cpus_used: u32,
     /// Sockets.
     pub sockets: u32,
     /// Memory that jobs may use, in megabytes.
     pub megabytes: u64,
-    /// Memory that jobs have, in megabytes.
+    /// Memory that jobs hold, in megabytes.
     pub megabytes_used: u64,
-    /// Its features, between commas.
+    /// Its features, separated by commas.
     pub features: String,
     /// Its generic resources: `gpu:a100:4`.
     pub gres: String,
-    /// Generic resources that jobs have: `gpu:1`.
+    /// Generic resources that jobs hold: `gpu:1`.
     pub gres_used: String,
-    /// Why it does not serve.
+    /// Why it is out of service.
     pub reason: Option<String>,
-    /// Login name of who said so.
+    /// The login name of the user who gave the reason.
     pub reason_user: Option<String>,
-    /// When that was said.
+    /// When the reason was given.
     pub reason_time: Option<Timestamp>,
 }
 
@@ -69,7 +69,7 @@ impl NodeRecord {
         (self.cpus / self.sockets).max(1)
     }
 
-    /// How many cores are with jobs, free, of no use, and there at all (SL-C-29).
+    /// The number of cores in use, free, unusable, and in total (SL-C-29).
     pub fn cpu_counts(&self) -> [u64; 4] {
         let (all, used) = (u64::from(self.cpus), u64::from(self.cpus_used.min(self.cpus)));
         let serves = self.state.serves();

@@ -3,7 +3,7 @@
 use crate::{show::squeue::Format, words::StateTest};
 use std::collections::BTreeSet;
 
-/// How `sinfo` arranges what it shows.
+/// The arrangement of `sinfo`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Arrangement {
     /// By partition and state.
@@ -13,18 +13,18 @@ pub enum Arrangement {
     Summary,
     /// By node (`-N`).
     Nodes,
-    /// Nodes that have a reason not to serve (`-R`).
+    /// Nodes with a reason to be out of service (`-R`).
     Reasons,
 }
 
 /// What `sinfo` shows, and how.
 #[derive(Clone, Debug, Default)]
 pub struct Overview {
-    /// How it is arranged; also chooses the columns if none are given.
+    /// The arrangement; it also determines the default columns.
     pub arrangement: Arrangement,
     /// The columns.
     pub format: Option<Format>,
-    /// More columns, and a date above all (`-l`).
+    /// More columns, and a date at the top (`-l`).
     pub is_long: bool,
     /// Without the line above the columns (`-h`).
     pub no_header: bool,
@@ -36,8 +36,8 @@ pub struct Overview {
     pub states: Vec<StateTest>,
     /// Only nodes that answer (`-r`), or that do not (`-d`).
     pub responding: Option<bool>,
-    /// Nodes with different sizes have lines of their own (`-e`).
+    /// Nodes with different sizes have separate lines (`-e`).
     pub is_exact: bool,
-    /// The order, as letters of columns with `+` or `-`; `None` is the usual one.
+    /// The order, as letters of columns with `+` or `-`; `None` is the default.
     pub sort: Option<String>,
 }

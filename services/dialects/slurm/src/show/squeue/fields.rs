@@ -9,7 +9,7 @@ use crate::{
     },
 };
 
-/// What a priority is divided by to be shown as a fraction.
+/// The divisor that turns a priority into a fraction.
 const PRIORITY_SCALE: f64 = 4_294_967_296.0;
 
 /// A column with a letter and names.
@@ -22,7 +22,7 @@ macro_rules! field {
     };
 }
 
-/// The same, for what only details tell.
+/// The same, for values that only details have.
 macro_rules! detail {
     ($($part:tt)*) => {
         field!($($part)*).detailed()
@@ -194,7 +194,7 @@ pub static FIELDS: &[Field<JobRecord>] = &[
     field!(&["wait4switch"], "TIME_WAIT", |_, _, out| out.push('0')),
 ];
 
-/// Everything about sizes and places that this system does not know is constant (D-13).
+/// Values about sizes and places that this system does not know are constant (D-13).
 fn not_available(_: &JobRecord, _: &crate::show::Clock, out: &mut String) {
     out.push_str("N/A");
 }
@@ -213,7 +213,7 @@ fn array_task(job: &JobRecord, _: &crate::show::Clock, out: &mut String) {
     }
 }
 
-/// The nodes of a job that has some; in brackets why it has none, or why it failed (SL-C-27).
+/// The nodes of a job, or in brackets why it has none or why it failed (SL-C-27).
 fn nodes_or_reason(job: &JobRecord, _: &crate::show::Clock, out: &mut String) {
     if job.state.shows_reason() {
         out.push('(');

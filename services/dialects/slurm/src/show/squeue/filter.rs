@@ -3,10 +3,10 @@
 use crate::{show::record::JobRecord, words::State};
 use std::collections::BTreeSet;
 
-/// Which states are listed.
+/// The states to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum States {
-    /// All that are not over.
+    /// All unfinished ones.
     #[default]
     Unfinished,
     /// All.
@@ -15,10 +15,10 @@ pub enum States {
     These(Vec<State>),
 }
 
-/// Which jobs. All that is given must match; an empty set does not ask for anything.
+/// A filter for jobs. All given conditions must match; an empty set is no condition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// In which states.
+    /// The states.
     pub states: States,
     /// Login names, or numbers, of owners.
     pub users: BTreeSet<String>,
@@ -30,26 +30,26 @@ pub struct Filter {
     pub accounts: BTreeSet<String>,
     /// Service classes.
     pub classes: BTreeSet<String>,
-    /// Names of nodes, one of which the job has.
+    /// The nodes, one of which the job must have.
     pub nodes: BTreeSet<String>,
-    /// A reservation.
+    /// The reservations.
     pub reservations: BTreeSet<String>,
-    /// Licences, one of which the job asks for.
+    /// The licences, one of which the job must ask for.
     pub licences: BTreeSet<String>,
 }
 
 impl Filter {
-    /// Whether it asks for what is known only of jobs that were looked up with all their details.
+    /// Whether it needs all the details of jobs.
     pub fn is_detailed(&self) -> bool {
         !self.classes.is_empty() || !self.licences.is_empty()
     }
 
-    /// The owner, if there is but one and its login name is given.
+    /// The owner, if there is only one and the login name is given.
     pub fn only_user(&self) -> Option<&str> {
         only(&self.users).filter(|user| user.parse::<u32>().is_err())
     }
 
-    /// The name of the jobs, if there is but one.
+    /// The name of the jobs, if there is only one.
     pub fn only_name(&self) -> Option<&str> {
         only(&self.names)
     }

@@ -1,4 +1,4 @@
-//! `--json`: the jobs for programs (SL-A-11, SL-C-27).
+//! `--json`: jobs in a form for programs (SL-A-11, SL-C-27).
 
 use crate::show::record::{ArrayTasks, JobRecord};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ pub fn json(command: &str, version: &str, records: &[JobRecord]) -> Value {
     })
 }
 
-/// A job as an object; steps are added by who knows them.
+/// A job as an object, without steps, which the caller adds.
 pub fn job(job: &JobRecord) -> Value {
     let request = job.request();
     let (array_id, array_task, array_tasks) = match &job.array {

@@ -1,4 +1,4 @@
-//! In which order `squeue` lists (SL-C-25).
+//! The order of `squeue` (SL-C-25).
 
 use crate::{
     show::{Clock, columns::Field, record::JobRecord},
@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::FIELDS;
 
-/// An order asks for a column that does not exist: its letter.
+/// The letter of an unknown column in an order.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("Invalid sort specification: {0}")]
 pub struct SortError(pub String);
 
-/// What jobs are ordered by, the weightiest first.
+/// The keys of the order, most important first.
 pub struct Sort {
     keys: Vec<Key>,
 }
@@ -31,10 +31,10 @@ enum By {
 }
 
 impl Sort {
-    /// Reads letters of columns with `+` or `-` before them, between commas: `P,t,-p`.
+    /// Reads comma-separated letters of columns, each optionally with `+` or `-`: `P,t,-p`.
     ///
     /// # Errors
-    /// A letter that is none.
+    /// An unknown letter.
     pub fn read(text: &str) -> Result<Self, SortError> {
         let mut keys = Vec::new();
         let mut is_descending = false;
@@ -51,7 +51,7 @@ impl Sort {
         Ok(Self { keys })
     }
 
-    /// Whether it asks for what is known only of jobs that were looked up with all their details.
+    /// Whether it needs all the details of jobs.
     pub fn is_detailed(&self) -> bool {
         self.keys.iter().any(|key| match &key.by {
             By::Cell(field) => field.is_detailed,
@@ -60,15 +60,15 @@ impl Sort {
         })
     }
 
-    /// The places of jobs in order; those that are equal by number, then by place in their array. What they are ordered by
-    /// is worked out once for each, as numbers that lie side by side: records are large, and a queue can be long.
+    /// The indices of jobs in order; equal jobs are ordered by number, then by index in their array. The sort keys are
+    /// computed once for each, as numbers in one array: records are large, and a queue can be long.
     pub fn order(&self, records: &[JobRecord], clock: &Clock) -> Vec<usize> {
         let width = self.keys.len() + 2;
         let mut ranks = vec![0; records.len() * width];
         for (column, key) in self.keys.iter().enumerate() {
             let values = key.by.ranks(records, clock);
             for (row, value) in values.into_iter().enumerate() {
-                // The complement turns the order round without overflow.
+                // The complement reverses the order without overflow.
                 ranks[row * width + column] = if key.is_descending { !value } else { value };
             }
         }
@@ -84,7 +84,7 @@ impl Sort {
 }
 
 impl By {
-    /// For each job a number; the numbers stand to each other as the values do.
+    /// A number for each job; the numbers compare as the values do.
     fn ranks(&self, records: &[JobRecord], clock: &Clock) -> Vec<i64> {
         match self {
             Self::Number(value) => records.iter().map(|record| value(record, clock)).collect(),
@@ -103,14 +103,14 @@ impl By {
     }
 }
 
-/// The places of texts among all different ones.
+/// The rank of each text among all different ones.
 fn ranks_of(texts: &[&str]) -> Vec<i64> {
     let different: BTreeSet<&str> = texts.iter().copied().collect();
     let places: BTreeMap<&str, i64> = different.into_iter().zip(0..).collect();
     texts.iter().map(|text| places[text]).collect()
 }
 
-/// The number, and the index within an array; tasks that have not started come behind those that have.
+/// The number, and the index within an array; waiting tasks come after started ones.
 fn place(record: &JobRecord) -> (i64, i64) {
     use crate::show::record::ArrayTasks;
     let index = match record.array.as_ref().map(|array| &array.tasks) {
@@ -146,7 +146,7 @@ fn by(letter: char) -> Result<By, SortError> {
     })
 }
 
-/// Waiting jobs come first, then those that run, then others.
+/// Waiting jobs come first, then running ones, then others.
 fn state_rank(state: State) -> i64 {
     state as i64
 }

@@ -1,4 +1,4 @@
-//! `squeue -s`: the steps that run (SL-C-23).
+//! `squeue -s`: the running steps (SL-C-23).
 
 use super::{Format, Listing, ListingError};
 use crate::{
@@ -34,7 +34,7 @@ pub static STEP_FIELDS: &[Field<StepRecord>] = &[
     Field::new(None, &["arrayjobid"], "ARRAY_JOB_ID", |step, _, out| put(step.job, out)),
 ];
 
-/// The whole listing of steps, by job and step. Of the filter only users, partitions and nodes count.
+/// The whole listing of steps, by job and step. From the filter only users, partitions and nodes apply.
 ///
 /// # Errors
 /// A column that does not exist; nothing is listed then.
