@@ -41,7 +41,7 @@ pub enum BusError {
     Malformed {
         /// Where it came from or should go.
         subject: String,
-        /// What is wrong with it.
+        /// A description of the fault.
         source: CodecError,
     },
     /// The ledger refuses to answer a query.
