@@ -107,7 +107,8 @@ impl LedgerClient {
     /// Fetches a content that an order to a node named. The caller checks its hash.
     ///
     /// # Errors
-    /// [`BusError::Refused`] if the ledger does not give it to this node; else there was no answer within this client's patience.
+    /// [`BusError::Refused`] if the ledger does not give it to this node; else there was no answer within this client's
+    /// patience.
     pub async fn content(&self, node: &str, hash: ContentHash) -> Result<Vec<u8>, BusError> {
         let subject = subjects::content(node);
         let unavailable = |answer: &ContentAnswer| matches!(answer, ContentAnswer::Refused(refusal) if refusal.code == RefusalCode::Unavailable);

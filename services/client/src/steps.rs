@@ -111,7 +111,8 @@ impl Client {
     /// groups of the step get it, and input sent to others does not count.
     ///
     /// # Errors
-    /// The request was refused, or not answered and the gateway could not be reached again within this client's patience.
+    /// The request was refused, or not answered and the gateway could not be reached again within this client's
+    /// patience.
     pub fn say(
         &mut self,
         address: StepAddress,
@@ -228,7 +229,8 @@ impl OutputReader {
     /// Waits up to some seconds for output and passes on what has arrived. Returns whether there can be more.
     ///
     /// # Errors
-    /// The request was refused, or not answered and the gateway could not be reached again within the client's patience.
+    /// The request was refused, or not answered and the gateway could not be reached again within the client's
+    /// patience.
     pub fn read(&mut self, client: &mut Client, mut take: impl FnMut(Frame<'_>)) -> Result<bool, ClientError> {
         let early = self.due.saturating_duration_since(Instant::now());
         std::thread::sleep(early.saturating_sub(self.pause() * PAGES_AT_ONCE));

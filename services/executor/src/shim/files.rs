@@ -124,7 +124,8 @@ fn has_mark(file: &File, mark: &str) -> Option<bool> {
 }
 
 fn set_mark(file: &File, mark: &str) {
-    // SAFETY: the name ends with NUL, and the value has the length given. If it fails, another node empties the file again.
+    // SAFETY: the name ends with NUL, and the value has the length given. If it fails, another node empties the file
+    // again.
     unsafe { libc::fsetxattr(file.as_raw_fd(), EMPTIED_BY.as_ptr(), mark.as_ptr().cast(), mark.len(), 0) };
 }
 
