@@ -16,10 +16,10 @@ use std::collections::BTreeMap;
 
 /// Usage in windows, as after some record of the log.
 ///
-/// A run counts from the record that says that its last node started to the one that says that it ended, suspensions
-/// included: others can have its cores then, but nothing else of what it has. Where the node that ended last measured more, as it does for short
-/// runs whose start and end are reported together, that counts, as far as the run had its resources so long. A run that
-/// never started counts no time.
+/// A run counts from the record of its last node's start to the record of its end, including suspensions: others can
+/// use its cores then, but nothing else that it holds. If the node that ended last measured more, as it does for short
+/// runs whose start and end are reported together, that counts, as far as the run had its resources that long. A run
+/// that never started counts no time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Books {
     windows: Windows,
@@ -44,7 +44,7 @@ struct OpenRun {
 }
 
 impl OpenRun {
-    /// Moves the start to what the node that ended last, at `end`, measured, if that is more than the records tell.
+    /// Moves the start if the node that ended last, at `end`, measured a longer time than the records tell.
     fn trust_measure(&mut self, end: Timestamp, exit: &NodeExit) {
         let (Some(told), Some(began)) = (self.started, exit.started) else { return };
         let measured = Timestamp(end.0.saturating_sub(exit.ended.micros_since(began).max(0)));
@@ -62,7 +62,7 @@ struct OpenPart {
 }
 
 impl Books {
-    /// Empty books with windows of so many seconds, from 1 to 100 years.
+    /// Empty books with windows of this many seconds, from 1 to 100 years.
     pub fn new(window_seconds: u64) -> Self {
         Self {
             windows: Windows::of_seconds(window_seconds),
@@ -158,7 +158,7 @@ impl Books {
         self.jobs.insert(job, charges);
     }
 
-    /// A job became something else before it was in the queue; whose it is stays.
+    /// A job changed before it was in the queue; its owner stays the same.
     fn charge_anew(&mut self, job: JobId, spec: &JobSpec) {
         let user = self.charges(job).and_then(|charges| charges.first()).map(|charge| charge.to.user.clone());
         if let Some(user) = user {
@@ -166,8 +166,8 @@ impl Books {
         }
     }
 
-    /// A run has more or less from now on: what it had counts up to now, and it goes on as one that starts now with what is
-    /// left of its walltime, in whole seconds.
+    /// A run grows or shrinks: its previous holdings count up to now, and it continues as if it started now with the
+    /// rest of its walltime, in whole seconds.
     fn resize(&mut self, run: RunId, part: &Placement, time: Timestamp, change: fn(u64, u64) -> u64) {
         let Some(run) = self.runs.get_mut(&run) else { return };
         if let Some(started) = run.started {
@@ -179,7 +179,7 @@ impl Books {
                 part.walltime_seconds = part.walltime_seconds.map(|seconds| seconds.saturating_sub(elapsed));
             }
             run.started = Some(time);
-            // What its nodes measure is of all of it, and counts no more.
+            // Its nodes measure the whole run, which no longer counts.
             run.allocated = time;
         }
         for (held, placed) in run.parts.iter_mut().zip(&part.components) {

@@ -47,7 +47,7 @@ pub struct LocalBus {
     losses: watch::Sender<u64>,
 }
 
-/// Who wants which subjects. Most subjects are plain, and found at once however many there are.
+/// Routes by subject. Most subjects are plain, and found at once however many there are.
 #[derive(Debug)]
 struct Routes<T> {
     plain: HashMap<String, Vec<T>>,

@@ -35,7 +35,7 @@ impl WorkStream {
 pub struct WorkItem {
     /// The key it was enqueued under; the same in every delivery.
     pub key: String,
-    /// What there is to do.
+    /// The work to do.
     pub message: Message,
     /// How often it was delivered, including this time.
     pub deliveries: u64,

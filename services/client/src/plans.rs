@@ -19,8 +19,7 @@ impl Client {
         self.get(&moment.add_to(format!("/v1/jobs/{job}/explanation")))
     }
 
-    /// What runs, what is promised and what is foreseen; optionally for one queue only, and with at most this many
-    /// waiting jobs.
+    /// Runs, promises and predictions; optionally for one queue only, and with at most this many waiting jobs.
     ///
     /// # Errors
     /// The request was refused or not answered.

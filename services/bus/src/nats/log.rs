@@ -217,7 +217,7 @@ fn split(commit: &Commit, max_bytes: usize, parts: &mut Vec<Part>) -> Result<(),
     Ok(())
 }
 
-/// What is appended from now on: the server republishes what it has stored on a separate subject. After a reconnection
+/// Commits appended from now on: the server republishes what it has stored on a separate subject. After a reconnection
 /// the reader gets what it missed from the ledger.
 pub(super) async fn follow(core: Arc<Core>) -> Result<LogStream, BusError> {
     let (writer, stream) = log_queue();

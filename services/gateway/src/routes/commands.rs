@@ -117,7 +117,7 @@ pub(crate) async fn tell(State(app): State<App>, asked: Asked, Json(request): Js
     responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
 pub(crate) async fn note_refusal(State(app): State<App>, asked: Asked, Json(note): Json<RefusalNote>) -> Answered {
     let RefusalNote { what, why } = note;
-    // The program need not wait: that it has ended takes nothing back.
+    // The program need not wait: its end does not undo the note.
     let noting = tokio::spawn(async move { app.jobs_command(asked, Command::NoteRefusal { what, why }).await });
     noting.await.unwrap_or_else(|error| Err(ApiError::unavailable(error.to_string())))
 }

@@ -1,4 +1,4 @@
-//! Jobs with a description, a template or their own tasks: submitting, making, entering, holding and ending them.
+//! Jobs with a description, a template or their own tasks: submitting, creating, entering, holding and ending them.
 
 use super::jobs::{find, may_see_all};
 use crate::{
@@ -128,7 +128,7 @@ pub(crate) async fn document(
     Ok(([(header::CONTENT_TYPE, kind)], plain(&received)?).into_response())
 }
 
-/// What a job was described with and what it asks for, for its owner and operators.
+/// The description and the request of a job, for its owner and operators.
 async fn documents(
     app: &App,
     moment: MomentParams,

@@ -70,7 +70,7 @@ impl Engine {
             let is_passed_over = left_out.contains(&entry.id) || limited.contains(&entry.id);
             (!is_passed_over && !started.contains(&entry.id.number)).then_some(reason)
         };
-        // It matters more than which job is ahead of them.
+        // It matters more than their place in the order.
         let is_hopeless = |id: JobId| self.queue.place_of(id).and_then(|at| reason(self.queue.get(at)?)).is_some();
         cycle.plan.reasons.retain(|waiting| !is_hopeless(waiting.job));
         let news = |place: &Place| {
