@@ -110,8 +110,8 @@ impl NatsServer {
 
     /// Starts it again after [`kill`](Self::kill), on the same port, and waits until it serves.
     ///
+    /// # Panics
     /// It is still running, or does not start.
-    /// It still runs, or does not start.
     pub fn restart(&mut self) {
         assert!(self.process.is_none(), "a running server cannot be started");
         self.spawn(i32::from(self.port));

@@ -60,8 +60,8 @@ impl Log {
 
     /// Opens the log in a folder for writing, or makes an empty one. Answers are kept for at least `retention`.
     ///
+    /// # Errors
     /// In use, damaged, written by a newer program, or not accessible; the error says which.
-    /// Says why: in use, damaged, written by a newer program, not accessible.
     pub fn open(folder: &Path, retention: retention::Commands) -> Result<Self, LogError> {
         let fresh = check_folder(folder)?;
         if fresh {
