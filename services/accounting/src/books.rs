@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 pub struct Books {
     windows: Windows,
     sequence: Sequence,
-    /// What tells the last counted record from others that have or had its place.
+    /// Distinguishes the last counted record from others that have or had its sequence.
     last: Option<(Timestamp, CommandId)>,
     amounts: BTreeMap<(Timestamp, Payer), UsageAmounts>,
     /// Jobs and arrays that are not over, and tasks that were changed singly.
@@ -52,7 +52,7 @@ impl OpenRun {
     }
 }
 
-/// What a run has for one component.
+/// The holdings of a run for one component.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct OpenPart {
     to: Payer,
@@ -94,7 +94,7 @@ impl Books {
         }
     }
 
-    /// Takes from records of the past whom their job is charged to, and counts nothing.
+    /// Learns the payers of a job from past records, and counts nothing.
     pub fn learn(&mut self, history: &[Record]) {
         for record in history {
             match &record.event {
@@ -193,7 +193,7 @@ impl Books {
         self.jobs.get(&job).or_else(|| self.jobs.get(&job.whole()))
     }
 
-    /// A running job may get another walltime, which changes what it has asked for.
+    /// A new walltime of a running job changes what it has asked for.
     fn change_runs(&mut self, job: JobId, change: &JobChange) {
         if change.walltime_seconds.is_none() {
             return;
@@ -255,7 +255,7 @@ impl Books {
     }
 }
 
-/// What a placement takes for each component.
+/// The holdings in a placement, by component.
 fn parts(charges: &[Charge], placement: &Placement) -> Vec<OpenPart> {
     let part = |(charge, component): (&Charge, &ComponentPlacement)| OpenPart {
         to: charge.to.clone(),
@@ -293,7 +293,7 @@ fn add_run_time(
     }
 }
 
-/// What a row of an answer is told apart by.
+/// The key of a row in an answer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct RowKey {
     window_start: Option<Timestamp>,

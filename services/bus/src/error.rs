@@ -1,6 +1,6 @@
 use muster_schemas::{codec::CodecError, command::Refusal, ids::Sequence};
 
-/// Why the bus did not do what was asked.
+/// Why a call of the bus failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum BusError {
     /// Nobody serves the subject at this moment. Nothing happened.
@@ -39,7 +39,7 @@ pub enum BusError {
     /// A message cannot be encoded, or is not what was expected.
     #[error("a message on `{subject}` is not as expected: {source}")]
     Malformed {
-        /// Where it came from or should go.
+        /// Its source or destination.
         subject: String,
         /// A description of the fault.
         source: CodecError,

@@ -107,7 +107,7 @@ pub enum OwnValue {
     ProcessId,
 }
 
-/// Variables that differ by task, for a launch without places of its own. `process_id` names the variable for its
+/// Variables that differ by task, for a launch without its own places. `process_id` names the variable for its
 /// process id.
 pub fn of_plain_task(rank: u32, local_rank: u32, process_id: Option<&str>) -> Vec<(String, OwnValue)> {
     of_task(rank, local_rank).into_iter().chain(process_id.map(|name| (name.to_owned(), OwnValue::ProcessId))).collect()

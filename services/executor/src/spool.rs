@@ -4,16 +4,16 @@
 //! SPOOL/lock                one executor at a time
 //! SPOOL/cluster             the cluster that the runs belong to
 //! SPOOL/launched.0, .1      the launch journal
-//! SPOOL/executor            socket: shims tell of starts and ends
-//! SPOOL/shims.log           what shims have to say
+//! SPOOL/executor            socket: shims report starts and ends
+//! SPOOL/shims.log           the log of the shims
 //! SPOOL/runs/RUN[.STEP]/
 //!     log                   what to start, who started it and when, how it ended; locked while its shim lives
 //!     control               pipe: orders to the shim
 //!     script nodes tmp      what the job's processes see
-//!     output                what the tasks of a step say to its client
-//!     output.released       how much of that has gone
-//!     input input.end       what its client says to them, and that nothing comes behind it
-//!     input.taken           how far they have read that
+//!     output                output of the tasks of a step for its client
+//!     output.released       how much of that has left the disk
+//!     input input.end       input from its client, and its end
+//!     input.taken           how far the tasks have read that
 //! SPOOL/free/UID.RUN/       folders for further runs of that user
 //! ```
 //!

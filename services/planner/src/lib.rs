@@ -3,7 +3,7 @@
 //! A cycle is [`Engine::pass`], a pipeline of four stages:
 //!
 //! - order: the keys of the policy, formulas among them;
-//! - gate: what keeps a job from being planned, most of it told by the state, and limits of queues and of the policy;
+//! - gate: the obstacles to planning a job, mostly known from the state, and limits of queues and of the policy;
 //! - place ([`place`]): over nodes, cores, memory, GPUs and licences, all components together, now or at the first
 //!   moment at which they fit;
 //! - commit: the starts, promises and reasons go to the ledger as one command ([`projection::Projection::plan`]), which

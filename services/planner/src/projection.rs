@@ -352,7 +352,7 @@ impl Projection {
         self.holders.kept(&self.state, self.state.job(id)?)
     }
 
-    /// Tells the engine what a running job can do with more or fewer resources; whether that is something else.
+    /// Tells the engine how a running job can use more or fewer resources; returns whether that changed.
     fn tell_elastic(&mut self, id: JobId) -> bool {
         let elastic = self.state.job(id).and_then(|job| jobs::elastic(&self.state, job));
         // Which cores its tasks use changes all the time, and opens nothing.
@@ -364,7 +364,7 @@ impl Projection {
         is_other
     }
 
-    /// Whether a running job can do something else with more or fewer resources than before.
+    /// Tells the engine what a record touched; returns whether a running job can use other resources than before.
     fn tell_touched(&mut self, touched: Touched) -> bool {
         for (id, was_eligible, before) in touched.jobs {
             self.eligible = self.eligible + usize::from(self.is_eligible(id)) - usize::from(was_eligible);
@@ -402,7 +402,7 @@ impl Projection {
         touched.named.is_some_and(|job| self.tell_elastic(job))
     }
 
-    /// Notes what a job that the engine has been told of knows of why it waits.
+    /// Tells the engine the known reason why a job waits.
     fn note_reason(&mut self, id: JobId, waits: bool) {
         let reason = self.state.job(id).and_then(|job| job.planner_reason.clone());
         if waits && is_blocked(reason.as_deref()) {

@@ -61,7 +61,7 @@ impl Core {
         Ok(info)
     }
 
-    /// If the server is configured so, integrations have an account of their own and in it a mirror of the public
+    /// If the server is configured so, integrations have their own account and in it a mirror of the public
     /// events: nothing they do there reaches muster. A mirror of a stream that was lost since is made again.
     async fn mirror_for_integrations(&self, config: &Config, created: i128) -> Result<(), BusError> {
         let mut theirs = jetstream::with_prefix(self.client.clone(), subjects::INTEGRATION_API);

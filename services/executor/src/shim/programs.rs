@@ -1,4 +1,4 @@
-//! What a launch starts: programs, their folder, and the variables of a dialect.
+//! Programs that a launch starts, their folder, and the variables of a dialect.
 
 use super::{execution::ProgramPath, files::plain, login::after_login};
 use muster_dialect::{Dialect, Host};

@@ -1,4 +1,4 @@
-//! What the plan of a moment makes of a waiting job.
+//! A waiting job as the plan of a moment treats it.
 
 use crate::{
     engine::Engine,
@@ -24,7 +24,7 @@ const NAMED_AHEAD: usize = 5;
 /// With this many waiting jobs the future is simulated for one cycle, with fewer for proportionally more.
 const FORESEEN_JOBS: u32 = 20_000;
 
-/// What the plan of a moment makes of a waiting job.
+/// A waiting job as the plan of a moment treats it.
 pub(super) struct Outlook<'e> {
     /// Before the plan.
     pub engine: &'e Engine,

@@ -93,7 +93,7 @@ impl Holders {
     }
 }
 
-/// A run with what it holds, and if it has lent a part of what it has, all of that.
+/// A run with its holdings, and all of its resources if it has lent a part of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Held {
     run: ActiveRun,
