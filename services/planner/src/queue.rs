@@ -25,7 +25,7 @@ use std::{
     sync::Arc,
 };
 
-/// The slot of a job in the list. It is reused once the job has left.
+/// The index of a job's entry. It is reused once the job has left.
 pub(crate) type Place = u32;
 
 /// A job that waits.

@@ -60,7 +60,7 @@ impl AccountLimits {
         }
         let Rules { counters, rules, .. } = self.accounts.rules(&charge);
         let numbers = counters.into_iter().map(|counter| self.number(counter)).collect();
-        // Limits on waiting jobs were checked at submission.
+        // Limits that include waiting jobs were checked at submission.
         let rules = rules.into_iter().filter(|rule| rule.amount != Amount::Jobs);
         let rules = rules.map(|rule| (rule.counter.clone().map(|counter| self.number(counter)), rule)).collect();
         let found = Arc::new(Numbered { counters: numbers, rules });

@@ -16,7 +16,7 @@ use std::{collections::BTreeMap, sync::Arc};
 /// Gaps that begin longer ago than this are computed again: the time that has passed makes them look too long.
 const OLD_MICROS: i64 = 3_600 * 1_000_000;
 
-/// With this many changes for each node, computing all gaps again is no more work.
+/// With this many changes for each node, computing all gaps again costs no more than updating them.
 const MOST_CHANGES: usize = 2;
 
 /// The gaps of all views that were asked for. They follow from the lines: a copy of the machine starts without them.

@@ -208,7 +208,7 @@ impl GapList {
         }
     }
 
-    /// The first gap after this key that meets the wish.
+    /// The first gap after this key that meets `wanted`.
     pub fn next(&self, after: Key, wanted: &Wanted) -> Option<Gap> {
         let at = self.block_of(after);
         let gaps = &self.blocks[at].gaps;
