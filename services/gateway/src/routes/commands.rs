@@ -111,7 +111,8 @@ pub(crate) async fn tell(State(app): State<App>, asked: Asked, Json(request): Js
 
 /// Note a refusal by a program itself
 ///
-/// The log has it like refusals by the system: who, what and why. Only a limited number per user is recorded in a short time.
+/// The log records it like refusals by the system, with user, request and reason. Only a limited number per user is
+/// recorded in a short time.
 #[utoipa::path(post, path = "/v1/refusals", tag = "cluster", request_body = RefusalNote,
     params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
     responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]

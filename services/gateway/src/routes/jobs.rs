@@ -47,7 +47,7 @@ const PIECE_IDS: usize = 64;
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct JobsParams {
-    /// These jobs, arrays (with those of their tasks that have started) or tasks, with commas between them. The
+    /// These jobs, arrays (with those of their tasks that have started) or tasks, separated by commas. The
     /// number of a component or task stands for its job or for the task.
     #[serde(default, deserialize_with = "list")]
     #[param(value_type = Option<String>)]
@@ -60,13 +60,13 @@ pub(crate) struct JobsParams {
     account: Option<String>,
     /// Job name.
     name: Option<String>,
-    /// One of these states, between commas; left out, any but finished, or any at all if ids are given.
+    /// One of these states, separated by commas; left out, any but finished, or any at all if ids are given.
     #[serde(default, deserialize_with = "words")]
     #[param(value_type = Option<String>)]
     state: Vec<JobState>,
     /// Maximum number of jobs: 1 to 10,000; 1,000 if left out.
     limit: Option<u32>,
-    /// Only jobs behind this one in the order of ids.
+    /// Only jobs after this one in the order of ids.
     after: Option<JobId>,
 }
 
@@ -552,7 +552,7 @@ pub(super) fn deadline(timeout_seconds: Option<u32>) -> Result<Instant, ApiError
     Ok(Instant::now() + Duration::from_secs(u64::from(seconds)))
 }
 
-/// Wait until a job is over, or has come as far as is asked for
+/// Wait until a job is over, or has reached the requested state
 ///
 /// The answer is the job as it is then, or at the end of the time.
 #[utoipa::path(get, path = "/v1/jobs/{id}/wait", tag = "jobs",

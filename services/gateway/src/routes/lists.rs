@@ -84,7 +84,7 @@ struct BehindJobs {
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct DetailsParams {
-    /// These jobs, arrays or tasks, between commas: at most 1,000.
+    /// These jobs, arrays or tasks, separated by commas: at most 1,000.
     #[serde(deserialize_with = "list")]
     #[param(value_type = String)]
     id: Vec<JobId>,

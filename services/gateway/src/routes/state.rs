@@ -141,7 +141,7 @@ pub(crate) struct UsageParams {
     account: Option<String>,
     /// Only in this queue.
     queue: Option<String>,
-    /// Columns that separate rows, with commas between them: `window`, `user`, `account`, `queue`; left out, all of
+    /// Columns by which rows are split, separated by commas: `window`, `user`, `account`, `queue`; left out, all of
     /// them.
     #[serde(default, deserialize_with = "words")]
     #[param(value_type = Option<String>)]

@@ -50,8 +50,8 @@ pub(crate) struct LaunchParams {
 
 /// Launch a step inside a running job
 ///
-/// Refused with the code `busy` if it fits as soon as the job has started on all its nodes, or other steps have ended. A group
-/// without places fills nodes of the job.
+/// Refused with the code `busy` if it fits as soon as the job has started on all its nodes, or other steps have ended.
+/// A group without places fills nodes of the job.
 #[utoipa::path(post, path = "/v1/jobs/{id}/steps/launch", tag = "steps", request_body = StepSpec,
     params(("id" = String, Path, description = "The job."), LaunchParams,
         ("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
@@ -204,7 +204,7 @@ pub(crate) async fn wait_for_step(
     }
 }
 
-/// List the steps of a job, also those that have ended
+/// List the steps of a job, including those that have ended
 #[utoipa::path(get, path = "/v1/jobs/{id}/steps", tag = "steps",
     params(("id" = String, Path, description = "The job."), MomentParams),
     responses((status = 200, body = StepsPage), (status = "default", body = ErrorBody)))]
@@ -284,8 +284,8 @@ pub(crate) struct OutputParams {
     run: RunId,
     /// A number that no other reader of the step has.
     reader: u64,
-    /// For each node of the step the offset of the next byte that is wanted, between commas: `0` for everything, `end` for new
-    /// output only, `-` for a node whose output is complete. Left out, `0` for each.
+    /// For each node of the step the offset of the next byte that is wanted, separated by commas: `0` for everything,
+    /// `end` for new output only, `-` for a node whose output is complete. Left out, `0` for each.
     from: Option<String>,
     /// Only watch: reading does not acknowledge. Other clients acknowledge with `from`, and earlier output is no
     /// longer kept.
@@ -360,7 +360,7 @@ pub(crate) struct InputParams {
     run: RunId,
     /// The offset of its first byte in all input of the step.
     offset: u64,
-    /// Whether nothing comes behind it.
+    /// Whether this is the end of the input.
     #[serde(default)]
     is_last: bool,
     /// Only for tasks of these groups of the step, by their places from 0, as `0,2`; left out, for all that read.
@@ -372,7 +372,7 @@ pub(crate) struct InputParams {
 
 /// Send input to the tasks of a step
 ///
-/// The body is bytes. Bytes that were sent before are passed over, so that they can be sent again when an answer is lost.
+/// The body is bytes. Bytes that were sent before are skipped, so they can be sent again when an answer is lost.
 #[utoipa::path(post, path = "/v1/jobs/{id}/steps/{step}/input", tag = "steps",
     params(("id" = String, Path, description = "The job."), ("step" = u32, Path, description = "The step."),
         InputParams),
