@@ -16,15 +16,15 @@ use std::collections::BTreeMap;
 
 /// Usage in windows, as after some record of the log.
 ///
-/// A run counts from the record that says that its last node started to the one that says that it ended, suspensions
-/// included: others can have its cores then, but nothing else of what it has. Where the node that ended last measured more, as it does for short
-/// runs whose start and end are reported together, that counts, as far as the run had its resources so long. A run that
-/// never started counts no time.
+/// A run counts from the record of its last node's start to the record of its end, including suspensions: others can
+/// use its cores then, but nothing else that it holds. If the node that ended last measured more, as it does for short
+/// runs whose start and end are reported together, that counts, as far as the run had its resources that long. A run
+/// that never started counts no time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Books {
     windows: Windows,
     sequence: Sequence,
-    /// What tells the last counted record from others that have or had its place.
+    /// Distinguishes the last counted record from others that have or had its sequence.
     last: Option<(Timestamp, CommandId)>,
     amounts: BTreeMap<(Timestamp, Payer), UsageAmounts>,
     /// Jobs and arrays that are not over, and tasks that were changed singly.
@@ -44,7 +44,7 @@ struct OpenRun {
 }
 
 impl OpenRun {
-    /// Moves the start to what the node that ended last, at `end`, measured, if that is more than the records tell.
+    /// Moves the start if the node that ended last, at `end`, measured a longer time than the records tell.
     fn trust_measure(&mut self, end: Timestamp, exit: &NodeExit) {
         let (Some(told), Some(began)) = (self.started, exit.started) else { return };
         let measured = Timestamp(end.0.saturating_sub(exit.ended.micros_since(began).max(0)));
@@ -52,7 +52,7 @@ impl OpenRun {
     }
 }
 
-/// What a run has for one component.
+/// The holdings of a run for one component.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct OpenPart {
     to: Payer,
@@ -62,7 +62,7 @@ struct OpenPart {
 }
 
 impl Books {
-    /// Empty books with windows of so many seconds, from 1 to 100 years.
+    /// Empty books with windows of this many seconds, from 1 to 100 years.
     pub fn new(window_seconds: u64) -> Self {
         Self {
             windows: Windows::of_seconds(window_seconds),
@@ -94,7 +94,7 @@ impl Books {
         }
     }
 
-    /// Takes from records of the past whom their job is charged to, and counts nothing.
+    /// Learns the payers of a job from past records, and counts nothing.
     pub fn learn(&mut self, history: &[Record]) {
         for record in history {
             self.learn_charges(&record.event);
@@ -162,7 +162,7 @@ impl Books {
         self.jobs.insert(job, charges);
     }
 
-    /// A job became something else before it was in the queue; whose it is stays.
+    /// A job changed before it was in the queue; its owner stays the same.
     fn charge_anew(&mut self, job: JobId, spec: &JobSpec) {
         let user = self.charges(job).and_then(|charges| charges.first()).map(|charge| charge.to.user.clone());
         if let Some(user) = user {
@@ -170,8 +170,8 @@ impl Books {
         }
     }
 
-    /// A run has more or less from now on: what it had counts up to now, and it goes on as one that starts now with what is
-    /// left of its walltime, in whole seconds.
+    /// A run grows or shrinks: its previous holdings count up to now, and it continues as if it started now with the
+    /// rest of its walltime, in whole seconds.
     fn resize(&mut self, run: RunId, part: &Placement, time: Timestamp, change: fn(u64, u64) -> u64) {
         let Some(run) = self.runs.get_mut(&run) else { return };
         if let Some(started) = run.started {
@@ -183,7 +183,7 @@ impl Books {
                 part.walltime_seconds = part.walltime_seconds.map(|seconds| seconds.saturating_sub(elapsed));
             }
             run.started = Some(time);
-            // What its nodes measure is of all of it, and counts no more.
+            // Its nodes measure the whole run, which no longer counts.
             run.allocated = time;
         }
         for (held, placed) in run.parts.iter_mut().zip(&part.components) {
@@ -197,7 +197,7 @@ impl Books {
         self.jobs.get(&job).or_else(|| self.jobs.get(&job.whole()))
     }
 
-    /// A running job may get another walltime, which changes what it has asked for.
+    /// A new walltime of a running job changes what it has asked for.
     fn change_runs(&mut self, job: JobId, change: &JobChange) {
         if change.walltime_seconds.is_none() {
             return;
@@ -259,7 +259,7 @@ impl Books {
     }
 }
 
-/// What a placement takes for each component.
+/// The holdings in a placement, by component.
 fn parts(charges: &[Charge], placement: &Placement) -> Vec<OpenPart> {
     let part = |(charge, component): (&Charge, &ComponentPlacement)| OpenPart {
         to: charge.to.clone(),
@@ -297,7 +297,7 @@ fn add_run_time(
     }
 }
 
-/// What a row of an answer is told apart by.
+/// The key of a row in an answer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct RowKey {
     window_start: Option<Timestamp>,

@@ -1,10 +1,10 @@
-//! Whom a job is charged to, by component.
+//! The payers of a job, by component.
 
 use muster_schemas::{event::JobChange, job::JobSpec};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeSet, sync::Arc};
 
-/// Whom a component is charged to, and how long it may run.
+/// The payer of a component, and how long it may run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Charge {
     /// User, account and queue.
@@ -13,7 +13,7 @@ pub(crate) struct Charge {
     pub walltimes: Vec<Option<u64>>,
 }
 
-/// What usage is told apart by, apart from time.
+/// The attributes that separate usage, apart from time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Payer {
     pub user: String,
@@ -64,7 +64,7 @@ pub(crate) fn changed(charges: &[Charge], change: &JobChange) -> Vec<Charge> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SharedCharges {
     known: BTreeSet<Charges>,
-    /// When there are so many, those that no job has any more are dropped.
+    /// At this size, charges that no job has any more are dropped.
     prune_at: usize,
 }
 

@@ -1,6 +1,6 @@
 //! Who used how much: windows of time by user, account and queue, folded from the log.
 //!
-//! The books ([`Books`]) are a pure fold, so that they can be made again from the log at will. Nothing in scheduling needs
+//! The books ([`Books`]) are a pure fold, so they can be recomputed from the log at will. Scheduling does not need
 //! them.
 
 mod books;

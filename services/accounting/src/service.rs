@@ -1,4 +1,4 @@
-//! Accounting as a service: follows the log and answers questions.
+//! Accounting as a service: follows the log and answers queries.
 
 use crate::{Books, snapshot};
 use anyhow::Context as _;
@@ -23,9 +23,9 @@ use tokio_util::sync::CancellationToken;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How long a window is, in seconds, from 1 second to 100 years; windows are counted from 1970-01-01 00:00 UTC.
+    /// The length of a window in seconds, from 1 second to 100 years; windows are counted from 1970-01-01 00:00 UTC.
     pub window_seconds: u64,
-    /// A file to keep the books in between starts. Without one, and whenever it cannot be used, the log is counted again.
+    /// A file to keep the books in between starts. Without one, or if it cannot be used, the log is counted again.
     pub snapshot_file: Option<PathBuf>,
     /// Number of records after which the file is rewritten; it is also rewritten at a clean stop.
     pub snapshot_every_records: u64,
@@ -37,13 +37,13 @@ impl Default for Config {
     }
 }
 
-/// A question that wants records which do not come is dropped after this time; who asked has given up by then.
+/// A query that needs records which do not arrive is dropped after this time; the caller has given up by then.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Bytes of records that are asked for at a time to count the log up to a past moment.
+/// The bytes of records requested at a time to count the log up to a past moment.
 const PAGE_BYTES: u32 = 4 << 20;
 
-/// Answers questions on [`subjects::ACCOUNTING_USAGE`] until `shutdown`. `ready` is told once questions are taken; those
-/// that name a record are answered once it is counted.
+/// Answers queries on [`subjects::ACCOUNTING_USAGE`] until `shutdown`. `ready` is signalled once queries are accepted;
+/// those that name a record are answered once it is counted.
 ///
 /// # Errors
 /// The bus cannot be used, or the ledger cannot give the records that are needed.
@@ -73,7 +73,7 @@ pub async fn serve(
             tokio::select! {
                 commit = feed.next() => match commit {
                     Ok(commit) => desk.count(&commit.records).await?,
-                    // Archived: what the books do not have of it, nobody can tell here any more.
+                    // Archived: records that the books miss cannot be counted here any more.
                     Err(BusError::Refused(refusal)) => {
                         let first = first_record(&desk.ledger).await?;
                         tracing::error!("usage between records {} and {first} is not counted: {refusal}", feed.position());
@@ -94,8 +94,8 @@ pub async fn serve(
     result
 }
 
-/// The books of the last stop, if they are of the history that the ledger has: another one may have been put in its place
-/// meanwhile, such as a backup.
+/// The books of the last stop, if they belong to the ledger's present history: another one, such as a backup, may have
+/// replaced it.
 async fn kept_books(config: &Config, ledger: &LedgerClient) -> anyhow::Result<Option<Books>> {
     let Some(path) = &config.snapshot_file else { return Ok(None) };
     let Some(books) = snapshot::load(path, config.window_seconds) else { return Ok(None) };
@@ -111,7 +111,7 @@ async fn kept_books(config: &Config, ledger: &LedgerClient) -> anyhow::Result<Op
                 );
                 return Ok(None);
             }
-            // It is in an archive that was taken away: what was counted up to there cannot be counted again.
+            // It is in an archive that was removed: records up to there cannot be counted again.
             Err(BusError::Refused(_)) => return Ok(Some(books)),
             Err(error) if error.is_retryable() => tracing::info!(%error, "waiting for the ledger"),
             Err(error) => return Err(error).context("the books kept cannot be compared with the log"),
@@ -123,10 +123,10 @@ async fn kept_books(config: &Config, ledger: &LedgerClient) -> anyhow::Result<Op
 struct Desk {
     books: Books,
     ledger: LedgerClient,
-    /// Questions that want records which are not counted yet.
+    /// Queries that need records which are not counted yet.
     waiting: Vec<Waiting>,
     saved: Sequence,
-    /// Taken by who counts the log up to a past moment: one at a time.
+    /// Taken while the log is counted up to a past moment: one at a time.
     looking_back: Arc<Semaphore>,
     config: Config,
 }
@@ -172,7 +172,7 @@ impl Desk {
         self.waiting.retain(|waiting| waiting.until > now);
     }
 
-    /// Answers as of a past moment, from books of its own: what has been counted cannot be taken back.
+    /// Answers as of a past moment, from separate books: what has been counted cannot be undone.
     fn look_back(&self, query: UsageQuery, request: Request) {
         let (turn, ledger, window_seconds) =
             (self.looking_back.clone(), self.ledger.clone(), self.books.window_seconds());
@@ -206,7 +206,7 @@ async fn first_record(ledger: &LedgerClient) -> Result<Sequence, BusError> {
     }
 }
 
-/// Reads again what was forgotten of the job of a record, if it was.
+/// Learns the job of a record again, if it was forgotten.
 async fn learn(books: &mut Books, ledger: &LedgerClient, record: &Record) -> Result<(), BusError> {
     let Some(job) = books.unknown_job(record) else { return Ok(()) };
     match ledger.query(&Query::JobHistory { job, from: Sequence(1) }).await {
@@ -219,7 +219,7 @@ async fn learn(books: &mut Books, ledger: &LedgerClient, record: &Record) -> Res
     Ok(())
 }
 
-/// The books as after a record, and the time of that record. The log is counted from its beginning.
+/// The books after a record, and the time of that record. The log is counted from its beginning.
 async fn books_at(ledger: &LedgerClient, window_seconds: u64, last: Sequence) -> Result<(Books, Timestamp), BusError> {
     let (mut books, mut time) = (Books::new(window_seconds), Timestamp::default());
     while books.sequence() < last {

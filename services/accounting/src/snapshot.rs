@@ -10,8 +10,8 @@ use std::{
     path::Path,
 };
 
-/// The books in the file, if it holds any with windows of this length. Anything else is as good as none: the log has it
-/// all.
+/// The books in the file, if it holds any with windows of this length. Any other content is ignored: the log has
+/// everything.
 pub(crate) fn load(path: &Path, window_seconds: u64) -> Option<Books> {
     let bytes = std::fs::read(path).ok()?;
     match codec::decode::<Books>(&bytes) {
@@ -27,7 +27,7 @@ pub(crate) fn load(path: &Path, window_seconds: u64) -> Option<Books> {
     }
 }
 
-/// A new file that is for its owner alone: who used what is not for everybody.
+/// A new file that only its owner can read: who used what is private.
 fn private(path: &Path) -> io::Result<File> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

@@ -3,18 +3,18 @@
 use muster_schemas::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// How long windows are.
+/// The length of windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Windows {
     micros: i64,
 }
 
-/// A time span is divided among so many windows at most; the last one gets the rest. Only a walltime of years in windows
-/// of minutes comes to so many.
+/// The most windows that a time span is divided among; the last one gets the rest. Only a walltime of years in windows
+/// of minutes reaches this.
 const MOST_WINDOWS_OF_A_SPAN: usize = 10_000;
 
 impl Windows {
-    /// Windows of so many seconds: from 1 second to 100 years.
+    /// Windows of this many seconds, limited to between 1 second and 100 years.
     pub(crate) fn of_seconds(seconds: u64) -> Self {
         let bounded = seconds.clamp(1, 100 * 366 * 86_400);
         Self { micros: bounded as i64 * 1_000_000 }
@@ -24,17 +24,17 @@ impl Windows {
         self.micros.unsigned_abs() / 1_000_000
     }
 
-    /// The begin of the window that a time is in.
+    /// The start of the window that a time is in.
     pub(crate) fn start_of(self, time: Timestamp) -> Timestamp {
         Timestamp(time.0.div_euclid(self.micros).saturating_mul(self.micros))
     }
 
-    /// The end of the window with this begin.
+    /// The end of the window with this start.
     pub(crate) fn end_of(self, start: Timestamp) -> Timestamp {
         Timestamp(start.0.saturating_add(self.micros))
     }
 
-    /// Divides the time from `from` to `to` among the windows that it touches: the begin of each with the microseconds
+    /// Divides the time from `from` to `to` among the windows that it touches: the start of each with the microseconds
     /// that fall in it. Nothing if `to` is not later. The parts add up to the whole.
     pub(crate) fn divide(self, from: Timestamp, to: Timestamp) -> impl Iterator<Item = (Timestamp, u64)> {
         let mut at = from;

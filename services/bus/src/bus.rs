@@ -12,21 +12,21 @@ use tokio::sync::watch;
 /// A bus that services share.
 pub type SharedBus = Arc<dyn Bus>;
 
-/// Which log it is: the id of the cluster whose history it holds.
+/// The id of the cluster whose history a log holds.
 pub type LogId = [u8; 16];
 
-/// What the log stream ends with.
+/// The end of the log stream.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LogTail {
-    /// The stream holds nothing.
+    /// The stream is empty.
     Empty,
-    /// The stream ends with something that is no part of a log; the text says what is wrong with it.
+    /// The stream ends with something that does not belong to a log; the text says what is wrong with it.
     Rubbish(String),
     /// The stream ends with a record.
     Record {
         /// The log that the record belongs to.
         log: LogId,
-        /// Whether this process has appended it.
+        /// Whether this process appended it.
         is_own: bool,
         /// Its sequence.
         last: Sequence,
@@ -45,84 +45,85 @@ impl LogTail {
     }
 }
 
-/// What connects the services. All calls can be made from any task at any time; none holds a lock while it waits.
+/// The connection between services. Any task may make any call at any time; no call holds a lock while it waits.
 #[async_trait]
 pub trait Bus: Send + Sync + std::fmt::Debug + 'static {
     /// Sends a request and waits for the reply.
     ///
     /// # Errors
-    /// [`BusError::NoResponder`] at once if nobody serves the subject; [`BusError::TimedOut`] if no reply comes in
-    /// time, or the server dropped the request; [`BusError::TooLarge`]; [`BusError::Unavailable`].
+    /// [`BusError::NoResponder`] at once if nobody serves the subject; [`BusError::TimedOut`] if no reply arrives in
+    /// time or the server dropped the request; [`BusError::TooLarge`]; [`BusError::Unavailable`].
     async fn request(&self, subject: &str, message: Message, timeout: Duration) -> Result<Message, BusError>;
 
-    /// Serves the subjects of a pattern (`*` for one token, a last `>` for one or more). If several servers match a
-    /// subject, each request goes to one of them. When this returns, requests find the server.
+    /// Serves the subjects of a pattern (`*` for one token, a final `>` for one or more). If several servers match a
+    /// subject, each request goes to one of them. Once this returns, requests reach the server.
     ///
     /// # Errors
     /// The pattern is malformed; the bus is not available.
     async fn serve(&self, pattern: &str) -> Result<RequestStream, BusError>;
 
-    /// Publishes to whoever subscribes at this moment; nothing is kept.
+    /// Publishes to the current subscribers; nothing is kept.
     ///
     /// # Errors
     /// The message is too large; the bus is not available.
     async fn publish(&self, subject: &str, message: Message) -> Result<(), BusError>;
 
-    /// Subscribes to the subjects of a pattern. When this returns, what is published reaches the subscription.
+    /// Subscribes to the subjects of a pattern. Once this returns, published messages reach the subscription.
     ///
     /// # Errors
     /// The pattern is malformed; the bus is not available.
     async fn subscribe(&self, pattern: &str) -> Result<Subscription, BusError>;
 
-    /// What the log stream ends with. Makes the stream if there is none.
+    /// The end of the log stream. Creates the stream if there is none.
     ///
     /// # Errors
     /// The bus is not available.
     async fn log_tail(&self) -> Result<LogTail, BusError>;
 
-    /// Becomes the writer of the log stream: appends `last`, the record that the stream ends with or, if it holds none, the one that it
-    /// shall begin behind, after what the last call of [`log_tail`](Self::log_tail) found. From then on no append of an
-    /// earlier writer succeeds.
+    /// Becomes the writer of the log stream: appends `last`, which is the record that the stream ends with or, in an
+    /// empty stream, the record before its first one, after the end that the last call of [`log_tail`](Self::log_tail)
+    /// found. From then on every append of an earlier writer fails.
     ///
     /// # Errors
     /// [`BusError::Fenced`] if the stream no longer ends there; the bus is not available.
     async fn claim_log(&self, log: LogId, last: Record) -> Result<(), BusError>;
 
-    /// Takes everything out of the log stream, which the ledger has.
+    /// Empties the log stream; the ledger has its records.
     ///
     /// # Errors
     /// The bus is not available.
     async fn clear_log(&self) -> Result<(), BusError>;
 
-    /// Appends a commit to the log stream. Records that the stream already holds are left out; records between the
-    /// stream's end and the commit may be missing, readers get them from the ledger. Only one writer can be at work.
+    /// Appends a commit to the log stream. Records that the stream already holds are left out; records between the end
+    /// of the stream and the commit may be missing, and readers get them from the ledger. Only one writer can be
+    /// active.
     ///
     /// # Errors
     /// [`BusError::Fenced`] if the stream does not end where this writer's last append, or its last call of
-    /// [`log_tail`](Self::log_tail), left it. After any error call `log_tail` and go on from there.
+    /// [`log_tail`](Self::log_tail), left it. After any error call `log_tail` and continue from there.
     async fn publish_commit(&self, commit: Arc<Commit>) -> Result<(), BusError>;
 
-    /// What is appended to the log stream from now on, in order. Commits can be lost (a slow reader, a lost store);
-    /// [`Feed`](crate::Feed) is the reader that repairs this.
+    /// Commits that are appended to the log stream from now on, in order. Commits can be lost (a slow reader, a lost
+    /// store); [`Feed`](crate::Feed) is the reader that repairs this.
     ///
     /// # Errors
     /// The bus is not available.
     async fn follow_log(&self) -> Result<LogStream, BusError>;
 
-    /// Whether anybody can see public events, so that they need not be made for nobody.
+    /// Whether anybody can see public events; if not, they need not be made.
     fn wants_public_events(&self) -> bool;
 
-    /// The record that the last public event tells of, as far as the bus keeps events; `None` if it holds none.
+    /// The record that the last public event describes, as far as the bus keeps events; `None` if it holds none.
     ///
     /// # Errors
     /// The bus is not available.
     async fn public_events_tail(&self) -> Result<Option<Sequence>, BusError>;
 
-    /// Publishes lifecycle events for integrations, in this order, and returns when the bus has them all. An event
-    /// that was published within the last minutes is dropped.
+    /// Publishes lifecycle events for integrations in this order and returns once the bus has them all. An event that
+    /// was already published within the last minutes is dropped.
     ///
     /// # Errors
-    /// The bus is not available; an unknown part of the events was published.
+    /// The bus is not available; some of the events may have been published.
     async fn publish_events(&self, events: Vec<PublicEvent>) -> Result<(), BusError>;
 
     /// Puts an item into a work queue. An item whose key was enqueued within the last minutes is dropped.
@@ -131,24 +132,24 @@ pub trait Bus: Send + Sync + std::fmt::Debug + 'static {
     /// The message is too large; the bus is not available.
     async fn enqueue(&self, queue: &WorkQueue, key: &str, message: Message) -> Result<(), BusError>;
 
-    /// Makes a work queue, so that workers find it. Who puts items in makes it; workers may not.
+    /// Creates a work queue, so that workers find it. Producers create it; workers may not.
     ///
     /// # Errors
     /// The bus is not available.
     async fn make_queue(&self, queue: &WorkQueue) -> Result<(), BusError>;
 
-    /// Works on a queue: each item goes to one worker, and again to one if it was not acknowledged in time. Waits for
-    /// a queue that nobody has made yet.
+    /// Works on a queue: each item goes to one worker, and is delivered again if it was not acknowledged in time. Waits
+    /// until somebody creates the queue.
     ///
     /// # Errors
     /// The bus is not available.
     async fn worker(&self, queue: &WorkQueue) -> Result<WorkStream, BusError>;
 
-    /// Counts how often the bus was found to have lost what it kept (its store was deleted). Who put something into
-    /// the bus that is not yet done puts it in again when this changes.
+    /// Counts how often the bus was found to have lost its store. When this changes, services put their unfinished work
+    /// back into the bus.
     fn losses(&self) -> watch::Receiver<u64>;
 
-    /// Counts how often this process was cut off from the bus and found it again: others may have acted meanwhile.
+    /// Counts how often this process lost the bus and found it again: others may have acted meanwhile.
     fn interruptions(&self) -> watch::Receiver<u64>;
 
     /// The largest payload that the bus carries, in bytes.

@@ -22,7 +22,7 @@ const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// Talks to the ledger, and has patience: a ledger or a bus that restarts meanwhile is waited for.
+/// Talks to the ledger and is patient: it waits while the ledger or the bus restarts.
 #[derive(Clone, Debug)]
 pub struct LedgerClient {
     bus: SharedBus,
@@ -48,11 +48,11 @@ impl LedgerClient {
         self.send(&CommandEnvelope { id: CommandId::new_now(), actor, trace, command }).await
     }
 
-    /// Asks for a change. It is asked again with the same id while there is no answer, which has no second effect.
+    /// Asks for a change, and repeats it under the same id until there is an answer; a repetition has no second effect.
     ///
     /// # Errors
-    /// There was no answer within this client's patience: the change may or may not have happened, and asking again
-    /// with the same id tells.
+    /// There was no answer within this client's patience: the change may or may not have happened; asking again with
+    /// the same id tells.
     pub async fn send(&self, envelope: &CommandEnvelope) -> Result<Answer, BusError> {
         let subject = command_subject(&envelope.actor)?;
         let message = encode(&subject, envelope)?.with_trace(envelope.trace);
@@ -64,7 +64,7 @@ impl LedgerClient {
     /// Reads from the ledger.
     ///
     /// # Errors
-    /// [`BusError::Refused`] if the ledger cannot answer it; else there was no answer within this client's patience.
+    /// [`BusError::Refused`] if the ledger cannot answer; else there was no answer within this client's patience.
     pub async fn query(&self, query: &Query) -> Result<QueryAnswer, BusError> {
         self.ask_query(subjects::QUERY, query).await
     }
@@ -83,7 +83,8 @@ impl LedgerClient {
         }
     }
 
-    /// Asks where the log ends and of which cluster it is: a [`QueryAnswer::Head`]. Roles that may read nothing else may ask this.
+    /// Asks for the end of the log and the cluster's id: a [`QueryAnswer::Head`]. Roles that may read nothing else may
+    /// ask this.
     ///
     /// # Errors
     /// As [`query`](Self::query).
@@ -91,8 +92,8 @@ impl LedgerClient {
         self.ask_query(subjects::HEAD, &Query::Head).await
     }
 
-    /// Tells that a node is alive, and learns what it should do that it does not. It is sent once: the next one comes
-    /// soon anyway.
+    /// Reports that a node is alive, and learns what it should be doing and is not. It is sent once: the next one
+    /// follows soon.
     ///
     /// # Errors
     /// There was no answer.
@@ -103,10 +104,11 @@ impl LedgerClient {
         decode(&subject, &reply)
     }
 
-    /// Fetches a content that an order to a node named. Whether it is the one that was meant says its hash, which is not looked at here.
+    /// Fetches a content that an order to a node named. The caller checks its hash.
     ///
     /// # Errors
-    /// [`BusError::Refused`] if the ledger does not give it to this node; else there was no answer within this client's patience.
+    /// [`BusError::Refused`] if the ledger does not give it to this node; else there was no answer within this client's
+    /// patience.
     pub async fn content(&self, node: &str, hash: ContentHash) -> Result<Vec<u8>, BusError> {
         let subject = subjects::content(node);
         let unavailable = |answer: &ContentAnswer| matches!(answer, ContentAnswer::Refused(refusal) if refusal.code == RefusalCode::Unavailable);
@@ -125,7 +127,7 @@ impl LedgerClient {
         }
     }
 
-    /// Tells that a filter-runner is alive, and learns what it has to know. It is sent once, as those of nodes are.
+    /// Reports that a filter-runner is alive, and learns what it has to know. It is sent once, like a node's.
     ///
     /// # Errors
     /// There was no answer.
@@ -136,7 +138,7 @@ impl LedgerClient {
         decode(&subject, &reply)
     }
 
-    /// Asks until there is an answer that is not a "not now", or the patience is over.
+    /// Asks until there is an answer other than "not now", or the patience is exhausted.
     async fn ask<T: DeserializeOwned>(
         &self,
         subject: &str,

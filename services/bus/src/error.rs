@@ -1,6 +1,6 @@
 use muster_schemas::{codec::CodecError, command::Refusal, ids::Sequence};
 
-/// Why the bus did not do what was asked.
+/// Why a call of the bus failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum BusError {
     /// Nobody serves the subject at this moment. Nothing happened.
@@ -9,7 +9,7 @@ pub enum BusError {
         /// The subject asked.
         subject: String,
     },
-    /// No reply came in time, or the server gave the request up. What was asked may have happened all the same.
+    /// No reply arrived in time, or the server dropped the request. The request may have taken effect all the same.
     #[error("no reply on `{subject}` in time")]
     TimedOut {
         /// The subject asked.
@@ -23,11 +23,11 @@ pub enum BusError {
         /// The most that the bus carries.
         limit: usize,
     },
-    /// The log stream does not end where this writer thinks: its store was lost, an acknowledgement was, or another
-    /// writer is at work. Ask for [`log_tail`](crate::Bus::log_tail) and go on from there.
+    /// The log stream does not end where this writer expects: its store or an acknowledgement was lost, or another
+    /// writer is active. Ask for [`log_tail`](crate::Bus::log_tail) and continue from there.
     #[error("the log stream does not end at record {expected}, where this writer thought it ends")]
     Fenced {
-        /// Where this writer thought that the stream ends; 0 for an empty one.
+        /// Where this writer expected the stream to end; 0 for an empty one.
         expected: Sequence,
     },
     /// The bus cannot be reached, or it failed; trying again may help.
@@ -39,9 +39,9 @@ pub enum BusError {
     /// A message cannot be encoded, or is not what was expected.
     #[error("a message on `{subject}` is not as expected: {source}")]
     Malformed {
-        /// Where it came from or should go.
+        /// Its source or destination.
         subject: String,
-        /// What is wrong with it.
+        /// A description of the fault.
         source: CodecError,
     },
     /// The ledger refuses to answer a query.
@@ -50,7 +50,7 @@ pub enum BusError {
 }
 
 impl BusError {
-    /// Whether the same call may succeed later without anybody changing anything.
+    /// Whether the same call may succeed later although nobody changes anything.
     pub const fn is_retryable(&self) -> bool {
         matches!(self, Self::NoResponder { .. } | Self::TimedOut { .. } | Self::Unavailable(_) | Self::Fenced { .. })
     }

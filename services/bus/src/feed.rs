@@ -6,7 +6,7 @@ use muster_schemas::{
 };
 use std::{sync::Arc, time::Duration};
 
-/// After so long without a commit the ledger is asked whether there really was none.
+/// After this long without a commit, the ledger is asked whether there really was none.
 const QUIET: Duration = Duration::from_secs(5);
 /// Bytes of records in one page of a repair.
 const PAGE_BYTES: usize = 4 << 20;
@@ -15,21 +15,21 @@ const RETRY_PAUSE: Duration = Duration::from_millis(200);
 
 /// The log from a sequence on: every record once, in order, without gaps, for ever.
 ///
-/// It reads what has been from the ledger and what comes from the bus. What the bus loses it reads from the ledger.
+/// It reads the past from the ledger and new records from the bus. Records that the bus loses it reads from the ledger.
 #[derive(Debug)]
 pub struct Feed {
     ledger: LedgerClient,
     page_bytes: u32,
     live: LogStream,
     next: Sequence,
-    /// A live commit that cannot be handed out before what lies between.
+    /// A live commit that cannot be handed out before the records that precede it.
     ahead: Option<Arc<Commit>>,
     /// Whether the ledger may have records that the bus has not brought.
     behind: bool,
 }
 
 impl Feed {
-    /// Begins at a sequence (0 and 1 both mean the beginning). The ledger need not be there yet.
+    /// Begins at a sequence (0 and 1 both mean the beginning). The ledger need not be available yet.
     ///
     /// # Errors
     /// The bus is not available.
@@ -45,16 +45,16 @@ impl Feed {
         self.next
     }
 
-    /// Goes on at a later sequence; what lies between is left out.
+    /// Continues at a later sequence, leaving out what lies between.
     pub(crate) fn skip_to(&mut self, sequence: Sequence) {
         self.next = self.next.max(sequence);
     }
 
-    /// The next records, at least one. Waits for as long as there are none. Cancel safe.
+    /// The next records, at least one. Waits while there are none. Cancel safe.
     ///
     /// # Errors
-    /// [`BusError::Refused`] if the ledger cannot give the records, which is final: they were archived, for example.
-    /// [`BusError::Unusable`] if the bus is closed. Everything else is waited out.
+    /// [`BusError::Refused`] if the ledger cannot give the records, for example because they were archived; this is
+    /// final. [`BusError::Unusable`] if the bus is closed. It waits until any other failure is over.
     pub async fn next(&mut self) -> Result<Arc<Commit>, BusError> {
         loop {
             if let Some(commit) = self.take_live() {
@@ -100,12 +100,12 @@ impl Feed {
         }
     }
 
-    /// The next page of records from the ledger; `None` if there is nothing to repair (any more), or not yet.
+    /// The next page of records from the ledger; `None` if there is nothing left to repair, or not yet.
     async fn repair(&mut self) -> Result<Option<Arc<Commit>>, BusError> {
         let query = Query::Replay { from: self.next, max_bytes: self.page_bytes };
         match self.ledger.query(&query).await {
             Ok(QueryAnswer::Records(commit)) if commit.records.is_empty() => {
-                // The bus may have brought records that this ledger does not know of yet: then ask again.
+                // The bus may have brought records that this ledger does not know yet: then ask again.
                 self.behind = self.ahead.is_some();
                 if self.behind {
                     tokio::time::sleep(RETRY_PAUSE).await;
@@ -127,7 +127,7 @@ impl Feed {
         }
     }
 
-    /// Waits until the bus brings something, and suspects it when it has brought nothing for long.
+    /// Waits until the bus brings something, and asks the ledger if it brings nothing for too long.
     async fn wait(&mut self) -> Result<(), BusError> {
         match tokio::time::timeout(QUIET, self.live.next()).await {
             Ok(Some(LogItem::Commit(commit))) => self.ahead = Some(commit),
@@ -138,7 +138,7 @@ impl Feed {
         Ok(())
     }
 
-    /// Whether the ledger has nothing that has not been handed out, as far as it can be asked.
+    /// Whether the ledger has nothing beyond what was handed out, as far as it can be asked.
     async fn is_at_head(&self) -> bool {
         match self.ledger.query(&Query::Head).await {
             Ok(QueryAnswer::Head { last, .. }) => last < self.next,

@@ -1,9 +1,9 @@
 //! The bus between muster's services: one trait, [`Bus`], with two implementations of the same semantics.
 //! [`LocalBus`] connects services inside one process, [`NatsBus`] connects processes and machines over NATS.
 //!
-//! The bus distributes, the ledger remembers: whatever the bus loses, its users read again from the ledger. What most
-//! services want stands on top of the trait: [`LedgerClient`] for commands and queries, [`Feed`] for the log in order
-//! and without gaps, [`Projection`] for the state that it amounts to.
+//! The bus distributes, the ledger remembers: users of the bus read again from the ledger whatever the bus loses. On
+//! top of the trait stands what most services need: [`LedgerClient`] for commands and queries, [`Feed`] for the log in
+//! order and without gaps, [`Projection`] for the resulting state.
 
 mod bus;
 mod client;

@@ -1,4 +1,4 @@
-//! The bus inside one process. It hands messages and commits around without copying them.
+//! The bus inside one process. It passes messages and commits on without copying them.
 
 use crate::{
     Bus, BusError, LogId, LogItem, LogStream, LogTail, Message, PublicEvent, Published, Request, RequestStream,
@@ -29,11 +29,11 @@ mod queue;
 use queue::LocalQueue;
 pub(crate) use queue::{LocalDelivery, LocalWorker};
 
-/// Requests that wait at a server; further ones wait at their sender.
+/// Requests that wait at a server; any more wait at their sender.
 const WAITING_REQUESTS: usize = 65_536;
-/// Messages that wait at a subscriber; further ones are lost to it, as on NATS.
+/// Messages that wait at a subscriber; any more are lost to it, as on NATS.
 const WAITING_MESSAGES: usize = 65_536;
-/// What one message may carry: the same for all, so that nothing works in one process and fails on NATS by far.
+/// The limit of a message, the same for all buses: what works in one process does not fail on NATS by far.
 const MAX_PAYLOAD_BYTES: usize = 64 << 20;
 
 /// The bus inside one process.
@@ -47,7 +47,7 @@ pub struct LocalBus {
     losses: watch::Sender<u64>,
 }
 
-/// Who wants which subjects. Most subjects are plain, and found at once however many there are.
+/// Routes by subject. Most subjects are plain, and found at once however many there are.
 #[derive(Debug)]
 struct Routes<T> {
     plain: HashMap<String, Vec<T>>,
@@ -61,7 +61,7 @@ impl<T> Default for Routes<T> {
 }
 
 impl<T> Routes<mpsc::Sender<T>> {
-    /// Adds a route, and takes the opportunity to drop those whose receiver has gone.
+    /// Adds a route, and drops those whose receiver is gone.
     fn add(&mut self, pattern: &str, sender: mpsc::Sender<T>) {
         self.patterns.retain(|(_, sender)| !sender.is_closed());
         self.plain.retain(|_, senders| {
@@ -194,7 +194,7 @@ impl Bus for LocalBus {
         let log = self.log();
         Ok(match log.tail.as_ref().and_then(|commit| commit.records.last()) {
             None => LogTail::Empty,
-            // Who shares this bus is in this process.
+            // Everybody who shares this bus is in this process.
             Some(record) => LogTail::Record {
                 log: log.id,
                 is_own: true,
@@ -269,7 +269,7 @@ impl Bus for LocalBus {
     }
 
     fn interruptions(&self) -> watch::Receiver<u64> {
-        // Nothing comes between those who share a process: the count never changes, like that of losses.
+        // Nothing interrupts a bus within one process: the count never changes, and neither does that of losses.
         self.losses.subscribe()
     }
 

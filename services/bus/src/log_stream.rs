@@ -1,4 +1,4 @@
-//! The queue between the bus and one reader of the log stream, bounded by records rather than by messages, so that a
+//! The queue between the bus and one reader of the log stream, bounded by records rather than messages, so that a
 //! reader that sleeps costs little memory.
 
 use muster_schemas::event::Commit;
@@ -8,7 +8,7 @@ use std::{
 };
 use tokio::sync::Notify;
 
-/// A reader that is further behind than this loses what it has not read, and reads it from the ledger.
+/// A reader further behind than this loses what it has not read, and reads it from the ledger.
 const MAX_WAITING_RECORDS: usize = 32_768;
 
 /// What a reader of the log stream sees.
@@ -61,7 +61,7 @@ pub(crate) fn log_queue() -> (LogWriter, LogStream) {
 }
 
 impl LogWriter {
-    /// Appends an item; `false` if the reader has gone.
+    /// Appends an item; `false` if the reader is gone.
     pub(crate) fn push(&self, item: LogItem) -> bool {
         let reader_gone = self.shared.with_queue(|queue| {
             if !queue.reader_gone {
@@ -73,12 +73,12 @@ impl LogWriter {
         !reader_gone
     }
 
-    /// Whether the reader has gone.
+    /// Whether the reader is gone.
     pub(crate) fn is_abandoned(&self) -> bool {
         self.shared.with_queue(|queue| queue.reader_gone)
     }
 
-    /// Waits until the reader has gone.
+    /// Waits until the reader is gone.
     pub(crate) async fn abandoned(&self) {
         while !self.is_abandoned() {
             self.shared.abandoned.notified().await;

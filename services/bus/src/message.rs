@@ -4,7 +4,7 @@ use muster_schemas::{codec, event::TraceContext, ids::Sequence};
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::sync::{mpsc, oneshot};
 
-/// What travels: bytes, and the trace that they belong to.
+/// A payload and the trace that it belongs to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Message {
     /// The content; inside the system mostly the bytes of [`muster_schemas::codec`].
@@ -50,12 +50,12 @@ pub struct Published {
     pub message: Message,
 }
 
-/// A request that waits for a reply. Dropping it without one tells its sender, who may ask again.
+/// A request that waits for a reply. If it is dropped without one, its sender is told and may ask again.
 #[derive(Debug)]
 pub struct Request {
     /// The subject that it was sent to.
     pub subject: String,
-    /// What is asked.
+    /// The question.
     pub message: Message,
     pub(crate) reply_to: ReplyTo,
 }
@@ -70,7 +70,7 @@ pub(crate) enum ReplyTo {
 }
 
 impl Request {
-    /// Answers. It never waits; a reply to somebody who has gone is lost.
+    /// Answers. It never waits; a reply to a sender who is gone is lost.
     pub fn reply(self, message: Message) {
         match self.reply_to {
             ReplyTo::Local(sender) => drop(sender.send(message)),
@@ -78,7 +78,7 @@ impl Request {
         }
     }
 
-    /// Whether nobody waits for the reply any more, as far as it is known. Work that changes nothing can be saved then.
+    /// Whether nobody is known to wait for the reply any more. Work that changes nothing can then be skipped.
     pub fn is_abandoned(&self) -> bool {
         match &self.reply_to {
             ReplyTo::Local(sender) => sender.is_closed(),
@@ -109,8 +109,8 @@ impl RequestStream {
         self.requests.blocking_recv()
     }
 
-    /// Waits for at least one request and appends what has arrived, at most `limit`; 0 when the bus is closed. Cancel
-    /// safe.
+    /// Waits for at least one request and appends those that have arrived, at most `limit`; 0 when the bus is closed.
+    /// Cancel safe.
     pub async fn next_many(&mut self, requests: &mut Vec<Request>, limit: usize) -> usize {
         self.requests.recv_many(requests, limit).await
     }
@@ -146,7 +146,7 @@ pub(crate) fn check_pattern(pattern: &str) -> Result<(), BusError> {
 /// A lifecycle event for integrations.
 #[derive(Clone, Debug)]
 pub struct PublicEvent {
-    /// The record that it tells of. Also the key by which duplicates are dropped.
+    /// The record that it describes. Also the key by which duplicates are dropped.
     pub sequence: Sequence,
     /// Where it is published, below `muster.events`.
     pub subject: String,

@@ -1,4 +1,4 @@
-//! The bus between processes and machines: NATS, with JetStream for what is kept.
+//! The bus between processes and machines: NATS, with JetStream for what must be stored.
 
 use crate::{
     Bus, BusError, LogId, LogStream, LogTail, Message, PublicEvent, Published, Request, RequestStream, Subscription,
@@ -42,9 +42,9 @@ pub(crate) use work::{NatsDelivery, NatsWorker};
 
 /// Servers of one subject share its requests by being in this queue group.
 const QUEUE_GROUP: &str = "muster";
-/// Nobody serves this subject: what the server says about it tells that it has seen all that was sent before.
+/// Nobody serves this subject: the server's answer shows that it has seen everything sent before.
 const NOBODY: &str = "muster.nobody";
-/// Messages and requests that wait in this process, beside those that wait in the NATS client.
+/// Messages and requests that wait in this process, in addition to those that wait in the NATS client.
 const WAITING: usize = 1024;
 
 /// The bus over NATS. It survives restarts of the server, and the loss of everything that the server stored.
@@ -56,10 +56,10 @@ pub struct NatsBus {
 }
 
 impl NatsBus {
-    /// Connects, and waits for as long as the server cannot be reached.
+    /// Connects, and waits while the server cannot be reached.
     ///
     /// # Errors
-    /// [`BusError::Unusable`] if waiting does not help: the address is malformed, a file cannot be read, the server
+    /// [`BusError::Unusable`] if waiting does not help: the address is malformed, a file cannot be read, or the server
     /// rejects the credentials, has no JetStream or is older than 2.11.
     pub async fn connect(config: NatsConfig) -> Result<Arc<Self>, BusError> {
         let (client, connections) = connection::connect(&config).await?;
@@ -87,8 +87,8 @@ impl Core {
         });
     }
 
-    /// The outcome of something that needs an answer from the server, or `None` if the connection was made anew
-    /// meanwhile: the answer can then be lost.
+    /// The outcome of work that needs an answer from the server, or `None` if the client reconnected meanwhile: the
+    /// answer can then be lost.
     async fn unless_reconnected<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let mut connections = self.connections.clone();
         connections.mark_unchanged();
@@ -128,21 +128,22 @@ impl Core {
         self.client.max_payload().saturating_sub(HEADER_BYTES)
     }
 
-    /// Waits until the server has seen everything that this client has sent, and for the server if it is away.
+    /// Waits until the server has seen everything that this client has sent, and until the server is back if it is
+    /// away.
     async fn round_trip(&self) {
         let mut backoff = Backoff::patient();
         loop {
             match self.request(NOBODY, Message::default(), SERVER_TIMEOUT).await {
                 Err(error @ BusError::Unavailable(_)) => tracing::debug!(%error, "waiting for the NATS server"),
-                // A connection that was made anew has its subscriptions from its beginning. A server that does not let
-                // this user ask is silent: then the time it was given is enough.
+                // A new connection has its subscriptions from its start. A server that does not let this user ask is
+                // silent: then the time it was given is enough.
                 _ => return,
             }
             backoff.pause().await;
         }
     }
 
-    /// What is sent while there is no server would wait in the client, and come when nobody wants it any more.
+    /// Without a server, messages would wait in the client and arrive when nobody wants them any more.
     fn check_connected(&self) -> Result<(), BusError> {
         match self.client.connection_state() {
             State::Connected => Ok(()),
@@ -172,7 +173,7 @@ impl Bus for NatsBus {
         self.core.spawn(async move {
             while let Some(arrived) = next_unless_closed(&mut subscriber, &sender).await {
                 let Some(inbox) = &arrived.reply else { continue };
-                // Who asks chooses where the answer goes. It must not be where this process may speak and the asker may not.
+                // The requester chooses where the answer goes. It must not go where only this process may publish.
                 if !inbox.starts_with(config::INBOX) {
                     tracing::warn!(subject = %arrived.subject, reply = %inbox, "a request whose answer should go to no inbox is dropped");
                     continue;
@@ -272,7 +273,7 @@ impl Bus for NatsBus {
     }
 }
 
-/// The next message, unless nobody wants it any more. Dropping the subscriber ends the subscription.
+/// The next message, or `None` once nobody wants it any more. Dropping the subscriber ends the subscription.
 async fn next_unless_closed<T>(
     subscriber: &mut async_nats::Subscriber,
     sender: &mpsc::Sender<T>,

@@ -1,7 +1,7 @@
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The moment so long from now; for durations beyond all measure one that nobody lives to see.
+/// The moment after this duration; a moment that nobody lives to see if the duration is too long to add.
 pub(crate) fn after(duration: Duration) -> Instant {
     const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
     Instant::now() + duration.min(CENTURY)
@@ -19,7 +19,7 @@ impl Backoff {
         Self { next: first, longest }
     }
 
-    /// For something that others repair: soon again at first, then rarely enough not to fill a log with warnings.
+    /// For faults that others repair: soon again at first, then rarely enough not to flood a log with warnings.
     pub(crate) const fn patient() -> Self {
         Self::new(Duration::from_millis(50), Duration::from_secs(5))
     }

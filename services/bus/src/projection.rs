@@ -10,12 +10,12 @@ use std::{sync::Arc, time::Duration};
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// Records that are applied before readers get their turn.
+/// Records applied before readers get their turn.
 const RECORDS_AT_A_TIME: usize = 512;
 /// The pause before the ledger is asked again after a failure.
 const RETRY_PAUSE: Duration = Duration::from_millis(200);
 
-/// The state of the cluster, kept up to date by a task of its own. Clones share it; the last one to be dropped ends the
+/// The state of the cluster, kept up to date by a task of its own. Clones share it; dropping the last one ends the
 /// task.
 #[derive(Clone, Debug)]
 pub struct Projection {
@@ -30,8 +30,8 @@ struct Shared {
 }
 
 impl Projection {
-    /// Reads the newest snapshot and the records since, up to the end that the log has at this moment, and goes on from
-    /// there. Waits for the ledger for as long as it is not there.
+    /// Reads the newest snapshot and the records since, up to the current end of the log, and follows the log from
+    /// there. Waits while the ledger is away.
     ///
     /// # Errors
     /// The bus cannot be used, or the ledger has neither the records nor a snapshot that includes them.
@@ -51,13 +51,13 @@ impl Projection {
         Ok(Self { shared, _stop: Arc::new(stop.drop_guard()) })
     }
 
-    /// Looks at the state. Nothing is applied meanwhile, so look shortly, and do not wait for anything. Waits for no
-    /// [long look](Self::read_long), also not behind a change that waits for one.
+    /// Looks at the state. Nothing is applied meanwhile, so be quick and do not wait for anything. It never waits for a
+    /// [long look](Self::read_long), not even behind a change that waits for one.
     pub fn read<T>(&self, look: impl FnOnce(&State) -> T) -> T {
         look(&self.shared.state.read_recursive())
     }
 
-    /// Looks at the state for up to a millisecond, on a thread that may wait: changes that are due come first.
+    /// Looks at the state for up to a millisecond, on a thread that may wait: pending changes come first.
     pub fn read_long<T>(&self, look: impl FnOnce(&State) -> T) -> T {
         look(&self.shared.state.read())
     }
@@ -67,8 +67,8 @@ impl Projection {
         *self.shared.applied.borrow()
     }
 
-    /// Waits until the state includes a record. With the sequence of an [`Answer`](muster_schemas::command::Answer)
-    /// the state shows everything that the answer tells of.
+    /// Waits until the state includes a record. With the sequence of an [`Answer`](muster_schemas::command::Answer),
+    /// the state then shows everything that the answer reports.
     ///
     /// # Errors
     /// [`BusError::TimedOut`] if it does not within this time.
@@ -81,13 +81,13 @@ impl Projection {
         }
     }
 
-    /// Tells each change: the last record that the state includes.
+    /// Announces each change: the last record that the state includes.
     pub fn changes(&self) -> watch::Receiver<Sequence> {
         self.shared.applied.subscribe()
     }
 }
 
-/// What keeps a projection up to date.
+/// The task that keeps a projection up to date.
 struct Follower {
     shared: Arc<Shared>,
     ledger: LedgerClient,
@@ -170,7 +170,7 @@ impl Shared {
 }
 
 /// The state of the ledger's newest snapshot at or before a sequence (`None` for the newest of all); the empty state if
-/// there is none. Waits for the ledger for as long as it is not there.
+/// there is none. Waits while the ledger is away.
 ///
 /// # Errors
 /// The bus cannot be used.
@@ -219,7 +219,7 @@ async fn read_snapshot(ledger: &LedgerClient, at_or_before: Option<Sequence>) ->
     }
 }
 
-/// The end of the log at this moment.
+/// The current end of the log.
 async fn find_head(ledger: &LedgerClient) -> Result<Sequence, BusError> {
     loop {
         match ledger.query(&Query::Head).await {
@@ -239,8 +239,8 @@ mod tests {
 
     const DEADLINE: Duration = Duration::from_secs(20);
 
-    /// Whoever looks shortly waits for no list, also when a change waits for that list; and a change that waits keeps no
-    /// thread of the runtime, of which there is one here.
+    /// A short look never waits for a list, not even behind a change that waits for that list; and a waiting change
+    /// blocks no thread of the runtime, which has only one here.
     #[tokio::test(flavor = "current_thread")]
     async fn a_short_look_passes_a_change_that_waits_for_a_long_one() {
         let shared = Arc::new(Shared { state: RwLock::new(State::new()), applied: watch::Sender::default() });

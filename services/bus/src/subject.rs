@@ -1,5 +1,4 @@
-//! Subjects and patterns, as NATS has them: tokens separated by dots; `*` stands for one token, a last `>` for one or
-//! more.
+//! Subjects and patterns, as in NATS: tokens separated by dots; `*` stands for one token, a final `>` for one or more.
 
 /// Whether a subject matches a pattern.
 pub(crate) fn matches(pattern: &str, subject: &str) -> bool {
@@ -34,7 +33,7 @@ pub(crate) fn is_pattern(subject: &str) -> bool {
     subject.split('.').any(|token| token == "*" || token == ">")
 }
 
-/// What is wrong with a pattern, if something is.
+/// The fault of a pattern, if it has one.
 pub(crate) fn fault(pattern: &str) -> Option<&'static str> {
     let count = pattern.split('.').count();
     for (at, token) in pattern.split('.').enumerate() {

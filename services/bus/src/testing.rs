@@ -1,5 +1,5 @@
-//! For tests, of this crate and of others: a real NATS server that can be killed, started again and robbed of its
-//! store, and waiting for what is to come. Not for anything else.
+//! For tests of this crate and of others only: a real NATS server that can be killed, restarted and robbed of its
+//! store, and waiting for conditions.
 
 use std::{
     path::{Path, PathBuf},
@@ -14,10 +14,10 @@ const START_DEADLINE: Duration = Duration::from_secs(20);
 /// Nothing that a test waits for takes this long on a machine that works.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Looks every few milliseconds until something is there.
+/// Looks every few milliseconds until the condition is met.
 ///
 /// # Panics
-/// It is not there for half a minute; `what` says what it is.
+/// It is not met within half a minute; `what` names it.
 pub async fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
@@ -29,7 +29,8 @@ pub async fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// A NATS server with JetStream on a free port of the loopback interface and a folder of its own. Both end with it.
+/// A NATS server with JetStream on a free port of the loopback interface, with a folder of its own. Dropping it ends
+/// both.
 #[derive(Debug)]
 pub struct NatsServer {
     process: Option<Child>,
@@ -50,7 +51,7 @@ impl NatsServer {
     /// Starts a server whose configuration file has these lines too, for users and permissions for example.
     ///
     /// # Panics
-    /// There is no server program, or it does not start, or it does not like the lines.
+    /// There is no server program, it does not start, or it rejects the lines.
     pub fn start_with(more_config: &str) -> Self {
         let more_config = more_config.to_owned();
         let mut server = Self { process: None, folder: fresh_folder(), port: 0, more_config };
@@ -59,8 +60,8 @@ impl NatsServer {
         server
     }
 
-    /// Starts a server with the configuration and the users of `ops/nats`, for nodes of these names, and with these lines in the list
-    /// of users.
+    /// Starts a server with the configuration and the users of `ops/nats` for nodes of these names, plus these lines in
+    /// the list of users.
     ///
     /// # Panics
     /// As [`start_with`](Self::start_with), or the users cannot be made.
@@ -79,7 +80,7 @@ impl NatsServer {
         server
     }
 
-    /// How one of the users of a server that was started with [`start_shipped`](Self::start_shipped) connects.
+    /// How a user of a server that was started with [`start_shipped`](Self::start_shipped) connects.
     pub fn user(&self, user: &str) -> crate::NatsConfig {
         let password_file = Some(self.folder.join(format!("{user}.password")));
         crate::NatsConfig { url: self.url(), user: Some(user.to_owned()), password_file, ..Default::default() }
@@ -98,10 +99,10 @@ impl NatsServer {
         }
     }
 
-    /// Deletes everything that it has stored. It must have been killed.
+    /// Deletes everything that it has stored. It must have been killed before.
     ///
     /// # Panics
-    /// It still runs, or the folder cannot be deleted.
+    /// It is still running, or the folder cannot be deleted.
     pub fn wipe_store(&self) {
         assert!(self.process.is_none(), "the store of a running server cannot be deleted");
         std::fs::remove_dir_all(self.store()).expect("the store can be deleted");
@@ -110,7 +111,7 @@ impl NatsServer {
     /// Starts it again after [`kill`](Self::kill), on the same port, and waits until it serves.
     ///
     /// # Panics
-    /// It still runs, or does not start.
+    /// It is still running, or does not start.
     pub fn restart(&mut self) {
         assert!(self.process.is_none(), "a running server cannot be started");
         self.spawn(i32::from(self.port));
@@ -177,7 +178,7 @@ fn port_in(ports_file: &str) -> Option<u16> {
     address.split(|byte: char| !byte.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// `MUSTER_NATS_SERVER`, else the one that `ops/test` installs, else the one in the search path.
+/// `MUSTER_NATS_SERVER`, else the server that `ops/test` installs, else the one in the search path.
 fn server_program() -> PathBuf {
     if let Some(named) = std::env::var_os("MUSTER_NATS_SERVER") {
         return PathBuf::from(named);

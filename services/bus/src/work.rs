@@ -1,4 +1,4 @@
-//! Work queues: each item to one worker, again and again until it is acknowledged.
+//! Work queues: each item goes to one worker, repeatedly until it is acknowledged.
 
 use crate::{
     BusError, Message,
@@ -30,14 +30,14 @@ impl WorkStream {
     }
 }
 
-/// An item of work. One that is dropped without an acknowledgement is delivered again when its time is over.
+/// An item of work. If it is dropped without an acknowledgement, it is delivered again when its time is over.
 #[derive(Debug)]
 pub struct WorkItem {
-    /// What it was enqueued under; the same in every delivery.
+    /// The key it was enqueued under; the same in every delivery.
     pub key: String,
-    /// What there is to do.
+    /// The work to do.
     pub message: Message,
-    /// How often it was delivered, this time included.
+    /// How often it was delivered, including this time.
     pub deliveries: u64,
     pub(crate) delivery: Delivery,
 }
@@ -73,7 +73,7 @@ impl WorkItem {
         Ok(())
     }
 
-    /// The work takes longer: the time until redelivery begins anew.
+    /// The work takes longer: the time until redelivery starts again.
     ///
     /// # Errors
     /// The bus is not available.

@@ -8,7 +8,7 @@ use muster_schemas::{
 };
 
 impl Client {
-    /// All accounts, users, associations and service classes, and what of them is enforced.
+    /// All accounts, users, associations and service classes, and which limits are enforced.
     ///
     /// # Errors
     /// The request was refused or not answered.
@@ -16,7 +16,7 @@ impl Client {
         self.get(&moment.add_to("/v1/accounts".to_owned()))
     }
 
-    /// Changes accounts, users, associations and service classes: all of it or nothing.
+    /// Changes accounts, users, associations and service classes, all or nothing.
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
@@ -28,7 +28,7 @@ impl Client {
         self.command(id, "POST", "/v1/accounts/actions/change", &AccountsRequest { changes })
     }
 
-    /// Puts components that wait into another service class.
+    /// Moves waiting components into another service class.
     ///
     /// # Errors
     /// As [`submit`](Self::submit).

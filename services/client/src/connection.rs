@@ -1,4 +1,4 @@
-//! HTTP/1.1 as far as it is needed: one request at a time on a connection that is kept.
+//! HTTP/1.1, as much as is needed: one request at a time on a persistent connection.
 
 use crate::{
     error::{ClientError, describe},
@@ -19,34 +19,35 @@ use std::{
     time::Duration,
 };
 
-/// Bytes of the head of an answer that are looked at.
+/// The most bytes of an answer's head that are read.
 const MAX_HEAD_BYTES: usize = 64 << 10;
-/// Bytes that are read at once of what is not taken as a whole. The least that does: they are set to zero first.
+/// The buffer for bodies that are read piecemeal. As small as possible, because it is zeroed first.
 const BUFFER_BYTES: usize = 4 << 10;
-/// What a gateway that speaks TLS begins its answer with where somebody does not.
+/// The first byte of the answer of a gateway that speaks TLS to a client that does not.
 const TLS_ALERT: u8 = 0x15;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where a gateway is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Endpoint {
-    /// Its Unix socket. The kernel tells it who calls.
+    /// Its Unix socket. The kernel tells the gateway who calls.
     Unix(PathBuf),
-    /// A TCP address, with the token that says who calls.
+    /// A TCP address, with the token that identifies the caller.
     Tcp {
         /// `HOST:PORT`.
         address: String,
         /// Sent as bearer token.
         token: Option<String>,
-        /// Whether the connection is encrypted, and how it is told that the gateway is the right one.
+        /// Whether the connection is encrypted, and how the gateway proves its identity.
         tls: Option<Tls>,
     },
 }
 
-/// How a gateway is told to be the one that was meant.
+/// How the gateway proves its identity.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tls {
-    /// A file with the certificates, in PEM, of the authorities that may vouch for it; `None` for those that this host trusts.
+    /// A file with the certificates, in PEM, of the authorities that may vouch for it; `None` for those that this host
+    /// trusts.
     pub authority: Option<PathBuf>,
 }
 
@@ -74,7 +75,7 @@ impl FromStr for Endpoint {
         if address.is_empty() || address.contains(bad) {
             return Err(error());
         }
-        // A colon inside the brackets of an IPv6 address is no port.
+        // A colon inside the brackets of an IPv6 address is not a port.
         let has_port = address.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
         let address = if has_port { address.to_owned() } else { format!("{address}:{port}") };
         Ok(Self::Tcp { address, token: None, tls })
@@ -90,7 +91,7 @@ impl Endpoint {
         }
     }
 
-    /// The same endpoint, whose certificate is checked by the authority in a file; without TLS there is nothing to check.
+    /// The same endpoint, whose certificate is checked against the authority in a file; ignored without TLS.
     pub fn with_authority(self, authority: Option<PathBuf>) -> Self {
         match self {
             Self::Tcp { address, token, tls: Some(_) } => Self::Tcp { address, token, tls: Some(Tls { authority }) },
@@ -98,7 +99,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether a token would be sent to another host so that everybody on the way can read it.
+    /// Whether a token would be sent to another host in clear text.
     pub fn sends_token_in_clear(&self) -> bool {
         matches!(self, Self::Tcp { address, token: Some(_), tls: None } if !is_loopback(address))
     }
@@ -128,7 +129,7 @@ pub struct Response {
     pub status: u16,
     /// The whole body.
     pub body: Vec<u8>,
-    /// Whether the connection can be used again.
+    /// Whether the connection can be reused.
     pub(crate) keep_alive: bool,
 }
 
@@ -206,7 +207,7 @@ impl Connection {
         Ok(Self { socket: BufReader::with_capacity(BUFFER_BYTES, socket) })
     }
 
-    /// How long reading may take; `None` means for ever.
+    /// The timeout for reads; `None` waits for ever.
     pub(crate) fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<(), ClientError> {
         let result = match self.socket.get_ref() {
             Socket::Unix(socket) => socket.set_read_timeout(timeout),
@@ -238,7 +239,7 @@ impl Connection {
             let _ = write!(request, "content-type: application/json\r\ncontent-length: {}\r\n", body.len());
         }
         request.extend_from_slice(b"\r\n");
-        // A small body goes with its head in one call.
+        // A small body is sent with its head in one call.
         let socket = self.socket.get_mut();
         let written = if body.len() <= 64 << 10 {
             request.extend_from_slice(body);
@@ -248,7 +249,7 @@ impl Connection {
         };
         let written = written.and_then(|()| socket.flush());
         match written {
-            // The gateway may have refused a body that it found too large before it had it all: read what it says.
+            // The gateway may refuse a body as too large before it has read all of it: read its answer.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             written => written.map_err(lost),
         }
@@ -285,7 +286,7 @@ impl Connection {
         Ok(Response { status: head.status, body, keep_alive: head.keep_alive && head.framing != Framing::UntilClose })
     }
 
-    /// Reads the head of the answer and gives its body as a stream. An answer that is not a success is an error.
+    /// Reads the head of the answer and returns its body as a stream. An unsuccessful answer is an error.
     pub(crate) fn into_stream(mut self) -> Result<BodyStream, ClientError> {
         let mut head = self.read_head()?;
         while head.status < 200 {
@@ -335,7 +336,7 @@ impl Connection {
         (&mut self.socket).take(MAX_HEAD_BYTES as u64).read_until(b'\n', bytes).map_err(lost)
     }
 
-    /// Appends the next chunk; false after the last.
+    /// Appends the next chunk; false after the last one.
     fn read_chunk(&mut self, body: &mut Vec<u8>) -> Result<bool, ClientError> {
         let mut line = Vec::with_capacity(16);
         self.read_line_into(&mut line)?;
@@ -351,7 +352,7 @@ impl Connection {
     }
 }
 
-/// The body of an answer while it comes.
+/// The body of an answer as it arrives.
 #[derive(Debug)]
 pub(crate) struct BodyStream {
     connection: Connection,
@@ -361,12 +362,12 @@ pub(crate) struct BodyStream {
 }
 
 impl BodyStream {
-    /// How long a line may take to come.
+    /// The timeout for a line.
     pub(crate) fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<(), ClientError> {
         self.connection.set_timeout(timeout)
     }
 
-    /// The next line, without its end; `None` after the last.
+    /// The next line, without its line end; `None` after the last one.
     pub(crate) fn read_line(&mut self) -> Result<Option<String>, ClientError> {
         loop {
             let rest = &self.buffer[self.taken..];
@@ -401,7 +402,7 @@ fn connect_tcp(address: &str) -> io::Result<TcpStream> {
 
 /// Reads a head, which ends with an empty line.
 ///
-/// A crate for it would first ask the processor what it can do, and a hypervisor takes 5 us for each answer: too long for a
+/// A crate for it would first query the processor's features, at 5 us per query under a hypervisor: too long for a
 /// command that lives two milliseconds.
 fn parse_head(bytes: &[u8]) -> Result<Head, ClientError> {
     let malformed = || ClientError::Protocol("the answer is not HTTP".to_owned());
@@ -411,7 +412,7 @@ fn parse_head(bytes: &[u8]) -> Result<Head, ClientError> {
     for line in lines.take_while(|line| !line.is_empty()) {
         let colon = line.iter().position(|byte| *byte == b':').filter(|colon| *colon > 0).ok_or_else(malformed)?;
         let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
-        // Also a line that goes on with the one before it begins with a blank.
+        // This also rejects a line that continues the one before it: it begins with a blank.
         if name.iter().any(u8::is_ascii_whitespace) {
             return Err(malformed());
         }
@@ -441,19 +442,19 @@ fn parse_status_line(line: &[u8]) -> Option<(bool, u16)> {
     (reason.is_empty() || reason.starts_with(b" ")).then_some((keep_alive, status))
 }
 
-/// What stands before a chunk: its size in bytes, and extensions that mean nothing here.
+/// The line before a chunk: its size in bytes, and extensions that are ignored.
 fn chunk_size(line: &[u8]) -> Option<u64> {
     let size = line.split(|byte| *byte == b';').next()?;
     number(size.trim_ascii(), 16)
 }
 
-/// A number that is written with digits only.
+/// A number written with digits only.
 fn number(digits: &[u8], radix: u32) -> Option<u64> {
     let text = std::str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'))?;
     u64::from_str_radix(text, radix).ok()
 }
 
-/// Whether an address is of this host, so that nobody else can read what goes there.
+/// Whether an address belongs to this host, so that nobody else can read what is sent there.
 fn is_loopback(address: &str) -> bool {
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
     let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
@@ -468,7 +469,7 @@ fn cut_short() -> ClientError {
     ClientError::AnswerLost("the gateway closed the connection".to_owned())
 }
 
-/// The body of an answer, or the error that it tells.
+/// The body of an answer, or the error that it reports.
 pub(crate) fn accepted(response: Response) -> Result<Vec<u8>, ClientError> {
     if (200..300).contains(&response.status) {
         return Ok(response.body);

@@ -1,7 +1,7 @@
 use muster_schemas::views::{ErrorBody, ErrorCode};
 use std::io;
 
-/// Why a request was not done.
+/// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClientError {
     /// There is no connection to the gateway, or it ended before a query was answered. Nothing changed.
@@ -9,16 +9,16 @@ pub enum ClientError {
     Unreachable {
         /// Where the gateway should be.
         endpoint: String,
-        /// What the system says.
+        /// The system's error message.
         reason: String,
     },
-    /// The request was sent and its answer lost. It may have been done; a command can be repeated with the same id.
+    /// The request was sent and its answer lost. It may have been executed; a command can be repeated with the same id.
     #[error("the answer was lost, it is not known whether the request was done: {0}")]
     AnswerLost(String),
     /// The gateway refused. Nothing changed.
     #[error("{}", .0.message)]
     Refused(ErrorBody),
-    /// What came back is not what a gateway sends.
+    /// The answer is not what a gateway sends.
     #[error("{0}")]
     Protocol(String),
 }
@@ -48,7 +48,7 @@ impl ClientError {
     }
 }
 
-/// What the system says, in the words of people where the usual ones mislead.
+/// The system's message, reworded where the usual one misleads.
 pub(crate) fn describe(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "there is no such socket or host; is muster running?".to_owned(),

@@ -7,7 +7,7 @@ use crate::{
 use muster_schemas::{JobId, Sequence};
 use std::time::Duration;
 
-/// The gateway sends at least a comment this often; silence for twice as long is a dead connection.
+/// The gateway sends at least a comment this often; a connection that is silent twice as long is dead.
 const SILENCE: Duration = Duration::from_secs(40);
 
 /// An event of the stream.
@@ -21,8 +21,8 @@ pub struct ServerEvent {
     pub json: String,
 }
 
-/// Events as they happen. When the connection breaks, [`next`](Self::next) gives an error, and going on with it connects
-/// again behind the last event that was read: none is lost and none comes twice.
+/// Events as they happen. When the connection breaks, [`next`](Self::next) returns an error; calling it again
+/// reconnects after the last event that was read: none is lost and none comes twice.
 #[derive(Debug)]
 pub struct EventStream {
     endpoint: Endpoint,
@@ -57,10 +57,10 @@ impl EventStream {
         Ok(self.body.insert(body))
     }
 
-    /// The next event. Waits for as long as there is none.
+    /// The next event. Waits while there is none.
     ///
     /// # Errors
-    /// The connection broke, or the gateway refused. Calling it again connects again.
+    /// The connection broke, or the gateway refused. Calling it again reconnects.
     #[allow(clippy::should_implement_trait, reason = "an iterator would have to hide that errors are not the end")]
     pub fn next(&mut self) -> Result<ServerEvent, ClientError> {
         loop {
@@ -70,7 +70,7 @@ impl EventStream {
         }
     }
 
-    /// The next event, or once `None` when everything has been read that had happened when the gateway was asked.
+    /// The next event, or once `None` when everything has been read that had happened by the time of the request.
     ///
     /// # Errors
     /// As [`next`](Self::next).
@@ -95,7 +95,7 @@ impl EventStream {
                 }
                 Item::Comment(text) if text == "caught up" => return Ok(None),
                 Item::Comment(text) => {
-                    // Where the stream begins, so that a connection that breaks before the first event loses none.
+                    // Where the stream begins: a connection that breaks before the first event then loses none.
                     let from = text.strip_prefix("from ").and_then(|sequence| sequence.parse().ok());
                     self.from = self.from.or(from.map(Sequence));
                 }

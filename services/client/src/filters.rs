@@ -12,7 +12,7 @@ use muster_schemas::{
 };
 
 impl Client {
-    /// Submits a job with a description, a template or tasks of its own. It is on the ledger's disk when this returns.
+    /// Submits a job with a description, a template or its own tasks. It is on the ledger's disk when this returns.
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
@@ -24,10 +24,10 @@ impl Client {
         self.command(id, "POST", "/v1/jobs/described", request)
     }
 
-    /// Changes a job that is still being made.
+    /// Changes a job that is still being created.
     ///
     /// # Errors
-    /// As [`submit`](Self::submit); with the code `conflict` if it is not what the change was made of any more.
+    /// As [`submit`](Self::submit); with the code `conflict` if the job changed since the change was prepared.
     pub fn configure_job(
         &mut self,
         id: CommandId,
@@ -37,7 +37,7 @@ impl Client {
         self.command(id, "PUT", &format!("/v1/jobs/{job}/described"), request)
     }
 
-    /// Lets a job that was being made, or that was refused, enter the queue.
+    /// Lets a job that was being created, or that was refused, enter the queue.
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
@@ -45,7 +45,7 @@ impl Client {
         self.command(id, "POST", &format!("/v1/jobs/{job}/enter"), &serde_json::json!({}))
     }
 
-    /// Holds jobs until a time, or not any longer.
+    /// Holds jobs until a time, or lifts such a hold.
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
@@ -61,7 +61,7 @@ impl Client {
         self.command(id, "POST", "/v1/jobs/actions/end", request)
     }
 
-    /// What a job was described with.
+    /// The description of a job.
     ///
     /// # Errors
     /// The request was refused or not answered.
@@ -77,7 +77,7 @@ impl Client {
         self.get(&moment.add_to("/v1/templates".to_owned()))
     }
 
-    /// Makes or changes a job template.
+    /// Creates or changes a job template.
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
@@ -93,7 +93,7 @@ impl Client {
         self.command(id, "DELETE", &format!("/v1/templates/{}", encode(name)), &serde_json::json!({}))
     }
 
-    /// The cluster-wide filters, and how filters are called.
+    /// The cluster-wide filters, and the settings for calling filters.
     ///
     /// # Errors
     /// The request was refused or not answered.
@@ -101,7 +101,7 @@ impl Client {
         self.get(&moment.add_to("/v1/filters".to_owned()))
     }
 
-    /// Sets the cluster-wide filters, and how filters are called.
+    /// Sets the cluster-wide filters, and the settings for calling filters.
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
@@ -113,7 +113,7 @@ impl Client {
         self.command(id, "PUT", "/v1/filters", settings)
     }
 
-    /// How resources are given to jobs.
+    /// The settings by which jobs get resources.
     ///
     /// # Errors
     /// The request was refused or not answered.
@@ -121,7 +121,7 @@ impl Client {
         self.get(&moment.add_to("/v1/scheduling".to_owned()))
     }
 
-    /// Sets how filters are called and how resources are given to jobs: both or neither.
+    /// Sets the settings for calling filters and for giving resources to jobs: both or neither.
     ///
     /// # Errors
     /// As [`submit`](Self::submit).

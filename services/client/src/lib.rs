@@ -1,5 +1,5 @@
 //! A client of the gateway's HTTP API for command line programs: blocking, over a Unix socket or TCP, with one
-//! connection that is kept. It starts no thread and no runtime, so that a command costs little more than its round trip.
+//! persistent connection. It starts no thread and no runtime, so a command costs little more than its round trip.
 
 mod accounts;
 mod connection;
@@ -38,18 +38,18 @@ use query::encode;
 use serde::{Serialize, de::DeserializeOwned};
 use std::time::{Duration, Instant};
 
-/// How long a command is repeated, under the same id, after its answer was lost.
+/// How long a command whose answer was lost is repeated under the same id.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The pause before it is repeated.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
-/// Tries to reach a gateway that is away get this rare: hundreds of commands may wait for the same one.
+/// The longest pause between attempts to reach a gateway that is away: hundreds of commands may wait for the same one.
 const LONGEST_RETRY_PAUSE: Duration = Duration::from_secs(1);
-/// So many jobs are asked for at a time with all that is known of them.
+/// The number of jobs whose full details are requested at a time.
 const DETAILS_AT_A_TIME: usize = 500;
 /// How long a request waits for the head of its answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// A request to submit jobs, [`muster_schemas::views::SubmitRequest`], with jobs that stay the caller's.
+/// A request to submit jobs, [`muster_schemas::views::SubmitRequest`], which borrows the jobs from the caller.
 #[derive(Serialize)]
 struct Submission<'a> {
     jobs: &'a [JobSpec],
@@ -61,7 +61,7 @@ pub struct Client {
     endpoint: Endpoint,
     connection: Option<Connection>,
     patience: Duration,
-    /// How long a gateway that is away is waited for; zero for not at all.
+    /// How long to wait for a gateway that is away; zero means not at all.
     reach: Duration,
     on_failure: fn(&ClientError),
 }
@@ -72,19 +72,19 @@ impl Client {
         Self { endpoint, connection: None, patience: PATIENCE, reach: Duration::ZERO, on_failure: |_| {} }
     }
 
-    /// The same client, which says so when a command of its is not done.
+    /// The same client, which reports failed commands.
     pub fn telling(self, on_failure: fn(&ClientError)) -> Self {
         Self { on_failure, ..self }
     }
 
-    /// The same client, which repeats a command whose answer was lost for so long. It also waits no longer than this for a
-    /// gateway that is away.
+    /// The same client, which repeats a command whose answer was lost for this long. It waits for an unreachable
+    /// gateway no longer than this either.
     pub fn with_patience(self, patience: Duration) -> Self {
         Self { patience, reach: self.reach.min(patience), ..self }
     }
 
-    /// The same client, which waits this long for a gateway that is away or cannot reach the ledger: it asks queries again,
-    /// and sends commands again under the same id. Without this it gives up at once as long as nothing was sent.
+    /// The same client, which waits this long for a gateway that is away or cannot reach the ledger: it repeats
+    /// queries, and commands under the same id. Without this it gives up at once if nothing was sent.
     pub fn waiting(self, reach: Duration) -> Self {
         Self { reach, patience: self.patience.max(reach), ..self }
     }
@@ -92,7 +92,7 @@ impl Client {
     /// Submits jobs, all or none. They are on the ledger's disk when this returns.
     ///
     /// # Errors
-    /// [`ClientError::AnswerLost`] if it is unknown whether they were accepted; with every other error they were not.
+    /// [`ClientError::AnswerLost`] if it is unknown whether they were accepted; after every other error they were not.
     pub fn submit(&mut self, id: CommandId, jobs: &[JobSpec]) -> Result<CommandAnswer, ClientError> {
         self.command(id, "POST", "/v1/jobs", &Submission { jobs })
     }
@@ -121,7 +121,7 @@ impl Client {
         self.command(id, "POST", "/v1/jobs/actions/hold", request)
     }
 
-    /// Takes holds away.
+    /// Removes holds.
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
@@ -137,7 +137,7 @@ impl Client {
         self.command(id, "POST", "/v1/jobs/actions/suspend", request)
     }
 
-    /// Lets suspended jobs go on.
+    /// Resumes suspended jobs.
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
@@ -169,7 +169,7 @@ impl Client {
         self.command(id, "POST", "/v1/jobs/actions/modify", request)
     }
 
-    /// Says something to running jobs.
+    /// Sends a message to running jobs.
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
@@ -177,7 +177,7 @@ impl Client {
         self.command(id, "POST", "/v1/jobs/actions/tell", request)
     }
 
-    /// Has the log remember that this program refused something by itself (SL-L-10).
+    /// Records in the log that this program itself refused something (SL-L-10).
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
@@ -185,7 +185,7 @@ impl Client {
         self.command(id, "POST", "/v1/refusals", note)
     }
 
-    /// Lets nodes take no new jobs.
+    /// Stops nodes from taking new jobs.
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
@@ -201,7 +201,7 @@ impl Client {
         self.command(id, "POST", "/v1/nodes/actions/resume", request)
     }
 
-    /// Makes the cluster's configuration this. With `keep_unnamed` what it does not name stays as it is.
+    /// Replaces the cluster's configuration. With `keep_unnamed`, whatever it does not name stays as it is.
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
@@ -214,7 +214,7 @@ impl Client {
         self.command(id, "PUT", &format!("/v1/config?keep_unnamed={keep_unnamed}"), change)
     }
 
-    /// Makes this the policy that planners follow.
+    /// Sets the policy that planners follow.
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
@@ -239,7 +239,7 @@ impl Client {
         let mut page = self.jobs_page(&query)?;
         while let Some(next) = page.next {
             query.after = Some(next);
-            // Later pages are of the same moment as the first, whatever happens meanwhile.
+            // Later pages show the same moment as the first, whatever happens meanwhile.
             query.moment = Moment::Sequence(page.sequence);
             let more = self.jobs_page(&query)?;
             page.jobs.extend(more.jobs);
@@ -248,8 +248,8 @@ impl Client {
         Ok(page)
     }
 
-    /// All jobs of a user and of a name that are not over, and `with_finished` those that are over and still
-    /// remembered: in one answer, and so of one moment.
+    /// All unfinished jobs with this owner and name, and `with_finished` also finished ones that are still remembered:
+    /// in one answer, so all of one moment.
     ///
     /// # Errors
     /// The request was refused or not answered.
@@ -260,7 +260,7 @@ impl Client {
         with_finished: bool,
     ) -> Result<JobsPage, ClientError> {
         let body = self.query(&query::whole_list_path(user, name, with_finished))?;
-        // A gateway of another version writes views in another way; JSON both understand.
+        // A gateway of another version encodes views differently; both understand JSON.
         codec::decode(&body).or_else(|_| {
             let states = if with_finished { JobState::ALL.to_vec() } else { Vec::new() };
             let (user, name) = (user.map(str::to_owned), name.map(str::to_owned));
@@ -268,8 +268,8 @@ impl Client {
         })
     }
 
-    /// What is known of several jobs, with their steps if wanted: all but the texts of scripts, environments and
-    /// notifications. Jobs that there are none of are left out.
+    /// Details of several jobs, with their steps if wanted: everything except the texts of scripts, environments and
+    /// notifications. Jobs that do not exist are left out.
     ///
     /// # Errors
     /// The request was refused or not answered.
@@ -284,7 +284,7 @@ impl Client {
         Ok(all)
     }
 
-    /// All that is known of a job.
+    /// All details of a job.
     ///
     /// # Errors
     /// The request was refused or not answered.
@@ -303,13 +303,14 @@ impl Client {
     /// Waits until a job is over.
     ///
     /// # Errors
-    /// The request was refused, or not answered and the gateway could not be reached again within this client's patience.
+    /// The request was refused, or not answered and the gateway could not be reached again within this client's
+    /// patience.
     pub fn wait_for_job(&mut self, job: JobId) -> Result<JobView, ClientError> {
         let path = format!("/v1/jobs/{job}/wait?timeout_seconds=60");
         self.poll(&path, |view: &JobView| view.outcome.is_some())
     }
 
-    /// Waits until a job is over, but no longer than so many seconds, up to 300.
+    /// Waits until a job is over, for at most this many seconds, up to 300.
     ///
     /// # Errors
     /// The request was refused or not answered.
@@ -317,7 +318,7 @@ impl Client {
         self.get(&format!("/v1/jobs/{job}/wait?timeout_seconds={limit_seconds}"))
     }
 
-    /// Waits until the planner has looked at a job: it has its resources, or a reason why it waits. Or until it is over.
+    /// Waits until the planner has considered a job: it has its resources or a reason why it waits, or it is over.
     ///
     /// # Errors
     /// As [`wait_for_job`](Self::wait_for_job).
@@ -327,7 +328,8 @@ impl Client {
         self.poll(&path, |view: &JobView| !is_unseen(view))
     }
 
-    /// Waits until a job runs on all its nodes, or is over; with a limit at most so many seconds, up to 300.
+    /// Waits until a job runs on all its nodes or is over, for at most this many seconds, up to 300, if a limit is
+    /// given.
     ///
     /// # Errors
     /// As [`wait_for_job`](Self::wait_for_job).
@@ -386,7 +388,7 @@ impl Client {
         self.get(&moment.add_to("/v1/policy".to_owned()))
     }
 
-    /// What was asked for and used.
+    /// Resources requested and used.
     ///
     /// # Errors
     /// The request was refused or not answered.
@@ -394,7 +396,7 @@ impl Client {
         self.get(&moment.add_to(query::usage_path(query)))
     }
 
-    /// What the system is and how it stands.
+    /// The identity and health of the system.
     ///
     /// # Errors
     /// The request was refused or not answered.
@@ -402,7 +404,7 @@ impl Client {
         self.get(&moment.add_to("/v1/info".to_owned()))
     }
 
-    /// Records from a sequence on, a page of them; none at the end of the log.
+    /// A page of records from a sequence on; empty at the end of the log.
     ///
     /// # Errors
     /// The request was refused or not answered, or the answer is damaged.
@@ -411,10 +413,10 @@ impl Client {
         codec::decode(&body).map_err(|error| ClientError::Protocol(format!("records are damaged: {error}")))
     }
 
-    /// Verifies the log from a sequence on, and tells how far it has come. Returns the last report.
+    /// Verifies the log from a sequence on and reports progress. Returns the last report.
     ///
     /// # Errors
-    /// The request was refused, or the gateway was lost meanwhile.
+    /// The request was refused, or the connection to the gateway was lost.
     pub fn verify(
         &mut self,
         from: Sequence,
@@ -422,7 +424,7 @@ impl Client {
     ) -> Result<VerifyProgress, ClientError> {
         let mut connection = self.connect()?;
         connection.send("GET", &format!("/v1/audit/verify?from={from}"), &[], None, &self.endpoint)?;
-        // One report can take long on a big log.
+        // One report can take long on a large log.
         connection.set_timeout(None)?;
         let mut body = connection.into_stream()?;
         let mut last = None;
@@ -434,7 +436,7 @@ impl Client {
         last.ok_or_else(|| ClientError::Protocol("the verification told nothing".to_owned()))
     }
 
-    /// The stream of events, which goes on for ever. `from` is the first sequence wanted, `None` means what is new.
+    /// The endless stream of events. `from` is the first sequence wanted; `None` means only new events.
     ///
     /// # Errors
     /// The request was refused or not answered.
@@ -464,7 +466,7 @@ impl Client {
         parse(&self.query(path)?)
     }
 
-    /// Asks for a resource, again and again for as long as a gateway that is away is waited for.
+    /// Asks for a resource, and repeats the request while a gateway that is away is waited for.
     fn query(&mut self, path: &str) -> Result<Vec<u8>, ClientError> {
         let deadline = Instant::now() + self.reach;
         let mut pause = RETRY_PAUSE;
@@ -476,7 +478,7 @@ impl Client {
         }
     }
 
-    /// Asks until an answer is final. The gateway may be restarted meanwhile.
+    /// Asks until an answer is final. The gateway may restart meanwhile.
     fn poll<T: DeserializeOwned>(&mut self, path: &str, is_final: impl Fn(&T) -> bool) -> Result<T, ClientError> {
         let mut last_contact = Instant::now();
         loop {
@@ -503,7 +505,7 @@ impl Client {
         parse(&self.command_json(id, method, path, &json)?)
     }
 
-    /// Sends a command, and sends it again with the same id while its answer is lost.
+    /// Sends a command, and repeats it under the same id while its answer is lost.
     fn command_json(&mut self, id: CommandId, method: &str, path: &str, json: &[u8]) -> Result<Vec<u8>, ClientError> {
         self.repeat(id, method, path, json).inspect_err(self.on_failure)
     }
@@ -536,8 +538,8 @@ impl Client {
         }
     }
 
-    /// One request and its whole answer. A kept connection that the gateway has closed meanwhile is replaced, and the
-    /// request repeated: a query changes nothing, and a command has the same id.
+    /// One request and its whole answer. A persistent connection that the gateway has closed meanwhile is replaced and
+    /// the request repeated: a query changes nothing, and a command has the same id.
     fn ask(&mut self, method: &str, path: &str, body: &[u8], id: Option<CommandId>) -> Result<Response, ClientError> {
         let answer = self.exchange(method, path, body, id);
         answer.map_err(|error| match error {
@@ -579,7 +581,7 @@ impl Client {
     }
 }
 
-/// Pauses before another try to reach a gateway; the next pause is longer.
+/// Pauses before the next attempt to reach a gateway; each pause is longer.
 fn wait_longer(pause: &mut Duration) {
     std::thread::sleep(*pause);
     *pause = (*pause * 2).min(LONGEST_RETRY_PAUSE);
@@ -594,7 +596,7 @@ mod tests {
     use super::*;
     use std::net::TcpListener;
 
-    /// What a gateway does that has too many connections: it takes one and ends it.
+    /// A gateway with too many connections accepts one and closes it.
     #[test]
     fn a_query_whose_connection_ends_has_changed_nothing() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -1,7 +1,8 @@
-//! Users, groups and hosts by the names that this host knows them by.
+//! Users, groups and hosts by the names that this host knows.
 //!
-//! The C library is not asked: it answers from modules that it loads, which a program that has it linked in may not do. So
-//! the files of users and groups are read here, and all else is asked of `getent`, which asks LDAP, `sssd` and the like.
+//! The C library is not asked: it loads modules to find its answers, which a statically linked program may not do. So
+//! the files of users and groups are read here, and everything else is asked of `getent`, which asks LDAP, `sssd` and
+//! the like.
 
 use std::{
     io::{self, ErrorKind},
@@ -27,11 +28,11 @@ impl User {
     /// The user with a login name.
     pub fn named(name: &str) -> Option<Self> {
         let found = find(&file("passwd"), Self::parse, |user| user.name == name);
-        // `getent` would look some names up as numbers.
+        // `getent` would take some names for numbers.
         if found.is_some() || is_number(name) {
             return found;
         }
-        // What is asked may write a name otherwise, as where capitals are the same as small letters.
+        // The source may spell a name differently, for example where case does not matter.
         find(&said("passwd", name), Self::parse, |_| true)
     }
 
@@ -78,13 +79,13 @@ fn file(database: &str) -> String {
     String::from_utf8_lossy(&std::fs::read(format!("/etc/{database}")).unwrap_or_default()).into_owned()
 }
 
-/// The first entry that is right. Comments, lines for NIS and lines that are wrong are none.
+/// The first matching entry. Comments, lines for NIS and malformed lines are skipped.
 fn find<T>(lines: &str, parse: impl Fn(&str) -> Option<T>, is_it: impl Fn(&T) -> bool) -> Option<T> {
     let is_entry = |line: &&str| !line.trim_start().starts_with(['#', '+', '-']);
     lines.lines().filter(is_entry).filter_map(parse).find(is_it)
 }
 
-/// What `getent` says of a user or group; nothing if it knows none or is not there.
+/// The answer of `getent` for a user or group; empty if it knows none or is not there.
 fn said(database: &str, key: &str) -> String {
     getent(database, key).unwrap_or_default()
 }
@@ -103,10 +104,10 @@ pub(crate) fn unknown_host() -> io::Error {
     io::Error::other("no address of that host is known")
 }
 
-/// The addresses of `HOST:PORT`, in the order in which they are to be tried; none of a host that nobody knows.
+/// The addresses of `HOST:PORT`, in the order in which to try them; none for an unknown host.
 ///
 /// # Errors
-/// It is not a host with a port, or nobody can be asked.
+/// It is not a host with a port, or `getent` cannot be run.
 pub(crate) fn socket_addresses(address: &str) -> io::Result<Vec<SocketAddr>> {
     if let Ok(address) = address.parse() {
         return Ok(vec![address]);
@@ -116,7 +117,7 @@ pub(crate) fn socket_addresses(address: &str) -> io::Result<Vec<SocketAddr>> {
     Ok(listed(&getent("ahosts", host)?, port))
 }
 
-/// The addresses in what `getent ahosts` says: one line for each kind of socket.
+/// The addresses in the output of `getent ahosts`: one line for each kind of socket.
 fn listed(said: &str, port: u16) -> Vec<SocketAddr> {
     let mut addresses = Vec::new();
     for line in said.lines() {

@@ -1,4 +1,4 @@
-//! What is planned, why jobs wait, and how good plans were.
+//! Plans, the reasons why jobs wait, and the accuracy of plans.
 
 use crate::{
     Client, ClientError, Moment,
@@ -19,7 +19,7 @@ impl Client {
         self.get(&moment.add_to(format!("/v1/jobs/{job}/explanation")))
     }
 
-    /// What runs, what is promised and what is foreseen: of a queue only its jobs, and at most so many of those that wait.
+    /// Runs, promises and predictions; optionally for one queue only, and with at most this many waiting jobs.
     ///
     /// # Errors
     /// The request was refused or not answered.
@@ -42,11 +42,11 @@ impl Client {
     pub fn forecast(&mut self, job: JobSpec) -> Result<Forecast, ClientError> {
         let json = serde_json::to_vec(&ForecastRequest { job });
         let json = json.map_err(|error| ClientError::Protocol(error.to_string()))?;
-        // A question, and no command: that it would be refused is an answer.
+        // This is a question, not a command: that the job would be refused is an answer.
         crate::parse(&self.repeat(CommandId::new_now(), "POST", "/v1/jobs/forecast", &json)?)
     }
 
-    /// How the scheduler has done since the gateway was started.
+    /// How the scheduler has performed since the gateway started.
     ///
     /// # Errors
     /// The request was refused or not answered.
@@ -54,7 +54,7 @@ impl Client {
         self.get("/v1/statistics")
     }
 
-    /// How well starts were foreseen of jobs that have started since then.
+    /// How well the starts of jobs that have started since then were foreseen.
     ///
     /// # Errors
     /// The request was refused or not answered.

@@ -1,17 +1,17 @@
-//! How questions are written into addresses.
+//! Queries as addresses.
 
 use muster_schemas::{JobId, Sequence, Timestamp, job::JobState, usage::UsageDimension, usage::UsageQuery};
 use std::fmt::Write as _;
 
-/// Of which moment an answer is wanted.
+/// The moment that an answer shall describe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Moment {
-    /// Of now: everything that was answered before the question.
+    /// Now: everything that was answered before the question.
     #[default]
     Now,
-    /// As after the last record at or before a time.
+    /// After the last record at or before a time.
     Time(Timestamp),
-    /// As after a record.
+    /// After a record.
     Sequence(Sequence),
 }
 
@@ -28,10 +28,10 @@ impl Moment {
     }
 }
 
-/// Which jobs are wanted. All that is given must match.
+/// Which jobs are wanted. Everything that is given must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobQuery {
-    /// Of which moment.
+    /// The moment to describe.
     pub moment: Moment,
     /// These jobs, arrays (with their tasks) or tasks; empty means any.
     pub ids: Vec<JobId>,
@@ -43,11 +43,11 @@ pub struct JobQuery {
     pub account: Option<String>,
     /// Job name.
     pub name: Option<String>,
-    /// One of these states; empty means any but finished, or any at all if ids are given.
+    /// One of these states; empty means any unfinished state, or any at all if ids are given.
     pub states: Vec<JobState>,
-    /// At most so many in a page; `None` leaves it to the gateway.
+    /// At most this many in a page; `None` leaves it to the gateway.
     pub limit: Option<u32>,
-    /// Only jobs behind this one.
+    /// Only jobs after this one.
     pub after: Option<JobId>,
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn whole_list_path(user: Option<&str>, name: Option<&str>, with_finis
     parameters.path("/v1/jobs/all")
 }
 
-/// The address that asks for what is known of several jobs.
+/// The address that asks for details of several jobs.
 pub(crate) fn details_path(jobs: &[JobId], with_steps: bool) -> String {
     let mut parameters = Parameters::default();
     parameters.list("id", jobs.iter().map(ToString::to_string));
@@ -116,7 +116,7 @@ impl Parameters {
         }
     }
 
-    /// A parameter with values between commas, if there are any.
+    /// A parameter with values separated by commas, if there are any.
     pub(crate) fn list(&mut self, name: &str, values: impl Iterator<Item = String>) {
         let values: Vec<String> = values.collect();
         self.optional(name, (!values.is_empty()).then(|| values.join(",")));
@@ -128,7 +128,7 @@ impl Parameters {
     }
 }
 
-/// Text as part of an address: everything but plain letters, digits and `-_.~,` percent-encoded.
+/// Text as part of an address: everything but plain letters, digits and `-_.~,` is percent-encoded.
 pub(crate) fn encode(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {

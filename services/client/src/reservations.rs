@@ -24,7 +24,7 @@ impl Client {
         self.command(id, "POST", "/v1/reservations", reservation)
     }
 
-    /// Makes a reservation something else.
+    /// Changes a reservation.
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
@@ -36,7 +36,7 @@ impl Client {
         self.command(id, "PUT", &format!("/v1/reservations/{}", encode(&reservation.name)), reservation)
     }
 
-    /// Gives a reservation up.
+    /// Removes a reservation.
     ///
     /// # Errors
     /// As [`submit`](Self::submit).

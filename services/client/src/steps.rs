@@ -1,4 +1,4 @@
-//! Steps of running jobs, what their tasks and their client say to each other, and jobs that hold resources for a client.
+//! Steps of running jobs, the streams between their tasks and their client, and jobs that hold resources for a client.
 
 use crate::{Client, ClientError, Moment, RETRY_PAUSE, connection::accepted};
 use muster_schemas::{
@@ -14,9 +14,9 @@ use muster_schemas::{
 };
 use std::time::{Duration, Instant};
 
-/// Pages of output with less than this are small. [`PAGES_AT_ONCE`] of them are asked for as fast as they come, after that
-/// one in each pause: each asks all nodes of the step, and costs a node as much as a short task does. So the pause is longer
-/// where there are more nodes.
+/// Pages of output smaller than this are small. [`PAGES_AT_ONCE`] of them are requested as fast as they come, then one
+/// in each pause: each asks all nodes of the step, and costs a node as much as a short task does. So the pause grows
+/// with the number of nodes.
 const SMALL_PAGE_BYTES: usize = 64 << 10;
 const PAGES_AT_ONCE: u32 = 4;
 const PAUSE_PER_NODE: Duration = Duration::from_millis(10);
@@ -40,13 +40,14 @@ impl StepAddress {
 }
 
 impl Client {
-    /// A client of the same gateway with a connection of its own: while one waits for output, another sends input.
+    /// A client of the same gateway with its own connection: while one waits for output, the other sends input.
     pub fn another(&self) -> Self {
         Self { connection: None, endpoint: self.endpoint.clone(), ..*self }
     }
 
-    /// Launches a step inside a running job. For cores that other steps use it waits up to so many seconds, at most 60, and
-    /// is refused with [`muster_schemas::views::ErrorCode::Busy`] then; to wait longer, ask again with another id.
+    /// Launches a step inside a running job. It waits up to this many seconds, at most 60, for cores that other steps
+    /// use, and is then refused with [`muster_schemas::views::ErrorCode::Busy`]; to wait longer, ask again with another
+    /// id.
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
@@ -61,7 +62,7 @@ impl Client {
         self.command(id, "POST", &format!("/v1/jobs/{job}/steps/launch?wait_seconds={wait}"), spec)
     }
 
-    /// The steps of a job, also those that have ended.
+    /// The steps of a job, including those that have ended.
     ///
     /// # Errors
     /// The request was refused or not answered.
@@ -69,7 +70,7 @@ impl Client {
         self.get(&moment.add_to(format!("/v1/jobs/{job}/steps")))
     }
 
-    /// The steps of all jobs that run.
+    /// The steps of all running jobs.
     ///
     /// # Errors
     /// The request was refused or not answered.
@@ -105,12 +106,13 @@ impl Client {
         self.command(id, "POST", &format!("/v1/jobs/{job}/steps/{step}/end"), request)
     }
 
-    /// Says something to the tasks of a step, all of it, however long they take to read it. `offset` is how much was said
-    /// before; the new offset is returned. With `is_last` nothing may be said behind it. With `groups` only tasks of these
-    /// groups of the step hear it, and what was said to others does not count.
+    /// Sends input to the tasks of a step, all of it, however long they take to read it. `offset` is how much was sent
+    /// before; the new offset is returned. After `is_last` nothing may follow. With `groups` only the tasks of these
+    /// groups of the step get it, and input sent to others does not count.
     ///
     /// # Errors
-    /// The request was refused, or not answered and the gateway could not be reached again within this client's patience.
+    /// The request was refused, or not answered and the gateway could not be reached again within this client's
+    /// patience.
     pub fn say(
         &mut self,
         address: StepAddress,
@@ -142,7 +144,7 @@ impl Client {
         }
     }
 
-    /// Says how large the terminal is that a step has.
+    /// Reports the size of the terminal of a step.
     ///
     /// # Errors
     /// The request was refused or not answered.
@@ -165,8 +167,8 @@ impl Client {
         self.command(id, "POST", &format!("/v1/jobs/{job}/conclude"), &ConcludeRequest { status })
     }
 
-    /// Says that this client lives. If it does not say so again within so many seconds, nor within as many again, the job is
-    /// cancelled.
+    /// Reports that this client lives. If it does not do so again within this many seconds, nor within as many again,
+    /// the job is cancelled.
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
@@ -174,7 +176,7 @@ impl Client {
         self.command(id, "POST", &format!("/v1/jobs/{job}/keep"), &KeepRequest { seconds })
     }
 
-    /// After an error that another try may mend: waits, or gives up when the gateway was last reached too long ago.
+    /// After an error that a retry may mend: waits, or gives up when the gateway was last reached too long ago.
     fn wait_after(&self, error: ClientError, last_contact: Instant) -> Result<(), ClientError> {
         if error.is_refusal() && !error.is_unavailable() || last_contact.elapsed() >= self.patience {
             return Err(error);
@@ -184,14 +186,14 @@ impl Client {
     }
 }
 
-/// Reads what the tasks of a step say, each byte once, whatever is started anew in between.
+/// Reads the output of a step's tasks, each byte once, even if services restart in between.
 #[derive(Clone, Debug)]
 pub struct OutputReader {
     address: StepAddress,
     id: u64,
     watches: bool,
     is_at_terminal: bool,
-    /// For each node how far it is; none before the first answer.
+    /// The progress for each node; empty before the first answer.
     nodes: Vec<Progress>,
     /// When the next small page would be due, had none come sooner.
     due: Instant,
@@ -200,33 +202,35 @@ pub struct OutputReader {
 #[derive(Clone, Debug, Default)]
 struct Progress {
     offset: u64,
-    /// The beginning of a frame whose rest has not come.
+    /// The start of a frame whose rest has not arrived.
     partial: Vec<u8>,
     is_over: bool,
 }
 
 impl OutputReader {
-    /// The client of a step, for whom its output is kept until it has it. There is one at a time.
+    /// The client of a step, for which output is kept until it has been read. There is one at a time.
     pub fn of(address: StepAddress) -> Self {
         let (id, _) = CommandId::new_now().0.as_u64_pair();
         let (_, random) = CommandId::new_now().0.as_u64_pair();
         Self { address, id: id ^ random, watches: false, is_at_terminal: false, nodes: Vec::new(), due: Instant::now() }
     }
 
-    /// As [`OutputReader::of`], for somebody who types at a terminal and waits for each letter: small pages do not wait.
+    /// Like [`OutputReader::of`], for somebody who types at a terminal and waits for each letter: small pages do not
+    /// wait.
     pub fn at_terminal(address: StepAddress) -> Self {
         Self { is_at_terminal: true, ..Self::of(address) }
     }
 
-    /// Somebody who only watches, and may miss what the client already has.
+    /// An observer, who may miss what the client has already read.
     pub fn watching(address: StepAddress) -> Self {
         Self { watches: true, ..Self::of(address) }
     }
 
-    /// Waits up to some seconds for output and hands over what has come. Whether there can be more.
+    /// Waits up to some seconds for output and passes on what has arrived. Returns whether there can be more.
     ///
     /// # Errors
-    /// The request was refused, or not answered and the gateway could not be reached again within the client's patience.
+    /// The request was refused, or not answered and the gateway could not be reached again within the client's
+    /// patience.
     pub fn read(&mut self, client: &mut Client, mut take: impl FnMut(Frame<'_>)) -> Result<bool, ClientError> {
         let early = self.due.saturating_duration_since(Instant::now());
         std::thread::sleep(early.saturating_sub(self.pause() * PAGES_AT_ONCE));
@@ -273,7 +277,7 @@ impl OutputReader {
     fn take(&mut self, part: OutputPart, take: &mut impl FnMut(Frame<'_>)) -> Result<(), ClientError> {
         let Some(node) = self.nodes.get_mut(part.node as usize) else { return Ok(()) };
         if part.from != node.offset {
-            // It went on without this reader.
+            // Output was dropped before this reader read it.
             node.partial.clear();
         }
         node.offset = part.from + part.bytes.len() as u64;

@@ -1,4 +1,4 @@
-//! TLS to a gateway. Nothing of it is set up for a command that needs none: most talk to a socket of their host.
+//! TLS to a gateway. It is set up only for commands that need it: most talk to a socket of their host.
 
 use crate::error::{ClientError, describe};
 use rustls::{
@@ -17,11 +17,11 @@ use std::{
 /// An encrypted connection.
 pub(crate) type Stream = StreamOwned<ClientConnection, TcpStream>;
 
-/// What certificates are checked by, for each authority that was named: reading those of a host takes milliseconds.
+/// The configurations by authority: reading the authorities of a host takes milliseconds.
 static CONFIGURATIONS: Mutex<BTreeMap<Option<PathBuf>, Arc<ClientConfig>>> = Mutex::new(BTreeMap::new());
 
-/// Agrees on keys over a connection to `address`, a `HOST:PORT`. The certificate is checked by the authority in a file, or by
-/// those that this host trusts.
+/// Agrees on keys over a connection to `address`, a `HOST:PORT`. The certificate is checked against the authority in a
+/// file, or those that this host trusts.
 pub(crate) fn connect(mut socket: TcpStream, address: &str, authority: Option<&Path>) -> Result<Stream, ClientError> {
     let name = server_name(address)?;
     let configuration = configuration(authority)?;
@@ -47,7 +47,7 @@ fn untrusted(address: &str, error: rustls::Error) -> ClientError {
         rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => {
             format!("{error}; name the site's own authority in MUSTER_CA")
         }
-        // The library has no more than a word for it, and no value that could be matched.
+        // The library describes this with one word, and offers no value to match.
         rustls::Error::InvalidCertificate(CertificateError::Other(other))
             if other.to_string().contains("CaUsedAsEndEntity") =>
         {
@@ -79,7 +79,7 @@ fn configuration(authority: Option<&Path>) -> Result<Arc<ClientConfig>, ClientEr
         Some(file) => add(&mut roots, file).map_err(|why| {
             ClientError::Protocol(format!("the authority in {} cannot be used: {why}", file.display()))
         })?,
-        // One that cannot be read, or that nobody can use, does not make the others wrong.
+        // An authority that cannot be read or used does not affect the others.
         None => drop(roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs)),
     }
     let provider = Arc::new(ring::default_provider());

@@ -1,5 +1,5 @@
 //! Requests of the clients of steps to this node: output from any offset, input at any offset. All of it is in the
-//! spool, so that nothing is lost or doubled when this process, or a client, is restarted.
+//! spool, so nothing is lost or doubled when this process or a client restarts.
 
 use crate::{
     RunKey,
@@ -25,20 +25,20 @@ use tokio::{
     time,
 };
 
-/// So many requests are worked on at a time.
+/// The number of requests worked on at a time.
 const MAX_AT_ONCE: usize = 512;
-/// So many readers of one step wait at a time.
+/// The number of readers of one step that wait at a time.
 const MAX_READERS: usize = 64;
-/// Nobody waits longer for output.
+/// The longest wait for output.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// So far may input be ahead of the task that has read most of it.
+/// How far input may be ahead of the task that has read most of it.
 const MAX_INPUT_AHEAD: u64 = 4 << 20;
-/// So far may it be ahead of the task that has read least of it.
+/// How far input may be ahead of the task that has read least of it.
 const MAX_INPUT_KEPT: u64 = 1 << 30;
-/// The shim is told what was acknowledged when it is so much more than it knows: enough for it to go on, and to give back to
-/// the disk what nobody needs.
+/// The shim is told of acknowledged output once it is this much more than it knows: enough to let it continue and free
+/// disk space that nobody needs.
 const TOLD_BYTES: u64 = 1 << 20;
-/// So long is a shim waited for that has not kept up, and so soon it is asked again.
+/// How long to wait for a shim that has not kept up, and the pause between attempts.
 const BUSY_SHIM: Duration = Duration::from_secs(1);
 const BUSY_SHIM_RETRY: Duration = Duration::from_millis(5);
 /// How long after the end of a step, and after the client last asked, its output is kept for a client that has not
@@ -51,25 +51,25 @@ pub struct Clients {
     steps: Mutex<BTreeMap<RunKey, Arc<Step>>>,
 }
 
-/// What is known of the clients of a step.
+/// The clients of one step.
 #[derive(Debug)]
 struct Step {
     folder: RunFolder,
-    /// Wakes those who wait for output.
+    /// Wakes requests that wait for output.
     news: Notify,
     state: Mutex<StepState>,
-    /// Held by who adds input.
+    /// Held while input is added.
     input: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug)]
 struct StepState {
-    /// Whether no more output comes.
+    /// Whether the output is complete.
     has_ended: bool,
     acknowledged: u64,
     /// How much of that the shim knows.
     told: u64,
-    /// For each reader which of its requests is the last.
+    /// The latest request of each reader.
     readers: HashMap<u64, u64>,
     requests: u64,
     heard: Instant,
@@ -80,7 +80,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Clients {
-    /// Answers clients as long as the bus is there. It runs alongside the executor.
+    /// Answers clients until the bus is closed. It runs alongside the executor.
     pub async fn serve(self: Arc<Self>, mut requests: RequestStream, spool: PathBuf) {
         let room = Arc::new(Semaphore::new(MAX_AT_ONCE));
         while let Some(request) = requests.next().await {
@@ -100,7 +100,7 @@ impl Clients {
         }
     }
 
-    /// No more output of a step comes.
+    /// The output of a step is complete.
     pub fn has_ended(&self, key: RunKey) {
         if let Some(step) = lock(&self.steps).get(&key) {
             lock(&step.state).has_ended = true;
@@ -108,8 +108,8 @@ impl Clients {
         }
     }
 
-    /// Whether the output of a step that has ended is no longer needed: a client has all of it, or none has asked for
-    /// long.
+    /// Whether the output of a step that has ended is no longer needed: a client has all of it, or none has asked for a
+    /// long time.
     pub fn is_done(&self, key: RunKey, spool: &Path, ended: Instant) -> bool {
         let length = RunFolder::of(spool, key).file(OUTPUT).metadata().map_or(0, |file| file.len());
         if length == 0 {
@@ -164,8 +164,8 @@ impl Clients {
         }
     }
 
-    /// A step whose folder is in the spool. That it is looked for on the disk only once is why its end is looked for
-    /// behind the moment from which news of it arrive here.
+    /// A step whose folder is in the spool. It reads the folder only once, so it registers the step first: news that
+    /// arrives meanwhile reaches it, and an earlier end is in the log.
     async fn step(&self, key: RunKey, spool: &Path) -> Option<Arc<Step>> {
         if let Some(step) = lock(&self.steps).get(&key) {
             return Some(step.clone());
@@ -179,7 +179,8 @@ impl Clients {
         let folder = step.folder.clone();
         let look = move || Some((folder.log().ok()??, folder.released()));
         let Some((log, released)) = tokio::task::spawn_blocking(look).await.ok().flatten() else {
-            // It has gone since, or is not whole yet. Whoever waited here for news of a step that has gone would wait for ever.
+            // The folder is gone, or not complete yet. A request waiting here for news of a step that is gone would
+            // wait for ever.
             self.forget(key);
             return None;
         };
@@ -208,9 +209,9 @@ impl Step {
         }
     }
 
-    /// The shim may go on reading. If it cannot be told now, the next request tries again.
+    /// Lets the shim continue reading. If it cannot be told now, the next request tries again.
     fn acknowledge(&self, acknowledged: Option<u64>) {
-        // Who begins with what is new has nothing yet.
+        // A client that begins at the end has read nothing yet.
         let Some(acknowledged) = acknowledged.filter(|offset| *offset != AT_END) else { return };
         let is_news = {
             let mut state = lock(&self.state);
@@ -220,7 +221,7 @@ impl Step {
         if !is_news {
             return;
         }
-        // Nobody has more than there is, whatever they say.
+        // Nobody can have more than there is, whatever the client says.
         let acknowledged = acknowledged.min(self.folder.file(OUTPUT).metadata().map_or(0, |file| file.len()));
         if self.tell_shim(Control::Acknowledged(acknowledged)) {
             let mut state = lock(&self.state);
@@ -228,7 +229,7 @@ impl Step {
         }
     }
 
-    /// A shim that is not there yet looks for input when it comes; one that has not kept up is waited for.
+    /// A shim that is not there yet looks for input when it starts; one that has not kept up is waited for.
     async fn tell_of_input(&self) {
         let is_busy = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
         let pipe = self.folder.file(CONTROL);
@@ -240,7 +241,7 @@ impl Step {
         }
     }
 
-    /// Whether the shim has taken it.
+    /// Tells the shim; returns whether it took the message.
     fn tell_shim(&self, control: Control) -> bool {
         let told = protocol::write_to_pipe(&self.folder.file(CONTROL), &control);
         if let Err(error) = &told {
@@ -274,7 +275,7 @@ impl Step {
         }
     }
 
-    /// An earlier request of the same reader need not wait any more.
+    /// Makes this the reader's latest request: an earlier one need not wait any more.
     fn begin_reading(&self, reader: u64) -> Option<u64> {
         let mut state = lock(&self.state);
         if state.readers.len() >= MAX_READERS && !state.readers.contains_key(&reader) {
@@ -289,13 +290,13 @@ impl Step {
         Some(own)
     }
 
-    /// Where the output begins that can still be read, that output, and how long the file is.
+    /// The offset from which output can still be read, that output, and the length of the file.
     async fn output(&self, from: u64, max_bytes: u32) -> io::Result<(u64, Vec<u8>, u64)> {
         let folder = self.folder.clone();
         let read = move || {
             let file = match File::open(folder.file(OUTPUT)) {
                 Ok(file) => file,
-                // Its shim has not come so far, or all of it has arrived and gone.
+                // The shim has not created it yet, or all of it has been read and removed.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     let begin = if from == AT_END { 0 } else { from };
                     return Ok((begin, Vec::new(), begin));
@@ -308,7 +309,7 @@ impl Step {
                 let wanted = length.saturating_sub(begin).min(max_bytes.into());
                 let mut bytes = vec![0; usize::try_from(wanted).unwrap_or(0)];
                 file.read_exact_at(&mut bytes, begin)?;
-                // It is said before it is done that something goes from the disk: then this may have been zeros.
+                // Output is marked as released before it leaves the disk: these bytes may have been zeros.
                 match folder.released() {
                     released if released > begin => begin = released,
                     _ => return Ok((begin, bytes, length)),
@@ -318,11 +319,11 @@ impl Step {
         tokio::task::spawn_blocking(read).await.map_err(io::Error::other)?
     }
 
-    /// Takes what is new of the input, if there is room for it.
+    /// Adds the new part of the input, if there is room for it.
     async fn write(&self, offset: u64, bytes: Vec<u8>, is_last: bool) -> io::Result<IoReply> {
         let _turn = self.input.lock().await;
         if lock(&self.state).has_ended {
-            // Nobody reads it any more.
+            // Nobody reads input any more.
             return Ok(IoReply::Input(offset + bytes.len() as u64));
         }
         let folder = self.folder.clone();
@@ -337,12 +338,12 @@ fn nothing(from: u64) -> IoReply {
     IoReply::Output { from, bytes: Vec::new(), is_last: false }
 }
 
-/// Adds input that begins at or before the end of what there is. How much there is then.
+/// Adds input that begins at or before the present end. Returns the new length.
 fn add_input(folder: &RunFolder, offset: u64, bytes: &[u8], is_last: bool) -> io::Result<u64> {
     let mut file = OpenOptions::new().create(true).append(true).mode(0o600).open(folder.file(INPUT))?;
     let length = file.metadata()?.len();
     let known = length.checked_sub(offset).and_then(|known| usize::try_from(known).ok());
-    // Something before it is missing, or all of it is known.
+    // Input before it is missing, or all of it is known.
     let Some(new) = known.and_then(|known| bytes.get(known..)) else { return Ok(length) };
     if !new.is_empty() && !has_room(folder, length) {
         return Ok(length);

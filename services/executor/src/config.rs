@@ -4,7 +4,7 @@ use crate::containment::ContainmentMode;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// How the executor of a node works.
+/// Settings of a node's executor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
@@ -13,17 +13,17 @@ pub struct Config {
     /// The folder with what the node must not forget; one for each executor, on a local file system that outlives a
     /// reboot. The users of jobs must be able to pass through its parents. Default: `/var/lib/muster/spool`.
     pub spool_dir: PathBuf,
-    /// From one sign of life to the next; 1 to 300, and well below the cluster's `node_lost_after_seconds`. Default: 3.
+    /// The interval between heartbeats; 1 to 300, and well below the cluster's `node_lost_after_seconds`. Default: 3.
     pub heartbeat_seconds: u32,
     /// How the processes of a run are kept together: `auto` (the best that the host offers), `cgroup2`, `cgroup1` or
     /// `process`. Default: `auto`.
     pub containment: ContainmentMode,
-    /// Whether processes are bound to the cores that their run was given. Of no use where several nodes are emulated on
-    /// one host. Default: true.
+    /// Whether processes are bound to the cores of their run. Useless if several nodes are emulated on one host.
+    /// Default: true.
     pub bind_cpus: bool,
-    /// The limit of open files that jobs start with, and can raise themselves; 64 to 1,048,576. Default: 1024.
+    /// The limit of open files that jobs start with, and can raise; 64 to 1,048,576. Default: 1024.
     pub open_files: u64,
-    /// The program that shims are started from, if not the one that runs. It must be muster. Default: none.
+    /// The program that shims are started from, if not the running one. It must be muster. Default: none.
     pub shim_program: Option<PathBuf>,
 }
 

@@ -1,4 +1,4 @@
-//! Staying in contact with the ledger: greetings and signs of life, whose answers are orders.
+//! Contact with the ledger: greetings and heartbeats, whose answers are orders.
 
 use crate::Config;
 use futures::{FutureExt as _, future::BoxFuture};
@@ -12,17 +12,17 @@ use muster_schemas::{
 use std::time::Duration;
 use tokio::time::{self, Instant};
 
-/// How soon a ledger that does not answer is tried again; doubles up to the heartbeat.
+/// How soon a ledger that does not answer is asked again; doubles up to the heartbeat.
 const FIRST_RETRY: Duration = Duration::from_millis(50);
 
-/// The next thing to do about the contact.
+/// The next event of the contact.
 #[derive(Debug)]
 pub enum Moment {
-    /// It is time to say which parts of runs there are.
+    /// It is time to report the parts of runs on the node.
     Speak,
     /// The ledger has answered.
     Orders(Vec<NodeOrder>),
-    /// It has not, or does not accept the node; there will be a next time.
+    /// The ledger has not answered or does not accept the node; there will be a next time.
     Silence,
 }
 
@@ -39,18 +39,18 @@ pub struct Contact {
     boot_id: String,
     heartbeat: Duration,
     retry: Duration,
-    /// Whether the last talk went well; after one that did not the node greets again.
+    /// Whether the last exchange went well; after a failure the node greets again.
     greeted: bool,
-    /// Whether it was told that contact is lost.
+    /// Whether the loss of contact was logged.
     lost: bool,
-    /// The last moment that the ledger told: what is told next is true for it.
+    /// The last mark from the ledger: the next report states the node as of it.
     mark: Option<Mark>,
     talk: Option<BoxFuture<'static, Talk>>,
     due: Instant,
 }
 
 impl Contact {
-    /// None yet; due at once.
+    /// No contact yet; due at once.
     pub fn new(ledger: LedgerClient, config: &Config, boot_id: String) -> Self {
         let heartbeat = Duration::from_secs(config.heartbeat_seconds.into());
         Self {
@@ -67,7 +67,7 @@ impl Contact {
         }
     }
 
-    /// The next thing to be done. Cancel safe.
+    /// The next event. Cancel safe.
     pub async fn next(&mut self) -> Moment {
         let Some(talk) = &mut self.talk else {
             time::sleep_until(self.due).await;
@@ -108,7 +108,7 @@ impl Contact {
         Moment::Silence
     }
 
-    /// Tells the ledger which parts of runs there are, and the highest that the node remembers.
+    /// Tells the ledger which parts of runs are here, and the highest run that the node remembers.
     pub fn speak(&mut self, parts: Vec<PartId>, highest_run: Option<RunId>) {
         self.talk = Some(if self.greeted { self.beat(parts, highest_run) } else { self.greet(parts, highest_run) });
     }

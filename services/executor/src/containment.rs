@@ -1,15 +1,15 @@
 //! Keeping the processes of a run together: whatever they do, they can be found, stopped and ended.
 //!
-//! The executor finds out once, when it starts, which means the host offers, and sends them along with each order
+//! The executor finds out once, at its start, which means the host offers, and sends them along with each order
 //! ([`Hierarchies`]):
 //!
-//! - **cgroup 2**: one group for each run. Processes are born in it, `cgroup.kill` ends all at once, `cgroup.freeze` suspends
-//!   them. A v2 tree without controllers is enough for this; memory limits and CPU sets come from it if it has the
-//!   controllers, else from v1 hierarchies beside it.
+//! - **cgroup 2**: one group for each run. Processes are born in it, `cgroup.kill` ends all at once, `cgroup.freeze`
+//!   suspends them. A v2 tree without controllers is enough for this; memory limits and CPU sets come from it if it has
+//!   the controllers, else from v1 hierarchies.
 //! - **cgroup 1**: a freezer group for each run.
-//! - **processes**: neither. The shim is the sub-reaper of all descendants, so that a process that forks away or changes
-//!   its session is still found by walking the process tree. Processes that have lost their shim too are found by a
-//!   variable in their environment.
+//! - **processes**: neither. The shim is the sub-reaper of all descendants, so that a process that forks away or
+//!   changes its session is still found by walking the process tree. Processes that have lost their shim too are found
+//!   by a variable in their environment.
 //!
 //! In every mode the shim also ends all its descendants, so that nobody escapes by changing group as root.
 
@@ -30,7 +30,7 @@ use std::{
     time::Duration,
 };
 
-/// The variable that ties processes to a run of one spool, also when they have left its process tree.
+/// The variable that ties processes to a run of one spool, even after they have left its process tree.
 pub const MARKER: &str = "MUSTER_CONTAINMENT_ID";
 
 /// How runs are kept together.
@@ -48,7 +48,7 @@ pub enum ContainmentMode {
     Process,
 }
 
-/// Tells executors on one host apart: also those of the same node name in other clusters.
+/// Distinguishes executors on one host, even if they use the same node name in different clusters.
 pub fn instance(node: &str, spool: &Path) -> String {
     use std::hash::{DefaultHasher, Hash as _, Hasher as _};
     let mut hasher = DefaultHasher::new();
@@ -56,10 +56,10 @@ pub fn instance(node: &str, spool: &Path) -> String {
     format!("{}-{:08x}", subjects::token(node).replace('%', "_"), hasher.finish() as u32)
 }
 
-/// The host's means to keep runs together, and their places. Base folders are this executor's own.
+/// The host's means to keep runs together. Base folders belong to this executor alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hierarchies {
-    /// Tells this executor's groups and processes from those of others on the host.
+    /// Distinguishes this executor's groups and processes from those of others on the host.
     instance: String,
     unit: Unit,
     memory: Option<Controller>,
@@ -73,7 +73,7 @@ enum Unit {
     Processes,
 }
 
-/// Where a controller is found.
+/// The place of a controller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Controller {
     /// In the cgroup 2 group of the run.
@@ -106,7 +106,7 @@ impl Hierarchies {
             ContainmentMode::Process => (None, None),
             _ => (
                 in_unit("memory").or_else(|| v1("memory").map(Controller::Own)),
-                // Affinity binds as well as a v1 CPU set for programs that mean no harm, and costs nothing.
+                // For well-meaning programs affinity binds as well as a v1 CPU set, and costs nothing.
                 in_unit("cpuset").or_else(|| {
                     (mode == ContainmentMode::Cgroup1).then(|| v1("cpuset").map(Controller::Own)).flatten()
                 }),
@@ -115,7 +115,7 @@ impl Hierarchies {
         Ok(Self { instance: instance.to_owned(), unit, memory, cpuset })
     }
 
-    /// A description for the log; `binds_cpus` says whether this executor makes use of it for CPUs.
+    /// A description for the log; `binds_cpus` says whether this executor uses it for CPUs.
     pub fn describe(&self, binds_cpus: bool) -> String {
         let unit = match &self.unit {
             Unit::Cgroup2 { base } => format!("cgroup 2 in {}", base.display()),
@@ -135,17 +135,17 @@ impl Hierarchies {
         format!("{unit}; memory limits: {memory}; CPU binding: {cpus}")
     }
 
-    /// Whether runs have groups, which the processes of their steps are in too.
+    /// Whether runs have groups, which include the processes of their steps.
     pub fn has_groups(&self) -> bool {
         !matches!(self.unit, Unit::Processes)
     }
 
-    /// What the environment of all processes of a part of a run says in [`MARKER`].
+    /// The value of [`MARKER`] in the environment of all processes of a part of a run.
     pub fn marker(&self, part: PartId) -> String {
         format!("{}/{part}", self.instance)
     }
 
-    /// The parts of runs that groups exist of.
+    /// The parts of runs that have groups.
     pub fn parts_with_groups(&self) -> Vec<PartId> {
         let mut parts: Vec<PartId> = self.bases().flat_map(|base| cgroup::parts_below(base)).collect();
         parts.sort_unstable();
@@ -153,7 +153,7 @@ impl Hierarchies {
         parts
     }
 
-    /// Removes the groups of the executor itself, as far as no run has one in them.
+    /// Removes the groups of the executor itself, unless a run has a group in them.
     pub fn leave(&self) {
         for base in self.bases() {
             // A group with runs stays, and the next executor with the same spool takes it over.
@@ -219,7 +219,7 @@ enum RunUnit {
     Processes,
 }
 
-/// Everything that a new process of a run needs to be in its containment.
+/// Handles that a new process of a run needs to enter its containment.
 #[derive(Debug)]
 pub struct Entrance {
     /// The group to be born in.
@@ -229,10 +229,10 @@ pub struct Entrance {
 }
 
 impl Containment {
-    /// Makes the containment of a part of a run.
+    /// Creates the containment of a part of a run.
     ///
     /// # Errors
-    /// Names the group that could not be made or limited. Groups made before are removed.
+    /// Names the group that could not be created or limited. Groups created before are removed.
     pub fn create(hierarchies: &Hierarchies, part: PartId, memory_bytes: u64, cpus: &[u32]) -> io::Result<Self> {
         let containment = Self::name(hierarchies, part, memory_bytes > 0, !cpus.is_empty());
         if let Err(error) = containment.make(memory_bytes, cpus) {
@@ -242,7 +242,8 @@ impl Containment {
         Ok(containment)
     }
 
-    /// The containment of a part of a run that may exist, of this or an earlier executor; all hierarchies are looked at.
+    /// The containment of a part of a run that may exist, from this or an earlier executor; all hierarchies are
+    /// considered.
     pub fn existing(hierarchies: &Hierarchies, part: PartId) -> Self {
         Self::name(hierarchies, part, true, true)
     }
@@ -279,11 +280,11 @@ impl Containment {
         Ok(())
     }
 
-    /// Binds and limits the processes that run in it, and later ones, to other CPUs and another amount of memory.
-    /// Without a group nothing is limited; without a CPU set all processes are bound one by one.
+    /// Binds and limits its present and future processes to different CPUs and a different amount of memory. Without a
+    /// group nothing is limited; without a CPU set all processes are bound one by one.
     ///
     /// # Errors
-    /// Names the group that refuses: a limit below what is in use is one.
+    /// Names the group that refuses, for example a limit below what is in use.
     pub fn resize(&self, memory_bytes: u64, cpus: &[u32]) -> io::Result<()> {
         if let Some(group) = self.memory.as_ref().filter(|group| group.path().exists()) {
             group.change_memory_limit(memory_bytes)?;
@@ -300,7 +301,7 @@ impl Containment {
         }
     }
 
-    /// Each group once.
+    /// All groups, each once.
     fn groups(&self) -> Vec<&Group> {
         let mut groups: Vec<&Group> = match &self.unit {
             RunUnit::Cgroup2(group) => vec![group],
@@ -315,12 +316,12 @@ impl Containment {
         groups
     }
 
-    /// Whether it has groups, which the processes of its steps are in too.
+    /// Whether it has groups, which include the processes of its steps.
     pub const fn has_groups(&self) -> bool {
         !matches!(self.unit, RunUnit::Processes)
     }
 
-    /// Whether its groups are there: a step can only join a run that is.
+    /// Whether its groups exist: a step can only join a run that does.
     pub fn exists(&self) -> bool {
         match &self.unit {
             RunUnit::Cgroup2(group) | RunUnit::Cgroup1 { freezer: group, .. } => group.path().exists(),
@@ -328,12 +329,12 @@ impl Containment {
         }
     }
 
-    /// Whether the CPUs of new processes have to be bound by affinity because no CPU set does it.
+    /// Whether new processes have to be bound by affinity because there is no CPU set.
     pub fn needs_affinity(&self) -> bool {
         self.cpuset.is_none()
     }
 
-    /// Everything that new processes need to be in it.
+    /// The handles that new processes need to enter it.
     ///
     /// # Errors
     /// If a group is gone.
@@ -356,7 +357,7 @@ impl Containment {
         }
     }
 
-    /// Sends a signal to all of them; one that ends meanwhile does not count.
+    /// Sends a signal to all of them, ignoring those that end meanwhile.
     pub fn signal(&self, signal: i32) {
         processes::signal_all(&self.members(), signal);
     }
@@ -391,7 +392,7 @@ impl Containment {
         }
     }
 
-    /// Processor time and peak memory by the groups' own accounts, where they keep them.
+    /// Processor time and peak memory from the groups' own accounts, if they keep any.
     pub fn usage(&self) -> (Option<u64>, Option<u64>) {
         let cpu_micros = match &self.unit {
             RunUnit::Cgroup2(group) => group.cpu_micros_v2(),
@@ -406,9 +407,9 @@ impl Containment {
         self.memory.as_ref().map_or(0, Group::oom_kills)
     }
 
-    /// Ends all processes of the run and removes its groups. Comes back when they are gone, however long a process that
-    /// hangs in the kernel takes. `reap` is called again and again and collects dead children. Without groups there is
-    /// nothing to do here.
+    /// Ends all processes of the run and removes its groups. Returns when they are gone, however long a process that
+    /// hangs in the kernel takes. `reap` is called repeatedly to collect dead children. Without groups there is nothing
+    /// to do here.
     pub fn end(&self, mut reap: impl FnMut()) {
         let mut pause = Duration::from_micros(200);
         loop {
@@ -422,7 +423,7 @@ impl Containment {
         }
     }
 
-    /// Without groups: ends the processes that carry the run's mark in their environment.
+    /// Without groups: ends the processes that carry the run's marker in their environment.
     pub fn end_marked(&self, mut reap: impl FnMut()) {
         if self.has_groups() {
             return;
@@ -447,7 +448,7 @@ impl Containment {
                 // A group that is gone has no processes left to kill.
                 let _ = group.write("cgroup.kill", "1");
             }
-            // Frozen, nobody forks away between the reading of the list and the signal.
+            // While frozen, no process forks away between the reading of the list and the signal.
             RunUnit::Cgroup1 { freezer, .. } => {
                 let _ = freezer.write("freezer.state", "FROZEN");
                 self.signal(libc::SIGKILL);
@@ -463,7 +464,7 @@ impl Containment {
     }
 }
 
-/// The entrance as raw parts that a new process can use without allocating.
+/// The entrance in raw form, which a new process can use without allocating.
 impl Entrance {
     /// The descriptor of the group to be born in.
     pub fn born_in_fd(&self) -> Option<i32> {

@@ -12,23 +12,23 @@ use std::{
 };
 use tokio::sync::OnceCell;
 
-/// The contents that are kept have so many bytes together at most; the one that was used last is kept whatever its size.
+/// The most bytes of all kept contents; the most recently used one is kept whatever its size.
 const KEPT_BYTES: usize = 16 << 20;
-/// How long a content is asked for. Then the launch is dropped, and a heartbeat brings its order again.
+/// How long to ask for a content. After that the launch is dropped, and a heartbeat brings its order again.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 type Bytes = Arc<[u8]>;
 
-/// Why an order cannot be made whole.
+/// Why an order cannot be completed.
 #[derive(Debug, thiserror::Error)]
 pub enum ContentError {
-    /// The ledger does not answer, or does not give it.
+    /// The ledger does not answer, or refuses it.
     #[error("a content that the order names cannot be fetched: {0}")]
     Bus(#[from] BusError),
-    /// Other bytes came than those that were meant.
+    /// The bytes do not match the hash.
     #[error("what came as content {0:?} has another hash")]
     OtherHash(ContentHash),
-    /// It has another form.
+    /// The content has another form.
     #[error(transparent)]
     Fill(#[from] FillError),
 }
@@ -41,19 +41,19 @@ pub struct Contents {
     kept: Mutex<Kept>,
 }
 
-/// What was used last, newest first. A content that is being fetched is there already, so that it is fetched once.
+/// Most recently used first. A content is listed while it is fetched, so that it is fetched once.
 type Kept = VecDeque<(ContentHash, Arc<OnceCell<Bytes>>)>;
 
 impl Contents {
-    /// None yet.
+    /// No contents yet.
     pub fn new(ledger: LedgerClient, node: String) -> Self {
         Self { ledger: ledger.with_patience(PATIENCE), node, kept: Mutex::default() }
     }
 
-    /// The whole of an order.
+    /// The complete order.
     ///
     /// # Errors
-    /// Something that it names cannot be had.
+    /// A content that it names is not available.
     pub async fn fill(&self, short: ShortOrder) -> Result<NodeOrder, ContentError> {
         let mut contents = Vec::new();
         for hash in short.missing.hashes() {
@@ -87,7 +87,7 @@ impl Contents {
         cell
     }
 
-    /// What is asked for by nobody and could not be fetched goes, and what is too much.
+    /// Drops contents that could not be fetched and nobody waits for, and those beyond the limit.
     fn drop_oldest(&self) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|(_, cell)| cell.initialized() || Arc::strong_count(cell) > 1);

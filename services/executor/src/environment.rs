@@ -12,8 +12,8 @@ use std::{
     path::Path,
 };
 
-/// The variables that all tasks of a launch on this node have in common: the submitter's, over them `added` by the dialect, and
-/// over them muster's own.
+/// The variables that all tasks of a launch on this node share: the submitter's, overridden by the dialect's `added`,
+/// overridden by muster's own.
 pub fn common(spooled: &SpooledOrder, run_folder: &Path, added: BTreeMap<String, String>) -> BTreeMap<String, String> {
     let order = &spooled.order;
     let mut variables = order.environment.clone();
@@ -68,15 +68,14 @@ pub fn common(spooled: &SpooledOrder, run_folder: &Path, added: BTreeMap<String,
 
 /// The data folder of an instance on this host.
 const DATA: &str = "MUSTER_DATA";
-/// The gateway's socket in it, where callers show no token and are known for who they are.
+/// The gateway's socket in it, where the kernel identifies callers and no token is needed.
 const SOCKET: &str = "muster.sock";
 /// The address of a gateway.
 const SERVER: &str = "MUSTER_SERVER";
-/// What is shown to it.
+/// The token for it.
 const TOKEN: &str = "MUSTER_TOKEN";
 
-/// Where a gateway is called over TCP, the job shows a token of its own there: that of who submitted it is in no log, and on no
-/// node.
+/// If the gateway is called over TCP, the job shows its own token there: the submitter's is in no log and on no node.
 fn add_access(variables: &mut BTreeMap<String, String>, access: &JobAccess) {
     let has_gateway = || variables.get(DATA).is_some_and(|data| Path::new(data).join(SOCKET).exists());
     let has_server = variables.get(SERVER).is_some_and(|server| !server.is_empty());
@@ -88,39 +87,39 @@ fn add_access(variables: &mut BTreeMap<String, String>, access: &JobAccess) {
     }
 }
 
-/// The variable that has the rank of a task.
+/// The variable with the rank of a task.
 pub const MUSTER_TASK_RANK: &str = "MUSTER_TASK_RANK";
-/// The variable that says which of the tasks on its node a task is.
+/// The variable with the rank of a task among those on its node.
 pub const MUSTER_LOCAL_RANK: &str = "MUSTER_LOCAL_RANK";
 
-/// The variables that a task has of its own.
+/// The variables that differ for each task.
 fn of_task(rank: u32, local_rank: u32) -> [(String, OwnValue); 2] {
     [(MUSTER_TASK_RANK, rank), (MUSTER_LOCAL_RANK, local_rank)]
         .map(|(name, value)| (name.to_owned(), OwnValue::Text(value.to_string())))
 }
 
-/// The value of a variable that a task has of its own.
+/// The value of a variable that differs for each task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OwnValue {
     /// Known before the task is started.
     Text(String),
-    /// The id of the task's process, which is not known before there is one.
+    /// The id of the task's process, known once that exists.
     ProcessId,
 }
 
-/// Variables that differ by task, for a launch without places of its own. `process_id` names the variable for its
+/// Variables that differ by task, for a launch without its own places. `process_id` names the variable for its
 /// process id.
 pub fn of_plain_task(rank: u32, local_rank: u32, process_id: Option<&str>) -> Vec<(String, OwnValue)> {
     of_task(rank, local_rank).into_iter().chain(process_id.map(|name| (name.to_owned(), OwnValue::ProcessId))).collect()
 }
 
-/// Variables that a step with places of its own sets for all of its tasks on this node.
+/// Variables that a step with its own places sets for all of its tasks on this node.
 pub fn of_step(order: &LaunchOrder, tasks: &StepTasks) -> Vec<(String, String)> {
     let wanted = tasks.variables.iter();
     wanted.filter_map(|(name, variable)| Some((name.clone(), alike_on_node(order, tasks, *variable)?))).collect()
 }
 
-/// `None` for what differs from task to task.
+/// `None` for values that differ from task to task.
 fn alike_on_node(order: &LaunchOrder, tasks: &StepTasks, variable: TaskVariable) -> Option<String> {
     Some(match variable {
         TaskVariable::Rank | TaskVariable::LocalRank | TaskVariable::ProcessId => return None,
@@ -134,14 +133,14 @@ fn alike_on_node(order: &LaunchOrder, tasks: &StepTasks, variable: TaskVariable)
     })
 }
 
-/// Which of the nodes this one is, where one that several components share counts once.
+/// The index of this node, counting a node that several components share once.
 fn index_of_node(order: &LaunchOrder) -> usize {
     let here = &order.nodes[order.node_index as usize].name;
     let before = order.nodes.iter().map(|node| &node.name).take_while(|name| *name != here);
     before.collect::<BTreeSet<_>>().len()
 }
 
-/// Variables that differ by task, for a step with places of its own: with those that the step sets for this task
+/// Variables that differ by task, for a step with its own places, including those that the step sets for this task
 /// alone.
 pub fn of_step_task(tasks: &StepTasks, rank: u32, local_rank: u32) -> Vec<(String, OwnValue)> {
     let value = |variable: TaskVariable| match variable {
@@ -154,10 +153,10 @@ pub fn of_step_task(tasks: &StepTasks, rank: u32, local_rank: u32) -> Vec<(Strin
     of_task(rank, local_rank).into_iter().chain(wanted).collect()
 }
 
-/// Where programs are found if nobody says otherwise.
+/// Where programs are searched by default.
 pub const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// What a login would set and a job can hardly do without.
+/// Variables that a login would set and a job can hardly do without.
 fn add_login_defaults(variables: &mut BTreeMap<String, String>, identity: &Identity) {
     for (name, value) in [
         ("PATH", USUAL_PATH),
@@ -170,7 +169,8 @@ fn add_login_defaults(variables: &mut BTreeMap<String, String>, identity: &Ident
     }
 }
 
-/// The node file: a line for each task, in order of rank. A script that holds nodes without tasks gets a line for each.
+/// The node file: a line for each task, in order of rank. A script that holds nodes without tasks gets a line for each
+/// node.
 pub fn node_file(order: &LaunchOrder) -> String {
     let mut text = String::new();
     for node in order.nodes.iter() {
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!([0, 1, 2, 3].map(|at| index(at).unwrap()), ["0", "1", "0", "2"]);
     }
 
-    /// D6: what was shown by who submitted is replaced, and a job that calls no gateway over TCP has no token.
+    /// D6: the submitter's token is replaced, and a job that calls no gateway over TCP has no token.
     #[test]
     fn a_job_that_calls_over_tcp_has_a_token_of_its_own() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,8 +1,8 @@
-//! The fork server: a small process with one thread that forks a shim for each run.
+//! The fork server: a small single-threaded process that forks a shim for each run.
 //!
-//! The executor's process can be large, and forking a large process takes milliseconds. It therefore starts this
-//! server once, with the same program and the argument `shim-server`, and writes to its standard input which runs to
-//! launch. Their orders are in the spool. When the executor goes, the server does too; the shims stay.
+//! The executor's process can be large, and forking a large process takes milliseconds. It therefore starts this server
+//! once, with the same program and the argument `shim-server`, and writes the runs to launch to its standard input.
+//! Their orders are in the spool. When the executor ends, the server does too; the shims stay.
 
 use crate::{
     key::RunKey,
@@ -33,9 +33,9 @@ use std::{
 /// The first argument that makes the program a fork server. The second is the spool.
 pub const SHIM_SERVER: &str = "shim-server";
 
-/// Turns this process into a fork server if its arguments say so, and never comes back then. A program that runs
-/// executors calls it before anything else: before it starts a thread, opens a file or takes memory. `dialects`
-/// answers questions about launches.
+/// Turns this process into a fork server if its arguments say so, and then never returns. A program that runs executors
+/// calls it before anything else: before it starts a thread, opens a file or allocates memory. `dialects` answers
+/// questions about launches.
 pub fn serve_shims_if_asked(dialects: Dialects) {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().is_some_and(|first| first == SHIM_SERVER) {
@@ -58,24 +58,25 @@ pub fn shim_server_main(spool: Option<OsString>, dialects: Dialects) -> ! {
     }
 }
 
-/// Ends this process at once: libraries of the program that it shares with services would else be taken apart in every
-/// shim, which costs as much as a short job.
+/// Ends this process at once: otherwise every shim would tear down libraries that the program shares with services,
+/// which costs as much as a short job.
 fn leave(status: i32) -> ! {
     // SAFETY: the process ends here; nothing is buffered, and no destructor has anything to save.
     unsafe { libc::_exit(status) }
 }
 
-/// The process of a shim returns from here too, when its run is over.
+/// The process of a shim returns from here too, once its run is over.
 fn serve(spool: &Path, dialects: Dialects) -> io::Result<()> {
-    // Signals meant for the executor's session must not reach it. Who leads a session already need not begin one.
+    // Signals meant for the executor's session must not reach it. A session leader need not begin one.
     let _ = setsid();
     umask(Mode::from_bits_truncate(0o022));
     // SAFETY: ignoring this signal runs no code; shims are then collected by the kernel.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
-    // When memory runs out, let it not be the shims: they clean up. Without the right to ask for that they are as others.
+    // When memory runs out, spare the shims: they clean up. Without permission for this they are like others.
     let _ = std::fs::write("/proc/self/oom_score_adj", "-900");
     let mut orders = take_standard_input()?;
-    // The checksum asks what the processor can, once for a process; that is slow in a virtual machine, and shims inherit it.
+    // The checksum queries the processor's features once for a process; that is slow in a virtual machine, and shims
+    // inherit the result.
     let _ = protocol::from_bytes::<Control>(&protocol::to_bytes(&Control::Suspend)?);
     let mut bytes = [0; RunKey::BYTES];
     loop {
@@ -105,7 +106,7 @@ fn refuse(spool: &Path, key: RunKey, errno: Errno) {
     }
 }
 
-/// Takes the socket off the standard input, so that no shim has it, and closes whatever else was handed down.
+/// Moves the socket off the standard input, so that no shim has it, and closes all other inherited files.
 fn take_standard_input() -> io::Result<UnixStream> {
     // SAFETY: these calls have no memory effects; nothing in this process has other files open yet.
     unsafe {
@@ -131,7 +132,7 @@ impl ForkServer {
     /// If the program cannot be started.
     pub fn start(program: &Path, spool: &Path) -> io::Result<Self> {
         let (orders, theirs) = UnixStream::pair()?;
-        // It can name jobs and files of all users.
+        // The log can name jobs and files of all users.
         let log = OpenOptions::new().create(true).append(true).mode(0o600).open(spool.join("shims.log"))?;
         // Nothing here may need code between fork and exec: that would copy the page tables of the executor.
         let process = Command::new(program)
@@ -147,13 +148,13 @@ impl ForkServer {
     /// Has shims forked for these runs, whose orders are in the spool.
     ///
     /// # Errors
-    /// If the server is gone; it is not known then which runs it has still taken.
+    /// If the server is gone; it is then unknown which runs it took.
     pub fn launch(&mut self, keys: &[RunKey]) -> io::Result<()> {
         let bytes: Vec<u8> = keys.iter().flat_map(|key| key.to_bytes()).collect();
         self.orders.write_all(&bytes)
     }
 
-    /// Something that becomes readable when the server dies.
+    /// A descriptor that becomes readable when the server dies.
     ///
     /// # Errors
     /// If the kernel gives no descriptor.
@@ -181,7 +182,7 @@ impl Drop for ForkServer {
     }
 }
 
-/// The program that is running now, to be started again as fork server.
+/// The running program, to start again as a fork server.
 ///
 /// # Errors
 /// If the kernel does not tell.

@@ -25,7 +25,7 @@ pub struct Identity {
     pub shell: String,
 }
 
-/// Users that were looked up lately. A lookup can ask a directory server, so it is kept for a minute.
+/// Recently looked-up users. A lookup can ask a directory server, so it is kept for a minute.
 #[derive(Debug, Default)]
 pub struct Identities {
     known: HashMap<String, (Instant, Identity)>,

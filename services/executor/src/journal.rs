@@ -1,9 +1,10 @@
 //! The launch journal: which runs this node has ever begun to launch, on disk before the first process of each exists.
 //!
-//! It is what keeps a run from being started twice when an order comes again late: after a crash of the machine in the
-//! middle of a launch, or when the run's folder is long gone. It remembers at least the last [`ENTRIES`] launches, in two
-//! files that take turns. A file is filled with zeros before its first use, so that an entry overwrites what is there:
-//! such a write reaches the disk without a commit of the file system's own journal, which would cost five times as much.
+//! It keeps a run from being started twice when an order comes again late: after a crash of the machine in the middle
+//! of a launch, or long after the run's folder is gone. It remembers at least the last [`ENTRIES`] launches, in two
+//! files that take turns. A file is filled with zeros before its first use, so that an entry overwrites existing data:
+//! such a write reaches the disk without a commit of the file system's own journal, which would cost five times as
+//! much.
 
 use crate::key::RunKey;
 use muster_schemas::RunId;
@@ -15,7 +16,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Launches that a file holds.
+/// The number of launches in a file.
 pub const ENTRIES: usize = 32_768;
 const ENTRY_BYTES: usize = 16;
 const HEADER_BYTES: usize = 16;
@@ -44,7 +45,7 @@ impl Journal {
     /// Reads the journal of a spool, or begins it.
     ///
     /// # Errors
-    /// If the files cannot be read or made.
+    /// If the files cannot be read or created.
     pub fn open(folder: &Path) -> io::Result<Self> {
         Self::open_with(folder, ENTRIES)
     }
@@ -70,7 +71,7 @@ impl Journal {
         self.current.known.iter().chain(&self.previous).map(|key| key.part.run()).max()
     }
 
-    /// Remembers launches. When it returns they are on disk.
+    /// Records launches; they are on disk when it returns.
     ///
     /// # Errors
     /// If the disk does not take them; then none of them may be started.
@@ -87,7 +88,7 @@ impl Journal {
 }
 
 impl Page {
-    /// The page in a file; `None` if there is no file or its making was cut short, before any entry.
+    /// The page in a file; `None` if there is no file, or its creation was cut short before any entry.
     fn read(path: &Path) -> io::Result<Option<Self>> {
         let bytes = match std::fs::read(path) {
             Ok(bytes) => bytes,
@@ -103,7 +104,7 @@ impl Page {
         Ok(Some(Self { file: open_synced(path)?, number: u64::from_le_bytes(number), known, used }))
     }
 
-    /// A fresh page. The header comes last, so that a page that was not finished is not taken for one.
+    /// A fresh page. The header is written last, so that an unfinished page does not count.
     fn begin(folder: &Path, number: u64, entries: usize) -> io::Result<Self> {
         let path = folder.join(NAMES[(number % 2) as usize]);
         let file = open_synced(&path)?;
@@ -150,7 +151,7 @@ fn entry_key(bytes: &[u8]) -> Option<RunKey> {
     (sum == checksum(key).to_le_bytes()).then(|| RunKey::from_bytes(*key))
 }
 
-/// FNV-1a: enough to tell an entry from zeros and from half of one.
+/// FNV-1a: enough to distinguish an entry from zeros and from half an entry.
 fn checksum(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0x811c_9dc5, |hash: u32, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
 }

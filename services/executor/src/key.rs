@@ -4,13 +4,13 @@ use muster_schemas::{PartId, StepId, node::LaunchOrder};
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 
-/// One launch on a node: the part of a run, or a later step inside it. Written `12` for run 12 and `12.3` for its step 3, and
-/// `12+1.3` where that is in component 1, which is also the name of its folder in the spool.
+/// One launch on a node: the part of a run, or a later step inside it. Written `12` for run 12, `12.3` for its step 3,
+/// and `12+1.3` if that is in component 1; this is also the name of its folder in the spool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RunKey {
     /// The part of the run.
     pub part: PartId,
-    /// 0 for what the job itself launches.
+    /// 0 for the job's own launch.
     pub step: StepId,
 }
 
@@ -28,7 +28,7 @@ impl RunKey {
         Self { part: order.part, step: order.step }
     }
 
-    /// Whether it is a step inside a run rather than the run.
+    /// Whether it is a step inside a run rather than the run itself.
     pub const fn is_step(self) -> bool {
         self.step.0 != 0
     }

@@ -1,6 +1,6 @@
-//! The part of an executor that waits for disks: it writes orders into the spool, has shims forked, and finds out
-//! what has become of runs. It is a separate thread, so that nothing else waits, and work that arrives while it waits
-//! for the disk shares the next wait.
+//! The part of an executor that waits for disks: it writes orders into the spool, has shims forked, and finds out what
+//! became of runs. It is a separate thread, so that nothing else waits, and work that arrives while it waits for the
+//! disk shares the next wait.
 
 use crate::{
     containment::{Containment, Hierarchies, MARKER, processes},
@@ -30,7 +30,7 @@ use std::{
 };
 use tokio::sync::mpsc::UnboundedSender;
 
-/// So many orders share a write of the journal at most.
+/// The most orders that share a write of the journal.
 const MAX_BATCH: usize = 512;
 
 /// Requests to the launcher.
@@ -38,19 +38,19 @@ const MAX_BATCH: usize = 512;
 pub enum Work {
     /// Start this, unless it was started before.
     Launch(Box<LaunchOrder>),
-    /// As that, of a step with places of its own.
+    /// The same for a step with its own places.
     LaunchTasks(Box<TasksOrder>),
-    /// Make and hold the containment of this run, also if it was held before: no process is started by it.
+    /// Create and hold the containment of this run, even if it was held before: this starts no process.
     Hold(Box<LaunchOrder>),
     /// Bind and limit the processes of this run, present and future, to this size.
     Resize(PartId, Size),
-    /// See to it that this is never started, and say that it has ended.
+    /// Make sure that this is never started, and report that it has ended.
     Bury(RunKey),
-    /// Find out what has become of this.
+    /// Find out what became of this.
     Inspect(RunKey),
-    /// Find out if it is not as it was: its shim lives.
+    /// Find out what became of this unless its shim lives.
     Check(RunKey),
-    /// Bring its result to the disk.
+    /// Sync its result to the disk.
     SyncResult(RunKey),
     /// Remove all of it.
     Forget(RunKey),
@@ -61,29 +61,29 @@ pub enum Work {
 /// Findings of the launcher.
 #[derive(Debug)]
 pub enum Finding {
-    /// Its shim lives, or has been asked for.
+    /// Its shim lives, or has been requested.
     Alive {
-        /// Which run or step.
+        /// The run or step.
         key: RunKey,
-        /// Whose it is.
+        /// Its job.
         about: About,
         /// Whether its processes have been started.
         started: bool,
     },
-    /// It has ended, or it could not be started.
+    /// It has ended, or could not be started.
     Ended {
-        /// Which run or step.
+        /// The run or step.
         key: RunKey,
-        /// Whose it is, if that is known.
+        /// Its job, if that is known.
         about: Option<About>,
-        /// How.
+        /// How it ended.
         end: End,
     },
-    /// Nothing is known of it.
+    /// Nothing is known about it.
     Unknown(RunKey),
     /// There is a new fork server; this becomes readable when it dies.
     ForkServer(OwnedFd),
-    /// All that the spool held has been reported.
+    /// Everything in the spool has been reported.
     Ready,
 }
 
@@ -105,7 +105,7 @@ pub struct About {
     pub trace: TraceContext,
     /// Whether it only holds resources here, and can come to this node again.
     pub holds_only: bool,
-    /// Whether its tasks say something to a client.
+    /// Whether its tasks send output to a client.
     pub has_output: bool,
 }
 
@@ -136,7 +136,7 @@ pub struct Settings {
     pub boot_id: String,
     /// The host's means to keep runs together.
     pub hierarchies: Hierarchies,
-    /// The CPUs that cores stand for, by number of the core; empty if processes are not bound.
+    /// The CPUs for cores, by number of the core; empty if processes are not bound.
     pub cpus: Vec<u32>,
     /// The soft limit of open files of jobs.
     pub open_files: u64,
@@ -144,7 +144,7 @@ pub struct Settings {
     pub shim_program: PathBuf,
 }
 
-/// Whether something may be launched that was launched before and of which nothing is left.
+/// Whether something that was launched before may be launched again if nothing of it is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Again {
     /// It may have started processes.
@@ -153,7 +153,7 @@ enum Again {
     May,
 }
 
-/// What is to be launched.
+/// A launch to make.
 struct Asked {
     order: LaunchOrder,
     tasks: Option<StepTasks>,
@@ -174,7 +174,7 @@ impl Asked {
 struct Begun {
     key: RunKey,
     about: About,
-    /// Whether its order is in the spool, and if not why.
+    /// Whether its order is in the spool, and if not, why.
     spooled: Result<(), String>,
 }
 
@@ -213,7 +213,7 @@ impl Launcher {
         self.journal.highest_run()
     }
 
-    /// Works until nobody is left who could ask for something.
+    /// Works until nobody can send work any more.
     pub fn run(mut self, work: &mpsc::Receiver<Work>) {
         self.recover();
         while let Ok(first) = work.recv() {
@@ -243,11 +243,11 @@ impl Launcher {
     }
 
     fn report(&self, finding: Finding) {
-        // Nobody listens any more once the executor stops.
+        // Nobody listens once the executor stops.
         let _ = self.findings.send(finding);
     }
 
-    /// Launches go first: what else the batch asks about one of them can only have come after it.
+    /// Launches go first: other work of the batch on the same run can only have come after its launch.
     fn work(&mut self, batch: Vec<Work>) {
         let (mut launches, mut others) = (Vec::new(), Vec::new());
         for work in batch {
@@ -279,7 +279,7 @@ impl Launcher {
         }
     }
 
-    /// Without groups, or without a CPU set, processes are bound one by one; those to come are by their own order.
+    /// Without groups, or without a CPU set, processes are bound one by one; later ones follow their own order.
     fn resize(&self, part: PartId, size: &Size) {
         let cpus = cpus_of(&size.cores, &self.settings.cpus);
         let containment = Containment::existing(&self.settings.hierarchies, part);
@@ -302,7 +302,7 @@ impl Launcher {
         }
     }
 
-    /// Spools the orders, remembers them with one write that reaches the disk, then has them started.
+    /// Writes the orders to the spool, records them with one synced write, then starts them.
     fn launch(&mut self, asked: Vec<Asked>) {
         let mut begun: Vec<Begun> = Vec::with_capacity(asked.len());
         for Asked { order, tasks, again } in asked {
@@ -380,7 +380,7 @@ impl Launcher {
         self.report_unstarted(key, None, EndCause::Killed);
     }
 
-    /// Has shims forked. A fork server that has died is replaced, and gets all that nobody has claimed yet.
+    /// Has shims forked. A fork server that died is replaced, and gets all unclaimed runs.
     fn fork_shims(&mut self, keys: &[RunKey]) {
         if keys.is_empty() {
             return;
@@ -430,7 +430,7 @@ impl Launcher {
                 self.report(Finding::Alive { key, about: order.into(), started: log.started.is_some() });
                 return Ok(());
             }
-            // It may have ended in an orderly way since the log was read.
+            // It may have ended properly since the log was read.
             log = folder.log()?.unwrap_or_default();
         }
         let about = log.order.as_ref().map(About::from);
@@ -443,7 +443,7 @@ impl Launcher {
                 return self.launch_again(key, may_restart);
             }
             (None, Some(about)) => self.give_up(key, folder, Some(about), "the node was restarted")?,
-            // The executor died while it wrote the order, and before it began the launch.
+            // The executor died while it wrote the order, before it began the launch.
             (None, None) if !self.journal.contains(key) => {
                 self.report(Finding::Unknown(key));
                 self.spool.recycle(key)?;
@@ -453,7 +453,7 @@ impl Launcher {
         Ok(())
     }
 
-    /// No shim has claimed it: only one can, so it does no harm to ask once more.
+    /// No shim has claimed it: only one can, so it does no harm to ask again.
     fn launch_again(&mut self, key: RunKey, may_restart: bool) -> io::Result<()> {
         if !self.journal.contains(key) {
             self.journal.record(&[key])?;
@@ -466,7 +466,8 @@ impl Launcher {
         Ok(())
     }
 
-    /// Ordered before the machine booted, or its order is damaged: nothing runs, and nothing may be started any more.
+    /// It was ordered before the machine booted, or its order is damaged: nothing runs, and nothing may be started any
+    /// more.
     fn give_up(&self, key: RunKey, folder: &RunFolder, about: Option<About>, why: &str) -> io::Result<()> {
         let exit = shim::exit_without_start(EndCause::Lost(why.into()));
         folder.close(&exit)?;
@@ -474,7 +475,7 @@ impl Launcher {
         Ok(())
     }
 
-    /// The shim died and cannot clean up: this is done here, by a thread, because it can take long.
+    /// The shim died and cannot clean up: a thread does so here, because it can take long.
     fn end_abandoned(
         &self,
         key: RunKey,
@@ -526,7 +527,7 @@ fn end_processes(hierarchies: &Hierarchies, key: RunKey) {
     }
 }
 
-/// The CPUs of the cores of an order; none if the host does not have them all.
+/// The CPUs for the cores of an order; none if the host does not have them all.
 fn cpus_of(cores: &IndexSet, cpus: &[u32]) -> Vec<u32> {
     let bound: Option<Vec<u32>> = cores.iter().map(|core| cpus.get(core as usize).copied()).collect();
     bound.unwrap_or_default()

@@ -6,7 +6,7 @@
 //!    └───────────────── spool on disk ───────────────┘
 //! ```
 //!
-//! - [`serve`] is the service: it obeys the ledger's orders and reports what became of them.
+//! - [`serve`] is the service: it obeys the ledger's orders and reports the results.
 //! - A *shim* ([`shim`]) owns the processes of one run and outlives the executor.
 //! - The *fork server* ([`fork_server`]) makes shims out of a small process.
 //! - The *spool* ([`spool`]) is what they share, and what a restarted executor continues from.

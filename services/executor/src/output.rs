@@ -7,8 +7,9 @@ use muster_schemas::{
 
 pub use muster_schemas::output::default_pattern;
 
-/// Fills in a pattern for the task of a rank: beside what [`of_job`] knows `%J` the job's own number, `%N` node, `%t` rank, `%r`
-/// how often it was started before; in a step `%s` how many steps of its run came before, `%n` the node's place in it.
+/// Fills in a pattern for the task of a rank: in addition to what [`of_job`] knows, `%J` is the job's own number, `%N`
+/// node, `%t` rank, `%r` how often it was started before; in a step `%s` is the number of earlier steps of its run,
+/// `%n` the node's index in it.
 pub fn expand(pattern: &str, order: &LaunchOrder, node: &str, rank: u32) -> String {
     output::expand(pattern, |symbol| value(symbol, order, node, rank))
 }

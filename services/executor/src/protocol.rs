@@ -15,7 +15,7 @@ use std::{
     path::Path,
 };
 
-/// No message is longer.
+/// The longest message.
 pub const MAX_MESSAGE_BYTES: usize = 256;
 
 /// From the executor to the shim of a run or step.
@@ -42,16 +42,16 @@ pub enum Control {
     Input,
     /// The client's terminal has this size.
     Resize(TerminalSize),
-    /// Send this signal to the script itself, or to each task: not to what these have started, and not to steps.
+    /// Send this signal to the script itself, or to each task, but not to what these have started, nor to steps.
     SignalOwn(u8),
     /// There are more messages to the job.
     Notes,
 }
 
-/// From a shim to the executor. A notice may be lost: the files tell the same.
+/// From a shim to the executor. A notice may be lost: the files hold the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
-    /// Which run or step.
+    /// The run or step.
     pub key: RunKey,
     /// The event.
     pub news: News,
@@ -76,12 +76,12 @@ pub fn to_bytes<T: Serialize>(message: &T) -> io::Result<Vec<u8>> {
     codec::encode(message).map_err(io::Error::other)
 }
 
-/// The message in bytes; `None` if they are none, which is ignored.
+/// The message in bytes; `None` if there is none, which is ignored.
 pub fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     codec::decode(bytes).ok()
 }
 
-/// A socket bound to a name in a folder, only for this user and root. An old one of that name goes.
+/// A socket bound to a name in a folder, only for this user and root. An old one of that name is removed.
 ///
 /// # Errors
 /// If the folder refuses.
@@ -95,7 +95,7 @@ pub fn bind(folder: &Path, name: &str) -> io::Result<UnixDatagram> {
     Ok(socket)
 }
 
-/// The payloads that follow each other in bytes; an incomplete one at the end is not among them.
+/// The payloads that follow each other in bytes, without an incomplete one at the end.
 pub fn frames(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let length = codec::HEADER_BYTES + u32::from_le_bytes(bytes.get(2..6)?.try_into().ok()?) as usize;
@@ -111,7 +111,7 @@ pub fn frames(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// If no shim has it open, or the shim has not kept up.
 pub fn write_to_pipe(pipe: &Path, control: &Control) -> io::Result<()> {
     let mut file = std::fs::OpenOptions::new().write(true).custom_flags(libc::O_NONBLOCK).open(pipe)?;
-    // Less than a pipe takes at once, so it is never cut.
+    // A pipe takes this much at once, so it is never cut.
     file.write_all(&to_bytes(control)?)
 }
 

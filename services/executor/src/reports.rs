@@ -10,17 +10,17 @@ use muster_schemas::{
 use std::{collections::VecDeque, time::Duration};
 use tokio::task::JoinSet;
 
-/// So many reports travel at a time; the ledger commits them together.
+/// The number of reports on their way at a time; the ledger commits them together.
 const MAX_TRAVELLING: usize = 512;
-/// After so long without an answer a result is brought to the disk: the ledger may be away for long.
+/// A result without an answer for this long is synced to the disk: the ledger may be away for long.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Before what has failed for good is tried again all the same.
+/// The pause before a permanent failure is retried all the same.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(5);
 
 /// A report about a run or step.
 #[derive(Clone, Debug)]
 pub enum Report {
-    /// Its processes have been started; and when this executor came to know of it.
+    /// Its processes have been started; the time is when this executor first knew of it.
     Started(Timestamp),
     /// It has ended.
     Ended(End),
@@ -29,11 +29,11 @@ pub enum Report {
 /// The outcome of a report.
 #[derive(Debug)]
 pub struct Told {
-    /// Which run or step.
+    /// The run or step.
     pub key: RunKey,
-    /// Whether its end was told.
+    /// Whether this was the report of its end.
     pub was_end: bool,
-    /// Whether it is settled: the ledger knows, or wants not to know. Else it has to be told again.
+    /// Whether it is settled: the ledger knows, or does not want to know. Otherwise the report must be repeated.
     pub settled: bool,
 }
 
@@ -47,19 +47,19 @@ pub struct Reports {
 }
 
 impl Reports {
-    /// None yet.
+    /// No reports yet.
     pub fn new(ledger: LedgerClient, node: String) -> Self {
         let ledger = ledger.with_patience(PATIENCE);
         Self { ledger, node, waiting: VecDeque::new(), travelling: JoinSet::new() }
     }
 
-    /// Tells it as soon as there is room.
+    /// Sends it as soon as there is room.
     pub fn tell(&mut self, key: RunKey, about: Option<About>, report: Report) {
         self.waiting.push_back((key, about, report));
         self.depart();
     }
 
-    /// The next that has been told, or could not be. Never comes while nothing travels. Cancel safe.
+    /// The next report that was sent or failed. Waits for ever while none is on its way. Cancel safe.
     pub async fn next(&mut self) -> Told {
         loop {
             match self.travelling.join_next().await {
@@ -90,9 +90,9 @@ impl Reports {
         }
     }
 
-    /// The id follows from what is told: told again, also after a restart, it is the same command. Of what only holds
-    /// resources, or never came, the time is in it too, because it can come to this node again and is told of once more
-    /// then; the ledger takes a report twice.
+    /// The id is derived from the report: repeated, even after a restart, it is the same command. If the run only holds
+    /// resources, or never came, the id includes the time, because it can come to this node again and is then reported
+    /// once more; the ledger takes a report twice.
     fn envelope(&self, key: RunKey, about: Option<About>, report: &Report) -> CommandEnvelope {
         let (kind, time, command): (&[u8], _, _) = match report {
             Report::Started(since) => (b"node started", *since, Command::NodeStarted { part: key.part }),

@@ -60,12 +60,12 @@ static LAUNCH_SECONDS: LazyLock<Histogram<f64>> = LazyLock::new(|| {
     metrics::duration_seconds("muster_executor_launch_seconds", "From the order to the start or end of its processes.")
 });
 
-/// Runs the executor of a node until `shutdown`. Runs then continue under their shims, and are found again by the
-/// next call with the same spool. `ready` is told once the ledger knows that the node is up.
+/// Runs the executor of a node until `shutdown`. Runs then continue under their shims, and the next call with the same
+/// spool finds them again. `ready` is signalled once the ledger knows that the node is up.
 ///
 /// # Errors
-/// If the configuration is out of range, the spool cannot be used or belongs to another cluster, the containment asked for is not
-/// available, or the bus is closed.
+/// If the configuration is out of range, the spool cannot be used or belongs to another cluster, the requested
+/// containment is not available, or the bus is closed.
 pub async fn serve(
     bus: SharedBus,
     config: Config,
@@ -100,24 +100,24 @@ struct Executor {
     fetching: JoinSet<(RunKey, Result<NodeOrder, ContentError>)>,
     clients: Arc<Clients>,
     clients_task: tokio::task::JoinHandle<()>,
-    /// Steps whose end is on the log and whose output a client may still want, with when they were through here.
+    /// Steps whose end is in the log and whose output a client may still want, since when they are done here.
     lingering: BTreeMap<RunKey, Instant>,
     /// Starts to report, in order of time.
     starts: VecDeque<(time::Instant, RunKey)>,
     /// Runs with controls that their shim has not taken.
     undelivered: BTreeSet<RunKey>,
-    /// When they are tried again.
+    /// When to deliver them again.
     next_delivery: Option<time::Instant>,
     ready: Option<oneshot::Sender<()>>,
 }
 
-/// What the executor knows of a run or step.
+/// The executor's knowledge of a run or step.
 struct Run {
     about: Option<About>,
     stage: Stage,
     /// Whether the ledger knows that it started.
     told_start: bool,
-    /// A report of it is on its way; the next waits for it.
+    /// A report about it is on its way; the next one waits for it.
     telling: bool,
     controls: VecDeque<Control>,
     /// The size that it was last given.
@@ -209,7 +209,7 @@ impl Executor {
                 finding = self.findings.recv() => self.found(finding.context("the launcher thread has failed")?),
                 told = self.reports.next() => self.told(&told),
                 Some(fetched) = self.fetching.join_next() => {
-                    // One that panicked is ordered again, since its launch is not known here after a while.
+                    // A fetch that panicked is ordered again: after a while its launch is unknown here.
                     if let Ok((key, order)) = fetched {
                         self.fetched(key, order);
                     }
@@ -242,7 +242,7 @@ impl Executor {
     fn answered(&mut self, orders: Vec<NodeOrder>) {
         orders.into_iter().for_each(|order| self.obey(order));
         if let Some(ready) = self.ready.take() {
-            // Who waits for it may have gone.
+            // The receiver may be gone.
             let _ = ready.send(());
         }
     }
@@ -254,7 +254,7 @@ impl Executor {
         self.check_runs();
     }
 
-    /// Waits until all that an earlier executor left is known.
+    /// Waits until everything that an earlier executor left is known.
     async fn take_over_spool(&mut self) -> anyhow::Result<()> {
         loop {
             match self.findings.recv().await.context("the launcher thread has failed")? {
@@ -266,7 +266,7 @@ impl Executor {
 
     fn ask(&self, work: Work) {
         if let Some(launcher) = &self.launcher {
-            // If the thread has failed the findings end, which ends the service.
+            // If the thread has failed, the findings end, which ends the service.
             let _ = launcher.send(work);
         }
     }
@@ -275,7 +275,7 @@ impl Executor {
         self.runs.keys().filter(|key| !key.is_step()).map(|key| key.part).collect()
     }
 
-    /// Shims that died without a word and notices that were lost are found here.
+    /// Finds shims that died silently, and notices that were lost.
     fn check_runs(&self) {
         for (key, run) in &self.runs {
             if matches!(run.stage, Stage::Launching | Stage::Running) {
@@ -322,14 +322,14 @@ impl Executor {
         }
     }
 
-    /// What is known here was ordered before, and is not launched again.
+    /// A known run was ordered before, and is not launched again.
     fn launch(&mut self, key: RunKey, about: About, order: NodeOrder) {
         if self.is_new(key, about, Stage::Launching) {
             self.ask_to_launch(order);
         }
     }
 
-    /// Has an order made whole, beside all else, and launched then.
+    /// Completes an order in the background and then launches it.
     fn fetch(&mut self, short: ShortOrder) {
         let Some((key, about)) = launched_by(&short.order) else { return };
         if self.is_new(key, about, Stage::Fetching) {
@@ -357,7 +357,7 @@ impl Executor {
         }
     }
 
-    /// What was stopped or forgotten meanwhile is not launched any more.
+    /// A launch that was stopped or forgotten meanwhile is dropped.
     fn fetched(&mut self, key: RunKey, order: Result<NodeOrder, ContentError>) {
         let Some(run) = self.runs.get_mut(&key).filter(|run| matches!(run.stage, Stage::Fetching)) else { return };
         match order {
@@ -385,7 +385,7 @@ impl Executor {
         self.runs.get(&key).is_some_and(|run| matches!(run.stage, Stage::Fetching))
     }
 
-    /// The order comes again and again, since nobody says that it was heard.
+    /// The order is repeated, since nobody acknowledges it.
     fn resize(&mut self, id: PartId, size: Size) {
         let Some(run) = self.runs.get_mut(&RunKey::whole(id)) else { return };
         if matches!(run.stage, Stage::Running) && run.size.as_ref() != Some(&size) {
@@ -394,7 +394,7 @@ impl Executor {
         }
     }
 
-    /// What is said waits in the folder of the run for its shim to write it.
+    /// Messages wait in the folder of the run for its shim to write them.
     fn add_note(&mut self, key: RunKey, text: &str) {
         let Some(run) = self.runs.get(&key).filter(|run| !matches!(run.stage, Stage::Ended(_))) else { return };
         match RunFolder::of(&self.spool_root, key).add_note(text) {
@@ -421,7 +421,8 @@ impl Executor {
         }
     }
 
-    /// What is not known here, or of which nothing has begun, is reported as ended, and never started should its launch still come.
+    /// A run that is unknown here, or has not begun, is reported as ended, and never started if its launch still
+    /// arrives.
     fn stop_one(&mut self, key: RunKey, stop: Control) {
         match self.runs.get_mut(&key) {
             Some(run) if matches!(run.stage, Stage::Fetching) => {
@@ -437,7 +438,7 @@ impl Executor {
         self.control(key, stop);
     }
 
-    /// The ledger is through with the run.
+    /// The ledger no longer needs the run.
     fn forget_run(&mut self, part: PartId) {
         for key in self.keys_of(part) {
             if matches!(self.runs.get(&key), Some(Run { stage: Stage::Ended(_), .. })) {
@@ -451,7 +452,7 @@ impl Executor {
         }
     }
 
-    /// All of it goes, unless a client may still want its output.
+    /// Removes all of it, unless a client may still want its output.
     fn forget(&mut self, key: RunKey) {
         let has_output = self.runs.get(&key).and_then(|run| run.about).is_some_and(|about| about.has_output);
         let through = *self.lingering.entry(key).or_insert_with(Instant::now);
@@ -502,7 +503,7 @@ impl Executor {
         self.deliver(key);
     }
 
-    /// Hands the shim what it has not taken yet, in order.
+    /// Gives the shim the controls that it has not taken yet, in order.
     fn deliver(&mut self, key: RunKey) {
         let Some(run) = self.runs.get_mut(&key) else { return };
         let pipe = RunFolder::of(&self.spool_root, key).file(CONTROL);
@@ -603,7 +604,7 @@ impl Executor {
         }
     }
 
-    /// Tells the ledger what it does not know of a run, one thing at a time.
+    /// Reports to the ledger what it does not know about a run, one report at a time.
     fn tell(&mut self, key: RunKey) {
         let Some(run) = self.runs.get_mut(&key) else { return };
         let report = match &run.stage {
@@ -629,7 +630,7 @@ impl Executor {
     }
 }
 
-/// What an order launches or holds, if it does and says all of it.
+/// The launch or hold in an order, if the order is complete.
 fn launched_by(order: &NodeOrder) -> Option<(RunKey, About)> {
     match order {
         NodeOrder::Launch(order) | NodeOrder::Hold(order) => Some((RunKey::of(order), (&**order).into())),
@@ -638,7 +639,7 @@ fn launched_by(order: &NodeOrder) -> Option<(RunKey, About)> {
     }
 }
 
-/// Never comes if there is no such time.
+/// Waits for ever if there is no such time.
 async fn sleep_until(time: Option<time::Instant>) {
     match time {
         Some(time) => time::sleep_until(time).await,
@@ -654,7 +655,7 @@ async fn fork_server_died(death: Option<&AsyncFd<OwnedFd>>) {
     }
 }
 
-/// The spool's runs must be this cluster's. Waits for the ledger to say which that is.
+/// The spool's runs must be this cluster's. Waits for the ledger to name the cluster.
 async fn bind_to_cluster(spool: &Spool, ledger: &LedgerClient) -> anyhow::Result<()> {
     let cluster_id = loop {
         match ledger.head().await {

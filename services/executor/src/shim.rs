@@ -1,5 +1,5 @@
 //! The shim: one small process for each run and step, which owns its processes from before the first until after the
-//! last, and outlives the executor. It has a single thread, asks nobody for anything, and tells what happened by files.
+//! last, and outlives the executor. It is single-threaded, asks nobody for anything, and reports through files.
 
 mod children;
 mod claimed;
@@ -37,13 +37,13 @@ use std::{
     time::Duration,
 };
 
-/// How soon a result that could not be written is tried again.
+/// The pause before a result that could not be written is written again.
 const RESULT_RETRY: Duration = Duration::from_secs(1);
 
-/// All that a shim has to do for a run, in the process that has been forked for it.
+/// The whole work of a shim for a run, in the process forked for it.
 ///
 /// # Errors
-/// If the spool refuses; what can be told of it is in the spool then.
+/// If the spool refuses; whatever could be recorded is in the spool.
 pub fn run(spool: &Path, key: RunKey, dialects: Dialects) -> io::Result<()> {
     let folder = RunFolder::of(spool, key);
     supervise::become_shim()?;
@@ -63,7 +63,7 @@ pub fn run(spool: &Path, key: RunKey, dialects: Dialects) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes the result of a run that no shim could be made for, unless a shim already runs it.
+/// Writes the result of a run for which no shim could be created, unless a shim already runs it.
 ///
 /// # Errors
 /// If the spool refuses.
@@ -71,15 +71,15 @@ pub fn refuse(folder: &RunFolder, key: RunKey, cause: EndCause) -> io::Result<()
     folder.claim(key)?.map_or(Ok(()), |claim| claim.ended(&exit_without_start(cause).into()))
 }
 
-/// The end of a run of which no process was started.
+/// The end of a run that started no process.
 pub fn exit_without_start(cause: EndCause) -> NodeExit {
     NodeExit { status: None, cause, usage: Usage::default(), started: None, ended: Timestamp::now() }
 }
 
-/// Launches what the run has to start, and looks after it.
+/// Launches the run's tasks, and supervises them.
 fn execute(shim: &Shim) -> End {
     let launch_failed = |why| exit_without_start(EndCause::LaunchFailed(why)).into();
-    // Opened for writing too, so that it does not end each time a writer goes.
+    // Opened for writing too, so that it does not end each time a writer closes it.
     let control =
         OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(shim.folder.file(CONTROL));
     let control = match control {

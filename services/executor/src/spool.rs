@@ -4,16 +4,16 @@
 //! SPOOL/lock                one executor at a time
 //! SPOOL/cluster             the cluster that the runs belong to
 //! SPOOL/launched.0, .1      the launch journal
-//! SPOOL/executor            socket: shims tell of starts and ends
-//! SPOOL/shims.log           what shims have to say
+//! SPOOL/executor            socket: shims report starts and ends
+//! SPOOL/shims.log           the log of the shims
 //! SPOOL/runs/RUN[.STEP]/
 //!     log                   what to start, who started it and when, how it ended; locked while its shim lives
 //!     control               pipe: orders to the shim
 //!     script nodes tmp      what the job's processes see
-//!     output                what the tasks of a step say to its client
-//!     output.released       how much of that has gone
-//!     input input.end       what its client says to them, and that nothing comes behind it
-//!     input.taken           how far they have read that
+//!     output                output of the tasks of a step for its client
+//!     output.released       how much of that has left the disk
+//!     input input.end       input from its client, and its end
+//!     input.taken           how far the tasks have read that
 //! SPOOL/free/UID.RUN/       folders for further runs of that user
 //! ```
 //!
@@ -27,9 +27,9 @@
 //! | claimed, not locked | its shim died: clean up, report it as lost |
 //! | ended | report it until the ledger has it on the log |
 //!
-//! Folders are used again rather than removed, by the same user only: a file system can take longer for a new file the
-//! more were removed lately (ext4 looks at each that was in the last minute), and nobody can have kept a hold on
-//! what will be another user's script.
+//! Folders are reused rather than removed, by the same user only: after many removals a file system can take longer for
+//! a new file (ext4 looks at each removed in the last minute), and nobody can have kept a hold on what will be another
+//! user's script.
 
 use crate::{containment::Hierarchies, identity::Identity, key::RunKey, protocol::frames};
 use muster_schemas::{
@@ -63,11 +63,11 @@ pub const TEMPORARY: &str = "tmp";
 pub const SCRIPT: &str = "script";
 /// The name of the pipe to the shim in a run folder.
 pub const CONTROL: &str = "control";
-/// The name of the file with what tasks say to a client.
+/// The name of the file with the output of tasks for a client.
 pub const OUTPUT: &str = "output";
-/// The name of the file with what a client says to tasks.
+/// The name of the file with the input of a client for tasks.
 pub const INPUT: &str = "input";
-/// Its presence in a run folder says that no more input comes.
+/// Its presence in a run folder means that the input is complete.
 pub const INPUT_END: &str = "input.end";
 /// The name of the file that says how far tasks have read their input.
 pub const INPUT_TAKEN: &str = "input.taken";
@@ -81,9 +81,9 @@ pub const EXECUTOR_SOCKET: &str = "executor";
 const LOG: &str = "log";
 const RUNS: &str = "runs";
 const FREE: &str = "free";
-/// What begins with this was being made or removed when an executor died.
+/// The prefix of folders that were being created or removed when an executor died.
 const RUBBISH: &str = "rubbish";
-/// So many folders are kept to be used again.
+/// The number of folders kept for reuse.
 const MAX_FREE: usize = 4096;
 
 /// The folder of one executor, locked for it.
@@ -99,39 +99,39 @@ pub struct Spool {
 /// Why a spool cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SpoolError {
-    /// Another executor lives.
+    /// Another executor is running.
     #[error("the spool {0} is in use by another executor")]
     InUse(PathBuf),
-    /// Its runs are not this cluster's.
+    /// Its runs belong to another cluster.
     #[error(
         "the spool {spool} holds runs of the cluster {found}, not of {expected}: finish or remove them, or name another spool"
     )]
     OtherCluster {
         /// The spool.
         spool: PathBuf,
-        /// Whose runs it holds.
+        /// The cluster whose runs it holds.
         found: String,
         /// The cluster that this executor serves.
         expected: String,
     },
-    /// The disk.
+    /// The disk failed.
     #[error("the spool {path} cannot be used: {source}")]
     Io {
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
 }
 
 impl Spool {
-    /// Makes the folder if there is none, and locks it.
+    /// Creates the folder if there is none, and locks it.
     ///
     /// # Errors
     /// If another executor has it, or the disk refuses.
     pub fn open(root: &Path) -> Result<Self, SpoolError> {
         let failed = |source| SpoolError::Io { path: root.to_owned(), source };
-        // Jobs of other users reach their script and files through these folders, and nothing else.
+        // Jobs of other users reach their script and files, and nothing else, through these folders.
         let passable = |path: &Path| DirBuilder::new().recursive(true).mode(0o711).create(path);
         passable(&root.join(RUNS)).map_err(failed)?;
         passable(&root.join(FREE)).map_err(failed)?;
@@ -154,7 +154,7 @@ impl Spool {
         &self.root
     }
 
-    /// The folder of a run or step, which does not have to exist.
+    /// The folder of a run or step, which need not exist.
     pub fn run(&self, key: RunKey) -> RunFolder {
         RunFolder::of(&self.root, key)
     }
@@ -194,7 +194,7 @@ impl Spool {
         Some(name)
     }
 
-    /// Makes the folder of a run with its order.
+    /// Creates the folder of a run with its order.
     ///
     /// # Errors
     /// If the disk refuses; there is no folder then.
@@ -212,7 +212,7 @@ impl Spool {
         };
         let folder = self.root.join(FREE).join(&name);
         let filled = overwrite(&folder.join(LOG), 0o600, &encode(&Entry::Ordered(Box::new(order.clone())))?);
-        // Also a spool that was left by an earlier executor can hold the run's folder; then it is not replaced.
+        // An earlier executor may have left the run's folder in the spool; then it is not replaced.
         let placed = filled.and_then(|()| fs::rename(&folder, self.run(order.key()).path()));
         if placed.is_err() {
             self.keep_free(uid, name);
@@ -220,7 +220,7 @@ impl Spool {
         placed
     }
 
-    /// Takes the folder of a run away, to be used for another.
+    /// Removes the folder of a run, for reuse by another.
     ///
     /// # Errors
     /// If the disk refuses.
@@ -241,14 +241,14 @@ impl Spool {
                 return Ok(());
             }
         }
-        // Out of sight first, so that a removal cut short leaves nothing that looks like a run.
+        // Renamed first, so that a removal cut short leaves nothing that looks like a run.
         let rubbish = self.root.join(format!("{RUBBISH}.{key}"));
         fs::rename(folder.path(), &rubbish)?;
         fs::remove_dir_all(rubbish)
     }
 
-    /// Ties the spool to a cluster. A spool without runs can change to another cluster; its journal is then started
-    /// again, because run numbers mean something else: `true` says so.
+    /// Ties the spool to a cluster. A spool without runs can change to another cluster; its journal then starts again,
+    /// because run numbers mean something else: returns `true` in that case.
     ///
     /// # Errors
     /// [`SpoolError::OtherCluster`], or the disk.
@@ -283,10 +283,10 @@ pub fn run_keys(spool: &Path) -> io::Result<Vec<RunKey>> {
     Ok(names.iter().filter_map(|name| name.to_str()?.parse().ok()).collect())
 }
 
-/// All that a shim needs to know. It asks nobody else.
+/// Everything that a shim needs to know. It asks nobody else.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpooledOrder {
-    /// The boot that it was ordered in: after the next one there is nothing of it left to find.
+    /// The boot that it was ordered in: after the next one nothing of it is left to find.
     pub boot_id: String,
     /// The order.
     pub order: LaunchOrder,
@@ -320,7 +320,7 @@ pub struct RunFolder {
     path: PathBuf,
 }
 
-/// What is written into the log of a run, one after the other.
+/// The entries of a run's log, in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Entry {
     /// By the executor.
@@ -336,7 +336,7 @@ enum Entry {
 /// How a run or step ended on the node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
-    /// How, taken together.
+    /// The combined result.
     pub exit: NodeExit,
     /// How each task of a step ended; none for runs and for tasks of a list.
     pub statuses: Vec<TaskStatus>,
@@ -351,9 +351,9 @@ impl From<NodeExit> for End {
 /// The content of the log of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunLog {
-    /// The order; `None` if it is not whole.
+    /// The order; `None` if it is incomplete.
     pub order: Option<SpooledOrder>,
-    /// Whether it was claimed, and so perhaps started.
+    /// Whether it was claimed, and may have been started.
     pub claimed: bool,
     /// When the first process of the job was started.
     pub started: Option<Timestamp>,
@@ -364,7 +364,7 @@ pub struct RunLog {
 impl RunLog {
     fn parse(bytes: &[u8]) -> Self {
         let mut log = Self::default();
-        // An entry that is just being written, or was torn, is not there yet.
+        // An entry in the middle of a write, or a torn one, does not count.
         for entry in frames(bytes).map_while(|frame| codec::decode(frame).ok()) {
             match entry {
                 Entry::Ordered(order) => log.order = Some(*order),
@@ -386,7 +386,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Tells that the first process of the job is about to be started.
+    /// Records that the first process of the job is about to start.
     ///
     /// # Errors
     /// If the disk refuses.
@@ -394,7 +394,7 @@ impl Claim {
         append(&self.file, &Entry::Started(at))
     }
 
-    /// Tells how the run ended.
+    /// Records how the run ended.
     ///
     /// # Errors
     /// If the disk refuses.
@@ -414,7 +414,7 @@ impl RunFolder {
         &self.path
     }
 
-    /// Writes a line after earlier messages to the job; control characters in it become blanks.
+    /// Appends a line to the messages to the job; control characters in it become blanks.
     ///
     /// # Errors
     /// If the disk refuses.
@@ -441,7 +441,7 @@ impl RunFolder {
         }
     }
 
-    /// Takes the right to continue the run; `None` if it is taken already, or the run is gone.
+    /// Takes the right to continue the run; `None` if it is already taken, or the run is gone.
     ///
     /// # Errors
     /// If the disk refuses.
@@ -450,7 +450,7 @@ impl RunFolder {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
         let log = RunLog::parse(&bytes);
-        // The folder can have become another run's after it was opened.
+        // The folder can have become another run's since it was opened.
         let Some(order) = log.order.filter(|order| order.key() == key && !log.claimed) else { return Ok(None) };
         append(&file, &Entry::Claimed { pid: std::process::id() })?;
         Ok(Some(Claim { file, order }))
@@ -480,8 +480,8 @@ impl RunFolder {
         append(&file, &Entry::Ended(exit.clone().into()))
     }
 
-    /// The log with its lock; `None` if the run is claimed, or there is no log. Who only looks whether a shim lives has
-    /// the lock for a moment too, which is waited for.
+    /// The log with its lock; `None` if the run is claimed, or there is no log. A check whether a shim lives also holds
+    /// the lock for a moment, which this waits for.
     fn locked_for_claim(&self) -> io::Result<Option<Flock<File>>> {
         loop {
             if let Some(file) = self.locked()? {
@@ -522,7 +522,7 @@ impl RunFolder {
         overwrite(&self.file(RELEASED), 0o600, &offset.to_le_bytes())
     }
 
-    /// Removes what clients and tasks said to each other, so that the folder can serve another run.
+    /// Removes the input and output of clients, so that the folder can serve another run.
     fn remove_streams(&self) -> io::Result<()> {
         STREAMS.iter().try_for_each(|name| match fs::remove_file(self.file(name)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -530,7 +530,7 @@ impl RunFolder {
         })
     }
 
-    /// Brings the result to the disk: it may have to stay for long.
+    /// Syncs the result to the disk: it may have to stay for long.
     ///
     /// # Errors
     /// If the disk refuses.
@@ -541,7 +541,7 @@ impl RunFolder {
     }
 }
 
-/// A folder with all that runs of a user need: what does not change from run to run.
+/// A folder with what all runs of a user need: what does not change from run to run.
 fn make_folder(path: &Path, identity: &Identity) -> io::Result<()> {
     DirBuilder::new().mode(0o711).create(path)?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o711))?;
@@ -550,7 +550,7 @@ fn make_folder(path: &Path, identity: &Identity) -> io::Result<()> {
     give(&path.join(TEMPORARY), identity)
 }
 
-/// Makes a file the user's, if this process may.
+/// Gives a file to the user, if this process may.
 ///
 /// # Errors
 /// If the disk refuses.
@@ -561,7 +561,7 @@ pub fn give(path: &Path, identity: &Identity) -> io::Result<()> {
     Ok(chown(path, Some(Uid::from_raw(identity.uid)), Some(Gid::from_raw(identity.gid)))?)
 }
 
-/// Writes these bytes and this mode to the file. Its old content is not removed first: its place on the disk is kept.
+/// Writes bytes and mode to the file. Its old content is not removed first, so that it keeps its place on the disk.
 ///
 /// # Errors
 /// If the disk refuses.
@@ -572,7 +572,7 @@ pub fn overwrite(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
     file.set_permissions(fs::Permissions::from_mode(mode))
 }
 
-/// Writes the entry, or leaves the log as it was: half an entry would hide what comes after it.
+/// Writes the entry, or leaves the log unchanged: half an entry would hide what follows it.
 fn append(mut file: &File, entry: &Entry) -> io::Result<()> {
     let before = file.metadata()?.len();
     file.write_all(&encode(entry)?).inspect_err(|_| drop(file.set_len(before)))
@@ -588,7 +588,7 @@ fn encode<T: Serialize>(value: &T) -> io::Result<Vec<u8>> {
     codec::encode(value).map_err(io::Error::other)
 }
 
-/// The file has these bytes or those it had before, never a part of them.
+/// The file has these bytes or the previous ones, never a part of them.
 fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let temporary = path.with_extension("new");
     private().create(true).truncate(true).write(true).open(&temporary)?.write_all(bytes)?;

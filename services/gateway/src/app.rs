@@ -36,7 +36,7 @@ use tracing::Instrument as _;
 
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 const MAX_KEY_BYTES: usize = 255;
-/// So many plans are made for questions at a time; who asks more waits.
+/// The number of plans made for queries at a time; further queries wait.
 const MAX_PLANNINGS: usize = 2;
 const TRACEPARENT: &str = "traceparent";
 
@@ -58,11 +58,11 @@ pub(crate) struct Shared {
     pub(crate) callers: Callers,
     pub(crate) proofs: Proofs,
     pub(crate) budgets: Budgets,
-    /// Taken by whoever parses a large body: that needs several times its memory.
+    /// Taken while a large body is parsed: that needs several times its memory.
     pub(crate) large_parsings: Arc<Semaphore>,
-    /// Taken by whoever has the log verified: that is a lot of work for the ledger.
+    /// Taken while the log is verified: that is a lot of work for the ledger.
     pub(crate) verifications: Arc<Semaphore>,
-    /// Taken by whoever has something planned: that may take all of a core for a while.
+    /// Taken while a plan is made: that may occupy a core for a while.
     pub(crate) plannings: Arc<Semaphore>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) gauges: Gauges,
@@ -78,7 +78,7 @@ impl Deref for App {
 }
 
 impl App {
-    /// Gets the state and everything else that requests need.
+    /// Loads the state and everything else that requests need.
     pub(crate) async fn open(bus: SharedBus, config: Config, shutdown: CancellationToken) -> anyhow::Result<Self> {
         let budgets = Budgets::new(&config);
         let callers = Callers::new(config.tokens_file.as_deref(), budgets.clone())?;
@@ -118,7 +118,7 @@ impl App {
         })
     }
 
-    /// Passes a command on to the ledger. Its answer is on disk, and seen by every later query.
+    /// Passes a command on to the ledger. Its answer is on disk, and every later query sees it.
     pub(crate) async fn command(&self, asked: Asked, command: Command) -> Result<(Answer, Reply), ApiError> {
         let span = tracing::debug_span!("gateway.command", job = tracing::field::Empty);
         let span = trace::in_trace(span, asked.trace);
@@ -162,7 +162,7 @@ impl App {
         Ok(axum::Json(CommandAnswer { sequence: answer.sequence, jobs, is_judged }))
     }
 
-    /// Whether somebody may see everything of everybody's jobs.
+    /// Whether a caller may see everything of everybody's jobs.
     pub(crate) fn is_operator(&self, caller: &Owner) -> bool {
         let own = nix::unistd::geteuid().as_raw();
         caller.uid == 0
@@ -174,7 +174,7 @@ impl App {
     }
 }
 
-/// The caller is a process of this job, and may ask for what concerns the job alone.
+/// The caller is a process of this job, and may only do what concerns this job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OwnJob(pub(crate) JobId);
 
@@ -197,12 +197,12 @@ pub(crate) struct Asked {
     owner: Arc<Owner>,
     id: CommandId,
     trace: TraceContext,
-    /// Only what concerns this job may be asked for.
+    /// Only requests about this job are allowed.
     own_job: Option<JobId>,
 }
 
 impl Asked {
-    /// Another try of the same: for the first it is the command itself.
+    /// Another attempt of the same request: the first is the command itself.
     pub(crate) fn attempt(&self, number: u32) -> Self {
         let id = match number {
             0 => self.id,
@@ -225,7 +225,7 @@ impl<S: Sync> FromRequestParts<S> for Asked {
     }
 }
 
-/// The id of a command. Two users who choose the same key mean different commands.
+/// The id of a command. If two users choose the same key, they mean different commands.
 fn command_id(headers: &HeaderMap, owner: &Owner) -> Result<CommandId, ApiError> {
     let Some(key) = headers.get(IDEMPOTENCY_KEY) else { return Ok(CommandId::new_now()) };
     let key = key.as_bytes();
@@ -235,5 +235,5 @@ fn command_id(headers: &HeaderMap, owner: &Owner) -> Result<CommandId, ApiError>
     Ok(CommandId::derived(&[b"http", &owner.uid.to_le_bytes(), key]))
 }
 
-/// What is answered to a command.
+/// The answer to a command.
 pub(crate) type Answered = Result<axum::Json<CommandAnswer>, ApiError>;

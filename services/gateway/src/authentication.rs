@@ -1,4 +1,4 @@
-//! Which requests are let through.
+//! Authentication of requests.
 
 use crate::{
     app::{App, Caller, OwnJob},
@@ -20,7 +20,7 @@ use muster_schemas::{
 };
 use std::sync::Arc;
 
-/// Lets a request through if it is known who sent it.
+/// Lets a request through if its sender is known.
 pub(crate) async fn authenticate(
     State(app): State<App>,
     ConnectInfo(peer): ConnectInfo<Peer>,
@@ -60,7 +60,7 @@ async fn of_job(app: &App, peer: Peer, token: &JobToken) -> Result<Arc<Owner>, A
     }
 }
 
-/// The owner of the job of a token; `None` if the token is not right, or its run has ended.
+/// The owner of the job of a token; `None` if the token is wrong, or its run has ended.
 async fn owner(app: &App, token: &JobToken) -> Result<Option<Arc<Owner>>, ApiError> {
     let look = || {
         app.reader.projection().read(|state| {
@@ -70,7 +70,7 @@ async fn owner(app: &App, token: &JobToken) -> Result<Option<Arc<Owner>>, ApiErr
     };
     let Some(owner) = (match look() {
         Some(owner) => Some(owner),
-        // A run can be so young that this gateway has not heard of it.
+        // A run can be so new that this gateway has not heard of it.
         None => {
             app.reader.catch_up(None).await?;
             look()

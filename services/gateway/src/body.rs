@@ -1,4 +1,4 @@
-//! Bodies of requests: JSON, with limits that hold before memory is taken for what it says.
+//! Bodies of requests: JSON, with limits that apply before memory is allocated for the content.
 
 use crate::{
     app::App,
@@ -14,16 +14,16 @@ use serde::de::DeserializeOwned;
 use std::{future::poll_fn, pin::Pin, sync::Arc, time::Duration};
 use tokio::time::Instant;
 
-/// Objects and lists may be nested so deep.
+/// The maximum nesting of objects and lists.
 const MAX_DEPTH: u32 = 64;
-/// Objects and lists in a body: 100,000 jobs with every key written out have 3,000,000. A few bytes of JSON can stand for
-/// a large value in memory, so the number of bytes alone is no limit.
+/// The most objects and lists in a body: 100,000 jobs with every key written out have 3,000,000. A few bytes of JSON
+/// can stand for a large value in memory, so the number of bytes alone is no limit.
 const MAX_CONTAINERS: u32 = 4_000_000;
-/// Values in lists and objects.
+/// The most values in lists and objects.
 const MAX_VALUES: u32 = 16_000_000;
-/// What a body has to bring each second on average, beside the time that it may stand still.
+/// The least average speed of a body, not counting the time that it may stand still.
 const LEAST_BYTES_PER_SECOND: u64 = 64 << 10;
-/// Room for a body of unknown length is taken in such steps at least; a larger one grows by a quarter, so that it is not
+/// The least step in which room for a body of unknown length grows; a larger one grows by a quarter, so that it is not
 /// moved often.
 const ROOM_STEP_BYTES: u64 = 256 << 10;
 
@@ -40,7 +40,7 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Json<T> {
         }
         let stopping = || ApiError::unavailable("the gateway is stopping");
         let turn = app.large_parsings.clone().acquire_owned().await.map_err(|_| stopping())?;
-        // It takes its time, in which other requests go on.
+        // Parsing takes long, and other requests must continue.
         let parsed = tokio::task::spawn_blocking(move || {
             let value = parse(&bytes);
             drop(turn);
@@ -61,8 +61,8 @@ impl FromRequest<App> for Raw {
     }
 }
 
-/// Reads the body of a request. What cannot be taken is refused before any of it is read, if the request says how long it
-/// is. What it takes of its caller's budget is held until the request is answered.
+/// Reads the body of a request. If the request states its length, a body that is too large is refused before any of it
+/// is read. Its part of the caller's budget is held until the request is answered.
 async fn read(request: Request, app: &App, max_bytes: usize) -> Result<Bytes, ApiError> {
     let patience = Duration::from_secs(u64::from(app.config.body_seconds));
     let unknown = || ApiError::unavailable("the caller is unknown");
@@ -74,7 +74,7 @@ async fn read(request: Request, app: &App, max_bytes: usize) -> Result<Bytes, Ap
     read_into(&mut room, body, patience).await.map(Bytes::from)
 }
 
-/// The room that a body has in its caller's budget.
+/// The room for a body in its caller's budget.
 struct Room {
     admission: Arc<Admission>,
     holdings: Holdings,
@@ -84,7 +84,7 @@ struct Room {
 }
 
 impl Room {
-    /// Makes it this large at least, or says why it cannot be.
+    /// Grows the room to at least this size, or reports why that is impossible.
     async fn make(&mut self, bytes: u64, patience: Duration) -> Result<(), ApiError> {
         if bytes > self.max_bytes {
             let message = format!("the body is larger than {} bytes", self.max_bytes);
@@ -102,7 +102,7 @@ impl Room {
     }
 }
 
-/// Reads a body into room that grows with it. No more memory is taken than there is room for.
+/// Reads a body into room that grows with it. It never takes more memory than there is room for.
 async fn read_into(room: &mut Room, mut body: Body, patience: Duration) -> Result<Vec<u8>, ApiError> {
     let begun = Instant::now();
     let mut bytes = Vec::with_capacity(usize::try_from(room.bytes).unwrap_or_default());
@@ -119,7 +119,7 @@ async fn read_into(room: &mut Room, mut body: Body, patience: Duration) -> Resul
         };
         let Some(frame) = frame else { return Ok(bytes) };
         let frame = frame.map_err(|error| ApiError::malformed(format!("the body cannot be read: {error}")))?;
-        // Trailers say nothing.
+        // Trailers carry nothing.
         let Ok(data) = frame.into_data() else { continue };
         let length = bytes.len() as u64 + data.len() as u64;
         if length > room.bytes {
@@ -141,7 +141,7 @@ pub(crate) fn parse<T: DeserializeOwned>(json: &[u8]) -> Result<T, ApiError> {
     }
 }
 
-/// Parses again, slower, to find where the fault is.
+/// Parses again, more slowly, to find the fault.
 fn explain<T: DeserializeOwned>(json: &[u8], plain: &serde_json::Error) -> ApiError {
     let mut deserializer = serde_json::Deserializer::from_slice(json);
     let message = match serde_path_to_error::deserialize::<_, T>(&mut deserializer) {
@@ -151,7 +151,7 @@ fn explain<T: DeserializeOwned>(json: &[u8], plain: &serde_json::Error) -> ApiEr
     ApiError::malformed(message)
 }
 
-/// Refuses JSON that is nested too deep or has too many values, without looking at what it says.
+/// Refuses JSON that is nested too deep or has too many values, without interpreting it.
 fn check_size(json: &[u8]) -> Result<(), ApiError> {
     let (mut depth, mut containers, mut values) = (0u32, 0u32, 0u32);
     let mut rest = json.iter();
@@ -182,7 +182,7 @@ fn check_size(json: &[u8]) -> Result<(), ApiError> {
     Err(ApiError::new(ErrorCode::TooLarge, format!("the JSON has too much in it: {fault}")))
 }
 
-/// Goes on behind the closing quote.
+/// Skips to after the closing quote.
 fn skip_text<'a>(rest: &mut impl Iterator<Item = &'a u8>) {
     while let Some(byte) = rest.next() {
         match byte {
@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(error.0.code, ErrorCode::Malformed);
     }
 
-    /// A body that does not say how long it is takes no more memory than counts in the budget of its caller.
+    /// A body of unknown length takes no more memory than counts in its caller's budget.
     #[tokio::test]
     async fn bodies_of_unknown_length_take_the_room_that_is_counted() {
         let budgets = Budgets::new(&Config::default());

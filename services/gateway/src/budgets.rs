@@ -1,7 +1,6 @@
-//! Limits for each caller, and for all of them together, on the connections and bytes of the gateway in use at a
-//! time.
+//! Limits on the connections and bytes of the gateway in use at a time, for each caller and for all of them together.
 //!
-//! The gateway shares its process with the ledger and an executor, so that nobody may take all memory or all open files.
+//! The gateway shares its process with the ledger and an executor, so nobody may take all memory or all open files.
 
 use crate::{Config, error::ApiError};
 use axum::{extract::FromRequestParts, http::request::Parts};
@@ -14,42 +13,43 @@ use std::{
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Most connections if the configuration does not say, however many files may be open.
+/// The default maximum of connections, however many files may be open.
 const MAX_CONNECTIONS: u64 = 8_192;
-/// Fewest connections, however few files may be open.
+/// The default minimum of connections, however few files may be open.
 const MIN_CONNECTIONS: u64 = 16;
-/// Connections that only root and the user of the gateway can have, so that they get in beside whatever others do.
+/// Connections reserved for root and the user of the gateway, so that they always get in.
 const RESERVED_CONNECTIONS: u32 = 8;
-/// One caller has this part of all connections, if the configuration does not say.
+/// The default share of one caller: all connections divided by this.
 const CALLERS_PART: u32 = 8;
-/// Bodies of at most this many bytes can use all of the bytes in flight; larger ones leave them an eighth.
+/// Bodies of at most this many bytes can use all bytes in flight; larger ones leave them an eighth.
 pub(crate) const LARGE_BODY_BYTES: u64 = 1 << 20;
-/// Lists of a caller that are made or wait to be made at a time.
+/// The most lists of a caller that are being made or wait at a time.
 const LISTS_PER_CALLER: usize = 2;
-/// Parts of the past that are made into events for a caller at a time and are not counted among his bytes.
+/// The most parts of the past that are turned into events for a caller at a time without counting as the caller's
+/// bytes.
 const PAST_PARTS_PER_CALLER: usize = 2;
-/// Connections that follow events at a time. Those of root and the user of the gateway do not count.
+/// The most connections that follow events. Those of root and the user of the gateway do not count.
 const FOLLOWERS: u32 = 512;
-/// Those of one caller.
+/// The same for one caller.
 const FOLLOWERS_PER_CALLER: u32 = 64;
-/// Large bodies that are taken in at a time, of all callers; one of each caller.
+/// The most large bodies of all callers that are read at a time; each caller can have one.
 const LARGE_BODIES: usize = 8;
-/// Wrong tokens of an address that cost it no time.
+/// Wrong tokens of an address without a penalty.
 const FREE_GUESSES: u32 = 4;
-/// What the first wrong token after those costs; each further one twice as much.
+/// The penalty for the next wrong token; it doubles for each further one.
 const FIRST_PENALTY: Duration = Duration::from_millis(250);
 const MAX_PENALTY: Duration = Duration::from_secs(8);
-/// An address that has shown no wrong token for this long begins anew.
+/// An address without wrong tokens for this long starts again.
 const GUESSES_FORGOTTEN: Duration = Duration::from_secs(120);
-/// Addresses whose wrong tokens are remembered.
+/// The most addresses whose wrong tokens are remembered.
 const MAX_GUESSERS: usize = 10_000;
 
-/// Whose budget something counts in.
+/// The caller that a budget belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Account {
     /// A user, by the kernel's word or by a token.
     User(u32),
-    /// An address that has not shown a token yet. Of IPv6 it is the network: one host can have all addresses of it.
+    /// An address that has not shown a token yet. For IPv6 it is the network: one host can have all its addresses.
     Address(IpAddr),
     /// The kernel does not say.
     Unknown,
@@ -64,13 +64,13 @@ impl Account {
         })
     }
 
-    /// Whether somebody runs the system, and so has a way in that is kept free.
+    /// Whether the caller runs the system, and so has reserved connections.
     fn is_own(self) -> bool {
         matches!(self, Self::User(uid) if uid == 0 || uid == nix::unistd::geteuid().as_raw())
     }
 }
 
-/// How much is allowed.
+/// The maximum amounts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Limits {
     connections: u32,
@@ -104,27 +104,27 @@ pub(crate) struct Budgets(Arc<Shared>);
 struct Shared {
     limits: Limits,
     used: Mutex<Used>,
-    /// Taken by whoever sends a large body.
+    /// Taken while a large body is sent.
     large_bodies: Arc<Semaphore>,
     guesses: Mutex<HashMap<Account, Guesses>>,
 }
 
-/// What is in use.
+/// The amounts in use.
 #[derive(Debug, Default)]
 struct Used {
     connections: u32,
     bytes: u64,
-    /// Connections that follow events, but for those of root and the user of the gateway.
+    /// Connections that follow events, except those of root and the user of the gateway.
     followers: u32,
     callers: HashMap<Account, OfCaller>,
 }
 
-/// What a caller uses.
+/// The amounts that one caller uses.
 #[derive(Debug)]
 struct OfCaller {
     connections: u32,
     bytes: u64,
-    /// Of answers, how many are on their way.
+    /// The number of answers on their way.
     answers: u32,
     /// Connections that follow events.
     followers: u32,
@@ -164,9 +164,9 @@ struct Guesses {
 }
 
 impl Budgets {
-    /// As configured, and as many files as this process may open allow.
+    /// Budgets as configured, or as the limit on open files allows.
     pub(crate) fn new(config: &Config) -> Self {
-        // The kernel always tells; without its word nothing is assumed to be allowed.
+        // The kernel always tells; if it did not, no open file would count as allowed.
         let open_files = getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(soft, _)| soft);
         Self::with(Limits::of(config, open_files))
     }
@@ -184,7 +184,7 @@ impl Budgets {
         self.0.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets a connection in, or says why not. It counts until it is dropped.
+    /// Admits a connection, or reports why not. It counts until it is dropped.
     pub(crate) fn admit(&self, account: Account) -> Result<Arc<Admission>, ApiError> {
         let mut used = self.used();
         let limits = self.0.limits;
@@ -197,7 +197,7 @@ impl Budgets {
         Ok(Arc::new(Admission { budgets: self.clone(), account: Mutex::new(account) }))
     }
 
-    /// Counts a connection among those of a caller.
+    /// Counts a connection for a caller.
     fn enter(&self, used: &mut Used, account: Account) -> Result<(), ApiError> {
         let most = self.0.limits.connections_per_caller;
         let of_caller = used.callers.entry(account).or_default();
@@ -217,19 +217,19 @@ impl Budgets {
         }
     }
 
-    /// How many connections there are.
+    /// The number of connections.
     #[cfg(test)]
     fn connections(&self) -> u32 {
         self.used().connections
     }
 
-    /// How many bytes count.
+    /// The number of bytes that count.
     #[cfg(test)]
     pub(crate) fn bytes(&self) -> u64 {
         self.used().bytes
     }
 
-    /// How long an address waits for the answer to a wrong token. It counts this one.
+    /// How long an address waits for the answer to a wrong token. This counts the token.
     pub(crate) fn guess_penalty(&self, account: Account) -> Duration {
         let mut guesses = self.0.guesses.lock().unwrap_or_else(PoisonError::into_inner);
         let is_recent = |guesses: &Guesses| guesses.last.elapsed() < GUESSES_FORGOTTEN;
@@ -256,7 +256,7 @@ fn penalty(count: u32) -> Duration {
     }
 }
 
-/// A connection that was let in.
+/// An admitted connection.
 #[derive(Debug)]
 pub(crate) struct Admission {
     budgets: Budgets,
@@ -268,7 +268,7 @@ impl Admission {
         self.account.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on the connection is that of this user, whose token was shown.
+    /// Assigns the connection to this user, whose token was shown.
     pub(crate) fn belongs_to(&self, uid: u32) -> Result<(), ApiError> {
         let mut account = self.account();
         let user = Account::User(uid);
@@ -300,7 +300,7 @@ impl Admission {
         Ok(HeldBytes::take(budgets, &mut used, account, bytes, false))
     }
 
-    /// Room for an answer. A caller who takes in what was answered before can have one of any size.
+    /// Room for an answer. A caller who has received all earlier answers can have one of any size.
     pub(crate) fn hold_answer(&self, bytes: u64) -> Result<HeldBytes, ApiError> {
         let account = *self.account();
         let budgets = &self.budgets;
@@ -315,14 +315,14 @@ impl Admission {
         Ok(HeldBytes::take(budgets, &mut used, account, bytes, true))
     }
 
-    /// Waits for the turn to have a list made.
+    /// Waits for a turn to have a list made.
     pub(crate) async fn list(&self) -> Result<OwnedSemaphorePermit, ApiError> {
         let account = *self.account();
         let lists = self.budgets.used().callers.entry(account).or_default().lists.clone();
         lists.acquire_owned().await.map_err(|_| busy("the gateway is stopping"))
     }
 
-    /// Lets the connection follow events, or says why not. It counts until it is dropped.
+    /// Lets the connection follow events, or reports why not. It counts until it is dropped.
     pub(crate) fn follow(&self) -> Result<Following, ApiError> {
         let account = *self.account();
         let mut used = self.budgets.used();
@@ -342,19 +342,20 @@ impl Admission {
         Ok(Following { budgets: self.budgets.clone(), account })
     }
 
-    /// Waits for the turn to have a part of the past made into events.
+    /// Waits for a turn to have a part of the past turned into events.
     pub(crate) async fn past_part(&self) -> Result<PastPart, ApiError> {
         let account = *self.account();
         let parts = self.budgets.used().callers.entry(account).or_default().past_parts.clone();
         parts.acquire_owned().await.map(PastPart::Turn).map_err(|_| busy("the gateway is stopping"))
     }
 
-    /// Counts a part of the past that was made, and so gives its turn to the next; without room for it the part keeps its turn.
+    /// Counts a finished part of the past and so releases its turn; if there is no room for it, the part keeps its
+    /// turn.
     pub(crate) fn count_past_part(&self, turn: PastPart, bytes: u64) -> PastPart {
         self.hold(bytes).map_or(turn, PastPart::Counted)
     }
 
-    /// Waits for the turn to send a large body.
+    /// Waits for a turn to send a large body.
     pub(crate) async fn large_body(&self, patience: Duration) -> Result<LargeBody, ApiError> {
         let account = *self.account();
         let own = self.budgets.used().callers.entry(account).or_default().large_body.clone();
@@ -376,7 +377,7 @@ impl Drop for Admission {
     }
 }
 
-/// The connection that a request came by.
+/// The connection of a request.
 pub(crate) struct Admitted(pub(crate) Arc<Admission>);
 
 impl<S: Sync> FromRequestParts<S> for Admitted {
@@ -388,13 +389,13 @@ impl<S: Sync> FromRequestParts<S> for Admitted {
     }
 }
 
-/// The budget that an answer about the past holds until it has been sent.
+/// The part of the budget that an answer about the past holds until it has been sent.
 #[derive(Debug)]
 #[expect(dead_code, reason = "they are held, not looked at")]
 pub(crate) enum PastPart {
-    /// One of the few turns of the caller.
+    /// One of the caller's few turns.
     Turn(OwnedSemaphorePermit),
-    /// Some of his bytes.
+    /// Some of the caller's bytes.
     Counted(HeldBytes),
 }
 
@@ -473,7 +474,7 @@ pub(crate) enum Holding {
 }
 
 impl Holdings {
-    /// Holds this too.
+    /// Adds a holding.
     pub(crate) fn keep(&self, holding: Holding) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(holding);
     }
@@ -532,7 +533,7 @@ mod tests {
         assert_eq!(budgets.used().callers[&BOB].connections, 1);
     }
 
-    /// F6: what unfinished requests of one caller can take is bounded, and leaves room for those of others.
+    /// F6: the unfinished requests of one caller are limited, and leave room for those of others.
     #[test]
     fn bytes_are_bounded_for_each_caller_and_in_all() {
         let budgets = budgets(32, 8);
@@ -590,7 +591,7 @@ mod tests {
         assert!(budgets.used().callers.is_empty());
     }
 
-    /// A part of the past that does not fit among the bytes of its caller keeps its turn until it is sent.
+    /// A part of the past without room among its caller's bytes keeps its turn until it is sent.
     #[test]
     fn parts_of_the_past_are_counted_or_keep_their_turn() {
         use futures::FutureExt as _;

@@ -1,4 +1,4 @@
-//! The identity of a caller: given by the kernel on the Unix socket, by a token over TCP.
+//! The identity of a caller: from the kernel on the Unix socket, from a token over TCP.
 
 use crate::{
     budgets::{Account, Budgets},
@@ -16,13 +16,13 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-/// A name that was looked up is believed for so long.
+/// How long a looked-up name stays valid.
 const NAME_LIFETIME: Duration = Duration::from_secs(60);
-/// Names that are remembered.
+/// The most names that are remembered.
 const MAX_NAMES: usize = 10_000;
-/// The tokens file is looked at again after so long.
+/// How often the tokens file is checked for changes.
 const TOKENS_LIFETIME: Duration = Duration::from_secs(1);
-/// A shorter token could be guessed.
+/// The least length of a token; a shorter one could be guessed.
 const MIN_TOKEN_BYTES: usize = 16;
 
 /// The other end of a connection.
@@ -30,9 +30,9 @@ const MIN_TOKEN_BYTES: usize = 16;
 pub(crate) enum Peer {
     /// A process of this host.
     Process { uid: u32, gid: u32 },
-    /// Somebody who has to show a token.
+    /// A caller who has to show a token.
     Remote { address: IpAddr },
-    /// The kernel does not say who it is.
+    /// The kernel does not identify the caller.
     Unknown,
 }
 
@@ -46,7 +46,7 @@ impl From<Peer> for Account {
     }
 }
 
-/// Knows callers.
+/// Identifies callers.
 #[derive(Debug)]
 pub(crate) struct Callers {
     names: Names,
@@ -69,13 +69,13 @@ impl Callers {
         }
     }
 
-    /// The token of a job, if that is what a caller over TCP shows.
+    /// The token of a job, if a caller over TCP shows one.
     pub(crate) fn job_token(&self, peer: Peer, authorization: Option<&str>) -> Option<JobToken> {
         let token = authorization.and_then(bearer).filter(|_| matches!(peer, Peer::Remote { .. }))?;
         token.parse().ok()
     }
 
-    /// The error for who shows a token that is not right: whoever tries out tokens gets ever slower answers.
+    /// The error for a wrong token: callers who try out tokens get ever slower answers.
     pub(crate) async fn refuse(&self, peer: Peer, why: &str) -> ApiError {
         tokio::time::sleep(self.budgets.guess_penalty(peer.into())).await;
         unknown(why)
@@ -100,7 +100,7 @@ impl Callers {
     }
 }
 
-/// What stands behind `Bearer`.
+/// The text after `Bearer`.
 fn bearer(authorization: &str) -> Option<&str> {
     let (scheme, token) = authorization.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
@@ -110,13 +110,13 @@ fn unknown(message: impl Into<String>) -> ApiError {
     ApiError::new(ErrorCode::Unauthenticated, message)
 }
 
-/// Login names of user numbers, looked up once a minute at most: a directory service can take its time.
+/// Login names of user numbers, looked up at most once a minute: a directory service can be slow.
 #[derive(Debug, Default)]
 struct Names {
     known: Mutex<KnownNames>,
 }
 
-/// By user and group number, with when each was looked up.
+/// By user and group number, with the time of the lookup.
 type KnownNames = HashMap<(u32, u32), (Instant, Arc<Owner>)>;
 
 impl Names {
@@ -158,7 +158,7 @@ struct Tokens {
 struct TokensRead {
     looked: Instant,
     modified: Option<SystemTime>,
-    /// By hash, so that how long a lookup takes tells nothing of a token.
+    /// By hash, so that the duration of a lookup reveals nothing about a token.
     users: HashMap<blake3::Hash, String>,
 }
 
@@ -177,7 +177,7 @@ impl Tokens {
             if modified != read.modified {
                 match read_tokens(&self.file) {
                     Ok((modified, users)) => (read.modified, read.users) = (modified, users),
-                    // A file that cannot be trusted any more opens no door.
+                    // A file that cannot be trusted any more admits nobody.
                     Err(error) => {
                         tracing::error!(error = format!("{error:#}"), "no token is accepted");
                         (read.modified, read.users) = (modified, HashMap::new());

@@ -1,38 +1,38 @@
-//! How a gateway is set up.
+//! Settings of a gateway.
 
 use anyhow::bail;
 use serde::Deserialize;
 use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf};
 
-/// How a gateway is set up.
+/// Settings of a gateway.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The Unix socket to listen on; everybody on the host may connect, and the kernel says who it is.
+    /// The Unix socket to listen on; everybody on the host may connect, and the kernel identifies them.
     pub socket: Option<PathBuf>,
     /// The TCP address to listen on, such as `127.0.0.1:7457`. Callers show a token.
     pub listen: Option<SocketAddr>,
-    /// The gateway's certificate in PEM, with those that lead to its authority: connections over TCP are encrypted then. It is
-    /// read again when it changes.
+    /// The gateway's certificate in PEM, with those that lead to its authority: connections over TCP are then
+    /// encrypted. It is read again when it changes.
     pub tls_certificate: Option<PathBuf>,
     /// The private key of the certificate, in PEM. Its mode is 0600 or 0640.
     pub tls_key: Option<PathBuf>,
-    /// Whether it may listen on an address of other hosts without TLS, so that tokens can be read on the way: behind a proxy
-    /// that ends TLS.
+    /// Whether it may listen on an address that other hosts reach without TLS, so that tokens can be read on the way:
+    /// for use behind a proxy that ends TLS.
     pub allow_clear_tokens: bool,
     /// The tokens that are accepted over TCP: on each line a token of at least 16 characters and the login name of
     /// its user. Its mode is 0600. It is read again when it changes.
     pub tokens_file: Option<PathBuf>,
     /// The largest request body, in bytes: 1,024 to 1,073,741,824.
     pub max_body_bytes: usize,
-    /// Connections at a time: 16 to 1,000,000. Left out, half as many as files may be open, and at most 8,192. The last 8
-    /// are for root and the user of the gateway.
+    /// The most connections at a time: 16 to 1,000,000. By default half as many as files may be open, and at most
+    /// 8,192. The last 8 are reserved for root and the user of the gateway.
     pub max_connections: Option<u32>,
-    /// Connections of one caller at a time: 1 to 1,000,000. Left out, an eighth of all.
+    /// The most connections of one caller at a time: 1 to 1,000,000. By default an eighth of all.
     pub max_connections_per_caller: Option<u32>,
-    /// Bytes of requests and of large answers that may be on their way at a time.
+    /// The most bytes of requests and of large answers that are on their way at a time.
     pub max_bytes_in_flight: usize,
-    /// The same of one caller; at least `max_body_bytes`.
+    /// The same for one caller; at least `max_body_bytes`.
     pub max_bytes_in_flight_per_caller: usize,
     /// How long a connection may wait for a request and take for its head, in seconds: 1 to 3,600.
     pub head_seconds: u32,
@@ -92,7 +92,7 @@ impl Config {
                 self.max_body_bytes
             );
         }
-        // An eighth of all bytes is left to small requests.
+        // An eighth of all bytes is reserved for small requests.
         if self.max_bytes_in_flight / 8 * 7 < self.max_bytes_in_flight_per_caller {
             bail!(
                 "`max_bytes_in_flight` is {}, and seven eighths of it must be at least `max_bytes_in_flight_per_caller`, \

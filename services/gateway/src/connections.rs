@@ -1,8 +1,8 @@
 //! Serves the connections that a socket accepts, each for as long as it behaves.
 //!
-//! A connection is counted before anything is read from it. It has a limited time to agree on keys if it is
-//! encrypted, for the head of a request, and to take in each piece of an answer; one that waits for an answer, or
-//! follows a stream, may do so for as long as it lasts.
+//! A connection is counted before anything is read from it. It has a limited time to agree on keys if it is encrypted,
+//! for the head of a request, and to receive each piece of an answer; one that waits for an answer or follows a stream
+//! may do so indefinitely.
 
 use crate::{
     budgets::{Account, Admission, Budgets, HeldBytes, Holdings},
@@ -48,19 +48,20 @@ use tokio::{
 use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-/// The head of a request has at most this many bytes: the ids of some thousand jobs go into an address.
+/// The most bytes in the head of a request: an address can hold the ids of some thousand jobs.
 const MAX_HEAD_BYTES: usize = 96 << 10;
-/// What a connection has read of a request and nobody has taken from it yet.
+/// The most bytes of a request that a connection reads ahead.
 const MAX_BUFFER_BYTES: usize = 128 << 10;
-/// A caller has this long to take in anything of an answer; one who looks at a page for a while may.
+/// How long a caller may receive nothing of an answer; long enough to look at a page for a while.
 const WRITE_STALL: Duration = Duration::from_secs(300);
-/// Smaller answers do not count in the budget of their caller.
+/// Smaller answers do not count in their caller's budget.
 const SMALL_ANSWER_BYTES: u64 = 64 << 10;
-/// This much of a request that was refused early is read, so that the caller finds the answer rather than a broken pipe.
+/// The most bytes read of a request that was refused early, so that the caller finds the answer rather than a broken
+/// pipe.
 const DRAINED_BYTES: usize = 1 << 20;
-/// For at most this long.
+/// The longest time for that.
 const DRAIN_TIME: Duration = Duration::from_secs(1);
-/// The pause after a connection that could not be accepted for want of something, such as open files.
+/// The pause after a connection that could not be accepted for lack of something, such as open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Everything needed to serve connections.
@@ -69,12 +70,12 @@ pub(crate) struct Serving {
     pub(crate) router: Router,
     pub(crate) budgets: Budgets,
     pub(crate) metrics: Arc<Metrics>,
-    /// How long a connection may take for the head of a request, the time before it included.
+    /// How long a connection may take for the head of a request, including the time before it.
     pub(crate) head_time: Duration,
     pub(crate) shutdown: CancellationToken,
-    /// The connections there are.
+    /// The open connections.
     pub(crate) tracker: TaskTracker,
-    /// Taken by those that are not let in while they are told why.
+    /// Taken while a refused connection is told why.
     pub(crate) turned_away: Arc<Semaphore>,
 }
 
@@ -86,7 +87,7 @@ pub(crate) trait Accept {
     /// A connection.
     type Io: AsyncRead + AsyncWrite + Unpin + Send + 'static;
 
-    /// The next connection and who is at its other end.
+    /// The next connection and its peer.
     fn accept(&mut self) -> impl Future<Output = io::Result<(Self::Io, Peer)>> + Send;
 }
 
@@ -109,7 +110,7 @@ impl Serving {
         }
     }
 
-    /// Serves a connection beside the others, or refuses it.
+    /// Serves a connection in the background, or refuses it.
     fn begin<I: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         &self,
         io: I,
@@ -127,11 +128,11 @@ impl Serving {
                     }
                 });
             }
-            // To agree on keys only to say no would cost more than to serve; they see their connection end.
+            // To agree on keys only to refuse would cost more than to serve; they just see their connection end.
             (Err(_), Some(_)) => self.metrics.refused_connections.add(1, &[]),
             (Err(error), None) => {
                 self.metrics.refused_connections.add(1, &[]);
-                // Beyond some at a time they just see their connection end.
+                // If too many are being told, the rest just see their connection end.
                 if let Ok(turn) = self.turned_away.clone().try_acquire_owned() {
                     self.tracker.spawn(async move {
                         turn_away(io, error).await;
@@ -175,7 +176,7 @@ impl Serving {
     }
 }
 
-/// Agrees on keys with a caller, who may take no longer for it than for the head of a request. It counts as a connection meanwhile.
+/// Agrees on keys with a caller, within the time for the head of a request. The connection counts meanwhile.
 async fn agree<I: AsyncRead + AsyncWrite + Unpin>(
     acceptor: TlsAcceptor,
     io: I,
@@ -191,14 +192,14 @@ async fn agree<I: AsyncRead + AsyncWrite + Unpin>(
     }
 }
 
-/// Whether an error is that of one connection, which went before it was accepted.
+/// Whether an error concerns a single connection, which ended before it was accepted.
 fn is_of_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
-/// Ends a connection. What is left of a request that was refused is read for a moment: closing a socket that has something
-/// unread takes the answer away from who has not read it yet.
+/// Ends a connection. The rest of a refused request is read for a moment: closing a socket with unread data takes the
+/// answer away from a caller who has not read it yet.
 async fn end(mut io: impl AsyncRead + AsyncWrite + Unpin, drains: bool) {
     let _ = io.shutdown().await;
     if !drains {
@@ -215,7 +216,7 @@ async fn end(mut io: impl AsyncRead + AsyncWrite + Unpin, drains: bool) {
     let _ = tokio::time::timeout(DRAIN_TIME, drain).await;
 }
 
-/// Says why a connection is not let in.
+/// Reports why a connection is refused.
 async fn turn_away(mut io: impl AsyncRead + AsyncWrite + Unpin, error: ApiError) {
     let body = serde_json::to_string(&error.0).unwrap_or_default();
     let answer = format!(
@@ -250,14 +251,14 @@ async fn answer(
     };
     drop(holdings);
     if !is_read.load(Ordering::Relaxed) {
-        // Something of the body is still on its way, and would be taken for the next request.
+        // The rest of the body is still on its way, and would be taken for the next request.
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         was_refused.store(true, Ordering::Relaxed);
     }
     Ok(count(response, &admission))
 }
 
-/// Counts a large answer in the budget of its caller, until it is sent.
+/// Counts a large answer in its caller's budget, until it is sent.
 fn count(response: Response, admission: &Admission) -> Response {
     let Some(length) = response.body().size_hint().exact().filter(|length| *length > SMALL_ANSWER_BYTES) else {
         return response;
@@ -335,10 +336,10 @@ impl<B: HttpBody + Unpin> HttpBody for Tracked<B> {
     }
 }
 
-/// A connection whose other end must take in what is written within [`WRITE_STALL`].
+/// A connection whose other end must receive written data within [`WRITE_STALL`].
 struct Patient<I> {
     io: I,
-    /// When it is given up; `None` while nothing waits to be taken in.
+    /// When to give up; `None` while no data waits to be received.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 

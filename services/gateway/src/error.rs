@@ -8,7 +8,7 @@ use muster_schemas::{
     views::{ErrorBody, ErrorCode},
 };
 
-/// Why a request is not done, on its way to the caller.
+/// Why a request failed, on its way to the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ApiError(pub(crate) ErrorBody);
 

@@ -1,5 +1,5 @@
-//! The cluster in numbers, for dashboards and alerts: nodes by state, jobs by queue and state, cores, licences. Each gateway shows
-//! the same, so that they can be had wherever there is one.
+//! The cluster in numbers, for dashboards and alerts: nodes by state, jobs by queue and state, cores, licences. Each
+//! gateway shows the same, so they are available wherever there is one.
 
 use crate::{reader::Reader, views};
 use muster_domain::State;
@@ -11,14 +11,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How often it is looked whether anything has changed.
+/// How often to check for changes.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How often the numbers of a large cluster are made, if anything has changed.
+/// How often the numbers of a large cluster are recomputed if anything has changed.
 const COUNT_EVERY: Duration = Duration::from_secs(10);
-/// Nodes and jobs that are counted within a few milliseconds, however often that is.
+/// This many nodes and jobs are counted within a few milliseconds, and may be counted at each check.
 const FEW: usize = 10_000;
 
-/// A metric with labels that come and go: what is no more is told once more as nothing.
+/// A metric with labels that come and go: a series that disappears is set to zero once.
 struct Family {
     gauge: Gauge<i64>,
     labels: &'static [&'static str],
@@ -93,7 +93,7 @@ impl Numbers {
     }
 }
 
-/// The numbers, as they are shown.
+/// The numbers as they are shown.
 pub(crate) struct Gauges(Mutex<Shown>);
 
 struct Shown {
@@ -101,7 +101,7 @@ struct Shown {
     jobs: Family,
     cores: Family,
     licences: Family,
-    /// Up to which record, when, and out of how many nodes and jobs they were made.
+    /// The last record in the numbers, when they were computed, and from how many nodes and jobs.
     counted: Option<(Sequence, Instant, usize)>,
 }
 
@@ -146,7 +146,7 @@ impl Gauges {
         shown.licences.tell(numbers.licences);
     }
 
-    /// Keeps them up to date, for ever: there are others who show them than those that count first.
+    /// Keeps them up to date for ever, for exporters that do not trigger a count themselves.
     pub(crate) async fn keep(&self, reader: &Reader) {
         loop {
             self.count(reader);

@@ -40,7 +40,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 /// Runs a gateway until `shutdown`. It is ready once it listens and knows the state.
 ///
 /// # Errors
-/// The configuration makes no sense, an address is taken, or the state cannot be got.
+/// The configuration is contradictory, an address is taken, or the state is unavailable.
 pub async fn serve(
     bus: SharedBus,
     config: Config,
@@ -53,7 +53,7 @@ pub async fn serve(
         () = shutdown.cancelled() => return Ok(()),
     };
     let listeners = listen::bind(&app.config).await?;
-    // Who waits for it may have gone; the gateway serves all the same.
+    // The receiver may be gone; the gateway serves all the same.
     let _ = ready.send(());
     let background = app.run_background();
     let serving = Serving {

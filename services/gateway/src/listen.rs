@@ -1,4 +1,4 @@
-//! Where the gateway listens.
+//! The sockets that the gateway listens on.
 
 use crate::{
     Config,
@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail};
 use std::{io, os::unix::fs::PermissionsExt as _, path::Path, path::PathBuf, sync::Arc, time::Duration};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
-/// When the gateway stops, requests have so long to end.
+/// How long requests have to end when the gateway stops.
 const LAST_REQUESTS: Duration = Duration::from_secs(3);
 
 /// The sockets of a gateway.
@@ -21,7 +21,8 @@ pub(crate) struct Listeners {
     certificate: Option<Arc<Certificate>>,
 }
 
-/// A TCP socket whose connections send at once: answers are small, and waiting to fill a packet costs more than it saves.
+/// A TCP socket whose connections send at once: answers are small, and waiting to fill a packet costs more than it
+/// saves.
 pub(crate) struct Tcp(TcpListener);
 
 impl Accept for Tcp {
@@ -29,7 +30,7 @@ impl Accept for Tcp {
 
     async fn accept(&mut self) -> io::Result<(TcpStream, Peer)> {
         let (socket, address) = self.0.accept().await?;
-        // It fails only for a connection that is gone already.
+        // It fails only for a connection that is already gone.
         let _ = socket.set_nodelay(true);
         Ok((socket, Peer::Remote { address: address.ip() }))
     }
@@ -48,7 +49,7 @@ impl Accept for UnixListener {
     }
 }
 
-/// A socket's file, which goes when the gateway does.
+/// A socket's file, which is removed when the gateway stops.
 struct SocketFile(PathBuf);
 
 impl Drop for SocketFile {
@@ -58,7 +59,7 @@ impl Drop for SocketFile {
     }
 }
 
-/// Takes the addresses.
+/// Binds the addresses.
 pub(crate) async fn bind(config: &Config) -> anyhow::Result<Listeners> {
     let certificate = Certificate::open(config)?.map(Arc::new);
     let unix = match &config.socket {
@@ -77,7 +78,7 @@ pub(crate) async fn bind(config: &Config) -> anyhow::Result<Listeners> {
     Ok(Listeners { unix, tcp, certificate })
 }
 
-/// A socket that a gateway left behind when it was killed is taken over; one that is in use is not.
+/// A socket left behind by a killed gateway is taken over; one in use is not.
 async fn bind_unix(path: &Path) -> anyhow::Result<(UnixListener, SocketFile)> {
     let listener = match UnixListener::bind(path) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {

@@ -1,7 +1,7 @@
 //! Lists of jobs are made on separate threads, so that submissions wait for none of them.
 //!
-//! Those who ask for the same list while it waits for its turn share it: it is made after all of them have asked, and so
-//! shows what each of them must see.
+//! Callers who ask for the same list while it waits for its turn share it: it is made after all of them have asked, and
+//! so shows what each of them must see.
 
 use crate::{budgets::Admission, error::ApiError};
 use bytes::Bytes;
@@ -15,9 +15,9 @@ use std::{
 };
 use tokio::sync::oneshot;
 
-/// Most threads that make lists.
+/// The most threads that make lists.
 const MAX_THREADS: usize = 4;
-/// A tenth of what others get where all want to run: on few processors whoever submits would wait for a list otherwise.
+/// A tenth of the share of others on busy processors: on few processors submissions would otherwise wait for a list.
 const NICENESS: i32 = 10;
 /// Lists that nobody waits for any more are dropped when this many are noted.
 const NOTED_LISTS: usize = 64;
@@ -32,7 +32,7 @@ pub(crate) struct Listings {
     waiting: Arc<Waiting>,
 }
 
-/// The lists that nobody has begun to make yet, by what they are of.
+/// The lists that nobody has begun to make yet, by name.
 #[derive(Default)]
 struct Waiting(Mutex<HashMap<String, WeakShared<Rendering>>>);
 
@@ -62,7 +62,7 @@ impl Listings {
         Ok(Self { work, waiting: Arc::default() })
     }
 
-    /// The list that `what` names, made by `make` unless somebody else makes it. A caller has few lists made at a time.
+    /// The list named `what`, made by `make` unless somebody else makes it. A caller has few lists made at a time.
     pub(crate) async fn get(
         &self,
         admission: &Admission,
@@ -81,10 +81,10 @@ impl Listings {
         let (answer, made) = oneshot::channel();
         let (waiting, name) = (self.waiting.clone(), what.clone());
         let work: Work = Box::new(move || {
-            // Whoever asks from here on must see what is answered from here on.
+            // Callers who ask from here on must see what is answered from here on.
             waiting.lock().remove(&name);
             if !answer.is_closed() {
-                // Nobody waits for it any more, if it cannot be sent.
+                // If it cannot be sent, nobody waits for it any more.
                 let _ = answer.send(make());
             }
         });
@@ -98,13 +98,13 @@ impl Listings {
         if let Some(weak) = shared.downgrade() {
             waiting.insert(what, weak);
         }
-        // Noted before it can begin. If no thread is there any more, the answer says so.
+        // Noted before it can begin. If there are no threads any more, the answer reports that.
         let _ = self.work.send(work);
         shared
     }
 }
 
-/// Does the work that comes, until no more can.
+/// Does the work that arrives, until no more can.
 fn run(queue: &Mutex<mpsc::Receiver<Work>>) {
     // SAFETY: the call has no effect on memory; 0 is this thread. If it is refused, the work is only less considerate.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICENESS) };
@@ -126,7 +126,7 @@ mod tests {
     };
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    /// Those who ask while a list waits share it; who asks after it was begun gets another.
+    /// Callers who ask while a list waits share it; a caller who asks after it was begun gets another.
     #[tokio::test]
     async fn lists_that_have_not_begun_are_shared() {
         let listings = Arc::new(Listings::start().unwrap());

@@ -33,17 +33,18 @@ use std::{
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// Bytes of events that are kept for subscribers who are a little behind.
+/// Bytes of events that are kept for subscribers who are slightly behind.
 const RING_BYTES: usize = 8 << 20;
-/// A subscriber gets at most so many bytes at a time, of the log so many bytes of records: as events they have several times as many.
+/// The most bytes that a subscriber gets at a time; from the log, the most bytes of records, which are several times as
+/// large as events.
 const PIECE_BYTES: u32 = 64 << 10;
-/// Records that are made into events at a time: nothing is applied to the state meanwhile.
+/// Records turned into events at a time: nothing is applied to the state meanwhile.
 const BATCH_RECORDS: usize = 256;
-/// A comment is sent after so long without an event, so that both ends see a dead connection.
+/// A comment is sent after this long without an event, so that both ends notice a dead connection.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// The pause before the feed is opened again.
 const REOPEN_PAUSE: Duration = Duration::from_millis(500);
-/// The pause before the ledger is asked again for what it does not know yet.
+/// The pause before the ledger is asked again about records that it does not know yet.
 const LEDGER_PAUSE: Duration = Duration::from_millis(20);
 /// How long the projection may take to know the names in a commit.
 const NAMES_TIMEOUT: Duration = Duration::from_secs(5);
@@ -51,8 +52,8 @@ const NAMES_TIMEOUT: Duration = Duration::from_secs(5);
 /// Which events a subscriber wants.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Filter {
-    /// Only events of this job; for an array also those of its tasks, for a task also those of its array. Reasons for
-    /// waiting belong to the plan, not to a job.
+    /// Only events of this job; for an array including those of its tasks, for a task including those of its array.
+    /// Reasons for waiting belong to the plan, not to a job.
     pub(crate) job: Option<JobId>,
     /// Only of these kinds (`job`) or kinds and verbs (`job.started`); empty means all.
     pub(crate) kinds: Vec<String>,
@@ -79,7 +80,7 @@ impl Filter {
     }
 }
 
-/// One event as it is sent, and what subscribers choose by.
+/// An event as it is sent, and what subscribers select by.
 #[derive(Debug)]
 struct Frame {
     sequence: Sequence,
@@ -97,7 +98,7 @@ struct Batch {
 }
 
 impl Batch {
-    /// The events of records, in order, with what led to each.
+    /// The events of records, in order, with the cause of each.
     fn of(records: &[Record], causes: &[Option<Sequence>], state: &State) -> Self {
         let mut text = String::with_capacity(records.len() * 512);
         let mut frames = Vec::with_capacity(records.len());
@@ -113,7 +114,7 @@ impl Batch {
         Self { frames, bytes: text.into() }
     }
 
-    /// The same, keeping a part of a budget until all of its pieces are sent.
+    /// The same, holding a part of a budget until all of its pieces are sent.
     fn keeping(self, part: PastPart) -> Self {
         Self { bytes: Bytes::from_owner(Kept { bytes: self.bytes, _part: part }), ..self }
     }
@@ -122,7 +123,7 @@ impl Batch {
         self.frames.last().map_or(Sequence(0), |frame| frame.sequence)
     }
 
-    /// The events from a sequence on that a filter takes, as few pieces as possible.
+    /// The events from a sequence on that a filter accepts, in as few pieces as possible.
     fn pieces(&self, from: Sequence, filter: &Filter) -> Vec<Bytes> {
         let known = self.frames.partition_point(|frame| frame.sequence < from);
         let frames = &self.frames[known..];
@@ -135,7 +136,7 @@ impl Batch {
     }
 }
 
-/// Bytes that keep a part of a budget while they are there.
+/// Bytes that hold a part of a budget as long as they exist.
 struct Kept {
     bytes: Bytes,
     _part: PastPart,
@@ -170,7 +171,7 @@ impl Ring {
         *self = Self::default();
     }
 
-    /// The batches from a sequence on, up to a size; `None` if the ring does not go back that far or not yet so far.
+    /// The batches from a sequence on, up to a size; `None` if the ring begins later or ends earlier.
     fn from(&self, position: Sequence) -> Option<Vec<Arc<Batch>>> {
         let first = self.batches.front()?.frames.first()?.sequence;
         if position < first || self.batches.back()?.last() < position {
@@ -187,11 +188,11 @@ impl Ring {
     }
 }
 
-/// The stream of events and those who listen.
+/// The stream of events and its subscribers.
 #[derive(Debug)]
 pub(crate) struct Live {
     ring: Mutex<Ring>,
-    /// The last event that could be read here or in the log.
+    /// The last event that can be read here or in the log.
     head: watch::Sender<Sequence>,
     subscribers: AtomicUsize,
     subscribers_metric: UpDownCounter<i64>,
@@ -211,7 +212,7 @@ impl Live {
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Brings what the log brings to the subscribers, for ever.
+    /// Passes new records of the log on to the subscribers, for ever.
     pub(crate) async fn pump(&self, bus: SharedBus, reader: Arc<Reader>, counts: &Counts) {
         loop {
             let from = self.head.borrow().next();
@@ -224,7 +225,7 @@ impl Live {
         }
     }
 
-    /// Waits until what the log brings has come here too, up to a record.
+    /// Waits until records up to this one have arrived here too.
     pub(crate) async fn wait_for(&self, sequence: Sequence) {
         let mut head = self.head.subscribe();
         // The sender lives as long as this does.
@@ -250,14 +251,14 @@ impl Live {
     }
 
     async fn offer(&self, commit: &Commit, reader: &Reader, causes: &mut Causes) {
-        // The names in a commit can have come into being with it.
+        // The names in a commit can be new with it.
         if let Err(error) = reader.projection().wait_for(commit.last(), NAMES_TIMEOUT).await {
             tracing::warn!(%error, "events are sent without all names");
         }
         let causes = match causes_of_next(&commit.records, causes, reader).await {
             Ok(causes) => causes,
             Err(error) => {
-                // Whoever listens reads them from the log, as after every gap.
+                // Subscribers read them from the log, as after every gap.
                 tracing::warn!(error = %error.0.message, "what led to new events is not known");
                 return self.ring().clear();
             }
@@ -269,14 +270,14 @@ impl Live {
     }
 }
 
-/// How many components a job has, if it has several.
+/// The number of components of a job, if it has several.
 fn components(state: &State, job: JobId) -> u64 {
     let several = state.job(job).map(|job| job.components.len()).filter(|count| *count > 1);
     several.map_or(0, |count| count as u64)
 }
 
-/// What led to each of the records that follow on all that `causes` has seen. The ledger is asked only for those whose jobs have
-/// had no record since somebody listens.
+/// The cause of each record that follows those seen by `causes`. The ledger is asked only about records whose jobs have
+/// had none since somebody subscribed.
 async fn causes_of_next(
     records: &[Record],
     causes: &mut Causes,
@@ -298,20 +299,20 @@ async fn causes_of_next(
     Ok(known)
 }
 
-/// Somebody who listens.
+/// A subscriber.
 struct Subscriber {
     live: Arc<Live>,
     reader: Arc<Reader>,
     filter: Filter,
-    /// The next event that it has not got.
+    /// The next event to send to it.
     position: Sequence,
-    /// Up to here it has to be told of everything that had happened when it came.
+    /// It is told once it has received everything up to here, which had happened when it subscribed.
     caught_up_at: Option<Sequence>,
     head: watch::Receiver<Sequence>,
     ready: VecDeque<Bytes>,
     ended: bool,
     shutdown: CancellationToken,
-    /// Whose budget its parts of the past count in.
+    /// The owner of the budget for its parts of the past.
     admission: Arc<Admission>,
     _following: Following,
 }
@@ -323,7 +324,8 @@ impl Drop for Subscriber {
     }
 }
 
-/// The events from a sequence on, as server-sent events. It ends when the gateway stops or the log cannot be read.
+/// The events from a sequence on, as server-sent events. The stream ends when the gateway stops or the log cannot be
+/// read.
 pub(crate) fn subscribe(
     live: Arc<Live>,
     reader: Arc<Reader>,
@@ -392,9 +394,9 @@ impl Subscriber {
         self.position = batch.last().next();
     }
 
-    /// Reads what is not in the ring, which goes up to `head` at least.
+    /// Reads events that are not in the ring, up to `head` at least.
     async fn take_from_log(&mut self, head: Sequence) {
-        // What it does not take in can keep it from its turn for long.
+        // Events that it has not received can delay its turn for long.
         let turn = tokio::select! {
             turn = self.admission.past_part() => turn,
             () = self.shutdown.cancelled() => return self.ended = true,
@@ -414,7 +416,7 @@ impl Subscriber {
         let records = self.reader.replay(self.position, PIECE_BYTES).await?;
         if records.is_empty() {
             drop(turn);
-            // The ledger is behind what the bus has brought; it will know soon.
+            // The ledger is behind the bus; it will know soon.
             tokio::time::sleep(LEDGER_PAUSE).await;
             return Ok(());
         }
@@ -424,7 +426,7 @@ impl Subscriber {
         Ok(())
     }
 
-    /// The ledger finds the records of a job faster than by reading all.
+    /// The ledger finds the records of a job faster than a scan of the log would.
     async fn take_history(&mut self, job: JobId, head: Sequence, turn: PastPart) -> Result<(), ApiError> {
         let records = self.reader.history_page(job, self.position).await?;
         let Some(last) = records.last().map(|record| record.sequence) else {
@@ -461,7 +463,7 @@ impl Subscriber {
     }
 }
 
-/// The records of a job, with what led to each, as a JSON list of CloudEvents.
+/// The records of a job, with the cause of each, as a JSON list of CloudEvents.
 pub(crate) fn json_list(records: &[Record], causes: &[Option<Sequence>], state: &State) -> String {
     let event = |(record, cause): (&Record, &Option<Sequence>)| cloud_event(record, *cause, state).json;
     let events: Vec<String> = records.iter().zip(causes).map(event).collect();

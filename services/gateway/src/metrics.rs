@@ -30,12 +30,12 @@ impl Metrics {
     }
 }
 
-/// How many follow the events.
+/// The number of connections that follow events.
 pub(crate) fn event_subscribers() -> UpDownCounter<i64> {
     up_down_counter("muster_gateway_event_subscribers", "Connections that follow the events.")
 }
 
-/// How long a planner in this process took; `None` if there is none here.
+/// The cycle times of a planner in this process; `None` if there is none here.
 pub(crate) fn planner_cycles() -> Option<PlannerCycles> {
     let text = render_prometheus();
     let value = |name: &str| {

@@ -1,8 +1,7 @@
-//! Callers that are processes of a job: what they may ask for with the job's token.
+//! Callers that are processes of a job: what they may do with the job's token.
 //!
-//! The token is good only for the owner's access to this one job, and only during the run that it was made for. Two
-//! sieves see to it: [`may_ask`] looks at the address before anything is done, and [`concerns`] at the resulting
-//! command.
+//! The token is good only for the owner's access to this one job, and only during its run. Two filters ensure that:
+//! [`may_ask`] checks the address before anything is done, and [`concerns`] the resulting command.
 
 use crate::error::ApiError;
 use axum::http::Method;
@@ -17,10 +16,10 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// Runs whose proof is remembered, so that the ledger is not asked with each request.
+/// The most runs whose proof is remembered, so that the ledger is not asked for each request.
 const MAX_PROOFS: usize = 10_000;
 
-/// Tokens that the ledger has known as its own, by hash, so that how long a lookup takes tells nothing of them.
+/// Tokens that the ledger has confirmed, by hash, so that the duration of a lookup reveals nothing about them.
 #[derive(Debug, Default)]
 pub(crate) struct Proofs(Mutex<HashMap<RunId, blake3::Hash>>);
 
@@ -43,7 +42,7 @@ fn hash(token: &JobToken) -> blake3::Hash {
     blake3::hash(token.to_string().as_bytes())
 }
 
-/// Whether a job may ask for this: to read and change itself, and to run steps.
+/// Whether a job may make this request: it may read and change itself, and run steps.
 pub(crate) fn may_ask(job: JobId, method: &Method, path: &str, query: Option<&str>) -> bool {
     let own = |text: &str| text.parse() == Ok(job);
     let words: Vec<&str> = path.split('/').collect();
@@ -51,7 +50,7 @@ pub(crate) fn may_ask(job: JobId, method: &Method, path: &str, query: Option<&st
     match words.as_slice() {
         ["", "v1", "info"] => reads,
         ["", "v1", "jobs"] | ["", "v1", "jobs", "details"] => reads && names_only(job, query.unwrap_or_default()),
-        // Which jobs are meant stands in the body: the command is looked at.
+        // The body names the jobs: the command is checked instead.
         ["", "v1", "jobs", "actions", _] | ["", "v1", "refusals"] => writes,
         ["", "v1", "jobs", id] => reads && own(id),
         ["", "v1", "jobs", id, "steps"] => reads && own(id),
@@ -66,7 +65,7 @@ pub(crate) fn may_ask(job: JobId, method: &Method, path: &str, query: Option<&st
 
 /// Whether the parameters of a list name this job, and no other.
 fn names_only(job: JobId, query: &str) -> bool {
-    // What is written in another way than muster's commands write it could be read in another way than here.
+    // A query that muster's commands would write differently might be read differently elsewhere.
     if query.contains(['%', '+', ';']) {
         return false;
     }
@@ -74,7 +73,7 @@ fn names_only(job: JobId, query: &str) -> bool {
     ids.peek().is_some() && ids.flat_map(|list| list.split(',')).all(|id| id.parse() == Ok(job))
 }
 
-/// Refuses a command that is not about this job alone.
+/// Refuses a command that does not concern this job alone.
 pub(crate) fn check(job: JobId, command: &Command) -> Result<(), ApiError> {
     if concerns(job, command) { Ok(()) } else { Err(not_its_own(job)) }
 }
@@ -102,9 +101,9 @@ fn concerns(own: JobId, command: &Command) -> bool {
         | Command::EndStep { job, .. }
         | Command::ConcludeJob { job, .. }
         | Command::KeepJob { job, .. } => *job == own,
-        // What its commands refuse is noted as what those of its owner refuse.
+        // Refusals by its commands are noted like those of its owner.
         Command::NoteRefusal { .. } => true,
-        // Named one by one, so that whoever adds a command decides about it here.
+        // Listed one by one, so that whoever adds a command decides here.
         Command::Submit { .. }
         | Command::SubmitDocument { .. }
         | Command::ConfigureJob { .. }
@@ -139,7 +138,7 @@ fn concerns(own: JobId, command: &Command) -> bool {
     }
 }
 
-/// A job wants something that its token does not give.
+/// A job asks for something that its token does not allow.
 pub(crate) fn not_its_own(job: JobId) -> ApiError {
     let message = format!("this is the token of job {job}: it can only read and change that job and run its steps");
     ApiError::new(ErrorCode::PermissionDenied, message)
@@ -199,7 +198,7 @@ mod tests {
         }
     }
 
-    /// What `scontrol update` changes of a job beside its size and its time, such as its comment.
+    /// The changes of `scontrol update` to a job apart from its size and time, such as its comment.
     #[test]
     fn a_job_may_alter_itself_only() {
         let own = JobId::job(7);

@@ -100,7 +100,7 @@ fn read<T: DeserializeOwned>(parts: &Parts) -> Result<T, ApiError> {
         .map_err(|rejection| ApiError::malformed(format!("parameters: {}", rejection.body_text())))
 }
 
-/// Values between commas.
+/// Values separated by commas.
 pub(crate) fn list<'de, D: Deserializer<'de>, T: FromStr<Err: fmt::Display>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
@@ -108,7 +108,7 @@ pub(crate) fn list<'de, D: Deserializer<'de>, T: FromStr<Err: fmt::Display>>(
     text.split(',').filter(|item| !item.is_empty()).map(|item| item.parse().map_err(D::Error::custom)).collect()
 }
 
-/// Values between commas that have one word each.
+/// Values separated by commas that are one word each.
 pub(crate) fn words<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Vec<T>, D::Error> {
     use serde::de::IntoDeserializer as _;
     let text = String::deserialize(deserializer)?;

@@ -1,5 +1,4 @@
-//! The planner's view of the present, kept between questions: making it from the state takes longer than most answers
-//! do.
+//! The planner's view of the present, kept between queries: building it from the state takes longer than most answers.
 
 use crate::{error::ApiError, reader::Reader};
 use muster_domain::State;
@@ -10,21 +9,21 @@ use std::{
 };
 use tokio::sync::Mutex;
 
-/// It is brought forward by so many bytes of records at most. With more, it takes less time to make it from the state.
+/// The most bytes of records by which it is updated. With more, building it from the state is faster.
 const PAGE_BYTES: u32 = 1 << 20;
-/// How long it is kept after a question.
+/// How long it is kept after a query.
 const KEEP_TIME: Duration = Duration::from_secs(30);
 
-/// The planner's projection of the state of now. It is not followed while nobody asks.
+/// The planner's projection of the present state. It is not updated while nobody asks.
 #[derive(Default)]
 pub(crate) struct Planning {
-    /// With the time of its last use. A request that brings it forward holds the lock, and others wait for it.
+    /// With the time of its last use. A request that updates it holds the lock, and others wait for it.
     kept: Mutex<Option<(Instant, Arc<Projection>)>>,
 }
 
 impl Planning {
-    /// The projection of the reader's present state. Answers are made from it as it is now: if it is brought forward
-    /// meanwhile, they keep their own copy.
+    /// The projection of the reader's present state. Answers use it as it is now: if it is updated meanwhile, they keep
+    /// their own copy.
     pub(crate) async fn now(&self, reader: &Reader) -> Result<Arc<Projection>, ApiError> {
         let mut kept = self.kept.lock().await;
         let projection = match kept.take() {
@@ -52,7 +51,7 @@ impl Planning {
     }
 }
 
-/// The projection with the records since, up to those that the reader has; `None` if they are too many, or cannot be had.
+/// The projection updated to the reader's last record; `None` if the records are too many or unavailable.
 async fn bring_forward(mut projection: Arc<Projection>, reader: &Reader) -> Result<Option<Arc<Projection>>, ApiError> {
     let known = projection.state().sequence();
     let target = reader.projection().sequence();
@@ -76,7 +75,7 @@ async fn bring_forward(mut projection: Arc<Projection>, reader: &Reader) -> Resu
     followed.await
 }
 
-/// Does work that takes its time on a thread for such work.
+/// Runs slow work on a blocking thread.
 pub(crate) async fn work<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ApiError> {
     tokio::task::spawn_blocking(work).await.map_err(|_| ApiError::unavailable("the gateway is stopping"))
 }

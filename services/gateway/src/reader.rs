@@ -1,4 +1,4 @@
-//! The state that queries are answered from: of now, and of past moments.
+//! The states that queries are answered from: present and past.
 
 use crate::{error::ApiError, params::MomentParams};
 use muster_bus::{BusError, LedgerClient, Message, Projection, SharedBus, load_snapshot};
@@ -20,9 +20,9 @@ use std::{
 
 /// How long a query waits for the projection to reach what it must see.
 const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the ledger may take to say where the log ends.
+/// How long the ledger may take to report the end of the log.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
-/// Past states that are kept for a while, because one question about a moment is often followed by another.
+/// Past states that are kept for a while, because one query about a moment is often followed by another.
 const KEPT_STATES: usize = 2;
 /// How long they are kept.
 const KEEP_TIME: Duration = Duration::from_secs(30);
@@ -30,7 +30,7 @@ const KEEP_TIME: Duration = Duration::from_secs(30);
 const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Bytes of records asked for at a time.
 const PAGE_BYTES: u32 = 4 << 20;
-/// The ledger is asked for what led to so many records at a time.
+/// The number of records whose causes are requested at a time.
 const CAUSES_AT_A_TIME: usize = 10_000;
 
 /// Reads states.
@@ -38,10 +38,10 @@ pub(crate) struct Reader {
     bus: SharedBus,
     ledger: LedgerClient,
     projection: Projection,
-    /// The highest sequence that this gateway has answered a command with.
+    /// The highest sequence among this gateway's answers to commands.
     answered: AtomicU64,
     past: Mutex<VecDeque<(Instant, Arc<State>)>>,
-    /// One past state is made at a time: each can be large.
+    /// One past state is built at a time: each can be large.
     making: tokio::sync::Mutex<()>,
 }
 
@@ -67,7 +67,7 @@ impl Reader {
         self.answered.fetch_max(sequence.0, Ordering::Relaxed);
     }
 
-    /// Waits until the state of now has everything that was answered, by whatever gateway, before this call.
+    /// Waits until the present state has everything that any gateway had answered before this call.
     pub(crate) async fn catch_up(&self, wait_seq: Option<Sequence>) -> Result<(), ApiError> {
         let wait_seq = wait_seq.unwrap_or_default();
         let head = self.head().await?;
@@ -80,7 +80,7 @@ impl Reader {
         self.projection.wait_for(wanted, CATCH_UP_TIMEOUT).await.map_err(unseen)
     }
 
-    /// Where the log ends; `None` while there is no ledger, which then answers nobody.
+    /// The end of the log; `None` while there is no ledger, which then answers nobody.
     async fn head(&self) -> Result<Option<Sequence>, ApiError> {
         let unreadable = |source| BusError::Malformed { subject: subjects::QUERY.to_owned(), source };
         let question = Message::encode(&Query::Head).map_err(unreadable)?;
@@ -90,13 +90,13 @@ impl Reader {
         };
         match reply.decode().map_err(unreadable)? {
             QueryAnswer::Head { last, .. } => Ok(Some(last)),
-            // It is starting or stopping.
+            // The ledger is starting or stopping.
             QueryAnswer::Refused(_) => Ok(None),
             other => Err(unexpected(&other)),
         }
     }
 
-    /// Looks at the state of the moment asked for.
+    /// Looks at the state of the requested moment.
     pub(crate) async fn read<T>(
         &self,
         moment: MomentParams,
@@ -109,13 +109,13 @@ impl Reader {
         }
     }
 
-    /// Where the state of the moment asked for can be looked at again and again.
+    /// A source of the state of the requested moment for repeated looks.
     pub(crate) async fn source(&self, moment: MomentParams) -> Result<Source, ApiError> {
         self.catch_up(moment.wait_seq).await?;
         Ok(self.past_of(moment).await?.map_or_else(|| Source::Now(self.projection.clone()), Source::Past))
     }
 
-    /// The state of a past moment; `None` if now is meant.
+    /// The state of a past moment; `None` for the present.
     pub(crate) async fn past_of(&self, moment: MomentParams) -> Result<Option<Arc<State>>, ApiError> {
         match self.sequence_of(moment).await? {
             Some(target) if target != self.projection.sequence() => self.past(target).await.map(Some),
@@ -123,7 +123,7 @@ impl Reader {
         }
     }
 
-    /// The last record before a moment; `None` if now is meant.
+    /// The last record before a moment; `None` for the present.
     pub(crate) async fn sequence_of(&self, moment: MomentParams) -> Result<Option<Sequence>, ApiError> {
         let target = match (moment.at_seq, moment.at) {
             (Some(sequence), _) => sequence,
@@ -144,7 +144,7 @@ impl Reader {
         }
     }
 
-    /// The state as after a record.
+    /// The state after a record.
     pub(crate) async fn past(&self, target: Sequence) -> Result<Arc<State>, ApiError> {
         let _turn = self.making.lock().await;
         if let Some(state) = self.kept(target) {
@@ -201,7 +201,8 @@ impl Reader {
         }
     }
 
-    /// All records of a job up to a sequence: of an array also those of its tasks, of a task also those of its array.
+    /// All records of a job up to a sequence, for an array including those of its tasks, for a task including those of
+    /// its array.
     pub(crate) async fn job_history(&self, job: JobId, up_to: Option<Sequence>) -> Result<Vec<Record>, ApiError> {
         let mut records: Vec<Record> = Vec::new();
         let beyond = |record: &Record| up_to.is_some_and(|last| record.sequence > last);
@@ -245,9 +246,9 @@ impl Reader {
 /// A state to look at.
 #[derive(Clone)]
 pub(crate) enum Source {
-    /// The present one, which continues between two looks. Nothing is applied during a look, so look briefly.
+    /// The present one, which continues between two looks. Nothing is applied during a look, so be quick.
     Now(Projection),
-    /// One of a past moment.
+    /// A past state.
     Past(Arc<State>),
 }
 
@@ -261,7 +262,7 @@ impl Source {
     }
 }
 
-/// The state with the records up to a target. It takes its time on a thread for such work.
+/// The state with the records up to a target, computed on a blocking thread.
 async fn fold(mut state: State, records: Vec<Record>, target: Sequence) -> Result<State, ApiError> {
     let folded = tokio::task::spawn_blocking(move || {
         records.iter().take_while(|record| record.sequence <= target).try_for_each(|record| state.apply(record))?;
@@ -274,7 +275,7 @@ async fn fold(mut state: State, records: Vec<Record>, target: Sequence) -> Resul
     })
 }
 
-/// The ledger answered something else than was asked.
+/// The ledger's answer does not fit the question.
 pub(crate) fn unexpected(answer: &QueryAnswer) -> ApiError {
     tracing::error!(?answer, "the ledger's answer does not fit the question");
     BusError::Unusable("the ledger's answer does not fit the question".to_owned()).into()

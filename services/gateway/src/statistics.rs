@@ -18,7 +18,7 @@ pub(crate) struct Counts(Mutex<Counted>);
 #[derive(Debug, Default)]
 struct Counted {
     statistics: Statistics,
-    /// Starts of the plan that is being read. Only after them it says whether it was a pass of backfill.
+    /// Starts of the plan that is being read. Whether it was a backfill pass is known only after them.
     starts: Vec<JobId>,
 }
 
@@ -32,7 +32,8 @@ impl Counts {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes records in that follow on all before. `components` says how many components a job has, for those that have several.
+    /// Takes records that follow all earlier ones. `components` gives the number of components of a job that has
+    /// several.
     pub(crate) fn count(&self, records: &[Record], components: impl Fn(JobId) -> u64) {
         let mut counted = self.counted();
         for record in records {
@@ -71,12 +72,12 @@ fn count(counted: &mut Counted, record: &Record, components: impl Fn(JobId) -> u
             starts.push(*job);
         }
         Event::RunBackfilled { job, .. } => {
-            // It is counted here, and not once more with its pass.
+            // It is counted here, and not again with its pass.
             starts.pop_if(|start| start == job);
             statistics.backfilled += 1;
             statistics.backfilled_components += components(*job);
         }
-        // What else starts in the cycle need not be ahead of anybody.
+        // Other starts of the cycle need not be ahead of anybody.
         Event::BackfillPassed { .. } => {
             for components in starts.drain(..).map(components).filter(|components| *components > 0) {
                 statistics.backfilled += 1;

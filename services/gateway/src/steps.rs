@@ -1,4 +1,4 @@
-//! Steps: what the log and the state say of them, and the streams of their tasks.
+//! Steps: their facts in the log and the state, and the streams of their tasks.
 
 pub(crate) mod streams;
 
@@ -16,7 +16,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// The steps of a job that runs or is over, by the records of it, in their order.
+/// The steps of a job that runs or is over, from its records, in their order.
 pub(crate) fn in_records(job: JobId, history: &[Record], state: &State) -> Vec<StepDetail> {
     let mut steps: BTreeMap<(RunId, StepId), StepDetail> = BTreeMap::new();
     for record in history {
@@ -62,7 +62,7 @@ fn take(steps: &mut BTreeMap<(RunId, StepId), StepDetail>, job: JobId, record: &
                 (detail.ended, detail.exit_status) = (Some(record.time), *status);
             }
         }
-        // Whatever was left of its steps went with it.
+        // Its remaining steps ended with it.
         Event::RunEnded { run, .. } => {
             for (_, detail) in steps.range_mut((*run, StepId(0))..=(*run, StepId(u32::MAX))) {
                 detail.ended.get_or_insert(record.time);
@@ -93,7 +93,7 @@ fn begun((job, run, step): (JobId, RunId, StepId), launched: Timestamp, nodes: V
     }
 }
 
-/// What the log says of the end of a part: on which node, and for which component.
+/// The end of a part in the log: on which node, and for which component.
 fn part_ended(detail: &mut StepDetail, (node, component): (&str, u32), exit: &NodeExit, statuses: &[TaskStatus]) {
     let is_of = |part: &&mut StepNodeDetail| part.node == node && part.component == component;
     if let Some(part) = detail.nodes.iter_mut().find(is_of) {
@@ -110,7 +110,7 @@ fn part_ended(detail: &mut StepDetail, (node, component): (&str, u32), exit: &No
     detail.statuses.sort_by_key(|group| group.ranks.first());
 }
 
-/// The steps of all jobs that run, in the order of their jobs.
+/// The steps of all running jobs, in the order of their jobs.
 pub(crate) fn running(state: &State) -> Vec<StepDetail> {
     let of_run = |run| state.steps_of(run).map(move |step| (run, step));
     let all = state.runs().flat_map(|run| of_run(run.id).map(move |(_, (id, step))| (run, id, step)));
@@ -119,7 +119,7 @@ pub(crate) fn running(state: &State) -> Vec<StepDetail> {
     steps
 }
 
-/// A step that runs, if it was launched and is no task of a list.
+/// A running step, if it was launched and is not a task of a list.
 pub(crate) fn running_step(state: &State, run: RunId, step: StepId) -> Option<StepDetail> {
     Some(of_state(state, state.run(run)?, step, state.step(run, step)?))
 }
@@ -151,11 +151,11 @@ pub(crate) struct KnownStep {
     pub(crate) spec: Arc<StepSpec>,
 }
 
-/// Steps whose streams were asked for lately. An entry never changes.
+/// Steps whose streams were requested lately. An entry never changes.
 #[derive(Default)]
 pub(crate) struct StepBook(Mutex<BTreeMap<(RunId, StepId), Arc<KnownStep>>>);
 
-/// So many steps are remembered.
+/// The most steps that are remembered.
 const MAX_REMEMBERED: usize = 1_024;
 
 impl StepBook {

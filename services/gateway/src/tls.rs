@@ -17,7 +17,7 @@ use tokio_rustls::{
     },
 };
 
-/// The files are looked at again after this long: certificates are renewed while the gateway runs.
+/// How often the files are checked for changes: certificates are renewed while the gateway runs.
 const LIFETIME: Duration = Duration::from_secs(1);
 
 /// The gateway's certificate and key. They are read again when their files change.
@@ -33,11 +33,11 @@ struct Read {
     acceptor: TlsAcceptor,
 }
 
-/// When each of the two files was written.
+/// The modification times of the two files.
 type Modified = [Option<SystemTime>; 2];
 
 impl Certificate {
-    /// Those of the configuration; `None` without TLS.
+    /// The files of the configuration; `None` without TLS.
     ///
     /// # Errors
     /// The files cannot be read, do not belong together, or everybody may read the key.
@@ -55,7 +55,7 @@ impl Certificate {
             read.looked = Instant::now();
             let now = modified(&self.chain, &self.key);
             if now != read.modified {
-                // While it is renewed the two files need not belong together; the next change is looked at again.
+                // During a renewal the two files may not belong together; the next change is checked again.
                 read.modified = now;
                 match acceptor(&self.chain, &self.key) {
                     Ok(acceptor) => read.acceptor = acceptor,

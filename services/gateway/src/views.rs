@@ -40,7 +40,7 @@ impl<'a> Latest<'a> {
     }
 }
 
-/// Views of many jobs: what they are all compared with is looked for once.
+/// Views of many jobs: what they are all compared with is determined once.
 pub(crate) struct JobViews<'a> {
     state: &'a State,
     reasons: WaitReasons<'a>,

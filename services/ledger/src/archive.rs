@@ -32,7 +32,7 @@ pub struct Archive {
 }
 
 impl Archives {
-    /// Those in a folder, which does not have to exist.
+    /// The archives in a folder, which need not exist.
     pub fn new(folder: &Path) -> Self {
         Self { folder: folder.to_owned() }
     }
@@ -42,7 +42,7 @@ impl Archives {
         &self.folder
     }
 
-    /// All that are there, in order.
+    /// All archives, in order.
     pub fn list(&self) -> Vec<Archive> {
         let Ok(entries) = fs::read_dir(&self.folder) else { return Vec::new() };
         let mut archives: Vec<_> = entries.filter_map(Result::ok).filter_map(|entry| named(&entry.path())).collect();
@@ -50,7 +50,7 @@ impl Archives {
         archives
     }
 
-    /// The one that holds a record.
+    /// The archive that holds a record.
     pub fn holding(&self, sequence: Sequence) -> Option<Archive> {
         self.list().into_iter().find(|archive| archive.first <= sequence && sequence <= archive.last)
     }
@@ -67,7 +67,7 @@ impl Archives {
         last: Sequence,
         signer: &Signer,
     ) -> Result<(Archive, Hash), BundleError> {
-        // Not the folders above it: a ledger's folder that was taken away is not made again.
+        // Not the folders above it: if the ledger's folder was removed, it is not made again.
         match fs::create_dir(&self.folder) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error.into()),
             _ => {}
@@ -91,7 +91,7 @@ impl Archive {
         self.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
-    /// Shows every record to `visit`, in order, and checks the archive on the way. Returns the hash of the last.
+    /// Passes every record to `visit`, in order, and checks the archive on the way. Returns the hash of the last one.
     ///
     /// # Errors
     /// If the file cannot be read or was altered, or as `visit` fails.

@@ -1,6 +1,6 @@
-//! Signs of life, apart from the commands: when a node was heard of is noted as its report arrives, whatever the decide loop does
-//! meanwhile, and the report waits for its answer in an inbox of its own, where each node has one place. However many nodes there are,
-//! they take no place of a command.
+//! Heartbeats, kept apart from commands: the time of a node's report is noted on arrival, whatever the decide loop does
+//! meanwhile, and the report waits for its answer in a separate inbox, where each node has one place. So even very many
+//! nodes take no place from a command.
 
 use crate::work::ReplyTo;
 use muster_bus::{Message, SharedBus};
@@ -16,17 +16,17 @@ use std::{
 };
 use tokio::time::MissedTickBehavior;
 
-/// Nodes whose reports are kept at most. Names are only checked later; more than these are no cluster that there is.
+/// The most nodes whose reports are kept. Names are only checked later; no real cluster has more nodes.
 const MAX_NODES: usize = 1 << 20;
-/// How often the bus is looked after.
+/// How often the bus is checked.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How long the bus has to carry a question and its answer.
+/// How long the bus may take to carry a question and its answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 
 /// A report that waits for its answer.
 pub(crate) type Waiting = (Heartbeat, ReplyTo<Briefing>);
 
-/// Reports of nodes that the decide loop has not looked at yet.
+/// Reports of nodes that the decide loop has not yet seen.
 pub(crate) struct Beats {
     inner: Mutex<Inner>,
 }
@@ -35,21 +35,21 @@ struct Inner {
     /// When nodes last reported, by name.
     heard: HashMap<String, Instant>,
     waiting: HashMap<String, Waiting>,
-    /// The names of those that wait, in the order of their reports.
+    /// The names of the waiting nodes, in the order of their reports.
     order: VecDeque<String>,
-    /// When the bus last was known to carry what is sent; `None` if nobody looks after it.
+    /// When the bus was last known to deliver messages; `None` if nobody checks it.
     bus_carried: Option<Instant>,
 }
 
 impl Beats {
-    /// None yet, on a bus that nobody looks after.
+    /// No reports, on a bus that nobody checks.
     pub(crate) fn new() -> Self {
         let (heard, waiting, order) = (HashMap::new(), HashMap::new(), VecDeque::new());
         Self { inner: Mutex::new(Inner { heard, waiting, order, bus_carried: None }) }
     }
 
-    /// A node reports. An earlier report of it that still waits has no answer any more, since the node does not wait for it. Whether
-    /// nothing had waited, so that somebody must be told.
+    /// A node reports. An earlier report of it that still waits gets no answer, since the node no longer waits for one.
+    /// Returns whether nothing was waiting before, so that the loop must be told.
     pub(crate) fn arrive(&self, beat: Heartbeat, reply: ReplyTo<Briefing>, now: Instant) -> bool {
         let mut inner = self.inner();
         let name = beat.node.clone();
@@ -77,12 +77,12 @@ impl Beats {
         !self.inner().waiting.is_empty()
     }
 
-    /// When nodes reported since this was last asked.
+    /// When nodes reported since the last call.
     pub(crate) fn take_heard(&self) -> HashMap<String, Instant> {
         std::mem::take(&mut self.inner().heard)
     }
 
-    /// When the bus last was known to carry what is sent; `None` if nobody looks after it.
+    /// When the bus was last known to deliver messages; `None` if nobody checks it.
     pub(crate) fn bus_carried(&self) -> Option<Instant> {
         self.inner().bus_carried
     }
@@ -96,7 +96,7 @@ impl Beats {
     }
 }
 
-/// Looks after the bus: the ledger asks itself over it. Without end.
+/// Checks the bus for ever: the ledger asks itself over it.
 pub(crate) async fn look_after_bus(bus: SharedBus, beats: &Beats) {
     let question = match Message::encode(&Query::Head) {
         Ok(question) => question,

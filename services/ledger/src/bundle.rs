@@ -2,7 +2,7 @@
 //! compressed. `docs/audit.md` describes the format, `ops/verify-bundle` verifies it and shares no code with this.
 //!
 //! A bundle is lines of JSON: a header, one line for each record, a trailer. `payload` and `hash` prove the records;
-//! `record` is the same decoded, for people, and is covered by the trailer's checksum and signature.
+//! `record` is the decoded form, for people, covered by the checksum and signature of the trailer.
 
 use crate::{
     from_hex, hex,
@@ -19,7 +19,7 @@ use std::io::{BufRead, Write};
 
 /// The version of the format.
 pub const VERSION: u32 = 1;
-/// No line of a bundle is longer: the largest payload in hexadecimal and once more decoded, with some room.
+/// The longest line of a bundle: the largest payload, in hexadecimal and decoded, with some room.
 const MAX_LINE_BYTES: u64 = 2 << 30;
 
 /// Why a bundle cannot be written or read.
@@ -28,23 +28,23 @@ pub enum BundleError {
     /// The operating system refused.
     #[error("the bundle cannot be written or read: {0}")]
     Io(#[from] std::io::Error),
-    /// The log behind it cannot be read.
+    /// The underlying log cannot be read.
     #[error(transparent)]
     Log(#[from] LogError),
     /// There is nothing to write.
     #[error("there is no record from {first} to {last} to export: the log ends at {head}")]
     NoSuchRange {
-        /// The first that was asked for.
+        /// The first record that was asked for.
         first: Sequence,
-        /// The last that was asked for, or the end of the log.
+        /// The last record that was asked for, or the end of the log.
         last: Sequence,
         /// The last record of the log.
         head: Sequence,
     },
-    /// A signed bundle would say that the history verifies.
+    /// The bundle would be signed, which vouches for the history, but the history does not verify.
     #[error("the history does not verify, and nothing of it is signed: {detail}")]
     Unverified {
-        /// What is wrong.
+        /// A description of the fault.
         detail: String,
     },
     /// A line is not what it should be.
@@ -52,7 +52,7 @@ pub enum BundleError {
     Malformed {
         /// Its number, from 1.
         line: u64,
-        /// What is wrong.
+        /// A description of the fault.
         detail: String,
     },
 }
@@ -102,7 +102,7 @@ struct Trailer {
     signature: Option<String>,
 }
 
-/// The text that the signature of a bundle is of; `docs/audit.md` describes it.
+/// The text that the signature of a bundle covers; `docs/audit.md` describes it.
 fn bundle_text(header: &Header, sha256: &str) -> String {
     let Header { cluster_id, first, last, .. } = header;
     format!("muster bundle 1\ncluster {cluster_id}\nfirst {first}\nlast {last}\nsha256 {sha256}\n")
@@ -166,7 +166,7 @@ impl<W: Write> Writer<W> {
         self.line(&line)
     }
 
-    /// Ends the bundle, signed if there is a key, and gives back what it was written to.
+    /// Ends the bundle, signed if there is a key, and returns the output.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -204,7 +204,7 @@ impl<R: BufRead> Reader<R> {
     /// Reads the header.
     ///
     /// # Errors
-    /// If it cannot be read or is no header of a version that is known.
+    /// If it cannot be read or is not a header of a known version.
     pub fn new(input: R) -> Result<Self, BundleError> {
         let mut reader = Self {
             input,
@@ -241,10 +241,10 @@ impl<R: BufRead> Reader<R> {
         &self.header
     }
 
-    /// Whose log it is of, as the header says.
+    /// The identity of its log, as the header says.
     ///
     /// # Errors
-    /// If the header's id or key has no such form.
+    /// If the header's id or key is malformed.
     pub fn identity(&self) -> Result<Identity, BundleError> {
         let cluster_id = uuid::Uuid::parse_str(&self.header.cluster_id);
         let public_key = from_hex(&self.header.public_key).and_then(|key| key.try_into().ok());
@@ -259,7 +259,7 @@ impl<R: BufRead> Reader<R> {
         self.hash
     }
 
-    /// The next record as it was stored; `None` after the last, when the trailer was found to be true.
+    /// The next record as it was stored; `None` after the last, once the trailer was found to be true.
     ///
     /// # Errors
     /// If it cannot be read, or anything in it is not as it should be.
@@ -341,7 +341,7 @@ mod tests {
         (folder, signer)
     }
 
-    /// A bundle of five records, of which the third is a checkpoint.
+    /// A bundle of five records; the third is a checkpoint.
     fn bundle(signer: &Signer) -> Vec<u8> {
         let identity = Identity { cluster_id: UuidBytes([3; 16]), public_key: signer.public_key() };
         let mut writer = Writer::new(Vec::new(), &identity, Sequence(1), Sequence(5), &NO_HASH).unwrap();
@@ -392,7 +392,7 @@ mod tests {
             for flip in [1, 0x20] {
                 let mut altered = whole.clone();
                 altered[at] ^= flip;
-                // In the trailer's own signature, upper-case digits mean the same.
+                // Upper-case digits in the trailer's own signature mean the same.
                 let same = altered[at].to_ascii_lowercase() == whole[at] && whole[at].is_ascii_hexdigit();
                 assert!(same || read(&altered).is_err(), "byte {at} altered by {flip}");
             }

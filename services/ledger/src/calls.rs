@@ -1,5 +1,5 @@
-//! Calls of filters: the state says which are outstanding, the log has the facts that filters are told, the work
-//! queues have the work.
+//! Calls of filters: the state says which are outstanding, the log has the facts that filters are told, the work queues
+//! hold the work.
 
 use crate::{
     descriptions::{described, job_spec},
@@ -18,28 +18,28 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How often it is looked for calls that nobody takes.
+/// How often the ledger looks for calls that nobody takes.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// A call that nobody took for so long, although a runner waits for calls, is not in the queue any more.
+/// A call that nobody takes for this long, although a runner waits for calls, has left the queue.
 const LOST_AFTER: Duration = Duration::from_secs(10);
 
-/// A call to be put into a queue.
+/// A call to put into a queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Offer {
     /// The part that is completed from the log.
     pub(crate) seed: CallSeed,
-    /// Its key in the queue; another one each time that the call is offered.
+    /// Its key in the queue, which differs each time the call is offered.
     pub(crate) key: String,
     /// The trace of its job.
     pub(crate) trace: TraceContext,
 }
 
-/// Which calls were put into the queues, and when. A ledger that starts puts all in that wait for a runner.
+/// Which calls were put into the queues, and when. A ledger that starts offers every call that waits for a runner.
 #[derive(Debug)]
 pub(crate) struct Offers {
     made: HashMap<JobId, Made>,
     next_look: Instant,
-    /// How often the bus had lost its queues when it was last looked.
+    /// How often the bus had lost its queues at the last look.
     losses: u64,
 }
 
@@ -52,7 +52,7 @@ struct Made {
 }
 
 impl Offers {
-    /// Nothing was offered yet.
+    /// Nothing offered yet.
     pub(crate) fn new(now: Instant) -> Self {
         Self { made: HashMap::new(), next_look: now, losses: 0 }
     }
@@ -62,7 +62,7 @@ impl Offers {
         self.next_look
     }
 
-    /// The offer of a job's outstanding call, if it has one that waits for a runner.
+    /// The offer of a job's outstanding call, if that waits for a runner.
     pub(crate) fn offer(&mut self, state: &State, job: JobId, now: Instant) -> Option<Offer> {
         let of = state.job(job)?;
         let call = of.filters.as_ref()?.chain.as_ref()?.call.as_ref()?;
@@ -79,7 +79,7 @@ impl Offers {
         Some(Offer { seed, key, trace: of.trace })
     }
 
-    /// Jobs whose calls wait for a runner and are in no queue: they were never put in, or the queue has lost them.
+    /// Jobs whose calls wait for a runner and are in no queue: they were never put in, or the queue lost them.
     pub(crate) fn overdue(&mut self, state: &State, is_runner_free: bool, losses: u64, now: Instant) -> Vec<JobId> {
         self.next_look = now + LOOK_EVERY;
         if losses != self.losses {
@@ -98,13 +98,13 @@ impl Offers {
         overdue
     }
 
-    /// The offer could not be handed on; it is made again at the next look.
+    /// The offer could not be passed on; the next look makes it again.
     pub(crate) fn forget(&mut self, job: JobId) {
         self.made.remove(&job);
     }
 }
 
-/// The job of which a record makes a call outstanding, or offers it again.
+/// The job whose call a record makes outstanding or offers again.
 pub(crate) fn offered(state: &State, record: &Record) -> Option<JobId> {
     calls::offered(state, record)
 }
@@ -112,7 +112,7 @@ pub(crate) fn offered(state: &State, record: &Record) -> Option<JobId> {
 /// Completes a call with everything that a runner needs for it.
 ///
 /// # Errors
-/// A record that it takes cannot be read.
+/// A record that it needs cannot be read.
 pub(crate) fn complete(seed: CallSeed, log: &Log) -> Result<FilterOrder, LogError> {
     let spec = job_spec(log, seed.spec)?;
     let tasks = match seed.tasks {

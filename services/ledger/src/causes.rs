@@ -1,4 +1,4 @@
-//! Which record led to which, for whoever shows records: read from the log, whatever this process has seen of it.
+//! Which record led to which, for display: read from the log, whatever this process has seen of it.
 
 use crate::{
     bundle::BundleError,
@@ -12,12 +12,12 @@ use muster_schemas::{
 };
 use std::{cell::RefCell, collections::VecDeque};
 
-/// Bytes of archived records that a window keeps: what led to a record mostly lies shortly before it.
+/// Bytes of archived records that a window keeps: the cause of a record mostly lies shortly before it.
 const WINDOW_BYTES: usize = 16 << 20;
-/// One for the records that are asked about, and one for those of the same jobs that came long before.
+/// One for the records that are asked about, and one for much earlier records of the same jobs.
 const WINDOWS: usize = 2;
 
-/// Says of records what led to them; best of each and then of the next one.
+/// Finds the causes of records; fastest if asked in the order of the log.
 #[derive(Default)]
 pub(crate) struct CausesInLog {
     causes: Causes,
@@ -48,7 +48,7 @@ impl CausesInLog {
 /// The causes of each of these records.
 ///
 /// # Errors
-/// If one of them is not there, or the log or an archive cannot be read.
+/// If one of them is missing, or the log or an archive cannot be read.
 pub(crate) fn of_all(sequences: &[Sequence], storage: &Storage) -> Result<Vec<Option<Sequence>>, BundleError> {
     let mut causes = CausesInLog::default();
     let of = |sequence: &Sequence| {
@@ -58,7 +58,7 @@ pub(crate) fn of_all(sequences: &[Sequence], storage: &Storage) -> Result<Vec<Op
     sequences.iter().map(of).collect()
 }
 
-/// Some archived records that follow on each other: an archive can only be read from its beginning on.
+/// Some consecutive archived records: an archive can only be read from its start.
 #[derive(Default)]
 struct Window {
     records: VecDeque<(Sequence, Box<[u8]>)>,
@@ -72,8 +72,8 @@ impl Window {
         Some(Stored { sequence, value })
     }
 
-    /// Takes in the next record of an archive, or not, if there is no room for it behind the one that is wanted. One half is for
-    /// what comes before that.
+    /// Adds the next record of an archive; `false` if there is no room for it after the wanted record. Half of the room
+    /// is for the records before that.
     fn take(&mut self, stored: &Stored<'_>, wanted: Sequence, most_bytes: usize) -> bool {
         let is_behind = stored.sequence > wanted;
         if is_behind && self.bytes + stored.value.len() > most_bytes {
@@ -88,7 +88,7 @@ impl Window {
         true
     }
 
-    /// A part of the archive that holds a record, with that record.
+    /// A part of the archive with the wanted record in it.
     fn load(wanted: Sequence, storage: &Storage) -> Result<Self, BundleError> {
         let missing = || LogError::Archived { sequence: wanted, folder: storage.archives().folder().to_owned() };
         let archive = storage.archives().holding(wanted).ok_or_else(missing)?;
@@ -107,7 +107,7 @@ impl Window {
 /// The log, and the archived records that were read last.
 struct Reading<'a> {
     storage: &'a Storage,
-    /// Those that were used last come first.
+    /// Most recently used first.
     windows: &'a RefCell<Vec<Window>>,
 }
 
@@ -130,7 +130,7 @@ impl Reading<'_> {
         Ok(windows[0].get(sequence).ok_or_else(missing)?.record()?)
     }
 
-    /// Shows the records from one up to another, without that one.
+    /// Visits the records from one up to another, excluding the latter.
     fn each(
         &self,
         from: Sequence,
@@ -140,7 +140,7 @@ impl Reading<'_> {
         (from.0..to.0).try_for_each(|sequence| visit(&self.record(Sequence(sequence))?))
     }
 
-    /// The first record of the command that a record is of: the records of a command follow on each other.
+    /// The first record of the command that a record belongs to: the records of a command are consecutive.
     fn begin_of_command(&self, record: &Record) -> Result<Sequence, BundleError> {
         let mut begin = record.sequence;
         while begin.0 > 1 && self.record(Sequence(begin.0 - 1))?.command == record.command {
@@ -156,7 +156,7 @@ impl RecordsByJob for Reading<'_> {
     fn last_before(&self, job: JobId, before: Sequence) -> Result<Option<Sequence>, BundleError> {
         for sequence in self.storage.log()?.indexed_before(job, before) {
             let sequence = sequence?;
-            // The index also has records that name only a run of the job.
+            // The index also lists records that name only a run of the job.
             if self.record(sequence)?.event.job() == Some(job) {
                 return Ok(Some(sequence));
             }
@@ -169,7 +169,7 @@ impl RecordsByJob for Reading<'_> {
 mod tests {
     use super::*;
 
-    /// Whoever asks about one record after the other reads an archive once for many of them, however large it is.
+    /// If records are asked about one after the other, an archive is read once for many of them, however large it is.
     #[test]
     fn a_window_has_room_on_both_sides_of_what_is_wanted() {
         let (mut window, value) = (Window::default(), [7; 100]);

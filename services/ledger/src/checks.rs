@@ -1,5 +1,5 @@
-//! Checks of jobs that no filter judges. They are made here, so that a cluster without filters needs no filter-runner; but
-//! beside the decide loop, since what a dialect has to say of a large description takes long.
+//! Checks of jobs that no filter judges. They are made here, so that a cluster without filters needs no filter-runner,
+//! but outside the decide loop, since a dialect takes long to check a large description.
 
 use crate::{
     calls::{self, Offer},
@@ -16,9 +16,9 @@ use std::{sync::Arc, time::Duration};
 use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
-/// So many checks are made at a time.
+/// The number of checks made at a time.
 const AT_A_TIME: usize = 4;
-/// What a check came to is told again after so long while the decide loop cannot take it.
+/// The pause before a result that the decide loop could not take is sent to it again.
 const AGAIN_AFTER: Duration = Duration::from_millis(200);
 
 /// Makes checks.
@@ -59,13 +59,13 @@ impl Checks {
         let (storage, limits) = (Arc::clone(&self.storage), Arc::clone(&self.limits));
         match tokio::task::spawn_blocking(move || check(&storage, &*limits, offer)).await {
             Ok(Some(report)) => self.tell(report).await,
-            // Why is in the log already.
+            // The log already has the reason.
             Ok(None) => {}
             Err(error) => tracing::error!(%error, "a job could not be checked"),
         }
     }
 
-    /// Tells the decide loop until it has taken it in.
+    /// Tells the decide loop until it accepts the report.
     async fn tell(&self, report: CallReport) {
         let call = report.call;
         let envelope = own(Command::ReportCalls { reports: vec![report], has_others: false });
@@ -84,7 +84,7 @@ impl Checks {
     }
 }
 
-/// What a check comes to; `None` if its records cannot be read.
+/// The result of a check; `None` if its records cannot be read.
 fn check(storage: &Storage, limits: &dyn TemplateLimits, offer: Offer) -> Option<CallReport> {
     let order = storage.log().and_then(|log| calls::complete(offer.seed, &log));
     let FilterOrder { call, attempt, job, work } = match order {

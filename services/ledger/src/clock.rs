@@ -3,13 +3,13 @@
 use muster_schemas::time::Timestamp;
 use std::time::{Duration, Instant};
 
-/// A jump back by less than this is not worth a warning: it is the clock being disciplined.
+/// A jump back by less than this causes no warning: clock discipline makes such jumps.
 const WORTH_A_WARNING: Duration = Duration::from_secs(1);
 
 /// Gives the time of each round of decisions.
 ///
 /// When the system's clock jumps back, this one advances at half speed until the other has caught up: timers still
-/// come due, and a jump forth and back does not leave it ahead for ever.
+/// become due, and a jump forth and back does not leave it ahead for ever.
 #[derive(Debug)]
 pub struct Clock {
     source: Source,
@@ -18,11 +18,11 @@ pub struct Clock {
     behind: bool,
 }
 
-/// Where a clock looks.
+/// The source of a clock.
 #[derive(Clone, Copy, Debug)]
 enum Source {
     System,
-    /// A time that is set by hand: the wall time, and the monotonic time that belongs to it.
+    /// A time set by hand: the wall time, and the corresponding monotonic time.
     Set(Timestamp, Instant),
 }
 

@@ -1,4 +1,4 @@
-//! How a ledger runs.
+//! Settings of a ledger.
 
 use crate::retention;
 use anyhow::ensure;
@@ -6,14 +6,14 @@ use muster_schemas::cluster::ClusterChange;
 use serde::Deserialize;
 use std::path::PathBuf;
 
-/// How a ledger runs.
+/// Settings of a ledger.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// The data folder. The ledger keeps its log, snapshots and archives in `ledger/` and its key in `ledger.key`.
     pub data_dir: PathBuf,
-    /// Number of records between snapshots of the state. While its snapshot is kept, a query of the past replays no
-    /// more than this. At least 1,000.
+    /// Number of records between snapshots of the state. A query of the past replays at most this many while its
+    /// snapshot is kept. At least 1,000.
     pub snapshot_every_records: u64,
     /// Number of newest snapshots that are all kept; older ones are thinned out. At least 1.
     pub keep_snapshots: u64,
@@ -22,23 +22,23 @@ pub struct Config {
     pub checkpoint_every_records: u64,
     /// Longest time that records wait for a checkpoint, within the same bound. At least 1.
     pub checkpoint_every_seconds: u64,
-    /// A command that is sent again within this time gets its first answer. At least 86,400.
+    /// A command that is repeated within this time gets its first answer. At least 86,400.
     pub command_retention_seconds: u64,
-    /// Records older than this are moved to archive files, with the next snapshot and only if they are many enough for
-    /// a file (`snapshot_every_records`). Jobs that are not over keep theirs. `None` keeps everything in the log.
+    /// Records older than this are moved to archive files, with the next snapshot and only if there are enough for a
+    /// file (`snapshot_every_records`). Records of jobs that are not over stay. `None` keeps everything in the log.
     pub archive_after_days: Option<u32>,
     /// The address of a gateway that all nodes reach, such as `https://head:7457`: jobs call it there, each with its
-    /// own token. Without it they call the one that their submitter called.
+    /// own token. Without it they call the gateway that their submitter called.
     pub public_address: Option<String>,
-    /// The desired cluster: applied at each start. Anything that it does not name stays as it is.
+    /// The desired cluster, applied at each start. Anything that it does not name stays as it is.
     pub cluster: Option<ClusterChange>,
-    /// Begin a new log although a key or [`traces`](Self::traces) of an earlier one are there.
+    /// Begin a new log although a key or [`traces`](Self::traces) of an earlier one exist.
     #[serde(skip)]
     pub new_log: bool,
-    /// Go on from the end that the log has, although its witness says that it was another, or there is none to be believed.
+    /// Continue from the present end of the log although its witness names another one, or no witness can be believed.
     #[serde(skip)]
     pub accept_log_end: bool,
-    /// Files that a cluster leaves when it has run. Where one of them is and no log, the log was lost.
+    /// Files that a cluster leaves behind. If one of them exists but no log, the log was lost.
     #[serde(skip)]
     pub traces: Vec<PathBuf>,
 }

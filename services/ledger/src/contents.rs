@@ -1,5 +1,5 @@
-//! Contents that orders name by their hash: kept for a while, for the nodes that were sent such an order. Dropped
-//! contents are put here again when a heartbeat brings up the order.
+//! Contents that orders name by their hash, kept for a while for the nodes that were sent such an order. A dropped
+//! content returns when a heartbeat brings the order up again.
 
 use muster_schemas::{
     codec::{self, CodecError},
@@ -12,11 +12,11 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// What has fewer bytes goes with the order: asking for it would cost more.
+/// Smaller contents are sent within the order: asking for them would cost more.
 const LEAST_BYTES: usize = 8 << 10;
-/// The contents that are kept have so many bytes together at most; the one that came last is kept whatever its size.
+/// The most bytes that kept contents have together; the newest is kept whatever its size.
 const KEPT_BYTES: usize = 64 << 20;
-/// A message holds no more of a content, so that others get their turn.
+/// The largest part of a content in one message, so that others get their turn.
 const MAX_PART_BYTES: usize = 512 << 10;
 
 /// A content.
@@ -27,7 +27,7 @@ pub(crate) struct Content {
 }
 
 impl Content {
-    /// A value that is large enough to be sent by its hash; `None` of others.
+    /// A value that is large enough to be sent by its hash; `None` for others.
     ///
     /// # Errors
     /// It is too large to be encoded.
@@ -53,7 +53,7 @@ impl Default for Contents {
 #[derive(Default)]
 struct Inner {
     kept: HashMap<ContentHash, Kept>,
-    /// Which was used when: the first the longest ago.
+    /// Contents by last use, least recent first.
     by_use: BTreeMap<u64, ContentHash>,
     uses: u64,
     bytes: usize,
@@ -62,12 +62,12 @@ struct Inner {
 struct Kept {
     bytes: Arc<[u8]>,
     used: u64,
-    /// The nodes that were sent an order which names it: they alone may have it.
+    /// The nodes that were sent an order naming it: only they may have it.
     nodes: HashSet<String>,
 }
 
 impl Contents {
-    /// A node is sent an order that names the content.
+    /// Lets a node have the content that an order to it names.
     pub(crate) fn offer(&self, content: &Content, node: &str) {
         let mut inner = self.inner();
         inner.keep(content, self.most_bytes);
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(ask(&contents, "n1", large.hash, u64::MAX), Some((large.bytes.len() as u64, Vec::new())));
     }
 
-    /// What was used the longest ago goes first, and what came last stays, however large.
+    /// The least recently used goes first, and the newest stays, however large.
     #[test]
     fn only_so_much_is_kept() {
         let contents = Contents { most_bytes: 100_000, ..Contents::default() };

@@ -1,4 +1,4 @@
-//! Descriptions of jobs from the log: the state only keeps which records hold them.
+//! Descriptions of jobs from the log: the state keeps only which records hold them.
 
 use crate::log::{Log, LogError};
 use muster_schemas::{
@@ -10,29 +10,29 @@ use muster_schemas::{
 };
 use std::sync::Arc;
 
-/// All of a job, as this record has it.
+/// The complete job in this record.
 ///
 /// # Errors
-/// The record cannot be read, or has no job.
+/// The record cannot be read, or holds no job.
 pub(crate) fn job_spec(log: &Log, sequence: Sequence) -> Result<Arc<JobSpec>, LogError> {
     described(log, sequence).map(|(spec, _)| spec)
 }
 
-/// All of a job, and its tasks if it is a list of them.
+/// A complete job, and its tasks if it is a list of them.
 pub(crate) type Described = (Arc<JobSpec>, Option<Arc<TaskList>>);
 
-/// All of a job and its tasks, as this record has them.
+/// The complete job in this record, and its tasks.
 ///
 /// # Errors
-/// The record cannot be read, or has no job.
+/// The record cannot be read, or holds no job.
 pub(crate) fn described(log: &Log, sequence: Sequence) -> Result<Described, LogError> {
     described_by(log.record(sequence)?, sequence)
 }
 
-/// All of a job and its tasks, as the record of this sequence has them.
+/// The complete job, and its tasks, in the record of this sequence.
 ///
 /// # Errors
-/// There is no such record, or it has no job.
+/// There is no such record, or it holds no job.
 pub(crate) fn described_by(record: Option<Record>, sequence: Sequence) -> Result<Described, LogError> {
     match record.map(|record| record.event) {
         Some(Event::JobSubmitted { spec, intake: None, .. }) => Ok((spec, None)),
@@ -47,8 +47,8 @@ pub(crate) fn described_by(record: Option<Record>, sequence: Sequence) -> Result
     }
 }
 
-/// The job or task that a number means; `None` if it was never given, or its job is in an archive. The number of a
-/// component means its job; tasks of arrays have their own numbers from `tasks_from` on (SL-C-18).
+/// The job or task with a number; `None` if it was never given, or its job is in an archive. The number of a component
+/// means its job; tasks of arrays have their own numbers from `tasks_from` on (SL-C-18).
 ///
 /// # Errors
 /// A record cannot be read.
@@ -72,7 +72,7 @@ pub(crate) fn job_of_number(log: &Log, number: u64, tasks_from: Option<u64>) -> 
 pub(crate) fn documents(log: &Log, job: JobId) -> Result<Option<JobDocuments>, LogError> {
     let mut found = None;
     for sequence in log.descriptions(job) {
-        // What has been archived is not looked for: the job is long over.
+        // Archived records are not searched: the job is long over.
         let Some(record) = log.record(sequence?)? else { break };
         if add(&mut found, record) {
             return Ok(found);
@@ -86,7 +86,7 @@ pub(crate) fn documents(log: &Log, job: JobId) -> Result<Option<JobDocuments>, L
     Ok(found)
 }
 
-/// Adds what an older record has to say; whether that is all.
+/// Adds the content of an older record; returns whether everything is found.
 fn add(found: &mut Option<JobDocuments>, record: Record) -> bool {
     let version = record.sequence;
     match record.event {

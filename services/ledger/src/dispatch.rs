@@ -1,9 +1,9 @@
-//! Orders to nodes: the domain says which follow from a record, the log has what they launch. The decide loop makes sketches of them;
-//! what reads the log, and what takes long for a wide run, is done by the *order writer*, a thread of its own, in the order in which
-//! the loop handed it over. Answers to reports of nodes that hold orders take the same way.
+//! Orders to nodes: the domain says which follow from a record, the log has what they launch. The decide loop makes
+//! sketches of them; a separate thread, the *order writer*, reads the log and does what takes long for a wide run, in
+//! the order of the sketches. Answers to reports of nodes that hold orders take the same way.
 //!
-//! The loop never waits for the writer. If too many orders wait already, those of a round are dropped: the heartbeats of their nodes
-//! bring them up again, which are left unanswered meanwhile, as greetings are refused.
+//! The loop never waits for the writer. If too many orders are waiting, those of a round are dropped. Heartbeats of
+//! their nodes bring them up again; until there is room, heartbeats stay unanswered and greetings are refused.
 
 use crate::{
     contents::{Content, Contents},
@@ -37,13 +37,13 @@ use std::{
     },
 };
 
-/// When so many orders wait the writer is given no more. What a round has is taken or left as a whole, so that a run on very many nodes
-/// can be launched.
+/// The writer gets no more while this many orders wait. The orders of a round are taken or dropped as a whole, so that
+/// a run on very many nodes can be launched.
 const WAITING_ORDERS: usize = 65_536;
-/// So many records are kept that were read last. Orders about one job mostly come together, and its record can be long.
+/// The number of records kept after reading. Orders about one job mostly come together, and its record can be long.
 const KEPT_RECORDS: usize = 4;
 
-/// Whether the log knows that a node is up since this boot, so that a sign of life is no news.
+/// Whether the log knows that a node is up since this boot, so that a heartbeat changes nothing.
 pub(crate) fn is_up(node: &Node, boot_id: &str) -> bool {
     node.condition == NodeCondition::Up && node.boot_id == boot_id
 }
@@ -51,12 +51,12 @@ pub(crate) fn is_up(node: &Node, boot_id: &str) -> bool {
 /// Where the answer to a report of a node goes.
 pub(crate) enum ReplyToNode {
     Heartbeat(ReplyTo<Briefing>),
-    /// It rests on this record.
+    /// The answer rests on this record.
     Greeting(ReplyTo<Answer>, Sequence),
 }
 
 impl ReplyToNode {
-    /// Tells a node what it has to do.
+    /// Tells a node what to do.
     pub(crate) fn brief(self, briefing: Briefing) {
         match self {
             Self::Heartbeat(reply) => reply(briefing),
@@ -66,7 +66,7 @@ impl ReplyToNode {
         }
     }
 
-    /// A heartbeat has no answer then: the node sends the next one when it is time.
+    /// A refused heartbeat gets no answer: the node soon sends the next one.
     pub(crate) fn refuse(self, refusal: Refusal) {
         match self {
             Self::Heartbeat(_) => {}
@@ -75,7 +75,7 @@ impl ReplyToNode {
     }
 }
 
-/// What the decide loop hands to the order writer.
+/// A message from the decide loop to the order writer.
 enum Letter {
     /// Orders that follow from records.
     Orders(Vec<(Arc<NodeSpec>, Sketch)>),
@@ -112,7 +112,7 @@ pub(crate) fn desk() -> (Desk, Letters) {
 }
 
 impl Desk {
-    /// Has orders sent.
+    /// Sends orders.
     pub(crate) fn order(&self, orders: Vec<(Arc<NodeSpec>, Sketch)>) {
         let count = orders.len();
         if count > 0 && self.put(Letter::Orders(orders)).is_err() {
@@ -120,7 +120,7 @@ impl Desk {
         }
     }
 
-    /// Has a report of a node answered.
+    /// Answers a report of a node.
     pub(crate) fn brief(&self, reply: ReplyToNode, node: Arc<NodeSpec>, mark: Mark, orders: Vec<Sketch>) {
         if let Err(Letter::Briefing(reply, ..)) = self.put(Letter::Briefing(reply, node, mark, orders)) {
             let message = "more orders wait than the ledger can send; try again";
@@ -141,7 +141,7 @@ impl Desk {
     }
 }
 
-/// Where the order writer reads records. Each read is by itself: nothing is held that keeps the log from being
+/// The log, as the order writer reads it. Each read stands alone: nothing held between them keeps the log from being
 /// reopened.
 pub(crate) trait ReadRecord {
     /// The record of a sequence, if the log has it.
@@ -157,7 +157,7 @@ impl ReadRecord for Arc<Storage> {
     }
 }
 
-/// Makes orders of sketches and passes them on, one after the other.
+/// Turns sketches into orders and passes them on, one after the other.
 pub(crate) struct OrderWriter<R = Arc<Storage>> {
     letters: Letters,
     records: Records<R>,
@@ -167,7 +167,7 @@ pub(crate) struct OrderWriter<R = Arc<Storage>> {
 }
 
 impl<R: ReadRecord> OrderWriter<R> {
-    /// One that puts what orders name by its hash into `contents`.
+    /// A writer that puts what orders name by hash into `contents`.
     pub(crate) fn new(
         letters: Letters,
         log: R,
@@ -177,8 +177,8 @@ impl<R: ReadRecord> OrderWriter<R> {
         Self { letters, records: Records::new(log), tokens, contents, fence }
     }
 
-    /// Waits for what the decide loop hands over, and passes it on: orders to `send`, with the names of their nodes. Returns when the
-    /// loop has ended and all is passed on, or when `send` says that it was enough.
+    /// Waits for messages of the decide loop and passes orders to `send`, with the names of their nodes. Returns when
+    /// the loop has ended and everything is passed on, or when `send` returns `false`.
     pub(crate) fn run(mut self, mut send: impl FnMut(&str, NodeOrder) -> bool) {
         while let Ok(letter) = self.letters.letters.recv() {
             if !self.write(letter, &mut send) {
@@ -187,7 +187,7 @@ impl<R: ReadRecord> OrderWriter<R> {
         }
     }
 
-    /// Passes on what is there.
+    /// Passes on everything that has arrived.
     pub(crate) fn catch_up(&mut self, mut send: impl FnMut(&str, NodeOrder)) {
         while let Ok(letter) = self.letters.letters.try_recv() {
             self.write(letter, &mut |node, order| {
@@ -202,7 +202,7 @@ impl<R: ReadRecord> OrderWriter<R> {
         let goes_on = match letter {
             Letter::Orders(orders) => {
                 orders.into_iter().all(|(node, sketch)| match self.complete(&node.name, sketch) {
-                    // The fence is asked for each of them: there can be many, and each takes a while.
+                    // The fence is checked for each order: there can be many, and each takes a while.
                     Some(order) if self.fence.objection().is_none() => send(&node.name, order),
                     _ => true,
                 })
@@ -220,7 +220,8 @@ impl<R: ReadRecord> OrderWriter<R> {
         goes_on
     }
 
-    /// `None` if there is nothing to do any more, or the log cannot say what to launch: the node's heartbeats bring it up again.
+    /// `None` if there is nothing left to do, or the log cannot say what to launch: the node's heartbeats bring it up
+    /// again.
     fn complete(&mut self, node: &str, sketch: Sketch) -> Option<NodeOrder> {
         let whole = self.records.complete(sketch).unwrap_or_else(|error| {
             tracing::error!(%error, "the submission to launch cannot be read");
@@ -238,7 +239,7 @@ impl<R: ReadRecord> OrderWriter<R> {
     }
 }
 
-/// An order with what it names by its hash.
+/// An order with the contents that it names by hash.
 struct Whole {
     order: NodeOrder,
     contents: Large,
@@ -250,7 +251,7 @@ impl From<NodeOrder> for Whole {
     }
 }
 
-/// What is missing in an order because it is large.
+/// Large values that an order is sent without.
 #[derive(Clone, Debug, Default)]
 struct Large {
     environment: Option<Content>,
@@ -265,21 +266,21 @@ impl Large {
     }
 }
 
-/// What the log has of orders.
+/// The records that orders need.
 struct Records<R> {
     log: R,
     jobs: Kept<Sequence, Arc<JobRecord>>,
     steps: Kept<Sequence, Arc<Launched>>,
-    /// Lists of nodes are the same for all parts of a run or step.
+    /// Lists of nodes, which all parts of a run or step share.
     nodes: Kept<ByAddress, Option<Content>>,
 }
 
-/// A job as a record has it, without what is large.
+/// A job from a record, without its large values.
 struct JobRecord {
     spec: JobSpec,
     tasks: Option<Arc<TaskList>>,
     environment: Option<Content>,
-    /// For each component its script.
+    /// The script of each component.
     scripts: Vec<Option<Content>>,
 }
 
@@ -300,11 +301,11 @@ impl JobRecord {
 /// The content of the record of a step's launch.
 struct Launched {
     record: StepRecord,
-    /// Its own environment, if it has one and that is large.
+    /// Its own environment, if it is large.
     environment: Option<Content>,
 }
 
-/// Takes a value away that is large enough to be sent by its hash.
+/// Takes a value out if it is large enough to be sent by its hash.
 fn taken<T: Serialize + Default>(value: &mut T) -> Result<Option<Content>, LogError> {
     let content = Content::of(value).map_err(LogError::Unencodable)?;
     if content.is_some() {
@@ -313,7 +314,7 @@ fn taken<T: Serialize + Default>(value: &mut T) -> Result<Option<Content>, LogEr
     Ok(content)
 }
 
-/// A list of nodes, known by where it is: it stays there as long as this is kept.
+/// A list of nodes, identified by its address, which stays valid as long as this is kept.
 #[derive(Clone)]
 struct ByAddress(Arc<Vec<OrderNode>>);
 
@@ -408,7 +409,7 @@ fn damaged(sequence: Sequence, detail: &str) -> LogError {
     LogError::DamagedRecord { sequence, detail: detail.into() }
 }
 
-/// What was asked for last, newest first.
+/// The most recent results, newest first.
 struct Kept<K, T> {
     found: VecDeque<(K, T)>,
 }
@@ -573,8 +574,8 @@ mod tests {
         ledger.page(Sequence(1), 1 << 20).unwrap().records
     }
 
-    /// However many nodes a job or a step is launched on, its record is read and decoded once, and again only when others were launched
-    /// meanwhile.
+    /// However many nodes a job or a step is launched on, its record is read and decoded once, and again only if others
+    /// were launched meanwhile.
     #[test]
     fn a_record_is_read_once_for_all_nodes() {
         let folder = tempfile::tempdir().unwrap();
@@ -614,7 +615,8 @@ mod tests {
         }
     }
 
-    /// What is large goes by its hash, the same for all nodes; each node that was sent such an order can fetch it, and no other.
+    /// Large values go by their hash, the same for all nodes; each node that was sent such an order can fetch them, and
+    /// no other.
     #[test]
     fn what_is_large_goes_by_its_hash() {
         let folder = tempfile::tempdir().unwrap();
@@ -663,7 +665,7 @@ mod tests {
         assert_eq!(kept.get(&Sequence(9), || Ok(90)).unwrap(), 90, "a read that failed is tried again");
     }
 
-    /// Orders and answers leave in the order in which they were handed over.
+    /// Orders and answers leave in the order in which they arrived.
     #[test]
     fn the_order_is_kept() {
         let (desk, mut writer, ..) = writer(empty());
@@ -703,8 +705,8 @@ mod tests {
         (0..count).map(|run| (node.clone(), Sketch::Ready(NodeOrder::Forget { part: part(run as u64) }))).collect()
     }
 
-    /// When too many orders wait, reports are not taken, and orders are dropped; the decide loop does not wait. One launch is taken
-    /// whole, however wide.
+    /// While too many orders wait, reports are refused and orders dropped; the decide loop does not wait. One launch is
+    /// taken as a whole, however wide.
     #[test]
     fn a_full_desk_takes_nothing_and_waits_for_nobody() {
         let (desk, mut writer, ..) = writer(empty());
@@ -731,7 +733,7 @@ mod tests {
         assert!(answer.lock().unwrap().as_ref().is_some_and(|answer| answer.result.is_ok()));
     }
 
-    /// What was handed over by a ledger that meanwhile may not answer any more is not sent.
+    /// A ledger that may no longer answer does not send the orders that it still holds.
     #[test]
     fn a_ledger_that_has_lost_its_place_sends_nothing() {
         let (desk, mut writer, fence, _folder) = writer(empty());
@@ -743,7 +745,7 @@ mod tests {
         assert_eq!(refusal(&answer), Some(RefusalCode::Unavailable));
     }
 
-    /// The decide loop goes on when there is no order writer any more.
+    /// The decide loop continues without an order writer.
     #[test]
     fn nobody_waits_for_a_writer_that_has_gone() {
         let (desk, writer, ..) = writer(empty());

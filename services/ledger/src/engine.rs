@@ -4,8 +4,8 @@
 //! them as one batch, syncs once, and only then answers. Commands that arrive during the sync are the next batch.
 //!
 //! Later commands of a batch see the effects of earlier ones, so the state runs ahead of the disk within a round. If
-//! writing fails, the whole round is refused; then the log is reopened, anything that the failed batch left is taken
-//! back, and the state is computed from disk. Until that succeeds every command is refused.
+//! writing fails, the whole round is refused; then the log is reopened, the remains of the failed batch are removed,
+//! and the state is computed from disk. Until that succeeds every command is refused.
 
 use crate::{
     beats::{Beats, Waiting},
@@ -48,17 +48,17 @@ use std::{
 };
 use tracing::Span;
 
-/// At most so many commands are decided in one round, so that an answer never waits for very many others.
+/// The most commands in one round, so that an answer never waits for very many others.
 const MAX_ROUND: usize = 4096;
-/// At most so many reports of nodes are answered in one round: commands come first.
+/// The most reports of nodes that are answered in one round: commands come first.
 const MAX_ROUND_BEATS: usize = 512;
-/// After so many bytes of records a round takes no more.
+/// A round takes no more commands after this many bytes of records.
 const MAX_ROUND_BYTES: usize = 16 << 20;
-/// How often a broken log is tried again.
+/// The pause between attempts to reopen a broken log.
 const RETRY_STORAGE_AFTER: Duration = Duration::from_secs(1);
-/// The loop looks at its timers at least so often: the system's clock can be set forward meanwhile.
+/// The loop looks at its timers at least this often: the system's clock can be set forward meanwhile.
 const LONGEST_SLEEP: Duration = Duration::from_secs(30);
-/// A timer that is due but whose tick changes nothing is not tried again before this.
+/// A due timer whose tick changes nothing is not tried again before this.
 const SHORTEST_TICK: Duration = Duration::from_millis(10);
 
 /// What a command leads to: [`muster_domain::decide_owned`], but for tests.
@@ -71,10 +71,10 @@ struct AskedBy {
     trace: TraceContext,
 }
 
-/// An answer that goes out when the round is on disk.
+/// An answer that leaves once the round is on disk.
 enum Pending {
     Answer(ReplyTo<Answer>, Answer),
-    /// Its orders follow from the state at the end of the round: for whom, and what it said that it runs.
+    /// Its orders follow from the state at the end of the round: the node, and the parts that it reported.
     Hello(ReplyTo<Answer>, Sequence, NodeId, Vec<PartId>),
     Heartbeat(ReplyTo<Briefing>, NodeId, Vec<PartId>),
     Unknown(ReplyTo<Briefing>),
@@ -83,7 +83,7 @@ enum Pending {
 
 enum Health {
     Good,
-    /// Writing failed: what it was, what may be left of the batch, and when to try again.
+    /// Writing failed: the error, possible remains of the batch, and when to try again.
     Failed {
         detail: String,
         added: Added,
@@ -101,14 +101,14 @@ struct Round<'log> {
     answers: HashMap<CommandKey, Remembered>,
     pending: Vec<Pending>,
     orders: Vec<(NodeId, OrderSeed)>,
-    /// Jobs of which a call became outstanding, or is offered again.
+    /// Jobs whose call became outstanding, or is offered again.
     calls: Vec<JobId>,
     notices: bool,
-    /// One for each record of a job, from its decision until it is on disk. None while spans are not exported.
+    /// One for each record of a job, from its decision until it is on disk. Empty while spans are not exported.
     spans: Vec<Span>,
 }
 
-/// The loop and all that it decides upon.
+/// The loop and its books.
 pub(crate) struct Engine {
     storage: Arc<Storage>,
     signer: Arc<Signer>,
@@ -116,7 +116,7 @@ pub(crate) struct Engine {
     state: State,
     head: Head,
     clock: Clock,
-    /// When this ledger began: its marks are told from those of others by it.
+    /// When this ledger began, which tells its marks from those of other ledgers.
     session: Timestamp,
     beats: Arc<Beats>,
     liveness: Liveness,
@@ -187,7 +187,7 @@ impl Engine {
         }
     }
 
-    /// One round at a time that is set by hand, with what is in the inbox and what nodes report.
+    /// One round at a time set by hand, with the contents of the inbox and the reports of nodes.
     pub(crate) fn step(&mut self, inbox: &Receiver<Work>, beats: Vec<Waiting>, now: Timestamp) {
         if self.violation.is_some() {
             return;
@@ -200,7 +200,7 @@ impl Engine {
         self.serve(first, inbox);
     }
 
-    /// When the next round is due although nobody asks for anything; see [`Engine::sleep`].
+    /// When the next round is due even if nothing arrives; see [`Engine::sleep`].
     pub(crate) fn next_wake(&mut self) -> Timestamp {
         let sleep = self.sleep();
         self.clock.now().plus_micros(i64::try_from(sleep.as_micros()).unwrap_or(i64::MAX))
@@ -222,7 +222,7 @@ impl Engine {
         self.state.digest()
     }
 
-    /// How long there is nothing to do unless somebody asks.
+    /// How long there is nothing to do unless something arrives.
     fn sleep(&mut self) -> Duration {
         let now = self.clock.monotonic();
         if let Health::Failed { retry_at, .. } = &self.health {
@@ -243,7 +243,7 @@ impl Engine {
         sleep
     }
 
-    /// One round; whether it was the last.
+    /// One round; returns whether it was the last.
     fn serve(&mut self, first: Option<Work>, inbox: &Receiver<Work>) -> bool {
         if !self.is_healthy() {
             return self.refuse(first);
@@ -272,7 +272,7 @@ impl Engine {
         self.is_stopping
     }
 
-    /// Decides what has arrived. An error is one after which the state cannot be trusted.
+    /// Decides what has arrived. After an error the state cannot be trusted.
     fn fill(&mut self, first: Option<Work>, inbox: &Receiver<Work>, round: &mut Round<'_>) -> Result<(), LogError> {
         let mut next = first;
         let mut taken = 0;
@@ -284,7 +284,7 @@ impl Engine {
                     return self.last_words(round);
                 }
                 Work::Command(envelope, reply) => self.command(*envelope, reply, round)?,
-                // They are looked at when the commands are decided.
+                // Reports are looked at once the commands are decided.
                 Work::Beats => {}
                 Work::RunnerBeat(heartbeat, reply) => {
                     self.runners.beat(&heartbeat, self.clock.monotonic(), round.now);
@@ -344,7 +344,8 @@ impl Engine {
         refusal(self.head.sequence, RefusalCode::Conflict, message)
     }
 
-    /// Notes that a runner is alive that claims or reports calls, and whether there are others, which only the ledger knows.
+    /// Notes that a runner that claims or reports calls is alive, and adds whether there are others, which only the
+    /// ledger knows.
     fn heed_runner(&mut self, envelope: &mut CommandEnvelope, time: Timestamp) {
         let Actor::Runner(name) = &envelope.actor else { return };
         let now = self.clock.monotonic();
@@ -365,7 +366,7 @@ impl Engine {
         mark.filter(|mark| mark.session == self.session)
     }
 
-    /// Notes that a node is alive. If it greets, its answer lists what it has to do, which is known at the end of the
+    /// Notes that a node is alive. The answer to a greeting lists the node's orders, which are known at the end of the
     /// round.
     fn hello(&mut self, envelope: &CommandEnvelope) -> Option<(NodeId, Vec<PartId>)> {
         let Actor::Executor(name) = &envelope.actor else { return None };
@@ -377,8 +378,8 @@ impl Engine {
         }
     }
 
-    /// A heartbeat of a node that is up costs no record; of any other, or of one that remembers more than the log does or has
-    /// forgotten what it started, it is a greeting.
+    /// A heartbeat of a node that is up costs no record. From any other node, or from one that remembers more than the
+    /// log or has forgotten what it started, it counts as a greeting.
     fn heartbeat(
         &mut self,
         heartbeat: Heartbeat,
@@ -409,7 +410,7 @@ impl Engine {
         Ok(())
     }
 
-    /// What the ledger itself has to say: timers that have come due, nodes that are silent, runners that are missing.
+    /// The ledger's own commands: for due timers, silent nodes, and missing runners.
     fn own_commands(&mut self, round: &mut Round<'_>) -> Result<(), LogError> {
         let now = self.clock.monotonic();
         let due = self.state.next_timer().is_some_and(|timer| timer <= round.now);
@@ -430,7 +431,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The checkpoint of a clean stop, unless the last record is one that signs all before it.
+    /// The checkpoint of a clean stop, unless the last record is one that signs everything before it.
     fn last_words(&mut self, round: &mut Round<'_>) -> Result<(), LogError> {
         let Head { sequence, hash, .. } = round.batch.head();
         match round.last_event()? {
@@ -446,7 +447,7 @@ impl Engine {
         self.decide(own(Command::Checkpoint { of: sequence, state_digest, signature }), round).map(drop)
     }
 
-    /// Decides one command and applies what follows. An error is one after which the state cannot be trusted.
+    /// Decides one command and applies its events. After an error the state cannot be trusted.
     fn decide(&mut self, envelope: CommandEnvelope, round: &mut Round<'_>) -> Result<Answer, LogError> {
         let CommandEnvelope { id, actor, trace, command } = envelope;
         if let Command::NotificationDone { of, notification, .. } = &command {
@@ -478,8 +479,8 @@ impl Engine {
             self.record(event, &asked_by, round)?;
         }
         let answer = Answer { sequence: round.batch.head().sequence, result };
-        // What changed nothing and was not asked by a person can as well be decided again; so can a note of which the log
-        // has enough.
+        // Commands that changed nothing and do not come from a person can be decided again, as can a note that the log
+        // has enough of.
         if has_events || matches!(*asked_by.actor, Actor::User(_)) && !is_note {
             let key = CommandKey::new(&asked_by.actor, id);
             let remembered = Remembered { fingerprint, answer: answer.clone() };
@@ -516,7 +517,7 @@ impl Engine {
     }
 
     /// One job is one trace: its records belong to the trace that it was submitted in. A command of the same trace is
-    /// the nearer parent. A task that starts for the first time is not a job of its own yet: its array is.
+    /// the nearer parent. A task that starts for the first time is not yet a separate job: its array is.
     fn trace_of(&self, job: Option<JobId>, of_command: TraceContext) -> TraceContext {
         let job = job.and_then(|job| self.state.job(job).or_else(|| self.state.job(job.whole())));
         match job.map(|job| job.trace).filter(TraceContext::is_some) {
@@ -525,7 +526,7 @@ impl Engine {
         }
     }
 
-    /// Makes the round durable, then answers, then tells everybody.
+    /// Makes the round durable, then answers, then publishes.
     fn finish(&mut self, round: Round<'_>) {
         let Round { batch, records, pending, orders, calls, notices, spans, .. } = round;
         if !batch.is_empty() {
@@ -541,12 +542,12 @@ impl Engine {
             self.metrics.committed(records.len(), started.elapsed());
         }
         drop(spans);
-        // Before the answers: who has one and asks for the end of the log must not be told an earlier one.
+        // Before the answers: a client that has one and asks for the end of the log must not be told an earlier one.
         self.outlets.durable(self.head);
         let mut sketches = Sketches::new(&self.state);
         match self.outlets.objection() {
             None => pending.into_iter().for_each(|answer| self.answer(answer, &mut sketches)),
-            // It is in this log; whether it is in the one that counts is not known, so it is not acknowledged.
+            // The round is in this log; whether it is in the one that counts is unknown, so it is not acknowledged.
             Some(refusal) => self.refuse_all(pending, &refusal),
         }
         let sketch = |(node, seed)| Some((Arc::clone(&self.state.node(node)?.spec), sketches.sketch(node, seed)?));
@@ -558,10 +559,10 @@ impl Engine {
         self.outlets.committed(&Arc::new(Commit { records }), notices);
     }
 
-    /// Has calls put into their queues: those that this round offered, and those that are in no queue.
+    /// Puts calls into their queues: those that this round offered, and those that are in no queue.
     fn offer_calls(&mut self, mut offered: Vec<JobId>) {
         let now = self.clock.monotonic();
-        // A job that is received waits for its check until the next record begins its chain: only the last call is real.
+        // A received job waits for its check until the next record begins its chain: only the last call is real.
         offered.sort_unstable();
         offered.dedup();
         offered.into_iter().for_each(|job| self.offer_call(job, now));
@@ -595,7 +596,8 @@ impl Engine {
         }
     }
 
-    /// Answers a node that reports: all that is on disk is in it. Mostly there is nothing to do; what there is the order writer tells.
+    /// Answers a report of a node from the state on disk. Mostly there is nothing to do; otherwise the order writer
+    /// answers.
     fn brief(&self, reply: ReplyToNode, node: NodeId, parts: &[PartId], sketches: &mut Sketches<'_>) {
         let mark = Mark { session: self.session, sequence: self.head.sequence };
         let seeds = orders::reconcile(&self.state, node, parts);
@@ -641,7 +643,7 @@ impl Engine {
         self.health = Health::Failed { detail: error.to_string(), added, retry_at };
     }
 
-    /// Refuses a command while the log is broken; whether the loop is to end.
+    /// Refuses a command while the log is broken; returns whether the loop must end.
     fn refuse(&self, work: Option<Work>) -> bool {
         let Health::Failed { detail, .. } = &self.health else { return false };
         match work {
@@ -650,12 +652,12 @@ impl Engine {
                 false
             }
             Some(Work::Stop) => true,
-            // Without a reply the executor sends its next heartbeat when it is time.
+            // Without a reply the executor sends its next heartbeat when it is due.
             Some(Work::Beats | Work::RunnerBeat(..) | Work::Digest(..)) | None => false,
         }
     }
 
-    /// Answers of heartbeats are left out: nodes send the next one when it is time.
+    /// Heartbeats get no answer: nodes send the next one when it is due.
     fn refuse_all(&self, pending: Vec<Pending>, refusal: &Refusal) {
         for pending in pending {
             if let Pending::Answer(reply, _) | Pending::Hello(reply, ..) = pending {
@@ -682,7 +684,7 @@ impl<'log> Round<'log> {
         }
     }
 
-    /// Shows that a record is made, and returns the context that what follows from it belongs to.
+    /// Opens a span for a record, and returns the context for what follows from it.
     fn span(&mut self, sequence: Sequence, job: Option<JobId>, event: &Event, trace: TraceContext) -> TraceContext {
         let Some(job) = job else { return trace };
         let (kind, verb) = event.kind_verb();
@@ -695,7 +697,7 @@ impl<'log> Round<'log> {
         context
     }
 
-    /// What happened last, in this round or before it.
+    /// The last event, in this round or before it.
     fn last_event(&self) -> Result<Option<Event>, LogError> {
         if let Some(record) = self.records.last() {
             return Ok(Some(record.event.clone()));
@@ -704,7 +706,7 @@ impl<'log> Round<'log> {
     }
 }
 
-/// Opens the log anew, takes back what a failed batch may have left, and computes the state at `head`.
+/// Reopens the log, removes the remains of a failed batch, and computes the state at `head`.
 fn recover(storage: &Storage, head: Head, added: &Added) -> Result<State, LogError> {
     let log = storage.reopen()?;
     log.take_back(added)?;

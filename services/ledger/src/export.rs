@@ -22,12 +22,12 @@ pub struct Exported {
     pub signed: bool,
 }
 
-/// Writes the records of a data folder from `first` to `last` (0: to the end) as a bundle, also while a ledger is
-/// running. Archived records come from the archives. Everything that is signed was verified before, from `first` on.
+/// Writes the records of a data folder from `first` to `last` (0: to the end) as a bundle, even while a ledger is
+/// running. Archived records come from the archives. If the bundle is signed, the history was verified from `first` on.
 ///
 /// # Errors
-/// If a record is missing or damaged, or the output fails; [`BundleError::Unverified`] if the bundle would be signed and the
-/// history does not verify.
+/// If a record is missing or damaged, or the output fails; [`BundleError::Unverified`] if the bundle would be signed
+/// but the history does not verify.
 pub fn export(
     data_dir: &Path,
     first: Sequence,
@@ -68,7 +68,7 @@ fn verify(storage: &Storage, first: Sequence) -> Result<(), BundleError> {
     }
 }
 
-/// The hash of a record, wherever the record is.
+/// The hash of a record, in the log or in an archive.
 fn hash_of(storage: &Storage, sequence: Sequence) -> Result<Hash, LogError> {
     match storage.log()?.hash_of(sequence) {
         Err(LogError::DamagedRecord { .. }) => hash_in_archives(storage.archives(), sequence),

@@ -1,6 +1,7 @@
-//! Which ledger may answer. Of several ledgers on one bus, because somebody serves a copy of the data folder or an old head came
-//! back, it is the one that writes the log stream: it marks what it appends, and the server refuses what does not follow at the
-//! stream's end. A ledger that is not sure whether it still is the writer answers nothing until it knows; one that is not ends.
+//! Which ledger may answer. Several ledgers can be on one bus, for example with a copy of the data folder or after an
+//! old head returns. Only the one that writes the log stream may: it marks what it appends, and the server refuses an
+//! append that does not follow the stream's end. A ledger in doubt answers nothing until it knows; one that lost its
+//! place ends.
 
 use crate::{
     log::{Identity, LogError},
@@ -19,11 +20,11 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-/// How long a ledger that still answers, or is silent, is given to end before another one starts.
+/// How long another ledger that still answers, or is silent, gets to end before this one starts.
 const OTHERS_END_WITHIN: Duration = Duration::from_secs(5);
-/// How long one question whether another ledger is there waits for its answer.
+/// How long to wait for an answer to the question whether another ledger is there.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
-/// The pause before something is tried again; it doubles up to [`LONGEST_PAUSE`].
+/// The pause before a retry; it doubles up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
@@ -36,7 +37,7 @@ pub enum FenceError {
          the other one, or give this one its own bus. Nothing was changed"
     )]
     AnotherAnswers {
-        /// Which cluster it is of.
+        /// The cluster that it serves.
         whose: String,
         /// The last record of the other.
         last: Sequence,
@@ -61,14 +62,14 @@ pub enum FenceError {
         /// The last record of the log.
         log: Sequence,
     },
-    /// The bus has another record in the place of one of the log.
+    /// The bus has a record that differs from the log's.
     #[error(
         "record {record} on the bus is another than in this log: a ledger with a copy of this data folder has continued another \
          way. Find out which data folder is the right one; to continue with this one, delete the stream {}",
         subjects::LOG_STREAM
     )]
     AnotherHistory {
-        /// The last record that the bus holds.
+        /// The record.
         record: Sequence,
     },
     /// The folder of the log was taken away, or another one is in its place.
@@ -95,14 +96,14 @@ impl From<LogError> for FenceError {
     }
 }
 
-/// What is known of who writes the log stream.
+/// Whether this ledger is the writer of the log stream.
 #[derive(Clone, Debug)]
 enum Standing {
-    /// This ledger does.
+    /// It is.
     Writer,
-    /// It did, and something has happened since.
+    /// It was, and something has happened since.
     Doubt,
-    /// It does not.
+    /// It is not.
     Lost(FenceError),
 }
 
@@ -113,7 +114,7 @@ pub(crate) struct Fence {
 }
 
 impl Fence {
-    /// For a ledger that nobody can be beside, or that has just become the writer.
+    /// For a ledger that cannot have a rival, or that has just become the writer.
     pub(crate) fn of_the_writer() -> Self {
         Self { standing: watch::Sender::new(Standing::Writer) }
     }
@@ -128,7 +129,7 @@ impl Fence {
         Some(Refusal::new(RefusalCode::Unavailable, message))
     }
 
-    /// Comes when this ledger must end.
+    /// Resolves when this ledger must end.
     pub(crate) async fn lost(&self) -> FenceError {
         let mut standing = self.standing.subscribe();
         loop {
@@ -167,7 +168,7 @@ pub(crate) struct Guard {
     storage: Arc<Storage>,
     identity: Identity,
     fence: Fence,
-    /// Ledgers that claim the stream say so here; this is what this one says.
+    /// Ledgers that claim the stream publish their token here.
     claims: Subscription,
     token: Message,
     interruptions: watch::Receiver<u64>,
@@ -175,7 +176,7 @@ pub(crate) struct Guard {
 
 impl Guard {
     /// Becomes the writer of the log stream for a log that ends at `head`. Returns the record that the stream ends
-    /// with: publishing continues after it. A stream that holds nothing, or nothing of this log, begins after `head`:
+    /// with: publishing continues after it. An empty stream, or one with nothing of this log, begins after `head`:
     /// readers get earlier records from the ledger.
     pub(crate) async fn enter(
         bus: &SharedBus,
@@ -208,14 +209,14 @@ impl Guard {
         self.fence.clone()
     }
 
-    /// Comes when another ledger may have become the writer.
+    /// Resolves when another ledger may have become the writer.
     pub(crate) async fn alarm(&mut self) {
         loop {
             tokio::select! {
                 claim = self.claims.next() => match claim {
                     Some(claim) if claim.message.payload == self.token.payload => continue,
                     Some(_) => return,
-                    // The bus is closed: nothing comes any more.
+                    // The bus is closed: nothing more will come.
                     None => pending().await,
                 },
                 changed = self.interruptions.changed() => match changed {
@@ -226,9 +227,9 @@ impl Guard {
         }
     }
 
-    /// Makes sure that this ledger still is the writer: returns the record that the stream ends with, or `None` if
-    /// this ledger has to end. Nothing is answered until then. A stream that was lost, or holds no log, begins again
-    /// after `before`.
+    /// Makes sure that this ledger still is the writer: returns the record that the stream ends with, or `None` if this
+    /// ledger has to end. Nothing is answered until then. A stream that was lost, or holds no log, begins again after
+    /// `before`.
     pub(crate) async fn settle(&mut self, before: Sequence) -> Option<Sequence> {
         self.fence.set(Standing::Doubt);
         let mut pause = FIRST_PAUSE;
@@ -266,8 +267,8 @@ impl Guard {
         }
     }
 
-    /// Where the stream ends, in agreement with the log. What is of no log, or of that of a cluster whose ledger is gone, is
-    /// taken out: the ledger has the history, the stream only distributes it.
+    /// The end of the stream, in agreement with the log. A stream with foreign content, or of a cluster whose ledger is
+    /// gone, is emptied: the ledger has the history, the stream only distributes it.
     async fn agreed_end(&self, tail: LogTail, head: Sequence) -> Result<Sequence, FenceError> {
         match tail {
             LogTail::Empty => Ok(head),
@@ -284,7 +285,7 @@ impl Guard {
             LogTail::Record { last, record, .. } => match (record, self.record(last).await?) {
                 (Some(there), Some(here)) if *there != here => Err(FenceError::AnotherHistory { record: last }),
                 (_, Some(_)) => Ok(last),
-                // It was archived since: the stream goes on behind the head.
+                // It was archived since: the stream continues after the head.
                 (_, None) => Ok(head),
             },
         }
@@ -325,7 +326,7 @@ impl Guard {
     }
 }
 
-/// Waits a while for another ledger to end. One that is connected but silent does not keep this one from starting: it is fenced off.
+/// Waits a while for another ledger to end. A silent one does not keep this one from starting: it is fenced off.
 async fn nobody_else_answers(bus: &SharedBus, identity: &Identity) -> Result<(), FenceError> {
     let question = Message::encode(&Query::Head)
         .map_err(|source| BusError::Malformed { subject: subjects::HEAD.to_owned(), source })?;
@@ -359,7 +360,7 @@ async fn nobody_else_answers(bus: &SharedBus, identity: &Identity) -> Result<(),
     }
 }
 
-/// Tries until it succeeds, or fails in a way that trying again does not help.
+/// Retries until it succeeds, or fails in a way that no retry helps.
 pub(crate) async fn patiently<T, F>(what: &str, attempt: impl Fn() -> F) -> Result<T, BusError>
 where
     F: Future<Output = Result<T, BusError>>,

@@ -1,4 +1,4 @@
-//! The decide loop, as everybody else sees it.
+//! The decide loop, as other threads see it.
 
 use crate::{
     beats::Beats,
@@ -24,7 +24,7 @@ use tokio::sync::watch;
 /// The digest of a large state takes seconds.
 const DIGEST_WITHIN: Duration = Duration::from_secs(60);
 
-/// The decide loop, as everybody else sees it.
+/// The decide loop, as other threads see it.
 #[derive(Clone)]
 pub(crate) struct EngineHandle {
     inbox: SyncSender<Work>,
@@ -48,8 +48,8 @@ impl EngineHandle {
         self.fence.objection()
     }
 
-    /// Hands a command over. If the loop cannot keep up, or has ended, or another ledger may be the one to ask, the answer is that it
-    /// is not available now.
+    /// Passes a command on. If the loop cannot keep up or has ended, or another ledger may be the one to ask, the
+    /// answer is "unavailable".
     pub(crate) fn command(&self, envelope: Box<CommandEnvelope>, reply: ReplyTo<Answer>) {
         if let Some(refusal) = self.fence.objection() {
             return reply(Answer { sequence: self.sequence(), result: Err(refusal) });
@@ -66,20 +66,20 @@ impl EngineHandle {
         }
     }
 
-    /// Hands the report of a node over.
+    /// Passes on the report of a node.
     pub(crate) fn heartbeat(&self, heartbeat: Heartbeat, reply: ReplyTo<Briefing>) {
         if self.beats.arrive(heartbeat, reply, Instant::now()) {
-            // A loop whose inbox is full does not have to be woken.
+            // A loop whose inbox is full need not be woken.
             let _ = self.inbox.try_send(Work::Beats);
         }
     }
 
-    /// Hands the sign of life of a runner over, as that of a node.
+    /// Passes on the heartbeat of a runner.
     pub(crate) fn runner_beat(&self, heartbeat: RunnerHeartbeat, reply: ReplyTo<RunnerBriefing>) {
         let _ = self.inbox.try_send(Work::RunnerBeat(heartbeat, reply));
     }
 
-    /// The digest of the state in memory, and the record that it is after; `None` if it is not to be had now.
+    /// The digest of the state in memory, and the last record in that state; `None` if it is not available now.
     pub(crate) fn digest(&self) -> Option<(Sequence, Hash)> {
         let (sender, digest) = mpsc::sync_channel(1);
         let tell = move |found| {
@@ -89,7 +89,7 @@ impl EngineHandle {
         digest.recv_timeout(DIGEST_WITHIN).ok()
     }
 
-    /// Lets the loop end when it has done what it has.
+    /// Lets the loop end once it has done its work.
     pub(crate) fn stop(&self) {
         let _ = self.inbox.send(Work::Stop);
     }
@@ -109,7 +109,7 @@ mod tests {
         ids::CommandId,
     };
 
-    /// However many nodes report while the loop stands still, a command still finds its place, and the nodes have been heard of.
+    /// However many nodes report while the loop is stalled, a command finds its place, and the nodes count as heard.
     #[test]
     fn reports_of_nodes_take_no_place_of_a_command() {
         let (inbox, work) = mpsc::sync_channel(WAITING_COMMANDS);

@@ -1,5 +1,4 @@
-//! Messages from the bus: they are decoded, and the kind of their sender is checked, before the decide loop sees
-//! them.
+//! Messages from the bus: they are decoded, and the kind of their sender is checked, before the decide loop sees them.
 
 use crate::{contents::Contents, handle::EngineHandle, queries::Queries, work::refusal};
 use muster_bus::{BusError, Message, Request, RequestStream, SharedBus};
@@ -16,7 +15,7 @@ use serde::Serialize;
 use std::sync::Arc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-/// Requests that are taken from the bus at a time.
+/// The number of requests taken from the bus at a time.
 const AT_A_TIME: usize = 256;
 
 /// Which actors may use a subject.
@@ -42,7 +41,7 @@ impl Door {
     }
 }
 
-/// Serves all subjects of the ledger until `shutdown`. When this returns, requests find it.
+/// Serves all subjects of the ledger until `shutdown`. Once this returns, requests reach it.
 ///
 /// # Errors
 /// If the bus does not let it serve them.
@@ -74,7 +73,7 @@ pub(crate) async fn start(
     tasks.spawn(serve(requests, shutdown.clone(), move |request| runner_heartbeat(&heart, request)));
     let requests = bus.serve("muster.command.content.*").await?;
     let (heart, contents) = (engine.clone(), Arc::clone(contents));
-    // What carries a part takes some bytes as well.
+    // The envelope of a part takes some bytes as well.
     let max_bytes = bus.max_payload_bytes() / 2;
     tasks.spawn(serve(requests, shutdown.clone(), move |request| content(&heart, &contents, max_bytes, request)));
     let requests = bus.serve(subjects::QUERY).await?;
@@ -83,7 +82,7 @@ pub(crate) async fn start(
     let requests = bus.serve(subjects::HEAD).await?;
     let queries = Arc::clone(queries);
     tasks.spawn(serve(requests, shutdown.clone(), move |request| {
-        // Whatever the message says: who asks here may know nothing else.
+        // Whatever the message says: senders on this subject may learn nothing else.
         Arc::clone(&queries).answer(Query::Head, move |answer| reply(request, &answer));
     }));
     tasks.close();

@@ -1,5 +1,5 @@
-//! Work in the background: checkpoints, snapshots, archives. It reads the log like anybody else and never touches the live
-//! state, so that the decide loop does not notice; and it takes at most a tenth of the time.
+//! Background work: checkpoints, snapshots, archives. It reads the log like any reader and never touches the live
+//! state, so the decide loop does not notice; and it takes at most a tenth of the time.
 
 use crate::{
     Config,
@@ -25,11 +25,11 @@ use std::{
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-/// How often it is looked whether there is something to do.
+/// How often the keeper looks for work.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// After a round that took so long, this many times as long passes until the next.
+/// After a round, the pause lasts this many times as long as the round did.
 const REST: u32 = 9;
-/// A tenth of what others get where all want to run, so that what it holds is not held for ever.
+/// A tenth of the share of others on busy processors, so that its locks are not held for ever.
 const NICENESS: i32 = 10;
 /// The decide loop answers within this time, or is stopping.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
@@ -49,14 +49,15 @@ enum KeeperError {
     Thread(#[source] std::io::Error),
 }
 
-/// Does something on a thread that leaves the processors to others: making a snapshot of a large state takes seconds of work,
-/// and on a machine with few cores whoever asks the ledger meanwhile would wait.
+/// Runs work on a thread of low priority: a snapshot of a large state takes seconds of work, and on a machine with few
+/// cores clients of the ledger would wait.
 async fn giving_way<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> std::io::Result<T> {
     let (done, result) = oneshot::channel();
     std::thread::Builder::new().name("muster-keeper".to_owned()).spawn(move || {
-        // SAFETY: the call has no effect on memory; 0 is this thread. If it is refused, the work is only less considerate.
+        // SAFETY: the call has no effect on memory; 0 is this thread. If it is refused, the work is only less
+        // considerate.
         unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICENESS) };
-        // Nobody waits any more when the service has been stopped.
+        // Nobody waits once the service has stopped.
         drop(done.send(work()));
     })?;
     result.await.map_err(std::io::Error::other)
@@ -68,12 +69,12 @@ pub(crate) struct Keeper {
     pub(crate) signer: Arc<Signer>,
     pub(crate) engine: EngineHandle,
     pub(crate) config: Config,
-    /// The record that was signed last, and since when it is known that there are others behind it.
+    /// The last signed record, and since when records after it are known.
     pub(crate) unsigned: Mutex<Option<(Sequence, Instant)>>,
 }
 
 impl Keeper {
-    /// Keeps the log until `shutdown`, and then makes the snapshot that is due, so that the next start is fast.
+    /// Keeps the log until `shutdown`, and then makes the due snapshot, so that the next start is fast.
     pub(crate) async fn run(self, head: watch::Receiver<Head>, shutdown: CancellationToken) {
         let keeper = Arc::new(self);
         let round = async |is_last: bool| {
@@ -81,7 +82,7 @@ impl Keeper {
             let work = move || keeper.round(head, is_last);
             let done = match is_last {
                 false => giving_way(work).await,
-                // Whoever stops the ledger waits for it.
+                // Whoever stops the ledger waits for this.
                 true => tokio::task::spawn_blocking(work).await.map_err(std::io::Error::other),
             };
             if let Err(error) = done.map_err(KeeperError::Thread).flatten() {
@@ -97,7 +98,7 @@ impl Keeper {
         round(true).await;
     }
 
-    /// Does what is due for a log that ends at `head`. The last checkpoint is not made here but by the decide loop.
+    /// Does what is due for a log that ends at `head`. The last checkpoint is made by the decide loop instead.
     fn round(&self, head: Head, is_last: bool) -> Result<(), KeeperError> {
         let places = self.snapshots_due(head.sequence);
         let is_checkpoint_due = !is_last && self.is_checkpoint_due(head.sequence)?;
@@ -123,8 +124,8 @@ impl Keeper {
         Ok(())
     }
 
-    /// The places behind the newest snapshot that have none yet, and those of snapshots that cannot be used, oldest first: a burst of
-    /// records leaves no gap that a query of the past would have to replay.
+    /// The places after the newest snapshot that have none yet, and those of unusable snapshots, oldest first: a burst
+    /// of records leaves no gap that a query of the past would have to replay.
     fn snapshots_due(&self, last: Sequence) -> Vec<Sequence> {
         let every = self.config.snapshot_every_records.max(1);
         let snapshots = self.storage.snapshots();
@@ -140,7 +141,7 @@ impl Keeper {
         due
     }
 
-    /// After so many records, or when there have been records without a signature for so long.
+    /// True after this many records, or if records have been without a signature for this long.
     fn is_checkpoint_due(&self, last: Sequence) -> Result<bool, LogError> {
         let log = self.storage.log()?;
         let signed = log.last_signed()?;
@@ -149,7 +150,7 @@ impl Keeper {
             return Ok(true);
         }
         let mut unsigned = self.unsigned.lock().unwrap_or_else(PoisonError::into_inner);
-        // The record of the checkpoint itself needs no other one.
+        // The record of the checkpoint itself needs no further one.
         let only_itself =
             || Ok(log.record(last)?.is_some_and(|record| matches!(record.event, Event::Checkpoint { .. })));
         if behind == 0 || behind == 1 && only_itself()? {
@@ -197,15 +198,15 @@ impl Keeper {
         Ok(())
     }
 
-    /// Moves the oldest records to an archive, as far as the configuration says, none is younger than that, and no job
-    /// that is not over was submitted by one.
+    /// Moves the oldest records to an archive: those older than the configured age, up to the first one that an
+    /// unfinished job needs.
     fn archive(&self, state: &State) -> Result<(), KeeperError> {
         let Some(days) = self.config.archive_after_days else { return Ok(()) };
         let log = self.storage.log()?;
         let before = Timestamp(Timestamp::now().0.saturating_sub(i64::from(days).saturating_mul(86_400_000_000)));
         let first = log.first()?;
         let needed = state.jobs().map(first_needed).min().unwrap_or(state.sequence());
-        // Not beyond the state: the snapshot of it was just made, and a start needs no record before that.
+        // Not beyond the state: its snapshot was just made, and a start needs no record before that.
         let last = Sequence(log.sequence_at(before)?.0.min(needed.0.saturating_sub(1)).min(state.sequence().0));
         if last.0 + 1 < first.0 + self.config.snapshot_every_records {
             return Ok(());
@@ -226,7 +227,7 @@ impl Keeper {
     }
 }
 
-/// The first record that something about a job may still be read from.
+/// The first record that may still be read for a job.
 fn first_needed(job: &Job) -> Sequence {
     let received = job.filters.as_ref().and_then(|filtering| filtering.received);
     job.submitted_sequence.min(received.unwrap_or(job.submitted_sequence))

@@ -1,7 +1,7 @@
 //! The ledger: the log in RocksDB, the decide loop in front of it, and what follows from the log: snapshots, signed
 //! checkpoints, audit bundles, archives, and the outbox to the bus.
 //!
-//! [`serve`] runs it as a service. [`verify_folder`] and [`export()`] work on a data folder, also while a ledger is
+//! [`serve`] runs it as a service. [`verify_folder`] and [`export()`] work on a data folder, even while a ledger is
 //! running.
 
 pub mod archive;
@@ -75,7 +75,7 @@ pub(crate) fn sync_folder_of(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), |folder| std::fs::File::open(folder)?.sync_all())
 }
 
-/// Opens a file for reading; a pipe or device of that name would be read without end.
+/// Opens a file for reading, but no pipe or device, which would be read without end.
 ///
 /// # Errors
 /// If it cannot be opened; [`io::ErrorKind::InvalidData`] if it is not a regular file.

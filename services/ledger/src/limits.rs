@@ -1,7 +1,7 @@
-//! The limits of job templates for changes of jobs, and the check of jobs that no filter judges. Both are written in
-//! a dialect, which the decide loop knows nothing of: the program that starts the ledger brings a reader for them.
-//! Limits are asked here, between a decision and its records, so that no command of any kind and no two of them
-//! together lead a job out of its limits (HPC-T-10). Checks run in parallel to the decide loop.
+//! The limits of job templates for changes of jobs, and the check of jobs that no filter judges. Both are written in a
+//! dialect, which the decide loop does not know: the program that starts the ledger brings a reader for them. Limits
+//! are checked here, between a decision and its records, so that no command of any kind and no two of them together
+//! lead a job out of its limits (HPC-T-10). Checks run in parallel to the decide loop.
 
 use muster_domain::State;
 use muster_schemas::{
@@ -20,15 +20,15 @@ use std::sync::Arc;
 pub struct ChangedJob<'c> {
     /// The requested change.
     pub change: &'c JobChange,
-    /// The present request of the component that is changed; if there are several, of the first.
+    /// The present request of the component that is changed, or of the first if there are several.
     pub asked: &'c [Alternative],
-    /// Whether it is a list of tasks, which only jobs with their own description are.
+    /// Whether it is a list of tasks, which only jobs with their own description can be.
     pub is_task_list: bool,
     /// Whether an administrator changes it.
     pub by_administrator: bool,
-    /// The template that it was checked against; `None` if there no longer is one of that name.
+    /// The template that it was checked against; `None` if that no longer exists.
     pub template: Option<&'c TemplateSpec>,
-    /// The template whose limits apply where the other has none.
+    /// The template whose limits apply where the first has none.
     pub default_template: Option<&'c TemplateSpec>,
 }
 
@@ -39,8 +39,8 @@ pub trait TemplateLimits: Send + Sync {
         false
     }
 
-    /// Checks a job that no filter judges against its template, and makes of it what is scheduled: what a filter-runner does
-    /// for jobs that filters have judged (HPC-J-03).
+    /// Checks a job that no filter judges against its template and turns it into what is scheduled, as a filter-runner
+    /// does for jobs that filters have judged (HPC-J-03).
     ///
     /// # Errors
     /// Why the job is refused, for people; it begins with a code in brackets.
@@ -54,8 +54,7 @@ pub trait TemplateLimits: Send + Sync {
         Err("[JobNotValid] nobody here checks jobs".to_owned())
     }
 
-    /// Why the limits do not allow the change; `None` if they do. The same for the same input, and without waiting for
-    /// anything.
+    /// Why the limits do not allow the change; `None` if they do. Deterministic, and never waits.
     fn refusal(&self, changed: &ChangedJob) -> Option<String>;
 }
 
@@ -69,10 +68,10 @@ impl TemplateLimits for NoLimits {
     }
 }
 
-/// Whether everything that was decided keeps within the limits of templates.
+/// Whether all decided changes keep within the limits of templates.
 ///
 /// # Errors
-/// A change of a job that does not.
+/// A change that does not.
 pub(crate) fn check(
     limits: &dyn TemplateLimits,
     state: &State,

@@ -1,4 +1,4 @@
-//! Which nodes have reported lately. It is not history: a ledger that starts gives every node a full interval.
+//! Which nodes have reported lately. This is not history: a ledger that starts gives every node a full interval.
 
 use crate::beats::Beats;
 use muster_domain::State;
@@ -8,25 +8,25 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How often it is looked for silent nodes.
+/// How often the ledger looks for silent nodes.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
-/// A check that is later than this was kept from running: the ledger, or the whole machine, stood still, and so did the
+/// A check that is later than this was kept from running: the ledger or the whole machine stalled, and with it the
 /// nodes' reports.
 const STOOD_STILL: Duration = Duration::from_secs(5);
-/// A bus that has not carried a question of the ledger to itself for so long is away, and the reports of nodes with it.
+/// A bus that has not delivered the ledger's question to itself for this long is away, and so are the reports of nodes.
 const BUS_AWAY: Duration = Duration::from_secs(4);
 
 /// When each node last reported.
 #[derive(Debug)]
 pub(crate) struct Liveness {
     heard: HashMap<NodeId, Instant>,
-    /// No node counts as silent for longer than since this.
+    /// No silence counts from before this moment.
     since: Instant,
     next_check: Instant,
 }
 
 impl Liveness {
-    /// Every node has reported just now.
+    /// Every node counts as having reported just now.
     pub(crate) fn new(now: Instant) -> Self {
         Self { heard: HashMap::new(), since: now, next_check: now + CHECK_EVERY }
     }
@@ -41,8 +41,8 @@ impl Liveness {
         self.next_check
     }
 
-    /// The nodes that are up as far as the log knows and have been silent for too long, each with a reason for people. No silence
-    /// counts while the bus is away.
+    /// The nodes that are up according to the log and have been silent for too long, each with a reason for people. No
+    /// silence counts while the bus is away.
     pub(crate) fn silent(&mut self, state: &State, beats: &Beats, now: Instant) -> Vec<(NodeId, String)> {
         if now < self.next_check {
             return Vec::new();
@@ -116,7 +116,7 @@ mod tests {
         beats.arrive(beat, Box::new(drop), at);
     }
 
-    /// Looks each second; the first second, if any, after which a node is silent.
+    /// Looks each second; returns the first second, if any, after which a node is silent.
     fn first_silence(liveness: &mut Liveness, beats: &Beats, from: Instant, seconds: u32) -> Option<u32> {
         let state = state();
         (1..=seconds).find(|second| !liveness.silent(&state, beats, from + SECOND * *second).is_empty())
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(first_silence(&mut liveness, &beats, begin, 60), Some(36));
     }
 
-    /// Nobody is heard of over a bus that is away: only silence since it is back counts.
+    /// Nothing arrives over a bus that is away: only silence since its return counts.
     #[test]
     fn silence_does_not_count_while_the_bus_is_away() {
         let (begin, beats) = (Instant::now(), Beats::new());
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(first_silence(&mut liveness, &beats, back, 60), Some(31));
     }
 
-    /// What nodes sent while the decide loop stood still was heard when it came.
+    /// Reports that arrive while the decide loop stalls count from their arrival.
     #[test]
     fn a_stall_of_the_loop_makes_nobody_silent() {
         let (begin, beats) = (Instant::now(), Beats::new());

@@ -61,7 +61,7 @@ impl Log {
     /// Opens the log in a folder for writing, or makes an empty one. Answers are kept for at least `retention`.
     ///
     /// # Errors
-    /// Says why: in use, damaged, written by a newer program, not accessible.
+    /// In use, damaged, written by a newer program, or not accessible; the error says which.
     pub fn open(folder: &Path, retention: retention::Commands) -> Result<Self, LogError> {
         let fresh = check_folder(folder)?;
         if fresh {
@@ -69,7 +69,7 @@ impl Log {
         }
         let mut options = database_options();
         options.create_if_missing(fresh);
-        // Also of a folder whose making was interrupted.
+        // This also completes a folder whose creation was interrupted.
         options.create_missing_column_families(true);
         let db = DB::open_cf_descriptors(&options, folder, families(Some(retention)))
             .map_err(|error| explain_open(folder, error))?;
@@ -86,13 +86,13 @@ impl Log {
     /// # Errors
     /// As [`Log::open`], and [`LogError::Missing`].
     pub fn open_read_only(folder: &Path) -> Result<Self, LogError> {
-        /// A running ledger may remove a file that was still in the list of files a moment ago.
+        /// A running ledger may remove a file that was in the list of files a moment ago.
         const ATTEMPTS: u32 = 5;
         if check_folder(folder)? {
             return Err(LogError::Missing(folder.to_owned()));
         }
         let mut options = database_options();
-        // All at once: a file that a running ledger has no more need of can be read on as long as it is open.
+        // All at once: a file that a running ledger no longer needs stays readable as long as it is open.
         options.set_max_open_files(-1);
         let open = || DB::open_cf_descriptors_read_only(&options, folder, families(None), false);
         let mut opened = open();
@@ -112,7 +112,7 @@ impl Log {
         &self.folder
     }
 
-    /// A batch behind the head given, which must be the log's.
+    /// A batch after the given head, which must be the log's.
     pub fn batch(&self, head: Head) -> Batch<'_> {
         Batch::new(self, head)
     }
@@ -132,13 +132,13 @@ impl Log {
         Ok(Head { sequence: stored.sequence, hash: stored.hash(), time: stored.record()?.time })
     }
 
-    /// The sequence that a record stands under.
+    /// The sequence in a record's key.
     fn sequence_of(&self, key: &[u8]) -> Result<Sequence, LogError> {
         let sequence = <[u8; 8]>::try_from(key).ok().map(u64::from_be_bytes).filter(|number| *number > 0);
         sequence.map(Sequence).ok_or_else(|| self.damaged("a record has a key that is not a sequence"))
     }
 
-    /// Whose log it is; `None` if it has no first record yet.
+    /// The identity of the log; `None` if it has no first record yet.
     ///
     /// # Errors
     /// If it cannot be read or is damaged.
@@ -154,7 +154,7 @@ impl Log {
         Ok(Some(*self.identity.get_or_init(|| identity)))
     }
 
-    /// The first record that is still here; of a log that has none, the first that it will have.
+    /// The first record that is still here; in an empty log, the first that it will have.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -179,7 +179,7 @@ impl Log {
         if let Some(value) = self.value(sequence)? {
             return Ok(Stored { sequence, value: &value }.hash());
         }
-        // The record itself may have been archived; the one behind it carries its hash.
+        // The record itself may have been archived; the next one carries its hash.
         match self.value(sequence.next())? {
             Some(value) => Stored { sequence: sequence.next(), value: &value }.previous_hash(),
             None => Err(LogError::DamagedRecord { sequence, detail: "it is missing".into() }),
@@ -210,7 +210,7 @@ impl Log {
         Entries { log: self, inner, started: false }
     }
 
-    /// Records from a sequence on: at least one if there is one, then as many as `max_bytes` of them allow.
+    /// Records from a sequence on: at least one if there is any, then as many as fit into `max_bytes`.
     ///
     /// # Errors
     /// If one of them cannot be read or is damaged.
@@ -245,7 +245,7 @@ impl Log {
         Ok(Sequence(before))
     }
 
-    /// The answer that a command was given, if it is remembered.
+    /// The remembered answer to a command.
     ///
     /// # Errors
     /// If it cannot be read or is damaged.
@@ -253,7 +253,7 @@ impl Log {
         Ok(self.answer_with_time(command)?.map(|(_, remembered)| remembered))
     }
 
-    /// The same, and when it was given.
+    /// The remembered answer to a command, and when it was given.
     ///
     /// # Errors
     /// If it cannot be read or is damaged.
@@ -296,8 +296,8 @@ impl Log {
             .map_err(|error| self.storage("read", error))
     }
 
-    /// Sequences of the records that have all of a job or array, newest first; none of jobs whose records were written by an
-    /// older program.
+    /// Sequences of the records that hold a complete job or array, newest first; none if an older program wrote the
+    /// job's records.
     pub fn descriptions(&self, job: JobId) -> impl Iterator<Item = Result<Sequence, LogError>> + '_ {
         let mut options = ReadOptions::default();
         options.set_iterate_lower_bound(job_key(job.whole(), Sequence(0)));
@@ -308,13 +308,13 @@ impl Log {
             .map(|entry| entry.map_err(|error| self.storage("read", error)).and_then(|(key, _)| self.sequence_in(&key)))
     }
 
-    /// Records of a job, oldest first, from a sequence on, as [`Log::page`]. For an array those of its tasks too, for a
-    /// task also those of the whole array.
+    /// Records of a job from a sequence on, oldest first, as [`Log::page`]. For an array they include those of its
+    /// tasks, for a task those of the whole array.
     ///
     /// # Errors
     /// If one of them cannot be read or is damaged.
     pub fn history(&self, job: JobId, from: Sequence, max_bytes: usize) -> Result<Commit, LogError> {
-        // A record is at least so large; more of them than fit need not be looked up.
+        // The minimum size of a record; more of them than fit need not be looked up.
         const SMALLEST_RECORD_BYTES: usize = 64;
         let wanted = max_bytes / SMALLEST_RECORD_BYTES + 1;
         let mut sequences = BTreeSet::new();
@@ -346,7 +346,7 @@ impl Log {
         let mut records = Vec::new();
         let mut bytes = 0;
         for &sequence in sequences {
-            // Archived records have left their index entries behind.
+            // Archived records leave their index entries behind.
             let Some(value) = self.value(sequence)? else { continue };
             bytes += value.len();
             if bytes > max_bytes && !records.is_empty() {
@@ -391,7 +391,7 @@ impl Log {
         Ok(Sequence(u64::from_be_bytes(sequence)))
     }
 
-    /// The keys of a family from `first` up to `last`, which are as long as every key of it.
+    /// The keys of a family from `first` up to `last`, all of the same length.
     fn keys(
         &self,
         family: &str,
@@ -407,7 +407,7 @@ impl Log {
             .map(|entry| entry.map(|(key, _)| key).map_err(|error| self.storage("read", error)))
     }
 
-    /// For each record from a sequence on that a checkpoint signed: that record, and the checkpoint.
+    /// Each record from a sequence on that a checkpoint signed, with its checkpoint.
     ///
     /// # Errors
     /// If they cannot be read.
@@ -419,8 +419,8 @@ impl Log {
             .collect()
     }
 
-    /// The last record that a checkpoint signed; 0 if there is none. Entries of the index for records that do not
-    /// exist do not count.
+    /// The last record that a checkpoint signed; 0 if there is none. Index entries for records that do not exist do not
+    /// count.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -433,8 +433,7 @@ impl Log {
         }
     }
 
-    /// At most `count` payloads of notifications that are not done, those of the oldest records first, behind the
-    /// one given.
+    /// At most `count` payloads of pending notifications after the given one, oldest records first.
     ///
     /// # Errors
     /// If they cannot be read.
@@ -461,7 +460,7 @@ impl Log {
         Ok(Sequence(self.meta(META_PUBLISHED)?.map_or(0, |value| number(&value))))
     }
 
-    /// Notes up to which record the bus has the public events. It is not synced: after a crash of the machine some
+    /// Notes up to which record the bus has the public events. This is not synced: after a crash of the machine some
     /// are published twice.
     ///
     /// # Errors
@@ -470,7 +469,7 @@ impl Log {
         self.put_meta(META_PUBLISHED, &sequence.0.to_be_bytes())
     }
 
-    /// Removes all that a failed batch may have left.
+    /// Removes everything that a failed batch may have left.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -500,7 +499,7 @@ impl Log {
         self.db.write_opt(batch, &options).map_err(|error| self.storage("written", error))
     }
 
-    /// Removes the records up to one that an archive holds by now.
+    /// Removes the records up to one that an archive now holds.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -547,12 +546,12 @@ impl Log {
     }
 }
 
-/// A notification that is not done.
+/// A pending notification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
     /// The record that it is about.
     pub of: Sequence,
-    /// Which of those that follow from the record.
+    /// Its number among those that follow from the record.
     pub number: u32,
     /// The stored bytes.
     pub payload: Vec<u8>,

@@ -13,12 +13,12 @@ use std::collections::HashMap;
 pub(crate) struct Names {
     cluster: String,
     log: [u8; 16],
-    /// Also those of nodes that have been removed: later records can still name them.
+    /// Includes removed nodes: later records can still name them.
     nodes: HashMap<NodeId, String>,
 }
 
 impl Names {
-    /// As in a state.
+    /// The names in a state.
     pub(crate) fn of(state: &State) -> Self {
         Self {
             cluster: state.settings().name.clone(),
@@ -44,7 +44,7 @@ impl public::Names for Names {
         self.nodes.get(&node).map(String::as_str)
     }
 
-    /// That of the last record learnt, which is the one that is asked for.
+    /// The cluster of the last record learnt, which is the one that is asked for.
     fn cluster_name(&self, _: Sequence) -> &str {
         &self.cluster
     }

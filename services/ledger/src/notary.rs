@@ -1,5 +1,5 @@
-//! Signs the end of the log each second, on a separate thread: the decide loop has nothing to do with it. It also
-//! looks whether the log's files still are where they belong.
+//! Signs the end of the log each second, on a separate thread: the decide loop is not involved. It also checks that the
+//! log's files are still in their place.
 
 use crate::{
     fence::{Fence, FenceError},
@@ -34,7 +34,7 @@ pub(crate) struct Notary {
     pub(crate) witnessed: Sequence,
 }
 
-/// A notary that runs.
+/// A running notary.
 pub(crate) struct RunningNotary {
     stop: Sender<()>,
     thread: JoinHandle<io::Result<()>>,
@@ -80,7 +80,7 @@ impl Notary {
         Ok(())
     }
 
-    /// Signs that the log ends here. Where the last write failed, what the log has is not known well enough to say that.
+    /// Signs that the log ends here, unless the last write failed: then the end is not known for certain.
     fn close(&mut self) -> io::Result<()> {
         let head = *self.head.borrow();
         let found = self.storage.log().and_then(|log| log.head());
@@ -94,7 +94,7 @@ impl Notary {
 }
 
 impl RunningNotary {
-    /// Signs that the log ends where it does now, and ends.
+    /// Signs the present end of the log and stops.
     pub(crate) async fn stop(self) -> io::Result<()> {
         let Self { stop, thread } = self;
         drop(stop);

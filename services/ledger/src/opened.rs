@@ -1,10 +1,10 @@
-//! A log that is open, and the state at its end.
+//! An open log, and the state at its end.
 
 use crate::{log::Head, signing::Signer, storage::Storage, tokens::JobTokens};
 use muster_domain::State;
 use std::sync::Arc;
 
-/// A log that is open, and the state at its end.
+/// An open log, and the state at its end.
 pub(crate) struct Opened {
     pub(crate) storage: Arc<Storage>,
     pub(crate) signer: Arc<Signer>,

@@ -1,6 +1,6 @@
-//! Messages from the ledger to the bus, sent after they are on disk: commits to the log stream, public events,
-//! notifications to deliver, calls of filters to make, orders to nodes. None of them ever holds up the decide loop: a
-//! reader that falls behind reads on from the log.
+//! Messages from the ledger to the bus, sent once they are on disk: commits to the log stream, public events,
+//! notifications to deliver, calls of filters, orders to nodes. None of them ever holds up the decide loop: a reader
+//! that falls behind continues from the log.
 
 use crate::{
     calls::{self, Offer},
@@ -31,25 +31,25 @@ use tokio_util::sync::CancellationToken;
 
 /// Commits that wait for a slow bus; later ones are read from the log.
 const WAITING_COMMITS: usize = 256;
-/// Calls of filters that wait for a slow bus; later ones are offered anew by the decide loop.
+/// Calls of filters that wait for a slow bus; the decide loop offers later ones again.
 const WAITING_CALLS: usize = 4096;
-/// Calls that are put into the queues at a time.
+/// The number of calls put into the queues at a time.
 const CALLS_AT_A_TIME: usize = 64;
 /// Bytes of records that are read from the log and published together.
 const PAGE_BYTES: usize = 512 << 10;
-/// Without a sign from the decide loop the end of the log is looked at so often.
+/// How often to look at the end of the log when the decide loop is silent.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// The first pause after an error of the bus.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// The decide loop's end of everything that is told.
+/// The decide loop's end of everything that it publishes.
 pub(crate) struct Outlets {
     head: watch::Sender<Head>,
     commits: Vec<mpsc::Sender<Arc<Commit>>>,
     notices: watch::Sender<()>,
     calls: mpsc::Sender<Offer>,
-    /// Where orders to nodes are handed in.
+    /// Takes orders to nodes.
     pub(crate) orders: Desk,
     losses: watch::Receiver<u64>,
     fence: Fence,
@@ -66,10 +66,10 @@ impl Outlets {
         self.head.send_if_modified(|known| std::mem::replace(known, head) != head);
     }
 
-    /// Records that are on disk, to be told.
+    /// Publishes records that are on disk.
     pub(crate) fn committed(&self, commit: &Arc<Commit>, notices: bool) {
         for commits in &self.commits {
-            // One that does not fit is read from the log later.
+            // A commit that does not fit is read from the log later.
             let _ = commits.try_send(Arc::clone(commit));
         }
         if notices {
@@ -77,18 +77,18 @@ impl Outlets {
         }
     }
 
-    /// A filter has to be called; whether it will be told.
+    /// Offers a call of a filter; returns whether it was taken.
     pub(crate) fn call(&self, offer: Offer) -> bool {
         self.calls.try_send(offer).is_ok()
     }
 
-    /// How often the bus has lost what it kept.
+    /// How often the bus has lost its store.
     pub(crate) fn losses(&self) -> u64 {
         *self.losses.borrow()
     }
 }
 
-/// The other end: what the tasks of the outbox read.
+/// The other end, read by the tasks of the outbox.
 pub(crate) struct Inlets {
     /// The end of the log that is on disk.
     pub(crate) head: watch::Receiver<Head>,
@@ -107,8 +107,8 @@ impl Inlets {
     }
 }
 
-/// Both ends, for a log that ends at `head`, and a bus that counts its losses. Messages for the order writer come
-/// separately.
+/// Both ends, for a log that ends at `head` and a bus that counts its losses. Messages for the order writer are
+/// separate.
 pub(crate) fn channels(head: Head, losses: watch::Receiver<u64>, fence: Fence) -> (Outlets, Inlets, Letters) {
     let (head_sender, head) = watch::channel(head);
     let (stream_sender, for_stream) = mpsc::channel(WAITING_COMMITS);
@@ -128,7 +128,7 @@ pub(crate) fn channels(head: Head, losses: watch::Receiver<u64>, fence: Fence) -
     (outlets, Inlets { head, for_stream, for_events, notices, calls }, orders)
 }
 
-/// Why the outbox cannot begin.
+/// Why the outbox cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum OutboxError {
     /// The bus cannot be used.
@@ -139,7 +139,8 @@ pub enum OutboxError {
     Log(#[from] LogError),
 }
 
-/// Starts the tasks of the outbox; they end with `shutdown`, or when the decide loop has ended and all is told.
+/// Starts the tasks of the outbox; they end with `shutdown`, or once the decide loop has ended and everything is
+/// published.
 ///
 /// # Errors
 /// If there is no thread for the order writer.
@@ -178,7 +179,7 @@ async fn until(shutdown: CancellationToken, task: impl Future<Output = ()>) {
     shutdown.run_until_cancelled(task).await;
 }
 
-/// Up to which record the bus has the public events.
+/// The last record whose public event the bus has.
 pub(crate) async fn events_end(bus: &SharedBus, storage: &Storage, head: Sequence) -> Result<Sequence, OutboxError> {
     if !bus.wants_public_events() {
         return Ok(head);
@@ -188,7 +189,7 @@ pub(crate) async fn events_end(bus: &SharedBus, storage: &Storage, head: Sequenc
     Ok(tail.unwrap_or(noted).min(head))
 }
 
-/// Commits one after the other and without a gap: from the decide loop, or from the log where those were missed.
+/// Consecutive commits without gaps: from the decide loop, or from the log if they were missed there.
 struct Source {
     storage: Arc<Storage>,
     head: watch::Receiver<Head>,
@@ -197,7 +198,8 @@ struct Source {
 }
 
 impl Source {
-    /// The next commit; `None` when the decide loop has ended and all is read. Records before `next` can be in it.
+    /// The next commit; `None` once the decide loop has ended and everything is read. It can include records before
+    /// `next`.
     async fn next(&mut self) -> Option<Arc<Commit>> {
         loop {
             match tokio::time::timeout(LOOK_EVERY, self.commits.recv()).await {
@@ -234,7 +236,7 @@ impl Source {
         }
     }
 
-    /// Goes on behind this record, wherever it was.
+    /// Continues after this record, wherever it was.
     fn go_on_after(&mut self, sequence: Sequence) {
         self.next = sequence.next();
     }
@@ -306,7 +308,7 @@ async fn publish_events(bus: SharedBus, mut source: Source, mut names: Names) {
     }
 }
 
-/// Puts every notification that is not done into the work queue, once; and all again when the bus lost its store.
+/// Puts every pending notification into the work queue once, and all of them again when the bus has lost its store.
 async fn enqueue_notices(bus: SharedBus, storage: Arc<Storage>, mut added: watch::Receiver<()>) {
     const AT_A_TIME: usize = 256;
     for queue in [WorkQueue::NOTIFY, WorkQueue::FILTERS, WorkQueue::CHECKS] {
@@ -356,12 +358,12 @@ async fn enqueue(bus: &SharedBus, storage: &Storage, payload: &[u8], trace: Trac
     patiently("queueing a notification", || bus.enqueue(&queue, &key, message.clone())).await
 }
 
-/// Where the standard output of a job went that is over; of a job with several components that of the first.
+/// The standard output of a finished job; if it has several components, that of the first.
 fn output_of(storage: &Storage, item: &NotifyItem) -> Option<String> {
     if item.outcome.is_none() || item.run.is_none() {
         return None;
     }
-    // What has been archived, or cannot be read, is left out: the mail goes out in any case.
+    // Archived or unreadable output paths are left out: the mail is sent in any case.
     let spec = storage.log().and_then(|log| descriptions::documents(&log, item.job.whole())).ok()??.spec;
     let launch = &spec.components.first()?.launch;
     if matches!(launch.program, Program::None) {
@@ -372,8 +374,8 @@ fn output_of(storage: &Storage, item: &NotifyItem) -> Option<String> {
     Some(if file.starts_with('/') { file } else { format!("{}/{file}", spec.working_directory.trim_end_matches('/')) })
 }
 
-/// Puts calls into their queues, and has those checked here that need no runner. One that gets lost here is offered anew by
-/// the decide loop.
+/// Puts calls into their queues, and has those that need no runner checked here. If one gets lost here, the decide loop
+/// offers it again.
 async fn enqueue_calls(bus: SharedBus, storage: Arc<Storage>, mut offers: mpsc::Receiver<Offer>, checks: Checks) {
     let mut arrived = Vec::new();
     while offers.recv_many(&mut arrived, CALLS_AT_A_TIME).await > 0 {
@@ -395,7 +397,7 @@ async fn enqueue_calls(bus: SharedBus, storage: Arc<Storage>, mut offers: mpsc::
     }
 }
 
-/// What goes into which queue for a call.
+/// The queue, key and item of a call.
 fn item_of(storage: &Storage, offer: Offer) -> Option<(WorkQueue, String, Message)> {
     let Offer { seed, key, trace } = offer;
     let order = storage.log().and_then(|log| calls::complete(seed, &log));
@@ -412,7 +414,7 @@ fn item_of(storage: &Storage, offer: Offer) -> Option<(WorkQueue, String, Messag
     }
 }
 
-/// Starts the order writer on a thread of its own, because it reads the log; what is returned ends with it.
+/// Starts the order writer on a separate thread, because it reads the log; the returned task ends with it.
 fn write_orders(
     bus: SharedBus,
     writer: OrderWriter,

@@ -19,9 +19,9 @@ use muster_schemas::{
 use std::sync::{Arc, Mutex, TryLockError};
 use tokio::sync::{Semaphore, watch};
 
-/// No page of records and no part of a snapshot is larger.
+/// The largest page of records or part of a snapshot.
 const MAX_PAGE_BYTES: usize = 4 << 20;
-/// So many queries are answered at a time; others wait.
+/// The number of queries answered at a time; others wait.
 const AT_A_TIME: usize = 4;
 
 /// Answers queries.
@@ -46,7 +46,7 @@ impl Queries {
         fence: Fence,
         max_payload_bytes: usize,
     ) -> Self {
-        // What carries a page takes some bytes as well.
+        // The envelope of a page takes some bytes as well.
         let max_page_bytes = MAX_PAGE_BYTES.min(max_payload_bytes - max_payload_bytes / 4);
         let room = Arc::new(Semaphore::new(AT_A_TIME));
         Self { storage, tokens, engine, head, fence, max_page_bytes, room, verification: Mutex::new(None) }
@@ -175,8 +175,8 @@ impl Queries {
         })
     }
 
-    /// What is wrong if the state in memory is not the one that the records lead to. Only for who had all records verified: the loop
-    /// computes the digest, and shall not do so for little.
+    /// The fault if the state in memory differs from the one that the records lead to. Only for clients that had all
+    /// records verified: the loop computes the digest, which is expensive.
     fn compare_live(&self, verification: &mut Verification) -> Result<Option<Fault>, BundleError> {
         let Some((sequence, digest)) = self.engine.digest() else {
             return Ok(Some(Fault::unproven(

@@ -1,6 +1,5 @@
-//! Which refusals leave a record (SL-L-10): those of users' requests, also those that their programs decided before
-//! they asked; and for each user only a limited number in a short time, so that nobody can fill the log with
-//! refusals.
+//! Which refusals leave a record (SL-L-10): those of users' requests, including those that their programs decided
+//! themselves; and only a limited number for each user in a short time, so that nobody can fill the log with refusals.
 
 use muster_schemas::{
     command::{Command, Refusal, RefusalCode},
@@ -12,14 +11,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Records of refusals of one user in [`WINDOW`].
+/// The most refusals of one user that are recorded in one [`WINDOW`].
 const MOST_RECORDS: u32 = 20;
-/// After so long as many are recorded again.
 const WINDOW: Duration = Duration::from_secs(60);
-/// Users whose refusals are counted at a time; those of more leave no record.
+/// The most users whose refusals are counted at a time; refusals of further users leave no record.
 const MOST_USERS: usize = 10_000;
 
-/// Recent refusals. They are lost with the process, and are no part of the state.
+/// Recent refusals. They are lost with the process, and do not belong to the state.
 #[derive(Debug, Default)]
 pub(crate) struct Refusals {
     window: Option<Instant>,
@@ -73,14 +71,14 @@ impl Refusals {
     /// The record of a refusal, if it leaves one.
     pub fn record(&mut self, actor: &Actor, command: &str, refusal: &Refusal, now: Instant) -> Option<Event> {
         let Actor::User(owner) = actor else { return None };
-        // It waits for others, and asks again.
+        // It waits for others and will ask again.
         if refusal.code == RefusalCode::Busy {
             return None;
         }
         let window = *self.window.get_or_insert(now);
         if now.saturating_duration_since(window) >= WINDOW {
             self.window = Some(now);
-            // What was left out is told with the next record of the same user.
+            // Unrecorded refusals are counted in the next record of the same user.
             self.users.retain(|_, counts| counts.unrecorded > 0);
             self.users.values_mut().for_each(|counts| counts.recorded = 0);
         }
@@ -112,7 +110,7 @@ mod tests {
         Actor::User(Owner { user: name.into(), uid: 1000, gid: 100 })
     }
 
-    /// SL-L-10: each refusal leaves a record, but one user cannot fill the log with them, and what was left out is counted.
+    /// SL-L-10: each refusal leaves a record, but one user cannot fill the log with them: those left out are counted.
     #[test]
     fn refusals_of_one_user_are_recorded_up_to_a_number_and_then_counted() {
         let (mut refusals, start) = (Refusals::default(), Instant::now());

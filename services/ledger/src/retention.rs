@@ -10,7 +10,7 @@ pub struct Commands {
 }
 
 impl Commands {
-    /// The least that is promised to clients: 24 hours.
+    /// The minimum promised to clients: 24 hours.
     pub const LEAST_SECONDS: u64 = 86_400;
 
     /// Keeps answers for `seconds`, but at least for [`Commands::LEAST_SECONDS`].
@@ -28,12 +28,12 @@ impl Commands {
                 CompactionDecision::Keep
             }
         });
-        // Files that nothing else compacts are looked through once in such a time.
+        // Files that nothing else compacts are checked once in this time.
         options.set_periodic_compaction_seconds(self.seconds);
     }
 }
 
-/// Whether a stored answer is from before a time in microseconds. One that cannot be read is kept.
+/// Whether a stored answer is older than a time in microseconds. An unreadable one is kept.
 fn is_older(value: &[u8], than: i64) -> bool {
     value.first_chunk().is_some_and(|time| i64::from_be_bytes(*time) < than)
 }

@@ -1,5 +1,5 @@
-//! Which filter-runners have reported lately, and what they are told. It is not history: a ledger that starts has yet
-//! to hear from every runner.
+//! Which filter-runners have reported lately, and their briefings. This is not history: a ledger that starts has yet to
+//! hear from every runner.
 
 use muster_domain::{State, filters::OutstandingCall};
 use muster_schemas::{
@@ -12,26 +12,26 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A runner that has not been heard of for so long is gone; it says every 3 s that it is there.
+/// A runner that has not been heard of for this long is gone; it reports every 3 s.
 const GONE_AFTER: Duration = Duration::from_secs(10);
-/// How often it is looked for calls of the staging program that are lost.
+/// How often the ledger looks for lost calls of the staging program.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// A call of the staging program that no runner has said for so long that it has is lost.
+/// A call of the staging program that no runner has reported for this long is lost.
 const LOST_AFTER: Duration = Duration::from_secs(20);
-/// So long after the last runner has gone, calls that wait for one are worth an alert (HPC-F-87).
+/// Calls that still wait this long after the last runner has gone are worth an alert (HPC-F-87).
 const MISSED_AFTER: Duration = Duration::from_secs(60);
 
 /// The runners of the cluster.
 #[derive(Debug)]
 pub(crate) struct Runners {
     heard: BTreeMap<String, Heard>,
-    /// When a runner last reported; at first, when this ledger began to listen.
+    /// When a runner last reported; initially, when this ledger began to listen.
     last_heard: (Instant, Timestamp),
     /// Whether the alert of this absence was given.
     is_told: bool,
     /// When a runner last reported this call, or when it was first looked for.
     in_hand: BTreeMap<CallId, Instant>,
-    /// When it is next looked for calls that are lost.
+    /// When to look next for lost calls.
     next_look: Instant,
 }
 
@@ -42,7 +42,7 @@ struct Heard {
 }
 
 impl Runners {
-    /// No runner is known yet.
+    /// No runner known yet.
     pub(crate) fn new(now: Instant, time: Timestamp) -> Self {
         Self {
             heard: BTreeMap::new(),
@@ -53,7 +53,7 @@ impl Runners {
         }
     }
 
-    /// A runner gives a sign of life.
+    /// A runner reports.
     pub(crate) fn beat(&mut self, heartbeat: &RunnerHeartbeat, now: Instant, time: Timestamp) {
         self.heard.insert(heartbeat.runner.clone(), Heard { at: now, is_free: heartbeat.is_free });
         for call in heartbeat.calls.iter().filter(|call| call.kind.is_staging()) {
@@ -62,7 +62,7 @@ impl Runners {
         self.note(now, time);
     }
 
-    /// A runner claims or reports calls, which is a sign of life too.
+    /// A runner claims or reports calls, which also shows that it is alive.
     pub(crate) fn acted(&mut self, runner: &str, now: Instant, time: Timestamp) {
         match self.heard.get_mut(runner) {
             Some(heard) => heard.at = now,
@@ -76,12 +76,12 @@ impl Runners {
         self.is_told = false;
     }
 
-    /// Whether another runner than this one is there (HPC-F-91).
+    /// Whether a runner other than this one is there (HPC-F-91).
     pub(crate) fn has_others(&self, than: &str, now: Instant) -> bool {
         self.there(now).any(|(name, _)| name != than)
     }
 
-    /// Whether a runner waits for calls, so that one that is in the queue is taken at once.
+    /// Whether a runner waits for calls, so that a queued call is taken at once.
     pub(crate) fn is_one_free(&self, now: Instant) -> bool {
         self.there(now).any(|(_, heard)| heard.is_free)
     }
@@ -91,8 +91,8 @@ impl Runners {
         self.heard.iter().filter(move |(_, heard)| is_there(heard)).map(|(name, heard)| (name.as_str(), heard))
     }
 
-    /// Calls of the staging program that a runner has claimed and that no runner has reported for too long: the
-    /// runner has ended, or was restarted. Such calls may take hours, so their time limit is not awaited.
+    /// Calls of the staging program that a runner has claimed and no runner has reported for too long: the runner has
+    /// ended or was restarted. Such calls may take hours, so this does not wait for their time limit.
     pub(crate) fn lost_calls(&mut self, state: &State, now: Instant) -> Vec<CallId> {
         if now < self.next_look || state.staging_settings().program.is_none() {
             return Vec::new();
@@ -112,7 +112,7 @@ impl Runners {
         lost
     }
 
-    /// Since when calls have waited for a runner while none was there, if that is long enough for an alert; once for each
+    /// Since when calls have waited while no runner was there, if that is long enough for an alert; once for each
     /// absence.
     pub(crate) fn missing(&mut self, state: &State, now: Instant, time: Timestamp) -> Option<Timestamp> {
         let (heard_at, heard_time) = self.last_heard;
@@ -138,8 +138,8 @@ pub(crate) fn briefing(state: &State, calls: &[CallId]) -> RunnerBriefing {
     RunnerBriefing { persistent, given_up }
 }
 
-/// Whether nothing depends on what a call comes to, as its job is to end or its chain is over. A call that others have
-/// answered is not ended: its answer is recorded as late (HPC-F-86).
+/// Whether the result of a call no longer matters, because its job will end or its chain is over. A call that another
+/// runner has answered is not ended: its answer is recorded as late (HPC-F-86).
 fn is_given_up(state: &State, call: CallId) -> bool {
     let Some(job) = state.job(call.job) else { return true };
     let Some(filtering) = &job.filters else { return true };
@@ -150,8 +150,8 @@ fn is_given_up(state: &State, call: CallId) -> bool {
     if chain.call.as_ref().is_none_or(|outstanding| outstanding.id != call) {
         return chain.failure.is_some();
     }
-    // A cancel ends the call of a submission filter (HPC-F-23), and what is being staged in. That of an activation filter is
-    // waited for (HPC-F-68).
+    // A cancel ends the call of a submission filter (HPC-F-23), and stage-in. It waits for that of an activation filter
+    // (HPC-F-68).
     let is_ended = matches!(call.kind, FilterKind::Submission | FilterKind::StageIn);
     is_ended && filtering.ends_after_verdict.is_some()
 }

@@ -45,22 +45,22 @@ use std::{
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-/// Commands that wait for the decide loop; more are told to come again.
+/// The most commands that wait for the decide loop; others must be repeated.
 pub(crate) const WAITING_COMMANDS: usize = 4096;
-/// At a stop, the bus gets what it does not have yet within this time.
+/// How long a stop waits for the bus to get what it does not have yet.
 const TELL_WITHIN: Duration = Duration::from_secs(3);
-/// At a stop, queries that are being answered may take so long.
+/// How long a stop waits for queries that are being answered.
 const CLOSE_WITHIN: Duration = Duration::from_secs(5);
 /// The pause before the configuration is offered again to a ledger that may not take it yet.
 const CONFIGURE_AGAIN_AFTER: Duration = Duration::from_millis(50);
 
-/// Runs the ledger until `shutdown`; says `ready` when it answers. A clean stop signs the state. `limits` reads those of job
-/// templates.
+/// Runs the ledger until `shutdown`; signals `ready` once it answers. A clean stop signs the state. `limits` reads
+/// those of job templates.
 ///
 /// # Errors
 /// If the data folder cannot be used: in use, damaged, from a newer program, another cluster's key; if the configured
-/// cluster is refused; if the bus cannot be used, or holds records that the log has lost, or another ledger answers there. Also if
-/// another ledger took this one's place on the bus, or the decide loop ended by itself.
+/// cluster is refused; if the bus cannot be used or holds records that the log has lost, or another ledger answers
+/// there. Also if another ledger took this one's place on the bus, or the decide loop ended by itself.
 pub async fn serve(
     bus: SharedBus,
     config: Config,
@@ -125,7 +125,7 @@ pub async fn serve(
     let keeper =
         Keeper { storage: Arc::clone(&storage), signer, engine: handle.clone(), config, unsigned: Mutex::default() };
     let keeper = tokio::spawn(keeper.run(head_now.clone(), closing.clone()));
-    // Nobody waits for it any more if the receiver is gone.
+    // Nobody waits if the receiver is gone.
     let _ = ready.send(());
 
     let end = tokio::select! {
@@ -149,7 +149,7 @@ pub async fn serve(
         bail!("the ledger's decide loop ended unexpectedly");
     }
     if matches!(end, End::Fenced(_)) {
-        // Nothing of what this one has is for the bus any more.
+        // The bus must get nothing more from this ledger.
         told.cancel();
     }
     handle.stop();
@@ -180,7 +180,7 @@ enum End {
     Unexpected,
 }
 
-/// Closes the log when the queries that are being answered have ended, so that another ledger can open it.
+/// Closes the log once the queries being answered have ended, so that another ledger can open it.
 async fn close(storage: Arc<Storage>) {
     let deadline = tokio::time::Instant::now() + CLOSE_WITHIN;
     while Arc::strong_count(&storage) > 1 && tokio::time::Instant::now() < deadline {
@@ -194,7 +194,7 @@ pub(crate) fn open(config: &Config, now: Timestamp) -> anyhow::Result<Opened> {
     let kept = retention::Commands::seconds(config.command_retention_seconds);
     let is_begun = is_missing_or_empty(&layout.log());
     if is_begun {
-        // Before anything is made.
+        // Before anything is created.
         refuse_beside_old(config, &layout)?;
         make_log(config, &layout, kept, now)?;
     }
@@ -217,7 +217,7 @@ pub(crate) fn open(config: &Config, now: Timestamp) -> anyhow::Result<Opened> {
     Ok(Opened { storage: Arc::new(storage), signer: Arc::new(signer), tokens, state, head })
 }
 
-/// Refuses a log that is not what its witness says, and tells of records that no signature covers.
+/// Refuses a log that contradicts its witness, and reports records that no signature covers.
 fn heed_witness(storage: &Storage, config: &Config, head: Head) -> anyhow::Result<()> {
     let heeded = storage.witness().and_then(|witness| {
         let signed = witness.map_or(Sequence(0), |witness| witness.sequence);
@@ -248,7 +248,7 @@ fn is_missing_or_empty(folder: &Path) -> bool {
     }
 }
 
-/// Refuses to begin a log where one was: its key, or what a cluster leaves when it has run, is there.
+/// Refuses to begin a log where there was one: its key, or another trace of a cluster, exists.
 fn refuse_beside_old(config: &Config, layout: &Layout) -> anyhow::Result<()> {
     let traces = config.traces.iter().cloned().chain([layout.key()]);
     let found: Vec<String> = traces.filter(|path| path.exists()).map(|path| path.display().to_string()).collect();
@@ -279,12 +279,12 @@ fn signer_of(storage: &Storage, identity: &Identity) -> anyhow::Result<Signer> {
     Ok(signer)
 }
 
-/// Makes a log under another name, and puts it where it belongs when it has its first record: so a first start that is killed
-/// leaves either no log or a whole one. [`signer_of`] then puts its key in its place.
+/// Creates a log under another name, and renames it once it has its first record: a first start that is killed leaves
+/// either no log or a whole one. [`signer_of`] then puts its key in its place.
 fn make_log(config: &Config, layout: &Layout, kept: retention::Commands, now: Timestamp) -> anyhow::Result<()> {
     let (log, draft) = (layout.log(), layout.log_draft());
     let in_use = || LogError::InUse(log.clone());
-    // Of two that begin at once only one does: it would remove what the other one makes.
+    // Of two that begin at once only one continues: it would remove what the other one creates.
     let Some(_only) = layout.lock_to_begin()? else { return Err(in_use().into()) };
     if !is_missing_or_empty(&log) {
         return Ok(());
@@ -299,8 +299,8 @@ fn make_log(config: &Config, layout: &Layout, kept: retention::Commands, now: Ti
     crate::sync_folder_of(&log).with_context(failed)
 }
 
-/// Begins a log: writes its first record. Its witness is there before that: where there is a log, there is a witness. The key stays
-/// a draft until the log is in its place: where there is a key, there was a log.
+/// Begins a log: writes its first record. The witness exists before that: where there is a log, there is a witness. The
+/// key stays a draft until the log is in its place: where there is a key, there was a log.
 fn begin(log: &Log, config: &Config, layout: &Layout, now: Timestamp) -> anyhow::Result<()> {
     refuse_beside_old(config, layout)?;
     if !config.new_log && !config.accept_log_end {
@@ -340,7 +340,7 @@ async fn names_at(storage: &Arc<Storage>, state: &State, sequence: Sequence) -> 
     Ok(Names::of(&after.state))
 }
 
-/// Starts the decide loop on a thread of its own; the receiver resolves when the thread has ended, with an error if it
+/// Starts the decide loop on its own thread; the receiver resolves when the thread has ended, with an error if it
 /// panicked.
 fn run_engine(engine: Engine, work: mpsc::Receiver<Work>) -> anyhow::Result<oneshot::Receiver<Result<(), Violation>>> {
     let (ended, end) = oneshot::channel();
@@ -361,7 +361,7 @@ async fn configure(engine: &EngineHandle, cluster: Option<ClusterChange>) -> any
         engine.command(Box::new(own(command.clone())), Box::new(move |answer| drop(sender.send(answer))));
         let answer = answer.await.context("the ledger's decide loop ended")?;
         match answer.result {
-            // The bus was interrupted just now.
+            // The bus has just been interrupted.
             Err(refusal) if refusal.code == RefusalCode::Unavailable => tokio::time::sleep(CONFIGURE_AGAIN_AFTER).await,
             result => return result.map(drop).context("the configuration of the cluster is refused"),
         }

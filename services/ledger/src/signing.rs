@@ -1,4 +1,4 @@
-//! The ledger's key, and what a checkpoint's signature is of.
+//! The ledger's key, and what a checkpoint's signature covers.
 
 use crate::{from_hex, hex, log::Hash};
 use ed25519_dalek::{
@@ -33,7 +33,7 @@ pub enum KeyError {
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// A description of the fault.
         detail: String,
     },
     /// Others than its owner may read it.
@@ -53,11 +53,10 @@ pub struct Signer {
 
 impl Signer {
     /// The key in a file; if there is none, a new one in a draft next to it until [`adopt`] puts it there: an Ed25519
-    /// private key in PKCS 8 PEM, mode 0600. So the key of a log is where it belongs only once the log has its first
-    /// record.
+    /// private key in PKCS 8 PEM, mode 0600. So a key is in its place only once its log has a first record.
     ///
     /// # Errors
-    /// If the file cannot be read or made, is not a key, or is open to others.
+    /// If the file cannot be read or created, is not a key, or is open to others.
     pub fn load_or_draft(path: &Path) -> Result<Self, KeyError> {
         match Self::load(path) {
             Err(KeyError::Io { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -93,7 +92,7 @@ impl Signer {
         let text = key
             .to_pkcs8_pem(LineEnding::LF)
             .map_err(|error| KeyError::Malformed { path: path.to_owned(), detail: error.to_string() })?;
-        // Of a first start that was interrupted.
+        // Left by an interrupted first start.
         let _ = fs::remove_file(path);
         let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(failed)?;
         file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
@@ -101,7 +100,7 @@ impl Signer {
         Ok(Self { key })
     }
 
-    /// A key for another use, of which this one cannot be found out. `context` says which use, and nothing else does.
+    /// A key for another use, from which this one cannot be derived. `context` names that use, and only that one.
     pub(crate) fn derived_key(&self, context: &'static str) -> [u8; blake3::KEY_LEN] {
         blake3::derive_key(context, self.key.as_bytes())
     }
@@ -121,7 +120,7 @@ impl Signer {
     }
 }
 
-/// Puts the draft of a key in its place, if there is one that has this public half and no key is there.
+/// Puts the draft of a key in its place, if its public half is this one and there is no key yet.
 ///
 /// # Errors
 /// If the file cannot be read or moved.
@@ -160,7 +159,8 @@ pub fn is_signed(public_key: &[u8; 32], text: &[u8], signature: &SignatureBytes)
     VerifyingKey::from_bytes(public_key).is_ok_and(|key| key.verify_strict(text, &signature).is_ok())
 }
 
-/// The text that a snapshot's signature is of: the digest of its bytes, and the record that it is after; `docs/audit.md` describes it.
+/// The text that a snapshot's signature covers: the digest of its bytes, and the last record in it; `docs/audit.md`
+/// describes it.
 pub fn snapshot_text(cluster: UuidBytes, of: Sequence, record_hash: &Hash, body_digest: &Hash) -> String {
     format!(
         "muster snapshot 1\ncluster {cluster}\nsequence {of}\nrecord {}\nbody {}\n",
@@ -169,7 +169,7 @@ pub fn snapshot_text(cluster: UuidBytes, of: Sequence, record_hash: &Hash, body_
     )
 }
 
-/// The text that a checkpoint's signature is of; `docs/audit.md` describes it.
+/// The text that a checkpoint's signature covers; `docs/audit.md` describes it.
 pub fn checkpoint_text(cluster: UuidBytes, of: Sequence, record_hash: &Hash, state_digest: &Hash) -> String {
     format!(
         "muster checkpoint 1\ncluster {cluster}\nsequence {of}\nrecord {}\nstate {}\n",

@@ -11,8 +11,8 @@
 //! bytes 156-    the body: the domain's snapshot bytes
 //! ```
 //!
-//! Numbers are little endian. A snapshot is a state without the records that led to it, so it is believed only if the ledger signed
-//! it. One that is cut short, altered or not signed is skipped with a warning, and made again.
+//! Numbers are little endian. A snapshot is a state without the records that led to it, so it is believed only if the
+//! ledger signed it. One that is cut short, altered or not signed is skipped with a warning, and made again.
 
 use crate::{
     log::{Hash, Identity},
@@ -35,31 +35,31 @@ const MAGIC: &[u8; 8] = b"MUSTERSN";
 const LAYOUT: u32 = 2;
 const HEADER_BYTES: usize = 156;
 const EXTENSION: &str = "snapshot";
-/// Snapshots whose bodies are kept in memory while they are given part by part.
+/// Snapshots whose bodies stay in memory while they are read part by part.
 const BODIES_IN_PARTS: usize = 2;
-/// Who has not asked for the next part for so long does not want it.
+/// A reader that has not asked for the next part for this long no longer wants it.
 const BETWEEN_PARTS: Duration = Duration::from_secs(30);
 
 /// The snapshots of one log.
 pub struct Snapshots {
     folder: PathBuf,
-    /// Those that were looked at since this program started, and whether they can be used.
+    /// The snapshots checked since this program started, and whether they can be used.
     known: Mutex<BTreeMap<Sequence, bool>>,
-    /// Bodies that are being given part by part.
+    /// Bodies that are being read part by part.
     in_parts: Mutex<VecDeque<InParts>>,
 }
 
-/// A body that is being given part by part.
+/// A body that is being read part by part.
 struct InParts {
     sequence: Sequence,
-    /// When a part was asked for last.
+    /// When a part was last asked for.
     asked: Instant,
     body: Arc<Vec<u8>>,
 }
 
-/// A snapshot that is whole and signed.
+/// A complete, signed snapshot.
 pub struct Snapshot {
-    /// The state is as after this record.
+    /// The last record in the state.
     pub sequence: Sequence,
     /// The hash of that record.
     pub record_hash: Hash,
@@ -76,7 +76,7 @@ struct Header {
 }
 
 impl Snapshots {
-    /// Those in a folder, which does not have to exist.
+    /// The snapshots in a folder, which need not exist.
     pub fn new(folder: &Path) -> Self {
         Self { folder: folder.to_owned(), known: Mutex::default(), in_parts: Mutex::default() }
     }
@@ -87,17 +87,17 @@ impl Snapshots {
         self.all().into_iter().filter(|sequence| known.get(sequence) != Some(&false)).collect()
     }
 
-    /// Those that were found to be bad, in order.
+    /// The snapshots found to be bad, in order.
     pub fn bad(&self) -> Vec<Sequence> {
         self.known().iter().filter(|(_, is_good)| !**is_good).map(|(sequence, _)| *sequence).collect()
     }
 
-    /// Whether one was found to be good.
+    /// Whether a snapshot was found to be good.
     pub fn is_known_good(&self, sequence: Sequence) -> bool {
         self.known().get(&sequence) == Some(&true)
     }
 
-    /// Notes whether one can be used.
+    /// Notes whether a snapshot can be used.
     pub fn note(&self, sequence: Sequence, is_good: bool) {
         self.known().insert(sequence, is_good);
     }
@@ -118,7 +118,8 @@ impl Snapshots {
     /// Reads a snapshot that the ledger of this log made.
     ///
     /// # Errors
-    /// If it cannot be read; [`io::ErrorKind::InvalidData`] or [`io::ErrorKind::UnexpectedEof`] if it is not what the ledger wrote.
+    /// If it cannot be read; [`io::ErrorKind::InvalidData`] or [`io::ErrorKind::UnexpectedEof`] if the ledger did not
+    /// write it like this.
     pub fn read(&self, sequence: Sequence, identity: &Identity) -> io::Result<Snapshot> {
         let mut file = fs::File::open(self.path(sequence))?;
         let header = read_header(&mut file)?;
@@ -142,7 +143,7 @@ impl Snapshots {
         Ok(Snapshot { sequence, record_hash, body })
     }
 
-    /// At most `max_bytes` of the body of a snapshot from an offset on, and how many bytes it has in all. The file is read and
+    /// At most `max_bytes` of the body of a snapshot from an offset on, and the body's total size. The file is read and
     /// checked once for all parts: it may have been altered since it was found to be good.
     ///
     /// # Errors
@@ -166,7 +167,7 @@ impl Snapshots {
         Ok((body[from..to].to_vec(), body.len() as u64))
     }
 
-    /// Takes out a body that is being given. One that nobody asks for any more is dropped.
+    /// Takes out a body that is being read. Bodies that nobody asks for any more are dropped.
     fn in_parts(&self, sequence: Sequence) -> Option<Arc<Vec<u8>>> {
         let mut bodies = self.in_parts.lock().unwrap_or_else(PoisonError::into_inner);
         bodies.retain(|kept| kept.asked.elapsed() < BETWEEN_PARTS);
@@ -181,13 +182,13 @@ impl Snapshots {
         bodies.push_front(InParts { sequence, asked: Instant::now(), body });
     }
 
-    /// Signs and stores a snapshot: whole or not at all. One that is there already is replaced.
+    /// Signs and stores a snapshot, whole or not at all. An existing one is replaced.
     ///
     /// # Errors
-    /// If it cannot be written; a draft may be left, which the next one replaces.
+    /// If it cannot be written; it may leave a draft, which the next one replaces.
     pub fn store(&self, snapshot: &Snapshot, cluster_id: UuidBytes, signer: &Signer) -> io::Result<()> {
         let Snapshot { sequence, record_hash, body } = snapshot;
-        // Not the folders above it: a ledger's folder that was taken away is not made again.
+        // Not the folders above it: if the ledger's folder was removed, it is not made again.
         match fs::create_dir(&self.folder) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}
@@ -213,7 +214,7 @@ impl Snapshots {
         Ok(())
     }
 
-    /// Removes those that [`is_kept`] does not want.
+    /// Removes the snapshots that [`is_kept`] does not want.
     pub fn thin_out(&self, every: u64, dense: u64) {
         let all = self.all();
         let Some(&newest) = all.last() else { return };
@@ -256,8 +257,8 @@ fn invalid(detail: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, detail.into())
 }
 
-/// Whether a snapshot is kept: the newest `dense` all, then every second one, and for each doubling of the age half
-/// as many. A snapshot that is dropped once would always be dropped later.
+/// Whether a snapshot is kept: all of the newest `dense`, then every second one, and for each doubling of the age half
+/// as many. A snapshot that is dropped now would also be dropped at any later time.
 pub fn is_kept(sequence: Sequence, newest: Sequence, every: u64, dense: u64) -> bool {
     let every = every.max(1);
     let (place, age) = (sequence.0 / every, (newest.0 - sequence.0) / every);
@@ -337,7 +338,7 @@ mod tests {
         }
     }
 
-    /// What is not a file is no snapshot: reading a pipe would wait for ever.
+    /// Only a file is a snapshot: reading a pipe would wait for ever.
     #[test]
     fn a_pipe_or_folder_is_no_snapshot() {
         let kept = kept();
@@ -348,7 +349,7 @@ mod tests {
         assert_eq!(kept.snapshots.list(), [Sequence(20)]);
     }
 
-    /// A state that somebody made up, with its checksum made right: only the key's owner can sign it.
+    /// A forged state with a correct checksum: only the key's owner can sign it.
     #[test]
     fn a_snapshot_of_another_key_or_cluster_is_an_error() {
         let kept = kept();

@@ -1,4 +1,4 @@
-//! Everything that a ledger has on disk, and the states that can be computed from it.
+//! A ledger's files, and the states that can be computed from them.
 
 use crate::{
     archive::Archives,
@@ -19,10 +19,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Readers of the log finish what they read within this time, when it has to be opened anew.
+/// How long readers of the log get to finish when it has to be reopened.
 const READERS_LEAVE_WITHIN: Duration = Duration::from_secs(10);
 
-/// Where things are within the data folder.
+/// The paths in the data folder.
 #[derive(Clone, Debug)]
 pub struct Layout {
     folder: PathBuf,
@@ -34,7 +34,7 @@ impl Layout {
         Self { folder: data_dir.to_owned() }
     }
 
-    /// All but the key.
+    /// Everything but the key.
     fn own(&self) -> PathBuf {
         self.folder.join("ledger")
     }
@@ -44,15 +44,15 @@ impl Layout {
         self.own().join("log")
     }
 
-    /// A log that is being made and has no first record yet. Remains of an earlier start are worth nothing.
+    /// A log in creation, without a first record yet. Remains of an earlier start are worthless.
     pub fn log_draft(&self) -> PathBuf {
         self.own().join("log.new")
     }
 
-    /// Makes the ledger's folder, and locks it to begin a log; `None` if another process is beginning one.
+    /// Creates the ledger's folder, and locks it to begin a log; `None` if another process is beginning one.
     ///
     /// # Errors
-    /// If the folder cannot be made or locked.
+    /// If the folder cannot be created or locked.
     pub fn lock_to_begin(&self) -> Result<Option<fs::File>, LogError> {
         let failed =
             |error: io::Error| LogError::Storage { folder: self.own(), action: "opened", detail: error.to_string() };
@@ -86,7 +86,7 @@ impl Layout {
     }
 }
 
-/// A state, and the record that it is after.
+/// A state, and the last record in it.
 pub struct StateAfter {
     /// The state.
     pub state: State,
@@ -94,7 +94,7 @@ pub struct StateAfter {
     pub hash: Hash,
 }
 
-/// All that a ledger has on disk.
+/// All files of a ledger.
 pub struct Storage {
     layout: Layout,
     log: RwLock<Option<Arc<Log>>>,
@@ -102,7 +102,7 @@ pub struct Storage {
     folder: Option<(u64, u64)>,
     /// None if it was opened for reading.
     retention: Option<retention::Commands>,
-    /// The witness before a log was opened for reading: a running ledger can rewrite it meanwhile.
+    /// The witness, read before the log was opened for reading: a running ledger can rewrite it meanwhile.
     witness: Option<Witness>,
     snapshots: Snapshots,
     archives: Archives,
@@ -112,14 +112,14 @@ impl Storage {
     /// Opens a data folder for writing; an empty one gets an empty log.
     ///
     /// # Errors
-    /// As [`Log::open`]; [`LogError::Witness`] if the log is not what it was.
+    /// As [`Log::open`]; [`LogError::Witness`] if the log contradicts its witness.
     pub fn open(data_dir: &Path, retention: retention::Commands) -> Result<Self, LogError> {
         let storage = Self::open_as_is(data_dir, retention)?;
         storage.witness()?;
         Ok(storage)
     }
 
-    /// The same without a question whether the log is what it was.
+    /// The same without a check against the witness.
     ///
     /// # Errors
     /// As [`Log::open`].
@@ -134,20 +134,20 @@ impl Storage {
         Ok(Self::assemble(layout, log, Some(retention), None))
     }
 
-    /// Opens a data folder for reading, also while a ledger is writing it.
+    /// Opens a data folder for reading, even while a ledger is writing it.
     ///
     /// # Errors
-    /// As [`Log::open_read_only`]; [`LogError::Witness`] if the log is not what it was.
+    /// As [`Log::open_read_only`]; [`LogError::Witness`] if the log contradicts its witness.
     pub fn open_read_only(data_dir: &Path) -> Result<Self, LogError> {
         let layout = Layout::new(data_dir);
         loop {
-            // Before the log, which then has at least what the witness tells of.
+            // Read before the log, which then has at least the witnessed record.
             let found = Witness::load(&layout.witness());
             let log = Log::open_read_only(&layout.log())?;
             let is_closed = matches!(found, Ok(Some(Witness { end: End::Closed, .. })));
             match witness::check(found, &log) {
                 Ok(witness) => return Ok(Self::assemble(layout, log, None, witness)),
-                // A ledger has started meanwhile, and writes.
+                // A ledger has started meanwhile, and is writing.
                 Err(_) if is_closed && !is_closed_at(&layout) => {}
                 Err(error) => return Err(error),
             }
@@ -161,10 +161,10 @@ impl Storage {
         Self { layout, log: RwLock::new(Some(Arc::new(log))), folder, retention, witness, snapshots, archives }
     }
 
-    /// The witness of the log's end; `None` of a log that has no record yet.
+    /// The witness of the log's end; `None` if the log has no record yet.
     ///
     /// # Errors
-    /// [`LogError::Witness`] if the log is not what it was.
+    /// [`LogError::Witness`] if the log contradicts its witness.
     pub fn witness(&self) -> Result<Option<Witness>, LogError> {
         match self.retention {
             None => Ok(self.witness),
@@ -172,8 +172,8 @@ impl Storage {
         }
     }
 
-    /// Whether the log's files are still where they were when it was opened. Anything written to a folder that was
-    /// removed is gone with the process.
+    /// Whether the log's files are still where they were when it was opened. Anything written to a removed folder is
+    /// gone with the process.
     pub fn is_in_place(&self) -> bool {
         let is_gone = |path: &Path| fs::metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
         let folder = self.layout.log();
@@ -181,7 +181,7 @@ impl Storage {
         !(is_another || is_gone(&folder.join("CURRENT")))
     }
 
-    /// Where things are.
+    /// The paths.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
@@ -196,7 +196,7 @@ impl Storage {
         &self.archives
     }
 
-    /// The log. Do not keep it longer than for one task: it cannot be reopened while it is held.
+    /// The log. Hold it only for one task: it cannot be reopened meanwhile.
     ///
     /// # Errors
     /// [`LogError::Closed`] while it is being reopened.
@@ -204,14 +204,14 @@ impl Storage {
         self.log.read().unwrap_or_else(PoisonError::into_inner).clone().ok_or(LogError::Closed)
     }
 
-    /// Reopens the log after a failed write, when its readers have left.
+    /// Reopens the log after a failed write, once its readers have left.
     ///
     /// # Errors
-    /// As [`Log::open`]. The log is closed then.
+    /// As [`Log::open`]. The log then stays closed.
     pub fn reopen(&self) -> Result<Arc<Log>, LogError> {
         let Some(retention) = self.retention else { return self.log() };
         if !self.is_in_place() {
-            // It would become a new one.
+            // Opening would create a new log.
             return Err(LogError::Missing(self.layout.log()));
         }
         let mut current = self.log.write().unwrap_or_else(PoisonError::into_inner);
@@ -228,7 +228,7 @@ impl Storage {
         Ok(log)
     }
 
-    /// Notes, signed, that the log has this record.
+    /// Stores a signed statement that the log has this record.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -236,7 +236,7 @@ impl Storage {
         Witness::sign(cluster_id, head, end, signer).store(&self.layout.witness())
     }
 
-    /// Whose log it is.
+    /// The identity of the log.
     ///
     /// # Errors
     /// If it cannot be read; [`LogError::Missing`] if it has no record yet.
@@ -245,8 +245,8 @@ impl Storage {
         log.identity()?.ok_or_else(|| LogError::Missing(log.folder().to_owned()))
     }
 
-    /// The state after a record: the newest good snapshot at or before it, and the records behind that. The chain is
-    /// checked on the way.
+    /// The state after a record: from the newest good snapshot at or before it, and the records after that. The chain
+    /// is checked on the way.
     ///
     /// # Errors
     /// If records that are needed cannot be read, are damaged, or were archived and removed.
@@ -272,7 +272,7 @@ impl Storage {
         Ok(StateAfter { state: State::default(), hash: NO_HASH })
     }
 
-    /// The state of a snapshot; `None`, with a warning, if it is not one of this log.
+    /// The state of a snapshot; `None`, with a warning, if it does not belong to this log.
     fn restore(&self, sequence: Sequence) -> Result<Option<StateAfter>, LogError> {
         let identity = self.identity()?;
         let unusable = |detail: &dyn std::fmt::Display| {
@@ -292,7 +292,7 @@ impl Storage {
         };
         match self.log()?.hash_of(sequence) {
             Ok(hash) if hash != record_hash => return bad(&"its record has another hash"),
-            // An archived record: the snapshot stands for itself, and the records behind it must follow from its hash.
+            // The record is archived: the snapshot stands alone, and later records must follow from its hash.
             Ok(_) | Err(LogError::DamagedRecord { .. }) => {}
             Err(error) => return Err(error),
         }
@@ -307,7 +307,7 @@ impl Storage {
     }
 
     /// Part of the newest usable snapshot at or before a sequence: its sequence, at most `max_bytes` from an offset on,
-    /// and how many bytes it has in all; `None` if there is none.
+    /// and its total size in bytes; `None` if there is none.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -333,8 +333,8 @@ impl Storage {
         Ok(None)
     }
 
-    /// Shows the records from one to another to `visit`, in order and without a gap, from archives where they have
-    /// left the log.
+    /// Passes the records from one to another to `visit`, in order and without gaps, from archives if they have left
+    /// the log.
     ///
     /// # Errors
     /// If one of them is missing or cannot be read, or as `visit` fails.
@@ -346,7 +346,7 @@ impl Storage {
     ) -> Result<(), BundleError> {
         let mut expected = from;
         let mut in_order = |stored: &Stored<'_>| {
-            // Archives can overlap, if the ledger was killed while it made one.
+            // Archives can overlap if the ledger was killed while it made one.
             if stored.sequence < expected || stored.sequence > to {
                 return Ok(());
             }
@@ -379,8 +379,8 @@ impl Storage {
     }
 }
 
-/// Makes a folder that only its owner can look into: the log holds what people submitted, with environments and scripts.
-/// Folders above it are made as usual, for a socket in them is for everybody.
+/// Creates a folder that only its owner can look into: the log holds submissions, with environments and scripts.
+/// Folders above it get the usual mode, for a socket in them is for everybody.
 fn make_private(folder: &Path) -> io::Result<()> {
     if let Some(above) = folder.parent() {
         fs::create_dir_all(above)?;
@@ -391,7 +391,7 @@ fn make_private(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether the witness of a folder says that no ledger writes its log.
+/// Whether the witness of a folder says that no ledger is writing its log.
 fn is_closed_at(layout: &Layout) -> bool {
     matches!(Witness::load(&layout.witness()), Ok(Some(Witness { end: End::Closed, .. })))
 }

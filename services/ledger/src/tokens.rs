@@ -1,4 +1,4 @@
-//! Tokens of jobs: by what the ledger makes them, and tells that it did.
+//! Tokens of jobs: how the ledger makes and recognises them.
 
 use crate::signing::Signer;
 use muster_schemas::{
@@ -7,17 +7,17 @@ use muster_schemas::{
     node::NodeOrder,
 };
 
-/// What the key of tokens is for; no other use of the ledger's key has this text.
+/// The purpose of the tokens' key; no other use of the ledger's key has this text.
 const KEY_CONTEXT: &str = "muster 2026-11-24 tokens of jobs";
 
-/// Makes tokens of jobs. The same run always has the same token, so that an order can be sent again.
+/// Makes tokens of jobs. The same run always has the same token, so that an order can be repeated.
 pub(crate) struct JobTokens {
     key: [u8; blake3::KEY_LEN],
     server: Option<String>,
 }
 
 impl JobTokens {
-    /// Those of a ledger with this key, whose jobs call the gateway at `server` if the site has named one.
+    /// The tokens of a ledger with this key, whose jobs call the gateway at `server` if the site has named one.
     pub(crate) fn new(signer: &Signer, server: Option<String>) -> Self {
         Self { key: signer.derived_key(KEY_CONTEXT), server }
     }
@@ -25,18 +25,18 @@ impl JobTokens {
     fn proof(&self, job: JobId, run: RunId) -> blake3::Hash {
         let mut text = Vec::with_capacity(24);
         text.extend(job.number.to_le_bytes());
-        // An index has 32 bits: no job has the text of another.
+        // An index has 32 bits, so no two jobs have the same text.
         text.extend(job.index.map_or(u64::MAX, u64::from).to_le_bytes());
         text.extend(run.0.to_le_bytes());
         blake3::keyed_hash(&self.key, &text)
     }
 
-    /// Whether this ledger made the token. How long that takes tells nothing of what would be right.
+    /// Whether this ledger made the token. The duration of the check does not reveal the right proof.
     pub(crate) fn is_own(&self, token: &JobToken) -> bool {
         self.proof(token.job, token.run) == blake3::Hash::from_bytes(token.proof)
     }
 
-    /// The order, with what the processes that it starts show to gateways.
+    /// Adds to an order the token that its processes show to gateways.
     pub(crate) fn give(&self, mut order: NodeOrder) -> NodeOrder {
         let Some(launch) = order.launch_mut() else { return order };
         let (job, run) = (launch.job, launch.part.run());

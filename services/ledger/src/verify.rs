@@ -1,5 +1,6 @@
-//! Verifying the log: that nobody altered, removed or inserted a record, that the checkpoints and the witness of the end are signed by
-//! the cluster's key, that replaying the records gives the states that were signed, and that the indexes say what the records say.
+//! Verifying the log: that nobody altered, removed or inserted a record, that the checkpoints and the witness of the
+//! end are signed by the cluster's key, that replaying the records gives the signed states, and that the indexes agree
+//! with the records.
 
 mod indexes;
 
@@ -23,7 +24,7 @@ use std::{
     fmt,
 };
 
-/// How far a verification came.
+/// The progress of a verification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// The last record that was found to be good.
@@ -32,7 +33,7 @@ pub struct Progress {
     pub last: Sequence,
     /// Checkpoints whose signature and state were found to be right.
     pub checkpoints: u64,
-    /// The records at the end that no signature covers; known when all were verified.
+    /// The records at the end that no signature covers; known once all are verified.
     pub unsigned: Unsigned,
     /// The first fault, if there is one.
     pub fault: Option<Fault>,
@@ -43,17 +44,17 @@ pub struct Progress {
 pub struct Fault {
     /// The kind of fault.
     pub kind: FaultKind,
-    /// What is wrong, for people.
+    /// A description of the fault, for people.
     pub detail: String,
 }
 
 impl Fault {
-    /// Something contradicts.
+    /// Something is contradictory.
     pub fn invalid(detail: impl Into<String>) -> Self {
         Self { kind: FaultKind::Invalid, detail: detail.into() }
     }
 
-    /// Nothing contradicts, but the proof is missing.
+    /// Nothing is contradictory, but the proof is missing.
     pub fn unproven(detail: impl Into<String>) -> Self {
         Self { kind: FaultKind::Unproven, detail: detail.into() }
     }
@@ -76,22 +77,22 @@ impl Progress {
     }
 }
 
-/// A verification that continues from where it was.
+/// A verification that can be continued.
 pub struct Verification {
     identity: Identity,
     state: State,
     hash: Hash,
     time: Timestamp,
     checkpoints: u64,
-    /// Records whose state has to be digested when they are passed.
+    /// Signed records ahead, whose states have to be digested on the way.
     signed: BTreeSet<Sequence>,
-    /// Values found where a checkpoint will be compared later.
+    /// The hash and digest at records whose checkpoint follows later.
     passed: BTreeMap<Sequence, Found>,
-    /// From which record on it was known which checkpoints there are up to another.
+    /// Pairs: from the first record on, the checkpoints up to the second were known.
     known: Vec<(Sequence, Sequence)>,
-    /// Where it began: what was signed before that cannot be compared.
+    /// Where it began: earlier signed states cannot be compared.
     began_after: Sequence,
-    /// The last record whose signature by a checkpoint was found to be right.
+    /// The last record with a correct checkpoint signature.
     signed_to: Sequence,
     indexes: Indexes,
 }
@@ -102,7 +103,7 @@ struct Found {
 }
 
 impl Found {
-    /// What replaying the log up to a record gives.
+    /// The hash and digest that replaying the log up to a record gives.
     fn by_replay(storage: &Storage, of: Sequence) -> Result<Self, String> {
         let StateAfter { state, hash } = storage.state_after(of).map_err(|error| error.to_string())?;
         Ok(Self { hash, digest: state.digest() })
@@ -158,7 +159,7 @@ impl Verification {
     /// Verifies at most `max_records` more, and calls `progress` now and then.
     ///
     /// # Errors
-    /// If the log cannot be read. Wrong contents are no error but a [`Progress::fault`].
+    /// If the log cannot be read. Wrong contents are reported as a [`Progress::fault`] instead.
     pub fn advance(
         &mut self,
         storage: &Storage,
@@ -200,7 +201,8 @@ impl Verification {
         Ok(progress)
     }
 
-    /// What is not in the records: the witness, which has to be of this log, and the indexes. Tells what no signature covers.
+    /// Checks what is outside the records: the witness, which has to belong to this log, and the indexes. Returns the
+    /// records that no signature covers.
     fn conclude(&mut self, storage: &Storage, log: &Log, head: Head) -> Result<Unsigned, BundleError> {
         let witnessed = storage.witness()?.map_or(Sequence(0), |witness| witness.sequence);
         self.indexes.conclude(log, self.state.sequence(), head.time)?;
@@ -212,7 +214,7 @@ impl Verification {
         Progress { verified: self.verified(), last, checkpoints: self.checkpoints, unsigned, fault }
     }
 
-    /// Learns which states have been signed by now. A checkpoint that this does not tell of is found to be a fault.
+    /// Learns which states have been signed by now. A checkpoint missing here is later found to be a fault.
     fn look_ahead(&mut self, storage: &Storage) -> Result<(), BundleError> {
         let checkpoints = storage.log()?.checkpoints(self.verified())?;
         self.signed = checkpoints.into_iter().map(|(of, _)| of).collect();
@@ -256,7 +258,8 @@ impl Verification {
         }
     }
 
-    /// Whether a checkpoint was not there yet when the record that it signs was passed: a ledger that runs signs earlier records.
+    /// Whether a checkpoint did not exist yet when the record that it signs was passed: a running ledger signs earlier
+    /// records.
     fn is_late(&self, of: Sequence, checkpoint: Sequence) -> bool {
         let known_to = self.known.iter().rfind(|(first, _)| *first <= of);
         known_to.is_none_or(|(_, known_to)| checkpoint > *known_to)
@@ -288,17 +291,17 @@ impl Verification {
     }
 }
 
-/// A record that is not what it can be.
+/// A record with impossible contents.
 fn contradiction(record: &Record, detail: String) -> BundleError {
     LogError::DamagedRecord { sequence: record.sequence, detail }.into()
 }
 
-/// Whether an error says that the log is not what it should be, rather than that it cannot be read now.
+/// Whether an error means that the log is wrong, rather than unreadable at present.
 fn is_fault(error: &BundleError) -> bool {
     kind_of(error) == FaultKind::Invalid || matches!(error, BundleError::Log(LogError::Damaged { .. }))
 }
 
-/// The meaning of an error for the history: somebody wrote something else, or it cannot be read.
+/// What an error means for the history: it was altered, or it cannot be read.
 pub fn kind_of(error: &BundleError) -> FaultKind {
     match error {
         BundleError::Malformed { .. }
@@ -314,7 +317,7 @@ pub fn kind_of(error: &BundleError) -> FaultKind {
     }
 }
 
-/// Verifies all of a data folder, also while a ledger is running, and calls `progress` now and then.
+/// Verifies a whole data folder, even while a ledger is running, and calls `progress` now and then.
 ///
 /// # Errors
 /// If the log cannot be opened or read.

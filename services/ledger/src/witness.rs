@@ -1,4 +1,4 @@
-//! The signed end of the log: a small file beside it that says, signed by the ledger's key, which record was durable.
+//! The signed end of the log: a small file next to it that says, signed by the ledger's key, which record was durable.
 //! The hash of that record covers everything before it, so nothing at or before it can be altered or removed unseen
 //! without the key.
 
@@ -14,13 +14,13 @@ use muster_schemas::{
 };
 use std::{fs, io, path::Path, time::Duration};
 
-/// The longest time that records without a signature can span: the end is signed each second, and a checkpoint made
-/// each minute. A longer span was not written by a ledger that runs as it should.
+/// The longest span of records without a signature: the end is signed each second, and a checkpoint made each minute. A
+/// longer span was not written by a ledger that runs as it should.
 pub const LONGEST_UNSIGNED: Duration = Duration::from_secs(60);
-/// No witness is larger.
+/// The largest witness.
 const MAX_BYTES: u64 = 4096;
 
-/// A record that was durable once. A log that does not have it lost its end, or is another one.
+/// A record that was durable once. A log without it has lost its end, or is another log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Witness {
     /// The record.
@@ -72,7 +72,7 @@ impl Witness {
         Self { sequence, hash, end, cluster_id, signature }
     }
 
-    /// Replaces the file with this one. After a crash of the machine it is this or an earlier one, whole.
+    /// Replaces the file with this one. After a crash of the machine, the file holds this or an earlier witness, whole.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -86,7 +86,7 @@ impl Witness {
     /// Reads what [`Witness::store`] wrote; `None` if there is no file.
     ///
     /// # Errors
-    /// If it cannot be read, or is anything else: [`io::ErrorKind::InvalidData`].
+    /// If it cannot be read, or holds anything else: [`io::ErrorKind::InvalidData`].
     pub fn load(path: &Path) -> io::Result<Option<Self>> {
         use io::Read as _;
         let file = match crate::open_regular(path) {
@@ -113,7 +113,7 @@ impl Witness {
         let end = End::parse(field("end")?)?;
         let signature = signing::signature_from_hex(field("signature")?)?;
         let witness = Self { sequence, hash, end, cluster_id, signature };
-        // There is one way to write it, so that no change of the file is without a meaning.
+        // Only one text is valid, so that every change of the file means something.
         (witness.render() == text).then_some(witness)
     }
 
@@ -121,10 +121,10 @@ impl Witness {
         text(self.cluster_id, self.sequence, &self.hash, self.end)
     }
 
-    /// Checks that it was signed by the key of a log, and that the log has its record, and no other behind it if it was closed there.
+    /// Checks that a log's key signed it, and that the log has its record, and none after it if it was closed there.
     ///
     /// # Errors
-    /// [`LogError::Witness`] if not; else as reading the log fails.
+    /// [`LogError::Witness`] if not; otherwise as reading the log fails.
     pub(crate) fn check(&self, log: &Log, identity: &Identity) -> Result<(), LogError> {
         let objection = |detail: String| Err(LogError::Witness { folder: log.folder().to_owned(), detail });
         if self.cluster_id != identity.cluster_id {
@@ -151,11 +151,11 @@ impl Witness {
     }
 }
 
-/// Checks a log against its witness, or against the lack of one; returns the witness if it is to be believed. A log
+/// Checks a log against its witness, or against the lack of one; returns the witness if it can be believed. A log
 /// without a record needs none.
 ///
 /// # Errors
-/// [`LogError::Witness`] if the log is not what it was.
+/// [`LogError::Witness`] if the log contradicts its witness.
 pub(crate) fn check(found: io::Result<Option<Witness>>, log: &Log) -> Result<Option<Witness>, LogError> {
     let objection = |detail: String| Err(LogError::Witness { folder: log.folder().to_owned(), detail });
     let found = match found {
@@ -164,7 +164,7 @@ pub(crate) fn check(found: io::Result<Option<Witness>>, log: &Log) -> Result<Opt
     };
     match (found, log.identity()?) {
         (Some(witness), Some(identity)) => witness.check(log, &identity).map(|()| Some(witness)),
-        // The first start was interrupted: a log's witness is there before its first record.
+        // The first start was interrupted: a log's witness exists before its first record.
         (Some(Witness { sequence: Sequence(1), .. }) | None, None) => Ok(None),
         (Some(witness), None) => {
             objection(format!("it has no record, but record {} was durable once", witness.sequence))
@@ -173,7 +173,7 @@ pub(crate) fn check(found: io::Result<Option<Witness>>, log: &Log) -> Result<Opt
     }
 }
 
-/// The records of a log that ends at `last` behind one that is signed.
+/// The records of a log that ends at `last` after a signed one.
 ///
 /// # Errors
 /// If the log cannot be read.
@@ -184,8 +184,8 @@ pub(crate) fn unsigned(log: &Log, signed: Sequence, last: Sequence) -> Result<Un
 }
 
 impl Unsigned {
-    /// The objection to the number of records without a signature in a log that ends at this time; `None` if there is
-    /// none.
+    /// The objection to the number of records without a signature in a log that ends at this time; `None` if
+    /// there is none.
     pub fn objection(&self, end: Timestamp) -> Option<String> {
         let since = self.since?;
         let longest = i64::try_from(LONGEST_UNSIGNED.as_micros()).unwrap_or(i64::MAX);
@@ -200,7 +200,7 @@ impl Unsigned {
     }
 }
 
-/// The text that a witness's signature is of; `docs/audit.md` describes it.
+/// The text that a witness's signature covers; `docs/audit.md` describes it.
 fn text(cluster_id: UuidBytes, sequence: Sequence, hash: &Hash, end: End) -> String {
     format!("muster end 2\ncluster {cluster_id}\nsequence {sequence}\nrecord {}\nend {}\n", hex(hash), end.word())
 }

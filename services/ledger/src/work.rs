@@ -1,4 +1,4 @@
-//! What the decide loop has to do, and where its answers go.
+//! The work of the decide loop, and where its answers go.
 
 use crate::log::Hash;
 use muster_schemas::{
@@ -19,13 +19,13 @@ pub(crate) enum Work {
     Beats,
     /// A filter-runner is alive.
     RunnerBeat(RunnerHeartbeat, ReplyTo<RunnerBriefing>),
-    /// Tell the digest of the state in memory, and the record that it is after.
+    /// Report the digest of the state in memory, and the last record in that state.
     Digest(ReplyTo<(Sequence, Hash)>),
     /// Sign the state and end.
     Stop,
 }
 
-/// A command of the ledger's own.
+/// A command that the ledger gives itself.
 pub(crate) fn own(command: Command) -> CommandEnvelope {
     CommandEnvelope { id: CommandId::new_now(), actor: Actor::Ledger, trace: TraceContext::default(), command }
 }

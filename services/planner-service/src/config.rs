@@ -13,23 +13,23 @@ use std::time::Duration;
 pub struct Config {
     /// A program that plans in place of the built-in planner, with its arguments; empty for none.
     pub command: Vec<String>,
-    /// Where else such a program is.
+    /// Another place of such a program.
     pub external: Option<ExternalLink>,
-    /// It has so long for each answer, 1 to 3,600 seconds.
+    /// How long it has for each answer, 1 to 3,600 seconds.
     pub answer_timeout_seconds: u64,
-    /// It is shown at most so many of the jobs that wait, 1 to 1,000,000.
+    /// The most waiting jobs that it is shown, 1 to 1,000,000.
     pub max_waiting: usize,
-    /// While it does not work, plan by the policy in force rather than start no job.
+    /// Whether to plan by the policy in force while it does not work, rather than start no job.
     pub fallback: bool,
-    /// Whether starts of waiting jobs are predicted. An external planner does it itself.
+    /// Whether starts of waiting jobs are predicted. An external planner does so itself.
     pub predict: bool,
-    /// A prediction is news if it differs from the one that is known by more seconds than this, ...
+    /// A prediction is news if it differs from the known one by more seconds than this, ...
     pub prediction_change_seconds: u64,
-    /// ... and by more percent of what is left of the wait, 0 to 100.
+    /// ... and by more percent of the rest of the wait, 0 to 100.
     pub prediction_change_percent: u32,
 }
 
-/// How an external planner is reached that is not started by this service.
+/// The connection to an external planner that this service does not start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExternalLink {

@@ -1,5 +1,6 @@
-//! How long the planner takes to make a plan: as metrics, and each plan as a log line of level debug, from which quantiles can
-//! be had that the classes of a metric are too wide for (`log_filter = "info,muster_planner_service::cycle_time=debug"`).
+//! How long the planner takes for a plan: as metrics, and for each plan as a log line of level debug, which gives
+//! quantiles that the buckets of a metric are too wide for (`log_filter =
+//! "info,muster_planner_service::cycle_time=debug"`).
 
 use muster_telemetry::metrics::{self, Gauge, Histogram};
 use std::{
@@ -20,7 +21,7 @@ static LONGEST_CYCLE: LazyLock<Gauge<i64>> = LazyLock::new(|| {
 });
 static LONGEST_MICROS: AtomicI64 = AtomicI64::new(0);
 
-/// A plan was made in this time.
+/// Records that a plan took this long.
 pub(crate) fn note(took: Duration) {
     CYCLE_SECONDS.record(took.as_secs_f64(), &[]);
     let micros = i64::try_from(took.as_micros()).unwrap_or(i64::MAX);

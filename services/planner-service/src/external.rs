@@ -1,4 +1,5 @@
-//! Programs that plan in place of the built-in planner: how they are reached, asked, and given up on for a while.
+//! Programs that plan in place of the built-in planner: how to reach and ask them, and how long to leave them alone
+//! after a failure.
 
 mod amounts;
 mod answer;
@@ -34,13 +35,13 @@ static UP: LazyLock<Gauge<i64>> = LazyLock::new(|| {
     metrics::gauge("muster_planner_external_up", "Whether the external planner's last answer was good.")
 });
 
-/// A program that failed is asked again after this pause, which doubles with each further failure.
+/// The pause before a program that failed is asked again; it doubles with each further failure.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// No pause is longer.
+/// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// No answer is longer.
+/// The longest answer.
 const MAX_ANSWER_BYTES: usize = 64 << 20;
-/// Answers to earlier questions that are passed over before the right one.
+/// The most answers to earlier questions that are skipped before the right one.
 const MAX_LATE_ANSWERS: usize = 16;
 
 /// The external planner, whether it works or not.
@@ -51,7 +52,7 @@ pub(crate) struct External {
     trouble: Option<Trouble>,
 }
 
-/// How it is reached.
+/// The connection to it.
 #[derive(Debug)]
 enum Link {
     /// It is started here, and runs until it fails.
@@ -60,7 +61,7 @@ enum Link {
     Bus { bus: SharedBus, is_greeted: bool },
 }
 
-/// That it failed, and when it is asked again.
+/// A failure, and when to ask again.
 #[derive(Debug)]
 struct Trouble {
     what: String,
@@ -79,17 +80,17 @@ impl External {
         Self { link: Link::Bus { bus, is_greeted: false }, answer_timeout, trouble: None }
     }
 
-    /// What is wrong with it since it was last asked.
+    /// Its failure when it was last asked, if any.
     pub fn trouble(&self) -> Option<&str> {
         self.trouble.as_ref().map(|trouble| trouble.what.as_str())
     }
 
-    /// When it is asked again, if that is not now.
+    /// When to ask it again, if that is not now.
     pub fn resting_until(&self) -> Option<Instant> {
         self.trouble.as_ref().map(|trouble| trouble.until).filter(|until| *until > Instant::now())
     }
 
-    /// Asks for a plan. After a failure, which is told for people, it rests for a while.
+    /// Asks for a plan. After a failure, which is described for people, it rests for a while.
     pub async fn plan(&mut self, cycle: &Cycle) -> Result<ExternalPlan, String> {
         let asked = Instant::now();
         let limit = self.answer_timeout;
@@ -143,7 +144,7 @@ impl Link {
         Err("it answered earlier cycles only".into())
     }
 
-    /// Starts the program if it does not run, and agrees on the protocol.
+    /// Starts the program if it is not running, and agrees on the protocol.
     async fn greet(&mut self, limit: Duration) -> Result<(), String> {
         match self {
             Self::Program { running: Some(_), .. } | Self::Bus { is_greeted: true, .. } => return Ok(()),
@@ -181,7 +182,7 @@ impl Link {
         }
     }
 
-    /// Ends what runs; the next question begins anew.
+    /// Ends a running program; the next question starts again.
     fn cut(&mut self) {
         match self {
             Self::Program { running, .. } => *running = None,
@@ -189,7 +190,7 @@ impl Link {
         }
     }
 
-    /// The last words of the program, behind a colon.
+    /// The last words of the program, after a colon.
     fn said(&self) -> String {
         match self {
             Self::Program { running: Some(program), .. } => program.said(),

@@ -1,5 +1,5 @@
-//! The planner as a service: follows the log, plans when something happened that can change the plan, and asks the ledger
-//! to make it so. What plans is the library `muster-planner`, or a program of the site's own.
+//! The planner as a service: it follows the log, plans when something happened that can change the plan, and asks the
+//! ledger to carry the plan out. The library `muster-planner`, or a program of the site, does the planning.
 
 mod config;
 mod cycle_time;
@@ -15,7 +15,7 @@ use planner::Planner;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-/// Plans until `shutdown`. The ledger need not be there yet when this says that it is `ready`.
+/// Plans until `shutdown`. The ledger need not be available yet when this signals `ready`.
 ///
 /// # Errors
 /// The configuration contradicts itself; the bus is closed or cannot be used.

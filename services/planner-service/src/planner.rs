@@ -1,5 +1,5 @@
 //! The loop of the planner: follow the log, plan when something happened that can change the plan or when time makes a
-//! plan worth making, commit, and see what came of it.
+//! plan worthwhile, commit, and look at the result.
 
 use crate::{
     Config, cycle_time,
@@ -36,12 +36,12 @@ static WAITING: LazyLock<Gauge<i64>> = LazyLock::new(|| {
     metrics::gauge("muster_planner_waiting_jobs", "Jobs that wait with open gates; an array counts as one.")
 });
 
-/// After the ledger refused a whole plan, or did not answer, wait so long before the next one.
+/// The pause after the ledger refused a whole plan or did not answer.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(500);
-/// Between two plans that only say why jobs wait lies at least so much: of jobs that come one after the other each would be
-/// a commit of its own, and the next job waits for the disk.
+/// The least pause between two plans that only say why jobs wait: if jobs arrive one after the other, each would
+/// otherwise be a separate commit, and the next job waits for the disk.
 const BETWEEN_REASONS: Duration = Duration::from_millis(20);
-/// It is looked at the clock at least so often, because clocks jump.
+/// How often to look at the clock at least, because clocks jump.
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 
 /// The planner.
@@ -54,14 +54,14 @@ pub(crate) struct Planner<'c> {
     predictor: Option<Predictor>,
     /// Jobs whose start was refused, until something happens that can change the plan.
     left_out: BTreeSet<JobId>,
-    /// Starts of the external planner that were refused, until it has been told so.
+    /// Refused starts of the external planner that it has not been told about.
     refused: Vec<RefusedJob>,
     is_plan_due: bool,
-    /// When a plan is worth making without anything having happened.
+    /// When the next plan is worthwhile even if nothing happens.
     wake: Option<Timestamp>,
-    /// When a plan last did nothing but say why jobs wait.
+    /// When a plan last only said why jobs wait.
     told_reasons: Option<Instant>,
-    /// Which start of a planner this is, once the ledger has counted it, and how many passes it has made (HPC-F-89).
+    /// The number of this planner's start, once the ledger has counted it, and the number of its passes (HPC-F-89).
     epoch: Option<u64>,
     passes: u64,
 }
@@ -116,7 +116,7 @@ impl<'c> Planner<'c> {
         }
     }
 
-    /// How long there is nothing to do if nothing happens.
+    /// How long there is nothing to do unless something happens.
     fn sleep(&self) -> Duration {
         let until_wake = self.wake.map(|wake| {
             let micros = wake.micros_since(Timestamp::now());
@@ -130,7 +130,7 @@ impl<'c> Planner<'c> {
         soonest.unwrap_or(LONGEST_SLEEP).min(LONGEST_SLEEP)
     }
 
-    /// Lets predictions begin, if it is time for them.
+    /// Starts predictions, if it is time for them.
     fn predict(&mut self) {
         if let Some(predictor) = &mut self.predictor {
             let state = self.projection.state();
@@ -182,7 +182,7 @@ impl<'c> Planner<'c> {
         self.projection.state()
     }
 
-    /// One plan, from the present state to the answer of the ledger. The next plan sees what came of it.
+    /// One plan, from the present state to the answer of the ledger. The next plan sees the result.
     async fn cycle(&mut self) -> Result<(), BusError> {
         self.is_plan_due = false;
         self.wake = None;
@@ -198,12 +198,13 @@ impl<'c> Planner<'c> {
         if says_nothing(&plan) {
             return Ok(());
         }
-        // An external planner might not say again what was kept back.
+        // An external planner might not repeat what was held back.
         let is_due = acts(&plan) || self.external.is_some();
         if is_due { self.commit_and_follow(plan).await } else { self.commit_reasons(plan).await }
     }
 
-    /// Commits a plan that only says why jobs wait, unless another has just done so: then it is made again a little later.
+    /// Commits a plan that only says why jobs wait, unless another has just done so: then it is made again a little
+    /// later.
     async fn commit_reasons(&mut self, plan: ProposedPlan) -> Result<(), BusError> {
         let rest = self.told_reasons.map_or(Duration::ZERO, |told| BETWEEN_REASONS.saturating_sub(told.elapsed()));
         if rest.is_zero() {
@@ -216,7 +217,7 @@ impl<'c> Planner<'c> {
         Ok(())
     }
 
-    /// Lets the ledger count this planner, once. `None` if it does not now: then it is asked again before the next plan.
+    /// Has the ledger count this planner, once. `None` if it does not now: then the next plan asks again.
     async fn hello(&mut self) -> Option<u64> {
         if self.epoch.is_none() {
             let answer = self.ledger.command(Actor::Planner, TraceContext::default(), Command::PlannerHello).await;
@@ -232,7 +233,7 @@ impl<'c> Planner<'c> {
         self.epoch
     }
 
-    /// Asks the ledger for what a plan says, and waits to see what came of it.
+    /// Asks the ledger for what a plan says, and waits for the result.
     async fn commit_and_follow(&mut self, plan: ProposedPlan) -> Result<(), BusError> {
         match self.commit(plan).await {
             Ok(sequence) => self.follow_to(sequence).await,
@@ -255,7 +256,7 @@ impl<'c> Planner<'c> {
         planned.plan
     }
 
-    /// A plan of the external planner; if it does not work, what is done meanwhile.
+    /// A plan of the external planner; if it does not work, the configured substitute.
     async fn ask(&mut self, now: Timestamp) -> ProposedPlan {
         let Some(external) = self.external else { return ProposedPlan::default() };
         if external.resting_until().is_none() {
@@ -298,7 +299,7 @@ impl<'c> Planner<'c> {
         REFUSED.add(refused.len() as u64, &[]);
         for RefusedStart { job, reason } in refused {
             tracing::debug!(%job, reason, "start refused");
-            // A task that has never started is not in the order itself, its array is.
+            // A task that has never started is not in the order itself; its array is.
             self.left_out.extend([job, job.whole()]);
             if self.external.is_some() {
                 self.refused.push(RefusedJob { job, reason });
@@ -317,7 +318,7 @@ impl<'c> Planner<'c> {
     }
 }
 
-/// Whether there is nothing in a plan that the ledger does not know.
+/// Whether the ledger already knows everything in a plan.
 fn says_nothing(plan: &ProposedPlan) -> bool {
     plan.reasons.is_empty() && !acts(plan)
 }
@@ -335,7 +336,7 @@ fn acts(plan: &ProposedPlan) -> bool {
         || plan.backfill_pass.is_some()
 }
 
-/// What was foreseen, when it is; for ever if nothing predicts.
+/// The predictions, once they are made; waits for ever if nothing predicts.
 async fn foreseen(predictor: &mut Option<Predictor>) -> Option<Foreseen> {
     match predictor {
         Some(predictor) => predictor.foreseen().await,

@@ -1,5 +1,5 @@
-//! Predicts starts beside the cycles: on a thread of its own, and with pauses, so that it never takes more than a fifth of
-//! a processor.
+//! Predicts starts in parallel to the cycles: on a separate thread, and with pauses, so that it never takes more than a
+//! fifth of a processor.
 
 use muster_domain::State;
 use muster_planner::{
@@ -18,14 +18,14 @@ static SECONDS: LazyLock<Histogram<f64>> = LazyLock::new(|| {
     metrics::duration_seconds("muster_planner_prediction_seconds", "Time to predict the starts of all waiting jobs.")
 });
 
-/// The pause is so many times as long as the work before it.
+/// The pause lasts this many times as long as the work before it.
 const PAUSE_FACTOR: u32 = 4;
-/// No pause is shorter.
+/// The shortest pause.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(5);
-/// At most so many predictions go to the ledger in one command, those of the next starts; more follow.
+/// The most predictions sent to the ledger in one command, those of the next starts; more follow.
 const MOST_AT_A_TIME: usize = 10_000;
 
-/// What predicts, and when it does so next.
+/// The predictor, and when it runs next.
 #[derive(Debug)]
 pub(crate) struct Predictor {
     tolerance: Tolerance,
@@ -49,17 +49,17 @@ impl Predictor {
         Self { tolerance, work: None, rest_until: Instant::now(), is_due: true }
     }
 
-    /// Something has happened that can change predictions.
+    /// Something happened that can change predictions.
     pub fn note_change(&mut self) {
         self.is_due = true;
     }
 
-    /// When it wants to begin; `None` if it is at work or nothing has happened.
+    /// When it wants to begin; `None` if it is working or nothing has happened.
     pub fn begins_at(&self) -> Option<Instant> {
         (self.is_due && self.work.is_none()).then_some(self.rest_until)
     }
 
-    /// Begins, if it is time to.
+    /// Begins, if it is time.
     pub fn begin(&mut self, engine: &Engine, seen: Sequence, at: Timestamp) {
         if self.begins_at().is_none_or(|begin| begin > Instant::now()) {
             return;
@@ -76,7 +76,7 @@ impl Predictor {
         }));
     }
 
-    /// What it has foreseen, when it has; for ever if it is not at work. Cancel safe.
+    /// Its predictions, once they are made; waits for ever if it is not working. Cancel safe.
     pub async fn foreseen(&mut self) -> Option<Foreseen> {
         let Some(work) = &mut self.work else { return std::future::pending().await };
         let foreseen = work.await;
@@ -95,7 +95,7 @@ impl Predictor {
         }
     }
 
-    /// What of it is news, as a plan that says nothing else.
+    /// The news among them, as a plan with nothing else.
     pub fn news(&mut self, foreseen: Foreseen, state: &State) -> Option<ProposedPlan> {
         let Foreseen { seen, at, mut starts, .. } = foreseen;
         starts.retain(|predicted| {

@@ -1,4 +1,4 @@
-//! Jobs with equal demands, which share what is found out about one of them.
+//! Jobs with equal demands, which share findings about one of them.
 
 use crate::{
     limits::{Usage, Uses},
@@ -11,7 +11,7 @@ use std::{
     sync::Arc,
 };
 
-/// The number of a class. Numbers of classes that are no longer used are given again.
+/// The number of a class. Numbers of unused classes are reused.
 pub(crate) type ClassId = u32;
 
 /// Facts about all jobs with one demand.
@@ -21,17 +21,17 @@ pub(crate) struct Class {
     uses: u32,
     /// The least that it takes, by its first alternatives.
     pub size: Size,
-    /// The least that each component takes in whatever way, as limits count it.
+    /// The least that each component takes in any of its ways, as limits count it.
     pub least: Uses,
     /// The least that each component takes in each of its ways.
     pub ways: Vec<Uses>,
-    /// With fewer cores it cannot be served in any way; at least 1.
+    /// With fewer cores no way can serve it; at least 1.
     pub least_cores: u64,
-    /// Why it cannot be served as the machine is, however long it waits, if that is so.
+    /// Why the machine, as it is, can never serve it, if that is so.
     pub hopeless: Option<WaitReason>,
-    /// A number for that reason, which no other reason of any class has had; 0 as long as there has been none.
+    /// A number for that reason, which no other reason of any class has had; 0 while there has been none.
     pub judgement: u64,
-    /// If there is a choice, which ways of each component cannot be served, however long it waits.
+    /// If there is a choice, which ways of each component can never be served.
     pub hopeless_ways: Vec<Vec<bool>>,
 }
 
@@ -46,7 +46,7 @@ impl Class {
         self.ways.iter().any(|ways| ways.len() > 1)
     }
 
-    /// A component of which limits shut all ways in which it could be served, and one of those, if only some ways are open.
+    /// A component of which limits shut all ways that could serve it, and the first of those.
     pub fn shut_way(&self, open: &[Vec<bool>]) -> Option<(usize, usize)> {
         let can_serve = |number: usize, way: usize| {
             let is_hopeless = self.hopeless_ways.get(number).and_then(|ways| ways.get(way));
@@ -123,7 +123,7 @@ fn ways(demand: &Demand, settings: &ClusterSettings) -> Vec<Uses> {
     demand.components.iter().map(of_component).collect()
 }
 
-/// The least that each component of a demand takes: of each amount the least that one of its ways needs.
+/// The least that each component of a demand takes: for each amount the least that any of its ways needs.
 pub(crate) fn least(demand: &Demand, settings: &ClusterSettings) -> Uses {
     least_of(&ways(demand, settings))
 }
@@ -132,7 +132,7 @@ fn least_of(ways: &[Uses]) -> Uses {
     ways.iter().map(|ways| ways.iter().copied().reduce(Usage::least).unwrap_or_default()).collect()
 }
 
-/// With fewer cores a demand cannot be served in any way.
+/// With fewer cores no way can serve a demand.
 fn least_cores(demand: &Demand, size: &Size) -> u64 {
     let has_choice = demand.components.len() > 1 || demand.components.iter().any(|one| one.alternatives.len() > 1);
     if has_choice { 1 } else { size.cores.max(1) }
@@ -143,20 +143,20 @@ fn least_cores(demand: &Demand, size: &Size) -> u64 {
 pub(crate) struct Classes {
     by_demand: HashMap<Arc<Demand>, ClassId>,
     classes: Vec<Class>,
-    /// For each class the number of the pass in which it was last found not to fit at once. Within a pass there is only
-    /// ever less, so equal jobs need not be looked at.
+    /// For each class the last pass in which it was found not to fit now. Within a pass free resources only shrink, so
+    /// equal jobs need no look.
     failed_in_pass: Vec<u64>,
     unused: Vec<ClassId>,
-    /// Classes that may be hopeless; that is still to be found out.
+    /// Classes that may be hopeless, still to be judged.
     unjudged: Vec<ClassId>,
-    /// Classes that are.
+    /// Classes found to be hopeless.
     hopeless: BTreeSet<ClassId>,
     /// The number of the last judgement.
     judgements: u64,
 }
 
 impl Classes {
-    /// The class of a demand, used once more.
+    /// The class of a demand, with one more use.
     pub fn take(&mut self, demand: &Arc<Demand>, settings: &ClusterSettings) -> ClassId {
         if let Some(id) = self.by_demand.get(demand) {
             self.classes[*id as usize].uses += 1;
@@ -195,7 +195,7 @@ impl Classes {
         id
     }
 
-    /// One use less; the last one takes the class away.
+    /// One use less; the last one removes the class.
     pub fn give_back(&mut self, id: ClassId) {
         let class = &mut self.classes[id as usize];
         class.uses -= 1;
@@ -206,7 +206,7 @@ impl Classes {
         }
     }
 
-    /// The classes to be judged; all of them if the machine is another one than before.
+    /// The classes to judge; all of them if the machine has changed.
     pub fn take_unjudged(&mut self, is_other_machine: bool) -> Vec<ClassId> {
         if is_other_machine {
             self.unjudged = (0..).zip(&self.classes).filter(|(_, class)| class.uses > 0).map(|(id, _)| id).collect();
@@ -214,7 +214,7 @@ impl Classes {
         std::mem::take(&mut self.unjudged)
     }
 
-    /// Whether the class is hopeless, and why, and which of its ways are if it has a choice.
+    /// Records whether the class is hopeless and why, and, if it has a choice, which of its ways are.
     pub fn judge(&mut self, id: ClassId, hopeless: Option<WaitReason>, hopeless_ways: Vec<Vec<bool>>) {
         if hopeless.is_some() {
             self.hopeless.insert(id);
@@ -229,12 +229,12 @@ impl Classes {
         (class.hopeless, class.hopeless_ways) = (hopeless, hopeless_ways);
     }
 
-    /// Whether no waiting helps a class.
+    /// Whether a class can never be served.
     pub fn is_hopeless(&self, id: ClassId) -> bool {
         !self.hopeless.is_empty() && self.hopeless.contains(&id)
     }
 
-    /// Whether a class is one that no waiting helps.
+    /// Whether any class can never be served.
     pub fn has_hopeless(&self) -> bool {
         !self.hopeless.is_empty()
     }
@@ -249,7 +249,7 @@ impl Classes {
         self.failed_in_pass[id as usize] == pass
     }
 
-    /// The class was found not to fit in this pass.
+    /// Records that the class does not fit in this pass.
     pub fn fails(&mut self, id: ClassId, pass: u64) {
         self.failed_in_pass[id as usize] = pass;
     }
@@ -258,7 +258,7 @@ impl Classes {
         &self.classes[id as usize]
     }
 
-    /// Measures all demands again, after the memory of requests that name none has changed.
+    /// Measures all demands again, after a change of the memory for requests that name none.
     pub fn measure(&mut self, settings: &ClusterSettings) {
         for class in &mut self.classes {
             class.size = Size::of(&class.demand, settings);

@@ -1,6 +1,6 @@
-//! The planner's memory between passes: the machine with its lines, the jobs that wait, the runs, and what is promised.
+//! The planner's memory between passes: the machine with its lines, waiting jobs, runs, and promises.
 //!
-//! It is told about changes step by step, so that a pass never rebuilds anything. An engine that was told the same in
+//! It learns of changes step by step, so that a pass never rebuilds anything. An engine that learned the same in
 //! another order, or was built from the outcome, makes the same plans.
 
 mod held;
@@ -34,7 +34,7 @@ use std::{
     sync::Arc,
 };
 
-/// A run whose walltime is over and which has not ended is thought to end so much later.
+/// A run that has exceeded its walltime is assumed to end this much later.
 const OVERRUN_SECONDS: i64 = 1;
 
 /// Plans, and remembers what it was told.
@@ -48,11 +48,11 @@ pub struct Engine {
     pub(crate) queue: Queue,
     pub(crate) limits: Limits,
     pub(crate) reservations: BTreeMap<Arc<str>, Reservation>,
-    /// The bounds of closures and reservations, at which nodes open or shut without an event.
+    /// The bounds of closures and reservations, at which nodes open or close without an event.
     pub(crate) bounds: BTreeSet<(Timestamp, Bound)>,
-    /// How many passes there were.
+    /// The number of passes so far.
     pub(crate) passes: u64,
-    /// The generation of the machine for which it is known who can never be served.
+    /// The generation of the machine for which hopeless classes are known.
     pub(crate) judged_generation: u64,
     pub(crate) capacity_freed: bool,
     pub(crate) slots_in_doubt: bool,
@@ -62,15 +62,15 @@ pub struct Engine {
     /// Assumed ends of runs that end.
     ends: BTreeSet<(Timestamp, JobId)>,
     pub(crate) scheduling: Arc<SchedulingSettings>,
-    /// When shares were last levelled.
+    /// When shares were last rebalanced.
     pub(crate) rebalanced: Option<Timestamp>,
     /// Runs that can use more or fewer resources.
     pub(crate) elastic: BTreeMap<JobId, ElasticRun>,
-    /// Whether a job whose filters are asked holds back others of its priority and below.
+    /// Whether a job whose filters are being asked holds back others of its priority and below.
     pub(crate) is_strict: bool,
     /// The job that keeps others of this priority and below from starting.
     pub(crate) queue_block: Option<(JobId, i64)>,
-    /// All filters are taken to pass at once.
+    /// Whether all filters count as passing at once.
     pub(crate) assumes_passes: bool,
     /// When jobs with several components start and whether those share nodes, how many of those wait, and what backfill
     /// passes found for them.
@@ -79,7 +79,7 @@ pub struct Engine {
     pub(crate) backfill_passes: Arc<BackfillPasses>,
 }
 
-/// Whose bound it is.
+/// The owner of a bound.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Bound {
     Closure(NodeId),
@@ -122,15 +122,15 @@ impl Engine {
         })
     }
 
-    /// The same, but all activation filters pass at once, and those that are asked have passed.
+    /// The same, but all activation filters pass at once, including those being asked.
     #[must_use]
     pub fn assuming_passes(mut self) -> Self {
         self.assumes_passes = true;
         self
     }
 
-    /// The same, but jobs with several components start as soon as they fit, not in the next backfill pass only: its
-    /// result can be predicted without making it.
+    /// The same, but jobs with several components start as soon as they fit, not only in the next backfill pass, whose
+    /// result thus becomes predictable.
     #[must_use]
     pub(crate) fn between_passes(mut self) -> Self {
         if self.has_backfill() {
@@ -139,7 +139,7 @@ impl Engine {
         self
     }
 
-    /// Sets how resources are given to jobs, and when shares were last levelled.
+    /// Sets how jobs get resources, and when shares were last rebalanced.
     pub fn set_scheduling(&mut self, settings: Arc<SchedulingSettings>, rebalanced: Option<Timestamp>) {
         self.slots_in_doubt |= settings.mode != self.scheduling.mode;
         (self.scheduling, self.rebalanced) = (settings, rebalanced);
@@ -155,12 +155,12 @@ impl Engine {
         self.queue_block = block;
     }
 
-    /// Sets what backfill passes found before this one, for jobs with several components that start in such passes only.
+    /// Sets what earlier backfill passes found, for jobs with several components that start only in such passes.
     pub fn set_backfill_passes(&mut self, passes: Arc<BackfillPasses>) {
         self.backfill_passes = passes;
     }
 
-    /// A run can use more or fewer resources, or no longer can.
+    /// Sets whether and how a run can use more or fewer resources.
     pub fn set_elastic(&mut self, job: JobId, run: Option<ElasticRun>) {
         match run {
             Some(run) => self.elastic.insert(job, run),
@@ -168,7 +168,7 @@ impl Engine {
         };
     }
 
-    /// The use that a run has for more or fewer resources.
+    /// How a run can use more or fewer resources.
     pub fn elastic(&self, job: JobId) -> Option<&ElasticRun> {
         self.elastic.get(&job)
     }
@@ -190,7 +190,7 @@ impl Engine {
         self.queue.len()
     }
 
-    /// The time from which on orders count the age of jobs.
+    /// The time from which orders count the age of jobs.
     pub fn set_epoch(&mut self, epoch: Timestamp) {
         self.queue.epoch = epoch;
     }
@@ -206,7 +206,7 @@ impl Engine {
         }
     }
 
-    /// Adds a node, or makes it something else. It takes jobs if it is available: it reports and is not drained.
+    /// Adds or changes a node. It takes jobs if it is available: it reports and is not drained.
     pub fn set_node(&mut self, id: NodeId, spec: Arc<NodeSpec>, is_available: bool) {
         let known = self.machine.node(id);
         if known.is_none_or(|node| node.spec != spec) {
@@ -229,14 +229,14 @@ impl Engine {
         self.machine.set_node(id, spec, true);
     }
 
-    /// Takes a node away.
+    /// Removes a node.
     pub fn remove_node(&mut self, id: NodeId) {
         self.set_closures(id, Vec::new());
         self.machine.remove_node(id);
         self.slots_in_doubt = true;
     }
 
-    /// Sets the times in which a node serves no job, instead of those set before.
+    /// Sets the times in which a node serves no job, replacing earlier ones.
     pub fn set_closures(&mut self, id: NodeId, closures: Vec<Closure>) {
         self.bounds.retain(|(_, bound)| *bound != Bound::Closure(id));
         for closure in &closures {
@@ -246,7 +246,7 @@ impl Engine {
         self.machine.set_closures(id, closures);
     }
 
-    /// Sets how many of a floating licence there are; 0 if it is gone.
+    /// Sets the number of a floating licence; 0 if it is gone.
     pub fn set_licence(&mut self, name: &str, total: u32) {
         let is_new = self.machine.licences().all(|(known, _)| known != name);
         self.slots_in_doubt |= !is_new;
@@ -256,12 +256,12 @@ impl Engine {
         }
     }
 
-    /// Sets the accounts and service classes whose limits hold. No run and no job may be known yet.
+    /// Sets the accounts and service classes whose limits apply. No run and no job may be known yet.
     pub fn set_accounts(&mut self, accounts: Arc<Accounts>) {
         self.limits.set_accounts(accounts);
     }
 
-    /// Adds a queue, or makes it something else.
+    /// Adds or changes a queue.
     pub fn set_queue(&mut self, queue: &QueueSpec) {
         let known = self.queues.insert(queue.name.as_str().into(), queue.clone());
         let changes_nodes = known.as_ref().is_some_and(|known| known.nodes != queue.nodes);
@@ -275,12 +275,12 @@ impl Engine {
         }
     }
 
-    /// Takes a queue away.
+    /// Removes a queue.
     pub fn remove_queue(&mut self, name: &str) {
         self.queues.remove(name);
     }
 
-    /// Adds an advance reservation, or makes it something else.
+    /// Adds or changes an advance reservation.
     pub fn set_reservation(&mut self, reservation: Reservation) {
         self.remove_reservation(&reservation.name.clone());
         for at in [reservation.start, reservation.end] {
@@ -291,7 +291,7 @@ impl Engine {
         self.slots_in_doubt = true;
     }
 
-    /// Takes an advance reservation away.
+    /// Removes an advance reservation.
     pub fn remove_reservation(&mut self, name: &str) {
         if self.reservations.remove(name).is_some() {
             self.slots_in_doubt = true;
@@ -306,9 +306,9 @@ impl Engine {
         self.capacity_freed = capacity_freed;
     }
 
-    /// A job waits from now on. One with the same id is replaced.
+    /// A job starts to wait. One with the same id is replaced.
     pub fn enqueue(&mut self, job: QueuedJob) {
-        // Whether a promise from elsewhere can be kept is not known yet.
+        // It is not yet known whether a promise from elsewhere can be kept.
         self.slots_in_doubt |= job.slot.is_some() && job.slot.as_ref() != self.slot(job.id);
         self.dequeue(job.id);
         let class = self.classes.take(&job.demand, &self.settings);
@@ -338,13 +338,13 @@ impl Engine {
         self.classes.give_back(entry.class);
     }
 
-    /// Says what is known of why a waiting job waits, so that a pass does not tell it again where that may concern all jobs of
-    /// a site: that it can never be served as things are. [`Self::enqueue`] forgets it.
+    /// Sets the known reason why a job waits, so that a pass does not report again what may concern all jobs of a site:
+    /// that nothing can ever serve it. [`Self::enqueue`] forgets it.
     pub fn set_known_reason(&mut self, id: JobId, reason: Option<Arc<WaitReason>>) {
         self.queue.set_known_reason(id, reason);
     }
 
-    /// Gives a waiting job another promise, or none.
+    /// Replaces or removes the promise of a waiting job.
     pub fn set_slot(&mut self, id: JobId, slot: Option<Slot>) {
         if let Some(place) = self.queue.place_of(id) {
             // It may have been found broken before.
@@ -370,13 +370,13 @@ impl Engine {
         self.queue.get(self.queue.place_of(id)?)?.slot.as_ref()
     }
 
-    /// A run holds resources from now on. It no longer waits, if it did before.
+    /// A run holds resources from now on, and no longer waits.
     pub fn begin(&mut self, run: ActiveRun) {
         let usage = Usage::of(&run.placement, &run.demand);
         self.hold_using(run, usage);
     }
 
-    /// The same of a run that has lent a part of this: for limits it has it still.
+    /// The same for a run that has lent a part of `has`, all of which limits still count.
     pub fn begin_lending(&mut self, run: ActiveRun, has: &Placement) {
         let usage = Usage::of(has, &run.demand);
         self.hold_using(run, usage);
@@ -401,14 +401,14 @@ impl Engine {
         self.limits.end(&run.holder, &run.demand, &usage);
     }
 
-    /// A job starts in this pass: until the pass is over its end is among those of the runs.
+    /// A job starts in this pass: until the pass is over, its end counts among those of the runs.
     pub(crate) fn note_start(&mut self, run: ActiveRun, usage: Uses) {
         let assumed_end = run.expected_end;
         self.ends.insert((assumed_end, run.job));
         self.runs.insert(run.job, Run { run, assumed_end, usage });
     }
 
-    /// The pass is over in which a job starts.
+    /// The pass in which a job starts is over.
     pub(crate) fn forget_start(&mut self, job: JobId) {
         if let Some(run) = self.runs.remove(&job) {
             self.ends.remove(&(run.assumed_end, job));
@@ -425,19 +425,19 @@ impl Engine {
         self.ends.iter().copied()
     }
 
-    /// Whether a run that lasts so long holds something that is promised to others.
+    /// Whether a run that lasts until then holds resources promised to others.
     fn is_in_the_way(&self, run: &ActiveRun, until: Timestamp) -> bool {
         self.machine.promises() > 0
             && self.machine.overbooks(&run.demand, &run.placement, Window { from: ALWAYS, until })
     }
 
-    /// Runs whose walltime is over hold what they have for a little longer.
+    /// Runs that have exceeded their walltime keep their resources a little longer.
     pub(crate) fn extend_overdue(&mut self, now: Timestamp) {
         while let Some((assumed_end, job)) = self.ends.first().copied().filter(|(end, _)| *end <= now) {
             self.ends.remove(&(assumed_end, job));
             let Some(mut known) = self.runs.remove(&job) else { continue };
             self.machine.lend(&known.run.demand, &known.run.placement, Holding::Run { until: assumed_end });
-            // Counted from the end that was expected, so that it does not matter when it was last looked at.
+            // Counted from the expected end, so that it does not matter when this was last looked at.
             let over = now.micros_since(known.run.expected_end) / (OVERRUN_SECONDS * 1_000_000);
             known.assumed_end = known.run.expected_end.plus_seconds((over + 1) * OVERRUN_SECONDS);
             self.machine.take(&known.run.demand, &known.run.placement, Holding::Run { until: known.assumed_end });
@@ -463,7 +463,7 @@ impl Engine {
         }
     }
 
-    /// Makes a search for a class that continues in time a quick one.
+    /// Makes searches for a class that continue in time fast.
     pub(crate) fn refresh_gaps(&mut self, class: ClassId, now: Timestamp) {
         let demand = &self.classes.get(class).demand;
         if self.search(now).as_pool(demand).is_some() {
@@ -474,7 +474,7 @@ impl Engine {
         }
     }
 
-    /// Computes the place of every job anew.
+    /// Computes every job's place again.
     fn requeue_all(&mut self) {
         let mut jobs: Vec<(QueuedJob, Option<Arc<WaitReason>>)> = Vec::with_capacity(self.queue.len());
         for entry in self.queue.entries() {

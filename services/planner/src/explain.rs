@@ -1,8 +1,8 @@
-//! Why a job waits: the gate or the shortage that holds it, what is in front of it, what it is promised, and the smallest
+//! Why a job waits: the gate or the shortage that holds it, what is in front of it, its promise, and the smallest
 //! change of its request with which it would start at once.
 //!
-//! Everything that is told was planned by the [`Engine`] that plans in production, on a copy: an explanation changes
-//! nothing, and what it shows is what the next plan does.
+//! Everything shown was planned by the [`Engine`] that plans in production, on a copy: an explanation changes nothing,
+//! and shows what the next plan does.
 
 mod changes;
 mod outlook;
@@ -25,9 +25,9 @@ use muster_schemas::{
 use outlook::Outlook;
 pub(crate) use outlook::nodes_of;
 
-/// Why a job of the state waits, if it does: of an array, why its next task does.
+/// Why a job of the state waits, if it does; for an array, why its next task does.
 ///
-/// The engine must be in step with the state. The plan that it would make at `now` is what is explained.
+/// The engine must be in step with the state. This explains the plan that it would make at `now`.
 pub fn explain(engine: &Engine, state: &State, job: &Job, now: Timestamp) -> Option<WaitExplanation> {
     if !job.is_waiting() {
         return None;
@@ -53,7 +53,7 @@ pub fn explain(engine: &Engine, state: &State, job: &Job, now: Timestamp) -> Opt
     })
 }
 
-/// A job that a gate of its own holds does not stand in the order.
+/// A job held by a gate of its own has no place in the order.
 fn gated(state: &State, job: &Job, gate: Option<WaitReason>) -> WaitExplanation {
     let reason = gate.or_else(|| state.wait_reason(job)).unwrap_or(WaitReason::NotPlannedYet);
     let promise = job.slot.as_deref().map(|slot| PromiseView {

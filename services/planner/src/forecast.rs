@@ -1,5 +1,5 @@
-//! When a job would start that is not submitted: it is decided and planned with on a copy, forward in time, as
-//! [`crate::predict`] does it with jobs that wait.
+//! When a job that is not submitted would start: it is decided and planned with on a copy, forward in time, as
+//! [`crate::predict`] does with waiting jobs.
 
 use crate::{
     explain::nodes_of,
@@ -21,12 +21,12 @@ use std::{
     sync::Arc,
 };
 
-/// It is looked ahead by so many cycles that each of so many jobs is looked at once.
+/// The simulation runs for as many cycles as look at this many jobs in all.
 const MOST_LOOKS: u32 = 5_000_000;
 
-/// When and where a job of this owner would start if it were submitted at `now`, and nothing else came. Holds and
-/// dependencies do not count, filters are not asked, and its files are there at once; before its begin time and that
-/// of its reservations it does not start.
+/// When and where a job of this owner would start if it were submitted at `now` and nothing else arrived. Holds and
+/// dependencies do not count, filters are not asked, and its files are there at once; it does not start before its
+/// begin time and that of its reservations.
 ///
 /// # Errors
 /// It would not be accepted.
@@ -35,7 +35,7 @@ pub fn foresee(known: &Projection, owner: &Owner, spec: JobSpec, now: Timestamp)
     foresee_within(known, owner, spec, now, effort)
 }
 
-/// The same, but it is looked ahead no further than that.
+/// The same, with a limit to how far it looks ahead.
 ///
 /// # Errors
 /// It would not be accepted.
@@ -78,7 +78,7 @@ pub fn foresee_within(
     })
 }
 
-/// Nothing but its place in the queue keeps the job waiting.
+/// Opens all gates: only its place in the queue keeps the job waiting.
 fn open_gates(spec: &mut JobSpec) {
     for component in &mut spec.components {
         component.begin = None;
@@ -88,7 +88,7 @@ fn open_gates(spec: &mut JobSpec) {
     spec.staging.clear();
 }
 
-/// It goes on as if an event had been recorded.
+/// Continues as if an event had been recorded.
 fn assume(projection: &mut Projection, actor: &Arc<Actor>, now: Timestamp, event: Event) {
     // Whatever it is, this world is only thought of.
     let _ = projection.apply(&Record {
@@ -109,7 +109,7 @@ fn unbegun_reservations(state: &State, job: JobId) -> BTreeSet<String> {
     named.filter(is_unbegun).map(|name| name.to_string()).collect()
 }
 
-/// When the jobs come into the queue that wait for a reservation for which a job waits: when all of theirs have begun.
+/// For each job that waits for one of the same reservations: when it enters the queue, once all of its own have begun.
 fn waiting_for_reservations(state: &State, job: JobId) -> BTreeMap<JobId, Timestamp> {
     let awaited = unbegun_reservations(state, job);
     if awaited.is_empty() {
@@ -123,8 +123,9 @@ fn waiting_for_reservations(state: &State, job: JobId) -> BTreeMap<JobId, Timest
     state.jobs().filter(waits).filter_map(opens).collect()
 }
 
-/// When and where a waiting job starts, of an array its next task, if these jobs come into the queue then. `None` if that
-/// cannot be foreseen: a limit holds it for ever, it fits nowhere, a run without walltime is in its way, or it is too far ahead.
+/// When and where a waiting job, or the next task of an array, starts if these jobs enter the queue then. `None` if
+/// that cannot be foreseen: a limit holds it for ever, it fits nowhere, a run without walltime is in its way, or it is
+/// too far ahead.
 fn first_start(
     projection: &Projection,
     job: JobId,

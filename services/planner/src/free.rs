@@ -21,7 +21,7 @@ pub struct FreeNode<'a> {
     pub memory_bytes: u64,
     /// Whether nothing runs there.
     pub idle: bool,
-    /// Whether a run has it for itself.
+    /// Whether a run has it exclusively.
     pub exclusive: bool,
 }
 
@@ -57,7 +57,7 @@ pub struct Free<'a> {
     licences: BTreeMap<&'a str, u32>,
 }
 
-/// [`Free`] as it was before something was taken.
+/// [`Free`] as it was before resources were taken.
 #[derive(Debug, Default)]
 pub struct Undo<'a> {
     nodes: Vec<(usize, FreeNode<'a>)>,
@@ -65,7 +65,7 @@ pub struct Undo<'a> {
 }
 
 impl Undo<'_> {
-    /// Also what another one remembers of the time after.
+    /// Adds what a later one remembers.
     pub fn append(&mut self, mut later: Self) {
         self.nodes.append(&mut later.nodes);
         self.licences.append(&mut later.licences);
@@ -93,7 +93,7 @@ impl<'a> Free<'a> {
         self.licences.get(name).copied().unwrap_or(0)
     }
 
-    /// Takes a share of a node, and remembers what was there before.
+    /// Takes a share of a node, and records what was there before.
     pub fn take_share(&mut self, share: &NodeShare, undo: &mut Undo<'a>) {
         if let Ok(at) = self.nodes.binary_search_by_key(&share.node, |node| node.node) {
             undo.nodes.push((at, self.nodes[at].clone()));
@@ -101,7 +101,7 @@ impl<'a> Free<'a> {
         }
     }
 
-    /// Takes licences, and remembers how many there were before.
+    /// Takes licences, and records how many there were before.
     pub fn take_licences(&mut self, licences: &BTreeMap<String, u32>, undo: &mut Undo<'a>) {
         for (name, count) in licences {
             if let Some((name, _)) = self.licences.get_key_value(name.as_str()) {

@@ -1,16 +1,16 @@
-//! Decides which waiting jobs start where: a pure library, without clock, input or output, and without anything durable.
+//! Decides which waiting jobs start where: a pure library, without clock, input or output, and without durable state.
 //!
 //! A cycle is [`Engine::pass`], a pipeline of four stages:
 //!
 //! - order: the keys of the policy, formulas among them;
-//! - gate: what keeps a job from being planned, most of it told by the state, and limits of queues and of the policy;
-//! - place ([`place`]): over nodes, cores, memory, GPUs and licences, all components together, now or at the first moment
-//!   at which they fit;
+//! - gate: the obstacles to planning a job, mostly known from the state, and limits of queues and of the policy;
+//! - place ([`place`]): over nodes, cores, memory, GPUs and licences, all components together, now or at the first
+//!   moment at which they fit;
 //! - commit: the starts, promises and reasons go to the ledger as one command ([`projection::Projection::plan`]), which
 //!   checks them against its state.
 //!
-//! A [`projection::Projection`] keeps an engine in step with the log. The rest of the library asks the same engine other
-//! questions: simulation of traces, predicted starts, what-if, explanations, decision replay.
+//! A [`projection::Projection`] keeps an engine in step with the log. The rest of the library puts other questions to
+//! the same engine: simulation of traces, predicted starts, what-if, explanations, decision replay.
 //!
 //! Two jobs that want a whole node each, and one node: the first starts, the second waits for the end of the first.
 //!
@@ -100,7 +100,7 @@ pub mod whatif;
 pub use class::Size;
 pub use engine::Engine;
 
-/// The policy cannot be planned by.
+/// A policy that cannot be followed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the policy's order: {0}")]
 pub struct PolicyError(pub muster_schemas::policy::formula::FormulaError);

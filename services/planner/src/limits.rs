@@ -1,7 +1,7 @@
 //! Limits on simultaneous use: those of queues, of the policy, and of accounts and classes.
 //!
-//! Each component of a job counts as one job, by its own queue, account and class (SL-L-01). Since they start together or
-//! not at all, what they use together is held against each limit.
+//! Each component of a job counts as one job, for its own queue, account and class (SL-L-01). Since they start together
+//! or not at all, each limit applies to what they use together.
 
 mod accounts;
 mod usage;
@@ -22,10 +22,10 @@ use std::{
 };
 use usage::{Part, Wanted, parts};
 
-/// Whose usage is counted together.
+/// The subject that usage is counted for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Counter {
-    /// By the limit with this number of the policy, for this name.
+    /// The policy's limit with this number, for this name.
     Policy(usize, Arc<str>),
     /// Running jobs of a queue.
     Queue(Arc<str>),
@@ -46,7 +46,7 @@ impl Limits {
         Self { rules, ..Self::default() }
     }
 
-    /// From now on these accounts and classes limit jobs. Nothing may be in use yet.
+    /// Sets the accounts and classes whose limits apply. Nothing may be in use yet.
     pub fn set_accounts(&mut self, accounts: Arc<Accounts>) {
         self.accounts = AccountLimits::new(accounts);
     }
@@ -57,7 +57,7 @@ impl Limits {
         !self.rules.is_empty() || self.accounts.is_enforced() || specs.values().any(is_limited)
     }
 
-    /// Looks up what limits a job that waits, so that it is known whenever it is asked for.
+    /// Looks up the limits of a waiting job, so that they are known whenever it is asked for.
     pub fn prepare(&mut self, holder: &Holder, demand: &Demand) {
         let usage = Usage::default();
         for (number, demand) in demand.components.iter().enumerate() {
@@ -65,7 +65,7 @@ impl Limits {
         }
     }
 
-    /// The components of a job begin to use that much.
+    /// The components of a job begin to use this much.
     pub fn begin(&mut self, holder: &Holder, demand: &Demand, uses: &[Usage]) {
         for part in parts(holder, demand, uses) {
             for counter in self.counters(&part) {
@@ -75,7 +75,7 @@ impl Limits {
         }
     }
 
-    /// The components of a job no longer use that much.
+    /// The components of a job no longer use this much.
     pub fn end(&mut self, holder: &Holder, demand: &Demand, uses: &[Usage]) {
         for part in parts(holder, demand, uses) {
             for counter in self.counters(&part) {
@@ -115,7 +115,7 @@ impl Limits {
         self.used.get(counter).copied().unwrap_or_default()
     }
 
-    /// The limit, for people, that keeps a job from using that much more.
+    /// The limit, for people, that keeps a job from using this much more.
     pub fn reached(
         &self,
         holder: &Holder,
@@ -132,7 +132,7 @@ impl Limits {
         in_queues.or_else(of_policy).or_else(|| self.accounts.reached(holder, demand, more, &[]))
     }
 
-    /// All limits that count a job, whether they hold it or not: how much they count, and the job would add.
+    /// All limits that count a job, whether they hold it or not: how much they count, and how much the job would add.
     pub fn applying(
         &self,
         holder: &Holder,
@@ -179,7 +179,7 @@ impl Limits {
         Some(describe(rule, name, what, most?))
     }
 
-    /// The limit, for people, that keeps a run which holds some from using that much more. Those of queues are of jobs.
+    /// The limit, for people, that keeps a run from using this much more. Limits of queues count only jobs.
     pub fn reached_by_growth(
         &self,
         holder: &Holder,
@@ -226,7 +226,7 @@ fn limit_of_queue(counter: &Counter, specs: &BTreeMap<Arc<str>, QueueSpec>) -> O
     Some((most.into(), format!("{most} running jobs{of} in queue {queue}")))
 }
 
-/// What a limit counts: its name, how much there may be, is, and would come.
+/// The amounts that a limit counts: the name, the maximum, the present use, and the additional use.
 fn amounts(rule: &Limit, used: &Usage, more: &Usage) -> [(&'static str, Option<u64>, u64, u64); 4] {
     [
         ("running jobs", rule.max_running_jobs, used.jobs, more.jobs),

@@ -1,4 +1,4 @@
-//! The nodes and licences, each with its line: what is free of them from each moment on, and for whom.
+//! The nodes and licences, each with its line: how much of them is free from each moment on, and for whom.
 
 mod gaps;
 mod node;
@@ -18,7 +18,7 @@ use muster_schemas::{
 };
 use std::{collections::BTreeMap, sync::Arc};
 
-/// A promise that a run holds up for no longer than this, nor for half of its own time, is kept.
+/// A promise is kept if a run delays it by no more than this and by no more than half of the promise's own time.
 const LATE_MICROS: i64 = 60_000_000;
 
 /// The nodes and licences.
@@ -27,7 +27,7 @@ pub(crate) struct Machine {
     /// By number.
     nodes: Vec<MachineNode>,
     licences: BTreeMap<Arc<str>, Licence>,
-    /// Changes whenever a node or a licence is added, removed or becomes something else.
+    /// Changes whenever a node or a licence is added, removed or changed.
     pub generation: u64,
     /// How many promises are on the lines.
     promises: u32,
@@ -37,7 +37,7 @@ pub(crate) struct Machine {
     forgotten: usize,
 }
 
-/// Something that was freed: what could not be had before may be had with it.
+/// A freed holding, with which an earlier start may become possible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Freed {
     /// A part of a node for a time.
@@ -80,7 +80,7 @@ impl Machine {
         Some(&mut self.nodes[at])
     }
 
-    /// Brings the gaps up to date that jobs in a reservation (or in none) can have from `now` on.
+    /// Updates the gaps that jobs in a reservation (or in none) can have from `now` on.
     pub fn refresh_gaps(&mut self, reservation: Option<&Arc<str>>, now: Timestamp) {
         self.gaps.refresh(reservation, &self.nodes, now);
     }
@@ -90,8 +90,7 @@ impl Machine {
         self.gaps.get(reservation)
     }
 
-    /// Adds a node or makes it something else. Nothing is held of it afterwards: what holds shares of it is put back by
-    /// the caller.
+    /// Adds or changes a node. Nothing is held of it afterwards: the caller puts its holdings back.
     pub fn set_node(&mut self, id: NodeId, spec: Arc<NodeSpec>, is_pool: bool) {
         self.generation += 1;
         self.gaps.forget();
@@ -116,7 +115,7 @@ impl Machine {
         }
     }
 
-    /// Whether that changed anything.
+    /// Sets whether a node is available; returns whether that changed anything.
     pub fn set_available(&mut self, id: NodeId, is_available: bool) -> bool {
         let Some(at) = self.index_of(id) else { return false };
         if self.nodes[at].is_available == is_available {
@@ -137,7 +136,7 @@ impl Machine {
         }
     }
 
-    /// Keeps the nodes of a reservation that is new.
+    /// Keeps the nodes of a new reservation.
     pub fn set_reservation(&mut self, reservation: &Reservation) {
         self.frees_anything();
         for id in &reservation.nodes {
@@ -181,12 +180,12 @@ impl Machine {
         }
     }
 
-    /// How many there are of each licence.
+    /// The total of each licence.
     pub fn licences(&self) -> impl Iterator<Item = (&str, u32)> {
         self.licences.iter().map(|(name, licence)| (&**name, licence.total))
     }
 
-    /// How many of a licence are free all through a window.
+    /// How many of a licence are free throughout a window.
     pub fn licence_in(&self, name: &str, window: Window) -> u32 {
         let least = self.licences.get(name).map_or(0, |licence| licence.line.least(window.from, window.until).cores);
         u32::try_from(least).unwrap_or(0)
@@ -202,13 +201,13 @@ impl Machine {
         self.promises
     }
 
-    /// Takes what a placement holds.
+    /// Takes the holdings of a placement.
     pub fn take(&mut self, demand: &Demand, placement: &Placement, holding: Holding) {
         self.count_promise(holding, 1);
         self.change(demand, placement, holding, true);
     }
 
-    /// Gives back what was taken with the same arguments, to be taken again or used by the same job.
+    /// Gives back what was taken with the same arguments, to take it again or for use by the same job.
     pub fn lend(&mut self, demand: &Demand, placement: &Placement, holding: Holding) {
         self.count_promise(holding, -1);
         self.change(demand, placement, holding, false);
@@ -220,7 +219,7 @@ impl Machine {
         self.frees(demand, placement, holding);
     }
 
-    /// Lent cores are not taken again.
+    /// Lent holdings will not be taken again.
     pub fn frees(&mut self, demand: &Demand, placement: &Placement, holding: Holding) {
         let window = holding.window(demand, placement);
         for (component, placed) in demand.components.iter().zip(&placement.components) {
@@ -234,7 +233,7 @@ impl Machine {
     /// Anything may have been freed.
     pub fn frees_anything(&mut self) {
         if self.freed.last() == Some(&Freed::Anything) {
-            // Said once, but it counts anew: some looked in between.
+            // Noted once, but it counts again: some looked in between.
             self.forgotten += 1;
         } else {
             self.freed.push(Freed::Anything);
@@ -287,7 +286,7 @@ impl Machine {
         }
     }
 
-    /// Takes what a placement holds of some nodes only.
+    /// Takes the holdings of a placement on some nodes only.
     pub fn take_nodes(
         &mut self,
         demand: &Demand,
@@ -303,7 +302,7 @@ impl Machine {
         }
     }
 
-    /// Takes what a placement holds of one licence only.
+    /// Takes the holdings of a placement of one licence only.
     pub fn take_licence(&mut self, demand: &Demand, placement: &Placement, holding: Holding, name: &str) {
         let Some(licence) = self.licences.get_mut(name) else { return };
         let window = holding.window(demand, placement);
@@ -335,8 +334,8 @@ impl Machine {
         })
     }
 
-    /// Whether a promise can be kept: its nodes serve it, and what it holds is free but for a little at its beginning. A run
-    /// that begins or ends a moment late is waited for; it breaks no promise.
+    /// Whether a promise can be kept: its nodes serve it, and its resources are free except for a little at its
+    /// beginning. A run that begins or ends a moment late is waited for; it breaks no promise.
     pub fn keeps(&self, demand: &Demand, placement: &Placement, start: Timestamp, now: Timestamp) -> bool {
         let window = Holding::Promise { start }.window(demand, placement);
         let half = window.until.micros_since(window.from) / 2;
@@ -346,7 +345,7 @@ impl Machine {
             && (window.from >= window.until || !self.overbooks(demand, placement, window))
     }
 
-    /// Whether more is held in a window of what a placement is on than there is.
+    /// Whether more is held than exists, in a window, on the nodes and licences of a placement.
     pub fn overbooks(&self, demand: &Demand, placement: &Placement, window: Window) -> bool {
         let node_is_overbooked = |share: &NodeShare| {
             let node = self.node(share.node).filter(|node| node.promises > 0);

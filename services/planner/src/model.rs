@@ -10,8 +10,8 @@ use std::{
     sync::Arc,
 };
 
-/// The request of a job, with everything that decides where it fits and how long it lasts. Jobs with equal demands
-/// are interchangeable when it comes to whether they fit, so they share one search.
+/// The request of a job, with everything that decides where it fits and how long it lasts. Jobs with equal demands fit
+/// at the same places, so they share one search.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Demand {
     /// For each component of the job, at least one. They start together or not at all.
@@ -40,11 +40,11 @@ pub struct QueuedJob {
     pub tasks: Option<QueuedTasks>,
     /// Its request; each task has the same.
     pub demand: Arc<Demand>,
-    /// Whose it is.
+    /// Its owner and account.
     pub holder: Arc<Holder>,
-    /// Higher goes first, where the order asks for it.
+    /// Higher goes first, if the order asks for it.
     pub priority: i64,
-    /// It is a list of tasks, for which others of the kind make way also without a scheduling mode.
+    /// Whether it is a list of tasks, for which other lists make way even without a scheduling mode.
     pub is_list: bool,
     /// When it was put into the queue.
     pub arrival: Timestamp,
@@ -61,14 +61,13 @@ pub struct QueuedJob {
 pub struct Activation {
     /// Its filters are asked before it starts: it has some, and they have not passed yet.
     pub is_filtered: bool,
-    /// Its filters are being asked, or asked to undo their work: it is not started until they have answered
-    /// (HPC-F-84).
+    /// Its filters are being asked, or asked to undo their work: it does not start until they have answered (HPC-F-84).
     pub is_pending: bool,
-    /// Until they have answered no other job of its priority or below starts (HPC-F-82).
+    /// Until they have answered, no other job of its priority or below starts (HPC-F-82).
     pub holds_back: bool,
     /// They are not asked again before this time (HPC-F-34).
     pub ask_again: Option<Timestamp>,
-    /// The resources kept for it, which the engine has as a run of it: it starts on these or more (HPC-F-35).
+    /// The resources kept for it, which the engine treats as a run of it: it starts on these or more (HPC-F-35).
     pub kept: Option<Arc<Placement>>,
 }
 
@@ -91,9 +90,9 @@ pub struct ElasticRun {
     pub barred: BTreeSet<NodeId>,
     /// The resources that it gives up as its tasks end.
     pub shrinking: Option<Arc<Placement>>,
-    /// It is being stopped: all that it has will be free.
+    /// It is being stopped: all its resources will be free.
     pub is_leaving: bool,
-    /// It may be given more: it has started and continues, not as backfill, and waits for no filter (HPC-B-12).
+    /// It may grow: it has started and continues, not as backfill, and waits for no filter (HPC-B-12).
     pub may_grow: bool,
     /// Its filters are asked before it grows (HPC-S-11).
     pub is_filtered: bool,
@@ -101,10 +100,10 @@ pub struct ElasticRun {
     pub ask_again: Option<Timestamp>,
 }
 
-/// The tasks of an array that wait.
+/// The waiting tasks of an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueuedTasks {
-    /// Those that may start, as far as they are concerned singly; at least one.
+    /// Tasks that may start by their own gates; at least one.
     pub indices: IndexSet,
     /// How many more may run now.
     pub headroom: u32,
@@ -119,7 +118,7 @@ pub struct Holder {
     pub group: u32,
     /// The account that is charged.
     pub account: Option<Arc<str>>,
-    /// For each component what it is charged to; empty if that is the account for all of them, and no class.
+    /// The charge of each component; empty if all are charged to the account and no class.
     pub charges: Vec<ComponentCharge>,
 }
 
@@ -137,7 +136,7 @@ pub struct ComponentCharge {
 pub struct Slot {
     /// When it begins.
     pub start: Timestamp,
-    /// Where. How many cores and GPUs of each node are promised; which of them is decided at the start.
+    /// The place. It fixes how many cores and GPUs of each node are promised; which ones is decided at the start.
     pub placement: Arc<Placement>,
 }
 
@@ -148,11 +147,11 @@ pub struct ActiveRun {
     pub job: JobId,
     /// Its request.
     pub demand: Arc<Demand>,
-    /// Whose it is.
+    /// Its owner and account.
     pub holder: Arc<Holder>,
     /// Where it is.
     pub placement: Arc<Placement>,
-    /// When its last component is over at the latest, as far as its walltime says; [`Timestamp::MAX`] if it has none.
+    /// When its last component is over at the latest, by its walltime; [`Timestamp::MAX`] if it has none.
     pub expected_end: Timestamp,
 }
 

@@ -1,4 +1,4 @@
-//! One planning cycle: order, gate, place, and what is promised to jobs that wait.
+//! One planning cycle: order, gate, place, and promises to waiting jobs.
 
 mod balance;
 mod components;
@@ -34,10 +34,10 @@ use std::{
 };
 
 impl Engine {
-    /// Plans. The jobs left out neither start nor get a promise in this cycle, and hold up nobody.
+    /// Plans. Jobs in `left_out` neither start nor get a promise in this cycle, and hold up nobody.
     ///
-    /// The same engine and time give the same plan. Starts are only proposed: say [`Engine::dequeue`] and
-    /// [`Engine::begin`] when they have happened. Promises are kept at once; say [`Engine::set_slot`] if they were not
+    /// The same engine and time give the same plan. Starts are only proposed: call [`Engine::dequeue`] and
+    /// [`Engine::begin`] once they have happened. Promises are kept at once; call [`Engine::set_slot`] if they were not
     /// accepted.
     pub fn pass(&mut self, now: Timestamp, left_out: &BTreeSet<JobId>) -> Plan {
         if !left_out.is_empty() {
@@ -49,7 +49,7 @@ impl Engine {
         self.finish(cycle)
     }
 
-    /// The stages of a pass as far as jobs wait for them. What the cycle took is not given back yet.
+    /// The stages of a pass that waiting jobs need. Holdings taken by the cycle are not given back yet.
     fn cycle<'c>(&mut self, now: Timestamp, left_out: &'c BTreeSet<JobId>) -> Cycle<'c> {
         self.passes += 1;
         self.extend_overdue(now);
@@ -103,11 +103,11 @@ impl Engine {
     fn finish(&mut self, mut cycle: Cycle) -> Plan {
         self.tell_the_hopeless(&mut cycle);
         if cycle.plan.is_cut_short {
-            // The pass of backfill has not come to its end, and goes on in the next cycle. What the one before it found
-            // stands until then.
+            // The pass of backfill is incomplete and continues in the next cycle. Until then the findings of the one
+            // before it stand.
             cycle.plan.backfill_pass = None;
         }
-        // Every promise was looked at with what was freed before this cycle, or there are none to look at.
+        // Every promise was checked against what was freed before this cycle, or there are none to check.
         if self.capacity_freed || self.machine.promises() == 0 {
             self.machine.forget_freed_before(cycle.freed_so_far);
         }
@@ -118,7 +118,7 @@ impl Engine {
             self.machine.take(&demand, &placement, holding);
         }
         if self.machine.promises() > 0 {
-            // Jobs of other queues made way for what was promised for this cycle only.
+            // Jobs of other queues made way for promises of this cycle only.
             let promised = cycle.taken.iter().filter(|(.., holding)| matches!(holding, Holding::Promise { .. }));
             promised.for_each(|(demand, placement, holding)| self.machine.frees(demand, placement, *holding));
         }
@@ -130,7 +130,7 @@ impl Engine {
             self.lend_run(run.active().job);
             self.hold_run(run);
         }
-        // What an array was promised went to the task that starts; the next one has nothing yet.
+        // The task that starts used the array's promise; the next one has none yet.
         for place in std::mem::take(&mut cycle.redeemed_arrays) {
             self.change_slot(&mut cycle, place, None);
         }
@@ -146,7 +146,7 @@ impl Engine {
         cycle.plan
     }
 
-    /// Starts a job if it fits now: of an array as many tasks as may and can.
+    /// Starts a job if it fits now; for an array, as many tasks as its limit and the room allow.
     fn start(&mut self, cycle: &mut Cycle, place: Place) -> Verdict {
         let Some(entry) = self.queue.get(place) else { return Verdict::Held };
         let id = entry.id;
@@ -168,7 +168,7 @@ impl Engine {
             return Verdict::Held;
         }
         if let Some(kept) = self.kept(place) {
-            // It may have been offered ahead of its turn.
+            // It may have been offered before its turn.
             if cycle.swapped.iter().any(|run| run.active().job == id) {
                 return Verdict::Held;
             }
@@ -178,7 +178,7 @@ impl Engine {
             return Verdict::Held;
         }
         match self.place_now(cycle, place) {
-            // A job that takes what it can get, or whole nodes, may take more than the least that it needs.
+            // A job that takes what it can get, or whole nodes, may take more than its least.
             Some(placement) if self.is_limited_to_less(cycle, place, &self.usage_at(place, &placement)) => {
                 Verdict::Held
             }
@@ -190,7 +190,7 @@ impl Engine {
         }
     }
 
-    /// Whether a limit holds a job, whatever it gets; says so.
+    /// Whether a limit holds a job, whatever it gets; reports that.
     fn is_limited(&self, cycle: &mut Cycle, place: Place) -> bool {
         let Some(entry) = self.queue.get(place) else { return true };
         let class = self.classes.get(entry.class);
@@ -201,7 +201,7 @@ impl Engine {
         shut.is_some_and(|(number, way)| self.is_limited_to_less(cycle, place, &in_way(class, number, way)))
     }
 
-    /// The ways to serve a job in which no limit keeps it from starting, if it can be served in several.
+    /// The ways to serve a job that no limit keeps from starting, if it can be served in several.
     fn open_ways(&self, place: Place) -> Option<Ways> {
         let entry = self.queue.get(place)?;
         let class = self.classes.get(entry.class);
@@ -213,13 +213,13 @@ impl Engine {
         class.has_choice().then(|| (0..class.ways.len()).map(of_component).collect())
     }
 
-    /// What the components of the job at a place have in use with a placement.
+    /// What the components of the job at a place use with a placement.
     fn usage_at(&self, place: Place, placement: &Placement) -> Uses {
         let class = self.queue.class_at(place).map(|class| self.classes.get(class));
         class.map_or_else(Vec::new, |class| Usage::of(placement, &class.demand))
     }
 
-    /// Whether a limit keeps a job from using that much; says so.
+    /// Whether a limit keeps a job from using this much; reports that.
     fn is_limited_to_less(&self, cycle: &mut Cycle, place: Place, more: &[Usage]) -> bool {
         let Some(entry) = self.queue.get(place) else { return true };
         let demand = &self.classes.get(entry.class).demand;
@@ -230,7 +230,7 @@ impl Engine {
         true
     }
 
-    /// Where a job fits if it starts now. Equal jobs behind one that does not fit are not searched for again.
+    /// Where a job fits if it starts now. After one that does not fit, equal jobs are not searched for again.
     fn place_now(&mut self, cycle: &mut Cycle, place: Place) -> Option<Placement> {
         let class_id = self.queue.class_at(place)?;
         if self.classes.has_failed(class_id, self.passes) {
@@ -240,8 +240,8 @@ impl Engine {
         let has_choice = class.has_choice();
         let ways = if cycle.index.may_fit(class) { self.open_ways(place) } else { None };
         let found = self.place_class_now(cycle, class_id, ways.as_deref());
-        // A job that can be served in several ways may want to start after all, when others have taken the better way, and
-        // limits may leave an equal one other ways.
+        // A job with a choice of ways may start after all once others have taken the better way, and limits may leave
+        // an equal job other ways.
         if found.is_none() && !has_choice && !is_one_shut(ways.as_deref()) {
             self.classes.fails(class_id, self.passes);
             cycle.failed_classes += 1;
@@ -249,7 +249,7 @@ impl Engine {
         found
     }
 
-    /// Where a job of a class fits if it starts now; one that can be served in several ways only if it then ends first.
+    /// Where a job of a class fits if it starts now; a job with a choice of ways only if it then ends first.
     fn place_class_now(&self, cycle: &Cycle, class_id: ClassId, ways: Option<&[Vec<bool>]>) -> Option<Placement> {
         let class = self.classes.get(class_id);
         if !cycle.index.may_fit(class) {
@@ -293,7 +293,7 @@ impl Engine {
         cycle.taken.push((demand, placement, holding));
     }
 
-    /// From here on no job may have nodes that this one could wait for: those of its queues.
+    /// From here on no job may have nodes of this job's queues, which it could wait for.
     fn block(&self, cycle: &mut Cycle, place: Place) {
         let Some(entry) = self.queue.get(place) else { return };
         let demand = &self.classes.get(entry.class).demand;
@@ -303,7 +303,7 @@ impl Engine {
                 cycle.blocked.entry(name.clone()).or_insert(entry.id);
             }
         }
-        // A queue that nobody described is served by all nodes.
+        // A queue without a description is served by all nodes.
         for name in queues(demand) {
             cycle.blocked.entry(name.clone()).or_insert(entry.id);
         }
@@ -319,7 +319,7 @@ impl Engine {
     }
 }
 
-/// The least that a job takes with one component served in a way.
+/// The least that a job takes if one component is served in this way.
 fn in_way(class: &Class, number: usize, way: usize) -> Uses {
     let mut uses = class.least.clone();
     uses[number] = class.ways[number][way];

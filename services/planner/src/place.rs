@@ -1,8 +1,8 @@
 //! Finds a place for a request: plain first fit over the nodes in order of their numbers.
 //!
-//! A request whose path ends at nodes or groups of nodes (or is empty) is served by tasks: each node takes as many tasks
-//! as its free cores, memory and GPUs allow. A path that goes inside nodes (sockets, cores, GPUs) is served by what it
-//! counts, and the tasks are dealt out over that.
+//! A request whose path ends at nodes or groups of nodes (or is empty) is served by tasks: each node takes as many
+//! tasks as its free cores, memory and GPUs allow. A path that goes inside nodes (sockets, cores, GPUs) is served by
+//! the units that it counts, and the tasks are dealt out over those.
 
 mod apart;
 mod enough;
@@ -26,8 +26,8 @@ use scope::{bounds, can_serve, with_named_nodes};
 use share::Demand;
 use std::{borrow::Cow, collections::BTreeMap};
 
-/// Places one alternative of a component and takes what it needs from `free`; `None`, and nothing taken, if it does not
-/// fit.
+/// Places one alternative of a component and takes its resources from `free`; `None`, with nothing taken, if it does
+/// not fit.
 pub fn place_alternative<'a>(
     free: &mut Free<'a>,
     scope: &Scope,
@@ -44,7 +44,7 @@ pub fn place_alternative<'a>(
     let exclusive = requests.iter().any(|request| request.sharing != Sharing::Shared);
     let mut shares: BTreeMap<NodeId, usize> = BTreeMap::new();
     let mut placement = ComponentPlacement { alternative: number, shares: Vec::new() };
-    // First fit is good enough for requests that cannot be dealt out nodes before.
+    // First fit is good enough for requests that cannot be dealt nodes first.
     let dealt = if alternative.scatter { deal_to_requests(free, scope, requests) } else { None };
     for (own, request) in requests.iter().enumerate() {
         let mut barred = Cow::Borrowed(scope.taken_nodes);
@@ -75,7 +75,7 @@ pub fn place_alternative<'a>(
     Some(placement)
 }
 
-/// Two requests of a component on one node are one share.
+/// Two requests of a component on one node become one share.
 fn join(share: &mut NodeShare, other: NodeShare) {
     share.cores = share.cores.union(&other.cores);
     share.gpus = share.gpus.union(&other.gpus);
@@ -84,8 +84,8 @@ fn join(share: &mut NodeShare, other: NodeShare) {
     share.exclusive |= other.exclusive;
 }
 
-/// Shares that serve the request, in order of rank. If one request of an alternative wants its nodes for itself, the
-/// others do not share theirs either.
+/// Shares that serve the request, in order of rank. If one request of an alternative wants exclusive nodes, the others
+/// do not share theirs either.
 fn place_request(free: &Free, scope: &Scope, request: &Request, exclusive: bool) -> Option<Vec<NodeShare>> {
     let demand = Demand::new(request, scope.default_memory_per_core_bytes, exclusive);
     let mut candidates: Vec<&FreeNode> =
@@ -96,7 +96,7 @@ fn place_request(free: &Free, scope: &Scope, request: &Request, exclusive: bool)
     demand.shares(parts)
 }
 
-/// Parts that serve a path with so many tasks.
+/// Parts that serve a path with this many tasks.
 fn place_path<'f, 'a>(
     demand: &Demand,
     path: &[LevelCount],
@@ -114,7 +114,7 @@ fn place_path<'f, 'a>(
     }
 }
 
-/// Places the inner path in each of as many groups as can be had.
+/// Places the inner path in each of as many groups as possible.
 fn place_groups<'f, 'a>(
     demand: &Demand,
     property: &str,
@@ -130,8 +130,8 @@ fn place_groups<'f, 'a>(
         }
     }
     let (least, most) = bounds(count, groups.len());
-    // Without a number of tasks each group is served on its own, so that one pass finds as many as there can be. With
-    // one, it is divided by the number of groups, which has to be tried.
+    // Without a number of tasks each group is served separately, so one pass finds as many as possible. A given number
+    // is divided by the number of groups, which has to be tried.
     let attempts = if tasks.is_some() { (least..=most).rev().collect() } else { vec![most] };
     for wanted in attempts {
         let mut parts = Vec::new();

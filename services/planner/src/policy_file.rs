@@ -1,8 +1,7 @@
 //! Policies as files: TOML, read with all errors in place, and printed again.
 //!
-//! `docs/reference/policy.md` describes the format. Rules beyond the format (no key named twice, no limit that limits
-//! nothing) are checked by [`Policy::faults`], the same for a file and for a command; this module says where in the
-//! file the fault is.
+//! `docs/reference/policy.md` describes the format. [`Policy::faults`] checks rules beyond the format (no key named
+//! twice, no limit that limits nothing), for files and commands alike; this module says where in the file the fault is.
 
 mod print;
 mod read;
@@ -15,10 +14,10 @@ use std::{fmt, path::Path};
 
 /// The most bytes of a policy file.
 pub const MOST_BYTES: usize = 256 * 1024;
-/// The most errors of a file that are told at once.
+/// The most errors of a file that are reported at once.
 pub const MOST_ERRORS: usize = 100;
 
-/// Something wrong in a policy file.
+/// A fault in a policy file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyFileError {
     /// The name of the file, as given.
@@ -42,10 +41,10 @@ impl fmt::Display for PolicyFileError {
 
 impl std::error::Error for PolicyFileError {}
 
-/// Reads a policy from the text of a file. Without a `name` in it the policy is called like the file, without folder
-/// and ending.
+/// Reads a policy from the text of a file. Without a `name` in it, the policy gets the file's name, without folder and
+/// extension.
 ///
-/// The errors are all that were found, in the order of the text, at most [`MOST_ERRORS`].
+/// Returns all errors that were found, in the order of the text, at most [`MOST_ERRORS`].
 pub fn parse(text: &str, file_name: &str) -> Result<Policy, Vec<PolicyFileError>> {
     if text.len() > MOST_BYTES {
         let message = format!("expected a policy of at most {MOST_BYTES} bytes, found {} bytes", text.len());
@@ -62,9 +61,9 @@ pub fn parse(text: &str, file_name: &str) -> Result<Policy, Vec<PolicyFileError>
     Err(faults.into_iter().map(|fault| error_at(file_name, text, fault.span, fault.message)).collect())
 }
 
-/// Reads a policy from the bytes of a file: [`parse`], for what may not even be text.
+/// Reads a policy from the bytes of a file: [`parse`], for input that may not even be text.
 pub fn parse_bytes(bytes: &[u8], file_name: &str) -> Result<Policy, Vec<PolicyFileError>> {
-    // What is too long to be read is not looked at either.
+    // Input that is too long is not looked at.
     let checked = &bytes[..bytes.len().min(MOST_BYTES + 1)];
     match std::str::from_utf8(checked) {
         Ok(text) => parse(text, file_name),

@@ -1,5 +1,5 @@
-//! When the jobs that wait are thought to start: a simulation forward in time by the policy in force, in which every run
-//! lasts until its expected end and nothing else comes.
+//! When waiting jobs are expected to start: a simulation forward in time by the policy in force, in which every run
+//! lasts until its expected end and nothing else arrives.
 
 use crate::{engine::Engine, machine::expected_end, model::ActiveRun, queue::Place};
 use muster_schemas::{JobId, Timestamp, command::Start, plan::PredictedStart, resources::Placement};
@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-/// How far a simulation goes.
+/// The extent of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
     /// Maximum number of cycles, each at a moment at which runs end or promises begin.
@@ -22,20 +22,20 @@ impl Default for Effort {
 }
 
 impl Effort {
-    /// A number of cycles that takes about this many looks at jobs, if `waiting` jobs wait and each cycle looks at
-    /// all of them: at least one, and no more than usual.
+    /// A number of cycles that takes about this many looks at jobs, if `waiting` jobs wait and each cycle looks at all
+    /// of them: at least one, and at most the default.
     pub fn of_looks(looks: u32, waiting: usize) -> Self {
         let waiting = u32::try_from(waiting).unwrap_or(u32::MAX).max(1);
         Self { max_cycles: (looks / waiting).clamp(1, Self::default().max_cycles) }
     }
 }
 
-/// By how much a prediction must differ from the one that is known to be news: by both of these.
+/// How much a prediction must differ from the known one to be news: by both of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tolerance {
     /// In seconds.
     pub seconds: u64,
-    /// In percent of what is left of the wait.
+    /// In percent of the rest of the wait.
     pub percent: u32,
 }
 
@@ -46,7 +46,7 @@ impl Default for Tolerance {
 }
 
 impl Tolerance {
-    /// Whether a prediction made at a time tells something new.
+    /// Whether a prediction made at a time is news.
     pub fn is_news(&self, known: Option<Timestamp>, predicted: Option<Timestamp>, at: Timestamp) -> bool {
         let (Some(known), Some(predicted)) = (known, predicted) else { return known != predicted };
         let moved = predicted.micros_since(known).unsigned_abs();
@@ -56,11 +56,11 @@ impl Tolerance {
     }
 }
 
-/// When each job that waits is thought to start, by id; of an array the next task is meant.
+/// When each waiting job is expected to start, by id; for an array, its next task.
 ///
-/// A job that was promised a start has that one. Jobs that the simulation ends without are not foreseeable: a limit holds
-/// them for ever, they fit nowhere, or a run without walltime is in their way. If it ends because it has gone as far as
-/// it may, nothing is said of the jobs that it has not reached. The same engine and time give the same predictions.
+/// A promised start is the prediction. Jobs that the simulation ends without are not foreseeable: a limit holds them
+/// for ever, they fit nowhere, or a run without walltime is in their way. If it reaches its limit, nothing is said
+/// about the jobs that it has not reached. The same engine and time give the same predictions.
 pub fn predict(engine: &Engine, now: Timestamp, effort: Effort) -> Vec<PredictedStart> {
     let mut forward = Forward::of(engine, now);
     let waiting: BTreeSet<JobId> = engine.queue.entries().map(|entry| entry.id).collect();
@@ -88,14 +88,14 @@ pub(crate) struct Forward {
     starts: BTreeMap<JobId, Timestamp>,
     /// The job whose start is watched.
     watch: Option<JobId>,
-    /// When and where that has started.
+    /// When and where the watched job has started.
     pub(crate) watched: Option<(Timestamp, Placement)>,
-    /// No moment behind this is looked at.
+    /// The simulation does not go beyond this moment.
     last: Timestamp,
 }
 
 impl Forward {
-    /// It begins with what the engine knows.
+    /// A simulation that begins with the engine's present state.
     pub(crate) fn of(engine: &Engine, now: Timestamp) -> Self {
         Self {
             engine: engine.clone().without_reasons().assuming_passes().between_passes(),
@@ -107,12 +107,12 @@ impl Forward {
         }
     }
 
-    /// From here on the start of this job is watched.
+    /// Watches the start of this job from here on.
     pub(crate) fn watch(&mut self, job: JobId) {
         self.watch = Some(job);
     }
 
-    /// Goes on up to a time, by no more cycles than are left.
+    /// Continues up to a time, by no more cycles than are left.
     pub(crate) fn go_to(&mut self, time: Timestamp, cycles_left: &mut u32) {
         self.last = time;
         while self.now < time && *cycles_left > 0 {
@@ -125,7 +125,7 @@ impl Forward {
         self.now = self.now.max(time);
     }
 
-    /// Plans, starts what the plan starts, and moves on to the next moment; whether there is one.
+    /// Plans, starts what the plan starts, and moves to the next moment; returns whether there is one.
     pub(crate) fn cycle(&mut self) -> bool {
         let plan = self.engine.pass(self.now, &BTreeSet::new());
         if !plan.slots.is_empty() {
@@ -167,7 +167,7 @@ impl Forward {
         self.engine.begin(ActiveRun { job, demand, holder, placement: Arc::new(placement), expected_end });
     }
 
-    /// A job, or a task of an array, waits no more.
+    /// A job, or a task of an array, no longer waits.
     fn leave(&mut self, waiting: JobId, place: Place, job: JobId) {
         self.engine.set_slot(waiting, None);
         let tasks = self.engine.queue.get_mut(place).and_then(|entry| entry.tasks.as_mut());

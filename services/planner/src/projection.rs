@@ -1,4 +1,4 @@
-//! A planner's knowledge of a cluster: the state that the log amounts to, and an engine that is told about changes.
+//! A planner's knowledge of a cluster: the state that the log leads to, and an engine that learns of changes.
 
 mod jobs;
 mod reserve;
@@ -113,7 +113,7 @@ impl Projection {
         self.tell_cluster(event);
         self.tell_filters(event);
         let has_other_size = self.tell_touched(touched);
-        // Few records open or shut the gates of jobs that nothing named: earlier namesakes, `Before...` dependencies.
+        // Few records open or close gates of jobs that they do not name: earlier namesakes, `Before...` dependencies.
         let names_change = matches!(event, Event::JobModified { change, .. } if change.name.is_some());
         if names_change || self.eligible != self.state.eligible_jobs() || effect == PlanEffect::Gates {
             self.tell_jobs();
@@ -166,8 +166,8 @@ impl Projection {
         self.state.job(waiting.job).is_some_and(|job| job.planner_reason.as_deref() != Some(&waiting.reason))
     }
 
-    /// Jobs that were told to wait at the head of the order, and are not there any more: the order tells why they wait.
-    /// Of those with several components that a pass of backfill has looked at only the next one tells. Those that no pass
+    /// Jobs with a reason of the head of the order that are no longer there: the order tells why they wait. For jobs
+    /// with several components that a pass of backfill has looked at, only the next pass tells. Those that no pass
     /// looks at wait for one, whichever cycle it is.
     fn outdated_reasons(&self, starts: &[Start], told: &[WaitingJob], is_backfill_pass: bool) -> Vec<WaitingJob> {
         if self.blocked.is_empty() {
@@ -188,7 +188,7 @@ impl Projection {
         outdated.map(|job| WaitingJob { job: *job, reason: WaitReason::NotPlannedYet }).collect()
     }
 
-    /// What the last plan promised holds as far as the state says so.
+    /// Drops promises that the ledger did not accept.
     fn settle_promises(&mut self) {
         for id in std::mem::take(&mut self.proposed) {
             let slot = self.state.job(id).and_then(|job| job.slot.as_deref()).map(jobs::slot);
@@ -242,13 +242,13 @@ impl Projection {
             }
             _ => {}
         }
-        // Few events change it, but many kinds can: a job that blocks others ends in many ways.
+        // Few events change it, but of many kinds: a job that blocks others ends in many ways.
         if self.engine.queue_block.is_some() || matches!(event, Event::QueueBlocked { .. }) {
             self.engine.set_queue_block(self.state.queue_block());
         }
     }
 
-    /// Tells the engine of all jobs that wait, anew.
+    /// Tells the engine about all waiting jobs again.
     fn tell_jobs(&mut self) {
         self.blocked.clear();
         let known: Vec<JobId> = self.engine.queue.entries().map(|entry| entry.id).collect();
@@ -331,7 +331,7 @@ impl Projection {
         ids.dedup();
         let kept = ids.iter().map(|id| (*id, self.kept(*id))).collect();
         let jobs = ids.into_iter().map(|id| (id, self.is_eligible(id), self.queued(id))).collect();
-        // What those hold that wait to go on depends on what others do.
+        // The holdings of runs that wait to resume depend on what others do.
         let mut runs: BTreeSet<RunId> = self.state.resuming().map(|run| run.id).collect();
         runs.extend(run);
         let runs = runs.into_iter().map(|run| (run, self.active(run))).collect();
@@ -361,10 +361,10 @@ impl Projection {
         self.holders.kept(&self.state, self.state.job(id)?)
     }
 
-    /// Tells the engine what a running job can do with more or fewer resources; whether that is something else.
+    /// Tells the engine how a running job can use more or fewer resources; returns whether that changed.
     fn tell_elastic(&mut self, id: JobId) -> bool {
         let elastic = self.state.job(id).and_then(|job| jobs::elastic(&self.state, job));
-        // Which cores its tasks use now changes all the time, and opens nothing.
+        // Which cores its tasks use changes all the time, and opens nothing.
         let shown = |run: Option<&ElasticRun>| run.map(|run| ElasticRun { busy: BTreeMap::new(), ..run.clone() });
         let is_other = shown(self.engine.elastic(id)) != shown(elastic.as_ref());
         if is_other || elastic.is_some() {
@@ -373,7 +373,7 @@ impl Projection {
         is_other
     }
 
-    /// Whether a running job can do something else with more or fewer resources than before.
+    /// Tells the engine what a record touched; returns whether a running job can use other resources than before.
     fn tell_touched(&mut self, touched: Touched) -> bool {
         for (id, was_eligible, before) in touched.jobs {
             self.eligible = self.eligible + usize::from(self.is_eligible(id)) - usize::from(was_eligible);
@@ -411,7 +411,7 @@ impl Projection {
         touched.named.is_some_and(|job| self.tell_elastic(job))
     }
 
-    /// Notes what a job that the engine has been told of knows of why it waits.
+    /// Tells the engine the known reason why a job waits.
     fn note_reason(&mut self, id: JobId, waits: bool) {
         let reason = self.state.job(id).and_then(|job| job.planner_reason.clone());
         if waits && is_blocked(reason.as_deref()) {
@@ -422,7 +422,7 @@ impl Projection {
         self.engine.set_known_reason(id, reason);
     }
 
-    /// Tells the engine anew of the tasks of an array that were put back into the queue.
+    /// Tells the engine again about the tasks of an array that were put back into the queue.
     fn tell_tasks(&mut self, number: u64) {
         let tasks: Vec<JobId> =
             self.state.job_with_tasks(number).filter(|job| job.id.index.is_some()).map(|job| job.id).collect();

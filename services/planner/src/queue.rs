@@ -1,8 +1,8 @@
-//! The jobs that wait, in the order in which they are looked at.
+//! The waiting jobs, in the order in which they are looked at.
 //!
-//! Jobs stand in blocks. All of them are in one, unless queues have policies of their own: then each of those is a block,
-//! and the rest has one for each priority of a queue. In a block the jobs are sorted by the keys of its order. Keys that
-//! do not change while a job waits are computed once, and a new job is put in its place when the next pass begins.
+//! Jobs are in blocks. There is only one block unless queues have their own policies: then each of those is a block,
+//! and the rest has one for each priority of a queue. Within a block the jobs are sorted by the keys of its order. Keys
+//! that do not change while a job waits are computed once, and a new job is put in its place when the next pass begins.
 
 use crate::{
     PolicyError,
@@ -25,7 +25,7 @@ use std::{
     sync::Arc,
 };
 
-/// Where a job is kept. The place is given again when it has left.
+/// The index of a job's entry. It is reused once the job has left.
 pub(crate) type Place = u32;
 
 /// A job that waits.
@@ -41,23 +41,23 @@ pub(crate) struct Entry {
     pub attributes: Option<Arc<BTreeMap<String, i64>>>,
     pub slot: Option<Slot>,
     pub activation: Option<Arc<Activation>>,
-    /// How much had been freed when it was last found that its slot cannot be earlier.
+    /// How much had been freed when its slot was last found not to improve.
     pub looked_at: Option<usize>,
-    /// Why it waits, as far as that is known already: see [`Queue::set_known_reason`].
+    /// Why it waits, as far as that is already known: see [`Queue::set_known_reason`].
     pub known_reason: Option<Arc<WaitReason>>,
     block: u32,
 }
 
-/// The sum of the activation filters of all jobs that wait together.
+/// The sum of the activation filters of all waiting jobs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Gates {
-    /// How many jobs have to do with filters.
+    /// How many jobs involve filters.
     pub jobs: usize,
-    /// For how many of them something is kept.
+    /// For how many of them resources are kept.
     pub kept: usize,
-    /// Of how many of them the filters are being asked.
+    /// For how many of them the filters are being asked.
     pub pending: usize,
-    /// How many jobs hold back all of a priority and below.
+    /// How many jobs hold back all jobs of a priority and below.
     holding_back: BTreeMap<i64, usize>,
     /// When filters may be asked again.
     asks: BTreeSet<(Timestamp, JobId)>,
@@ -100,7 +100,7 @@ impl Gates {
     }
 }
 
-/// Behind all jobs of the same moment.
+/// After all jobs of the same moment.
 const LAST_JOB: JobId = JobId::task(u64::MAX, u32::MAX);
 
 /// The jobs of a block, sorted when a pass asks for them.
@@ -108,15 +108,15 @@ const LAST_JOB: JobId = JobId::task(u64::MAX, u32::MAX);
 struct Block {
     key: BlockKey,
     stages: Stages,
-    /// Sorted, but that places of jobs that have left are still among them.
+    /// Sorted, but still with the places of jobs that have left.
     sorted: Vec<Place>,
-    /// Came since the block was last sorted.
+    /// Jobs that arrived since the block was last sorted.
     fresh: Vec<Place>,
     /// How many of the sorted have left.
     left: usize,
 }
 
-/// What the jobs of a block have in common: priority of the queue, higher first, and a queue with a policy of its own.
+/// What the jobs of a block share: the priority of the queue, higher first, and a queue with its own policy.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct BlockKey(std::cmp::Reverse<i64>, Option<Arc<str>>);
 
@@ -139,12 +139,12 @@ pub(crate) struct Queue {
     /// The stages of queues with their own policies, and of the rest.
     own: BTreeMap<Arc<str>, Stages>,
     rest: Stages,
-    /// The time from which on the age of a job counts for orders.
+    /// The time from which orders count the age of jobs.
     pub epoch: Timestamp,
     entries: Vec<Option<Entry>>,
-    /// The class of each entry, which is asked for far more often than the rest.
+    /// The class of each entry, which is used far more often than the rest.
     classes: Vec<Option<ClassId>>,
-    /// Whether the filters of each entry are being asked, likewise.
+    /// Whether the filters of each entry are being asked; used as often.
     pending: Vec<bool>,
     /// For each entry the last judgement of its class that is known as the reason why it waits; 0 for none.
     known_judgements: Vec<u64>,
@@ -242,7 +242,7 @@ impl Queue {
         self.known_judgements.fill(0);
     }
 
-    /// Says why a job waits, as far as that is known.
+    /// Sets why a job waits, as far as that is known.
     pub fn set_known_reason(&mut self, id: JobId, reason: Option<Arc<WaitReason>>) {
         let Some(place) = self.place_of(id) else { return };
         if let Some(entry) = self.get_mut(place) {
@@ -251,7 +251,7 @@ impl Queue {
         self.known_judgements[place as usize] = 0;
     }
 
-    /// The places of jobs that no waiting helps and that have not been told so, in no particular order.
+    /// The places of jobs that can never be served and have not been told so, in no particular order.
     pub fn unaware(&mut self, classes: &Classes) -> Vec<Place> {
         let mut unaware = Vec::new();
         for at in 0..self.classes.len() {
@@ -265,8 +265,8 @@ impl Queue {
         unaware
     }
 
-    /// Whether a judgement of its class is known as the reason why the job at a place waits. Entries are large and many:
-    /// each is looked at once for each judgement.
+    /// Whether a judgement of its class is known as the reason why the job at a place waits. Entries are large and
+    /// many: each is looked at once for each judgement.
     fn knows(&mut self, place: Place, judgement: u64, reason: &WaitReason) -> bool {
         if self.known_judgements[place as usize] == judgement {
             return true;
@@ -283,7 +283,7 @@ impl Queue {
         self.entries.iter().flatten()
     }
 
-    /// Puts a job in that is not there yet.
+    /// Inserts a job that is not there yet.
     pub fn insert(
         &mut self,
         job: QueuedJob,
@@ -326,7 +326,7 @@ impl Queue {
         place
     }
 
-    /// Takes a job out.
+    /// Removes a job.
     pub fn remove(&mut self, id: JobId) -> Option<Entry> {
         let place = self.by_id.remove(&id)?;
         let entry = self.entries[place as usize].take()?;
@@ -338,13 +338,13 @@ impl Queue {
                 block.fresh.swap_remove(at);
                 self.free.push(place);
             }
-            // Its place is given again when it is swept out of the sorted ones.
+            // Its place is reused once it is swept out of the sorted ones.
             None => block.left += 1,
         }
         Some(entry)
     }
 
-    /// The blocks in the order in which they are planned.
+    /// The blocks in planning order.
     pub fn blocks(&self) -> Vec<usize> {
         let mut blocks: Vec<usize> = (0..self.blocks.len()).collect();
         blocks.sort_by(|one, other| self.blocks[*one].key.cmp(&self.blocks[*other].key));
@@ -360,7 +360,7 @@ impl Queue {
         &self.blocks[block].sorted
     }
 
-    /// Takes the sorted places of a block out, to be given back by [`Queue::restore`]. Some may be empty.
+    /// Takes the sorted places of a block; [`Queue::restore`] returns them. Some may be empty.
     pub fn take_sorted(&mut self, block: usize) -> Vec<Place> {
         std::mem::take(&mut self.blocks[block].sorted)
     }
@@ -369,7 +369,7 @@ impl Queue {
         self.blocks[block].sorted = sorted;
     }
 
-    /// Brings all blocks into order as of this moment.
+    /// Sorts all blocks as of this moment.
     pub fn sort(
         &mut self,
         now: Timestamp,
@@ -395,7 +395,7 @@ impl Queue {
         }
     }
 
-    /// Sweeps out the places of jobs that have left, when they are many.
+    /// Removes the places of jobs that have left, if there are many.
     fn sweep(&mut self, number: usize) {
         let block = &mut self.blocks[number];
         if block.left * 4 <= block.sorted.len() {
@@ -413,7 +413,7 @@ impl Queue {
         block.left = 0;
     }
 
-    /// Puts the new jobs of a block among the sorted ones.
+    /// Merges the new jobs of a block into the sorted ones.
     fn merge(&mut self, number: usize) {
         let mut fresh = std::mem::take(&mut self.blocks[number].fresh);
         if fresh.is_empty() {
@@ -427,7 +427,7 @@ impl Queue {
         self.restore(number, sorted);
     }
 
-    /// Few are new mostly, among many: where each belongs is searched for, and what stands behind it moves once.
+    /// Mostly there are few new ones: the place of each is searched for, and the jobs behind it move once.
     fn merged(&self, mut sorted: Vec<Place>, fresh: &[Place]) -> Vec<Place> {
         let mut end = sorted.len();
         sorted.resize(end + fresh.len(), 0);
@@ -440,7 +440,7 @@ impl Queue {
         sorted
     }
 
-    /// How many of the sorted places are in front of a job. Empty ones are where they are.
+    /// How many of the sorted places are ahead of a job. Empty ones keep their position.
     fn position(&self, sorted: &[Place], place: Place) -> usize {
         let (mut low, mut high) = (0, sorted.len());
         while low < high {
@@ -454,7 +454,7 @@ impl Queue {
         low
     }
 
-    /// Which of two jobs stands first: by their keys, then by arrival, then by number.
+    /// Which of two jobs comes first: by their keys, then by arrival, then by number.
     fn compare(&self, one: Place, other: Place) -> Ordering {
         let by_keys = self.keys_of(one).iter().zip(self.keys_of(other)).map(|(one, other)| one.total_cmp(other));
         by_keys.into_iter().find(|ordering| ordering.is_ne()).unwrap_or_else(|| {
@@ -488,8 +488,8 @@ impl Queue {
         }
     }
 
-    /// Whether a job of this priority in a queue would stand behind the one at a place, which waits in a queue too,
-    /// were it to wait again. For a job that does not wait only an order by priority can say so.
+    /// Whether a job of this priority in a queue would come after the one at a place, which also waits in a queue, if
+    /// it waited again. For a job that does not wait only an order by priority can tell.
     pub fn would_stand_behind(
         &self,
         place: Place,
@@ -510,7 +510,7 @@ impl Queue {
         }
     }
 
-    /// The number of the block that jobs of a queue stand in.
+    /// The number of the block for jobs of a queue.
     fn block_of(&mut self, queue: &str, queues: &BTreeMap<Arc<str>, QueueSpec>) -> u32 {
         let key = self.block_key(queue, priority_of(queue, queues));
         let known = self.blocks.iter().position(|block| block.key == key);
@@ -527,7 +527,7 @@ fn priority_of(queue: &str, queues: &BTreeMap<Arc<str>, QueueSpec>) -> i64 {
     queues.get(queue).map_or(0, |queue| queue.priority)
 }
 
-/// What the keys of a job are computed from.
+/// The inputs of a job's keys.
 struct Values<'v> {
     entry: &'v Entry,
     facts: &'v Facts<'v>,

@@ -1,4 +1,4 @@
-//! Sizes of jobs that can have more or fewer resources: counted, put together, and cut.
+//! Sizes of jobs that can have more or fewer resources: counted, merged, and cut.
 
 use crate::{machine::Machine, model::Demand};
 use muster_domain::State;
@@ -11,7 +11,7 @@ use muster_schemas::{
 };
 use std::{cmp::Reverse, collections::BTreeMap};
 
-/// The unit of a job's size, as far as its demand tells: the innermost level of which it asks for a number.
+/// The unit of a job's size, as far as its demand tells: the innermost level that it asks for a number of.
 pub(crate) fn unit_of(demand: &Demand) -> SizeUnit {
     let requests = demand.components.first().and_then(|component| component.alternatives.first());
     let path = requests.and_then(|alternative| alternative.requests.first()).map_or(&[][..], |request| &request.path);
@@ -23,7 +23,7 @@ pub(crate) fn unit_of(demand: &Demand) -> SizeUnit {
     }
 }
 
-/// The level that a unit is of.
+/// The level of a unit.
 pub(crate) const fn level_of(unit: SizeUnit) -> Level {
     match unit {
         SizeUnit::Core => Level::Core,
@@ -84,7 +84,7 @@ pub(crate) fn least(demand: &Demand) -> Option<Demand> {
     has_range.then_some(least)
 }
 
-/// The greatest number of units that a demand asks for, if it is a number.
+/// The maximum number of units that a demand asks for, if it is a number.
 pub(crate) fn greatest(demand: &Demand, alternative: u32) -> Option<u32> {
     let [component] = &demand.components[..] else { return None };
     let [request] = &component.alternatives.get(alternative as usize)?.requests[..] else { return None };
@@ -94,18 +94,18 @@ pub(crate) fn greatest(demand: &Demand, alternative: u32) -> Option<u32> {
     })
 }
 
-/// On which nodes a run can get more.
+/// The nodes on which a run can grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// On any.
+    /// On any node.
     Anywhere,
-    /// Where it has nothing yet.
+    /// On nodes where it has nothing yet.
     OtherNodes,
-    /// Where it has something.
+    /// On nodes where it has something.
     OwnNodes,
 }
 
-/// A request for up to this many more units of the same, and where they can be. `None` if a demand of this form
+/// A request for up to this many more units of the same kind, and where they can be. `None` if a demand of this form
 /// cannot grow.
 pub(crate) fn wider(alternative: &Alternative, unit: SizeUnit, most: u32) -> Option<(Alternative, Reach)> {
     let [request] = &alternative.requests[..] else { return None };
@@ -115,14 +115,14 @@ pub(crate) fn wider(alternative: &Alternative, unit: SizeUnit, most: u32) -> Opt
             let reach = if unit == SizeUnit::Node { Reach::OtherNodes } else { Reach::Anywhere };
             ([&[more], inner].concat(), reach)
         }
-        // All on one node, so what is added is there too.
+        // Everything is on one node, so additions are there too.
         [LevelCount { level: Level::Node, count }, step] if *count == Count::exactly(1) && step.level == more.level => {
             (vec![more], Reach::OwnNodes)
         }
         _ => return None,
     };
     let by_amount = |per| reach == Reach::OtherNodes || per == muster_schemas::resources::Per::Core;
-    // What was asked for once is there already.
+    // Amounts for the whole request are already held.
     let memory = request.memory.map(|memory| if by_amount(memory.per) { memory } else { no_memory() });
     let gpus = request.gpus.clone().filter(|gpus| by_amount(gpus.per));
     let request = Request { path, tasks: None, memory, gpus, ..request.clone() };
@@ -167,8 +167,8 @@ pub(crate) fn without(base: &Placement, removed: &Placement) -> Placement {
     rest
 }
 
-/// A number of units of a placement, those first that no task uses: nodes without tasks, then the rest of other
-/// nodes, each from the last on.
+/// A number of units of a placement, unused ones first: nodes without tasks, then the rest of other nodes, each
+/// starting with the last.
 pub(crate) fn cut(
     machine: &Machine,
     placement: &Placement,
@@ -212,7 +212,7 @@ pub(crate) fn cut(
     removed
 }
 
-/// So many units of a share, the last ones.
+/// This many units of a share, the last ones.
 fn part_of(machine: &Machine, unit: SizeUnit, share: &NodeShare, units: u32) -> NodeShare {
     let cores = match unit {
         SizeUnit::Core => u64::from(units),

@@ -35,20 +35,20 @@ pub(crate) use sweep::Sweep;
 use view::Taken;
 pub(crate) use view::{Known, Search};
 
-/// Before and behind all jobs of the same moment.
+/// Before and after all jobs of the same moment.
 const FIRST_JOB: JobId = JobId::job(0);
 const LAST_JOB: JobId = JobId::task(u64::MAX, u32::MAX);
 
-/// A place in time.
+/// A start and its placement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     pub start: Timestamp,
     pub placement: Placement,
 }
 
-/// How good a way is to serve a job with one component: the least is the best. Without a deadline it is the one that ends
-/// first (OAR-G-08). With one it is the first to start of those that are over by then, and of those the first that was given:
-/// a job with a deadline gets as long as is left (SL-C-13).
+/// The rank of a way to serve a job with one component: the least is the best. Without a deadline it is the one that
+/// ends first (OAR-G-08). With one it is the first to start among those that end by then, and among equals the first
+/// given: a job with a deadline gets as much time as is left (SL-C-13).
 fn order_of_ways(start: Timestamp, end: Timestamp, deadline: Option<Timestamp>) -> (bool, Timestamp) {
     match deadline {
         None => (false, end),
@@ -78,8 +78,8 @@ impl<'s> Search<'s> {
         Some(Placement { components: vec![placed] })
     }
 
-    /// Places several components that start together: each on nodes of its own if there is a way, else on shared ones if
-    /// they may be.
+    /// Places several components that start together: each on separate nodes if there is a way, otherwise on shared
+    /// ones if that is allowed.
     fn together(&self, demand: &Demand, start: Timestamp, choice: Option<u32>) -> Option<Placement> {
         let apart = self.one_by_one(demand, start, choice, Spread::Apart(&[])).or_else(|| {
             let dealt = self.deal(demand, start, choice)?;
@@ -114,8 +114,8 @@ impl<'s> Search<'s> {
         Some(Placement { components })
     }
 
-    /// Deals the nodes out among the components so that each has enough, if there is a way and each asks for a number of
-    /// nodes.
+    /// Deals the nodes out among the components so that each has enough, if there is a way and each asks for a number
+    /// of nodes.
     fn deal(&self, demand: &Demand, start: Timestamp, choice: Option<u32>) -> Option<Vec<BTreeSet<NodeId>>> {
         let window = Window::of(start, longest(demand));
         let nobody = BTreeSet::new();
@@ -137,8 +137,8 @@ impl<'s> Search<'s> {
         place::deal(&wanted?)
     }
 
-    /// The numbers of the components in the order in which they are placed: those that fewest nodes can serve first, so
-    /// that the others leave them their nodes.
+    /// The components in the order in which they are placed: those that fewest nodes can serve first, so that the
+    /// others leave them their nodes.
     pub fn components_in_order(&self, demand: &Demand) -> Vec<usize> {
         let mut order: Vec<usize> = (0..demand.components.len()).collect();
         if order.len() > 1 {
@@ -216,7 +216,7 @@ impl<'s> Search<'s> {
         names.map(|name| (name, free(name))).collect()
     }
 
-    /// The nodes that have something for the alternative all through a window, as many as it takes to serve it.
+    /// The nodes with something for the alternative throughout a window, as many as it takes to serve it.
     fn candidates(
         &self,
         component: &ComponentDemand,
@@ -228,7 +228,7 @@ impl<'s> Search<'s> {
         let serves = |node: &&MachineNode| node.serves(window, reservation) && !taken.nodes.contains(&node.id);
         let nodes = self.machine.nodes();
         let Some(enough) = Enough::of(alternative, self.default_memory_per_core_bytes) else {
-            // Who chooses among all nodes there are also chooses among those on which nothing is free.
+            // A request that compares all nodes includes those without free cores.
             let whole_sockets = asks_for_sockets(alternative);
             let free = |node: &'s MachineNode| {
                 taken.left_of(node.free_in(window, self.now, whole_sockets).unwrap_or_else(|| node.full_in(window)))
@@ -259,9 +259,9 @@ impl<'s> Search<'s> {
         self.queues.get(&component.queue).map_or(&[][..], |queue| &queue.nodes)
     }
 
-    /// The first moment from `from` on, and before `bound`, at which the demand fits, and where. Of several alternatives of
-    /// a job with one component the best way is taken, of equal ones the first; several components start together at the
-    /// first moment at which all fit.
+    /// The first moment from `from` on, and before `bound`, at which the demand fits, and where. For a job with one
+    /// component it takes the best alternative, the first of equal ones; several components start together at the first
+    /// moment at which all fit.
     pub fn earliest(&self, class: &Class, from: Timestamp, bound: Timestamp) -> Option<Found> {
         self.earliest_start(&class.demand, from, bound)
     }
@@ -301,7 +301,7 @@ impl<'s> Search<'s> {
         if let Some((cores, micros)) = self.as_pool(demand) {
             let line = &self.machine.nodes()[0].line;
             let start = line.earliest_cores(cores, micros, from, bound, Timestamp::MAX)?;
-            // It cannot be earlier, but somebody may have the node for himself.
+            // It cannot be earlier, but another run may have the node exclusively.
             if let Some(placement) = self.with_choice(demand, start, choice) {
                 return Some(Found { start, placement });
             }
@@ -344,7 +344,7 @@ impl<'s> Search<'s> {
             && alternatives.all(|alternative| Enough::of(alternative, self.default_memory_per_core_bytes).is_some())
     }
 
-    /// The first moment at which it fits if more is free with every run that ends, and only then.
+    /// The first moment at which it fits if more becomes free with every run that ends, and only then.
     fn first_of_growing(
         &self,
         demand: &Demand,
@@ -361,7 +361,7 @@ impl<'s> Search<'s> {
                 if let Some(run) = self.runs.get(job) {
                     rooms.look_again(self, run.nodes(), *end);
                 }
-                // All that end together count together.
+                // Runs that end together count together.
                 let is_last = ends.peek().is_none_or(|(next, _)| next != end);
                 if is_last
                     && rooms.may_fit()

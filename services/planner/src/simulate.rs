@@ -1,8 +1,8 @@
 //! Replays the jobs of a trace under a policy, in simulated time, with the engine that plans in production.
 //!
-//! Time is in whole seconds and jumps from one event to the next. At an instant the runs that end then give back what
-//! they hold, the jobs submitted then enter the queue in queue order, and the policy runs. Events are submissions,
-//! completions and, for policies that keep promises, the starts of those.
+//! Time is in whole seconds and jumps from one event to the next. At each instant the runs that end then give back
+//! their resources, the jobs submitted then enter the queue in queue order, and the policy runs. Events are
+//! submissions, completions and, for policies that keep promises, promised starts.
 
 mod machine;
 mod result;
@@ -32,7 +32,7 @@ const LATEST_SECONDS: i64 = 100_000_000_000;
 /// Why a simulation cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum SimulateError {
-    /// The policy is not one that can be followed.
+    /// The policy cannot be followed.
     #[error(transparent)]
     Policy(#[from] PolicyError),
     /// The pool is empty or too large.
@@ -51,7 +51,7 @@ pub enum SimulateError {
     },
 }
 
-/// How far a simulation has come.
+/// The progress of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Jobs that have been submitted.
@@ -60,10 +60,10 @@ pub struct Progress {
     pub ended: usize,
 }
 
-/// Runs all jobs of the workload on the empty machine under the policy. `progress` is told after each instant.
+/// Runs all jobs of the workload on the empty machine under the policy. `progress` is called after each instant.
 ///
-/// The same input always gives the same result. Jobs that the policy never lets start (its limits forbid them, or their
-/// queue is stopped) are named in the result.
+/// The same input always gives the same result. The result names jobs that the policy never starts (its limits forbid
+/// them, or their queue is stopped).
 ///
 /// # Errors
 /// If the policy cannot be followed, or the machine or a job's times are beyond what can be counted.
@@ -81,14 +81,14 @@ pub fn simulate(
     Ok(clock.into_simulation(machine, policy))
 }
 
-/// A simulation on its way.
+/// A running simulation.
 struct Clock<'w> {
     jobs: &'w [SimulatedJob],
     engine: Engine,
     keeps_promises: bool,
     /// When each job started.
     starts: Vec<Option<i64>>,
-    /// The ends of what runs: time and place in the queue order.
+    /// The ends of runs: time and place in the queue order.
     ends: BinaryHeap<Reverse<(i64, usize)>>,
     submitted: usize,
     ended: usize,
@@ -141,7 +141,7 @@ impl<'w> Clock<'w> {
         self.plan(now)
     }
 
-    /// One pass; more only if the policy bounds the starts of one.
+    /// One pass; more only if the policy limits the starts of one.
     fn plan(&mut self, now: i64) -> Result<(), SimulateError> {
         loop {
             let plan = self.engine.pass(time_of(now), &BTreeSet::new());
@@ -205,7 +205,7 @@ impl<'w> Clock<'w> {
         Some(Stuck { job_id: self.jobs[at].job_id, reason: reason.map(|waiting| self.in_labels(&waiting.reason)) })
     }
 
-    /// The reason with the trace's label for another job that it names.
+    /// The reason, with the trace's label for another job that it names.
     fn in_labels(&self, reason: &WaitReason) -> String {
         let label = |id: &JobId| JobId::job(self.jobs[place_of(*id)].job_id.unsigned_abs());
         match reason {
@@ -244,7 +244,7 @@ fn engine_of(machine: &Machine, workload: &Workload, policy: &Arc<Policy>) -> Re
     Ok(engine)
 }
 
-/// One node that has all processors; jobs of a trace ask for nothing else.
+/// One node with all processors; jobs of a trace ask for nothing else.
 fn pool(procs: u32) -> NodeSpec {
     NodeSpec {
         name: "pool".into(),
@@ -263,7 +263,7 @@ fn keeps_promises(policy: &Policy) -> bool {
         || policy.queues.values().filter_map(|queue| queue.backfill.as_ref()).any(is_conservative)
 }
 
-/// Numbers in queue order, so that ties are broken by it.
+/// Ids follow the queue order, which therefore breaks ties.
 fn id_of(at: usize) -> JobId {
     JobId::job(at as u64 + 1)
 }

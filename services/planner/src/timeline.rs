@@ -1,13 +1,13 @@
 //! The free resources of one node (or of one licence) from each moment on.
 //!
-//! A line is a list of steps; each says how much is free from its time on. A holding for a time is taken off the
-//! steps of that time and later put back with the same bounds, so a line never has to be rebuilt. In future time only
-//! counts matter: a job that starts takes any free cores, and holds them to its end, so at every moment as many are
-//! free as the counts say.
+//! A line is a list of steps; each says how much is free from its time on. A holding for a time is subtracted from the
+//! steps of that time and later added again with the same bounds, so a line never has to be rebuilt. In the future only
+//! counts matter: a job that starts takes any free cores and holds them to its end, so at every moment as many are free
+//! as the counts say.
 
 use muster_schemas::Timestamp;
 
-/// Distinct GPU models of a node that are counted singly.
+/// GPU models of a node that are counted separately.
 pub const GPU_MODELS: usize = 4;
 
 /// Counts of a node's resources, of its free ones, or of a holding.
@@ -15,18 +15,18 @@ pub const GPU_MODELS: usize = 4;
 pub struct Counts {
     /// Bytes of memory.
     pub memory_bytes: i64,
-    /// Cores. Negative where more is promised than there is, after something was lost.
+    /// Cores. Negative if more is promised than exists, after something was lost.
     pub cores: i32,
     /// GPUs of each model of the node.
     pub gpus: [i16; GPU_MODELS],
     /// How many runs and promises hold something, counted downwards from 0.
     pub holders: i32,
-    /// How many of them have the node for themselves, counted downwards from 0.
+    /// How many of them have the node exclusively, counted downwards from 0.
     pub exclusive: i32,
 }
 
 impl Counts {
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub fn plus(mut self, other: &Self) -> Self {
         self.memory_bytes += other.memory_bytes;
@@ -64,7 +64,7 @@ impl Counts {
         self
     }
 
-    /// Whether more of something is held than there is, or a node is shared that another run has for itself.
+    /// Whether more of something is held than exists, or a node is shared that another run has exclusively.
     pub fn is_overbooked(&self) -> bool {
         self.memory_bytes < 0
             || self.cores < 0
@@ -73,7 +73,7 @@ impl Counts {
     }
 }
 
-/// From a time on so much is free.
+/// How much is free from a time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Step {
     at: Timestamp,
@@ -86,7 +86,7 @@ pub const ALWAYS: Timestamp = Timestamp(i64::MIN);
 /// The free counts, from each moment on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Ascending; the first is [`ALWAYS`]. Neighbours differ.
+    /// Ascending; the first is [`ALWAYS`]. Adjacent steps differ.
     steps: Vec<Step>,
 }
 
@@ -96,7 +96,7 @@ impl Line {
         Self { steps: vec![Step { at: ALWAYS, free: all }] }
     }
 
-    /// Adds to the free counts in `[from, until)`; negative counts are taken away. Nothing happens if that is empty.
+    /// Adds to the free counts in `[from, until)`; negative counts are taken away. An empty interval changes nothing.
     pub fn add(&mut self, from: Timestamp, until: Timestamp, counts: &Counts) {
         if from >= until {
             return;
@@ -106,7 +106,7 @@ impl Line {
         for step in &mut self.steps[first..last] {
             step.free = step.free.plus(counts);
         }
-        // The later one first, so that the earlier one stays where it is.
+        // The later one first, so that the earlier one keeps its index.
         self.join(last);
         self.join(first);
     }
@@ -123,7 +123,7 @@ impl Line {
         rest.fold(self.steps[first].free, |least, step| least.least(&step.free))
     }
 
-    /// As [`Line::least`], but given up as soon as it is fewer than this many cores.
+    /// As [`Line::least`], but stops as soon as fewer than this many cores are free.
     pub fn least_with_cores(&self, cores: i32, from: Timestamp, until: Timestamp) -> Option<Counts> {
         let first = self.index_at(from);
         let mut least = self.steps[first].free;
@@ -136,8 +136,8 @@ impl Line {
         (least.cores >= cores).then_some(least)
     }
 
-    /// The first moment from `from` on, but before `bound`, from which on this many cores are free for the duration.
-    /// Times after `own` are not looked at: the searcher has them already.
+    /// The first moment from `from` on, but before `bound`, from which this many cores are free for the duration. Times
+    /// after `own` are ignored: the searcher already has them.
     pub fn earliest_cores(
         &self,
         cores: i32,
@@ -187,7 +187,7 @@ impl Line {
         self.steps.partition_point(|step| step.at <= moment).saturating_sub(1)
     }
 
-    /// The index of a step that begins then.
+    /// The index of a step that begins then, which is inserted if needed.
     fn split(&mut self, at: Timestamp) -> usize {
         let index = self.steps.partition_point(|step| step.at < at);
         if self.steps.get(index).is_none_or(|step| step.at != at) {

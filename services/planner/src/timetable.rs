@@ -18,7 +18,7 @@ use muster_schemas::{
 };
 use std::collections::BTreeMap;
 
-/// Which part of the timetable is wanted.
+/// The part of the timetable that is wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Part {
     /// Only jobs of this queue.
@@ -27,7 +27,7 @@ pub struct Part {
     pub limit: Option<usize>,
 }
 
-/// The timetable of a state, with which the engine must be in step: what the plan that would be made at `now` holds to.
+/// The timetable of a state, with which the engine must be in step: it follows the plan that would be made at `now`.
 pub fn timetable(engine: &Engine, state: &State, now: Timestamp, part: &Part) -> Timetable {
     let mut planned = engine.clone();
     planned.set_capacity_freed(state.capacity_freed());
@@ -130,8 +130,8 @@ fn known(time: Timestamp) -> Option<Timestamp> {
     (time < Timestamp::MAX).then_some(time)
 }
 
-/// The timetable as a chart with a row for each node named, from the beginning of the oldest run to the last end that is
-/// known. Jobs for which only a start is foreseen, and no place, are not in it.
+/// The timetable as a chart with a row for each named node, from the beginning of the oldest run to the last known end.
+/// Jobs with a foreseen start but no place are left out.
 pub fn gantt(table: &Timetable, nodes: &[String]) -> Gantt {
     let mut rows: BTreeMap<&str, Vec<Bar>> = nodes.iter().map(|name| (name.as_str(), Vec::new())).collect();
     for run in &table.running {

@@ -1,9 +1,9 @@
-//! Decisions made again: at each plan of the log the planner plans once more, from the state that was seen then, and what
-//! it decides is compared with what was recorded.
+//! Repeated decisions: at each plan of the log the planner plans again, from the state that was seen then, and its
+//! decisions are compared with the recorded ones.
 //!
-//! The log says for every plan what it was made from: the record that was last seen, the time, and the jobs left out.
-//! A plan's content that the ledger knew already is not recorded, so only recorded reasons, promises and predictions
-//! are compared. An external planner does not run again: its plans say that they come from one.
+//! The log says for every plan what it was made from: the last record seen, the time, and the jobs left out. A plan's
+//! content that the ledger already knew is not recorded, so only recorded reasons, promises and predictions are
+//! compared. An external planner does not run again: its plans say that they come from one.
 
 mod compare;
 
@@ -27,21 +27,21 @@ use std::{
     sync::Arc,
 };
 
-/// So many records are kept for a plan that may have been made from the state before them.
+/// The number of records kept for a plan that may have been made from the state before them.
 const MAX_PENDING: usize = 100_000;
-/// A record that was the last one for so long was planned after, whether or not the plan said anything.
+/// A record that was the last one for this long was planned after, whether or not there was a plan to record.
 const PLANNED_WITHIN_MICROS: i64 = 1_000_000;
 
 /// The result of a verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Verdict {
-    /// Plans that were made again.
+    /// Plans that were repeated.
     pub decisions: u64,
-    /// Those that came out as recorded.
+    /// Plans that came out as recorded.
     pub equal: u64,
-    /// Those that did not.
+    /// Plans that did not.
     pub differing: u64,
-    /// Plans of an external planner. They are not made again.
+    /// Plans of an external planner. They are not repeated.
     pub external: u64,
     /// Plans made from a state that was not kept: before the first record read, or too many records earlier.
     pub out_of_reach: u64,
@@ -53,23 +53,23 @@ pub struct Verdict {
     pub last: Sequence,
 }
 
-/// Reads a log and makes its decisions again.
+/// Reads a log and repeats its decisions.
 #[derive(Debug)]
 pub struct Verifier {
     projection: Projection,
-    /// Records that the projection does not have yet, because a plan can have been made before them.
+    /// Records that the projection does not have yet, because a plan may have been made before them.
     pending: VecDeque<Record>,
-    /// Instead of the policies of the log.
+    /// Replaces the policies of the log.
     against: Option<Arc<Policy>>,
     most_differences: usize,
-    /// Jobs that another policy would have started elsewhere or at another time, and that were told.
+    /// Jobs that another policy would have started elsewhere or at another time, and that were already counted.
     told: BTreeSet<JobId>,
     hasher: blake3::Hasher,
     verdict: Verdict,
 }
 
 impl Verifier {
-    /// Reads on from a state. Only this many differences are kept; all are counted.
+    /// Starts from a state. Only this many differences are kept; all are counted.
     pub fn new(state: State, most_differences: usize) -> Self {
         let last = state.sequence();
         Self {
@@ -83,8 +83,8 @@ impl Verifier {
         }
     }
 
-    /// The same under another policy than those of the log: what it would have decided in the same states. Promises and
-    /// predictions of one policy say nothing of another, so only starts are compared.
+    /// The same under a different policy from those of the log: what it would have decided in the same states. Promises
+    /// and predictions of one policy say nothing about another, so only starts are compared.
     #[must_use]
     pub fn against(mut self, policy: Arc<Policy>) -> Self {
         let mut state = self.projection.state().clone();
@@ -150,7 +150,7 @@ impl Verifier {
     }
 
     /// Brings the projection up to a record. Between two plans of the log the planner can have made some that did
-    /// nothing, or were kept back, and are not in it: what another policy would have started then is a difference too.
+    /// nothing, or were held back, and are not in it: what another policy would have started then is a difference too.
     fn go_on_to(&mut self, last: Sequence) {
         while let Some(next) = self.pending.pop_front_if(|next| next.sequence <= last) {
             // The ledger has accepted it.
@@ -168,7 +168,7 @@ impl Verifier {
         }
     }
 
-    /// Counts a decision by its differences. What another policy would start again and again is told once.
+    /// Counts a decision by its differences. What another policy would start repeatedly is counted once.
     fn count(&mut self, mut differences: Vec<Difference>) {
         if self.against.is_some() {
             differences.retain(|difference| difference.job.is_none_or(|job| self.told.insert(job)));
@@ -193,7 +193,7 @@ impl Verifier {
 
     fn hash(&mut self, sequence: Sequence, decision: &Decision) {
         self.hasher.update(&sequence.0.to_le_bytes());
-        // A plan that the ledger took is small enough to be encoded.
+        // A plan that the ledger accepted is small enough to be encoded.
         if let Ok(bytes) = codec::encode(decision.content()) {
             self.hasher.update(&bytes);
         }

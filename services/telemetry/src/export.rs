@@ -1,5 +1,5 @@
-//! Export to an OpenTelemetry collector, from threads of the SDK's own: a collector that is slow or gone costs spans and
-//! metrics, never a scheduler's time.
+//! Export to an OpenTelemetry collector, from threads of the SDK: a slow or missing collector costs spans and metrics,
+//! never a scheduler's time.
 
 use crate::{Identity, metrics};
 use anyhow::{Context as _, ensure};
@@ -15,12 +15,12 @@ use std::{
     time::Duration,
 };
 
-/// No export takes longer.
+/// The longest time of an export.
 const EXPORT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the end of the process waits for the last export.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Begins to export spans and metrics.
+/// Starts to export spans and metrics.
 pub(crate) fn start(identity: &Identity, endpoint: &str) -> anyhow::Result<SdkTracerProvider> {
     ensure!(
         endpoint.starts_with("http://"),
@@ -46,8 +46,8 @@ pub(crate) fn start(identity: &Identity, endpoint: &str) -> anyhow::Result<SdkTr
     Ok(SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build())
 }
 
-/// Sends what is left. In a thread of its own, because the exporter's client must not be waited for or dropped inside an
-/// async runtime.
+/// Sends the rest. This runs in a separate thread, because the exporter's client must not be waited for or dropped
+/// inside an async runtime.
 pub(crate) fn shut_down(provider: SdkTracerProvider) {
     let ending = std::thread::spawn(move || {
         let _ = provider.shutdown_with_timeout(SHUTDOWN_TIMEOUT);
@@ -56,7 +56,7 @@ pub(crate) fn shut_down(provider: SdkTracerProvider) {
     let _ = ending.join();
 }
 
-/// Says once in the log when exports begin to fail, and once when they work again; the SDK itself is silent.
+/// Logs once when exports begin to fail, and once when they work again; the SDK itself is silent.
 #[derive(Debug)]
 struct Reporting {
     inner: SpanExporter,

@@ -1,29 +1,29 @@
-//! Which process it is that tells.
+//! The identity of an exporting process.
 
-/// Which process it is that exports: what keeps the series of one process apart from those of every other.
+/// The identity of an exporting process, which separates its series from those of every other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
-    /// What it is: `muster-planner`, for example.
+    /// Its role: `muster-planner`, for example.
     pub service: String,
     /// The cluster, if it is known.
     pub cluster: Option<String>,
-    /// The node, for the executor of one.
+    /// The node, for an executor.
     pub node: Option<String>,
 }
 
 impl Identity {
-    /// A process that is only known by what it is.
+    /// A process known only by its role.
     pub fn of(service: &str) -> Self {
         Self { service: service.to_owned(), ..Self::default() }
     }
 
-    /// What nobody else has: host, node or service, and process.
+    /// A unique name: host, node or service, and process.
     fn instance(&self, host: &str) -> String {
         let name = self.node.as_deref().unwrap_or(&self.service);
         format!("{host}/{name}/{}", std::process::id())
     }
 
-    /// What is said of the process, by the names that OpenTelemetry has for it.
+    /// The attributes of the process, by their names in OpenTelemetry.
     pub(crate) fn attributes(&self) -> Vec<(&'static str, String)> {
         let host = host_name();
         let mut attributes = vec![

@@ -1,11 +1,11 @@
-//! Seeing what happens: log lines, traces and metrics, the same way in every service.
+//! Observability: log lines, traces and metrics, the same way in every service.
 //!
 //! - Log lines go to standard error, as text or JSON. A line about a job carries the field `job`.
 //! - One job is one trace through all services. Its context travels in messages and records as a
-//!   [`TraceContext`](muster_schemas::event::TraceContext), also while nothing is exported; see [`trace`].
-//! - Metrics are kept in one registry for the process, see [`metrics`].
+//!   [`TraceContext`](muster_schemas::event::TraceContext), even while nothing is exported; see [`trace`].
+//! - Metrics are kept in one registry for the process; see [`metrics`].
 //!
-//! Services open spans at level debug (`tracing::debug_span!`). With the usual log filter and no collector configured such
+//! Services open spans at level debug (`tracing::debug_span!`). With the usual log filter and without a collector such
 //! a span is one relaxed load, and it becomes real as soon as somebody looks.
 
 mod export;
@@ -23,22 +23,23 @@ use serde::Deserialize;
 use std::net::SocketAddr;
 use tracing_subscriber::{EnvFilter, Layer, Registry, layer::SubscriberExt as _, reload, util::SubscriberInitExt as _};
 
-/// How a process shows what it does.
+/// Settings of a process's telemetry.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TelemetryConfig {
-    /// Which log lines are written: `error`, `warn`, `info`, `debug` or `trace`, also by module, as in
+    /// Which log lines are written: `error`, `warn`, `info`, `debug` or `trace`, optionally by module, as in
     /// `info,muster_ledger=debug`.
     pub log_filter: String,
-    /// What a log line looks like.
+    /// The format of log lines.
     pub log_format: LogFormat,
-    /// Base address of an OpenTelemetry collector that takes OTLP over plain http, such as `http://127.0.0.1:4318`. Without
-    /// one nothing is exported.
+    /// Base address of an OpenTelemetry collector that accepts OTLP over plain http, such as `http://127.0.0.1:4318`.
+    /// Without one nothing is exported.
     pub otlp_endpoint: Option<String>,
-    /// The cluster name in everything that this process exports. Without it, the name in `[cluster]` if the file has one.
+    /// The cluster name in everything that this process exports. By default the name in `[cluster]`, if the file has
+    /// one.
     pub cluster: Option<String>,
     /// Address and port where this process shows its metrics in the format of Prometheus, at `/metrics`, such as
-    /// `127.0.0.1:9464`. Whoever reaches it may read them. Without one they are only at the gateway.
+    /// `127.0.0.1:9464`. Anybody who reaches it may read them. Without it they are only at the gateway.
     pub metrics_listen: Option<SocketAddr>,
 }
 
@@ -54,7 +55,7 @@ impl Default for TelemetryConfig {
     }
 }
 
-/// What a log line looks like.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogFormat {
@@ -65,7 +66,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// Keeps telemetry going. Dropping it sends what has been collected and not yet exported, and takes at most a few seconds.
+/// Keeps telemetry running. Dropping it sends what has been collected and not yet exported, within a few seconds.
 #[must_use = "telemetry stops when this is dropped"]
 pub struct Guard {
     filter: reload::Handle<EnvFilter, Registry>,
@@ -73,7 +74,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Writes other log lines from now on.
+    /// Changes the log filter.
     ///
     /// # Errors
     /// If the filter cannot be understood; the old one stays in force.
@@ -90,12 +91,12 @@ impl Drop for Guard {
     }
 }
 
-/// Starts telemetry for this process. Call it once, before any metric is made.
+/// Starts telemetry for this process. Call it once, before creating any metric.
 ///
 /// # Errors
-/// If the log filter or the collector's address cannot be understood, nobody can listen where the metrics are to be shown, or
-/// telemetry has been started already. A collector
-/// that does not answer is not an error: it is said once in the log, and the scheduler goes on.
+/// If the log filter or the collector's address cannot be understood, the metrics address cannot be listened on, or
+/// telemetry has already been started. A collector that does not answer is not an error: the log reports it once, and
+/// the scheduler keeps running.
 pub fn init(identity: &Identity, config: &TelemetryConfig) -> anyhow::Result<Guard> {
     let tracer_provider = match &config.otlp_endpoint {
         Some(endpoint) => Some(export::start(identity, endpoint)?),

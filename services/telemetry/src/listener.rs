@@ -1,5 +1,5 @@
-//! Metrics over HTTP, for the roles that have no gateway in their process: one path, one connection at a time, little time for each,
-//! so that who holds it open costs others a moment and this process nothing.
+//! Metrics over HTTP, for roles without a gateway in their process: one path, one connection at a time, little time for
+//! each, so that a client that holds it open costs others a moment and this process nothing.
 
 use crate::metrics;
 use anyhow::Context as _;
@@ -9,12 +9,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A request is read, and its answer written, within this time.
+/// The longest time to read a request and write its answer.
 const CONNECTION_TIME: Duration = Duration::from_secs(2);
-/// More is no request for metrics.
+/// The most bytes of a request for metrics.
 const MAX_HEAD_BYTES: usize = 8192;
 
-/// Listens from now on, on a thread of its own.
+/// Listens from now on, on a separate thread.
 pub(crate) fn start(address: SocketAddr) -> anyhow::Result<SocketAddr> {
     let listener = TcpListener::bind(address).with_context(|| format!("metrics cannot be shown at {address}"))?;
     let bound = listener.local_addr()?;
@@ -22,7 +22,7 @@ pub(crate) fn start(address: SocketAddr) -> anyhow::Result<SocketAddr> {
         for connection in listener.incoming() {
             match connection {
                 Ok(connection) => drop(serve(connection)),
-                // No file is free, for example: it gets better or it does not.
+                // For example, no file is free: that may get better, or not.
                 Err(_) => std::thread::sleep(CONNECTION_TIME),
             }
         }
@@ -78,7 +78,8 @@ mod tests {
         answer
     }
 
-    /// Every role can be read by Prometheus, also one without a gateway (D8); who only holds the connection is hung up on.
+    /// Prometheus can read every role, even one without a gateway (D8); a client that only holds the connection is cut
+    /// off.
     #[test]
     fn metrics_are_read_over_http() {
         let address = start(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a port is free");

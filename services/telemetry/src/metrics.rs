@@ -1,7 +1,7 @@
 //! The metrics of this process.
 //!
-//! Names begin with `muster_` and end with the unit (`_seconds`, `_bytes`), counters with `_total`. An instrument is made
-//! once and kept:
+//! Names begin with `muster_` and end with the unit (`_seconds`, `_bytes`), counters with `_total`. An instrument is
+//! created once and kept:
 //!
 //! ```
 //! use muster_telemetry::metrics::{self, Counter};
@@ -14,7 +14,7 @@
 //! assert!(metrics::render_prometheus().contains("muster_commands_total 1"));
 //! ```
 //!
-//! They are OpenTelemetry instruments, so that one definition serves both a collector (OTLP) and the Prometheus endpoint.
+//! They are OpenTelemetry instruments, so one definition serves both a collector (OTLP) and the Prometheus endpoint.
 
 mod prometheus;
 
@@ -38,7 +38,7 @@ use std::{
     time::Duration,
 };
 
-/// Upper bounds, in seconds, of the classes of a duration: from 50 us, a commit, to 100 s, a long queue.
+/// Upper bounds, in seconds, of the buckets of a duration: from 50 us, a commit, to 100 s, a long queue.
 const DURATION_BOUNDS: [f64; 20] = [
     0.000_05, 0.000_1, 0.000_2, 0.000_5, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0,
     20.0, 50.0, 100.0,
@@ -83,7 +83,7 @@ pub fn render_prometheus() -> String {
     }
 }
 
-/// Says in a metric which process this is, so that what Prometheus reads can be joined with it.
+/// Describes this process in a metric, so that what Prometheus reads can be joined with it.
 pub(crate) fn tell_process(identity: &crate::Identity) {
     let labels = identity.attributes().into_iter().map(|(name, value)| KeyValue::new(name.replace('.', "_"), value));
     gauge("muster_process_info", "Which process this is; always 1.").record(1, &labels.collect::<Vec<_>>());
@@ -93,14 +93,14 @@ fn registry() -> &'static Registry {
     REGISTRY.get_or_init(|| Registry::new(None))
 }
 
-/// Has the metrics exported from now on.
+/// Exports the metrics from now on.
 pub(crate) fn export_with(exporter: MetricExporter, resource: Resource) -> anyhow::Result<()> {
     let registry = Registry::new(Some((exporter, resource)));
     ensure!(REGISTRY.set(registry).is_ok(), "telemetry has to be started before the first metric is made");
     Ok(())
 }
 
-/// Exports what is left.
+/// Exports the rest.
 pub(crate) fn shut_down(timeout: Duration) {
     if let Some(registry) = REGISTRY.get() {
         let _ = registry.provider.shutdown_with_timeout(timeout);

@@ -14,13 +14,13 @@ use tracing_subscriber::{layer::SubscriberExt as _, util::SubscriberInitExt as _
 pub struct CollectedSpan {
     /// The crate that opened it, such as `muster_ledger`.
     pub service: String,
-    /// What it was called.
+    /// Its name.
     pub name: String,
     /// The job that it names, as text.
     pub job: Option<String>,
     /// Its own context.
     pub context: TraceContext,
-    /// The span that it is part of; all zero for the first of a trace.
+    /// The parent span; all zero for the first of a trace.
     pub parent_span_id: [u8; 8],
 }
 

@@ -1,8 +1,9 @@
-//! One job is one trace: how its context gets into spans and out of them.
+//! One job is one trace: how its context enters and leaves spans.
 //!
-//! The context of a job begins at its submission ([`root_context`]) and is stored with its records. A service that works
-//! for a job opens a span inside that context ([`in_trace`]) and passes on the context of its span ([`context_of`]). While
-//! nothing is exported spans have no identity, and the context that came in is passed on as it is.
+//! The context of a job begins at its submission ([`root_context`]) and is stored with its records. A service that
+//! works for a job opens a span inside that context ([`in_trace`]) and passes on the context of its span
+//! ([`context_of`]). While nothing is exported, spans have no identity, and the incoming context is passed on
+//! unchanged.
 
 use muster_schemas::event::TraceContext;
 use opentelemetry::{
@@ -22,8 +23,8 @@ pub fn current_context() -> Option<TraceContext> {
     own_context(&Span::current())
 }
 
-/// The context to pass on from the span in which a command enters the system; `given` is what it came with, if anything.
-/// If spans are not exported either, a new trace begins.
+/// The context to pass on from the span in which a command enters the system; `given` is the command's own context, if
+/// any. If spans are not exported either, a new trace begins.
 pub fn root_context(span: &Span, given: TraceContext) -> TraceContext {
     let context = context_of(span, given);
     if context.is_some() { context } else { new_trace() }
@@ -38,13 +39,13 @@ pub fn new_trace() -> TraceContext {
 /// The span as part of the trace of `parent`, if there is one. Call it before the span is entered for the first time.
 pub fn in_trace(span: Span, parent: TraceContext) -> Span {
     if parent.is_some() && !span.is_disabled() {
-        // It fails if nothing is exported; then there is nothing to be part of.
+        // It fails if nothing is exported; then there is no trace to join.
         let _ = span.set_parent(Context::new().with_remote_span_context(to_span_context(parent)));
     }
     span
 }
 
-/// The context to pass on to what follows from the span; `otherwise` if spans are not exported.
+/// The context for what follows from the span; `otherwise` if spans are not exported.
 pub fn context_of(span: &Span, otherwise: TraceContext) -> TraceContext {
     own_context(span).unwrap_or(otherwise)
 }

@@ -1,5 +1,5 @@
-//! A work queue in memory. An item is always in the queue until it is acknowledged; a delivery only moves the moment
-//! at which it can be delivered next.
+//! A work queue in memory. An item stays in the queue until it is acknowledged; a delivery only postpones its next
+//! delivery.
 
 use crate::{Message, WorkItem, pause::after, work::Delivery};
 use std::{
@@ -9,7 +9,7 @@ use std::{
 };
 use tokio::{sync::Notify, time::Instant};
 
-/// A key is remembered for so long, as on NATS.
+/// A key is remembered this long, as on NATS.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
 
 #[derive(Debug, Default)]
@@ -98,7 +98,7 @@ impl LocalQueue {
             delivery: Delivery::Local(LocalDelivery { queue: self.clone(), id, redeliver_after }),
         };
         drop(state);
-        // The others have to look again should this worker not finish.
+        // The others have to look again in case this worker does not finish.
         self.changed.notify_waiters();
         Ok(item)
     }
@@ -117,7 +117,7 @@ impl LocalWorker {
 
     pub(crate) async fn next(&mut self) -> Option<WorkItem> {
         loop {
-            // Made before looking, so that no change in between is missed.
+            // Created before looking, so that no change in between is missed.
             let changed = self.queue.changed.notified();
             match self.queue.take(self.redeliver_after) {
                 Ok(item) => return Some(item),

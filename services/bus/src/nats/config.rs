@@ -3,25 +3,25 @@ use muster_schemas::subjects;
 use serde::Deserialize;
 use std::path::PathBuf;
 
-/// What the subjects of all inboxes begin with.
+/// The start of the subjects of all inboxes.
 pub(super) const INBOX: &str = "_INBOX";
 
-/// How NATS is reached and what is kept there.
+/// How to reach NATS, and how much to keep there.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NatsConfig {
-    /// Where the server is: `nats://HOST:PORT`, or `tls://HOST:PORT`. Several, separated by commas, are a cluster.
+    /// Where the server is: `nats://HOST:PORT`, or `tls://HOST:PORT`. Several, separated by commas, form a cluster.
     pub url: String,
     /// The user to log in as.
     pub user: Option<String>,
-    /// A file whose first line is the password of that user.
+    /// A file whose first line is that user's password.
     pub password_file: Option<PathBuf>,
     /// A credentials file (JWT and NKey seed) to log in with instead.
     pub credentials_file: Option<PathBuf>,
-    /// Where answers come to: the first token of the subjects of this client's inboxes, `_INBOX_` and more. Without it,
-    /// `_INBOX_USER`, so that each user can be kept from the answers to others; `_INBOX` without a user.
+    /// Where answers arrive: the first token of the subjects of this client's inboxes, which starts with `_INBOX_`. By
+    /// default `_INBOX_USER`, so that each user can be kept from the answers to others, or `_INBOX` without a user.
     pub inbox_prefix: Option<String>,
-    /// A file of certificates (PEM) that the server's certificate is checked against beside the system's.
+    /// A file of certificates (PEM) that the server's certificate is checked against, in addition to the system's.
     pub tls_ca_file: Option<PathBuf>,
     /// A file with the client's certificate (PEM); needs `tls_key_file`.
     pub tls_certificate_file: Option<PathBuf>,
@@ -31,7 +31,7 @@ pub struct NatsConfig {
     pub tls_required: bool,
     /// How many servers of a cluster keep each stream, 1 to 5.
     pub replicas: usize,
-    /// How much of the log the server keeps. The ledger has all of it; this only spares it questions.
+    /// How much of the log the server keeps. The ledger has all of it; this only saves it queries.
     pub log: StreamLimits,
     /// How many of the public events the server keeps, for integrations that were away.
     pub events: StreamLimits,
@@ -43,7 +43,7 @@ pub struct NatsConfig {
 pub struct StreamLimits {
     /// Nothing older than this many seconds; 0 means no limit.
     pub max_age_seconds: u64,
-    /// Not more than this many bytes. The server sets them aside.
+    /// At most this many bytes. The server reserves them.
     pub max_bytes: u64,
 }
 
@@ -70,7 +70,7 @@ impl NatsConfig {
     /// The first token of the subjects of this client's inboxes.
     ///
     /// # Errors
-    /// The one that is configured is none.
+    /// The configured prefix is not a valid token.
     pub(super) fn inbox(&self) -> Result<String, BusError> {
         match (&self.inbox_prefix, &self.user) {
             (Some(prefix), _) => {

@@ -8,13 +8,13 @@ use tokio::sync::watch;
 
 /// The pause between attempts to reach the server grows to this.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// A dead connection is noticed after two of these.
+/// A dead connection is noticed after two of these intervals.
 const PING_INTERVAL: Duration = Duration::from_secs(10);
-/// What NATS' own documentation calls slow: a subscriber with more waiting messages loses some.
+/// NATS' own documentation calls a subscriber with more waiting messages slow: it loses some.
 const WAITING_MESSAGES: usize = 65_536;
-/// With less, large submissions are refused.
+/// A server that carries less refuses large submissions.
 const USUAL_PAYLOAD: usize = 8_000_000;
-/// JetStream of this and later versions does what the bus needs.
+/// JetStream of this and later versions has what the bus needs.
 const OLDEST_SERVER: (u64, u64) = (2, 11);
 
 /// A client that reconnects for ever, and the number of its connections so far.
@@ -25,7 +25,7 @@ pub(super) async fn connect(config: &NatsConfig) -> Result<(Client, watch::Recei
         match options(config, count.clone()).await?.connect(&addresses(&config.url)?[..]).await {
             Ok(client) => {
                 check_server(&client)?;
-                // The news of this connection comes a moment later, and must not be taken for a second one.
+                // The event of this connection arrives a moment later and must not count as a second one.
                 let first = connections.wait_for(|count| *count > 0);
                 drop(tokio::time::timeout(SERVER_TIMEOUT, first).await);
                 return Ok((client, connections));
@@ -48,7 +48,7 @@ pub(super) async fn connect(config: &NatsConfig) -> Result<(Client, watch::Recei
     }
 }
 
-/// A mistake that is easily made and does not mend itself, and of which the library has only one word of its own.
+/// A mistake that is easily made and does not mend itself, and that the library describes with a single word.
 fn mistake(error: &ConnectError) -> Option<&'static str> {
     error.to_string().contains("CaUsedAsEndEntity").then_some(
         "it shows the certificate of an authority (CA:TRUE), which vouches for others and is no server's; give it its own \
@@ -156,7 +156,7 @@ fn is_new_enough(version: &str) -> bool {
     }
 }
 
-/// How long a server is given to do what it does at once.
+/// How long to wait for an operation that a healthy server completes at once.
 pub(super) const SERVER_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[cfg(test)]

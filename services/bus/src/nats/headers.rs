@@ -1,10 +1,10 @@
-//! What stands in the headers of NATS messages.
+//! Headers of NATS messages.
 
 use crate::Message;
 use async_nats::HeaderMap;
 use muster_schemas::event::TraceContext;
 
-/// Room for headers beside the payload of a message.
+/// Room for headers in addition to the payload of a message.
 pub(super) const HEADER_BYTES: usize = 4096;
 
 /// W3C trace context.
@@ -13,11 +13,11 @@ const TRACE_PARENT: &str = "traceparent";
 pub(super) const FIRST_SEQUENCE: &str = "Muster-First-Sequence";
 /// Last sequence of a message of the log stream.
 pub(super) const LAST_SEQUENCE: &str = "Muster-Last-Sequence";
-/// On a message of the log stream: the log that it is of, in hexadecimal digits.
+/// On a message of the log stream: the log that it belongs to, in hexadecimal digits.
 pub(super) const LOG: &str = "Muster-Log";
 /// On a message of the log stream: the process that appended it, in hexadecimal digits.
 pub(super) const WRITER: &str = "Muster-Writer";
-/// On a reply that is none: why.
+/// Marks a reply as a failure and says why.
 pub(super) const NO_REPLY: &str = "Muster-No-Reply";
 
 pub(super) fn of_trace(trace: &TraceContext) -> HeaderMap {
@@ -33,7 +33,7 @@ pub(super) fn number(headers: &HeaderMap, name: &str) -> Option<u64> {
     headers.get(name)?.as_str().parse().ok()
 }
 
-/// 16 bytes as a header has them.
+/// 16 bytes as they appear in a header.
 pub(super) fn hexadecimal(bytes: [u8; 16]) -> String {
     format!("{:032x}", u128::from_be_bytes(bytes))
 }

@@ -19,7 +19,7 @@ struct Known {
     pub config: Config,
     /// For the workers, if it is a queue.
     pub consumer: Option<pull::Config>,
-    /// When the server made it, in nanoseconds since 1970. Another time means another stream of the same name.
+    /// When the server made it, in nanoseconds since 1970. A different time means a different stream of the same name.
     pub created: i128,
     /// Whether it is thought to exist.
     pub present: bool,
@@ -45,7 +45,7 @@ impl Streams {
         self.known().get(name).is_some_and(|known| known.present)
     }
 
-    /// The stream was not found where it was thought to be.
+    /// The stream was not found where it was expected.
     pub(super) fn forget(&self, name: &str) {
         if let Some(known) = self.known().get_mut(name) {
             known.present = false;

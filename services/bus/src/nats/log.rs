@@ -1,4 +1,4 @@
-//! The log stream on JetStream: one message for each commit, or several for one that is larger than a message may be.
+//! The log stream on JetStream: one message for each commit, or several if the commit is larger than a message may be.
 
 use super::{Core, headers, streams, unavailable};
 use crate::{
@@ -20,10 +20,10 @@ use muster_schemas::{
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
-/// Appends to the log stream. It knows where the stream ends, and the server refuses what does not follow there.
+/// Appends to the log stream. It knows where the stream ends, and the server refuses an append anywhere else.
 #[derive(Debug)]
 pub(super) struct LogAppender {
-    /// Tells what this process appends from what others do.
+    /// Distinguishes the appends of this process from those of others.
     writer: [u8; 16],
     log: Mutex<LogId>,
     end: Mutex<End>,
@@ -35,9 +35,9 @@ enum End {
     /// Never asked.
     #[default]
     Unknown,
-    /// Asked, or appended by this writer.
+    /// Learned from the server, or from an append of this writer.
     Known(KnownEnd),
-    /// An append failed, or is at work.
+    /// An append failed, or is in progress.
     Doubtful(KnownEnd),
 }
 
@@ -108,7 +108,7 @@ impl LogAppender {
         Ok(())
     }
 
-    /// The end to append at. Until the append has succeeded, the end is in doubt.
+    /// The end to append at. Until the append succeeds, the end is in doubt.
     async fn take_end(&self, core: &Core) -> Result<KnownEnd, BusError> {
         let end = match *self.end.lock().unwrap_or_else(PoisonError::into_inner) {
             End::Known(end) => Some(end),
@@ -159,7 +159,7 @@ const fn fenced(end: KnownEnd) -> BusError {
     }
 }
 
-/// JetStream's number of the last message, and what the message is.
+/// JetStream's number of the last message, and the message.
 async fn find_tail(core: &Core, own: [u8; 16]) -> Result<(u64, LogTail), BusError> {
     let info = core.find_or_make(&streams::log_stream(&core.config)).await?;
     let message = info.state.last_sequence;
@@ -174,7 +174,7 @@ async fn find_tail(core: &Core, own: [u8; 16]) -> Result<(u64, LogTail), BusErro
     }
 }
 
-/// What the last message of the stream is.
+/// The meaning of the last message of the stream.
 fn tail_of(headers: &HeaderMap, payload: bytes::Bytes, own: [u8; 16]) -> LogTail {
     let log = headers::sixteen_bytes(headers, headers::LOG);
     let writer = headers::sixteen_bytes(headers, headers::WRITER);
@@ -201,7 +201,7 @@ struct Part {
     payload: Vec<u8>,
 }
 
-/// The messages that a commit becomes.
+/// Splits a commit into messages.
 fn split(commit: &Commit, max_bytes: usize, parts: &mut Vec<Part>) -> Result<(), BusError> {
     let payload = encode(commit)?;
     if payload.len() <= max_bytes {
@@ -217,8 +217,8 @@ fn split(commit: &Commit, max_bytes: usize, parts: &mut Vec<Part>) -> Result<(),
     Ok(())
 }
 
-/// What is appended from now on: the server repeats what it has stored on a subject of its own. After a connection that was made anew
-/// the reader's user gets from the ledger what was missed meanwhile.
+/// Commits appended from now on: the server republishes what it has stored on a separate subject. After a reconnection
+/// the reader gets what it missed from the ledger.
 pub(super) async fn follow(core: Arc<Core>) -> Result<LogStream, BusError> {
     let (writer, stream) = log_queue();
     let subject = subjects::LOG_STORED_SUBJECT.to_owned();
@@ -234,7 +234,7 @@ pub(super) async fn follow(core: Arc<Core>) -> Result<LogStream, BusError> {
     Ok(stream)
 }
 
-/// Hands on what the server repeats, until the client is closed.
+/// Passes on what the server republishes, until the client is closed.
 async fn forward(mut stored: async_nats::Subscriber, mut connections: watch::Receiver<u64>, writer: &LogWriter) {
     connections.mark_unchanged();
     loop {

@@ -5,9 +5,9 @@ use crate::{BusError, Message};
 use async_nats::Client;
 use tokio::sync::mpsc;
 
-/// On the reply to a request that its server dropped.
+/// The reply to a request that its server dropped.
 const DROPPED: &str = "dropped";
-/// On the reply that is larger than the server takes.
+/// The reply that replaces one larger than the server takes.
 const TOO_LARGE: &str = "too large";
 
 /// A reply on its way out; `None` if its request was dropped.
@@ -17,7 +17,7 @@ pub(super) struct Outgoing {
     reply: Option<Message>,
 }
 
-/// The place for the reply to one request. Dropped, it tells the requester.
+/// The place for the reply to one request. If it is dropped, the requester is told.
 #[derive(Debug)]
 pub(crate) struct NatsReply {
     replies: mpsc::UnboundedSender<Outgoing>,
@@ -46,7 +46,7 @@ impl Drop for NatsReply {
     }
 }
 
-/// Sends replies, so that who answers a request need not wait for the network.
+/// Sends replies, so that servers of requests need not wait for the network.
 pub(super) async fn send_replies(client: Client, mut outgoing: mpsc::UnboundedReceiver<Outgoing>) {
     while let Some(Outgoing { inbox, reply }) = outgoing.recv().await {
         let bytes = reply.as_ref().map_or(0, |message| message.payload.len());
@@ -72,7 +72,7 @@ async fn send_failure(client: &Client, inbox: String, why: &str) -> Result<(), a
     client.publish_with_headers(inbox, headers, bytes::Bytes::new()).await
 }
 
-/// The reply to a request.
+/// Reads the reply to a request.
 pub(super) fn read(subject: &str, arrived: async_nats::Message) -> Result<Message, BusError> {
     let failure = arrived.headers.as_ref().and_then(|headers| headers.get(headers::NO_REPLY));
     match failure.map(async_nats::HeaderValue::as_str) {

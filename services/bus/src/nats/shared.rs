@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct Core {
     pub client: Client,
     pub jetstream: jetstream::Context,
-    /// Counts connections: it changes when the client has lost the server and found it again.
+    /// Counts connections: it changes when the client loses the server and finds it again.
     pub connections: watch::Receiver<u64>,
     pub streams: Streams,
     pub replies: mpsc::UnboundedSender<Outgoing>,
@@ -19,13 +19,13 @@ pub(super) struct Core {
     pub stop: CancellationToken,
 }
 
-/// An error of the client library that trying again may cure.
+/// An error of the client library that a retry may cure.
 pub(super) fn unavailable(error: impl std::fmt::Display) -> BusError {
     BusError::Unavailable(error.to_string())
 }
 
-/// Whether JetStream delivers this message and nobody has published it: whoever may work on a queue can have its items delivered
-/// anywhere. Such a message is none for who subscribed.
+/// Whether JetStream delivers this message and nobody published it: a worker of a queue can have its items delivered to
+/// any subject. Subscribers must not see such a message.
 pub(super) fn is_delivery(arrived: &async_nats::Message) -> bool {
     let delivered = arrived.reply.as_ref().is_some_and(|reply| reply.starts_with("$JS."));
     if delivered {

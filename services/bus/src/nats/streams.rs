@@ -1,4 +1,4 @@
-//! JetStream streams: made when missing, made again when lost, and what was lost told.
+//! JetStream streams: made when missing, made again when lost, with a report of the loss.
 
 use super::{Core, NatsConfig, StreamLimits, kept::Wanted, unavailable};
 use crate::{BusError, PublicEvent, WorkQueue, pause::Backoff};
@@ -17,18 +17,18 @@ use async_nats::{
 use muster_schemas::{ids::Sequence, subjects};
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-/// What is sent twice within this time is kept once.
+/// Duplicates within this time are dropped.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
-/// Public events that are on their way to the server at a time.
+/// The number of public events on their way to the server at a time.
 const EVENTS_IN_FLIGHT: usize = 1000;
 
 /// The durable consumer that all workers of a queue share.
 pub(super) const WORKERS: &str = "workers";
-/// In the metadata of a mirror: when the stream that it mirrors was made.
+/// In the metadata of a mirror: when the mirrored stream was made.
 const ORIGIN: &str = "muster-origin";
 
 impl Core {
-    /// Makes sure that a stream exists. Cheap when it is known to.
+    /// Makes sure that a stream exists. Cheap if it is known to.
     pub(super) async fn ensure(&self, wanted: &Wanted) -> Result<(), BusError> {
         match self.streams.is_present(&wanted.config.name) {
             true => Ok(()),
@@ -36,7 +36,7 @@ impl Core {
         }
     }
 
-    /// What a stream is at this moment; it is made if it is missing, with what belongs to it.
+    /// The current state of a stream; a missing stream is made, with everything that belongs to it.
     pub(super) async fn find_or_make(&self, wanted: &Wanted) -> Result<Info, BusError> {
         let config = &wanted.config;
         let found = self.jetstream.get_stream(&config.name).await;
@@ -61,8 +61,8 @@ impl Core {
         Ok(info)
     }
 
-    /// Integrations have an account of their own, if the server is configured so, and in it a mirror of the public events: what they do
-    /// there reaches nothing of muster. A mirror of a stream that was lost since is made anew.
+    /// If the server is configured so, integrations have their own account and in it a mirror of the public
+    /// events: nothing they do there reaches muster. A mirror of a stream that was lost since is made again.
     async fn mirror_for_integrations(&self, config: &Config, created: i128) -> Result<(), BusError> {
         let mut theirs = jetstream::with_prefix(self.client.clone(), subjects::INTEGRATION_API);
         theirs.set_timeout(super::SERVER_TIMEOUT);
@@ -92,7 +92,7 @@ impl Core {
             ..Source::default()
         };
         let metadata = HashMap::from([(ORIGIN.to_owned(), origin)]);
-        // What is mirrored has been looked at for doubles already.
+        // The mirrored stream already drops duplicates.
         let duplicate_window = Duration::ZERO;
         let mirror =
             Config { subjects: Vec::new(), mirror: Some(mirrored), metadata, duplicate_window, ..config.clone() };
@@ -112,7 +112,7 @@ impl Core {
         }
     }
 
-    /// Gives a stream the limits that are configured, and the subjects. That it cannot be done is no reason not to use it.
+    /// Gives a stream the configured limits and subjects. If that fails, the stream is used all the same.
     async fn adjust(&self, wanted: &Config, info: Info) -> Info {
         let has = &info.config;
         let fits = has.max_age == wanted.max_age
@@ -183,15 +183,15 @@ impl Core {
     }
 }
 
-/// What the server answers if there is nobody to ask.
+/// The server's answer when there is nobody to ask.
 fn has_no_responders(error: &async_nats::jetstream::context::GetStreamError) -> bool {
     let cause = std::error::Error::source(error);
     let request = cause.and_then(|cause| cause.downcast_ref::<async_nats::jetstream::context::RequestError>());
     request.is_some_and(|request| request.kind() == RequestErrorKind::NoResponders)
 }
 
-/// The stream of the log. The server repeats what it has stored, and nothing else, for those who follow the log: they need no
-/// consumers, which could be made to deliver to anywhere.
+/// The stream of the log. The server republishes what it has stored, and nothing else, to those who follow the log:
+/// they need no consumers, which could be made to deliver anywhere.
 pub(super) fn log_stream(config: &NatsConfig) -> Wanted {
     let republish = Republish {
         source: subjects::LOG_SUBJECT.to_owned(),

@@ -14,7 +14,7 @@ use futures::StreamExt;
 use std::{sync::Arc, time::Duration};
 use tokio::sync::mpsc;
 
-/// How long the server holds a request for an item before it is asked anew.
+/// How long the server holds a request for an item before the worker repeats it.
 const PULL_EXPIRES: Duration = Duration::from_secs(30);
 
 pub(super) async fn make(core: &Core, queue: &WorkQueue) -> Result<(), BusError> {
@@ -34,8 +34,8 @@ pub(super) async fn enqueue(core: &Core, queue: &WorkQueue, key: &str, message: 
     core.acknowledged(&queue.name, sent.into_future()).await.map(drop)
 }
 
-/// A worker. It asks the server for an item only when its user asks for one, so that no item waits here while its
-/// time until redelivery runs.
+/// A worker. It asks the server for an item only when its user does, so that no item waits here while its time until
+/// redelivery runs.
 #[derive(Debug)]
 pub(crate) struct NatsWorker {
     wishes: mpsc::Sender<()>,
@@ -99,13 +99,13 @@ async fn try_fetch(
         Some(consumer) => consumer,
         None => consumer.insert(open_consumer(core, queue).await?),
     };
-    // Without heartbeats: a batch of async-nats 0.51 that has seen one is not woken by the item that follows.
+    // No heartbeats: a batch of async-nats 0.51 that has seen one is not woken by the next item.
     let batch = consumer.fetch().max_messages(1).expires(PULL_EXPIRES).messages();
     let arrived = batch.await.map_err(unavailable)?.next().await;
     arrived.transpose().map_err(unavailable).map(|message| message.map(item))
 }
 
-/// The consumer that whoever puts items into the queue has made.
+/// The consumer that the producers of the queue have made.
 async fn open_consumer(core: &Core, queue: &WorkQueue) -> Result<Consumer<pull::Config>, BusError> {
     let name = queue.name.to_string();
     core.jetstream.get_consumer_from_stream(streams::WORKERS, name).await.map_err(unavailable)
@@ -120,7 +120,7 @@ fn item(arrived: jetstream::Message) -> WorkItem {
     WorkItem { key, message, deliveries, delivery: Delivery::Nats(Box::new(NatsDelivery { acker })) }
 }
 
-/// The server's side of an item that was delivered.
+/// The server's side of a delivered item.
 pub(crate) struct NatsDelivery {
     acker: jetstream::message::Acker,
 }

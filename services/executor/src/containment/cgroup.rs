@@ -47,14 +47,14 @@ fn parse_mounts(text: &str) -> Mounts {
     mounts
 }
 
-/// Makes the group of an executor in a hierarchy.
+/// Creates the group of an executor in a hierarchy.
 pub fn make_base(mount: &Path, instance: &str) -> io::Result<PathBuf> {
     let base = mount.join(PARENT).join(instance);
     fs::create_dir_all(&base)?;
     for group in [&mount.join(PARENT), &base] {
         inherit_cpuset(group)?;
     }
-    // A read-only mount passes the above if the folder is there already.
+    // A read-only mount passes the above if the folder already exists.
     let probe = base.join("probe");
     match fs::create_dir(&probe) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -64,11 +64,11 @@ pub fn make_base(mount: &Path, instance: &str) -> io::Result<PathBuf> {
     Ok(base)
 }
 
-/// A v1 CPU set begins empty and takes no process until it has CPUs and memory nodes.
+/// A v1 CPU set starts empty and accepts no process until it has CPUs and memory nodes.
 fn inherit_cpuset(group: &Path) -> io::Result<()> {
     for name in ["cpuset.cpus", "cpuset.mems"] {
         let file = group.join(name);
-        // In v2 an empty one means the parent's, and the file for memory pressure tells the two apart.
+        // In v2 an empty file means the parent's; the file for memory pressure exists only in v1.
         if group.join("cpuset.memory_pressure").exists() && fs::read_to_string(&file)?.trim().is_empty() {
             let parent = group.parent().unwrap_or(group).join(name);
             fs::write(&file, fs::read_to_string(parent)?.trim())?;
@@ -77,11 +77,11 @@ fn inherit_cpuset(group: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Lets the children of a v2 group use the controllers that it has, as far as it may.
+/// Lets the children of a v2 group use its controllers, as far as it may.
 pub fn enable_controllers(group: &Path) {
     for controller in ["memory", "cpuset"] {
         if lists(&group.join("cgroup.controllers"), controller) {
-            // Refused where processes are in the group itself; then there are no limits.
+            // Refused if the group itself has processes; then there are no limits.
             let _ = fs::write(group.join("cgroup.subtree_control"), format!("+{controller}"));
         }
     }
@@ -150,7 +150,7 @@ impl Group {
         fs::read_to_string(self.file(name)).ok()
     }
 
-    /// The value behind a key in a file of `key value` lines.
+    /// The value after a key in a file of `key value` lines.
     fn keyed(&self, name: &str, key: &str) -> Option<u64> {
         self.read(name)?.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' ')?.trim().parse().ok())
     }
@@ -170,7 +170,7 @@ impl Group {
         }
         let name = if self.file("memory.max").exists() { "memory.max" } else { "memory.limit_in_bytes" };
         self.write(name, &bytes.to_string())?;
-        // Without this a run over its limit would go on in swap space, where there is any.
+        // Without this a run over its limit would continue in swap space, if there is any.
         for (name, text) in [("memory.swap.max", "0".to_owned()), ("memory.memsw.limit_in_bytes", bytes.to_string())] {
             if self.file(name).exists() {
                 self.write(name, &text)?;
@@ -179,7 +179,8 @@ impl Group {
         Ok(())
     }
 
-    /// As [`Group::limit_memory`], of a group that has a limit: in v1 that with swap space must never be the lower one.
+    /// As [`Group::limit_memory`], for a group that has a limit: in v1 the limit including swap must never be the lower
+    /// one.
     pub fn change_memory_limit(&self, bytes: u64) -> io::Result<()> {
         self.limit_memory(bytes).or_else(|error| {
             if bytes == 0 || !self.file("memory.memsw.limit_in_bytes").exists() {

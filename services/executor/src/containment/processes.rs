@@ -1,7 +1,7 @@
 //! Processes found by walking `/proc`.
 //!
-//! A process number that was read a moment ago is used for a signal without a further check: the kernel gives numbers
-//! out in turn, and would have to start as many processes as there are numbers in between.
+//! A process number that was just read is used for a signal without a further check: the kernel gives numbers out in
+//! turn, and would have to start as many processes as there are numbers in between.
 
 use nix::{
     sched::{CpuSet, sched_setaffinity},
@@ -17,7 +17,7 @@ pub fn signal_all(processes: &[i32], signal: i32) {
     }
 }
 
-/// Binds each, with all its threads, to these CPUs. One that ends meanwhile does not count.
+/// Binds each, with all its threads, to these CPUs, ignoring those that end meanwhile.
 pub fn bind_all(processes: &[i32], cpus: &[u32]) {
     let mut set = CpuSet::new();
     if cpus.iter().any(|cpu| set.set(*cpu as usize).is_err()) {
@@ -31,7 +31,7 @@ pub fn bind_all(processes: &[i32], cpus: &[u32]) {
     }
 }
 
-/// All descendants of this process that are not dead.
+/// All living descendants of this process.
 pub fn descendants_of_this() -> Vec<i32> {
     let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
     for (process, parent) in all().filter_map(|process| Some((process, living_parent(process)?))) {
@@ -46,13 +46,13 @@ pub fn descendants_of_this() -> Vec<i32> {
     descendants
 }
 
-/// Stops all descendants of this process, also those that are started meanwhile.
+/// Stops all descendants of this process, including those started meanwhile.
 pub fn stop_descendants() {
     let mut stopped = 0;
     loop {
         let processes = descendants_of_this();
         signal_all(&processes, libc::SIGSTOP);
-        // A stopped process starts no other: once the number stands still, all are stopped.
+        // A stopped process starts no other: once the number is stable, all are stopped.
         if processes.len() == stopped {
             return;
         }
@@ -60,7 +60,7 @@ pub fn stop_descendants() {
     }
 }
 
-/// All processes that were started with all of these variables (`NAME=VALUE`) in their environment.
+/// All processes whose environment had all of these variables (`NAME=VALUE`) at their start.
 pub fn marked(variables: &[String]) -> Vec<i32> {
     let own = std::process::id() as i32;
     let is_marked = |process: &i32| {
@@ -82,7 +82,7 @@ fn living_parent(process: i32) -> Option<i32> {
     parse_stat(&stat)
 }
 
-/// The name in the second field can hold anything, also spaces and brackets; what counts begins after its last bracket.
+/// The name in the second field can hold anything, even spaces and brackets; the other fields follow its last bracket.
 fn parse_stat(stat: &str) -> Option<i32> {
     let mut fields = stat[stat.rfind(')')? + 1..].split_whitespace();
     let state = fields.next()?;

@@ -5,7 +5,7 @@ use muster_schemas::job::{ExitStatus, Usage};
 use nix::errno::Errno;
 use std::time::Duration;
 
-/// Collects dead children that nobody asks about.
+/// Collects dead children and ignores their results.
 pub fn reap_silently() {
     while matches!(wait_for_child(), Wait::Dead { .. }) {}
 }
@@ -15,7 +15,7 @@ pub fn end_children() {
     end_children_and(reap_silently);
 }
 
-/// As above; `collect` takes the dead.
+/// As above; `collect` receives the dead.
 pub fn end_children_and(mut collect: impl FnMut()) {
     let mut pause = Duration::from_micros(200);
     loop {

@@ -1,4 +1,4 @@
-//! A run that the shim has claimed, and what it tells of it.
+//! A run that the shim has claimed, and its reports.
 
 use crate::{
     key::RunKey,
@@ -18,8 +18,8 @@ use std::{
 /// A dead executor does not hold a shim up, and a slow one not for long: it finds the news in the spool.
 const NOTICE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Says something in `shims.log`. Its disk may be full: `eprintln!` would end the shim then, and nothing would look after the
-/// run.
+/// Writes a line to `shims.log`. Its disk may be full: `eprintln!` would then end the shim, and nobody would supervise
+/// the run.
 pub(crate) fn log(what: impl fmt::Display) {
     let _ = writeln!(io::stderr(), "{what}");
 }
@@ -44,7 +44,7 @@ impl Shim {
     /// Whether processes of this run are below other shims.
     pub fn has_steps(&self) -> bool {
         let steps = |keys: Vec<RunKey>| keys.iter().any(|key| key.is_step() && key.part == self.key.part);
-        // If that cannot be found out there may be some.
+        // If this cannot be found out, there may be some.
         !self.key.is_step() && spool::run_keys(&self.spool).map_or(true, steps)
     }
 
@@ -53,7 +53,7 @@ impl Shim {
         drop(self.send(news, Some(NOTICE_TIMEOUT)));
     }
 
-    /// Tells that there is more output, without waiting. Whether it is to be told again: the executor is there and busy.
+    /// Announces more output, without waiting. Returns whether to repeat it: the executor is there and busy.
     pub fn tell_of_output(&self) -> bool {
         self.send(News::Output, None).is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }

@@ -1,6 +1,6 @@
-//! The arguments of `execve` for a task, made before the task is forked and in the same place for one task after the
-//! other: a child has each page copied that it writes, and all pages of the shim taken down when it becomes its
-//! program. That is most of the cost of starting a short task.
+//! The arguments of `execve` for a task, prepared before the task is forked and in the same place for each task: a
+//! child has each page copied that it writes, and all pages of the shim unmapped when it becomes its program. That is
+//! most of the cost of starting a short task.
 
 use crate::environment::OwnValue;
 use nix::errno::Errno;
@@ -21,7 +21,7 @@ pub struct ProgramPath {
 }
 
 impl ProgramPath {
-    /// The file and what it is called with, its own name first.
+    /// The file and its arguments, its own name first.
     pub fn new(path: CString, argv: Vec<CString>) -> Self {
         let pointers = argv.iter().map(|argument| argument.as_ptr()).chain([ptr::null()]).collect();
         Self { path, argv, pointers }
@@ -32,22 +32,23 @@ impl ProgramPath {
         self.argv.first().map_or(c"", |name| name)
     }
 
-    /// Replaces this process by the program. It comes back only with the reason why that cannot be.
+    /// Replaces this process by the program. It returns only with the reason why that failed.
     pub fn execute(&self, environment: &mut Environment) -> Errno {
         environment.write_process_id(std::process::id());
-        // SAFETY: both lists end with a null pointer, and what they point to lives as long as `self` and the environment.
+        // SAFETY: both lists end with a null pointer, and what they point to lives as long as `self` and the
+        // environment.
         unsafe { libc::execve(self.path.as_ptr(), self.pointers.as_ptr(), environment.pointers.as_ptr()) };
         Errno::last()
     }
 }
 
-/// The environment of one task after the other.
+/// The environment for one task after the other.
 pub struct Environment {
     /// Variables that all tasks of the launch share.
     common: Vec<CString>,
-    /// Variables of a single task: one after the other, each with a NUL byte at its end.
+    /// Variables of a single task, one after the other, each with a NUL byte at its end.
     own: Vec<u8>,
-    /// Where that has room for the id of the process.
+    /// Offsets in `own` with room for the process id.
     process_ids: Vec<usize>,
     pointers: Vec<*const c_char>,
 }
@@ -62,8 +63,8 @@ impl Environment {
         environment
     }
 
-    /// The variables of the task that comes next, in place of those of the last one. They also take the place of variables of
-    /// their names that all tasks have, such as the rank of an outer task: most programs believe the first of two.
+    /// Replaces the last task's own variables with the next task's. They also replace common variables of the same
+    /// name, such as the rank of an outer task: most programs believe the first of two.
     pub fn set_own(&mut self, variables: impl IntoIterator<Item = (String, OwnValue)>) {
         self.own.clear();
         self.process_ids.clear();
@@ -92,7 +93,7 @@ impl Environment {
         self.pointers.extend(common.chain(own.clone().map(|own| own.as_ptr().cast())).chain([ptr::null()]));
     }
 
-    /// In place, as the texts are pointed to.
+    /// Written in place, because there are pointers to the texts.
     fn write_process_id(&mut self, id: u32) {
         for place in &self.process_ids {
             let mut rest = id;
@@ -105,7 +106,7 @@ impl Environment {
     }
 }
 
-/// The name in `NAME=value`, with the sign behind it.
+/// The name in `NAME=value`, including the equals sign.
 fn name_of(variable: &[u8]) -> &[u8] {
     variable.split_inclusive(|byte| *byte == b'=').next().unwrap_or_default()
 }

@@ -11,12 +11,12 @@ use std::{
 /// What ends the input of a terminal (Control-D).
 const END_OF_TRANSMISSION: [u8; 1] = [4];
 
-/// How far a task has read what the client says.
+/// How far a task has read the client's input.
 pub struct Feed {
     file: Rc<File>,
     position: u64,
     is_terminal: bool,
-    /// Whether the terminal was told that nothing more comes.
+    /// Whether the terminal was told that the input has ended.
     is_ended: bool,
 }
 
@@ -31,12 +31,12 @@ pub enum Next {
 }
 
 impl Feed {
-    /// Into a pipe, which is closed at the end.
+    /// Feeds a pipe, which is closed at the end.
     pub fn to_pipe(file: Rc<File>) -> Self {
         Self { file, position: 0, is_terminal: false, is_ended: false }
     }
 
-    /// Into a terminal, which is told the end.
+    /// Feeds a terminal, which is told the end.
     pub fn to_terminal(file: Rc<File>) -> Self {
         Self { file, position: 0, is_terminal: true, is_ended: false }
     }
@@ -51,7 +51,7 @@ impl Feed {
         self.position
     }
 
-    /// Gives the task what it takes without waiting.
+    /// Gives the task as much as it takes without waiting.
     ///
     /// # Errors
     /// The task has closed its input.
@@ -87,7 +87,7 @@ impl Feed {
             };
             self.is_ended = true;
         }
-        // The terminal itself stays: it can still be given another size.
+        // The terminal stays open: its size can still change.
         Ok(Next::WhenFed)
     }
 }

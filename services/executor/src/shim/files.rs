@@ -18,24 +18,24 @@ use std::{
 /// Marks an output file with the run that emptied it.
 const EMPTIED_BY: &CStr = c"user.muster.run";
 
-/// The files of tasks; one that several tasks write to is opened once.
+/// The files of tasks; a file that several tasks write to is opened once.
 pub struct Files<'a> {
     order: &'a LaunchOrder,
-    /// Whether output files keep what they have.
+    /// Whether output files keep their content.
     keeps: bool,
     open: HashMap<String, Rc<File>>,
-    /// Of tasks that read nothing.
+    /// The input of tasks that read nothing.
     no_input: Option<Rc<File>>,
 }
 
 impl<'a> Files<'a> {
-    /// None open yet.
+    /// No files open yet.
     pub fn of(order: &'a LaunchOrder) -> Self {
         let keeps = order.launch.append_output || order.step.0 != 0 && order.launch.stdout.is_none();
         Self { order, keeps, open: HashMap::new(), no_input: None }
     }
 
-    /// As above, for a step with places of its own.
+    /// As above, for a step with its own places.
     pub fn of_step(order: &'a LaunchOrder, streams: &StepStreams) -> Self {
         Self { order, keeps: streams.append_output, open: HashMap::new(), no_input: None }
     }
@@ -52,7 +52,7 @@ impl<'a> Files<'a> {
         Ok((stdout, stderr))
     }
 
-    /// The file of a task that a pattern names, for output.
+    /// The output file of a task that a pattern names.
     pub fn output_to(&mut self, pattern: &str, rank: u32) -> Result<Rc<File>, String> {
         let path = self.expand(pattern, rank);
         if let Some(file) = self.open.get(&path) {
@@ -72,7 +72,7 @@ impl<'a> Files<'a> {
         self.input_from(self.order.launch.stdin.as_deref().unwrap_or("/dev/null"), rank)
     }
 
-    /// The file of a task that a pattern names, for input.
+    /// The input file of a task that a pattern names.
     pub fn input_from(&mut self, pattern: &str, rank: u32) -> Result<Rc<File>, String> {
         let path = self.expand(pattern, rank);
         if let Some(file) = self.no_input.as_ref().filter(|_| path == "/dev/null") {
@@ -91,8 +91,8 @@ impl<'a> Files<'a> {
         output::expand(pattern, self.order, &self.order.nodes[self.order.node_index as usize].name, rank)
     }
 
-    /// Empties a file that the run has just opened. Of several nodes that write to the same file only the first does,
-    /// whichever that is: it marks the file. Where files cannot be marked, the run's first node does.
+    /// Empties a file that the run has just opened. If several nodes write to the same file, only the first to open it
+    /// does: it marks the file. If files cannot be marked, the run's first node does.
     fn empty(&self, file: &File) -> io::Result<()> {
         if self.keeps || !file.metadata()?.is_file() {
             return Ok(());
@@ -111,7 +111,7 @@ impl<'a> Files<'a> {
     }
 }
 
-/// Whether the file has the mark; `None` if it cannot have any.
+/// Whether the file has the mark; `None` if it cannot have one.
 fn has_mark(file: &File, mark: &str) -> Option<bool> {
     let mut value = [0u8; 64];
     // SAFETY: the name ends with NUL, and the buffer has the length given.
@@ -124,11 +124,12 @@ fn has_mark(file: &File, mark: &str) -> Option<bool> {
 }
 
 fn set_mark(file: &File, mark: &str) {
-    // SAFETY: the name ends with NUL, and the value has the length given. If it fails, another node empties the file again.
+    // SAFETY: the name ends with NUL, and the value has the length given. If it fails, another node empties the file
+    // again.
     unsafe { libc::fsetxattr(file.as_raw_fd(), EMPTIED_BY.as_ptr(), mark.as_ptr().cast(), mark.len(), 0) };
 }
 
-/// Opens a file that may be a pipe nobody reads, which is an error rather than a wait. The file itself waits.
+/// Opens a file that may be a pipe without a reader, which is an error rather than a wait. Reads and writes do wait.
 fn open_without_waiting(options: &mut OpenOptions, path: &str) -> io::Result<File> {
     let file = options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
     let flags = OFlag::from_bits_retain(fcntl(&file, FcntlArg::F_GETFL)?);

@@ -37,32 +37,33 @@ use std::{
 };
 
 const DEFAULT_UMASK: u32 = 0o022;
-/// So many tasks are started before what the others have said is taken. The pipes of those that have ended go with it: each
-/// task inherits, and has to close, all that are open when it is started.
+/// The number of tasks started before the output of the others is read, which also closes the pipes of those that have
+/// ended: each task inherits, and has to close, all pipes that are open at its start.
 const STARTED_AT_A_TIME: usize = 4;
 
 /// The processes of a run on this node, just started.
 pub struct Launched {
-    /// Their containment; a step has that of its run.
+    /// Their containment; a step shares that of its run.
     pub containment: Containment,
-    /// How many processes had been killed there for memory before these started: a step is not the first of its run.
+    /// How many processes had been killed there for lack of memory before these started: a step is not the first in its
+    /// run.
     pub oom_kills_before: u64,
     /// The process and rank of each task.
     pub tasks: Vec<(i32, u32)>,
-    /// Where tasks tell why they could not become their program. At its end all that could have.
+    /// Where tasks report why they could not become their program. Its end means that all others could.
     pub failures: File,
     /// Just before the first was started.
     pub started: Timestamp,
     /// Their exchange with a client, if they have one.
     pub streams: Option<Streams>,
-    /// Where errors of its script go.
+    /// The standard error of its script.
     pub script_errors: Option<File>,
 }
 
-/// Starts the tasks of an order that are for this node, with what their dialect says of them.
+/// Starts the tasks of an order on this node, with the additions of their dialect.
 ///
 /// # Errors
-/// Why it cannot be, for people; nothing is left of it.
+/// Why it failed, for people; nothing is left of it.
 pub fn launch(spooled: &SpooledOrder, folder: &RunFolder, dialect: Option<&dyn Dialect>) -> Result<Launched, String> {
     let order = &spooled.order;
     if order.node_index as usize >= order.nodes.len() {
@@ -77,7 +78,7 @@ pub fn launch(spooled: &SpooledOrder, folder: &RunFolder, dialect: Option<&dyn D
     })?;
     let containment = contain(spooled)?;
     let script = tasks.each.first().filter(|_| script_of(order).is_some());
-    // Without it the script runs as well.
+    // The script runs without it as well.
     let script_errors = script.and_then(|script| script.ends.stderr.as_ref()?.file()?.try_clone().ok());
     let launched = start(spooled, containment, tasks, &mut streams)?;
     Ok(Launched { streams, script_errors, ..launched })
@@ -98,7 +99,7 @@ fn make_job_files(spooled: &SpooledOrder, folder: &RunFolder) -> Result<(), Stri
         let nodes = folder.file(NODE_FILE);
         overwrite(&nodes, 0o600, environment::node_file(&spooled.order).as_bytes())?;
         give(&nodes, &spooled.identity)?;
-        // A run before may have shut it.
+        // An earlier run may have changed its mode.
         fs::set_permissions(folder.file(TEMPORARY), fs::Permissions::from_mode(0o700))?;
         if let Some((text, _)) = script_of(&spooled.order) {
             let script = folder.file(SCRIPT);
@@ -110,7 +111,7 @@ fn make_job_files(spooled: &SpooledOrder, folder: &RunFolder) -> Result<(), Stri
     make().map_err(|error| format!("the run's files cannot be made in {}: {error}", folder.path().display()))
 }
 
-/// The script and its arguments, if it is to run on this node: the first of its component.
+/// The script and its arguments, if it runs on this node: the first of its component.
 fn script_of(order: &LaunchOrder) -> Option<(&str, &[String])> {
     let Program::Script { text, args } = &order.launch.program else { return None };
     let own = order.nodes.get(order.node_index as usize)?.component;
@@ -118,7 +119,7 @@ fn script_of(order: &LaunchOrder) -> Option<(&str, &[String])> {
     (lead == order.node_index as usize).then_some((text, args))
 }
 
-/// Does something with the rights of a user, as far as files are concerned.
+/// Acts with the file permissions of a user.
 fn as_user<T>(identity: &Identity, act: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     if !Uid::effective().is_root() {
         return act();
@@ -142,7 +143,7 @@ fn cannot_become(identity: &Identity, errno: Errno) -> String {
     format!("the shim cannot become user `{}`: {}", identity.user, errno.desc())
 }
 
-/// Opens all that the tasks need, as their user.
+/// Opens everything that the tasks need, as their user.
 fn prepare(spooled: &SpooledOrder, folder: &RunFolder, dialect: Option<&dyn Dialect>) -> Result<Tasks, String> {
     let order = &spooled.order;
     let directory = enter_directory(&order.working_directory)?;
@@ -177,7 +178,7 @@ fn prepare(spooled: &SpooledOrder, folder: &RunFolder, dialect: Option<&dyn Dial
     Tasks::of(order, directory, &variables, each, dialect)
 }
 
-/// The containment of the run; a step joins the one that its run has.
+/// The containment of the run; a step joins its run's.
 fn contain(spooled: &SpooledOrder) -> Result<Containment, String> {
     let order = &spooled.order;
     if order.step.0 == 0 {
@@ -211,7 +212,8 @@ fn start(
     }
 }
 
-/// The shim is spared when memory runs out, its tasks are not: they are forked while it is not either.
+/// When memory runs out, the shim is spared but its tasks are not: while they are forked, the shim is not spared
+/// either.
 fn spared_no_more<T>(act: impl FnOnce() -> T) -> T {
     const SCORE: &str = "/proc/self/oom_score_adj";
     let before = fs::read(SCORE);
@@ -221,7 +223,7 @@ fn spared_no_more<T>(act: impl FnOnce() -> T) -> T {
     result
 }
 
-/// The process and rank of each task, and where they tell why they could not become their program.
+/// The process and rank of each task, and the pipe for their failures.
 type Forks = (Vec<(i32, u32)>, File);
 
 fn fork_all(

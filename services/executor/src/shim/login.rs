@@ -17,25 +17,25 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// So much is read of the end of what a login says.
+/// How much is read of the end of a login's output.
 const MOST_BYTES: u64 = 4 << 20;
-/// From the end of its time to SIGKILL.
+/// From the time limit to SIGKILL.
 const GRACE_SECONDS: &str = "5";
 
-/// Logs a user in and runs a simple command line there, such as `env`, which every shell understands: gives what the profile and
-/// the command say on standard output, or the end of it. This is for a shim that has not started anything of its run: nothing
-/// that the login leaves behind outlives this call, and nothing of it counts as the job's.
+/// Logs a user in and runs a simple command line there, such as `env`, which every shell understands; returns the
+/// standard output of the profile and the command, or its end. This is for a shim that has not yet started anything of
+/// its run: nothing that the login leaves behind outlives this call, and nothing of it counts as the job's.
 ///
 /// # Errors
 /// For people: the login could not be started.
 pub fn after_login(user: &str, line: &str, seconds: u32) -> Result<Vec<u8>, String> {
     let mut login = command(user, line, seconds)?;
-    // What a login leaves running may keep a pipe open; a file tells its end at once.
+    // Processes that a login leaves running may keep a pipe open; a file has its end at once.
     let said = tempfile::tempfile().map_err(|error| format!("no temporary file: {error}"))?;
     let stdout = said.try_clone().map_err(|error| format!("no temporary file: {error}"))?;
     login.stdin(Stdio::null()).stdout(stdout).stderr(Stdio::null());
     let ignored: Vec<i32> = (1..32).filter(is_ignored).collect();
-    // SAFETY: between fork and exec only system calls are made, and no memory is taken.
+    // SAFETY: between fork and exec only system calls are made, and no memory is allocated.
     unsafe { login.pre_exec(move || become_login(&ignored)) };
     let status = login.status();
     end_children();
@@ -43,8 +43,8 @@ pub fn after_login(user: &str, line: &str, seconds: u32) -> Result<Vec<u8>, Stri
     end_of(&said).map_err(|error| format!("its output cannot be read: {error}"))
 }
 
-/// Only root can log in as somebody; others have their own shell act as at a login. The real user is asked for: a shim that
-/// prepares a run has the rights of the job's user meanwhile.
+/// Only root can log in as somebody else; other users run their own shell as a login shell. This checks the real user:
+/// a shim that prepares a run temporarily has the rights of the job's user.
 fn command(user: &str, line: &str, seconds: u32) -> Result<Command, String> {
     let mut command = Command::new("timeout");
     command.env_clear().env("PATH", USUAL_PATH).args(["--kill-after", GRACE_SECONDS, &seconds.to_string()]);
@@ -64,14 +64,14 @@ fn become_login(ignored: &[i32]) -> io::Result<()> {
     if Uid::current().is_root() {
         seteuid(Uid::from_raw(0))?;
     }
-    // Without it the login runs as well.
+    // The login runs without this as well.
     if let Ok(score) = open(c"/proc/self/oom_score_adj", OFlag::O_WRONLY | OFlag::O_CLOEXEC, Mode::empty()) {
         let _ = write(&score, b"0");
     }
     Ok(())
 }
 
-/// The end of a file, wherever those who write to it are.
+/// The end of a file, whatever the position of its writers.
 fn end_of(file: &File) -> io::Result<Vec<u8>> {
     let length = file.metadata()?.len();
     let most = length.min(MOST_BYTES);

@@ -1,4 +1,4 @@
-//! What a launch starts: programs, where, and with which variables of a dialect.
+//! Programs that a launch starts, their folder, and the variables of a dialect.
 
 use super::{execution::ProgramPath, files::plain, login::after_login};
 use muster_dialect::{Dialect, Host};
@@ -23,7 +23,7 @@ pub(super) fn added_by(dialect: Option<&dyn Dialect>, order: &LaunchOrder) -> BT
     added.set
 }
 
-/// Relative paths of the order are meant from here.
+/// Relative paths of the order start here.
 pub(super) fn enter_directory(path: &str) -> Result<File, String> {
     let failed = |error: io::Error| format!("the working directory `{path}` cannot be entered: {}", plain(&error));
     let directory =

@@ -1,4 +1,4 @@
-//! The tasks of a step with places of its own, before they are started.
+//! The tasks of a step with its own places, before they are started.
 
 use super::{
     execution::ProgramPath,
@@ -52,7 +52,7 @@ pub fn prepare(
     Tasks::of(order, directory, &variables, each, dialect)
 }
 
-/// The CPUs of one task: its own if there are as many as all tasks ask for, else all of the step's.
+/// The CPUs of one task: its own if there are enough for all tasks, else all of the step's.
 fn cpus_of(spooled: &SpooledOrder, ranks: &IndexSet, local_rank: u32) -> Vec<u32> {
     let each = spooled.order.cpus_per_task as usize;
     if spooled.cpus.len() as u64 != ranks.len() * each as u64 {
@@ -69,7 +69,7 @@ struct Programs<'a> {
 }
 
 impl Programs<'_> {
-    /// The program of a rank. One that is not found is no failure of the launch: its task says so, and ends (SL-R-23).
+    /// The program of a rank. If it is not found, the launch does not fail: its task reports that, and ends (SL-R-23).
     fn of(&mut self, rank: u32) -> Result<Rc<ProgramPath>, String> {
         let argv = self.tasks.argv(rank);
         if let Some(found) = self.found.get(argv) {

@@ -1,9 +1,8 @@
 //! The exchange between the tasks of a step and its client.
 //!
-//! Output comes through pipes (or a terminal) and goes, as frames, behind what the file of the step in the spool has; one
-//! write takes all that has come since the last. Once the file is [`MAX_AHEAD_BYTES`] ahead of what the client has
-//! acknowledged, the pipes are not read, and tasks that write wait. Input is read from another file by each task at its own
-//! pace.
+//! Output arrives through pipes (or a terminal) and is appended, as frames, to the file of the step in the spool; one
+//! write takes everything since the last. Once the file is [`MAX_AHEAD_BYTES`] ahead of the client's acknowledgement,
+//! the pipes are not read, and tasks that write wait. Each task reads input from another file at its own pace.
 
 use super::feed::{Feed, Next};
 use crate::{
@@ -34,16 +33,16 @@ use std::{
 
 /// Limit of the output that waits for the client, not counting the rest in the pipes of tasks that have ended.
 pub const MAX_AHEAD_BYTES: u64 = 64 << 20;
-/// So much is read from pipes before it is written.
+/// How much is read from pipes before it is written.
 const ROUND_BYTES: usize = 1 << 20;
-/// A pipe holds no more than this when its task ends.
+/// A pipe holds no more reads than this when its task ends.
 const MAX_PIPE_READS: usize = 32;
-/// Acknowledged output and input that was read is given back to the disk in parts of this size.
+/// Acknowledged output and consumed input are returned to the disk in parts of this size.
 const RELEASE_BYTES: u64 = 4 << 20;
-/// How soon output that the disk did not take is written again.
+/// The pause before output that the disk did not take is written again.
 const DISK_RETRY: Duration = Duration::from_secs(1);
 
-/// Which stream of a task a pipe is.
+/// The stream of a task that a pipe carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
     Output,
@@ -60,18 +59,18 @@ struct Source {
 /// The streams of the tasks of a step on this node.
 pub struct Streams {
     folder: RunFolder,
-    /// Whose the pipes are, if they are not this process's: a task may open `/dev/stderr` by its name.
+    /// The owner of the pipes, if other than this process's: a task may open `/dev/stderr` by its name.
     owner: Option<(Uid, Gid)>,
     epoll: Epoll,
     sources: BTreeMap<u64, Source>,
     feeds: BTreeMap<u64, Feed>,
     next_token: u64,
-    /// The terminal's side of the shim.
+    /// The shim's side of the terminal.
     terminal: Option<Rc<File>>,
     output: File,
     /// Frames that are not in the file yet.
     pending: Vec<u8>,
-    /// How long the file is.
+    /// The length of the file.
     written: u64,
     acknowledged: u64,
     released: u64,
@@ -82,7 +81,7 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// None open yet, for tasks of a user.
+    /// No streams open yet, for tasks of a user.
     pub fn new(folder: &RunFolder, user: &Identity) -> io::Result<Self> {
         let output = OpenOptions::new().create(true).append(true).mode(0o600).open(folder.file(OUTPUT))?;
         output.set_len(0)?;
@@ -108,7 +107,7 @@ impl Streams {
         })
     }
 
-    /// A pipe from a task: the task's side of it.
+    /// A pipe from a task; returns the task's side.
     pub fn source_pipe(&mut self, rank: u32, stream: Stream) -> io::Result<File> {
         let (ours, theirs) = pipe(true)?;
         self.give(&theirs)?;
@@ -116,7 +115,7 @@ impl Streams {
         Ok(theirs)
     }
 
-    /// A pipe to a task, for what the client says: the task's side of it.
+    /// A pipe to a task for the client's input; returns the task's side.
     pub fn feed_pipe(&mut self) -> io::Result<File> {
         let (theirs, ours) = pipe(false)?;
         self.give(&theirs)?;
@@ -129,7 +128,7 @@ impl Streams {
         Ok(fchown(pipe.as_fd(), Some(uid), Some(gid))?)
     }
 
-    /// Takes what comes out of a pipe whose reads do not wait.
+    /// Reads from a pipe whose reads do not wait.
     fn add_source(&mut self, file: File, rank: u32, stream: Stream) -> io::Result<()> {
         let token = self.token();
         self.epoll.add(&file, EpollEvent::new(EpollFlags::EPOLLIN, token))?;
@@ -137,7 +136,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Gives what the client says to a task, through a pipe whose writes do not wait.
+    /// Feeds the client's input to a task, through a pipe whose writes do not wait.
     fn add_feed(&mut self, file: Rc<File>) -> io::Result<()> {
         let token = self.token();
         let feed = Feed::to_pipe(file);
@@ -146,7 +145,7 @@ impl Streams {
         Ok(())
     }
 
-    /// A terminal: what the client says goes to it, and what it shows is output of the task.
+    /// A terminal: the client's input goes to it, and what it shows is output of the task.
     pub fn add_terminal(&mut self, file: File, rank: u32) -> io::Result<()> {
         let writing = Rc::new(file.try_clone()?);
         self.terminal = Some(writing.clone());
@@ -162,12 +161,12 @@ impl Streams {
         self.next_token
     }
 
-    /// The descriptor that is ready when there is something to do; `None` while the client is too far behind.
+    /// The descriptor that is ready when there is work; `None` while the client is too far behind.
     pub fn ready(&self) -> Option<BorrowedFd<'_>> {
         (!self.is_paused()).then(|| self.epoll.0.as_fd())
     }
 
-    /// How soon there is something to do in any case.
+    /// How soon there is work in any case.
     pub fn wait(&self) -> Option<Duration> {
         self.disk_is_full.then_some(DISK_RETRY)
     }
@@ -181,10 +180,10 @@ impl Streams {
         self.written > 0
     }
 
-    /// Moves what can be moved without waiting. Whether there is more output in the file.
+    /// Moves what can be moved without waiting. Returns whether the file has more output.
     pub fn serve(&mut self) -> bool {
         if self.is_paused() && !self.disk_is_full {
-            // Input has no part in this.
+            // This does not affect input.
             self.feed_all();
             return false;
         }
@@ -204,7 +203,7 @@ impl Streams {
         self.flush()
     }
 
-    /// Reads a pipe once. Whether it may have more at once.
+    /// Reads a pipe once. Returns whether it may have more at once.
     fn take(&mut self, token: u64) -> bool {
         let Some(source) = self.sources.get_mut(&token) else { return false };
         match source.file.read(&mut self.buffer) {
@@ -239,7 +238,7 @@ impl Streams {
         Frame { rank, content: Content::Ended(status) }.append_to(&mut self.pending);
     }
 
-    /// Writes what has come; what the disk does not take stays for later.
+    /// Writes the pending output; what the disk does not take stays for later.
     pub fn flush(&mut self) -> bool {
         if self.pending.is_empty() {
             return false;
@@ -258,7 +257,7 @@ impl Streams {
         done > 0
     }
 
-    /// Writes all that has come, however long the disk takes it.
+    /// Writes all pending output, however long the disk takes.
     pub fn close(&mut self) {
         while let Some(token) = self.sources.keys().next().copied() {
             let has_more = (0..MAX_PIPE_READS).all(|_| self.take(token));
@@ -273,7 +272,7 @@ impl Streams {
         }
     }
 
-    /// The client has all output before this.
+    /// The client has all output before this offset.
     pub fn acknowledge(&mut self, offset: u64) {
         self.acknowledged = self.acknowledged.max(offset.min(self.written));
         let is_much = self.acknowledged - self.released >= RELEASE_BYTES;
@@ -311,7 +310,7 @@ impl Streams {
             Ok(Next::WhenFed) => EpollFlags::empty(),
             Ok(Next::Done) | Err(_) => return self.end_feed(token),
         };
-        // A descriptor that the set has can always be changed.
+        // A descriptor in the set can always be changed.
         let _ = self.epoll.modify(feed.file(), &mut EpollEvent::new(interest, token));
         self.note_taken();
     }
@@ -323,7 +322,7 @@ impl Streams {
         }
     }
 
-    /// Says how far the fastest and the slowest task have read, so that the executor takes more.
+    /// Records how far the fastest and the slowest task have read, so that the executor accepts more.
     fn note_taken(&mut self) {
         let Some(input) = &self.input else { return };
         let length = input.metadata().map_or(0, |file| file.len());
@@ -341,8 +340,8 @@ impl Streams {
     }
 }
 
-/// Gives a part of a file that nobody reads any more back to the disk; offsets stay as they are. Where the file system
-/// cannot do that the file stays as large as it is.
+/// Returns a part of a file that nobody reads any more to the disk; offsets stay the same. If the file system cannot do
+/// that, the file keeps its size.
 fn release(file: &File, from: u64, to: u64) {
     let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
     let (Ok(from), Ok(length)) = (i64::try_from(from), i64::try_from(to - from)) else { return };
@@ -353,11 +352,11 @@ fn release(file: &File, from: u64, to: u64) {
 /// Makes a terminal this large.
 pub fn set_size(terminal: &File, size: TerminalSize) {
     let size = libc::winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };
-    // SAFETY: the kernel reads a structure of this type. A terminal that has gone needs no size.
+    // SAFETY: the kernel reads a structure of this type. A terminal that is gone needs no size.
     unsafe { libc::ioctl(terminal.as_raw_fd(), libc::TIOCSWINSZ, &raw const size) };
 }
 
-/// A pipe of which the shim's side does not wait: the side that is read from, then the side that is written to.
+/// A pipe whose shim side does not wait: the reading side, then the writing side.
 fn pipe(shim_reads: bool) -> Result<(File, File), Errno> {
     use nix::fcntl::{FcntlArg, OFlag, fcntl};
     let (read, write) = nix::unistd::pipe2(OFlag::O_CLOEXEC)?;

@@ -41,18 +41,17 @@ use std::{
     time::Duration,
 };
 
-/// How soon after the executor was told of output it is told again. The first word of a task goes on at once; those of many
-/// tasks go together, because each notice wakes all that is between the task and its client.
+/// The pause between two announcements of output to the executor. The first words of a task are announced at once;
+/// those of many tasks go together, because each notice wakes everything between the task and its client.
 const NOTICE_PAUSE: Duration = Duration::from_millis(10);
-/// How often a run that is being ended is looked at, once its tasks are gone and others of its processes are not.
+/// How often an ending run is checked, once its tasks are gone and other processes remain.
 const ENDING_POLL: Duration = Duration::from_millis(50);
 
-/// Makes a process that was just forked by the fork server a shim: its own session, deaf to signals, parent of all
-/// orphans below it.
+/// Makes a freshly forked process a shim: its own session, deaf to signals, parent of all orphans below it.
 pub fn become_shim() -> io::Result<()> {
     setsid()?;
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None)?;
-    // SAFETY: the default action is no code of this program. The fork server ignores this signal.
+    // SAFETY: the default action runs no code of this program. The fork server ignores this signal.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
     nix::sys::prctl::set_child_subreaper(true)?;
     nix::sys::prctl::set_name(c"muster-shim")?;
@@ -79,7 +78,7 @@ struct Supervised<'a> {
     spooled: &'a SpooledOrder,
     containment: Containment,
     oom_kills_before: u64,
-    /// Tasks that live, by process.
+    /// Living tasks, by process.
     tasks: BTreeMap<i32, u32>,
     /// A run without tasks on this node only holds its containment.
     holds_only: bool,
@@ -91,7 +90,7 @@ struct Supervised<'a> {
     script_errors: Option<fs::File>,
     /// How many bytes of the messages to the job are written.
     notes_written: usize,
-    /// Whether there is output that the executor has still to be told of, and when it may be.
+    /// Whether output is still to be announced to the executor, and when it may be.
     untold: bool,
     next_notice: Duration,
     timeline: Timeline,
@@ -101,11 +100,11 @@ struct Supervised<'a> {
     failed: Option<EndCause>,
 }
 
-/// What the dead children of the shim tell.
+/// Results of the dead children of the shim.
 #[derive(Default)]
 struct Reaped {
     statuses: BTreeMap<u32, ExitStatus>,
-    /// Tasks of which nobody has been told yet.
+    /// Ended tasks that nobody has been told about.
     news: Vec<(u32, ExitStatus)>,
     cpu_time_micros: u64,
     task_memory_bytes: u64,
@@ -137,12 +136,12 @@ impl<'a> Supervised<'a> {
         }
     }
 
-    /// Returns when the run is over, or is to be ended by force.
+    /// Returns when the run is over, or must be ended by force.
     fn watch(&mut self, control: &mut fs::File) -> io::Result<()> {
         let mut children = SigSet::empty();
         children.add(Signal::SIGCHLD);
         let children = SignalFd::with_flags(&children, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
-        // The client may have said something before there was a shim to be told of it.
+        // Input may have arrived before there was a shim to be told.
         self.with_streams(Streams::feed_all);
         while !self.is_over() {
             let mut polled =
@@ -185,7 +184,7 @@ impl<'a> Supervised<'a> {
         millis.map_or(PollTimeout::NONE, |millis| PollTimeout::try_from(millis).unwrap_or(PollTimeout::MAX))
     }
 
-    /// What tasks have said, and which have ended.
+    /// Moves the output of tasks, and reports those that have ended.
     fn move_streams(&mut self) {
         let news = std::mem::take(&mut self.reaped.news);
         let ends_all = self.spooled.tasks.as_ref().is_some_and(|tasks| tasks.ends_on_failure);
@@ -256,7 +255,7 @@ impl<'a> Supervised<'a> {
     fn obey(&mut self, control: Control) {
         match control {
             Control::Signal(signal) => self.signal(signal.into()),
-            // What they have started is theirs to tell.
+            // The tasks must pass it on to what they have started.
             Control::SignalOwn(signal) => self.signal_own(signal.into()),
             Control::Suspend if !self.timeline.is_ending() => {
                 self.timeline.suspend(now());
@@ -276,7 +275,7 @@ impl<'a> Supervised<'a> {
         }
     }
 
-    /// What was said to the job stands behind what its script has said on standard error so far.
+    /// Messages to the job follow what its script has written to standard error so far.
     fn write_notes(&mut self) -> io::Result<()> {
         let Some(output) = &mut self.script_errors else { return Ok(()) };
         let notes = fs::read(self.shim.folder.file(NOTES))?;
@@ -312,7 +311,7 @@ impl<'a> Supervised<'a> {
                 Due::Terminate => {
                     self.timed_out |= self.stopped.is_none();
                     self.resume();
-                    // What somebody has stopped would not hear it (SL-C-30).
+                    // A stopped process would not receive it (SL-C-30).
                     self.signal(libc::SIGCONT);
                     self.signal(libc::SIGTERM);
                 }
@@ -334,7 +333,7 @@ impl<'a> Supervised<'a> {
         }
     }
 
-    /// The processes of a step are those below its shim; its run's containment holds others too.
+    /// The processes of a step are those below its shim; its run's containment includes others.
     fn members(&self) -> Vec<i32> {
         if self.shim.key.is_step() { processes::descendants_of_this() } else { self.containment.members() }
     }
@@ -372,9 +371,9 @@ impl<'a> Supervised<'a> {
         self.containment.thaw()
     }
 
-    /// Ends what is left and tells how it was.
+    /// Ends the remaining processes and returns the result.
     fn finish(mut self) -> End {
-        // The last words of the tasks do not wait until all that they left behind is ended.
+        // The last output of the tasks does not wait until everything that they left behind is ended.
         if self.untold {
             self.shim.tell_of_output();
         }
@@ -407,7 +406,7 @@ impl<'a> Supervised<'a> {
         End { exit, statuses }
     }
 
-    /// What the last processes have said is in the spool before the end of the step is.
+    /// The last output is in the spool before the end of the step.
     fn close_streams(&mut self) {
         let news = std::mem::take(&mut self.reaped.news);
         if let Some(streams) = &mut self.streams {
@@ -418,7 +417,7 @@ impl<'a> Supervised<'a> {
         }
     }
 
-    /// The last line of a script that was ended is the dialect's.
+    /// The dialect writes the last line of a script that was ended.
     fn note_end(&mut self) {
         let ending = match self.stopped {
             _ if self.timed_out => Some(Ending::Walltime),
@@ -428,7 +427,7 @@ impl<'a> Supervised<'a> {
         let at = Timestamp::now().to_jiff().to_zoned(TimeZone::system());
         let note = self.shim.dialect.and_then(|dialect| dialect.end_note(&self.spooled.order, ending, &at));
         if let Some(note) = note {
-            // What cannot be written is left out: the end of the job does not depend on it.
+            // If the note cannot be written, it is left out: the end of the job does not depend on it.
             let _ = output.write_all(note.as_bytes());
         }
     }
@@ -439,14 +438,14 @@ impl<'a> Supervised<'a> {
             Some(cause) => cause,
             None if ran_out_of_memory && failed_status => EndCause::OutOfMemory,
             None if self.timed_out => EndCause::Walltime,
-            // A node that only held the place of others has ended as it should.
+            // A node that only held the place of others has ended normally.
             None if self.holds_only && self.stopped == Some(StopReason::PeerEnded) => EndCause::Itself,
             None if self.stopped.is_some() => EndCause::Killed,
             None => EndCause::Itself,
         }
     }
 
-    /// The folder itself stays for the next run of the user.
+    /// The folder itself stays for the user's next run.
     fn empty_temporary(&self) {
         let empty = || -> io::Result<()> {
             for entry in fs::read_dir(self.shim.folder.file(TEMPORARY))? {
@@ -467,7 +466,7 @@ impl Reaped {
         failed.or(self.statuses.values().next()).copied()
     }
 
-    /// Where a group keeps no account: tasks live at the same time, and of other processes only the largest is counted.
+    /// For groups without accounts: tasks live at the same time, and of other processes only the largest counts.
     fn usage(&self, (cpu_time_micros, peak_memory_bytes): (Option<u64>, Option<u64>)) -> Usage {
         let counted_memory_bytes = self.task_memory_bytes.max(self.other_memory_bytes);
         Usage {

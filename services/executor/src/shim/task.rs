@@ -33,12 +33,12 @@ pub struct Tasks {
     pub environment: Environment,
     /// The soft limits that they bring with them.
     pub limits: Vec<(Resource, Option<u64>)>,
-    /// The variable that has the process id of each of them.
+    /// The variable for the process id of each of them.
     pub process_id: Option<&'static str>,
 }
 
 impl Tasks {
-    /// Tasks of an order, with the variables that they have in common.
+    /// Tasks of an order, with their common variables.
     ///
     /// # Errors
     /// Why one of them cannot be started, for people.
@@ -67,23 +67,23 @@ pub struct Task {
     pub ends: Ends,
     /// Whether its streams are a terminal, which becomes its own.
     pub has_terminal: bool,
-    /// The CPUs that it is bound to, in a step with places of its own; none if it is not bound.
+    /// The CPUs that it is bound to, in a step with its own places; none if it is not bound.
     pub cpus: Vec<u32>,
 }
 
-/// Where the standard streams of a task lead.
+/// The ends of a task's standard streams.
 pub struct Ends {
     pub stdin: End,
     pub stdout: End,
-    /// `None`: where standard output leads.
+    /// `None`: the same end as standard output.
     pub stderr: Option<End>,
 }
 
-/// Where one of them leads.
+/// The end of one stream.
 pub enum End {
     File(Rc<File>),
-    /// To or from the client, through a pipe. It is made just before the task is: each task inherits, and has to close,
-    /// all that is open then, so pipes made for all of them ahead would cost the square of their number.
+    /// To or from the client, through a pipe. It is created just before the task: each task inherits, and has to close,
+    /// all open pipes, so creating them all in advance would cost the square of their number.
     Client,
 }
 
@@ -105,10 +105,10 @@ pub struct StandardFiles {
 }
 
 impl Task {
-    /// Makes the pipes; the client's side of them goes to the streams.
+    /// Creates the pipes; the client's side of them goes to the streams.
     ///
     /// # Errors
-    /// Why they cannot be made, for people.
+    /// Why they cannot be created, for people.
     pub fn open(&self, streams: &mut Option<Streams>) -> Result<StandardFiles, String> {
         let no_stream = |error: io::Error| format!("the streams of task {} cannot be made: {error}", self.rank);
         let output = |end: &End, stream, streams: &mut Option<Streams>| match (end, streams) {
@@ -130,7 +130,7 @@ impl Task {
     }
 }
 
-/// Where a fork comes back.
+/// The two returns of a fork.
 pub enum Forked {
     Parent(i32),
     /// `joined` if it is in its group already.
@@ -139,7 +139,7 @@ pub enum Forked {
     },
 }
 
-/// Forks; into a group 2 where one has to be joined: moving a process later makes all others of the host wait.
+/// Forks; directly into a v2 group if one must be joined: moving a process later stalls all others of the host.
 pub fn fork_into(entrance: &Entrance) -> Result<Forked, Errno> {
     let forked = |process: i64, joined| match process {
         0 => Forked::Child { joined },
@@ -193,10 +193,10 @@ pub struct Birth<'a> {
 }
 
 impl<'a> Birth<'a> {
-    /// Finds out what there is to do. Limits that tasks bring are no higher than what this node allows.
+    /// Determines the setup. Limits that tasks bring are capped at what this node allows.
     ///
     /// # Errors
-    /// If the kernel does not tell the limits of this process.
+    /// If the kernel does not report the limits of this process.
     pub fn new(
         spooled: &'a SpooledOrder,
         entrance: &'a Entrance,
@@ -226,7 +226,7 @@ pub(super) fn is_ignored(signal: &i32) -> bool {
     known == 0 && action.sa_sigaction == libc::SIG_IGN
 }
 
-/// Becomes the task's program. If it cannot, it says so and ends.
+/// Becomes the task's program, or reports why not and ends.
 pub fn become_task(
     birth: &Birth<'_>,
     task: &Task,
@@ -245,25 +245,25 @@ pub fn become_task(
         say_and_end(task, errno);
     }
     let report = Failure { rank: task.rank, stage: stage as u8, errno: errno as i32 }.to_bytes();
-    // SAFETY: the buffer has the length given, and _exit leaves what the shim has open to the shim.
+    // SAFETY: the buffer has the length given, and _exit leaves the shim's open files to the shim.
     unsafe {
         libc::write(failures.as_raw_fd(), report.as_ptr().cast(), report.len());
         libc::_exit(127)
     }
 }
 
-/// A task of a step that has no program ends with the number of the error, and says it to its client (SL-R-23).
+/// A task of a step without a program ends with the error's number, and tells its client (SL-R-23).
 fn say_and_end(task: &Task, errno: Errno) -> ! {
     let name = task.program.name().to_string_lossy();
     let text = format!("error: execve(): {name}: {}\n", errno.desc());
-    // SAFETY: the buffer has the length given, and _exit leaves what the shim has open to the shim.
+    // SAFETY: the buffer has the length given, and _exit leaves the shim's open files to the shim.
     unsafe {
         libc::write(2, text.as_ptr().cast(), text.len());
         libc::_exit(errno as i32)
     }
 }
 
-/// Everything before the program. Nothing here takes memory, where it can be helped; see [`super::execution`].
+/// Everything before the program. It avoids allocating memory if possible; see [`super::execution`].
 fn prepare(
     birth: &Birth<'_>,
     task: &Task,
@@ -286,7 +286,7 @@ fn prepare(
         Errno::result(unsafe { libc::ioctl(0, libc::TIOCSCTTY, 0) }).map_err(at(Stage::Files))?;
     }
     reset_signals(&birth.ignored).map_err(at(Stage::Files))?;
-    // Last, as they hold for what is left to do here too.
+    // Last, as they also apply to the rest of this function.
     for (resource, soft, hard) in &birth.limits {
         setrlimit(*resource, *soft, *hard).map_err(at(Stage::Limits))?;
     }
@@ -334,7 +334,7 @@ pub(super) fn reset_signals(ignored: &[i32]) -> Result<(), Errno> {
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)
 }
 
-/// Why a task did not become its program, as it crosses the pipe.
+/// Why a task did not become its program, in the form that crosses the pipe.
 #[derive(Clone, Copy, Debug)]
 pub struct Failure {
     rank: u32,
@@ -343,7 +343,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Bytes of one; less than a pipe takes at once.
+    /// Bytes of one; a pipe takes this much at once.
     pub const BYTES: usize = 9;
 
     fn to_bytes(self) -> [u8; Self::BYTES] {

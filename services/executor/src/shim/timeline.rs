@@ -8,7 +8,7 @@ use std::time::Duration;
 pub enum Due {
     /// Send this signal to all processes, so that they save their state.
     Checkpoint(i32),
-    /// Warn with this signal that the end comes.
+    /// Warn with this signal that the end is near.
     Warn(i32),
     /// Ask all processes to end: SIGTERM.
     Terminate,
@@ -16,8 +16,7 @@ pub enum Due {
     Kill,
 }
 
-/// The times of a run. The walltime is paused while the run is suspended; the time after the decision to end it is
-/// not.
+/// The times of a run. Suspension pauses the walltime, but not the time after the decision to end the run.
 #[derive(Clone, Debug)]
 pub struct Timeline {
     /// How long it has run before `running_since`.
@@ -25,7 +24,7 @@ pub struct Timeline {
     /// `None` while it is suspended.
     running_since: Option<Duration>,
     walltime: Option<Duration>,
-    /// Actions before the end that are still to be done, and how long before it.
+    /// Pending actions before the end, and how long before it.
     ahead: Vec<(Due, Duration)>,
     grace: Duration,
     ending: Ending,
@@ -66,11 +65,11 @@ impl Timeline {
         self.running_since.is_none()
     }
 
-    /// The next due action; to be asked until there is none.
+    /// The next due action; ask until there is none.
     pub fn due(&mut self, now: Duration) -> Option<Due> {
         match self.ending {
             Ending::No => self.due_by_walltime(now),
-            // Who has no time to end is not asked to: what it would do then is chance.
+            // A run without time to end is not asked to: the effect would be chance.
             Ending::TerminateAt(at) if now >= at && self.grace.is_zero() => {
                 self.ending = Ending::Killed;
                 Some(Due::Kill)
@@ -97,7 +96,7 @@ impl Timeline {
         Some(self.ahead.remove(next).0)
     }
 
-    /// How long from now something is due; `None` if nothing is.
+    /// The time until something is due; `None` if nothing is.
     pub fn wait(&self, now: Duration) -> Option<Duration> {
         match self.ending {
             Ending::Killed => None,
@@ -111,7 +110,7 @@ impl Timeline {
         }
     }
 
-    /// What is left of the walltime.
+    /// The remaining walltime.
     fn left(&self, now: Duration) -> Option<Duration> {
         Some(self.walltime?.saturating_sub(self.has_run(now)))
     }
@@ -120,24 +119,24 @@ impl Timeline {
         self.ran + self.running_since.map_or(Duration::ZERO, |since| now.saturating_sub(since))
     }
 
-    /// The walltime is paused from now on.
+    /// Pauses the walltime.
     pub fn suspend(&mut self, now: Duration) {
         self.ran = self.has_run(now);
         self.running_since = None;
     }
 
-    /// The walltime continues.
+    /// Continues the walltime.
     pub fn resume(&mut self, now: Duration) {
         self.running_since.get_or_insert(now);
     }
 
-    /// Another walltime, from the start of the run.
+    /// Sets another walltime, from the start of the run.
     pub fn set_walltime(&mut self, walltime_seconds: Option<u64>) {
         self.walltime = walltime_seconds.map(Duration::from_secs);
     }
 
-    /// The run is ending: after `saving`, in which it may save its state, SIGTERM, and after `grace` SIGKILL; without
-    /// grace SIGKILL alone. A run that is ending already can only end sooner by it.
+    /// Ends the run: SIGTERM after `saving`, in which it may save its state, and SIGKILL after `grace`; without grace
+    /// only SIGKILL. A run that is already ending can only end sooner.
     pub fn stop(&mut self, now: Duration, saving: Duration, grace: Duration) {
         let terminate_at = now.saturating_add(saving);
         let kill_at = terminate_at.saturating_add(grace);

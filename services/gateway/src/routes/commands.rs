@@ -111,13 +111,14 @@ pub(crate) async fn tell(State(app): State<App>, asked: Asked, Json(request): Js
 
 /// Note a refusal by a program itself
 ///
-/// The log has it like refusals by the system: who, what and why. Only a limited number per user is recorded in a short time.
+/// The log records it like refusals by the system, with user, request and reason. Only a limited number per user is
+/// recorded in a short time.
 #[utoipa::path(post, path = "/v1/refusals", tag = "cluster", request_body = RefusalNote,
     params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
     responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
 pub(crate) async fn note_refusal(State(app): State<App>, asked: Asked, Json(note): Json<RefusalNote>) -> Answered {
     let RefusalNote { what, why } = note;
-    // The program need not wait: that it has ended takes nothing back.
+    // The program need not wait: its end does not undo the note.
     let noting = tokio::spawn(async move { app.jobs_command(asked, Command::NoteRefusal { what, why }).await });
     noting.await.unwrap_or_else(|error| Err(ApiError::unavailable(error.to_string())))
 }

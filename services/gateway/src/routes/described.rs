@@ -1,4 +1,4 @@
-//! Jobs with a description, a template or their own tasks: submitting, making, entering, holding and ending them.
+//! Jobs with a description, a template or their own tasks: submitting, creating, entering, holding and ending them.
 
 use super::jobs::{find, may_see_all};
 use crate::{
@@ -40,7 +40,7 @@ pub(crate) async fn submit(State(app): State<App>, asked: Asked, Json(request): 
     app.jobs_command(asked, Command::SubmitDocument { spec: Box::new(spec), intake: Box::new(intake) }).await
 }
 
-/// Change a job that is still being made
+/// Change a job that is still being created
 #[utoipa::path(operation_id = "configure_job",
     put, path = "/v1/jobs/{id}/described", tag = "jobs", request_body = ConfigureJobRequest,
     params(("id" = String, Path, description = "The job."),
@@ -58,7 +58,7 @@ pub(crate) async fn configure(
     app.jobs_command(asked, command).await
 }
 
-/// Let a job that was being made, or that was refused, enter the queue
+/// Let a job that was being created, or that was refused, enter the queue
 #[utoipa::path(post, path = "/v1/jobs/{id}/enter", tag = "jobs",
     params(("id" = String, Path, description = "The job."),
         ("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
@@ -67,7 +67,7 @@ pub(crate) async fn enter(State(app): State<App>, Path(id): Path<String>, asked:
     app.jobs_command(asked, Command::EnterJob { job: job_id(&id)? }).await
 }
 
-/// Hold jobs until a time, or not any longer
+/// Hold jobs until a time, or lift such a hold
 #[utoipa::path(post, path = "/v1/jobs/actions/hold-until", tag = "jobs", request_body = HoldUntilRequest,
     params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
     responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
@@ -128,7 +128,7 @@ pub(crate) async fn document(
     Ok(([(header::CONTENT_TYPE, kind)], plain(&received)?).into_response())
 }
 
-/// What a job was described with and what it asks for, for its owner and operators.
+/// The description and the request of a job, for its owner and operators.
 async fn documents(
     app: &App,
     moment: MomentParams,

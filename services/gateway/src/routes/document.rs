@@ -1,5 +1,5 @@
-//! Additions to the OpenAPI document, apart from the operations themselves, so that validators accept it and
-//! generators make clients of it: who may call, where, what answers mean, examples.
+//! Additions to the OpenAPI document, apart from the operations themselves, so that validators accept it and generators
+//! can build clients from it: who may call, where, what answers mean, examples.
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use utoipa::{
 const TOKEN: &str = "token";
 /// Addresses that answer without a token.
 const OPEN: [&str; 2] = ["/healthz", "/openapi.json"];
-/// What is bytes for muster, and text in its own encoding for nobody else.
+/// The content type of data in muster's own encoding.
 const BYTES: &str = "application/octet-stream";
 
 /// Completes the document.
@@ -80,7 +80,7 @@ fn decapitalised(text: &str) -> String {
     letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// Bytes without a schema would be nothing for a generator.
+/// Gives bytes a schema, without which generators ignore them.
 fn say_bytes(kind: &str, content: &mut RefOr<Content>) {
     if let RefOr::T(content) = content
         && kind == BYTES
@@ -92,7 +92,7 @@ fn say_bytes(kind: &str, content: &mut RefOr<Content>) {
     }
 }
 
-/// Gives the variants of enumerations that hold something names of their own: generators cannot name what refers to itself
+/// Gives the variants of enumerations with fields their own names: generators cannot name a type that refers to itself
 /// from within.
 fn name_variants(schemas: &mut BTreeMap<String, RefOr<Schema>>) {
     let mut named: Vec<(String, RefOr<Schema>)> = Vec::new();
@@ -119,7 +119,7 @@ fn camel_case(word: &str) -> String {
     parts.collect()
 }
 
-/// Two numbers are a list of numbers with two entries: `items: false` means nothing to most generators.
+/// Makes a pair of numbers a list of numbers with two entries: `items: false` means nothing to most generators.
 fn plain_tuples(schema: &mut RefOr<Schema>) {
     let RefOr::T(schema) = schema else { return };
     match schema {

@@ -28,7 +28,7 @@ pub(crate) struct EventsParams {
     /// Only events of this job; for an array also those of its tasks, for a task also those of its array. Reasons for
     /// waiting are events of the plan, not of a job.
     job: Option<JobId>,
-    /// Only these kinds (`job`) or kinds and verbs (`job.started`), between commas.
+    /// Only these kinds (`job`) or kinds and verbs (`job.started`), separated by commas.
     #[serde(default, deserialize_with = "list")]
     #[param(value_type = Option<String>)]
     kind: Vec<String>,
@@ -37,8 +37,8 @@ pub(crate) struct EventsParams {
 /// Follow events as server-sent events
 ///
 /// Each has the sequence as `id`, the type as `event` and the CloudEvent as `data`. The stream never ends, and can be
-/// continued after any event by `Last-Event-ID`. Comments say where it begins (`: from 12`), when everything has been sent
-/// that had happened before the request (`: caught up`), and that it is alive. An event of type `error` ends it.
+/// continued after any event by `Last-Event-ID`. Comments say where it begins (`: from 12`), when everything has been
+/// sent that had happened before the request (`: caught up`), and that it is alive. An event of type `error` ends it.
 #[utoipa::path(get, path = "/v1/events", tag = "events",
     params(EventsParams, ("Last-Event-ID" = Option<u64>, Header, description = "Continue after this event.")),
     responses((status = 200, content_type = "text/event-stream", body = String), (status = "default", body = ErrorBody)))]

@@ -1,4 +1,4 @@
-//! Job templates, filters, and how resources are given to jobs.
+//! Job templates, filters, and the settings for giving resources to jobs.
 
 use crate::{
     app::{Answered, App, Asked},
@@ -75,7 +75,7 @@ pub(crate) async fn set_filters(
     known_here(&app, answer).await
 }
 
-/// The answer, once this gateway knows of what it is about: who submits next is told whether filters judge the job.
+/// The answer, once this gateway knows its subject: whoever submits next is told whether filters judge the job.
 async fn known_here(app: &App, answer: axum::Json<CommandAnswer>) -> Answered {
     app.reader.catch_up(Some(answer.sequence)).await?;
     Ok(answer)

@@ -1,4 +1,4 @@
-//! Questions about jobs.
+//! Queries about jobs.
 
 use crate::{
     app::{App, Caller},
@@ -33,18 +33,18 @@ use utoipa::{IntoParams, ToSchema};
 const DEFAULT_LIMIT: u32 = 1_000;
 const MAX_LIMIT: u32 = 10_000;
 const MAX_WAIT_SECONDS: u32 = 300;
-/// The state is looked at for this many views at a time: a millisecond or less.
+/// The number of views made in one look at the state: a millisecond or less.
 const PIECE_VIEWS: usize = 256;
-/// And for this many jobs that are passed over.
+/// The number of jobs skipped in one look.
 const PIECE_LOOKS: usize = 4_096;
-/// Or for this many ids.
+/// The number of ids handled in one look.
 const PIECE_IDS: usize = 64;
 
 /// Which jobs are wanted. All that is given must match.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct JobsParams {
-    /// These jobs, arrays (with those of their tasks that have started) or tasks, with commas between them. The
+    /// These jobs, arrays (with those of their tasks that have started) or tasks, separated by commas. The
     /// number of a component or task stands for its job or for the task.
     #[serde(default, deserialize_with = "list")]
     #[param(value_type = Option<String>)]
@@ -57,17 +57,17 @@ pub(crate) struct JobsParams {
     account: Option<String>,
     /// Job name.
     name: Option<String>,
-    /// One of these states, between commas; left out, any but finished, or any at all if ids are given.
+    /// One of these states, separated by commas; left out, any but finished, or any at all if ids are given.
     #[serde(default, deserialize_with = "words")]
     #[param(value_type = Option<String>)]
     state: Vec<JobState>,
     /// Maximum number of jobs: 1 to 10,000; 1,000 if left out.
     limit: Option<u32>,
-    /// Only jobs behind this one in the order of ids.
+    /// Only jobs after this one in the order of ids.
     after: Option<JobId>,
 }
 
-/// What jobs are chosen by.
+/// The attributes that jobs are selected by.
 struct Traits<'a> {
     owner: &'a str,
     queue: &'a str,
@@ -90,7 +90,7 @@ impl<'a> Traits<'a> {
 }
 
 impl JobsParams {
-    /// Jobs of a user and of a name that are not over, or that are over too.
+    /// Unfinished jobs with this owner and name, optionally finished ones as well.
     pub(super) fn all(user: Option<String>, name: Option<String>, with_finished: bool) -> Self {
         let state = if with_finished { JobState::ALL.to_vec() } else { Vec::new() };
         Self { user, name, state, ..Self::default() }
@@ -109,9 +109,9 @@ impl JobsParams {
             && equal(&self.name, job.name)
     }
 
-    /// Makes views of the jobs that match, in order of their ids, after `after`, up to a maximum. It is done in
-    /// pieces between which the state continues, so that changes of the state never wait for long. Each job is as at
-    /// the moment of its piece, and none that exists all the time is missing or twice. Gives the first of these
+    /// Makes views of the matching jobs, in order of their ids, after `after`, up to a maximum. It works in pieces
+    /// between which the state continues, so that changes of the state never wait for long. Each job is as of the
+    /// moment of its piece, and none that exists throughout is missing or duplicated. Returns the first of these
     /// moments.
     pub(super) fn each(
         &self,
@@ -135,7 +135,7 @@ impl JobsParams {
         Ok(moment.unwrap_or_default())
     }
 
-    /// The same of jobs that are asked for by their ids.
+    /// The same for jobs that are requested by their ids.
     fn each_named(
         &self,
         source: &Source,
@@ -168,11 +168,11 @@ impl JobsParams {
     }
 }
 
-/// How far a list is.
+/// The progress of a list.
 struct Pieces {
     after: Option<JobId>,
     head: OrderHead,
-    /// This many may still come.
+    /// The number of views still allowed.
     left: usize,
 }
 
@@ -183,14 +183,14 @@ struct Piece {
 }
 
 impl Pieces {
-    /// The next jobs that match. Most jobs may be passed over: a view is made only of those that match.
+    /// The next matching jobs. Most jobs may be skipped: a view is made only of those that match.
     fn next(&mut self, params: &JobsParams, state: &ClusterState) -> Piece {
         let reasons = JobViews::new(state, self.head);
         let (mut views, mut looked_at) = (Vec::new(), 0);
         let mut is_last = true;
         for job in params.candidates(state, self.after) {
             let is_full = views.len() >= PIECE_VIEWS || looked_at >= PIECE_LOOKS;
-            // An array and its tasks are of one moment, as long as that is short.
+            // An array and its tasks show one moment, unless that takes long.
             let is_of_last = self.after.is_some_and(|last| last.number == job.id.number) && looked_at < 4 * PIECE_LOOKS;
             if views.len() >= self.left || is_full && !is_of_last {
                 is_last = false;
@@ -208,7 +208,7 @@ impl Pieces {
     }
 }
 
-/// A job or task; an array with those of its tasks that have started.
+/// A job or task; an array together with those of its tasks that have started.
 fn named(state: &ClusterState, views: &JobViews<'_>, id: JobId) -> Vec<JobView> {
     let meant = if id.index.is_none() { state.job_of_number(id.number) } else { None };
     let id = meant.unwrap_or(id);
@@ -225,8 +225,8 @@ fn view_of(state: &ClusterState, views: &JobViews<'_>, id: JobId) -> Option<JobV
     views.of_task(state.job(id.whole())?, id.index?)
 }
 
-/// The id that is meant: a number of a component or of a task of an array stands for the job or the task, also if the
-/// state has forgotten it (SL-C-18).
+/// Resolves an id: the number of a component or of a task of an array stands for the job or the task, even if the state
+/// has forgotten it (SL-C-18).
 pub(super) async fn meant(app: &App, past: Option<&ClusterState>, id: JobId) -> Result<JobId, ApiError> {
     if id.index.is_some() {
         return Ok(id);
@@ -288,7 +288,7 @@ fn page(params: &JobsParams, source: &Source, limit: usize) -> Result<Bytes, Api
     json.map(Bytes::from).map_err(|error| ApiError::new(ErrorCode::TooLarge, error.to_string()))
 }
 
-/// A job as it was at a moment, and the last record that may be told of it.
+/// A job as of a moment, and the last record that may be used for it.
 pub(super) struct Found {
     pub(super) view: JobView,
     pub(super) up_to: Option<Sequence>,
@@ -300,7 +300,7 @@ pub(super) struct Found {
     altered: Altered,
 }
 
-/// What is not, or may not be, as a job was submitted.
+/// Attributes that may differ from the submission.
 #[derive(Default)]
 struct Altered {
     /// Its attributes; empty ones were removed.
@@ -308,7 +308,7 @@ struct Altered {
     components: Vec<AlteredComponent>,
 }
 
-/// The same of a component.
+/// The same for a component.
 struct AlteredComponent {
     class: Option<String>,
     reservation: Option<String>,
@@ -328,7 +328,7 @@ impl Altered {
         }
     }
 
-    /// How each dependency stands, by component.
+    /// The standing of each dependency, by component.
     fn standing(&self) -> Vec<Vec<Vec<DependencyWord>>> {
         let by_component = || self.components.iter().map(|component| &component.standing);
         if by_component().all(Vec::is_empty) { Vec::new() } else { by_component().cloned().collect() }
@@ -433,8 +433,8 @@ pub(crate) async fn show(
     detail(&app, &caller, found, &history).await.map(axum::Json)
 }
 
-/// The records of a job that has had runs, or that was cancelled before; an array has those of its tasks, which are told of
-/// singly.
+/// The records of a job that has had runs, or that was cancelled before; those of an array include its tasks, which are
+/// also shown separately.
 pub(super) async fn history_of(app: &App, found: &Found) -> Result<Vec<Record>, ApiError> {
     let is_cancelled = found.view.outcome.as_ref().is_some_and(|outcome| outcome.outcome == OutcomeWord::Cancelled);
     if found.view.array.is_some() || found.view.runs == 0 && !is_cancelled {
@@ -443,7 +443,7 @@ pub(super) async fn history_of(app: &App, found: &Found) -> Result<Vec<Record>, 
     app.reader.job_history(found.view.id, found.up_to).await
 }
 
-/// All of a job that the caller may see.
+/// Everything about a job that the caller may see.
 pub(super) async fn detail(app: &App, caller: &Owner, found: Found, history: &[Record]) -> Result<JobDetail, ApiError> {
     let Found { view, tasks, altered, .. } = found;
     let mut spec = match app.ledger.query(&Query::JobSpec { job: view.id.whole() }).await? {
@@ -464,7 +464,7 @@ pub(super) fn may_see_all(app: &App, caller: &Owner, view: &JobView) -> bool {
     caller.user == view.owner || app.is_operator(caller)
 }
 
-/// Leaves out what can hold secrets.
+/// Leaves out possible secrets.
 fn redact(spec: &mut JobSpec) {
     for component in &mut spec.components {
         // That it is a script is no secret.
@@ -530,7 +530,7 @@ pub(crate) enum WaitUntil {
 }
 
 impl WaitUntil {
-    /// Whether it has come to that with a job that is not over.
+    /// Whether an unfinished job has reached this condition.
     fn has_come(self, state: &ClusterState, job: &Job) -> bool {
         let run = job.run().and_then(|run| state.run(run));
         match self {
@@ -549,7 +549,7 @@ pub(super) fn deadline(timeout_seconds: Option<u32>) -> Result<Instant, ApiError
     Ok(Instant::now() + Duration::from_secs(u64::from(seconds)))
 }
 
-/// Wait until a job is over, or has come as far as is asked for
+/// Wait until a job is over, or has reached the requested state
 ///
 /// The answer is the job as it is then, or at the end of the time.
 #[utoipa::path(get, path = "/v1/jobs/{id}/wait", tag = "jobs",
@@ -580,7 +580,7 @@ pub(crate) async fn wait(
     }
 }
 
-/// Waits for a change of the state; false at the end of the time, and when the gateway stops.
+/// Waits for a change of the state; false at the timeout, and when the gateway stops.
 pub(super) async fn changed(
     app: &App,
     changes: &mut tokio::sync::watch::Receiver<Sequence>,

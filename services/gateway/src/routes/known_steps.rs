@@ -1,4 +1,4 @@
-//! Steps whose streams are asked for, as the log knows them.
+//! Steps whose streams are requested, as the log knows them.
 
 use super::jobs;
 use crate::{app::App, error::ApiError, params::MomentParams, steps::KnownStep};

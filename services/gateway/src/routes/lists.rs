@@ -26,9 +26,9 @@ use muster_schemas::{
 use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 
-/// So many jobs can be asked for at a time with all that is known of them.
+/// The most jobs whose details can be requested at a time.
 const MAX_DETAILS: usize = 1_000;
-/// So many of them are looked up at a time.
+/// The number of them that are looked up at a time.
 const LOOKED_UP_AT_A_TIME: usize = 32;
 
 /// Which jobs are wanted. All that is given must match.
@@ -72,7 +72,7 @@ fn whole_list(wanted: &JobsParams, source: &Source) -> Result<Bytes, ApiError> {
     Ok(Bytes::from(buffer).slice(start..))
 }
 
-/// What a [`JobsPage`](muster_schemas::views::JobsPage) has behind its jobs.
+/// The fields of a [`JobsPage`](muster_schemas::views::JobsPage) after its jobs.
 #[derive(Serialize)]
 struct BehindJobs {
     next: Option<JobId>,
@@ -84,7 +84,7 @@ struct BehindJobs {
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct DetailsParams {
-    /// These jobs, arrays or tasks, between commas: at most 1,000.
+    /// These jobs, arrays or tasks, separated by commas: at most 1,000.
     #[serde(deserialize_with = "list")]
     #[param(value_type = String)]
     id: Vec<JobId>,
@@ -125,7 +125,7 @@ pub(crate) async fn details(
     Ok(axum::Json(JobDetailsPage { jobs, steps: steps.into_iter().flatten().collect(), sequence }))
 }
 
-/// A job and its steps; `None` if there is none.
+/// A job and its steps; `None` if there is no such job.
 async fn one(
     app: &App,
     caller: &Owner,
@@ -145,7 +145,7 @@ async fn one(
     Ok(Some((detail, steps)))
 }
 
-/// Leaves out what can be long and no list shows.
+/// Leaves out long fields that no list shows.
 fn shorten(detail: &mut JobDetail) {
     detail.redacted = true;
     detail.spec.environment.clear();

@@ -26,7 +26,7 @@ use utoipa::IntoParams;
 
 /// Bytes of records in a page if the caller does not say how many.
 const DEFAULT_PAGE_BYTES: u32 = 4 << 20;
-/// Records that are verified before progress is told.
+/// Records that are verified before progress is reported.
 const VERIFY_RECORDS: u64 = 20_000;
 
 /// Which records are wanted.

@@ -1,5 +1,5 @@
-//! Plans, reasons why jobs wait, and how good plans were. The planner's own library answers, from the state asked
-//! for.
+//! Plans, the reasons why jobs wait, and the accuracy of plans. The planner's own library answers, from the requested
+//! state.
 
 use super::jobs;
 use crate::{
@@ -33,7 +33,7 @@ use utoipa::IntoParams;
 
 /// Bytes of records that are read at a time.
 const PAGE_BYTES: u32 = 4 << 20;
-/// How well starts were foreseen is told for a day, unless the caller says otherwise.
+/// The default period of prediction accuracy is a day.
 const DEFAULT_PERIOD_SECONDS: i64 = 86_400;
 
 /// Explain why a job waits, or how its start came about
@@ -67,7 +67,7 @@ pub(crate) async fn explanation(
     Ok(axum::Json(Explanation { job: id, state: view.state, sequence, time: now, waiting, start }))
 }
 
-/// What the planner knows at a moment, and the time to plan for.
+/// The planner's knowledge at a moment, and the time to plan for.
 async fn projection_of(app: &App, moment: MomentParams) -> Result<(Arc<Projection>, Timestamp), ApiError> {
     app.reader.catch_up(moment.wait_seq).await?;
     let projection = match app.reader.past_of(moment).await? {
@@ -78,7 +78,7 @@ async fn projection_of(app: &App, moment: MomentParams) -> Result<(Arc<Projectio
     Ok((projection, now))
 }
 
-/// The time named, that of the record named, or else that of the clock.
+/// The given time, or that of the given record, or else the clock's.
 fn time_to_plan_for(moment: MomentParams, state: &ClusterState) -> Timestamp {
     let time = match moment {
         MomentParams { at: Some(time), .. } => time,
@@ -88,7 +88,7 @@ fn time_to_plan_for(moment: MomentParams, state: &ClusterState) -> Timestamp {
     time.max(state.time())
 }
 
-/// Plans for a question, when it is its turn. Its turn lasts until the plan is made, whether or not anybody still waits.
+/// Plans for a query when it is its turn. The turn lasts until the plan is made, even if nobody waits any more.
 async fn planned<T: Send + 'static>(app: &App, plan: impl FnOnce() -> T + Send + 'static) -> Result<T, ApiError> {
     let stopping = |_| ApiError::unavailable("the gateway is stopping");
     let turn = app.plannings.clone().acquire_owned().await.map_err(stopping)?;

@@ -1,4 +1,4 @@
-//! Questions about nodes, queues, the cluster and usage.
+//! Queries about nodes, queues, the cluster and usage.
 
 use crate::{
     app::{App, Caller},
@@ -22,9 +22,9 @@ use serde::Deserialize;
 use std::{collections::BTreeMap, fmt::Write as _, time::Duration};
 use utoipa::IntoParams;
 
-/// How long an accounting service may take, from the log if need be.
+/// How long an accounting service may take, counting from the log if need be.
 const USAGE_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long the ledger may take to say where the log ends.
+/// How long the ledger may take to report the end of the log.
 const HEAD_PATIENCE: Duration = Duration::from_secs(2);
 
 /// List nodes
@@ -141,7 +141,7 @@ pub(crate) struct UsageParams {
     account: Option<String>,
     /// Only in this queue.
     queue: Option<String>,
-    /// Columns that separate rows, with commas between them: `window`, `user`, `account`, `queue`; left out, all of
+    /// Columns by which rows are split, separated by commas: `window`, `user`, `account`, `queue`; left out, all of
     /// them.
     #[serde(default, deserialize_with = "words")]
     #[param(value_type = Option<String>)]

@@ -29,9 +29,9 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 use utoipa::IntoParams;
 
-/// How long somebody waits at most.
+/// The longest wait of a request.
 const MAX_WAIT_SECONDS: u32 = 300;
-/// Nobody waits longer for output than this, so that a lost connection is noticed.
+/// The longest wait for output, so that a lost connection is noticed.
 const MAX_READ_SECONDS: u32 = 20;
 
 fn step_id(text: &str) -> Result<StepId, ApiError> {
@@ -50,8 +50,8 @@ pub(crate) struct LaunchParams {
 
 /// Launch a step inside a running job
 ///
-/// Refused with the code `busy` if it fits as soon as the job has started on all its nodes, or other steps have ended. A group
-/// without places fills nodes of the job.
+/// Refused with the code `busy` if it fits as soon as the job has started on all its nodes, or other steps have ended.
+/// A group without places fills nodes of the job.
 #[utoipa::path(post, path = "/v1/jobs/{id}/steps/launch", tag = "steps", request_body = StepSpec,
     params(("id" = String, Path, description = "The job."), LaunchParams,
         ("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
@@ -69,7 +69,7 @@ pub(crate) async fn launch(
     when_it_fits(&app, &asked, job, &command, deadline).await.map(axum::Json)
 }
 
-/// Launches a step, again whenever it was refused as `busy` and the job's uses are others than before.
+/// Launches a step, trying again whenever it was refused as `busy` and the job's uses have changed.
 async fn when_it_fits(
     app: &App,
     asked: &Asked,
@@ -79,10 +79,10 @@ async fn when_it_fits(
 ) -> Result<StepAnswer, ApiError> {
     let mut changes = app.reader.projection().changes();
     for attempt in 0u32.. {
-        // Looked at before it is asked: what changes from here on can make the answer another.
+        // Read before asking: any later change can change the answer.
         let before = uses(app, job);
-        // A refusal is the answer to its command for ever; each attempt is a command of its own, and a client that
-        // repeats all of this comes to the same one in the end.
+        // A refusal is the answer to its command for ever; so each attempt is a separate command, and a client that
+        // repeats all of this reaches the same one in the end.
         match app.command(asked.attempt(attempt), command.clone()).await {
             Ok((answer, Reply::Step { run, step })) => {
                 return Ok(StepAnswer { sequence: answer.sequence, run, step });
@@ -111,7 +111,7 @@ struct RunUses {
     has_started: bool,
     is_stopping: bool,
     has_lent: bool,
-    /// How many parts of steps use cores of it.
+    /// How many parts of steps use its cores.
     open_parts: usize,
 }
 
@@ -128,7 +128,7 @@ fn uses(app: &App, job: JobId) -> Uses {
     })
 }
 
-/// Waits until that is not as it was; false at the end of the time.
+/// Waits for a change; false at the timeout.
 async fn uses_changed(
     app: &App,
     changes: &mut tokio::sync::watch::Receiver<muster_schemas::Sequence>,
@@ -160,7 +160,7 @@ fn wait(seconds: u32, most: u32) -> Result<Duration, ApiError> {
 pub(crate) struct StepWaitParams {
     /// The run that the step belongs to.
     run: RunId,
-    /// Answer at the latest after so long, 0 to 300; 60 if left out.
+    /// Maximum time to wait for the answer, 0 to 300 seconds; 60 if left out.
     timeout_seconds: Option<u32>,
 }
 
@@ -197,14 +197,14 @@ pub(crate) async fn wait_for_step(
             // It has ended at this very moment.
         }
         let history = app.reader.job_history(id, None).await?;
-        // Nothing of what its client keeps with it is of interest here.
+        // The data that its client keeps with it is of no interest here.
         let steps = steps_of(&app, id, &history, true);
         let found = steps.into_iter().find(|known| (known.run, known.step) == (params.run, step));
         return found.map(axum::Json).ok_or_else(unknown);
     }
 }
 
-/// List the steps of a job, also those that have ended
+/// List the steps of a job, including those that have ended
 #[utoipa::path(get, path = "/v1/jobs/{id}/steps", tag = "steps",
     params(("id" = String, Path, description = "The job."), MomentParams),
     responses((status = 200, body = StepsPage), (status = "default", body = ErrorBody)))]
@@ -284,8 +284,8 @@ pub(crate) struct OutputParams {
     run: RunId,
     /// A number that no other reader of the step has.
     reader: u64,
-    /// For each node of the step the offset of the next byte that is wanted, between commas: `0` for everything, `end` for new
-    /// output only, `-` for a node whose output is complete. Left out, `0` for each.
+    /// For each node of the step the offset of the next byte that is wanted, separated by commas: `0` for everything,
+    /// `end` for new output only, `-` for a node whose output is complete. Left out, `0` for each.
     from: Option<String>,
     /// Only watch: reading does not acknowledge. Other clients acknowledge with `from`, and earlier output is no
     /// longer kept.
@@ -343,7 +343,7 @@ fn offset(text: &str) -> Result<Option<u64>, ApiError> {
     }
 }
 
-/// A step of whose streams the caller may make use.
+/// A step whose streams the caller may use.
 async fn own_step(app: &App, caller: &Owner, job: JobId, run: RunId, step: StepId) -> Result<Arc<KnownStep>, ApiError> {
     let known = known_steps::find(app, job, run, step).await?;
     if caller.user != known.owner && !app.is_operator(caller) {
@@ -360,7 +360,7 @@ pub(crate) struct InputParams {
     run: RunId,
     /// The offset of its first byte in all input of the step.
     offset: u64,
-    /// Whether nothing comes behind it.
+    /// Whether this is the end of the input.
     #[serde(default)]
     is_last: bool,
     /// Only for tasks of these groups of the step, by their places from 0, as `0,2`; left out, for all that read.
@@ -372,7 +372,7 @@ pub(crate) struct InputParams {
 
 /// Send input to the tasks of a step
 ///
-/// The body is bytes. Bytes that were sent before are passed over, so that they can be sent again when an answer is lost.
+/// The body is bytes. Bytes that were sent before are skipped, so they can be sent again when an answer is lost.
 #[utoipa::path(post, path = "/v1/jobs/{id}/steps/{step}/input", tag = "steps",
     params(("id" = String, Path, description = "The job."), ("step" = u32, Path, description = "The step."),
         InputParams),

@@ -1,5 +1,5 @@
-//! The streams of a step, asked of all its nodes at a time. Nothing is kept here: the client says how far it is, so
-//! that a gateway can be restarted in the middle.
+//! The streams of a step, requested from all its nodes at once. Nothing is kept here: the client reports its position,
+//! so a gateway can restart in between.
 
 use super::KnownStep;
 use crate::{app::App, error::ApiError};
@@ -22,15 +22,15 @@ use tokio::time::Instant;
 
 /// A node waits this much less than the request to it, so that its answer still arrives.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
-/// How soon a node that does not answer, or has no room for input, is asked again.
+/// The pause before asking again a node that does not answer or has no room for input.
 const RETRY_PAUSE: Duration = Duration::from_millis(20);
 
-/// How far a reader is.
+/// The position of a reader.
 #[derive(Clone, Debug)]
 pub(crate) struct ReadFrom {
-    /// Tells readers apart.
+    /// Distinguishes readers.
     pub(crate) reader: u64,
-    /// For each node of the step the offset; `None` for one that has no more.
+    /// The offset for each node of the step; `None` for a node whose output is complete.
     pub(crate) offsets: Vec<Option<u64>>,
     /// Whether everything before the offsets can be dropped.
     pub(crate) acknowledges: bool,
@@ -38,10 +38,10 @@ pub(crate) struct ReadFrom {
     pub(crate) max_bytes: u32,
 }
 
-/// Where tasks of a step are.
+/// The place of tasks of a step.
 #[derive(Clone, Copy)]
 struct Place<'a> {
-    /// Which of the step's groups they belong to.
+    /// The step's group that they belong to.
     group: usize,
     component: u32,
     of_step: &'a StepPlace,
@@ -52,7 +52,7 @@ pub(crate) struct Said<'a> {
     /// How much input came before.
     pub(crate) offset: u64,
     pub(crate) bytes: &'a [u8],
-    /// Nothing comes behind it.
+    /// Whether nothing follows.
     pub(crate) is_last: bool,
 }
 
@@ -91,7 +91,7 @@ impl Streams<'_> {
         let mut parts = Vec::new();
         while let Some(part) = waiting.next().await {
             parts.extend(part);
-            // Whoever has something too is taken with it.
+            // Other places with output are included.
             while let Some(Some(more)) = waiting.next().now_or_never() {
                 parts.extend(more);
             }
@@ -139,7 +139,8 @@ impl Streams<'_> {
         .boxed()
     }
 
-    /// Sends input to every node with a task that reads it, of all groups or of some. How much all of them have then.
+    /// Sends input to every node with a task that reads it, of all groups or of some. Returns how much all of them have
+    /// then.
     pub(crate) async fn write(
         &self,
         said: &Said<'_>,
@@ -158,7 +159,7 @@ impl Streams<'_> {
         self.known.spec.stdin_of(&self.known.spec.groups[place.group])
     }
 
-    /// Whether there is a task that reads.
+    /// Whether a task reads input there.
     fn is_fed(&self, place: &Place) -> bool {
         let ranks = &place.of_step.ranks;
         match self.stdin(place) {
@@ -168,7 +169,7 @@ impl Streams<'_> {
         }
     }
 
-    /// How much input a place has; as much as is wanted if no task is there any more that could read it.
+    /// How much input a place has; the wanted amount if no task is left to read it.
     async fn write_place(&self, place: Place<'_>, said: &Said<'_>, deadline: Instant) -> u64 {
         let end = said.end();
         let mut has = 0;
@@ -188,7 +189,7 @@ impl Streams<'_> {
         }
     }
 
-    /// Says how large the client's terminal is.
+    /// Reports the size of the client's terminal.
     pub(crate) async fn resize(&self, size: muster_schemas::steps::TerminalSize) -> Result<(), ApiError> {
         let first = self.places().find(|place| place.of_step.ranks.contains(0));
         let Some(place) = first else { return Ok(()) };
@@ -211,7 +212,7 @@ impl Streams<'_> {
         reply.decode().map_err(malformed)
     }
 
-    /// The name by which the node of a place knows its part of the run, which may be over.
+    /// The node's name for its part of the run, which may be over.
     fn part(&self, place: Place) -> PartId {
         self.app.reader.projection().read(|state| {
             let node = state.node_by_name(&place.of_step.node).map(|node| node.id);

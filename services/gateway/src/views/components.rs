@@ -24,7 +24,7 @@ pub(super) fn views(
     let planned = state.backfill_passes().jobs.get(&job.id);
     let views = job.components.iter().zip(0..).map(|(component, number)| {
         let end = job.single_end(number).filter(|_| placement.is_some());
-        // What it had, if it has given it back since.
+        // Its former resources, if it has given them back.
         let had = end.and_then(|end| end.over.as_ref()).map(|over| &over.placement);
         let placed = had.or_else(|| placement?.components.get(number as usize));
         let ended = job.component_ended(number).filter(|_| end.is_some());
@@ -44,8 +44,8 @@ pub(super) fn views(
     views.collect()
 }
 
-/// When and where a component of a job that waits is thought to start: as the last backfill pass said, or together with
-/// the others as promised or foreseen.
+/// When and where a component of a waiting job is expected to start: by the last backfill pass, or together with the
+/// others as promised or foreseen.
 fn expected(
     state: &State,
     job: &Job,

@@ -1,4 +1,4 @@
-//! Filters, templates and tasks in what the API shows.
+//! Filters, templates and tasks in the API.
 
 use super::node_names;
 use muster_domain::{State, filters::{Chain, Entry, JobFilters}, jobs::Job, tasks::{Task, TaskBook}};
@@ -77,7 +77,7 @@ pub(super) fn elastic_view(state: &State, job: &Job, placement: Option<&Placemen
     })
 }
 
-/// How many units a placement has.
+/// The number of units in a placement.
 fn units(state: &State, unit: SizeUnit, placement: &Placement) -> u32 {
     let of_share = |share: &NodeShare| match unit {
         SizeUnit::Core => share.cores.len(),

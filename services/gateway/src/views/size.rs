@@ -1,4 +1,4 @@
-//! How large jobs are, and on which nodes they are.
+//! The sizes of jobs, and their nodes.
 
 use muster_domain::{State, jobs::Component};
 use muster_schemas::resources::{Alternative, Count, Level, NodeShare, Placement, Request};
@@ -7,7 +7,7 @@ pub(crate) fn node_names(state: &State, placement: &Placement) -> Vec<String> {
     placement.nodes().map(|node| state.node_name(node).into_owned()).collect()
 }
 
-/// How large a job is.
+/// The size of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Size {
     pub(crate) nodes: u32,
@@ -24,7 +24,7 @@ impl Size {
         }
     }
 
-    /// What a run has.
+    /// The holdings of a run.
     pub(crate) fn of(placement: &Placement) -> Self {
         let nodes = u32::try_from(placement.nodes().count()).unwrap_or(u32::MAX);
         Self { nodes, ..Self::of_shares(placement.shares()) }

@@ -13,7 +13,7 @@ use muster_schemas::{
 };
 use rocksdb::{WriteBatch, WriteOptions};
 
-/// Recognises a retry of a command: its id, and who asked. Nobody can take another's id, or read the answer to it.
+/// Recognises a retry of a command by its id and actor. Nobody can use another's id, or read the answer to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CommandKey(pub(super) [u8; 32]);
 
@@ -39,13 +39,13 @@ impl CommandKey {
 /// Bytes of a [`Fingerprint`].
 const FINGERPRINT_BYTES: usize = 16;
 
-/// The content of a user's command, in few bytes. Another command under the same id is no retry.
+/// A short hash of a user's command. A different command under the same id is no retry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fingerprint([u8; FINGERPRINT_BYTES]);
 
 impl Fingerprint {
     /// The fingerprint of a command. Services make their ids from the content, some of which may change between
-    /// retries: their fingerprints are all alike.
+    /// retries: their commands all have the same fingerprint.
     pub fn of(actor: &Actor, command: &Command) -> Self {
         let mut fingerprint = Self::default();
         if matches!(actor, Actor::User(_)) {
@@ -65,7 +65,7 @@ pub struct Remembered {
 }
 
 impl Remembered {
-    /// From its stored form, without the time in front of it.
+    /// Decodes the stored form, without the time in front of it.
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, CodecError> {
         let cut_short = CodecError::CutShort { have: bytes.len(), want: FINGERPRINT_BYTES };
         let (fingerprint, payload) = bytes.split_first_chunk().ok_or(cut_short)?;
@@ -73,7 +73,7 @@ impl Remembered {
     }
 }
 
-/// A group commit that is being prepared.
+/// A group commit in preparation.
 pub struct Batch<'log> {
     log: &'log Log,
     writes: WriteBatch,
@@ -82,7 +82,7 @@ pub struct Batch<'log> {
     added: Added,
 }
 
-/// The additions of a batch, for taking it back if writing it failed half-way.
+/// The additions of a batch, to take back if writing it fails half-way.
 #[derive(Clone, Debug, Default)]
 pub struct Added {
     pub(super) after: Sequence,
@@ -91,7 +91,7 @@ pub struct Added {
 }
 
 impl Added {
-    /// Nothing was added behind this record.
+    /// Nothing was added after this record.
     pub fn nothing_after(after: Sequence) -> Self {
         Self { after, ..Self::default() }
     }
@@ -103,7 +103,7 @@ impl<'log> Batch<'log> {
         Self { log, writes: WriteBatch::default(), head, value: Vec::with_capacity(512), added }
     }
 
-    /// The last record, with those of this batch.
+    /// The last record, including those of this batch.
     pub fn head(&self) -> Head {
         self.head
     }
@@ -113,10 +113,10 @@ impl<'log> Batch<'log> {
         self.writes.is_empty()
     }
 
-    /// Adds the next record and returns its size in bytes. `job` is whose history it belongs to.
+    /// Adds the next record and returns its size in bytes. `job` is the job whose history it belongs to.
     ///
     /// # Errors
-    /// [`LogError::Unencodable`] if it is too large; the batch is then as before.
+    /// [`LogError::Unencodable`] if it is too large; the batch is then unchanged.
     pub fn append(&mut self, record: &Record, job: Option<JobId>) -> Result<usize, LogError> {
         debug_assert_eq!(record.sequence, self.head.sequence.next());
         self.value.clear();
@@ -146,7 +146,7 @@ impl<'log> Batch<'log> {
     /// Adds the answer that a retry of the command gets.
     ///
     /// # Errors
-    /// [`LogError::Unencodable`] if it is too large; the batch is then as before.
+    /// [`LogError::Unencodable`] if it is too large; the batch is then unchanged.
     pub fn remember(
         &mut self,
         command: CommandKey,
@@ -167,12 +167,12 @@ impl<'log> Batch<'log> {
         self.writes.put_cf(self.log.family(NOTICES), notice_key(of, number), payload);
     }
 
-    /// Removes a notification that has come to its end.
+    /// Removes a notification that is done.
     pub fn remove_notice(&mut self, of: Sequence, number: u32) {
         self.writes.delete_cf(self.log.family(NOTICES), notice_key(of, number));
     }
 
-    /// Gives the batch up; nothing was written.
+    /// Abandons the batch; nothing was written.
     pub fn abandon(self) -> Added {
         self.added
     }
@@ -180,8 +180,8 @@ impl<'log> Batch<'log> {
     /// Writes everything and syncs it, all or nothing.
     ///
     /// # Errors
-    /// [`LogError::Storage`] with what would have been added. Whether it is on disk is then unknown: the log must be
-    /// reopened and [`Log::take_back`] called before it is used again.
+    /// [`LogError::Storage`] with the additions. Whether they are on disk is then unknown: reopen the log and call
+    /// [`Log::take_back`] before using it again.
     pub fn commit(self) -> Result<Head, (LogError, Added)> {
         let mut options = WriteOptions::default();
         options.set_sync(true);

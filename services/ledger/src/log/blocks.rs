@@ -1,8 +1,8 @@
-//! A look at RocksDB's own files before it reads them.
+//! Checks RocksDB's own files before it reads them.
 //!
-//! RocksDB writes its write-ahead log and its manifest as records in blocks of 32 KiB, each behind a head of seven bytes: checksum,
-//! length, kind. At a record of a kind for files that are used again its reader stands still and never comes back, or does so at the
-//! end of the file. The log of a ledger has no such records, but damage can look like one.
+//! RocksDB writes its write-ahead log and its manifest as records in blocks of 32 KiB, each after a head of seven
+//! bytes: checksum, length, kind. At a record of a kind for recycled files, or at the end of the file after one, its
+//! reader loops for ever. The log of a ledger has no such records, but damage can look like one.
 
 use std::{
     fs::File,
@@ -12,10 +12,10 @@ use std::{
 
 const BLOCK_BYTES: usize = 32 << 10;
 const HEAD_BYTES: usize = 7;
-/// Kinds of records in files that are used again.
+/// Kinds of records in recycled files.
 const REUSED: [u8; 6] = [5, 6, 7, 8, 11, 131];
 
-/// Whether a file has a record of a kind that is only in files that are used again: then it is damaged.
+/// Whether a file has a record of a kind that occurs only in recycled files: then it is damaged.
 ///
 /// # Errors
 /// If the file cannot be read.
@@ -34,7 +34,7 @@ pub(super) fn is_damaged(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Goes from head to head as RocksDB's reader does, which leaves a block at a length that goes beyond it and at room that was never used.
+/// Steps from head to head like RocksDB's reader, which leaves a block at a length that exceeds it and at unused room.
 fn has_reused(mut block: &[u8]) -> bool {
     while let Some((head, rest)) = block.split_first_chunk::<HEAD_BYTES>() {
         let [.., low, high, kind] = *head;
@@ -66,7 +66,7 @@ mod tests {
         is_damaged(&path).unwrap()
     }
 
-    /// F15: damage that RocksDB's reader would not come back from, in whichever block it is.
+    /// F15: damage that would hang RocksDB's reader, in any block.
     #[test]
     fn records_of_files_that_are_used_again_are_damage() {
         let whole = [record(1, b"one"), record(1, b""), record(2, b"three")].concat();

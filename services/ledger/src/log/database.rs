@@ -7,13 +7,13 @@ use std::{
     sync::{OnceLock, atomic::AtomicU64},
 };
 
-/// The log of one cluster. All of it can be read from many threads at once; one writes.
+/// The log of one cluster. Many threads can read it at once; one writes.
 pub struct Log {
     pub(super) db: DB,
     pub(super) folder: PathBuf,
-    // With each question where the log ends these two are asked for as well, a thousand times a second on a busy system.
-    /// The first record, once it has been looked for; 0 until then. It only grows.
+    // Cached: every query for the end of the log reads both, a thousand times a second on a busy system.
+    /// The first record, once it is known; 0 until then. It only grows.
     pub(super) first: AtomicU64,
-    /// Whose log it is, once that has been read. It does not change.
+    /// The identity of the log, once it has been read. It does not change.
     pub(super) identity: OnceLock<Identity>,
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// Why the log cannot be opened, read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
-    /// Another process, or another ledger of this one, has it open.
+    /// Another process, or another ledger in this one, has it open.
     #[error("the log in {0} is in use by another ledger; only one can write it")]
     InUse(PathBuf),
     /// Written by a newer program.
@@ -17,18 +17,18 @@ pub enum LogError {
         /// What was found.
         found: String,
     },
-    /// There is none.
+    /// There is no log.
     #[error("there is no log in {0}")]
     Missing(PathBuf),
-    /// Files are missing or their contents are not what was written.
+    /// Files are missing, or their contents are not what was written.
     #[error("the log in {folder} is damaged: {detail}; restore the folder from a backup, nothing was changed")]
     Damaged {
         /// The folder.
         folder: PathBuf,
-        /// What is wrong, as far as is known.
+        /// A description of the damage, as far as it is known.
         detail: String,
     },
-    /// The log is not the one that its witness tells of, or the witness cannot be believed.
+    /// The log does not match its witness, or the witness cannot be believed.
     #[error(
         "the log in {folder} does not end as it did: {detail}. Restore the folder from a backup; or, to continue from the \
          present end of the log, start the ledger once with --accept-log-end. Nothing was changed"
@@ -36,29 +36,29 @@ pub enum LogError {
     Witness {
         /// The folder.
         folder: PathBuf,
-        /// What is wrong.
+        /// A description of the fault.
         detail: String,
     },
-    /// An index does not say what the records say.
+    /// An index contradicts the records.
     #[error("the log in {folder} was altered: {detail}; restore the folder from a backup, nothing was changed")]
     Index {
         /// The folder.
         folder: PathBuf,
-        /// What is wrong.
+        /// A description of the fault.
         detail: String,
     },
     /// A record is not what it should be.
     #[error("record {sequence} of the log is damaged: {detail}")]
     DamagedRecord {
-        /// Which.
+        /// Its sequence.
         sequence: Sequence,
-        /// What is wrong.
+        /// A description of the fault.
         detail: String,
     },
-    /// A record was written by a muster that stores in another form.
+    /// A record was written by a muster with another stored form.
     #[error("record {sequence} of the log is in a form that this muster does not read: {detail}; nothing was changed")]
     OtherForm {
-        /// Which.
+        /// Its sequence.
         sequence: Sequence,
         /// Its form.
         detail: CodecError,
@@ -73,10 +73,10 @@ pub enum LogError {
         /// The system's message.
         detail: String,
     },
-    /// It is being reopened after a failed write.
+    /// The log is being reopened after a failed write.
     #[error("the log is being opened again after a failed write; try again")]
     Closed,
-    /// Records that were moved to an archive are needed, and the archive is not there.
+    /// Records that were moved to an archive are needed, and the archive is missing.
     #[error("record {sequence} was moved to an archive that is not in {folder}: put the file back to read it")]
     Archived {
         /// The record needed.

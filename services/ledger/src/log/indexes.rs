@@ -1,4 +1,4 @@
-//! The content of the indexes, entry by entry, to be compared with the records.
+//! The content of the indexes, entry by entry, for comparison with the records.
 
 use super::{BY_JOB, CHECKPOINTS, COMMANDS, DESCRIBES, FAMILIES, Log, LogError, RECORDS, Remembered, job_key, number};
 use muster_schemas::{
@@ -30,7 +30,7 @@ pub enum IndexEntry {
         /// The checkpoint.
         at: Sequence,
     },
-    /// A record without an index entry: it concerns what is under way, or the log itself.
+    /// A record without an index entry: it concerns work under way, or the log itself.
     Other,
 }
 
@@ -49,8 +49,8 @@ impl Log {
         }
     }
 
-    /// Shows everything that is stored in addition to the records, so that damage is found that nobody has come
-    /// across.
+    /// Visits everything that is stored in addition to the records, so that damage is found before anybody comes across
+    /// it.
     ///
     /// # Errors
     /// [`LogError::Damaged`] if a part of it cannot be what was written, or as `visit` fails.

@@ -1,4 +1,4 @@
-//! Where what is in the database.
+//! The layout of the database.
 
 use muster_schemas::{
     event::{Concern, Event},
@@ -21,14 +21,14 @@ pub(super) const NOTICES: &str = "notices";
 pub(super) const META: &str = "meta";
 pub(super) const FAMILIES: [&str; 6] = [RECORDS, BY_JOB, COMMANDS, CHECKPOINTS, NOTICES, META];
 
-/// Marks in `by_job` a record that has all of the job. Older programs did not write it.
+/// Marks in `by_job` a record that holds the complete job. Older programs did not write it.
 pub(super) const DESCRIBES: &[u8] = &[1];
 
 /// Name in `meta` of the layout's version: `u32`.
 pub(super) const META_FORMAT: &[u8] = b"format";
 /// Name in `meta` of the cluster's id and public key: 16 and 32 bytes.
 pub(super) const META_IDENTITY: &[u8] = b"identity";
-/// Name in `meta` of the last record whose public event was handed to the bus: `u64`.
+/// Name in `meta` of the last record whose public event the bus has: `u64`.
 pub(super) const META_PUBLISHED: &[u8] = b"published";
 
 pub(super) fn job_key(job: JobId, sequence: Sequence) -> [u8; 24] {
@@ -46,7 +46,7 @@ pub(super) fn notice_key(of: Sequence, number: u32) -> [u8; 12] {
     key
 }
 
-/// The big-endian number that a key begins with.
+/// The big-endian number at the start of a key.
 pub(super) fn number(key: &[u8]) -> u64 {
     key.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes))
 }

@@ -1,4 +1,4 @@
-//! How the database is opened, and what can be wrong with it.
+//! Opening the database, and what can go wrong.
 
 use super::{COMMANDS, FAMILIES, LogError, RECORDS, blocks};
 use crate::retention;
@@ -9,7 +9,7 @@ use std::{ffi::OsString, path::Path};
 
 const MIB: usize = 1 << 20;
 
-/// Whether a folder is fresh: missing or empty. One that holds a part of a database is damaged.
+/// Whether a folder is fresh: missing or empty. A folder with a part of a database is damaged.
 pub(super) fn check_folder(folder: &Path) -> Result<bool, LogError> {
     let names: Vec<_> = match std::fs::read_dir(folder) {
         Ok(entries) => entries.filter_map(Result::ok).map(|entry| entry.file_name()).collect(),
@@ -36,7 +36,7 @@ fn check_files(folder: &Path, names: &[OsString]) -> Result<(), LogError> {
         let name = name.to_string_lossy();
         name.starts_with("MANIFEST") || (name.ends_with(".log") && name.len() > 4)
     };
-    // Others, such as `lost+found`, nobody opens.
+    // Nobody opens others, such as `lost+found`.
     let is_opened = |name: &&OsString| {
         let text = name.to_string_lossy();
         is_read(name)
@@ -95,8 +95,8 @@ pub(super) fn database_options() -> Options {
     options.set_stats_dump_period_sec(0);
     options.set_stats_persist_period_sec(0);
     options.set_paranoid_checks(true);
-    // A record that was being written when the power failed may be cut short at the very end; damage anywhere else
-    // must not silently cut off what stands behind it.
+    // A record may be cut short at the very end if the power failed while it was written; damage anywhere else must not
+    // silently cut off what follows.
     options.set_wal_recovery_mode(DBRecoveryMode::TolerateCorruptedTailRecords);
     options.set_track_and_verify_wals_in_manifest(true);
     options

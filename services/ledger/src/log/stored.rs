@@ -1,4 +1,4 @@
-//! Records as they are stored, and the chain that they form.
+//! Stored records, and the chain that they form.
 
 use super::{Hash, LogError, NO_HASH};
 use crate::hex;
@@ -27,10 +27,10 @@ impl Head {
     pub const EMPTY: Self = Self { sequence: Sequence(0), hash: NO_HASH, time: Timestamp(i64::MIN) };
 }
 
-/// Whose log it is.
+/// The identity of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// Tells this log from every other.
+    /// Distinguishes this log from every other.
     pub cluster_id: UuidBytes,
     /// The public key that checkpoints are signed with.
     pub public_key: [u8; 32],
@@ -41,12 +41,12 @@ pub struct Identity {
 pub struct Stored<'a> {
     /// Its key.
     pub sequence: Sequence,
-    /// Its bytes: the hash of the record before, and the payload.
+    /// Its bytes: the hash of the previous record, and the payload.
     pub value: &'a [u8],
 }
 
 impl<'a> Stored<'a> {
-    /// The hash of the record before.
+    /// The hash of the previous record.
     ///
     /// # Errors
     /// [`LogError::DamagedRecord`] if the value is too short for one.
@@ -68,8 +68,8 @@ impl<'a> Stored<'a> {
     /// The record.
     ///
     /// # Errors
-    /// [`LogError::DamagedRecord`] if the payload is damaged or carries another sequence than its key; [`LogError::OtherForm`] if
-    /// another muster stores so.
+    /// [`LogError::DamagedRecord`] if the payload is damaged or its sequence is not that of its key;
+    /// [`LogError::OtherForm`] if another muster with a different stored form wrote it.
     pub fn record(&self) -> Result<Record, LogError> {
         let record: Record = codec::decode(self.payload()).map_err(|error| match error {
             CodecError::UnknownVersion { .. } => LogError::OtherForm { sequence: self.sequence, detail: error },
@@ -86,10 +86,10 @@ impl<'a> Stored<'a> {
     }
 }
 
-/// Whether a hash is what it should be, as an error that names the record.
+/// Checks a hash; the error names the record.
 ///
 /// # Errors
-/// [`LogError::DamagedRecord`] if it is not.
+/// [`LogError::DamagedRecord`] if it differs.
 pub fn check_link(stored: &Stored<'_>, previous: &Hash) -> Result<(), LogError> {
     let found = stored.previous_hash()?;
     if found == *previous {
@@ -106,7 +106,7 @@ pub fn check_link(stored: &Stored<'_>, previous: &Hash) -> Result<(), LogError> 
 mod tests {
     use super::*;
 
-    /// A log of a muster that stores in another form is not called damaged.
+    /// A log in another stored form is not called damaged.
     #[test]
     fn a_record_in_another_form_is_told_as_that() {
         let value = [&[0; HASH_BYTES][..], &[1, 1], &[0; 8]].concat();

@@ -1,8 +1,8 @@
-//! Whether the indexes say what the records say. The history of a job is found by them, and a retry gets the answer that they have:
+//! Whether the indexes agree with the records. They lead to the history of a job and to the answer of a retry: anybody
 //! who can write the folder could lie there without touching a record.
 //!
-//! Each record is looked up in the indexes as it passes, and at the end the entries that are there are counted: if all that there have
-//! to be are there, and there are no more, they are the same. So it needs no room for them.
+//! Each record is looked up in the indexes as it passes, and at the end the entries are counted: if all required
+//! entries exist, and no more, the two agree. So it need not keep them.
 
 use crate::{
     log::{self, CommandKey, IndexEntry, Log, LogError, Mark, Remembered},
@@ -16,21 +16,21 @@ use muster_schemas::{
     time::Timestamp,
 };
 
-/// The entries that the indexes must have according to the records that have passed.
+/// The entries that the indexes must have, judging by the records that have passed.
 pub(super) struct Indexes {
-    /// Records up to this one are trusted, and what the indexes say of them.
+    /// Records up to this one are trusted, and so are their index entries.
     after: Sequence,
     /// Records that belong to a job.
     of_jobs: u64,
-    /// Whether a description was marked as one. Programs from before there were marks wrote none, later ones all.
+    /// Whether a marked description has passed. Programs from before the mark wrote none, later ones all.
     has_marks: bool,
-    /// Remembered answers that name something that was made: each has records.
+    /// Remembered answers that name a created job or step: each has records.
     makers: u64,
-    /// The command whose records pass now.
+    /// The command whose records are passing.
     group: Option<Group>,
 }
 
-/// The records of one command, which stand one behind the other.
+/// The records of one command, which are consecutive.
 struct Group {
     key: CommandKey,
     /// Whether its first record is known.
@@ -39,20 +39,20 @@ struct Group {
     last: Sequence,
     jobs: Vec<JobId>,
     step: Option<(RunId, StepId)>,
-    /// If nothing is recorded but that it was refused.
+    /// Set if only its refusal is recorded.
     refused: Option<RefusalCode>,
 }
 
 impl Indexes {
-    /// For the records behind one.
+    /// For the records after one.
     pub(super) fn new(after: Sequence) -> Self {
         Self { after, of_jobs: 0, has_marks: false, makers: 0, group: None }
     }
 
-    /// Compares what the indexes say of the next record of a log that ends at a time.
+    /// Compares the index entries of the next record, in a log that ends at a time.
     ///
     /// # Errors
-    /// [`LogError::Index`] if it is something else; else as reading them fails.
+    /// [`LogError::Index`] if they differ; otherwise as reading them fails.
     pub(super) fn pass(&mut self, log: &Log, record: &Record, end: Timestamp) -> Result<(), LogError> {
         if let Some(job) = record.event.job() {
             self.of_jobs += 1;
@@ -92,8 +92,8 @@ impl Indexes {
         }
     }
 
-    /// Compares the answer that is remembered of the command whose records have passed. An old one can be forgotten, and of an id
-    /// that was used again after that there is the later answer.
+    /// Compares the remembered answer of the command whose records have passed. An old answer may be forgotten, and if
+    /// its id was used again, the later answer is there.
     fn close(&mut self, log: &Log, end: Timestamp) -> Result<(), LogError> {
         let Some(group) = self.group.take() else { return Ok(()) };
         let objection = match log.answer_with_time(&group.key)? {
@@ -112,15 +112,15 @@ impl Indexes {
         }
     }
 
-    /// Compares what the indexes have in all with what they have to have up to a record, the last that has passed.
+    /// Compares the number of index entries with the number required up to a record, the last that has passed.
     ///
     /// # Errors
-    /// [`LogError::Index`] if they have more; else as reading them fails.
+    /// [`LogError::Index`] if there are more; otherwise as reading them fails.
     pub(super) fn conclude(&mut self, log: &Log, last: Sequence, end: Timestamp) -> Result<(), LogError> {
         self.close(log, end)?;
         let mut found = Found::default();
         log.read_indexes(|entry| self.count(log, entry, last, &mut found))?;
-        // Records may have been written meanwhile, but no entry is there before its record.
+        // Records may have been written meanwhile, but no entry precedes its record.
         let head = log.head()?.sequence;
         if found.greatest > head {
             return Err(altered(log, format!("an index names record {}, but the log ends at {head}", found.greatest)));
@@ -166,7 +166,7 @@ impl Indexes {
     }
 }
 
-/// What the indexes have.
+/// The content of the indexes.
 #[derive(Default)]
 struct Found {
     of_jobs: u64,
@@ -193,7 +193,7 @@ impl Group {
         }
     }
 
-    /// What is wrong with the answer, as far as the records tell.
+    /// The fault of the answer, as far as the records tell.
     fn objection(&self, answer: &Answer) -> Option<String> {
         if answer.sequence != self.last {
             return Some(format!("the answer to its command says that it led to record {}", answer.sequence));
@@ -201,7 +201,7 @@ impl Group {
         let is_right = match (&answer.result, self.refused) {
             (Err(refusal), Some(code)) => refusal.code == code,
             (Err(_), None) => false,
-            // What programs refused before they asked is noted like this, and the note is no refusal.
+            // A refusal that the user's program decided is noted like this, and the note itself succeeds.
             (Ok(reply), Some(code)) => *reply == Reply::Done && code == RefusalCode::Invalid,
             (Ok(Reply::Submitted(jobs)), None) => *jobs == self.jobs,
             (Ok(Reply::Step { run, step }), None) => self.step == Some((*run, *step)),
@@ -211,12 +211,12 @@ impl Group {
     }
 }
 
-/// Whether an answer tells of what is made by records only.
+/// Whether an answer names things that only records create.
 fn makes(answer: &Answer) -> bool {
     matches!(answer.result, Ok(Reply::Submitted(_) | Reply::Step { .. }))
 }
 
-/// Whether an answer of one time can be forgotten at another.
+/// Whether an answer of one time may be forgotten at another.
 fn is_forgotten(time: Timestamp, now: Timestamp) -> bool {
     let least = i64::try_from(retention::Commands::LEAST_SECONDS).unwrap_or(i64::MAX);
     now >= time.plus_seconds(least)

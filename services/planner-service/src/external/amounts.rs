@@ -1,4 +1,4 @@
-//! Counts of cores, GPUs, memory and tasks as an external planner gives them, made into what a node has free.
+//! Counts of cores, GPUs, memory and tasks from an external planner, turned into free resources of a node.
 
 use super::view::least;
 use muster_domain::State;
@@ -8,7 +8,7 @@ use muster_schemas::{
     resources::{Alternative, IndexSet, NodeShare, Sharing},
 };
 
-/// What decides about amounts that are not said.
+/// The rules for amounts that are not given.
 pub(super) struct Amounts<'a> {
     least: Least,
     exclusive: bool,
@@ -29,7 +29,7 @@ impl<'a> Amounts<'a> {
         }
     }
 
-    /// Cores and GPUs of a node, and its memory and tasks if they are said.
+    /// Cores and GPUs of a node, and its memory and tasks if they are given.
     pub fn share(&self, free: &FreeNode, wanted: &ExternalShare) -> Result<NodeShare, String> {
         let name = &wanted.name;
         let mut share = NodeShare {
@@ -63,7 +63,7 @@ impl<'a> Amounts<'a> {
         free.gpus.iter().filter(|gpu| free.spec.gpus.get(*gpu as usize).is_some_and(|found| found == model)).collect()
     }
 
-    /// Gives memory and tasks to the shares for which they are not said.
+    /// Adds memory and tasks to the shares for which they are not given.
     pub fn complete(&self, shares: &mut [NodeShare], wanted: &[ExternalShare]) {
         let all_cores: u64 = shares.iter().map(|share| share.cores.len()).sum();
         let said: u32 = wanted.iter().fold(0, |sum: u32, share| sum.saturating_add(share.tasks.unwrap_or(0)));
@@ -83,7 +83,7 @@ impl<'a> Amounts<'a> {
     }
 }
 
-/// The units meant, if they are free.
+/// The named units, if they are free.
 fn chosen(units: &Units, free: &IndexSet) -> Option<IndexSet> {
     match units {
         Units::Count(count) => (free.len() >= u64::from(*count)).then(|| free.smallest(u64::from(*count))),

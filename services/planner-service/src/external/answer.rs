@@ -1,5 +1,5 @@
-//! What an external planner's answer comes to: its counts become cores, GPUs and memory that are free, and what cannot be
-//! is refused before the ledger is asked. The ledger checks the rest.
+//! The evaluation of an external planner's answer: its counts become free cores, GPUs and memory, and the impossible is
+//! refused before the ledger is asked. The ledger checks the rest.
 
 use super::{amounts::Amounts, view::job_of};
 use muster_domain::{State, jobs::Component};
@@ -22,21 +22,21 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-/// So much of a reason is kept.
+/// The most bytes of a reason that are kept.
 const MAX_REASON_BYTES: usize = 1024;
 
-/// What an answer comes to.
+/// The result of an answer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Proposal {
-    /// What is asked of the ledger.
+    /// The request to the ledger.
     pub plan: ProposedPlan,
-    /// Starts that are not asked of it, because they name what is not there.
+    /// Starts that are not requested, because they name what does not exist.
     pub refused: Vec<RefusedJob>,
     /// Whether there were more starts than one plan may have.
     pub is_cut_short: bool,
 }
 
-/// What the answer to a cycle comes to. The state is the one that the cycle showed.
+/// The result of the answer to a cycle. The state is the one that the cycle showed.
 pub(crate) fn propose(state: &State, cycle: &Cycle, answer: ExternalPlan) -> Proposal {
     let max_starts = cycle.max_starts as usize;
     let mut proposal = Proposal { is_cut_short: answer.starts.len() > max_starts, ..Proposal::default() };
@@ -67,7 +67,7 @@ pub(crate) fn propose(state: &State, cycle: &Cycle, answer: ExternalPlan) -> Pro
     proposal
 }
 
-/// A reason for every job that was shown and does not start, where it is news.
+/// A reason for every job that was shown and does not start, if it is news.
 fn reasons(
     state: &State,
     cycle: &Cycle,
@@ -83,7 +83,7 @@ fn reasons(
     said.filter(|waiting| is_news(state, waiting)).collect()
 }
 
-/// Whether a reason differs from the one that is known.
+/// Whether a reason differs from the known one.
 pub(crate) fn is_news(state: &State, waiting: &WaitingJob) -> bool {
     state.job(waiting.job).is_some_and(|job| job.planner_reason.as_deref() != Some(&waiting.reason))
 }
@@ -95,7 +95,7 @@ fn cut(mut text: String) -> String {
     text
 }
 
-/// What is free, less what the starts of this plan have been given.
+/// The free resources, without those that starts of this plan have been given.
 struct Placer<'a> {
     state: &'a State,
     now: Timestamp,
@@ -118,7 +118,7 @@ impl<'a> Placer<'a> {
         Self { state, now, free: Free::new(nodes, licences) }
     }
 
-    /// Where a start goes; it is taken from what is free.
+    /// Finds the place of a start and takes it from the free resources.
     fn place(&mut self, start: &ExternalStart) -> Result<Placement, String> {
         let job = job_of(self.state, start.job).ok_or("there is no such job")?;
         let (given, wanted) = (start.components.len(), job.components.len());
@@ -197,7 +197,7 @@ impl<'a> Placer<'a> {
         place_alternative(&mut free, &scope, number, alternative, &mut Undo::default())
     }
 
-    /// Whether the reservations that hold now leave a node to a component.
+    /// Whether the active reservations leave a node to a component.
     fn is_kept_for(&self, component: &Component, node: NodeId) -> bool {
         let mut holding = self.state.reservations_of(node).filter(|reservation| reservation.is_active(self.now));
         match component.reservation() {
@@ -206,7 +206,7 @@ impl<'a> Placer<'a> {
         }
     }
 
-    /// The shares with the amounts that the planner says.
+    /// The shares with the amounts that the planner gives.
     fn as_said(&self, alternative: &Alternative, wanted: &ExternalComponent) -> Result<ComponentPlacement, String> {
         let amounts = Amounts::new(self.state, alternative);
         let mut shares = Vec::with_capacity(wanted.nodes.len());

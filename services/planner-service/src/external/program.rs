@@ -1,4 +1,4 @@
-//! A program that plans: asked over its standard input, heard over its standard output.
+//! A program that plans: asked through its standard input, heard through its standard output.
 
 use nix::{
     sys::signal::{Signal, killpg},
@@ -16,12 +16,12 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// A program that closed its output gets so long to end by itself, so that it can be told how it ended.
+/// How long a program that closed its output has to end by itself, so that its end can be reported.
 const END_WITHIN: Duration = Duration::from_secs(1);
-/// So much of its last line on standard error is kept.
+/// The most bytes kept of its last line on standard error.
 const LAST_WORDS_BYTES: usize = 400;
 
-/// The program while it runs. Dropping it kills it, with what it has started in its process group.
+/// The running program. Dropping it kills it, with what it has started in its process group.
 #[derive(Debug)]
 pub(super) struct Program {
     child: Child,
@@ -53,7 +53,8 @@ impl Program {
         Ok(Self { child, input, output: BufReader::new(output), last_words, errors })
     }
 
-    /// Writes a line. It is read and written at the same time, because the program may answer before it has read all.
+    /// Writes a line and reads the answer at the same time, because the program may answer before it has read
+    /// everything.
     pub async fn exchange(&mut self, line: &[u8], max_bytes: usize) -> Result<Vec<u8>, String> {
         let Self { input, output, .. } = self;
         let write = async {
@@ -61,7 +62,7 @@ impl Program {
             input.write_all(b"\n").await?;
             input.flush().await
         };
-        // A program that ends while it is written to has said why on standard error; what it answered does not count.
+        // A program that ends while it is written to has given its reason on standard error; its answer does not count.
         let exchanged =
             tokio::try_join!(async { write.await.map_err(|_| Fault::Closed) }, read_line(output, max_bytes));
         match exchanged {
@@ -84,7 +85,7 @@ impl Program {
             Fault::TooMuch(limit) => format!("its answer has more than {limit} bytes"),
             Fault::Closed => match tokio::time::timeout(END_WITHIN, self.child.wait()).await {
                 Ok(Ok(status)) => {
-                    // Something that it has started can keep the stream open.
+                    // A process that it has started can keep the stream open.
                     let _ = tokio::time::timeout(END_WITHIN, &mut self.errors).await;
                     format!("{}{}", end_text(status), self.said())
                 }
@@ -94,7 +95,7 @@ impl Program {
         }
     }
 
-    /// The last line of its standard error, behind a colon.
+    /// The last line of its standard error, after a colon.
     pub fn said(&self) -> String {
         let last = self.last_words.lock().unwrap_or_else(PoisonError::into_inner).text();
         if last.is_empty() { last } else { format!(": {last}") }
@@ -104,7 +105,7 @@ impl Program {
 impl Drop for Program {
     fn drop(&mut self) {
         self.errors.abort();
-        // Once it was waited for, its number can be somebody else's.
+        // Once it was waited for, its number can belong to another process.
         if let Some(id) = self.child.id().and_then(|id| i32::try_from(id).ok()) {
             let _ = killpg(Pid::from_raw(id), Signal::SIGKILL);
         }
@@ -116,7 +117,7 @@ impl Drop for Program {
 enum Fault {
     /// One of its streams is closed.
     Closed,
-    /// It is longer than this.
+    /// The answer is longer than this.
     TooMuch(usize),
 }
 
@@ -128,7 +129,7 @@ fn end_text(status: ExitStatus) -> String {
     }
 }
 
-/// A line without its end. What has no end within the limit is not read to its end.
+/// A line without its end. If there is no line end within the limit, the rest is not read.
 async fn read_line(output: &mut BufReader<ChildStdout>, max_bytes: usize) -> Result<Vec<u8>, Fault> {
     let mut line = Vec::new();
     loop {
@@ -149,7 +150,7 @@ async fn read_line(output: &mut BufReader<ChildStdout>, max_bytes: usize) -> Res
     }
 }
 
-/// Reads standard error, however much it is, so that the program never waits for it.
+/// Reads standard error, however much it is, so that the program never waits.
 async fn listen(mut errors: ChildStderr, last_words: Arc<Mutex<LastLine>>) {
     let mut buffer = vec![0; 8192];
     while let Ok(count @ 1..) = errors.read(&mut buffer).await {
@@ -157,7 +158,7 @@ async fn listen(mut errors: ChildStderr, last_words: Arc<Mutex<LastLine>>) {
     }
 }
 
-/// The last line of a text that was not empty, cut to its beginning.
+/// The last non-empty line of a text, cut to its beginning.
 #[derive(Debug, Default)]
 struct LastLine {
     last: Vec<u8>,

@@ -1,4 +1,4 @@
-//! The state as an external planner is shown it.
+//! The state as an external planner sees it.
 
 use muster_domain::{State, jobs::{Component, Job}, nodes::Node, requests, runs::Run};
 use muster_planner::projection::expected_end;
@@ -13,7 +13,7 @@ use muster_schemas::{
 };
 use std::cmp::Reverse;
 
-/// The jobs that wait for nothing but limits and resources: by priority of the queue, priority, arrival.
+/// The jobs that wait only for limits and resources: by priority of the queue, priority, arrival.
 pub(crate) fn waiting_in_order(state: &State) -> Vec<&Job> {
     let waiting = state.waiting().map(|waiting| waiting.job).filter(|job| state.gate_reason(job).is_none());
     let mut ordered: Vec<&Job> = waiting.collect();
@@ -24,7 +24,7 @@ pub(crate) fn waiting_in_order(state: &State) -> Vec<&Job> {
     ordered
 }
 
-/// Everything that there is to plan with, with at most so many of the jobs that wait.
+/// Everything needed for planning, with at most this many waiting jobs.
 pub(crate) fn cycle(state: &State, at: Timestamp, max_waiting: usize, refused: Vec<RefusedJob>) -> Cycle {
     let waiting = waiting_in_order(state);
     Cycle {
@@ -100,7 +100,7 @@ fn node_view(node: &Node, at: Timestamp) -> CycleNode {
     }
 }
 
-/// A time that is not for ever.
+/// A time, unless it is infinite.
 fn known(time: Timestamp) -> Option<Timestamp> {
     (time < Timestamp::MAX).then_some(time)
 }
@@ -148,7 +148,7 @@ fn job_view(state: &State, job: &Job) -> CycleJob {
     }
 }
 
-/// The tasks of an array that wait. A task that was started before is a job of its own, and has none.
+/// The waiting tasks of an array. A task that was started before is a separate job, and has none.
 fn tasks(state: &State, job: &Job) -> Option<CycleTasks> {
     let array = job.array.as_ref()?;
     let headroom = array.max_running.map(|_| array.headroom());
@@ -171,13 +171,13 @@ fn component_view(state: &State, component: &Component) -> CycleComponent {
     }
 }
 
-/// The least that a placement of an alternative must have, as the ledger counts it.
+/// The least that a placement of an alternative must have, by the ledger's count.
 pub(super) fn least(alternative: &Alternative, settings: &ClusterSettings) -> Least {
     let requests::Minimum { nodes, tasks, cores, gpus, memory_bytes } = requests::minimum_of_all(alternative, settings);
     Least { nodes, tasks, cores, gpus, memory_bytes }
 }
 
-/// The job that a start means: for a task that has never started, its array.
+/// The job of a start: for a task that has never started, its array.
 pub(super) fn job_of(state: &State, id: JobId) -> Option<&Job> {
     state.job(id).or_else(|| id.index.and_then(|_| state.job(id.whole())))
 }

@@ -9,7 +9,7 @@ use super::{
 /// The curves of one simulation in a chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Course {
-    /// Its name: that of its policy.
+    /// The name of its policy.
     pub name: String,
     /// The waits of its jobs, in seconds.
     pub waits_seconds: Vec<i64>,
@@ -27,11 +27,11 @@ const PANEL_GAP: f64 = 70.0;
 const LEFT: f64 = 80.0;
 const RIGHT: f64 = 20.0;
 const TOP: f64 = 90.0;
-/// A course is drawn with so many points.
+/// The number of points in the curve of a course.
 const POINTS: usize = 600;
 const SECONDS_PER_DAY: f64 = 86_400.0;
 
-/// The waits in one bar are greater than those of the bar before and at most this.
+/// Upper bounds of the waits in each bar; a bar counts waits above the bound of the bar before.
 const WAIT_BOUNDS: [(i64, &str); 9] = [
     (0, "none"),
     (10, "10 s"),
@@ -44,7 +44,7 @@ const WAIT_BOUNDS: [(i64, &str); 9] = [
     (i64::MAX, "longer"),
 ];
 
-/// Three panels over simulated days: how waits are distributed, how much of the machine is in use, how many jobs wait.
+/// Three panels over simulated days: the distribution of waits, how much of the machine is in use, how many jobs wait.
 pub fn courses(title: &str, courses: &[Course]) -> String {
     let height = TOP + 3.0 * PANEL_HEIGHT + 3.0 * PANEL_GAP;
     let mut svg = Svg::new(WIDTH, height, title);

@@ -28,7 +28,7 @@ pub struct Gantt {
 pub struct Row {
     /// Its name.
     pub label: String,
-    /// In any order. Overlapping ones are drawn below each other; reservations and closures behind the others.
+    /// In any order. Overlapping bars are drawn below each other; reservations and closures behind the others.
     pub bars: Vec<Bar>,
 }
 
@@ -40,7 +40,7 @@ pub struct Bar {
     /// The text on it if there is room: a job's id, a reservation's name. Bars with equal labels have the same
     /// colour.
     pub label: String,
-    /// The text shown when it is pointed at.
+    /// The text shown when the pointer is over it.
     pub tooltip: String,
     /// When it begins.
     pub from: Timestamp,
@@ -53,7 +53,7 @@ pub struct Bar {
 pub enum BarKind {
     /// A run that holds resources.
     Run,
-    /// Resources that are promised, or foreseen, for a job that waits.
+    /// Resources promised to, or foreseen for, a waiting job.
     Slot,
     /// An advance reservation.
     Reservation,
@@ -71,7 +71,7 @@ impl BarKind {
         }
     }
 
-    /// Whether it takes the whole node, behind what runs there.
+    /// Whether it covers the whole node, behind its runs.
     const fn is_ground(self) -> bool {
         matches!(self, Self::Reservation | Self::Closure)
     }
@@ -85,7 +85,7 @@ const BOTTOM: f64 = 40.0;
 const LANE: f64 = 18.0;
 const ROW_GAP: f64 = 6.0;
 const MAX_ROWS: usize = 500;
-/// Ticks are so far apart, in seconds, as the span allows.
+/// Possible distances between ticks, in seconds; the span decides.
 const STEPS_SECONDS: [i64; 13] =
     [1, 5, 15, 60, 300, 900, 3_600, 10_800, 21_600, 86_400, 604_800, 2_592_000, 31_536_000];
 
@@ -144,7 +144,7 @@ fn time_axis(svg: &mut Svg, chart: &Gantt, bottom: f64) {
 /// A row whose bars have found their lanes.
 struct PlacedRow<'g> {
     label: &'g str,
-    /// The lane of each bar; those of the ground have none.
+    /// The lane of each bar; ground bars have none.
     bars: Vec<(&'g Bar, Option<usize>)>,
     lanes: usize,
 }
@@ -156,7 +156,7 @@ impl<'g> PlacedRow<'g> {
             .iter()
             .filter(|bar| bar.until > chart.from && bar.from < chart.until && bar.from < bar.until)
             .collect();
-        // The ground is drawn first, runs before promises where they begin together.
+        // The ground is drawn first; runs come before promises that begin at the same time.
         bars.sort_by_key(|bar| (!bar.kind.is_ground(), bar.from, bar.kind, bar.until));
         let mut ends: Vec<Timestamp> = Vec::new();
         let mut place = |bar: &Bar| {

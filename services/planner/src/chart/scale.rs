@@ -1,14 +1,14 @@
-//! Axes: round values to write beside them, and how a course that changes often is drawn with few points.
+//! Axes: round values to label them with, and curves with few points for courses that change often.
 
 use super::svg::{Anchor, INK, Svg};
 
-/// How the marks of a horizontal axis look.
+/// The look of the marks on a horizontal axis.
 pub(super) struct Marks {
-    /// Each is a line from here to there.
+    /// The top and bottom of each mark's line.
     pub lines: (f64, f64),
     /// The colour of the lines.
     pub stroke: &'static str,
-    /// The line of the labels, centred on the marks.
+    /// The baseline of the labels, which are centred on the marks.
     pub labels: f64,
     /// Their size in pixels.
     pub size: u32,

@@ -2,15 +2,15 @@
 
 use std::fmt::Write as _;
 
-/// Names of fonts that are looked for, in this order.
+/// Fonts to try, in this order.
 const FONTS: &str = "DejaVu Sans, Liberation Sans, Noto Sans, Arial, Helvetica, sans-serif";
 
 /// The colour of text and full lines.
 pub(super) const INK: &str = "#222222";
-/// Lines that only guide the eye.
+/// The colour of lines that only guide the eye.
 pub(super) const GRID: &str = "#dddddd";
 
-/// Where a text is in relation to its point.
+/// The position of a text relative to its point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,
@@ -47,7 +47,7 @@ impl Area {
     }
 }
 
-/// A picture that is being drawn.
+/// A picture in the making.
 pub(super) struct Svg {
     text: String,
 }
@@ -66,12 +66,12 @@ impl Svg {
         Self { text }
     }
 
-    /// Things that are used by reference, such as patterns; they must be well-formed.
+    /// Elements for use by reference, such as patterns; they must be well-formed.
     pub fn definitions(&mut self, content: &str) {
         let _ = writeln!(self.text, "<defs>{content}</defs>");
     }
 
-    /// A filled rectangle of a class, with a tooltip and more attributes.
+    /// A filled rectangle of a class, with a tooltip and further attributes.
     pub fn bar(&mut self, class: &str, area: Area, fill: &str, more: &str, tooltip: &str) {
         let Area { x, y, width, height } = area;
         let _ = writeln!(
@@ -124,7 +124,7 @@ impl Svg {
     }
 }
 
-/// Text between tags or in an attribute. What XML cannot hold becomes a question mark: names come from users.
+/// Text between tags or in an attribute. Characters that XML cannot hold become question marks: names come from users.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

@@ -10,7 +10,7 @@ use muster_schemas::{JobId, NodeId, Timestamp, resources::Placement};
 use std::{collections::BTreeMap, sync::Arc};
 
 impl Engine {
-    /// Takes from a run what it holds, for this cycle only; see [`Engine::hold_run`].
+    /// Takes a run's holdings away, for this cycle only; see [`Engine::hold_run`].
     pub(crate) fn lend_run(&mut self, job: JobId) -> Option<Run> {
         let known = self.runs.remove(&job)?;
         let Run { run, assumed_end, usage } = &known;
@@ -20,7 +20,7 @@ impl Engine {
         Some(known)
     }
 
-    /// Gives a run what it holds, after [`Engine::lend_run`] for this cycle.
+    /// Returns a run's holdings, after [`Engine::lend_run`] in this cycle.
     pub(crate) fn hold_run(&mut self, known: Run) {
         let Run { run, assumed_end, usage } = &known;
         self.machine.take(&run.demand, &run.placement, Holding::Run { until: *assumed_end });
@@ -29,12 +29,12 @@ impl Engine {
         self.runs.insert(run.job, known);
     }
 
-    /// When a run is thought to end.
+    /// When a run is assumed to end.
     pub(crate) fn assumed_end(&self, job: JobId) -> Option<Timestamp> {
         self.runs.get(&job).map(|run| run.assumed_end)
     }
 
-    /// The promise of a job that has just left the queue was not freed if its run holds it.
+    /// If its run holds the promise of a job that has just left the queue, nothing was freed.
     pub(super) fn note_redeemed(&mut self, run: &ActiveRun) {
         let Some(JustLeft { job, slot, freed }) = self.just_left.take() else { return };
         let until = expected_end(&run.demand, &slot.placement, slot.start);
@@ -90,7 +90,7 @@ impl Run {
     }
 }
 
-/// Whether a placement has no less of each node than another.
+/// Whether a placement has at least as much of each node as another.
 fn holds_all_of(held: &Placement, promised: &Placement) -> bool {
     let held = amounts(held);
     amounts(promised).iter().all(|(node, promised)| {
@@ -103,7 +103,7 @@ fn holds_all_of(held: &Placement, promised: &Placement) -> bool {
     })
 }
 
-/// What all components together have of a node.
+/// The holdings of all components together on a node.
 #[derive(Default)]
 struct Amounts {
     cores: u64,

@@ -1,4 +1,4 @@
-//! Runs with what they hold, and the job that is about to become one.
+//! Runs with their holdings, and the job that is about to become one.
 
 use crate::{
     limits::Uses,
@@ -7,7 +7,7 @@ use crate::{
 use muster_schemas::{JobId, NodeId, Timestamp};
 use std::ops::Range;
 
-/// A run with what it holds.
+/// A run with its holdings.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     pub run: ActiveRun,

@@ -1,7 +1,8 @@
 //! Changes of a request with which the job would start at once.
 //!
-//! Where a change has a size, the smallest is found by halving against what the job finds at its turn. Each change is then
-//! decided by the rules of the domain, as if the owner asked for it, and planned with; only what starts the job is shown.
+//! The smallest size of a change is found by halving against what the job finds at its turn. Each change is then
+//! decided by the rules of the domain, as if the owner asked for it, and planned with; only changes that start the job
+//! are shown.
 
 use super::Outlook;
 use crate::{
@@ -18,7 +19,7 @@ use muster_schemas::{
 };
 use std::{collections::BTreeSet, sync::Arc};
 
-/// At most so many changes are planned with, so that an explanation takes bounded time.
+/// The most changes that are planned with, so that an explanation takes bounded time.
 const MAX_PLANS: u32 = 12;
 /// A walltime without bound is shortened to a year at most.
 const LONGEST_MINUTES: u64 = 366 * 24 * 60;
@@ -42,10 +43,10 @@ pub(super) fn that_help(outlook: &Outlook, state: &State, job: &Job) -> Vec<Sugg
     changes
 }
 
-/// Something of a request that can be made less.
+/// An amount of a request that can be reduced.
 struct Shrink {
     kind: ChangeKind,
-    /// How much there is of it, and the least that makes sense.
+    /// The present amount, and the least that makes sense.
     range: fn(&Request) -> Option<(u64, u64)>,
     set: fn(&mut Request, u64),
     tell: fn(&Request, u64) -> String,
@@ -100,7 +101,7 @@ const SHRINKS: [Shrink; 5] = [
     },
 ];
 
-/// Changes are tried on a job.
+/// Tries changes on a job.
 struct Trials<'t> {
     outlook: &'t Outlook<'t>,
     state: &'t State,
@@ -197,14 +198,14 @@ impl Trials<'_> {
         {
             return Some(change);
         }
-        // A smaller job can come to stand further in front.
+        // A smaller job can move forward in the order.
         let (alone, now) = (&outlook.alone, outlook.now);
         let first = halve(least, most, |count| alone.search(now).at(&demand(count), now).is_some());
         let count = first.filter(|count| at_turn != Some(*count))?;
         self.checked(kind, with(count), tell(count))
     }
 
-    /// Whether it fits, and no limit and no job in front is in its way, when its turn comes as now.
+    /// Whether it fits when its turn comes now, and no limit and no job in front is in its way.
     fn fits(&self, demand: &Demand) -> bool {
         let turn = &self.outlook.turn;
         turn.blocker(demand).is_none() && turn.limit(&self.outlook.job, demand).is_none() && turn.fits(demand)
@@ -219,7 +220,7 @@ impl Trials<'_> {
         let Outlook { engine, now, job, .. } = self.outlook;
         let changed = QueuedJob {
             demand: Arc::new(changed(&job.demand, &change)),
-            // Who changes queues stands at the end of the new one.
+            // A job that changes queues goes to the end of the new one.
             arrival: if change.queue.is_some() { *now } else { job.arrival },
             slot: None,
             ..job.clone()
@@ -250,7 +251,7 @@ impl Trials<'_> {
 pub(super) fn starts(engine: &Engine, job: QueuedJob, now: Timestamp) -> bool {
     let mut engine = engine.clone().without_reasons();
     let id = job.id;
-    // What the job was promised is free again.
+    // The job's promise is free again.
     engine.capacity_freed |= engine.slot(id).is_some();
     engine.enqueue(job);
     let plan = engine.pass(now, &BTreeSet::new());
@@ -278,7 +279,7 @@ fn changed(demand: &Demand, change: &JobChange) -> Demand {
     Demand { components: (0..).zip(&demand.components).map(component).collect() }
 }
 
-/// The largest count that holds, where every smaller one holds too.
+/// The largest count that holds, if every smaller one holds too.
 fn halve(least: u64, most: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
     if least > most || !holds(least) {
         return None;

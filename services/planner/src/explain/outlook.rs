@@ -1,4 +1,4 @@
-//! What the plan of a moment makes of a waiting job.
+//! A waiting job as the plan of a moment treats it.
 
 use crate::{
     engine::Engine,
@@ -19,12 +19,12 @@ use muster_schemas::{
 };
 use std::collections::BTreeMap;
 
-/// So many of the jobs in front are named.
+/// The number of jobs in front that are named.
 const NAMED_AHEAD: usize = 5;
-/// With so many waiting jobs the future is looked at for one cycle, with fewer for as many more.
+/// With this many waiting jobs the future is simulated for one cycle, with fewer for proportionally more.
 const FORESEEN_JOBS: u32 = 20_000;
 
-/// What the plan of a moment makes of a waiting job.
+/// A waiting job as the plan of a moment treats it.
 pub(super) struct Outlook<'e> {
     /// Before the plan.
     pub engine: &'e Engine,
@@ -71,7 +71,7 @@ impl<'e> Outlook<'e> {
         }
     }
 
-    /// What the plan says of the job, or follows from it.
+    /// What the plan says about the job, or what follows from it.
     pub fn reason(&self) -> Option<WaitReason> {
         if self.starts {
             return None;
@@ -143,7 +143,7 @@ impl<'e> Outlook<'e> {
     pub fn expected_start(&self, job: &Job) -> Option<Timestamp> {
         let predicted = job.predicted_start.filter(|start| *start > self.now);
         self.promised_start(self.job.id).or(predicted).or_else(|| {
-            // The planner foresees starts of its own accord; here only so far as it takes little time.
+            // The planner foresees starts by itself; here only as far as it takes little time.
             let effort = Effort::of_looks(FORESEEN_JOBS, self.engine.waiting_jobs());
             let foreseen = predict(self.engine, self.now, effort);
             foreseen.into_iter().find(|foreseen| foreseen.job == self.job.id)?.start

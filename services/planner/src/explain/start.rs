@@ -9,14 +9,14 @@ use muster_schemas::{
 };
 use std::collections::BTreeSet;
 
-/// So many of the last things that happened before the decision are told.
+/// The number of events before the decision that are told.
 const OCCURRENCES: usize = 3;
-/// So many of the last reasons are told.
+/// The number of reasons that are told.
 const REASONS: usize = 20;
 
 /// How a run came about.
 ///
-/// `state` is as before the first of the `records`, which reach at least to the record of the plan that decided the
+/// `state` is as before the first of the `records`, which include at least the record of the plan that decided the
 /// start.
 pub fn explain_start(mut state: State, records: &[Record], run: &RunView) -> StartExplanation {
     let mut story = Story { job: run.job, because: Vec::new(), reasons: Vec::new() };
@@ -125,7 +125,7 @@ fn gives_way(event: &Event, job: JobId, nodes: &BTreeSet<NodeId>, before: &State
     })
 }
 
-/// Whether an event can change why the job waits, or bring to light that it did.
+/// Whether an event can change the reason why the job waits, or reveal that it did.
 fn can_change_reason(event: &Event, job: JobId) -> bool {
     match event {
         Event::Planned { .. } | Event::RunEnded { .. } | Event::JobFinished { .. } | Event::QueueSet { .. } => true,
@@ -133,12 +133,12 @@ fn can_change_reason(event: &Event, job: JobId) -> bool {
     }
 }
 
-/// The record from which on the story of a start is told: of a job that waited for long, only its last part.
+/// The record from which the story of a start is told: for a job that waited long, only its last part.
 pub fn told_from(submitted: Sequence, allocated: Sequence) -> Sequence {
     Sequence(submitted.0.max(allocated.0.saturating_sub(RECORDS_TOLD)))
 }
 
-/// The last records before a start that its story is told from.
+/// The number of records before a start that its story covers.
 const RECORDS_TOLD: u64 = 20_000;
 
 #[cfg(test)]

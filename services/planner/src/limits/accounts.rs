@@ -10,14 +10,14 @@ use std::{borrow::Cow, collections::HashMap, sync::Arc};
 #[derive(Clone, Debug, Default)]
 pub(super) struct AccountLimits {
     accounts: Arc<Accounts>,
-    /// Jobs mostly are of few users, so what limits them is looked up once.
+    /// Jobs mostly belong to few users, so their limits are looked up once.
     known: HashMap<Charge, Arc<Numbered>>,
     numbers: HashMap<Counter, usize>,
     /// By the number of the counter.
     used: Vec<Usage>,
 }
 
-/// Where a component counts and what limits it, with numbers instead of counters.
+/// The counters and limits of a component, with numbers for the counters.
 #[derive(Clone, Debug, Default)]
 struct Numbered {
     counters: Vec<usize>,
@@ -60,7 +60,7 @@ impl AccountLimits {
         }
         let Rules { counters, rules, .. } = self.accounts.rules(&charge);
         let numbers = counters.into_iter().map(|counter| self.number(counter)).collect();
-        // What is of jobs that wait was seen to when they were submitted.
+        // Limits that include waiting jobs were checked at submission.
         let rules = rules.into_iter().filter(|rule| rule.amount != Amount::Jobs);
         let rules = rules.map(|rule| (rule.counter.clone().map(|counter| self.number(counter)), rule)).collect();
         let found = Arc::new(Numbered { counters: numbers, rules });
@@ -77,13 +77,13 @@ impl AccountLimits {
         number
     }
 
-    /// What is known of a component; a job that was never told of has no limits that are known.
+    /// The knowledge about a component; a job that was never prepared has no known limits.
     fn known(&self, part: &Part) -> Cow<'_, Arc<Numbered>> {
         let known = self.known.get(&part.charge());
         known.map_or_else(|| Cow::Owned(Arc::default()), Cow::Borrowed)
     }
 
-    /// The limit, for people, that keeps components from using that much in addition to their holdings.
+    /// The limit, for people, that keeps components from using this much in addition to their holdings.
     pub fn reached(&self, holder: &Holder, demand: &Demand, more: &[Usage], held: &[Usage]) -> Option<String> {
         let is_reached = |limit: &LimitView| limit.used.saturating_add(limit.wanted) > limit.most;
         let mut reached = None;
@@ -95,7 +95,7 @@ impl AccountLimits {
         reached
     }
 
-    /// All limits of a job: how much is in use, and the job would add.
+    /// All limits of a job: how much is in use, and how much the job would add.
     pub fn applying(&self, holder: &Holder, demand: &Demand, more: &[Usage]) -> Vec<LimitView> {
         let mut applying: Vec<LimitView> = Vec::new();
         self.each(holder, demand, more, &[], |limit| {
@@ -130,12 +130,12 @@ impl AccountLimits {
     }
 }
 
-/// A limit, and what counts for it.
+/// A limit, and the use that counts for it.
 struct Applied<'a> {
     rule: &'a Rule,
     used: Usage,
     wanted: Usage,
-    /// That of the component.
+    /// The component's walltime.
     walltime_seconds: u64,
 }
 

@@ -13,17 +13,17 @@ pub(crate) struct Usage {
     pub cores: u64,
     pub gpus: u64,
     pub memory_bytes: u64,
-    /// How long one component may last, [`u64::MAX`] if there is no end to it. It is not summed up.
+    /// The longest time that one component may last, [`u64::MAX`] without a limit. It is not summed up.
     pub walltime_seconds: u64,
 }
 
 /// The resources that each component of a job uses.
 pub(crate) type Uses = Vec<Usage>;
 
-/// For each component of a job the ways to serve it, and whether the limits let it be served so.
+/// For each component of a job, whether the limits allow each way to serve it.
 pub(crate) type Ways = Vec<Vec<bool>>;
 
-/// Whether a limit shuts a way, so that an equal job of another user may have more of them.
+/// Whether a limit shuts a way: an equal job of another user may have more ways open.
 pub(crate) fn is_one_shut(ways: Option<&[Vec<bool>]>) -> bool {
     ways.is_some_and(|ways| ways.iter().flatten().any(|open| !open))
 }
@@ -51,7 +51,7 @@ impl Usage {
         }
     }
 
-    /// A component that has ended while others go on has nothing, and is no job any more.
+    /// A component that has ended while others continue holds nothing, and no longer counts as a job.
     fn of_component(placed: &ComponentPlacement) -> Self {
         let mut usage = Self { jobs: u64::from(!placed.shares.is_empty()), ..Self::default() };
         for share in &placed.shares {
@@ -115,7 +115,7 @@ pub(super) fn parts<'p>(holder: &'p Holder, demand: &'p Demand, uses: &'p [Usage
     components.map(move |(number, (demand, usage))| Part { holder, number, demand, usage })
 }
 
-/// What a job would use, summed up by what counts it. Few jobs have many components, and those mostly count together.
+/// What a job would use, summed up by counter. Few jobs have many components, and those mostly count together.
 #[derive(Default)]
 pub(super) struct Wanted<C>(pub Vec<(C, Usage)>);
 

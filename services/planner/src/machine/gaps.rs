@@ -1,9 +1,9 @@
-//! When and where a number of cores is free for a duration, over all nodes, found without a look at each of them.
+//! When and where a number of cores is free for a duration, over all nodes, found without looking at each of them.
 //!
-//! A gap is a time of a node all through which a number of cores is free, and which can be made neither longer nor
-//! wider. So a request fits on a node, as far as cores go, just where it fits into a gap, and the first moment at
-//! which it does is the beginning of one. In addition to the nodes as they serve everybody there are views of them as
-//! they serve the jobs of an advance reservation.
+//! A gap is a time of a node throughout which a number of cores is free, and which can be made neither longer nor
+//! wider. So, as far as cores go, a request fits on a node exactly where it fits into a gap, and the first moment at
+//! which it does is the beginning of one. In addition to the general view there are views of the nodes as they serve
+//! the jobs of an advance reservation.
 
 mod list;
 
@@ -13,13 +13,13 @@ pub(crate) use list::{Gap, Key, Wanted};
 use muster_schemas::Timestamp;
 use std::{collections::BTreeMap, sync::Arc};
 
-/// Gaps are made anew when they begin longer ago than this: the time that has gone by makes them look too long.
+/// Gaps that begin longer ago than this are computed again: the time that has passed makes them look too long.
 const OLD_MICROS: i64 = 3_600 * 1_000_000;
 
-/// When so many changes for each node have come together, making all gaps anew is no more work.
+/// With this many changes for each node, computing all gaps again costs no more than updating them.
 const MOST_CHANGES: usize = 2;
 
-/// The gaps of all views that were asked for. They follow from the lines: a copy of the machine begins without them.
+/// The gaps of all views that were asked for. They follow from the lines: a copy of the machine starts without them.
 #[derive(Debug, Default)]
 pub(super) struct Views(BTreeMap<Option<Arc<str>>, Gaps>);
 
@@ -35,16 +35,16 @@ impl Views {
         for gaps in self.0.values_mut() {
             gaps.changed.extend(u32::try_from(at));
         }
-        // One that nobody asks for any more is not kept up to date.
+        // A view that nobody asks for any more is not kept up to date.
         self.0.retain(|_, gaps| gaps.changed.len() <= MOST_CHANGES * gaps.of_nodes.len());
     }
 
-    /// The nodes are others than before.
+    /// The set of nodes has changed.
     pub fn forget(&mut self) {
         self.0.clear();
     }
 
-    /// Brings a view up to date. No gap begins before `now`.
+    /// Updates a view. No gap begins before `now`.
     pub fn refresh(&mut self, reservation: Option<&Arc<str>>, nodes: &[MachineNode], now: Timestamp) {
         let view = reservation.cloned();
         let is_useless = |gaps: &mut Gaps| now < gaps.since || now.micros_since(gaps.since) > OLD_MICROS;
@@ -97,18 +97,18 @@ impl Gaps {
         self.of_nodes.get(at).map_or(&[], Vec::as_slice)
     }
 
-    /// The first gap behind another that is wide and long enough.
+    /// The first gap after another that is wide and long enough.
     pub fn next(&self, after: Key, wanted: &Wanted) -> Option<Gap> {
         self.list.next(after, wanted)
     }
 
-    /// The nodes that have a gap which is there all through a window that begins at this moment.
+    /// The nodes that have a gap covering the whole window that begins at this moment.
     pub fn covering<'g>(&'g self, moment: Timestamp, wanted: &'g Wanted) -> impl Iterator<Item = u32> + 'g {
         self.list.covering(moment, wanted).map(|gap| gap.node)
     }
 }
 
-/// Both are in order.
+/// Replaces gaps; `old` and `new` are both in order.
 fn replace(list: &mut GapList, old: &[Gap], new: &[Gap]) {
     let (mut old, mut new) = (old.iter().peekable(), new.iter().peekable());
     loop {
@@ -148,8 +148,8 @@ fn of_node(at: u32, node: &MachineNode, reservation: Option<&str>, since: Timest
             gaps.push(Gap { from, until, node: at, cores, is_whole: cores >= node.spec.cores });
         }
     };
-    // Backwards, so that gaps are found in order of their beginnings: those whose beginning is still ahead, each wider than
-    // the one before.
+    // Backwards, so that gaps are found in order of their beginnings. `open` holds those whose beginning is still
+    // ahead, each wider than the one before.
     let mut open: Vec<(Timestamp, u32)> = Vec::new();
     let mut later = Timestamp::MAX;
     for (moment, cores) in changes.into_iter().rev() {

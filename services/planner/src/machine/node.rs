@@ -1,4 +1,4 @@
-//! One node: what it is, when and whom it serves, and what is free of it.
+//! One node: what it is, when and whom it serves, and how much of it is free.
 
 use super::{Holding, Window};
 use crate::{
@@ -12,7 +12,7 @@ use muster_schemas::{
 };
 use std::{borrow::Cow, sync::Arc};
 
-/// A node, and what is free of it.
+/// A node, and how much of it is free.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MachineNode {
     pub id: NodeId,
@@ -20,18 +20,18 @@ pub(crate) struct MachineNode {
     /// It reports and is not drained.
     pub is_available: bool,
     pub(super) closures: Vec<Closure>,
-    /// Advance reservations of it.
+    /// Its advance reservations.
     pub(super) reservations: Vec<(Timestamp, Timestamp, Arc<str>)>,
     pub line: Line,
-    /// Which cores and GPUs are free now; `None` for a pool, whose cores are all alike.
+    /// The cores and GPUs that are free now; `None` for a pool, whose cores are all alike.
     free_now: Option<FreeNow>,
-    /// For each GPU its place in [`Counts::gpus`].
+    /// The index of each GPU in [`Counts::gpus`].
     gpu_model: Vec<usize>,
     /// Resources that no run holds.
     unused: Counts,
-    /// How many promises are on the line. Without any, what is free only grows.
+    /// How many promises are on the line. Without any, free resources only grow.
     pub(super) promises: u32,
-    /// How often what is free has changed.
+    /// How often its free resources have changed.
     pub version: u32,
 }
 
@@ -54,7 +54,7 @@ impl MachineNode {
                     models.len() - 1
                 })
             })
-            // A node with more models than that counts the last ones together, and is never given too much of them.
+            // A node with more models counts the last ones together, and is never given too much of them.
             .map(|model| model.min(GPU_MODELS - 1))
             .collect();
         let free_now = (!is_pool).then(|| FreeNow {
@@ -91,7 +91,7 @@ impl MachineNode {
         all
     }
 
-    /// What a share takes.
+    /// The counts that a share takes.
     fn taken_by(&self, share: &NodeShare) -> Counts {
         let mut counts = Counts {
             memory_bytes: -i64::try_from(share.memory_bytes).unwrap_or(i64::MAX),
@@ -106,12 +106,12 @@ impl MachineNode {
         counts
     }
 
-    /// Whether its cores are all alike, and none is given to anybody in particular.
+    /// Whether its cores are all alike, and nobody gets particular ones.
     pub fn is_pool(&self) -> bool {
         self.free_now.is_none()
     }
 
-    /// Whether the node serves jobs that run in this reservation (or in none) all through a window.
+    /// Whether the node serves jobs in this reservation (or in none) throughout a window.
     pub fn serves(&self, window: Window, reservation: Option<&str>) -> bool {
         if !self.is_available || self.closures.iter().any(|closure| window.overlaps(closure.from, closure.until)) {
             return false;
@@ -125,7 +125,7 @@ impl MachineNode {
         }
     }
 
-    /// The resources that can be had of the node all through a window, if there are any.
+    /// The free resources of the node throughout a window, if there are any.
     pub fn free_in(&self, window: Window, now: Timestamp, needs_all_cores: bool) -> Option<FreeNode<'_>> {
         let least = self.least_in(window);
         if least.exclusive < 0 {
@@ -134,7 +134,7 @@ impl MachineNode {
         self.free_of(least, window, now, needs_all_cores)
     }
 
-    /// The resources that the job that has the node for itself can have there in addition.
+    /// The resources that the job that has the node exclusively can additionally get there.
     pub fn free_beside_holder(&self, window: Window, now: Timestamp) -> Option<FreeNode<'_>> {
         let free = self.free_of(self.least_in(window), window, now, false)?;
         Some(FreeNode { idle: true, ..free })
@@ -165,7 +165,7 @@ impl MachineNode {
         })
     }
 
-    /// The node with as much as is free of everything but cores all through a window.
+    /// The node with no free cores, and what is free of everything else throughout a window.
     pub fn full_in(&self, window: Window) -> FreeNode<'_> {
         let least = self.least_in(window);
         FreeNode {
@@ -179,8 +179,8 @@ impl MachineNode {
         }
     }
 
-    /// A promised share made of cores and GPUs that are free now: those that were promised, or as many others, but nothing
-    /// of what the job has of the node already. `None` if there are too few, or others are on a node that is wanted whole.
+    /// A promised share made of cores and GPUs that are free now: the promised ones or as many others, but none that
+    /// the job already has on the node. `None` if there are too few, or the whole node is wanted and others are on it.
     pub fn redeem(&self, promised: &NodeShare, own: &[NodeShare], now: Timestamp) -> Option<NodeShare> {
         let mut free = self.free_in(Window { from: now, until: now }, now, false)?;
         own.iter().for_each(|share| free.take(share));
@@ -235,7 +235,7 @@ impl MachineNode {
 
     /// The least that is free in a window.
     pub fn least_in(&self, window: Window) -> Counts {
-        // What is free only grows if nothing is promised, so the beginning tells.
+        // Without promises free resources only grow, so the beginning decides.
         if self.promises == 0 { self.line.at(window.from) } else { self.line.least(window.from, window.until) }
     }
 
@@ -247,17 +247,17 @@ impl MachineNode {
         self.line.least_with_cores(cores, window.from, window.until)
     }
 
-    /// The resources that are free now. Runs hold theirs until they end, also beyond their time.
+    /// The resources that are free now. Runs hold theirs until they end, even after their time.
     pub fn free_at_present(&self, now: Timestamp) -> Counts {
         if self.promises == 0 { self.unused } else { self.line.at(now) }
     }
 
-    /// Whether nothing but what runs on it ever keeps jobs off it.
+    /// Whether nothing but its runs ever keeps jobs off it.
     pub fn is_always_open(&self) -> bool {
         self.is_available && self.closures.is_empty() && self.reservations.is_empty()
     }
 
-    /// The first moment after `from` at which more may become free of the node.
+    /// The first moment after `from` at which more of the node may become free.
     pub fn next_opening(&self, from: Timestamp) -> Option<Timestamp> {
         if self.closures.is_empty() && self.reservations.is_empty() {
             return self.line.changes(from).next().filter(|at| *at < Timestamp::MAX);
@@ -265,7 +265,7 @@ impl MachineNode {
         self.openings(from).min()
     }
 
-    /// The moments after `from` at which more may become free of the node.
+    /// The moments after `from` at which more of the node may become free.
     pub fn openings(&self, from: Timestamp) -> impl Iterator<Item = Timestamp> + '_ {
         let closures = self.closures.iter().map(|closure| closure.until);
         let reservations = self.reservations.iter().flat_map(|(start, end, _)| [*start, *end]);
@@ -273,7 +273,7 @@ impl MachineNode {
         self.line.changes(from).chain(bounds).filter(|at| *at < Timestamp::MAX)
     }
 
-    /// The cores that jobs in a reservation (or in none) can have: first from a moment on, then from each change on.
+    /// The cores that jobs in a reservation (or in none) can have, from a moment on and then from each change on.
     pub fn each_change(&self, reservation: Option<&str>, since: Timestamp, mut tell: impl FnMut(Timestamp, u32)) {
         let cores = |free: &Counts| if free.exclusive < 0 { 0 } else { u32::try_from(free.cores).unwrap_or(0) };
         if self.closures.is_empty() && self.reservations.is_empty() {
@@ -292,7 +292,7 @@ impl MachineNode {
         }
     }
 
-    /// A share is taken for a time, or given back.
+    /// Takes a share for a time, or gives it back.
     pub fn change(&mut self, share: &NodeShare, window: Window, holding: Holding, takes: bool) {
         let taken = self.taken_by(share);
         let counts = if takes { taken } else { taken.negated() };

@@ -1,9 +1,9 @@
-//! For how long something holds what it has on the machine.
+//! Windows of time in which something is held on the machine.
 
 use crate::{model::Demand, timeline::ALWAYS};
 use muster_schemas::{Timestamp, resources::Placement};
 
-/// A time of a holding: `[from, until)`.
+/// The time of a holding: `[from, until)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
     pub from: Timestamp,
@@ -11,7 +11,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// A window of this many seconds from a moment on; without end if no number is given.
+    /// A window of this many seconds from a moment on; endless without a number.
     pub fn of(from: Timestamp, walltime_seconds: Option<u64>) -> Self {
         let until = walltime_seconds.map_or(Timestamp::MAX, |seconds| {
             from.plus_seconds(i64::try_from(seconds).unwrap_or(i64::MAX)).min(Timestamp::MAX)
@@ -27,9 +27,9 @@ impl Window {
 /// A holding on the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Holding {
-    /// A run: it holds its cores already, and until then.
+    /// A run: it already holds its cores, until then.
     Run {
-        /// Its assumed end, or of each component its own.
+        /// Its assumed end; each component can have its own.
         until: Timestamp,
     },
     /// A promise from then on. It holds no particular core yet.
@@ -40,7 +40,7 @@ pub(crate) enum Holding {
 }
 
 impl Holding {
-    /// When it holds what it has: all components until the last one is over.
+    /// The window of the holding: all components count until the last one is over.
     pub fn window(self, demand: &Demand, placement: &Placement) -> Window {
         match self {
             Self::Run { until } => Window { from: ALWAYS, until },
@@ -49,7 +49,7 @@ impl Holding {
     }
 }
 
-/// When the last component of a job is over that starts now, as far as walltimes say.
+/// When the last component of a job that starts now is over, by its walltimes.
 pub(crate) fn expected_end(demand: &Demand, placement: &Placement, start: Timestamp) -> Timestamp {
     let components = demand.components.iter().zip(&placement.components);
     let ends = components.map(|(component, placed)| {

@@ -1,4 +1,4 @@
-//! Balanced mode: what is left when every job has its least is shared among those that run, by their priorities.
+//! Balanced mode: the resources left when every job has its least are shared among running jobs, by their priorities.
 
 use super::{Cycle, modes::Turns};
 use crate::{engine::Engine, model::ElasticRun, resize};
@@ -8,14 +8,14 @@ use muster_schemas::{
     tasks::SizeUnit,
 };
 
-/// So many values of priority make a band.
+/// The width of a priority band.
 const BAND: i64 = 1000;
 /// The highest band.
 const HIGHEST_BAND: i64 = 4;
-/// How often shares are levelled if nothing else is said, in seconds.
+/// The default interval of rebalancing, in seconds.
 const REBALANCE_SECONDS: u32 = 10;
 
-/// What somebody can use of what is shared.
+/// A claim to the shared resources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Share {
     weight: u64,
@@ -25,7 +25,7 @@ struct Share {
     unit_cores: u64,
 }
 
-/// How much a job of a priority gets against others (HPC-S-07).
+/// The weight of a priority in the sharing (HPC-S-07).
 fn weight(priority: i64, bias: PriorityBias) -> u64 {
     let band = u32::try_from((priority / BAND).clamp(0, HIGHEST_BAND)).unwrap_or(0);
     match bias {
@@ -35,12 +35,12 @@ fn weight(priority: i64, bias: PriorityBias) -> u64 {
     }
 }
 
-/// Shares so many cores by weight: nobody gets more than he can use, what he leaves goes to the others, and whole units
-/// are made by largest remainder, of equal ones the first. Units of each.
+/// Shares this many cores by weight: nobody gets more than they can use, the rest goes to the others, and whole units
+/// are assigned by largest remainder, the first of equal ones winning. Returns the units of each claim.
 fn shares(mut cores: u64, claims: &[Share]) -> Vec<u64> {
     let mut given = vec![0; claims.len()];
     let mut open: Vec<usize> = (0..claims.len()).filter(|at| claims[*at].most > 0).collect();
-    // Who can use no more than his part gets what he can use, until nobody is left of whom that is so.
+    // A claim that its part satisfies gets all it can use; repeated until no such claim is left.
     loop {
         let weights: u128 = open.iter().map(|at| u128::from(claims[*at].weight)).sum();
         let part = |at: usize| u128::from(cores) * u128::from(claims[at].weight);
@@ -84,8 +84,8 @@ struct Sharer {
 }
 
 impl Engine {
-    /// Shares out the rest: runs below their share grow at once, as far as something is free, and those above it give
-    /// up what others lack, every so often (HPC-S-08).
+    /// Shares out the rest: runs below their share grow at once, as far as there is room, and those above it give up at
+    /// intervals what others lack (HPC-S-08).
     pub(super) fn share_out(&mut self, cycle: &mut Cycle, turns: &Turns) {
         let sharers = self.sharers(cycle);
         let additional: u64 = sharers.iter().map(Sharer::additional_cores).sum();
@@ -112,7 +112,7 @@ impl Engine {
         }
     }
 
-    /// Those above their share give up what is above it, if that was not asked of anybody a short while ago. With immediate
+    /// Runs above their share give up the excess, unless anybody was asked to a short while ago. With immediate
     /// preemption their tasks there are stopped, unless they make way for nobody (HPC-S-14).
     fn level(&self, cycle: &mut Cycle, above: Vec<(ElasticRun, u32)>) {
         let able = |run: &ElasticRun| run.shrinking.is_none() && !run.is_leaving && run.may_grow;
@@ -130,7 +130,7 @@ impl Engine {
         }
     }
 
-    /// What the jobs that wait for their least need.
+    /// The cores needed by jobs that wait for their least.
     fn lacking_cores(&self, turns: &Turns) -> u64 {
         turns.fronts.iter().map(|front| front.least_cores).sum()
     }
@@ -200,7 +200,7 @@ mod tests {
         shares(cores, &priorities.iter().map(claim).collect::<Vec<_>>())
     }
 
-    /// HPC-S-07, X-8: of 16 cores two jobs have 2 each, and 12 are shared.
+    /// HPC-S-07, X-8: two jobs have 2 of 16 cores each, and 12 are shared.
     #[test]
     fn what_is_left_is_shared_by_priority() {
         let both = [NORMAL, ABOVE_NORMAL];

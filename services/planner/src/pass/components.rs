@@ -1,8 +1,8 @@
 //! Jobs with several components under a policy that starts them in backfill passes only (SL-P-01 to SL-P-06, SL-P-13).
 //!
-//! There is such a pass in each interval as long as such a job waits. Every second one is of the other mode, by its
-//! number, which the log has; so a repeated pass comes to the same. Resources found for a component hold its place in
-//! that pass alone: all others are there for other jobs.
+//! There is such a pass in each interval while such a job waits. The mode alternates with its number,
+//! which the log has, so a repeated pass gives the same result. Resources found for a component hold its place in that
+//! pass only: other jobs can have all others.
 
 use super::{
     Cycle, Verdict,
@@ -25,7 +25,7 @@ use muster_schemas::{
 };
 use std::sync::Arc;
 
-/// The outcome for a job with several components in a cycle that has a rule for those.
+/// The outcome for a job with several components in a cycle with a rule for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ruled {
     /// It was not tried.
@@ -33,15 +33,15 @@ pub(super) enum Ruled {
     Started,
     /// It waits, and nothing is kept for it.
     Tried,
-    /// It waits, and has a place in this cycle, or nobody goes around it.
+    /// It waits, and has a place in this cycle or lets nobody go around it.
     Placed,
 }
 
-/// What a component is found to have.
+/// The resources found for a component.
 struct Part {
     demand: Arc<Demand>,
     placement: Arc<Placement>,
-    /// The same, but with the nodes for itself.
+    /// The same, but with exclusive nodes.
     alone: Arc<Placement>,
     start: Timestamp,
 }
@@ -54,7 +54,7 @@ impl Part {
 }
 
 impl Engine {
-    /// The knowledge of jobs with several components before a cycle. It is a pass of backfill if one is due.
+    /// The state of jobs with several components before a cycle. It is a pass of backfill if one is due.
     pub(super) fn open_components(&self, now: Timestamp) -> Components {
         let is_ruled = self.components.start == ComponentStart::BackfillPass
             && self.jobs_with_components > 0
@@ -69,7 +69,7 @@ impl Engine {
         Components { rule, ..Components::default() }
     }
 
-    /// Says that the cycle is a pass of backfill, if it is one, and when the next one is due.
+    /// Records that the cycle is a pass of backfill, if it is one, and when the next one is due.
     pub(super) fn note_backfill_pass(&self, cycle: &mut Cycle) {
         match cycle.components.rule {
             Rule::Any => {}
@@ -88,7 +88,7 @@ impl Engine {
         self.queue.blocks().into_iter().any(|block| self.queue.backfill(block).mode != BackfillMode::None)
     }
 
-    /// Nobody waits for a pass that was made at a time that has not come: the clock of that planner was ahead.
+    /// A last pass in the future does not count: the clock of that planner was ahead.
     fn is_pass_due(&self, now: Timestamp) -> bool {
         now >= self.backfill_due() || now < self.backfill_passes.at
     }
@@ -110,8 +110,8 @@ impl Engine {
         cycle.components.rule != Rule::Any && self.queue.class_at(place).is_some_and(|class| components(class) > 1)
     }
 
-    /// Looks at jobs with several components that were not looked at before candidates came to their end: in a pass
-    /// of backfill only at as many as there are tries left.
+    /// Looks at jobs with several components that were not reached before the candidates ended: in a pass of backfill
+    /// only at as many as there are tries left.
     pub(super) fn rule_rest(&mut self, cycle: &mut Cycle, rest: &[Place], mode: BackfillMode, mut tries_left: u32) {
         if cycle.components.rule == Rule::Any {
             return;
@@ -126,7 +126,7 @@ impl Engine {
         }
     }
 
-    /// Whether nothing but resources and those ahead of it keep a job from starting.
+    /// Whether only resources and the jobs ahead of it keep a job from starting.
     fn is_open(&self, cycle: &Cycle, place: Place) -> bool {
         let Some(entry) = self.queue.get(place) else { return false };
         !cycle.left_out.contains(&entry.id)
@@ -135,7 +135,7 @@ impl Engine {
             && !self.is_hopeless(place)
     }
 
-    /// Does with a job that has several components what the cycle does with those, once.
+    /// Treats a job with several components by the rule of the cycle, once.
     pub(super) fn rule(&mut self, cycle: &mut Cycle, place: Place, mode: BackfillMode) -> Ruled {
         if !cycle.components.seen.insert(place) || !self.is_open(cycle, place) || self.is_limited(cycle, place) {
             return Ruled::Left;
@@ -151,7 +151,7 @@ impl Engine {
             self.queue.get(place).is_some_and(|entry| self.backfill_passes.jobs.contains_key(&entry.id));
         match cycle.components.rule {
             Rule::Any => {}
-            // What the last pass said of it stands.
+            // The findings of the last pass stand.
             Rule::Between if was_looked_at => self.hold_up_queues(cycle, place),
             Rule::Between | Rule::Backfill(_) if is_behind => self.pass_block_on(cycle, place),
             Rule::Between => {
@@ -172,7 +172,7 @@ impl Engine {
         }
     }
 
-    /// Starts the job if the mode lets it and all components fit now; else finds their starts, and says so.
+    /// Starts the job if the mode lets it and all components fit now; otherwise finds and reports their starts.
     fn look_at(&mut self, cycle: &mut Cycle, place: Place, mode: ComponentMode) -> Ruled {
         let Some(id) = self.queue.get(place).map(|entry| entry.id) else { return Ruled::Left };
         let recorded = match mode {
@@ -203,14 +203,14 @@ impl Engine {
         if has_place { Ruled::Placed } else { Ruled::Tried }
     }
 
-    /// The latest start that the last pass recorded for components of a job. It was one of mode 1: those of mode 2 are not
-    /// asked for (SL-P-03).
+    /// The latest start that the last pass recorded for components of a job. That pass had mode 1: this is not used for
+    /// passes of mode 2 (SL-P-03).
     fn recorded(&self, job: JobId) -> Option<Timestamp> {
         self.backfill_passes.jobs.get(&job)?.iter().filter_map(|component| component.start).max()
     }
 
-    /// When and where the components of a job can start, and takes that for this cycle. In mode 1 none is looked for before
-    /// the latest start of those before it.
+    /// When and where the components of a job can start; takes the resources for this cycle. In mode 1 no component is
+    /// tried before the latest start of those before it.
     fn find_components(
         &mut self,
         cycle: &mut Cycle,
@@ -269,7 +269,7 @@ impl Engine {
         shared.or(apart)
     }
 
-    /// Whether others can have what components found so far leave on their nodes, or nothing there.
+    /// Sets whether other components can use what those found so far leave free on their nodes.
     fn set_shared(&mut self, cycle: &mut Cycle, parts: &[Part], are_shared: bool) {
         for part in parts {
             let holding = Holding::Promise { start: part.start };
@@ -281,8 +281,8 @@ impl Engine {
         }
     }
 
-    /// Where a component fits first within these times, for as long as the job may last. The first one of a job has none
-    /// of the same job in its way.
+    /// Where a component fits first within these times, for as long as the job may last. The first component of a job
+    /// has no other one in its way.
     fn find_component(
         &mut self,
         cycle: &mut Cycle,
@@ -299,7 +299,7 @@ impl Engine {
         self.machine.refresh_gaps(demand.components[0].reservation.as_ref(), cycle.now);
         let search = Search { known: Some((cycle.now, Known::Cores(cycle.index.cores()))), ..self.search(cycle.now) };
         let found = search.earliest_start(&demand, look_from, bound);
-        // With a choice it has the way that ends first, which need not be the one that starts first.
+        // With a choice it gets the way that ends first, which need not be the one that starts first.
         if is_first && demand.components[0].alternatives.len() == 1 {
             let start = found.as_ref().map(|found| found.start);
             cycle.components.first_starts.insert(demand.clone(), FirstStart { from, start });
@@ -313,7 +313,7 @@ impl Engine {
         Some(Part { demand, placement, alone, start: found.start })
     }
 
-    /// What a part has from now on is not free now.
+    /// Resources that a part holds from now on are not free now.
     fn update_index(&self, cycle: &mut Cycle, part: &Part) {
         if part.start <= cycle.now {
             cycle.index.update(&self.machine, part.placement.shares().map(|share| share.node), cycle.now);

@@ -1,4 +1,4 @@
-//! What a cycle decides, and what it knows meanwhile.
+//! The decisions of a cycle, and its books.
 
 use super::now_index::NowIndex;
 use crate::{
@@ -28,12 +28,11 @@ use std::{
 pub struct Plan {
     /// Jobs that start now, in their order.
     pub starts: Vec<Start>,
-    /// Why those jobs wait that were looked at and about which the state itself does not tell. A job that is not among
-    /// them waits behind another.
+    /// Why jobs wait that this cycle has looked at and whose state does not tell. Any other job waits behind another.
     pub reasons: Vec<WaitingJob>,
-    /// Promises that were made, changed or taken back. The engine has them already.
+    /// Promises that were made, changed or taken back. The engine already has them.
     pub slots: Vec<(JobId, Option<Slot>)>,
-    /// Whether the cycle ended early because it has as many starts as it may.
+    /// Whether the cycle ended early because it reached the maximum number of starts.
     pub is_cut_short: bool,
     /// When the next cycle is due even if nothing happens.
     pub next_wake: Option<Timestamp>,
@@ -45,15 +44,15 @@ pub struct Plan {
     pub shrinks: Vec<ProposedShrink>,
     /// Runs that make way.
     pub preemptions: Vec<ProposedPreemption>,
-    /// The resources kept for jobs from now on, where they are more than before.
+    /// The resources kept for jobs from now on, if they have increased.
     pub reserved: Vec<Start>,
-    /// What it found for jobs with several components, if it is a whole pass of backfill that starts those. The engine is told of it
-    /// when it has been made: see [`crate::Engine::set_backfill_passes`].
+    /// The findings for jobs with several components, if this is a complete pass of backfill. The engine is told once
+    /// it has been recorded: see [`crate::Engine::set_backfill_passes`].
     pub backfill_pass: Option<BackfillPass>,
 }
 
-/// What a cycle has come to so far. What it takes for the jobs that it starts is given back when it is over: they hold it
-/// when the caller says that they have begun.
+/// The books of a cycle. Resources that it takes for starting jobs are given back when it is over: the jobs hold them
+/// once the caller reports that they have begun.
 pub(super) struct Cycle<'c> {
     pub now: Timestamp,
     pub left_out: &'c BTreeSet<JobId>,
@@ -67,35 +66,35 @@ pub(super) struct Cycle<'c> {
     pub taken: Vec<(Arc<Demand>, Arc<Placement>, Holding)>,
     /// Given up for this cycle only: promises of jobs that start.
     pub given_up: Vec<(Arc<Demand>, Arc<Placement>, Holding)>,
-    /// Arrays whose next task starts on what they were promised.
+    /// Arrays whose next task starts on their promise.
     pub redeemed_arrays: Vec<Place>,
     pub usage: Vec<(Arc<Holder>, Arc<Demand>, Uses)>,
     pub started_of_array: BTreeMap<u64, u32>,
-    /// Queues in which an earlier job waits for resources that nobody knows the time of, or that nobody may go around.
+    /// Queues in which an earlier job waits for resources at an unknown time, or lets nobody go around it.
     pub blocked: BTreeMap<Arc<str>, JobId>,
-    /// From when on equal jobs can fit, of those that were promised something in this cycle.
+    /// For each class, the earliest start found in this cycle; equal jobs search from there.
     pub hints: HashMap<ClassId, Timestamp>,
     /// The searches that continue for equal jobs.
     pub sweeps: HashMap<ClassId, Sweep>,
-    /// The promises that were there before the cycle, of those that changed.
+    /// The promises before the cycle, of jobs whose promise changed.
     pub old_slots: BTreeMap<JobId, (Place, Option<Slot>)>,
     pub wake: Option<Timestamp>,
     /// Offers to activation filters, and the jobs that they hold back.
     pub offers: Offers,
-    /// Runs that hold something else, or nothing, for this cycle only: as they were.
+    /// The original runs of jobs that hold something else, or nothing, for this cycle only.
     pub swapped: Vec<Run>,
     /// The treatment of jobs that have several components.
     pub components: Components,
 }
 
-/// What came of a look at a job.
+/// The result of a look at a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// It starts; for an array, as many tasks as its limit and the room allow.
     Started,
     /// It does not fit now.
     NoRoom,
-    /// A limit or the number of starts holds it; those behind it are next.
+    /// A limit or the number of starts holds it; the jobs behind it are next.
     Held,
 }
 
@@ -104,7 +103,7 @@ impl Cycle<'_> {
         self.plan.reasons.push(WaitingJob { job, reason });
     }
 
-    /// Whether the cycle has as many starts as it may.
+    /// Whether the cycle has reached the maximum number of starts.
     pub fn is_full(&mut self, max_starts: u32) -> bool {
         self.plan.is_cut_short |= self.plan.starts.len() >= max_starts as usize;
         self.plan.is_cut_short
@@ -120,12 +119,12 @@ impl Cycle<'_> {
 /// The rule of a cycle for jobs with several components.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Rule {
-    /// Nothing else than with others.
+    /// No special rule.
     #[default]
     Any,
     /// It starts none of them, and no job goes around them.
     Between,
-    /// It is a pass of backfill that looks at them in a mode.
+    /// It is a pass of backfill, which looks at them in this mode.
     Backfill(ComponentMode),
 }
 
@@ -133,16 +132,17 @@ pub(super) enum Rule {
 #[derive(Default)]
 pub(super) struct Components {
     pub rule: Rule,
-    /// Those that were looked at.
+    /// Jobs that were looked at.
     pub seen: BTreeSet<Place>,
     /// The resources that their components have for this cycle only.
     pub taken: Vec<(Arc<Demand>, Arc<Placement>, Holding)>,
-    /// Findings about first components of jobs, which count for all components with the same demand. They are only
-    /// looked up, never walked.
+    /// Findings about first components of jobs, which hold for all components with the same demand. They are only
+    /// looked up, never iterated over.
     pub first_starts: HashMap<Arc<Demand>, FirstStart>,
 }
 
-/// A component was looked for from a moment on. Within a cycle there is only ever less, so it never starts earlier later.
+/// The result of a search for a component from a moment on. Within a cycle free resources only shrink, so its start
+/// never gets earlier.
 #[derive(Clone, Copy)]
 pub(super) struct FirstStart {
     pub from: Timestamp,
@@ -156,7 +156,7 @@ impl Components {
         matches!(self.rule, Rule::Backfill(_))
     }
 
-    /// From when on to look for a component that may start from a moment on; `None` if there is no start.
+    /// The moment from which to look for a component that may start from a moment on; `None` if there is no start.
     pub fn look_from(&self, demand: &Arc<Demand>, from: Timestamp) -> Option<Timestamp> {
         match self.first_starts.get(demand).filter(|known| known.from <= from) {
             Some(known) => Some(from.max(known.start?)),
@@ -168,11 +168,11 @@ impl Components {
 /// A cycle's knowledge of offers.
 #[derive(Default)]
 pub(super) struct Offers {
-    /// Whether anything but resources keeps jobs from being started.
+    /// Whether anything but resources keeps jobs from starting.
     pub has_gates: bool,
-    /// No job of this priority or below starts: the filters of one of that priority are asked.
+    /// No job of this priority or below starts: the filters of a job with that priority are being asked.
     pub held_back: Option<i64>,
-    /// For each place of the queue its number in the order; empty if no start of this cycle has anything to tell.
+    /// For each place of the queue its number in the order; empty if the starts of this cycle have nothing to report.
     pub ranks: Vec<u32>,
     /// Whether starts go ahead of a waiting job.
     pub goes_around: bool,

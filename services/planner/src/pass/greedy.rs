@@ -16,7 +16,7 @@ use muster_schemas::{
 use std::sync::Arc;
 
 impl Engine {
-    /// Jobs in order until as many wait for resources as are promised some; then candidates that delay none of those.
+    /// Jobs in order until the maximum number has been promised resources; then candidates that delay none of those.
     pub(super) fn greedy(&mut self, cycle: &mut Cycle, sorted: &[Place], backfill: Backfill) {
         let mut promises_left = match backfill.mode {
             BackfillMode::None => 0,
@@ -46,7 +46,7 @@ impl Engine {
                 }
                 continue;
             }
-            // While all nodes are serviced all jobs are such, and only a limit would be something to say of them.
+            // While all nodes are drained this applies to all jobs, and only a limit would be worth reporting.
             if !has_limits && self.is_hopeless_now(cycle, *place) {
                 continue;
             }
@@ -71,8 +71,8 @@ impl Engine {
         }
     }
 
-    /// Whether a job that is not behind another can neither start nor be promised anything, as no node has anything free and
-    /// no waiting helps.
+    /// Whether a job that is not behind another can neither start nor get a promise, because no node has anything free
+    /// and the job can never be served.
     fn is_hopeless_now(&self, cycle: &Cycle, place: Place) -> bool {
         cycle.index.is_empty()
             && cycle.plan.starts.is_empty()
@@ -93,7 +93,7 @@ impl Engine {
         }
     }
 
-    /// Whether the job is there, is not left out, its queues start jobs and no earlier job holds them up.
+    /// Whether the job exists, is not left out, its queues start jobs and no earlier job holds them up.
     pub(super) fn may_be_planned(&self, cycle: &Cycle, place: Place) -> bool {
         let Some(entry) = self.queue.get(place) else { return false };
         !cycle.left_out.contains(&entry.id)
@@ -102,8 +102,8 @@ impl Engine {
             && self.queues_start(place)
     }
 
-    /// Nobody knows when a job can start, so no later job may have its nodes; but one that its reservation has no time
-    /// left for holds up nobody. Whether it waits for resources.
+    /// Nobody knows when a job can start, so no later job may have its nodes; but a job whose reservation ends too soon
+    /// holds up nobody. Returns whether it waits for resources.
     pub(super) fn tell_no_start(&self, cycle: &mut Cycle, place: Place) -> bool {
         let Some(entry) = self.queue.get(place) else { return false };
         let demand = &self.classes.get(entry.class).demand;
@@ -132,8 +132,8 @@ impl Engine {
         !cycle.blocked.is_empty() && cycle.blocked.len() >= self.queues.len()
     }
 
-    /// Promises a job its earliest start for this cycle, unless a limit holds it. If nobody knows that start, no later job
-    /// may have its nodes. Whether it waits for resources, and not for a limit.
+    /// Promises a job its earliest start for this cycle, unless a limit holds it. If nobody knows that start, no later
+    /// job may have its nodes. Returns whether it waits for resources, and not for a limit.
     fn promise_for_now(&mut self, cycle: &mut Cycle, place: Place) -> bool {
         let Some(class_id) = self.queue.class_at(place) else { return false };
         if !self.search(cycle.now).only_grows {
@@ -154,7 +154,8 @@ impl Engine {
         let placement = Arc::new(found.placement);
         self.machine.take(&demand, &placement, holding);
         if found.start <= cycle.now {
-            // It waits for its other tasks, or a moldable job for what ends sooner: what it is promised is not free.
+            // It waits for its other tasks, or as a moldable job for a way that ends sooner: its promised resources are
+            // not free.
             cycle.index.update(&self.machine, placement.shares().map(|share| share.node), cycle.now);
         }
         cycle.taken.push((demand, placement, holding));
@@ -163,7 +164,7 @@ impl Engine {
         true
     }
 
-    /// Starts candidates that fit beside what is promised.
+    /// Starts candidates that fit around the promises.
     fn backfill(&mut self, cycle: &mut Cycle, rest: &[Place], backfill: Backfill, tries_left: u32) {
         cycle.offers.goes_around = true;
         let tries_left = self.try_candidates(cycle, rest, backfill, tries_left);
@@ -171,7 +172,7 @@ impl Engine {
         cycle.offers.goes_around = false;
     }
 
-    /// Tries candidates in their order; how many more may be tried.
+    /// Tries candidates in their order; returns how many more may be tried.
     fn try_candidates(&mut self, cycle: &mut Cycle, rest: &[Place], backfill: Backfill, mut tries_left: u32) -> u32 {
         let by_walltime;
         let candidates = match backfill.candidates {
@@ -191,7 +192,7 @@ impl Engine {
                 }
                 continue;
             }
-            // Most candidates are like one that did not fit, and then a look at the job is not needed.
+            // Most candidates equal one that did not fit, and then the job needs no look.
             if backfill.look_ahead.is_none() && self.is_known_to_fail(cycle, *place) {
                 if cycle.failed_classes == self.classes.len() {
                     return tries_left;
@@ -208,7 +209,7 @@ impl Engine {
         tries_left
     }
 
-    /// Whether no job is there, or one that cannot fit now, by what is known of its class and of what is free.
+    /// Whether the place has no job, or one that is known not to fit now, by its class and the free resources.
     fn is_known_to_fail(&mut self, cycle: &mut Cycle, place: Place) -> bool {
         let Some(class) = self.queue.class_at(place).filter(|_| !self.is_asked(place)) else { return true };
         if self.kept(place).is_some() {

@@ -1,4 +1,4 @@
-//! Running jobs get more of what they have work for, and give up what they have none for.
+//! Running jobs grow if they have work for it, and shrink if they have not.
 
 use super::{Cycle, modes::Turns};
 use crate::{
@@ -22,7 +22,7 @@ impl Engine {
         runs
     }
 
-    /// Runs give up what no task of theirs will use, down to their least (HPC-S-10).
+    /// Runs give up what none of their tasks will use, down to their least (HPC-S-10).
     pub(super) fn give_up_idle(&mut self, cycle: &mut Cycle) {
         if !self.scheduling.shrinks() {
             return;
@@ -34,7 +34,7 @@ impl Engine {
         }
     }
 
-    /// A run has to give up a number of units, which it does not do at once.
+    /// Asks a run to give up a number of units, which takes time.
     pub(super) fn propose_shrink(&self, cycle: &mut Cycle, elastic: &ElasticRun, units: u32, reason: ShrinkReason) {
         let Some(run) = self.run(elastic.job) else { return };
         let removed = resize::cut(&self.machine, &run.placement, elastic.size.unit, units, &elastic.busy);
@@ -43,8 +43,8 @@ impl Engine {
         }
     }
 
-    /// Runs grow in the order of the queue (HPC-S-03). Those that a waiting job may take it from again come later: once it
-    /// is known whether that one waits for room.
+    /// Runs grow in the order of the queue (HPC-S-03). Those that a waiting job may take resources from come later,
+    /// once it is known whether that job waits for room. Returns them.
     pub(super) fn grow_in_order(&mut self, cycle: &mut Cycle) -> Vec<JobId> {
         let takes = self.scheduling.preemption() != Preemption::None;
         let highest = if takes { self.highest_waiting(cycle) } else { None };
@@ -59,7 +59,7 @@ impl Engine {
         late
     }
 
-    /// The runs that should grow late: all but those whose gains the first waiting job may take.
+    /// Lets the late runs grow, except those whose gains the first waiting job may take.
     pub(super) fn grow_late(&mut self, cycle: &mut Cycle, turns: &mut Turns) {
         for job in std::mem::take(&mut turns.late_growers) {
             let Some(run) = self.elastic.get(&job).cloned() else { continue };
@@ -73,8 +73,8 @@ impl Engine {
         }
     }
 
-    /// Without a mode: what is left after everything that starts or is promised is for the runs that can use more, as if they stood
-    /// at the end of the queue (HPC-S-01).
+    /// Without a mode: what is left after everything that starts or is promised goes to the runs that can use more, as
+    /// if they were at the end of the queue (HPC-S-01).
     pub(super) fn resize_behind(&mut self, cycle: &mut Cycle) {
         if self.scheduling.mode.is_some() || self.elastic.is_empty() {
             return;
@@ -99,7 +99,7 @@ impl Engine {
         self.queue.entries().filter(waits).map(|entry| entry.priority).max()
     }
 
-    /// Offers a run as much more as it can use and have, up to a size (HPC-S-09).
+    /// Offers a run as much more as it can use and get, up to a size (HPC-S-09).
     pub(super) fn grow(&mut self, cycle: &mut Cycle, elastic: &ElasticRun, target: u32) {
         let size = &elastic.size;
         let most = size.wanted.min(target.min(size.max).saturating_sub(size.current));
@@ -138,14 +138,14 @@ impl Engine {
         count
     }
 
-    /// Lets runs of lower priority give up what they have above their least, for one that grows (HPC-S-14).
+    /// Makes runs of lower priority give up what they have above their least, for a run that grows (HPC-S-14).
     fn grow_by_preemption(&self, cycle: &mut Cycle, elastic: &ElasticRun, mut missing: u32) {
         let reason = match self.scheduling.preemption() {
             Preemption::None => return,
             Preemption::Graceful => ShrinkReason::Preempted,
             Preemption::Immediate => ShrinkReason::TasksPreempted,
         };
-        // What others are giving up already comes first.
+        // First comes what others are already giving up.
         if self.elastic.values().any(|run| run.shrinking.is_some() || run.is_leaving) {
             return;
         }
@@ -160,7 +160,7 @@ impl Engine {
         }
     }
 
-    /// Whether resources are given in shares.
+    /// Whether the mode is balanced.
     pub(super) fn is_balanced(&self) -> bool {
         self.scheduling.mode == Some(SchedulingMode::Balanced)
     }

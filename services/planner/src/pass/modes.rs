@@ -1,9 +1,9 @@
-//! Scheduling modes: jobs in their order, each with as much as it can use (queued) or at its least first (balanced), and
-//! around the first that waits only what is over before it can start.
+//! Scheduling modes: jobs in their order, each with as much as it can use (queued) or at its least first (balanced),
+//! and around the first waiting job only jobs that are over before it can start.
 //!
-//! The first job that does not get its least is a front. It keeps every idle resource that it could use: who could use the
-//! same nodes or licences starts, within the look-ahead, only if he is over by the time at which the front can start, as
-//! running jobs say by their walltimes. Others start as if there were no front.
+//! The first job that does not get its least is a front. It keeps every idle resource that it could use: a job that
+//! could use the same nodes or licences starts, within the look-ahead, only if it is over by the time at which the
+//! front can start, going by the walltimes of running jobs. Others start as if there were no front.
 
 use super::{Cycle, Verdict};
 use crate::{
@@ -50,19 +50,19 @@ impl Ground {
     }
 }
 
-/// A job that waits, with nobody ahead who could use the same.
+/// A waiting job, with no job ahead of it that could use the same.
 #[derive(Debug)]
 pub(super) struct Front {
     pub priority: i64,
     /// The cores that it needs at least.
     pub least_cores: u64,
-    /// The resources that it could use, and those that the jobs behind it could use.
+    /// The resources that it, and the jobs behind it, could use.
     pub ground: Ground,
     /// When it can start; `None` if nobody knows, and then nobody goes around it (HPC-B-05).
     start: Option<Timestamp>,
 }
 
-/// How far the turns of a cycle have come.
+/// The progress of the turns in a cycle.
 #[derive(Default)]
 pub(super) struct Turns {
     pub fronts: Vec<Front>,
@@ -121,12 +121,12 @@ impl Engine {
             return self.start_or_wait(cycle, turns, place, class);
         }
         if !self.goes_around(cycle, turns, place, class, &rivals) {
-            // It waits too: who could use what it could use is not to go ahead of it.
+            // It waits too: no job that could use the same may go ahead of it.
             rivals.into_iter().for_each(|at| turns.fronts[at].ground.join(&ground));
         }
     }
 
-    /// A job for which something is kept starts on that, or has more kept for it.
+    /// A job with kept resources starts on those, or gets more kept.
     fn turn_of_kept(&mut self, cycle: &mut Cycle, turns: &mut Turns, place: Place, kept: &Arc<Placement>) {
         if self.may_be_planned(cycle, place) {
             self.start(cycle, place);
@@ -143,7 +143,7 @@ impl Engine {
         }
     }
 
-    /// Starts a job with nobody ahead of it; if it does not get its least it is a front from here on (HPC-S-04).
+    /// Starts the first job in the order; if it does not get its least, it becomes a front (HPC-S-04).
     fn start_or_wait(&mut self, cycle: &mut Cycle, turns: &mut Turns, place: Place, class: ClassId) {
         if self.start_in_mode(cycle, turns, place, class) != Verdict::NoRoom {
             return;
@@ -165,8 +165,8 @@ impl Engine {
         self.tell_shortage(cycle, place);
     }
 
-    /// Starts a job behind fronts if it is over before they can start (HPC-B-07, HPC-B-08). Whether it started, or waits
-    /// for something else.
+    /// Starts a job behind fronts if it is over before they can start (HPC-B-07, HPC-B-08). Returns whether it started,
+    /// or waits for something else.
     fn goes_around(
         &mut self,
         cycle: &mut Cycle,
@@ -183,7 +183,7 @@ impl Engine {
         let ends = walltime.filter(|_| self.has_walltime(place)).map(|seconds| cycle.now.plus_seconds(seconds));
         let fits_in_time = until.zip(ends).is_some_and(|(until, ends)| ends <= until);
         if !is_seen || !fits_in_time {
-            // So it is for all behind it that ask for the same.
+            // The same applies to all equal jobs behind it.
             self.classes.fails(class, self.passes);
             return false;
         }
@@ -193,7 +193,7 @@ impl Engine {
         verdict != Verdict::NoRoom
     }
 
-    /// Starts a job: in balanced mode at its least (HPC-S-06), else with as much as it can use (HPC-S-02).
+    /// Starts a job: in balanced mode at its least (HPC-S-06), otherwise with as much as it can use (HPC-S-02).
     fn start_in_mode(&mut self, cycle: &mut Cycle, turns: &mut Turns, place: Place, class: ClassId) -> Verdict {
         let demand = match self.scheduling.mode {
             Some(SchedulingMode::Balanced) => self.least_demand(turns, class),
@@ -231,7 +231,7 @@ impl Engine {
         Verdict::Started
     }
 
-    /// Where a job fits now, in the first of its ways in which it does (HPC-J-17).
+    /// Where a job fits now, in the first of its ways that does (HPC-J-17).
     fn place_as(
         &self,
         cycle: &Cycle,

@@ -1,4 +1,4 @@
-//! How much is free at this moment, so that jobs which cannot fit are found without a look at the nodes.
+//! How much is free at this moment, so that jobs which cannot fit are found without looking at the nodes.
 
 use crate::{
     class::Class,
@@ -7,13 +7,13 @@ use crate::{
 };
 use muster_schemas::{NodeId, Timestamp};
 
-/// Nodes with more cores than this are counted with those that have as many.
+/// Nodes with more free cores count as having this many.
 const MAX_COUNTED_CORES: usize = 1024;
 
-/// Free cores of all nodes that take jobs now. A demand that fits by this index can still lack other things or time.
+/// Free cores of all nodes that take jobs now. A demand that fits by this index can still lack other resources or time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NowIndex {
-    /// For each node of the machine its free cores now.
+    /// The cores of each node that are free now.
     cores: Vec<u32>,
     total: u64,
     /// How many nodes have each number of free cores, from 0 to [`MAX_COUNTED_CORES`].
@@ -64,7 +64,7 @@ impl NowIndex {
         self.by_cores[at] = self.by_cores[at].saturating_add_signed(by);
     }
 
-    /// Whether a job of the class may fit now. If not, it does not.
+    /// Whether a job of the class may fit now; if not, it certainly does not.
     pub fn may_fit(&self, class: &Class) -> bool {
         if self.total < class.least_cores {
             return false;
@@ -83,7 +83,7 @@ impl NowIndex {
 }
 
 fn free_cores(node: &MachineNode, now: Timestamp) -> u32 {
-    // Reservations are not asked about: a job may run in one.
+    // Reservations are ignored: a job may run in one.
     if !node.is_available {
         return 0;
     }

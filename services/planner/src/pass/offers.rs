@@ -14,13 +14,13 @@ use muster_schemas::{
 use std::{collections::BTreeSet, sync::Arc};
 
 impl Engine {
-    /// The knowledge of offers before a cycle.
+    /// The state of offers before a cycle.
     pub(super) fn open_offers(&self) -> Offers {
         let gates = &self.queue.gates;
         if self.assumes_passes || gates.jobs == 0 && self.queue_block.is_none() && self.scheduling.mode.is_none() {
             return Offers::default();
         }
-        // Jobs whose filters are being asked do not start, so that their number costs nothing here.
+        // Jobs whose filters are being asked do not start, so they do not matter here.
         let may_tell = gates.jobs > gates.pending || self.scheduling.mode.is_some();
         Offers {
             has_gates: gates.jobs > 0 || self.queue_block.is_some(),
@@ -30,8 +30,8 @@ impl Engine {
         }
     }
 
-    /// Whether a job is not to be started whatever is free: its filters are asked or may not be asked again yet, those of
-    /// another are asked that holds it back (HPC-F-82), or one blocks it (HPC-F-31).
+    /// Whether a job must not start whatever is free: its filters are being asked or may not be asked again yet,
+    /// filters of another job are being asked that holds it back (HPC-F-82), or another job blocks it (HPC-F-31).
     pub(super) fn is_shut(&self, cycle: &Cycle, entry: &Entry) -> bool {
         if !cycle.offers.has_gates {
             return false;
@@ -54,12 +54,12 @@ impl Engine {
             || cycle.offers.held_back.is_some_and(|priority| own_priority <= priority)
     }
 
-    /// The place of a job in the order of this pass, from 1.
+    /// The position of a job in the order of this pass, from 1.
     pub(super) fn rank(&self, cycle: &Cycle, place: Place) -> u64 {
         cycle.offers.ranks.get(place as usize).copied().unwrap_or(0).into()
     }
 
-    /// A job starts: tells what its filters are told, and whom their answer holds back.
+    /// A job starts: records the facts for its filters, and whom their answer holds back.
     pub(super) fn note_offer(&self, cycle: &mut Cycle, place: Place, id: JobId, placement: &Placement) {
         let Some(entry) = self.queue.get(place).filter(|_| !self.assumes_passes) else { return };
         let activation = entry.activation.as_ref();
@@ -109,8 +109,8 @@ impl Engine {
         self.queue.get(place)?.activation.as_ref()?.kept.clone()
     }
 
-    /// Offers jobs the resources that are kept for them, before all others: they take them from nobody, and the jobs
-    /// ahead of them can be waiting for just that (HPC-F-82).
+    /// Offers jobs the resources that are kept for them, before all others: they take them from nobody, and jobs ahead
+    /// of them may be waiting for just that (HPC-F-82).
     pub(super) fn ask_on_kept(&mut self, cycle: &mut Cycle) {
         if self.queue.gates.kept == 0 {
             return;
@@ -126,7 +126,7 @@ impl Engine {
         }
     }
 
-    /// Starts a job on what is kept for it, in queued mode with as much more as it can use.
+    /// Starts a job on its kept resources, in queued mode with as much more as it can use.
     pub(super) fn start_on_kept(&mut self, cycle: &mut Cycle, place: Place, kept: &Arc<Placement>) -> Verdict {
         let Some(entry) = self.queue.get(place) else { return Verdict::Held };
         let id = entry.id;
@@ -147,7 +147,7 @@ impl Engine {
         Verdict::Started
     }
 
-    /// Lets what is kept for a job grow, in queued mode (HPC-F-35).
+    /// Keeps more for a job, in queued mode (HPC-F-35).
     pub(super) fn keep_more(&mut self, cycle: &mut Cycle, place: Place, kept: &Placement) {
         let Some(id) = self.queue.get(place).map(|entry| entry.id) else { return };
         let Some(placement) = self.extended(cycle, place, kept, Timestamp::MAX) else { return };
@@ -155,7 +155,7 @@ impl Engine {
         cycle.plan.reserved.push(Start { job: id, placement });
     }
 
-    /// What is kept with what can be had beside it, if that is more.
+    /// The kept resources with what can be added to them, if that is more.
     fn extended(&self, cycle: &Cycle, place: Place, kept: &Placement, until: Timestamp) -> Option<Placement> {
         if self.scheduling.mode != Some(SchedulingMode::Queued) {
             return None;
@@ -168,7 +168,7 @@ impl Engine {
         Some(resize::merged(kept, &added))
     }
 
-    /// A run holds something else for the rest of this cycle.
+    /// Replaces a run's holdings for the rest of this cycle.
     pub(super) fn swap_placement(&mut self, cycle: &mut Cycle, job: JobId, placement: Placement) {
         let Some(run) = self.lend_run(job) else { return };
         let nodes: Vec<_> = run.nodes().chain(placement.shares().map(|share| share.node)).collect();

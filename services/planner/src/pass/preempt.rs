@@ -1,4 +1,4 @@
-//! Running jobs make way for a waiting one of higher priority: no more of them than are needed, the least important first.
+//! Running jobs make way for a waiting one of higher priority: no more of them than needed, the least important first.
 
 use super::{Cycle, modes::Turns};
 use crate::{
@@ -17,16 +17,16 @@ use muster_schemas::{
 };
 use std::{cmp::Reverse, sync::Arc};
 
-/// What a job is to give up: all, or a part.
+/// The demand on a run to give up all or a part.
 struct Claim {
     victim: ElasticRun,
-    /// The units that are needed of it.
+    /// The units that it must give up.
     units: u32,
 }
 
 impl Engine {
-    /// Runs that a job of a priority may take resources of, in the order in which it does: lowest priority first, of those
-    /// the one that started last (HPC-S-12).
+    /// Runs that a job of a priority may take resources from, in that order: lowest priority first, and within a
+    /// priority the last started first (HPC-S-12).
     pub(super) fn victims(&self, priority: i64) -> Vec<ElasticRun> {
         let runs = self.elastic.values();
         let mut victims: Vec<ElasticRun> = runs
@@ -37,8 +37,8 @@ impl Engine {
         victims
     }
 
-    /// A job lacks room: claims resources of runs with lower priority, unless enough is on its way already. Returns
-    /// the least that it is to have, some of which others still hold, if that is so.
+    /// A job lacks room: claims resources of runs with lower priority, unless enough is already on its way. Returns the
+    /// least placement that it will get, which others may still partly hold, if there is one.
     pub(super) fn claim(&mut self, cycle: &mut Cycle, turns: &mut Turns, place: Place) -> Option<Placement> {
         let entry = self.queue.get(place)?;
         let (id, class, priority) = (entry.id, entry.class, entry.priority);
@@ -66,11 +66,11 @@ impl Engine {
         Some(found.unwrap_or_default())
     }
 
-    /// Without a mode: a list of tasks lacks room that no job ahead of it waits for, and claims it from lists of
-    /// tasks. Returns the placement that it is to have, as [`Self::claim`] does.
+    /// Without a mode: a list of tasks lacks room that no job ahead of it waits for, and claims it from other lists.
+    /// Returns its future placement, as [`Self::claim`] does.
     pub(super) fn claim_as_list(&mut self, cycle: &mut Cycle, place: Place) -> Option<Placement> {
         let entry = self.queue.get(place).filter(|entry| entry.is_list && !self.elastic.is_empty())?;
-        // What others give up would be for the one that waits ahead.
+        // The job ahead would get what others give up.
         if self.is_behind_promise(cycle, &self.classes.get(entry.class).demand) {
             return None;
         }
@@ -88,8 +88,9 @@ impl Engine {
         promised.any(|(demand, ..)| self.ground_of(demand).meets(&ground))
     }
 
-    /// The free part of a list's future placement is closed to jobs that would go around it: otherwise they would
-    /// take it whenever others give up some. Only until its promise begins, the first one since resources were taken.
+    /// Closes the free part of a list's future placement to jobs that would go around it: otherwise they would take it
+    /// whenever others give something up. This lasts only until its promise begins, the first one since resources were
+    /// taken.
     pub(super) fn keep_idle(&mut self, cycle: &mut Cycle, place: Place, claimed: &Placement, taken_before: usize) {
         let Some((_, _, Holding::Promise { start })) = cycle.taken.get(taken_before) else { return };
         let Some(class) = self.queue.class_at(place) else { return };
@@ -104,7 +105,7 @@ impl Engine {
         cycle.taken.push((demand, idle, holding));
     }
 
-    /// What of a placement nobody holds now.
+    /// The part of a placement that nobody holds now.
     fn idle_part(&self, placement: &Placement, now: Timestamp) -> Placement {
         let window = Window { from: now, until: now.plus_micros(1) };
         let idle = |share: &NodeShare| {
@@ -134,8 +135,8 @@ impl Engine {
         self.search(cycle.now).at(demand, cycle.now).is_some()
     }
 
-    /// Takes from runs what they give up already, and in balanced mode what is shared out anew before anybody is stopped.
-    /// Gives back what they were.
+    /// Takes from runs what they are already giving up, and in balanced mode what is shared again before anybody is
+    /// stopped. Returns the original runs.
     fn set_leaving_aside(&mut self) -> Vec<Run> {
         let mut away = Vec::new();
         for elastic in self.elastic.values().cloned().collect::<Vec<_>>() {
@@ -163,8 +164,8 @@ impl Engine {
         Some(run)
     }
 
-    /// Runs that make way for a job that waits. Who would stand ahead of it again, because the order of the queue is not one
-    /// by priority, does not: the two would take the place from one another for ever.
+    /// Runs that make way for a waiting job. A run that would be ahead of it again, because the queue is not ordered by
+    /// priority, does not: the two would take the place from each other for ever.
     fn victims_of(&self, place: Place, demand: &Demand) -> Vec<ElasticRun> {
         let Some(priority) = self.queue.get(place).map(|entry| entry.priority) else { return Vec::new() };
         let queue_of = |demand: &Demand| demand.components.first().map(|component| component.queue.clone());
@@ -180,7 +181,7 @@ impl Engine {
         victims
     }
 
-    /// The runs that make way, as few as do; of the last of them only as much as is needed. Empty if all are not enough.
+    /// The fewest runs that must make way; of the last of them only as much as needed. Empty if all are not enough.
     fn choose(&mut self, cycle: &Cycle, demand: &Demand, place: Place, away: &mut Vec<Run>) -> Vec<Claim> {
         let mut chosen: Vec<(ElasticRun, Run)> = Vec::new();
         let mut is_enough = false;
@@ -196,7 +197,7 @@ impl Engine {
         if !is_enough {
             return Vec::new();
         }
-        // Who was chosen early may not be needed with those chosen later; the more important ones are spared first.
+        // A run chosen early may be unnecessary with those chosen later; the more important ones are spared first.
         for at in (0..chosen.len()).rev() {
             self.hold_run(chosen[at].1.clone());
             if self.fits(cycle, demand) {
@@ -218,7 +219,7 @@ impl Engine {
         claims
     }
 
-    /// The fewest units of a run, which is set aside whole, without which the demand does not fit.
+    /// The fewest units that a run, which is set aside as a whole, must give up for the demand to fit.
     fn least_claim(&mut self, cycle: &Cycle, demand: &Demand, victim: &ElasticRun, run: &Run) -> u32 {
         let (mut too_few, mut enough) = (0, victim.size.current);
         while too_few + 1 < enough {
@@ -236,7 +237,7 @@ impl Engine {
         resize::cut(&self.machine, placement, victim.size.unit, units, &victim.busy)
     }
 
-    /// Stops the runs, or lets them shrink: by as many tasks as are needed, if that is wanted and they keep their least.
+    /// Stops the runs, or lets them shrink by as many tasks as needed, if that is wanted and they keep their least.
     /// Nobody is stopped before the filters of the job that gains have passed (HPC-S-15).
     fn propose_claims(
         &self,
@@ -264,7 +265,7 @@ impl Engine {
     }
 }
 
-/// The same demand, but for licences.
+/// The same demand without licences.
 fn without_licences(demand: &Demand) -> Demand {
     let mut demand = demand.clone();
     for component in &mut demand.components {

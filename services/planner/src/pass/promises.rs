@@ -1,4 +1,4 @@
-//! Backfill mode `conservative`: every job that waits is promised a start, and the promise is kept.
+//! Backfill mode `conservative`: every waiting job is promised a start, and the promise is kept.
 
 use super::{Cycle, Verdict};
 use crate::{
@@ -19,7 +19,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 impl Engine {
     /// Keeps promises: renews them if something became free, makes new ones, starts the jobs whose time has come, and
-    /// lets further tasks of arrays start ahead of promises.
+    /// lets further tasks of arrays start before promises.
     pub(super) fn keep_promises(&mut self, cycle: &mut Cycle, sorted: &[Place], backfill: Backfill) {
         for place in sorted {
             self.drop_if_shut_out(cycle, *place);
@@ -47,7 +47,7 @@ impl Engine {
     }
 
     /// Takes back promises that cannot be kept because a node, a licence or time on them was lost, or that the policy
-    /// does not keep because another one made them. Under a policy that keeps promises they are made again, in order,
+    /// does not keep because another one made them. A policy that keeps promises makes them again, in order, together
     /// with those of jobs that have none.
     pub(super) fn drop_broken_promises(&mut self, cycle: &mut Cycle) {
         if !std::mem::take(&mut self.slots_in_doubt) || self.machine.promises() == 0 {
@@ -57,7 +57,7 @@ impl Engine {
             let is_kept =
                 self.scheduling.mode.is_none() && self.queue.backfill(block).mode == BackfillMode::Conservative;
             let sorted = self.queue.take_sorted(block);
-            // The last ones first: where two hold the same, the earlier job keeps it.
+            // The last ones first: if two hold the same, the earlier job keeps it.
             for place in sorted.iter().rev() {
                 let Some(entry) = self.queue.get(*place) else { continue };
                 let Some(slot) = &entry.slot else { continue };
@@ -70,7 +70,8 @@ impl Engine {
         }
     }
 
-    /// Takes back the promise of a job that has waited for an overdue run for so long that the nodes do not serve it any more.
+    /// Takes back the promise of a job that has waited too long for an overrunning run: its nodes no longer serve the
+    /// job.
     fn drop_if_shut_out(&mut self, cycle: &mut Cycle, place: Place) {
         let Some(entry) = self.queue.get(place) else { return };
         let Some(slot) = entry.slot.as_ref().filter(|slot| slot.start < cycle.now) else { return };
@@ -80,7 +81,7 @@ impl Engine {
         }
     }
 
-    /// Promises a job that has no slot the earliest one; whether it did.
+    /// Promises a job without a slot the earliest one; returns whether it did.
     fn make(&mut self, cycle: &mut Cycle, place: Place) -> bool {
         if self.queue.get(place).is_none_or(|entry| entry.slot.is_some()) {
             return self.queue.get(place).is_some();
@@ -94,7 +95,7 @@ impl Engine {
         let Some(class_id) = self.queue.class_at(place) else { return false };
         let found = self.first_start(cycle, place, class_id);
         match found {
-            // It could not start, and would only keep others from what it is promised.
+            // The job could not start, and would only keep others from the promised resources.
             Some(found) if self.is_limited_to_less(cycle, place, &self.usage_at(place, &found.placement)) => false,
             Some(found) => {
                 let slot = Slot { start: found.start, placement: Arc::new(found.placement) };
@@ -111,7 +112,7 @@ impl Engine {
         }
     }
 
-    /// The first start of a job beside all promises. While promises are only made, an equal job never fits earlier than
+    /// The first start of a job around all promises. While promises are only made, an equal job never fits earlier than
     /// the last one did.
     fn first_start(&mut self, cycle: &mut Cycle, place: Place, class_id: ClassId) -> Option<Found> {
         let is_pool = self.search(cycle.now).as_pool(&self.classes.get(class_id).demand).is_some();
@@ -162,8 +163,8 @@ impl Engine {
         cycle.index.update(&self.machine, changed_now.into_iter(), cycle.now);
     }
 
-    /// Starts a job whose time has come, on what it was promised. It goes on waiting if a run holds that longer than its
-    /// walltime said.
+    /// Starts a job whose time has come on its promised resources. It keeps waiting if a run exceeds its walltime on
+    /// them.
     fn redeem(&mut self, cycle: &mut Cycle, place: Place) {
         let Some(entry) = self.queue.get(place) else { return };
         let Some(slot) = entry.slot.clone() else { return };
@@ -172,7 +173,7 @@ impl Engine {
         }
         let task = entry.tasks.as_ref().and_then(|tasks| tasks.indices.first());
         let id = task.map_or(entry.id, |index| JobId::task(entry.id.number, index));
-        // A job ahead that waits for resources of unknown time does not touch what others were promised before it came.
+        // A job ahead that waits for resources at an unknown time does not affect earlier promises to others.
         if cycle.left_out.contains(&id.whole())
             || self.is_shut(cycle, entry)
             || !self.queues_start(place)
@@ -182,7 +183,7 @@ impl Engine {
         }
         let usage = self.usage_at(place, &slot.placement);
         if !self.has_headroom(cycle, place) || self.is_limited_to_less(cycle, place, &usage) {
-            // Kept, it would keep others from what it cannot use, and then take from them what comes after.
+            // If kept, the promise would block resources that the job cannot use, and then those that follow.
             return self.change_slot(cycle, place, None);
         }
         let Some(class_id) = self.queue.class_at(place) else { return };
@@ -200,7 +201,7 @@ impl Engine {
         cycle.given_up.push((demand, slot.placement, promise));
     }
 
-    /// The same amounts on the same nodes, of what is free now.
+    /// The same amounts on the same nodes, from what is free now.
     fn redeemed(&self, demand: &Demand, promised: &Placement, now: Timestamp) -> Option<Placement> {
         if !self.machine.has_licences(demand, promised, now) {
             return None;
@@ -230,7 +231,7 @@ impl Engine {
         entry.tasks.as_ref().is_none_or(|tasks| tasks.headroom > started)
     }
 
-    /// Of an array only the next task is promised something. Further ones start if they fit beside all promises.
+    /// Only the next task of an array has a promise. Further ones start if they fit around all promises.
     fn start_further_tasks(&mut self, cycle: &mut Cycle, place: Place) {
         let Some(entry) = self.queue.get(place) else { return };
         let Some(tasks) = entry.tasks.clone() else { return };
@@ -254,7 +255,7 @@ fn nodes(slot: &Slot) -> impl Iterator<Item = NodeId> + '_ {
 }
 
 impl Engine {
-    /// Says why a job waits, if that is asked for.
+    /// Records why a job waits, if reasons are wanted.
     pub(super) fn tell(&self, cycle: &mut Cycle, place: Place, reason: WaitReason) {
         if self.tells_reasons
             && let Some(entry) = self.queue.get(place)

@@ -19,11 +19,11 @@ use muster_schemas::{
 };
 use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 
-/// At most so many names in a reason.
+/// The most names in a reason.
 const NAMES_IN_REASON: usize = 5;
 
 impl Engine {
-    /// Finds the classes that no waiting helps, if the machine or the classes are others than before.
+    /// Finds the classes that can never be served, if the machine or the classes have changed.
     pub(super) fn judge_classes(&mut self) {
         let generation = self.machine.generation;
         let is_other_machine = std::mem::replace(&mut self.judged_generation, generation) != generation;
@@ -34,7 +34,7 @@ impl Engine {
         }
     }
 
-    /// Which ways of each component no waiting helps, if there is a choice.
+    /// Which ways of each component can never be served, if there is a choice.
     fn hopeless_ways(&self, class: &Class) -> Vec<Vec<bool>> {
         if !class.has_choice() {
             return Vec::new();
@@ -54,14 +54,14 @@ impl Engine {
     }
 
     /// Gives all waiting jobs that can never be served as things are their reason, wherever they are, if they do not
-    /// have it.
+    /// have it yet.
     pub(super) fn tell_the_hopeless(&mut self, cycle: &mut Cycle) {
         if !self.classes.has_hopeless() || !self.tells_reasons {
             return;
         }
         let unaware = self.queue.unaware(&self.classes);
         let started: BTreeSet<u64> = cycle.plan.starts.iter().map(|start| start.job.number).collect();
-        // A limit is asked first.
+        // A limit comes first.
         let is_limited = |waiting: &&WaitingJob| matches!(waiting.reason, WaitReason::Limit(_));
         let limited: BTreeSet<JobId> = cycle.plan.reasons.iter().filter(is_limited).map(|told| told.job).collect();
         let left_out = cycle.left_out;
@@ -70,7 +70,7 @@ impl Engine {
             let is_passed_over = left_out.contains(&entry.id) || limited.contains(&entry.id);
             (!is_passed_over && !started.contains(&entry.id.number)).then_some(reason)
         };
-        // It matters more than who is ahead of them.
+        // It matters more than their place in the order.
         let is_hopeless = |id: JobId| self.queue.place_of(id).and_then(|at| reason(self.queue.get(at)?)).is_some();
         cycle.plan.reasons.retain(|waiting| !is_hopeless(waiting.job));
         let news = |place: &Place| {
@@ -82,7 +82,7 @@ impl Engine {
         cycle.plan.reasons.append(&mut told);
     }
 
-    /// Why no waiting helps a job, if that is so.
+    /// Why a job can never be served, if that is so.
     pub(crate) fn hopeless(&self, place: Place) -> Option<WaitReason> {
         self.classes.get(self.queue.get(place)?.class).hopeless.clone()
     }
@@ -97,7 +97,7 @@ impl Engine {
         }
     }
 
-    /// Whether a demand fits on some of the nodes with nothing on them.
+    /// Whether a demand fits on some of the nodes when they are empty.
     fn fits_empty(&self, demand: &Demand, is_wanted: impl Fn(&MachineNode) -> bool) -> bool {
         if self.fits_first_empty(demand, &is_wanted) {
             return true;
@@ -107,7 +107,7 @@ impl Engine {
         self.fits_in(demand, free)
     }
 
-    /// Whether a plain demand fits on the first nodes with nothing on them, which is mostly so and quickly found.
+    /// Whether a plain demand fits on the first empty nodes, which is mostly so and quickly found.
     fn fits_first_empty(&self, demand: &Demand, is_wanted: impl Fn(&MachineNode) -> bool) -> bool {
         let [component] = &demand.components[..] else { return false };
         let [alternative] = &component.alternatives[..] else { return false };
@@ -178,7 +178,7 @@ impl Engine {
         })
     }
 
-    /// Says what a job lacks that would fit if nothing ran.
+    /// Reports what a job lacks that would fit if nothing ran.
     pub(super) fn tell_shortage(&self, cycle: &mut Cycle, place: Place) {
         if !self.tells_reasons {
             return;
@@ -186,7 +186,7 @@ impl Engine {
         let Some(entry) = self.queue.get(place) else { return };
         let mut demand = self.classes.get(entry.class).demand.clone();
         if let Some(open) = self.open_ways(place) {
-            // What would serve it in a way that a limit shuts is not what it lacks.
+            // What would serve it only in a way that a limit shuts is not what it lacks.
             for (component, open) in Arc::make_mut(&mut demand).components.iter_mut().zip(open) {
                 let ways = component.alternatives.iter().zip(&open).filter(|(_, is_open)| **is_open);
                 component.alternatives = ways.map(|(way, _)| way.clone()).collect();
@@ -196,13 +196,13 @@ impl Engine {
         cycle.tell(entry.id, reason);
     }
 
-    /// The one thing of which more would help, if there is one.
+    /// The single resource of which more would help, if there is one.
     pub(crate) fn shortage(&self, demand: &Demand, now: Timestamp) -> &'static str {
         let window = Window { from: now, until: now.plus_micros(1) };
         let reservation = demand.components.first().and_then(|component| component.reservation.as_deref());
         let nodes = || {
             let serving = self.machine.nodes().iter().filter(move |node| node.serves(window, reservation));
-            // A node that is full still has what more of one thing would add to.
+            // A full node still has everything else to which more of one resource would add.
             serving.map(|node| node.free_in(window, now, false).unwrap_or_else(|| node.full_in(window)))
         };
         let licences = || self.machine.licences().map(|(name, _)| (name, self.machine.licence_in(name, window)));

@@ -13,28 +13,28 @@ use crate::{
 use muster_schemas::{NodeId, Timestamp, resources::Placement};
 use std::{collections::HashMap, sync::Arc};
 
-/// What was freed may offer to the jobs that wait.
+/// What the freed holdings may offer to waiting jobs.
 #[derive(Default)]
 struct Chances {
     of_classes: HashMap<ClassId, ClassChances>,
-    /// The gaps that something freed is a part of.
+    /// The gaps that include something freed.
     offers: Vec<Offer>,
-    /// When what was freed on each node was held.
+    /// For each node, when its freed holdings were held.
     on_nodes: HashMap<NodeId, Vec<Window>>,
-    /// When what may have been freed of any node was held, if anything may have been.
+    /// When the freed holdings of any node may have been held, if anything may have been freed.
     on_any_node: Option<Window>,
     /// The number of freed holdings at that time.
     as_of: usize,
 }
 
-/// A gap that something freed is a part of: who could not start before can start now only with a part of that.
+/// A gap that includes something freed: a new start is possible only with a part of that.
 struct Offer {
     gap: Gap,
     freed: Window,
 }
 
 impl Offer {
-    /// What may be good for everything.
+    /// An offer that may help with anything.
     const ANYTHING: Self = {
         let gap = Gap { from: ALWAYS, until: Timestamp::MAX, node: 0, cores: u32::MAX, is_whole: true };
         Self { gap, freed: ALL_TIME }
@@ -43,14 +43,14 @@ impl Offer {
 
 const ALL_TIME: Window = Window { from: ALWAYS, until: Timestamp::MAX };
 
-/// The starts that what was freed may have made possible for the jobs of a class.
+/// The starts that freed holdings may have made possible for the jobs of a class.
 #[derive(Default)]
 struct ClassChances {
     /// The number of offers at that time.
     as_of: usize,
-    /// Also for those whose own slot does not help.
+    /// Starts for all jobs, including those whose own slot does not help.
     starts: Starts,
-    /// Those too that were ruled out since for jobs whose own slot does not help.
+    /// The same with those ruled out since for jobs whose own slot does not help.
     offered: Starts,
 }
 
@@ -68,7 +68,7 @@ impl Starts {
         self.0.splice(first..last, [starts]);
     }
 
-    /// No job can start within these times.
+    /// Rules out starts within these times.
     fn rule_out(&mut self, starts: Window) {
         let first = self.0.partition_point(|known| known.until <= starts.from);
         let last = self.0.partition_point(|known| known.from < starts.until);
@@ -79,7 +79,7 @@ impl Starts {
         self.0.splice(first..first, rest);
     }
 
-    /// What is left after a moment of the first of them that reach beyond it.
+    /// The remainder after a moment of the first window that reaches beyond it.
     fn after(&self, from: Timestamp) -> Option<Window> {
         let at = self.0.partition_point(|known| known.until <= from);
         self.0.get(at).map(|known| Window { from: known.from.max(from), ..*known })
@@ -87,7 +87,7 @@ impl Starts {
 }
 
 impl Engine {
-    /// Looks for better slots in the order of the jobs, for each given all other promises. The old slot is still free when
+    /// Looks for better slots in the order of the jobs, each given all other promises. The old slot is still free when
     /// a job gives it up, so no promise moves to a later time.
     pub(super) fn renew_all(&mut self, cycle: &mut Cycle, sorted: &[Place]) {
         let looked_at = sorted.iter().filter_map(|place| self.queue.get(*place)?.looked_at);
@@ -112,7 +112,7 @@ impl Engine {
         }
     }
 
-    /// The resources that are free now cannot improve the slot of this job.
+    /// The present free resources cannot improve the slot of this job.
     pub(super) fn note_look(&mut self, place: Place) {
         let so_far = self.machine.freed_so_far();
         if let Some(entry) = self.queue.get_mut(place) {
@@ -133,7 +133,7 @@ impl Engine {
         is_better.then_some(found)
     }
 
-    /// The first slot among the starts that something freed may have made possible. Without that there was none before.
+    /// The first slot among the starts that freed holdings may have made possible. There was none before.
     fn better_by_chance(&mut self, cycle: &Cycle, chances: &mut Chances, place: Place, old: &Slot) -> Option<Found> {
         let class_id = self.queue.class_at(place)?;
         self.update_chances(cycle, chances, class_id);
@@ -150,7 +150,7 @@ impl Engine {
         None
     }
 
-    /// Adds what was freed since.
+    /// Adds holdings freed since.
     fn update_offers(&mut self, cycle: &Cycle, chances: &mut Chances) {
         let (_, freed) = self.machine.freed_since(chances.as_of);
         if freed.is_empty() {
@@ -218,8 +218,8 @@ impl Engine {
         (starts.from < starts.until).then_some(starts)
     }
 
-    /// The first starts from a moment on that something freed may have made possible together with what a job's own slot
-    /// holds of other nodes: that others of its class cannot start then says nothing about it.
+    /// The first starts from a moment on that freed holdings may have made possible together with what a job's own slot
+    /// holds on other nodes: that others of its class cannot start then says nothing about it.
     fn beside_own(
         &self,
         cycle: &Cycle,
@@ -232,7 +232,7 @@ impl Engine {
         of_class.offered.after(from.max(with_own))
     }
 
-    /// The starts that something freed on the nodes of a job's own slot may have made possible.
+    /// The starts that holdings freed on the nodes of a job's own slot may have made possible.
     fn own_chances(&self, cycle: &Cycle, chances: &Chances, entry: &Entry, old: &Slot) -> Vec<Window> {
         let search = self.search(cycle.now);
         let class = self.classes.get(entry.class);
@@ -244,7 +244,7 @@ impl Engine {
         freed.filter_map(|(node, freed)| search.own_chances(class, node, freed, old.start)).collect()
     }
 
-    /// The first slot among these starts, if the job gives its own up.
+    /// The first slot among these starts, if the job gives up its own.
     fn with_own_slot(&mut self, cycle: &Cycle, place: Place, old: &Slot, starts: Window) -> Option<Found> {
         let class_id = self.queue.class_at(place)?;
         let demand = self.classes.get(class_id).demand.clone();

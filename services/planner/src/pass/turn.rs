@@ -1,4 +1,4 @@
-//! The situation of a job at its turn: what runs, and what the jobs in front of it start and are promised.
+//! The situation of a job at its turn: the runs, and the starts and promises of the jobs in front of it.
 
 use super::Cycle;
 use crate::{
@@ -25,7 +25,7 @@ pub(crate) struct Promise {
 /// The resources that are left for a job at its turn.
 #[derive(Clone, Debug)]
 pub(crate) struct Turn {
-    /// With what the jobs in front start and are promised still taken.
+    /// The starts and promises of the jobs in front are still taken.
     engine: Engine,
     now: Timestamp,
     started: BTreeSet<JobId>,
@@ -35,14 +35,14 @@ pub(crate) struct Turn {
 }
 
 impl Engine {
-    /// The jobs that wait, in the order of the last pass.
+    /// The waiting jobs, in the order of the last pass.
     pub(crate) fn order(&self) -> impl Iterator<Item = JobId> + '_ {
         let blocks = self.queue.blocks();
         let places = blocks.into_iter().flat_map(|block| self.queue.sorted(block));
         places.filter_map(|place| Some(self.queue.get(*place)?.id))
     }
 
-    /// A pass that tells all it knows, and what it promised for itself only.
+    /// A pass that reports everything it knows, and the promises for this pass only.
     pub(crate) fn pass_with_promises(&mut self, now: Timestamp) -> (Plan, Vec<Promise>) {
         let nobody = BTreeSet::new();
         self.queue.forget_known_reasons();
@@ -64,7 +64,7 @@ impl Engine {
         Turn { engine, now, started, promises, blocked }
     }
 
-    /// The machine as if nobody waited: what runs is all that holds anything.
+    /// The machine as if nobody waited: only runs hold anything.
     pub(crate) fn without_promises(&self, now: Timestamp) -> Self {
         let mut engine = self.clone();
         engine.extend_overdue(now);
@@ -77,9 +77,9 @@ impl Engine {
     }
 }
 
-/// What the cycle promised for itself only. It tells each of those jobs so, in the order in which it takes the promises.
+/// The promises for this cycle only. The cycle reports each to its job, in the order in which it takes them.
 fn promises_of(cycle: &Cycle) -> Vec<Promise> {
-    // What components have in a pass of backfill is not among those.
+    // Holdings of components in a pass of backfill do not count.
     let of_components: BTreeSet<JobId> =
         cycle.plan.backfill_pass.iter().flat_map(|pass| &pass.jobs).map(|planned| planned.job).collect();
     let told = cycle.plan.reasons.iter().filter_map(|waiting| match waiting.reason {
@@ -126,7 +126,7 @@ impl Turn {
         promises.iter().find(is_delayed).map(|promise| promise.job)
     }
 
-    /// Of this plan and of those before, by start.
+    /// Promises of this plan and earlier ones, by start.
     fn all_promises(&self) -> Vec<Promise> {
         let kept = self.engine.queue.entries().filter(|entry| !self.started.contains(&entry.id));
         let kept = kept.filter_map(|entry| {
@@ -143,7 +143,7 @@ impl Turn {
         promises
     }
 
-    /// The engine with all that taken.
+    /// The engine with all of that taken.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }

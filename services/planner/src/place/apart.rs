@@ -1,9 +1,9 @@
 //! Nodes for several components that start together, each with separate nodes (SL-P-08), and for several requests of
 //! one component that have separate nodes (SL-C-12).
 //!
-//! First fit takes the first nodes that serve a component, and those may be all that serve another one. Here the nodes are
-//! dealt out so that every component has enough, if there is any way: each of the least number of nodes that a component
-//! asks for has room for an equal part of its tasks.
+//! First fit takes the first nodes that serve a component, and those may be the only ones that serve another. Here the
+//! nodes are dealt out so that every component has enough, if there is any way: each of the least number of nodes that
+//! a component asks for has room for an equal part of its tasks.
 
 use super::{Demand, Scope, bounds, can_serve, with_named_nodes};
 use crate::free::{Free, FreeNode};
@@ -13,7 +13,7 @@ use muster_schemas::{
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// The request of a component for each of its nodes, if it has the least number of them.
+/// The request of a component for each of its nodes, if it has its least number of nodes.
 #[derive(Clone, Debug)]
 pub struct EachNode<'r> {
     demand: Demand<'r>,
@@ -41,7 +41,7 @@ impl<'r> EachNode<'r> {
         Some(Self { demand, request, exclusive, nodes: nodes as usize, least_room })
     }
 
-    /// Those of the nodes that can be one of its nodes.
+    /// The nodes that can be one of its nodes.
     pub fn wanted<'n, 'a: 'n>(&self, nodes: impl Iterator<Item = &'n FreeNode<'a>>, scope: &Scope) -> Wanted {
         let serves = |node: &&FreeNode<'_>| {
             can_serve(node, scope, self.request, self.exclusive) && self.demand.max_tasks(node) >= self.least_room
@@ -50,7 +50,7 @@ impl<'r> EachNode<'r> {
     }
 }
 
-/// Deals free nodes out to requests that each have separate nodes; `None` if there is no way, or one of them does not
+/// Deals free nodes out to requests that each want separate nodes; `None` if there is no way, or one of them does not
 /// ask for a number of nodes.
 pub(super) fn deal_to_requests(free: &Free, scope: &Scope, requests: &[Request]) -> Option<Vec<BTreeSet<NodeId>>> {
     let exclusive = requests.iter().any(|request| request.sharing != Sharing::Shared);
@@ -70,7 +70,7 @@ pub struct Wanted {
     pub able: Vec<NodeId>,
 }
 
-/// Deals nodes out so that each has as many as it wants, and no node is given twice; `None` if there is no way.
+/// Deals nodes out so that each gets as many as it wants, and no node is given twice; `None` if there is no way.
 pub fn deal(wanted: &[Wanted]) -> Option<Vec<BTreeSet<NodeId>>> {
     let mut owners: BTreeMap<NodeId, usize> = BTreeMap::new();
     for (number, one) in wanted.iter().enumerate() {
@@ -88,9 +88,9 @@ pub fn deal(wanted: &[Wanted]) -> Option<Vec<BTreeSet<NodeId>>> {
     Some(dealt)
 }
 
-/// Gives one more node: one that is free, or that its owner leaves for another one, and so on.
+/// Gives one more node: a free one, or one that its owner exchanges for another, and so on.
 fn give_one_more(wanted: &[Wanted], owners: &mut BTreeMap<NodeId, usize>, to: usize) -> Option<()> {
-    // Who would get which node from whom was found first.
+    // For each owner, the node and the taker that it was reached from.
     let mut from: BTreeMap<usize, (NodeId, usize)> = BTreeMap::new();
     let mut ahead = VecDeque::from([to]);
     while let Some(taker) = ahead.pop_front() {
@@ -113,7 +113,7 @@ fn give_one_more(wanted: &[Wanted], owners: &mut BTreeMap<NodeId, usize>, to: us
     None
 }
 
-/// The nodes that must be left to the others: those dealt out to components but this one.
+/// The nodes that must be left to the others: those dealt out to other components.
 pub fn of_others(dealt: &[BTreeSet<NodeId>], number: usize) -> BTreeSet<NodeId> {
     let others = dealt.iter().enumerate().filter(|(other, _)| *other != number);
     others.flat_map(|(_, nodes)| nodes.iter().copied()).collect()

@@ -1,11 +1,11 @@
-//! When a search has looked at enough nodes: the first ones that serve a plain request are taken, so the rest are not
-//! looked at.
+//! When a search has looked at enough nodes: the first ones that serve a plain request are taken, so the rest need no
+//! look.
 
 use super::{Demand, bounds};
 use crate::free::FreeNode;
 use muster_schemas::resources::{Alternative, Count, Gpus, Level, LevelCount, Per, Request};
 
-/// The rest that a plain request still needs. Requests that look at all nodes before they choose have none.
+/// What a plain request still needs. Requests that compare all nodes before they choose have none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Enough<'r> {
     demand: Demand<'r>,
@@ -14,7 +14,7 @@ pub(crate) struct Enough<'r> {
     nodes: Option<u32>,
     /// The least number of nodes.
     least_nodes: u32,
-    /// A node with room for fewer tasks serves nobody.
+    /// A node with room for fewer tasks is useless.
     least_room: u32,
     able: u32,
     room: u64,
@@ -43,7 +43,7 @@ impl<'r> Enough<'r> {
         Some(Self { demand, tasks, nodes, least_nodes, least_room, able: 0, room: 0 })
     }
 
-    /// Counts a node with this much room; whether no more are needed.
+    /// Counts a node with this much room; returns whether no more are needed.
     pub fn add_room(&mut self, room: u32) -> bool {
         if room == 0 {
             return false;
@@ -51,12 +51,12 @@ impl<'r> Enough<'r> {
         self.able += 1;
         self.room += u64::from(room);
         let has_room = self.tasks.is_none_or(|tasks| self.room >= u64::from(tasks));
-        // With more nodes than are wanted, those with most room may be taken, so the first ones must do.
+        // If there are more nodes than wanted, those with most room may win: the first ones alone must suffice.
         has_room && self.nodes.is_none_or(|nodes| self.able == nodes)
     }
 
-    /// Whether nodes with this room may serve it: how many nodes have room for how many tasks, most room first. If
-    /// not, they do not.
+    /// Whether nodes with this room may serve it: how many nodes have room for how many tasks, most room first. If not,
+    /// they certainly do not.
     pub fn may_fit(&self, rooms: impl Iterator<Item = (u32, u64)>) -> bool {
         let wanted_tasks = u64::from(self.tasks.unwrap_or(1).max(1));
         let mut places_left = self.nodes.map_or(u64::MAX, u64::from);
@@ -72,7 +72,7 @@ impl<'r> Enough<'r> {
         false
     }
 
-    /// Whether no more than one node ever serves it.
+    /// Whether one node is always enough and the maximum.
     pub fn is_for_one_node(&self) -> bool {
         self.nodes.map_or(self.tasks == Some(1), |nodes| nodes == 1)
     }
@@ -82,12 +82,12 @@ impl<'r> Enough<'r> {
         self.demand.cpus_per_task
     }
 
-    /// The cores without which a node serves nobody, at least 1.
+    /// A node with fewer cores is useless; at least 1.
     pub fn least_cores(&self) -> u32 {
         self.cpus_per_task().saturating_mul(self.least_room)
     }
 
-    /// The tasks that fit into these cores and this memory, if no GPUs are asked for.
+    /// The tasks that fit into these cores and this memory, if the request asks for no GPUs.
     pub fn room_of_counts(&self, cores: u64, memory_bytes: u64) -> Option<u32> {
         self.demand.max_tasks_of(cores, memory_bytes).map(|room| self.useful(room))
     }
@@ -102,7 +102,7 @@ impl<'r> Enough<'r> {
     }
 }
 
-/// If there are as many tasks as all nodes together may have, each has as many as it may.
+/// If there are as many tasks as all nodes together may have, each needs room for its maximum.
 fn least_room(tasks: Option<u32>, nodes: Option<u32>, tasks_per_node: Option<u32>) -> u32 {
     let each = tasks_per_node.unwrap_or(0);
     let all = nodes.and_then(|nodes| nodes.checked_mul(each));
@@ -113,7 +113,7 @@ fn is_floating(gpus: &Gpus) -> bool {
     gpus.count > 0 && matches!(gpus.per, Per::Request | Per::Gpu)
 }
 
-/// The most nodes that a request takes if there is no end of them.
+/// The most nodes that a request takes if there are any number of them.
 fn most(request: &Request, count: Count) -> u32 {
     let (least, most) = bounds(count, usize::MAX);
     request.tasks.map_or(most, |tasks| most.min(tasks.max(least)))

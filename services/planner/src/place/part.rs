@@ -3,7 +3,7 @@
 use crate::free::FreeNode;
 use muster_schemas::resources::IndexSet;
 
-/// So many tasks and these cores of a node, before memory and GPUs are dealt out.
+/// This many tasks and these cores of a node, before memory and GPUs are dealt out.
 #[derive(Clone, Debug)]
 pub(super) struct Part<'f, 'a> {
     pub node: &'f FreeNode<'a>,

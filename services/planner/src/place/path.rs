@@ -1,10 +1,10 @@
-//! Requests whose path goes inside nodes: a number of sockets, cores or GPUs inside each part before.
+//! Requests whose path goes inside nodes: a number of sockets, cores or GPUs inside each outer part.
 
 use super::{Demand, Part, bounds, tasks::deal_evenly};
 use crate::free::FreeNode;
 use muster_schemas::resources::{Count, IndexSet, Level, LevelCount};
 
-/// The inner path in each of as many nodes as are wanted and can be had.
+/// The inner path in each of as many nodes as are wanted and possible.
 pub(super) fn on_nodes<'f, 'a>(
     demand: &Demand,
     count: Count,
@@ -29,7 +29,7 @@ pub(super) fn on_nodes<'f, 'a>(
     with_tasks(demand, tasks, parts)
 }
 
-/// A number of sockets, cores or GPUs on whatever nodes have them.
+/// A number of sockets, cores or GPUs on any nodes that have them.
 pub(super) fn across_nodes<'f, 'a>(
     demand: &Demand,
     count: Count,
@@ -59,14 +59,14 @@ pub(super) fn across_nodes<'f, 'a>(
     with_tasks(demand, tasks, parts)
 }
 
-/// What was taken of a node.
+/// What was taken from a node.
 struct Taken {
     units: u32,
     cores: IndexSet,
     gpus: u32,
 }
 
-/// Whether a part is enough for the one task that it gets if the number of tasks is not given.
+/// Whether a part is enough for the one task that it gets if no number of tasks is given.
 fn has_cores_for_a_task(demand: &Demand, tasks: Option<u32>, taken: &Taken) -> bool {
     tasks.is_some() || taken.cores.len() >= u64::from(demand.cpus_per_task)
 }
@@ -74,7 +74,7 @@ fn has_cores_for_a_task(demand: &Demand, tasks: Option<u32>, taken: &Taken) -> b
 /// The path inside a region of a node: its free cores there.
 fn take_inside(demand: &Demand, path: &[LevelCount], node: &FreeNode, region: &IndexSet) -> Option<Taken> {
     let Some((step, inner)) = path.split_first() else {
-        // Nothing says how many cores: those of one task.
+        // Nothing says how many cores: take those of one task.
         let cores = region.smallest(u64::from(demand.cpus_per_task));
         let enough = cores.len() == u64::from(demand.cpus_per_task);
         return enough.then_some(Taken { units: 1, cores, gpus: 0 });
@@ -109,7 +109,7 @@ fn take_units(
     (taken.units >= least).then_some(taken)
 }
 
-/// As many sockets as can serve the inner path, or are free altogether if there is none.
+/// As many sockets as can serve the inner path, or are entirely free if there is none.
 fn take_sockets(demand: &Demand, most: u32, inner: &[LevelCount], node: &FreeNode, region: &IndexSet) -> Taken {
     let mut all = Taken { units: 0, cores: IndexSet::new(), gpus: 0 };
     for socket in sockets(node) {
@@ -131,7 +131,7 @@ fn take_sockets(demand: &Demand, most: u32, inner: &[LevelCount], node: &FreeNod
     all
 }
 
-/// The cores of each socket: equal, consecutive parts, the first ones larger by one if it does not come out even.
+/// The cores of each socket: equal, consecutive parts, the first ones larger by one if the division leaves a remainder.
 fn sockets(node: &FreeNode) -> impl Iterator<Item = IndexSet> {
     let (cores, sockets) = (node.spec.cores, node.spec.sockets.max(1));
     let first_of = move |socket: u32| cores / sockets * socket + (cores % sockets).min(socket);
@@ -141,7 +141,7 @@ fn sockets(node: &FreeNode) -> impl Iterator<Item = IndexSet> {
         .map(|(first, end)| IndexSet::from_range(first, end - 1))
 }
 
-/// How many of a level a node has in all, free or not.
+/// How many of a level a node has in total, free or not.
 fn number_of(level: &Level, node: &FreeNode) -> u32 {
     match level {
         Level::Core => node.spec.cores,
@@ -151,7 +151,7 @@ fn number_of(level: &Level, node: &FreeNode) -> u32 {
     }
 }
 
-/// Deals the tasks out over the cores; one for each node if their number is not given.
+/// Deals the tasks out over the cores; one task for each node if no number is given.
 fn with_tasks<'f, 'a>(demand: &Demand, tasks: Option<u32>, mut parts: Vec<Part<'f, 'a>>) -> Option<Vec<Part<'f, 'a>>> {
     let Some(tasks) = tasks else {
         parts.iter_mut().for_each(|part| part.tasks = 1);

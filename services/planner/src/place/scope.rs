@@ -1,4 +1,4 @@
-//! Which nodes may serve a request, and how many of a count there can be.
+//! Which nodes may serve a request, and the bounds of a count.
 
 use crate::free::FreeNode;
 use muster_domain::requests;
@@ -13,14 +13,14 @@ use std::collections::BTreeSet;
 pub struct Scope<'s> {
     /// Only nodes with these names, if there are any: those of the queue.
     pub queue_nodes: &'s [String],
-    /// Not these nodes: those that other components of the job have for themselves.
+    /// Excludes these nodes: those that other components of the job have exclusively.
     pub taken_nodes: &'s BTreeSet<NodeId>,
     /// Memory for each core of a request that names none.
     pub default_memory_per_core_bytes: Option<u64>,
 }
 
-/// The least and the most of a count, of so many that there are. At least one, and no more than there are; the least can
-/// be more than there are, and then it does not fit.
+/// The least and the most of a count, given how many there are. At least one, and no more than there are; if the least
+/// exceeds that, the count does not fit.
 pub(super) fn bounds(count: Count, there_are: usize) -> (u32, u32) {
     let there_are = u32::try_from(there_are).unwrap_or(u32::MAX);
     match count {
@@ -38,7 +38,7 @@ pub(super) fn can_serve(node: &FreeNode, scope: &Scope, request: &Request, exclu
         && requests::node_serves(node.spec, request)
 }
 
-/// A request that names nodes and gives no number of them wants all of those that its tasks reach.
+/// A request that names nodes and gives no number of them wants all of them that its tasks can fill.
 pub(super) fn with_named_nodes(request: &Request) -> Vec<LevelCount> {
     let mut path = request.path.clone();
     if path.is_empty() && !request.nodes.is_empty() {

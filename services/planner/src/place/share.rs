@@ -1,4 +1,4 @@
-//! Memory and GPUs that go with tasks and cores, and how much of all that a node can hold.
+//! Memory and GPUs that go with tasks and cores, and how much a node can hold.
 
 use super::Part;
 use crate::free::FreeNode;
@@ -13,7 +13,7 @@ pub(super) struct Demand<'r> {
     whole_nodes: bool,
     memory: Option<Memory>,
     gpus: Option<&'r Gpus>,
-    /// The fewest cores that serve the request: what is asked for once is divided by them.
+    /// The fewest cores that serve the request: amounts for the whole request are divided by them.
     least_cores: u32,
 }
 
@@ -33,7 +33,7 @@ impl<'r> Demand<'r> {
         }
     }
 
-    /// Puts the nodes with most GPUs first if any node may contribute them; else the order stays.
+    /// Puts the nodes with most GPUs first if any node may contribute them; otherwise the order stays.
     pub fn prefer(&self, nodes: &mut [&FreeNode]) {
         if self.gpus.is_some_and(|gpus| matches!(gpus.per, Per::Request | Per::Gpu)) {
             nodes.sort_by_key(|node| std::cmp::Reverse(self.matching_gpus(node).len()));
@@ -46,7 +46,7 @@ impl<'r> Demand<'r> {
         u32::try_from(limit).unwrap_or(u32::MAX)
     }
 
-    /// The most tasks that fit into these cores and this memory, if no GPUs are asked for.
+    /// The most tasks that fit into these cores and this memory, if the request asks for no GPUs.
     pub fn max_tasks_of(&self, cores: u64, memory_bytes: u64) -> Option<u32> {
         let fitting = || u32::try_from(self.max_tasks_by_counts(cores, memory_bytes)).unwrap_or(u32::MAX);
         self.gpus.is_none().then(fitting)
@@ -99,7 +99,7 @@ impl<'r> Demand<'r> {
         }
     }
 
-    /// The free GPUs of the model that is wanted.
+    /// The free GPUs of the wanted model.
     pub fn matching_gpus(&self, node: &FreeNode) -> IndexSet {
         match self.gpus.and_then(|gpus| gpus.model.as_deref()) {
             None => node.gpus.clone().into_owned(),
@@ -115,7 +115,7 @@ impl<'r> Demand<'r> {
         }
     }
 
-    /// GPUs that so many tasks and cores of a node need.
+    /// GPUs that this many tasks and cores of a node need.
     fn gpus_for(&self, tasks: u32, cores: u32) -> u64 {
         let Some(gpus) = self.gpus else { return 0 };
         let units = match gpus.per {
@@ -127,7 +127,7 @@ impl<'r> Demand<'r> {
         u64::from(gpus.count) * u64::from(units)
     }
 
-    /// The shares of the parts, each with its memory and GPUs; `None` if one has too little of them.
+    /// The shares of the parts, each with its memory and GPUs; `None` if a node has too little of them.
     pub fn shares(&self, parts: Vec<Part>) -> Option<Vec<NodeShare>> {
         let all_cores: u64 = parts.iter().map(|part| part.cores.len()).sum();
         let mut floating_gpus = match self.gpus {
@@ -176,13 +176,13 @@ impl<'r> Demand<'r> {
     }
 }
 
-/// The part of an amount that so many of all cores get, rounded up.
+/// The portion of an amount for this many of all cores, rounded up.
 fn per_cores(bytes: u64, cores: u64, all_cores: u64) -> u64 {
     let part = (u128::from(bytes) * u128::from(cores)).div_ceil(u128::from(all_cores.max(1)));
     u64::try_from(part).unwrap_or(u64::MAX)
 }
 
-/// Everything that the node has. It is idle, so all of it is free.
+/// Everything on the node. It is idle, so all of it is free.
 fn whole_node(share: NodeShare, node: &FreeNode) -> NodeShare {
     NodeShare {
         cores: node.cores.clone().into_owned(),

@@ -26,7 +26,7 @@ pub(super) fn on_any_nodes<'f, 'a>(
     None
 }
 
-/// As many nodes as are wanted and can be had, each with at least one task, as even as possible.
+/// As many nodes as are wanted and possible, each with at least one task, as even as possible.
 pub(super) fn on_nodes<'f, 'a>(
     demand: &Demand,
     count: Count,
@@ -50,7 +50,7 @@ pub(super) fn on_nodes<'f, 'a>(
     Some(chosen.iter().zip(dealt).map(|((node, _), tasks)| part(demand, node, tasks)).collect())
 }
 
-/// The first nodes, so many as wanted, or those with most room if the first ones have too little.
+/// The first nodes, as many as wanted, or those with most room if the first ones have too little.
 fn choose<'f, 'a>(
     mut able: Vec<(&'f FreeNode<'a>, u32)>,
     wanted: usize,

@@ -1,4 +1,4 @@
-//! Prints policies in the form in which files say them.
+//! Prints policies in the form of policy files.
 
 use super::read::{CANDIDATES, COMPONENT_PRIORITIES, COMPONENT_STARTS, MODES, NAMED_KEYS, PER, VERSION};
 use muster_schemas::policy::{Backfill, BackfillMode, ComponentStart, Components, Limit, OrderKey, Policy};
@@ -6,7 +6,7 @@ use std::fmt::{Display, Write as _};
 
 /// The policy as a file, which reads as the same policy.
 ///
-/// Every setting is named, also where it is the default, but those that have none.
+/// Every setting is printed, even if it is the default, except those without a value.
 pub fn print(policy: &Policy) -> String {
     let Policy { name, order, backfill, limits, queues, max_starts } = policy;
     let mut text = String::new();

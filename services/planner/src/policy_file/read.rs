@@ -14,7 +14,7 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-/// The version of the format that is read and printed.
+/// The format version that is read and printed.
 pub const VERSION: i64 = 1;
 
 /// A table, as errors call it, and its keys.
@@ -75,12 +75,12 @@ pub(super) fn read(text: &str, default_name: &str) -> (Policy, Vec<Fault>) {
     for error in errors {
         match error.span() {
             Some(span) => reader.not_toml(span, error.message()),
-            // A key of very many parts is all that the TOML parser cannot place.
+            // The TOML parser can place every fault except a key of very many parts.
             None => reader.fault(0..0, format!("expected keys of fewer parts ({})", error.message())),
         }
     }
     let mut policy = Policy { name: default_name.into(), ..Policy::default() };
-    // What stands in a broken file may not mean what it seems to mean.
+    // The contents of a broken file may not mean what they seem to mean.
     if reader.faults.is_empty() && reader.version(document.get_ref()) {
         reader.policy(document.get_ref(), &mut policy);
         reader.sense(&policy);
@@ -88,7 +88,7 @@ pub(super) fn read(text: &str, default_name: &str) -> (Policy, Vec<Fault>) {
     (policy, reader.faults)
 }
 
-/// Whether the text has a key `version` outside all tables, as policy files have, right or wrong in other ways.
+/// Whether the text has a key `version` outside all tables, as policy files do, even if it is wrong in other ways.
 pub fn names_version(text: &str) -> bool {
     has(DeTable::parse_recoverable(text).0.get_ref(), "version")
 }
@@ -105,11 +105,11 @@ type Value<'t> = Spanned<DeValue<'t>>;
 struct Reader<'t> {
     text: &'t str,
     faults: Vec<Fault>,
-    /// Where the values are that were read, by their places in the policy.
+    /// The spans of the values that were read, by their places in the policy.
     spans: BTreeMap<String, Range<usize>>,
-    /// Where the texts of formulas are, without their quotes.
+    /// The spans of the texts of formulas, without their quotes.
     formulas: BTreeMap<String, Range<usize>>,
-    /// Tables of which a part could not be read. Anything that seems senseless in them may come from that part.
+    /// Tables with a part that could not be read. Apparent nonsense in them may come from that part.
     broken: BTreeSet<String>,
 }
 
@@ -118,7 +118,7 @@ impl Reader<'_> {
         self.faults.push(Fault { span, message });
     }
 
-    /// Tells that what stands in the span is not what was expected.
+    /// Reports that the content of the span is not what was expected.
     fn expected(&mut self, span: Range<usize>, expected: &str, hint: &str) {
         let next = self.text[self.text.ceil_char_boundary(span.start)..].chars().next();
         let found = match (token(self.text, &span), next) {
@@ -137,7 +137,7 @@ impl Reader<'_> {
         self.expected(span, message, if is_word && is_value { "; put text in quotes" } else { "" });
     }
 
-    /// Tells that the value at this place is not what was expected.
+    /// Reports that the value at this place is not what was expected.
     fn wrong(&mut self, place: &str, value: &Value<'_>, expected: &str, hint: &str) {
         self.expected(value.span(), &format!("`{place}`: expected {expected}"), hint);
     }
@@ -391,7 +391,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Tells what makes no sense in the policy, where it stands.
+    /// Reports what makes no sense in the policy, with its place.
     fn sense(&mut self, policy: &Policy) {
         for fault in policy.faults() {
             let table = fault.place.rsplit_once('.').map_or("", |(table, _)| table);
@@ -407,7 +407,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Where the token of a formula stands in the file; `None` if the formula is written with escapes.
+    /// The span of a formula's token in the file; `None` if the formula is written with escapes.
     fn within_formula(&self, place: &str, error: &FormulaError) -> Option<Range<usize>> {
         let formula = self.formulas.get(place)?;
         let (before, _) =
@@ -416,7 +416,7 @@ impl Reader<'_> {
         Some(start..(start + error.token.len()).min(formula.end))
     }
 
-    /// Where the value stands, or what it is in.
+    /// The span of the value, or of what contains it.
     fn span_of(&self, place: &str) -> Range<usize> {
         let mut place = place;
         loop {

@@ -24,7 +24,7 @@ use std::{
     sync::Arc,
 };
 
-/// A holder is shared by all jobs of the same owner that are charged to the same. It is only looked up, never walked.
+/// A holder is shared by all jobs with the same owner and charge. It is only looked up, never iterated over.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Holders(HashMap<OwnerAndAccount, Arc<Holder>>);
 
@@ -61,7 +61,7 @@ impl Holders {
     }
 
     /// The resources kept for a waiting job, as if it had them: nobody else gets them. They have no known end, unless
-    /// its start could not be after a time (HPC-B-14, HPC-B-15).
+    /// its start must not be after a time (HPC-B-14, HPC-B-15).
     pub(super) fn kept(&mut self, state: &State, job: &Job) -> Option<ActiveRun> {
         let filtering = job.filters.as_deref().filter(|_| job.is_waiting())?;
         let (_, placement) = filtering.kept().filter(|(_, placement)| placement.shares().next().is_some())?;
@@ -90,7 +90,7 @@ impl Holders {
     }
 }
 
-/// A run with what it holds, and if it has lent a part of what it has, all of that.
+/// A run with its holdings, and all of its resources if it has lent a part of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Held {
     run: ActiveRun,
@@ -112,7 +112,7 @@ impl Held {
     }
 }
 
-/// What the components of a job are charged to, if not all of them to the same account and to no class.
+/// The charges of a job's components, unless all are charged to the same account and no class.
 fn charges(job: &Job) -> Vec<ComponentCharge> {
     let lead = &job.lead().account;
     if job.components.iter().all(|component| component.account == *lead && component.class().is_none()) {
@@ -134,8 +134,8 @@ fn with_offer(job: &Job, run: &Run) -> Arc<Placement> {
     }
 }
 
-/// Whether a job is in the queue, what it needs is staged in, and no gate of its own is shut but that its activation filters
-/// are being asked.
+/// Whether a job is in the queue, its files are staged in, and no gate of its own is shut except that its activation
+/// filters are being asked.
 fn is_open(job: &Job) -> bool {
     let filters_open = |filtering: &JobFilters| {
         let is_asked = filtering.chain.as_ref().is_some_and(|chain| chain.spec.kind == FilterKind::Activation);
@@ -146,7 +146,7 @@ fn is_open(job: &Job) -> bool {
         && job.components.iter().all(Component::gates_open)
 }
 
-/// What activation filters have to do with a job that waits, if anything.
+/// The role of activation filters for a waiting job, if there is any.
 fn activation(state: &State, job: &Job) -> Option<Activation> {
     let has_filters = state.has_activation_filters(job);
     let Some(filtering) = job.filters.as_deref() else {
@@ -222,7 +222,7 @@ fn tasks(state: &State, job: &Job) -> Option<Option<QueuedTasks>> {
     (!indices.is_empty() && headroom > 0).then_some(Some(QueuedTasks { indices, headroom }))
 }
 
-/// The priority of a job with those of its service classes: of one with several components as the policy says (SL-P-14).
+/// The priority of a job with those of its service classes; for several components as the policy says (SL-P-14).
 fn priority(state: &State, job: &Job) -> i64 {
     let of = |component: &Component| component.priority.saturating_add(state.accounts().class_priority(component));
     let (first, rest) = (of(job.lead()), &job.components[1..]);
@@ -245,7 +245,7 @@ fn has_begun_reservations(state: &State, job: &Job) -> bool {
     job.reservations().all(|name| state.reservation(name).is_some_and(|reservation| reservation.begun))
 }
 
-/// What a job asks for, without the nodes that could not be prepared for it (HPC-J-22).
+/// The request of a job, without the nodes that could not be prepared for it (HPC-J-22).
 fn demand(state: &State, job: &Job) -> Demand {
     let mut demand = asked(job);
     let names = state.unprepared_nodes(job);
@@ -257,7 +257,7 @@ fn demand(state: &State, job: &Job) -> Demand {
     demand
 }
 
-/// What a job asks for, in its own words.
+/// The request of a job, in its own words.
 fn asked(job: &Job) -> Demand {
     let component = |component: &Component| ComponentDemand {
         queue: component.queue.clone(),
@@ -268,8 +268,8 @@ fn asked(job: &Job) -> Demand {
     Demand { components: job.components.iter().map(component).collect() }
 }
 
-/// When the last component of a run is over at the latest, as far as its walltime says: counted from its start, or until
-/// then from when it got its resources. [`Timestamp::MAX`] if it has none, or is suspended: then its walltime stands still.
+/// When the last component of a run is over at the latest, by its walltime: counted from its start, or until then from
+/// when it got its resources. [`Timestamp::MAX`] if it has none, or is suspended: then its walltime stands still.
 pub fn expected_end(job: &Job, run: &Run) -> Timestamp {
     if run.is_suspended() {
         return Timestamp::MAX;

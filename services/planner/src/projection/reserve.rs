@@ -1,4 +1,4 @@
-//! Nodes for advance reservations of a number of nodes.
+//! Nodes for advance reservations that ask for a number of nodes.
 
 use super::{Placed, Projection};
 use crate::model::{ComponentDemand, Demand};
@@ -25,8 +25,8 @@ impl Projection {
         placed.into_iter().map(|(_, placed)| placed).collect()
     }
 
-    /// The first nodes on which nothing runs and nothing is promised all through the reservation; else the first that no
-    /// other reservation has, where what runs then may be in its way.
+    /// The first nodes without runs and promises throughout the reservation; otherwise the first that no other
+    /// reservation has, although runs may then be in its way.
     fn choose(&self, spec: &ReservationSpec, now: Timestamp, taken: &BTreeSet<NodeId>) -> Option<Vec<NodeId>> {
         let ReservedNodes::Count { count, filter, queue } = &spec.nodes else { return None };
         let excluded = taken.iter().map(|node| self.state.node_name(*node).into_owned()).collect();
@@ -51,7 +51,7 @@ impl Projection {
     }
 }
 
-/// So many empty nodes from the beginning of the reservation, or from now on, to its end.
+/// This many empty nodes from the beginning of the reservation, or from now on, to its end.
 fn whole_nodes(
     spec: &ReservationSpec,
     now: Timestamp,

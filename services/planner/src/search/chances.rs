@@ -1,4 +1,4 @@
-//! Where something that was freed may make a promise better.
+//! Where freed holdings may improve a promise.
 
 use super::{Search, plain::Plain};
 use crate::{
@@ -9,8 +9,8 @@ use crate::{
 use muster_schemas::{NodeId, Timestamp};
 
 impl Search<'_> {
-    /// Whether a job that has a slot may find a better one, as far as can be told while it still has it. A better slot on a
-    /// pool ends within the old one or before, and the old one is the job's own, so only what comes before it has to be
+    /// Whether a job with a slot may find a better one, as far as can be told while it still has it. On a pool a better
+    /// slot ends within the old one or before, and the old one belongs to the job, so only the time before it has to be
     /// free.
     pub fn may_improve(&self, class: &Class, slot: &Slot) -> bool {
         self.as_pool(&class.demand).is_none_or(|(cores, micros)| {
@@ -19,7 +19,7 @@ impl Search<'_> {
         })
     }
 
-    /// Whether what gaps there are tells where the jobs of a class may start. A job that gives up licences may start where
+    /// Whether the gaps alone tell where the jobs of a class may start. A job that gives up licences may start where
     /// others of its class cannot.
     pub fn goes_by_gaps(&self, class: &Class) -> bool {
         let mut components = class.demand.components.iter();
@@ -34,8 +34,8 @@ impl Search<'_> {
         Some(Plain::of(self, &class.demand, None)?.wanted())
     }
 
-    /// The starts that something freed on a node of a job's own slot may have made possible, going by cores: there its share
-    /// stands in its way only as long as it has it, and what comes after the start of the slot is its own.
+    /// The starts that holdings freed on a node of a job's own slot may have made possible, going by cores: its own
+    /// share is in the way only while it holds it, and the time after the start of the slot belongs to it.
     pub fn own_chances(&self, class: &Class, node: NodeId, freed: Window, own: Timestamp) -> Option<Window> {
         let plain = Plain::of(self, &class.demand, None)?;
         let micros = plain.walltime_micros();
@@ -45,8 +45,8 @@ impl Search<'_> {
         Some(Window { from, until: freed.until })
     }
 
-    /// The first moment from which on a node of a job's own slot may serve it because the slot is its own, together with
-    /// other nodes; none if a node serves it alone.
+    /// The first moment from which a node of a job's own slot may serve it because the slot is its own, together with
+    /// other nodes; `None` if a single node serves it.
     pub fn first_start_with_own(&self, class: &Class, slot: &Slot) -> Option<Timestamp> {
         if Plain::of(self, &class.demand, None)?.enough.is_for_one_node() {
             return None;

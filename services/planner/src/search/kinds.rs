@@ -1,9 +1,9 @@
-//! What a node must be for an alternative, and how long a demand may last.
+//! What an alternative demands of a node, and how long a demand may last.
 
 use crate::{free::FreeNode, machine::MachineNode, model::Demand};
 use muster_schemas::resources::{Alternative, Level};
 
-/// Whether a node is of the kind that the requests of an alternative and the queue ask for.
+/// Whether a node is what the requests of an alternative and the queue ask for.
 pub(crate) fn serves_kind(node: &MachineNode, queue_nodes: &[String], alternative: &Alternative) -> bool {
     (queue_nodes.is_empty() || queue_nodes.contains(&node.spec.name))
         && alternative.requests.iter().all(|request| muster_domain::requests::node_serves(&node.spec, request))
@@ -25,7 +25,7 @@ pub(crate) fn longest(demand: &Demand) -> Option<u64> {
     walltimes.into_iter().max()
 }
 
-/// Which sockets are free later cannot be told from counts, so such a request gets nodes whose cores are all free.
+/// Counts do not tell which sockets are free later, so such a request gets nodes whose cores are all free.
 pub(super) fn asks_for_sockets(alternative: &Alternative) -> bool {
     alternative.requests.iter().any(|request| request.path.iter().any(|part| part.level == Level::Socket))
 }

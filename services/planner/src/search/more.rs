@@ -1,4 +1,4 @@
-//! More of the same for what is held already.
+//! More of what is already held.
 
 use super::{Search, asks_for_sockets};
 use crate::{
@@ -16,9 +16,8 @@ use muster_schemas::{
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Search<'_> {
-    /// As many more units as can be had from now on until then, up to a maximum, in addition to those held for the
-    /// same job, and on none of the nodes barred. `None` if there are none, or the demand is of a form that cannot
-    /// grow.
+    /// As many more units as possible from now on until then, up to a maximum, in addition to those held for the same
+    /// job, and on none of the barred nodes. `None` if there are none, or the demand has a form that cannot grow.
     pub fn more(
         &self,
         demand: &Demand,

@@ -6,12 +6,12 @@ use muster_schemas::Timestamp;
 
 impl Search<'_> {
     /// A search for the first start of jobs of a class that have a plain request and no choice, from a moment on. It
-    /// can be continued for as long as nothing is freed.
+    /// can be continued as long as nothing is freed.
     pub fn sweep(&self, class: &Class, from: Timestamp) -> Option<Sweep> {
         Sweep::start(self, &Plain::of(self, &class.demand, None)?, from)
     }
 
-    /// The first start, before `bound`, that such a search comes to.
+    /// The first start, before `bound`, that such a search reaches.
     pub fn next_of(&self, class: &Class, sweep: &mut Sweep, bound: Timestamp) -> Option<Found> {
         self.go_on(&class.demand, None, &Plain::of(self, &class.demand, None)?, sweep, bound)
     }
@@ -37,7 +37,7 @@ impl Search<'_> {
         None
     }
 
-    /// The first start, before `bound`, at which all components fit, out of the moments at which each alone may.
+    /// The first start, before `bound`, at which all components fit, out of the moments at which each alone may fit.
     pub(super) fn earliest_together(
         &self,
         demand: &Demand,
@@ -56,7 +56,7 @@ impl Search<'_> {
         }
     }
 
-    /// Goes on to the first moment at which each component by itself may fit.
+    /// Advances to the first moment at which each component by itself may fit.
     fn meet(&self, plains: &[Plain], sweeps: &mut [Sweep], bound: Timestamp) -> Option<Timestamp> {
         let mut start = sweeps.iter().map(Sweep::moment).max()?;
         loop {

@@ -1,4 +1,4 @@
-//! Plain requests: each node serves as many tasks as it has room for, and the first nodes that are enough are taken.
+//! Plain requests: each node serves as many tasks as it has room for, and the first nodes that suffice are taken.
 
 use super::{Search, fits_any_sharing, longest, serves_kind};
 use crate::{
@@ -14,12 +14,12 @@ pub(crate) struct Plain<'r> {
     pub component: &'r ComponentDemand,
     pub alternative: &'r Alternative,
     pub enough: Enough<'r>,
-    /// How long the component holds what it has.
+    /// How long the component holds its resources.
     pub walltime_seconds: Option<u64>,
 }
 
 impl<'r> Plain<'r> {
-    /// The request of a job with one component, or of the alternative of it that was chosen, if it is a plain one.
+    /// The request of a job with one component, or of its chosen alternative, if it is a plain one.
     pub fn of(search: &Search, demand: &'r Demand, choice: Option<u32>) -> Option<Self> {
         let [component] = &demand.components[..] else { return None };
         let number = choice.or((component.alternatives.len() == 1).then_some(0))?;
@@ -50,17 +50,17 @@ impl<'r> Plain<'r> {
         Wanted::new(self.enough.least_cores(), self.walltime_micros(), !fits_any_sharing(self.alternative))
     }
 
-    /// Whether a node is of the requested kind.
+    /// Whether a node has the requested kind.
     pub fn serves_kind(&self, search: &Search, node: &MachineNode) -> bool {
         serves_kind(node, search.queue_nodes(self.component), self.alternative)
     }
 
-    /// Whether a node serves the component all through a window, as far as closures and reservations go.
+    /// Whether a node serves the component throughout a window, as far as closures and reservations go.
     pub fn serves(&self, node: &MachineNode, window: Window) -> bool {
         node.serves(window, self.component.reservation.as_deref())
     }
 
-    /// The tasks that a node of the kind has room for all through a window.
+    /// The tasks that a node of the kind has room for throughout a window.
     pub fn room_in(&self, search: &Search, node: &MachineNode, window: Window) -> u32 {
         let enough = &self.enough;
         let per_task = i32::try_from(enough.cpus_per_task()).unwrap_or(i32::MAX);

@@ -5,7 +5,7 @@ use crate::{machine::Window, model::Demand};
 use muster_schemas::resources::{ComponentPlacement, IndexSet, NodeShare, Placement};
 
 impl Search<'_> {
-    /// Cores and duration, if the machine is one node and the demand is for nothing but cores of it.
+    /// Cores and duration, if the machine is one node and the demand asks only for cores of it.
     pub fn as_pool(&self, demand: &Demand) -> Option<(i32, i64)> {
         let ([node], [component]) = (self.machine.nodes(), &demand.components[..]) else { return None };
         let [alternative] = &component.alternatives[..] else { return None };

@@ -1,4 +1,4 @@
-//! How much room for a plain request there is on all nodes together, as time passes.
+//! How much room for a plain request all nodes have together, as time passes.
 
 use super::{Search, plain::Plain};
 use crate::{
@@ -31,7 +31,7 @@ impl<'r> Rooms<'r> {
         Some(rooms)
     }
 
-    /// What is free at a moment is free for ever if it only grows.
+    /// If free resources only grow, what is free at a moment stays free for ever.
     fn room(&self, search: &Search, node: &MachineNode, moment: Timestamp) -> u32 {
         if !node.is_available || !self.plain.serves_kind(search, node) {
             return 0;
@@ -39,7 +39,7 @@ impl<'r> Rooms<'r> {
         self.plain.room_in(search, node, Window { from: moment, until: moment })
     }
 
-    /// Some nodes have other room from this moment on.
+    /// Looks again at some nodes, whose room changes at this moment.
     pub fn look_again(&mut self, search: &Search, nodes: impl Iterator<Item = NodeId>, moment: Timestamp) {
         for at in nodes.filter_map(|node| search.machine.index_of(node)) {
             let room = self.room(search, &search.machine.nodes()[at], moment);
@@ -48,7 +48,7 @@ impl<'r> Rooms<'r> {
         }
     }
 
-    /// Whether it may fit at the moment that was last looked at.
+    /// Whether it may fit at the last moment that was looked at.
     pub fn may_fit(&self) -> bool {
         self.plain.enough.may_fit(self.counted.most_first())
     }
@@ -59,7 +59,7 @@ impl<'r> Rooms<'r> {
 pub(super) struct RoomCounts(BTreeMap<u32, u64>);
 
 impl RoomCounts {
-    /// A node's room changes. None is not counted.
+    /// Changes the room of a node. Nodes without room are not counted.
     pub fn change(&mut self, before: u32, after: u32) {
         if before > 0
             && let Some(count) = self.0.get_mut(&before)
@@ -74,7 +74,7 @@ impl RoomCounts {
         }
     }
 
-    /// Rooms, and how many nodes have each.
+    /// The rooms, most first, and how many nodes have each.
     pub fn most_first(&self) -> impl Iterator<Item = (u32, u64)> {
         self.0.iter().rev().map(|(room, count)| (*room, *count))
     }

@@ -1,7 +1,7 @@
 //! Components of a job on nodes that they share (SL-P-07).
 //!
-//! They do only where they do not fit otherwise at the moment. Cores, GPUs and memory that one has are not there for the
-//! others, and what one has for itself is not shared.
+//! They share only if they do not fit otherwise at the moment. Cores, GPUs and memory that one has are unavailable to
+//! the others, and exclusive nodes are not shared.
 
 use super::{Search, Taken, fits_any_sharing};
 use crate::{
@@ -17,17 +17,17 @@ use muster_schemas::{
 };
 use std::{cmp::Reverse, collections::BTreeSet};
 
-/// On which nodes the components of a job are.
+/// How the components of a job are spread over nodes.
 #[derive(Clone, Copy)]
 pub(crate) enum Spread<'d> {
     /// Each on separate nodes, and on none that was dealt out to another.
     Apart(&'d [BTreeSet<NodeId>]),
-    /// Each on any that has room for it in addition to those placed before.
+    /// Each on any node that has room for it in addition to those placed before.
     Shared,
 }
 
 impl Spread<'_> {
-    /// The nodes that are kept for components but this one.
+    /// The nodes that are kept for other components.
     pub fn of_others(self, number: usize) -> BTreeSet<NodeId> {
         match self {
             Self::Apart(dealt) => place::of_others(dealt, number),
@@ -41,12 +41,11 @@ impl Spread<'_> {
     }
 }
 
-/// What a component needs of each of its nodes, in the order in which it counts: whether it wants it for itself, cores,
-/// GPUs and memory.
+/// What a component needs of each of its nodes, most significant first: exclusive use, cores, GPUs and memory.
 type Need = (bool, u64, u64, u64);
 
 impl Search<'_> {
-    /// Whether components of a job may be on the same node, and there are two that can do with a part of one.
+    /// Whether components of a job may be on the same node, and at least two can use a part of one.
     pub fn may_share(&self, demand: &Demand) -> bool {
         let can_share = |component: &&ComponentDemand| component.alternatives.iter().any(fits_any_sharing);
         self.shares_nodes && demand.components.iter().filter(can_share).nth(1).is_some()
@@ -60,8 +59,8 @@ impl Search<'_> {
         }
     }
 
-    /// Those that fewest nodes can serve first; of those that as many can serve, those that need most of a node: small ones
-    /// find room beside others.
+    /// Those that fewest nodes can serve first; among equals those that need most of a node: small ones find room next
+    /// to others.
     fn components_by_need(&self, demand: &Demand) -> Vec<usize> {
         let mut order: Vec<usize> = (0..demand.components.len()).collect();
         order.sort_by_cached_key(|number| {

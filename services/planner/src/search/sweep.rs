@@ -1,4 +1,4 @@
-//! Goes from moment to moment to those at which a plain request may fit, without a look at all nodes.
+//! Advances between the moments at which a plain request may fit, without looking at all nodes.
 
 use super::{Search, plain::Plain, rooms::RoomCounts, view::Look};
 use crate::machine::{Gap, Gaps, Key, MachineNode, Wanted, Window};
@@ -8,12 +8,12 @@ use std::{
     collections::{BTreeMap, BinaryHeap},
 };
 
-/// Where the search for a plain request stands in time, and the nodes that it may have there. It can be continued for
-/// the next equal request as long as nothing is freed: that one fits no earlier.
+/// The position in time of the search for a plain request, and the nodes that it may have there. It can be continued
+/// for the next equal request as long as nothing is freed: that one fits no earlier.
 ///
-/// The room of a node is looked at where one of its gaps begins, and then at each change on it until the gap is over.
-/// A window that begins between two changes holds the time behind the first of them whole or in part, so the room at
-/// the first moment of that time is the most that the node can have until the next one.
+/// The room of a node is looked at where one of its gaps begins, and then at each change on it until the gap is over. A
+/// window that begins between two changes holds all or part of the time after the first of them, so the room at the
+/// first moment of that time is the most that the node can have until the next one.
 #[derive(Clone, Debug)]
 pub(crate) struct Sweep {
     wanted: Wanted,
@@ -21,13 +21,13 @@ pub(crate) struct Sweep {
     /// The last gap that was looked at.
     reached: Key,
     looks: BTreeMap<u32, Look>,
-    /// When to look at which node again. An entry with another time than the look itself names no longer counts.
+    /// When to look at each node again. An entry whose time differs from the look's own is obsolete.
     again: BinaryHeap<Reverse<(Timestamp, u32)>>,
     counted: RoomCounts,
 }
 
 impl Sweep {
-    /// A search from a moment on; if the gaps are known.
+    /// A search from a moment on, if the gaps are known.
     pub fn start(search: &Search, plain: &Plain, from: Timestamp) -> Option<Self> {
         let gaps = search.machine.gaps(plain.component.reservation.as_ref())?;
         let mut sweep = Self {
@@ -57,7 +57,8 @@ impl Sweep {
         &self.looks
     }
 
-    /// Goes on to the first moment, this one included and before `bound`, at which it may fit. Whether there is one.
+    /// Advances to the first moment, this one included and before `bound`, at which it may fit. Returns whether there
+    /// is one.
     pub fn find(&mut self, search: &Search, plain: &Plain, bound: Timestamp) -> bool {
         let Some(gaps) = search.machine.gaps(plain.component.reservation.as_ref()) else { return false };
         loop {
@@ -73,7 +74,7 @@ impl Sweep {
         }
     }
 
-    /// Goes on to the next change. Whether there is one.
+    /// Advances to the next change. Returns whether there is one.
     pub fn pass_on(&mut self, search: &Search, plain: &Plain) -> bool {
         let gaps = search.machine.gaps(plain.component.reservation.as_ref());
         gaps.is_some_and(|gaps| self.advance(search, plain, gaps))
@@ -93,7 +94,7 @@ impl Sweep {
         next.filter(|next| *next < Timestamp::MAX)
     }
 
-    /// Goes on to a moment that is not before this one.
+    /// Advances to a moment that is not before this one.
     pub fn go_to(&mut self, search: &Search, plain: &Plain, moment: Timestamp) {
         let Some(gaps) = search.machine.gaps(plain.component.reservation.as_ref()) else { return };
         while self.next_change(search, plain).is_some_and(|next| next <= moment) {
@@ -126,8 +127,8 @@ impl Sweep {
         }
     }
 
-    /// Looks again at nodes that changed or of which the look does not hold any more, from the first on until those
-    /// looked at are enough. Whether they may be.
+    /// Looks again at nodes that changed or whose look is outdated, from the first on until those looked at are enough.
+    /// Returns whether they may be enough.
     fn is_still_enough(&mut self, search: &Search, plain: &Plain) -> bool {
         let mut enough = plain.enough;
         let mut from = 0;
@@ -143,7 +144,7 @@ impl Sweep {
         plain.enough.may_fit(self.counted.most_first())
     }
 
-    /// Looks at a node at this moment. The tasks that it has room for.
+    /// Looks at a node at this moment. Returns the tasks that it has room for.
     fn look(&mut self, search: &Search, plain: &Plain, number: u32) -> u32 {
         let node = &search.machine.nodes()[number as usize];
         let before = self.looks.get(&number).map_or(0, |look| look.room);
@@ -158,7 +159,7 @@ impl Sweep {
         look.room
     }
 
-    /// What can be seen of a node at this moment, unless the gap is over or the node is of another kind.
+    /// A look at a node at this moment, unless the gap is over or the node has the wrong kind.
     fn seen(&self, search: &Search, plain: &Plain, node: &MachineNode) -> Option<Look> {
         let window = Window::of(self.moment, plain.walltime_seconds);
         let cores = i32::try_from(self.wanted.cores()).unwrap_or(i32::MAX);

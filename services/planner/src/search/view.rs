@@ -1,4 +1,4 @@
-//! What a search looks at, and what it has placed so far.
+//! The inputs of a search, and what it has placed so far.
 
 use crate::{engine::Run, machine::Machine};
 use muster_schemas::{JobId, NodeId, Timestamp, cluster::QueueSpec, resources::NodeShare};
@@ -13,18 +13,18 @@ pub(crate) struct Search<'s> {
     pub machine: &'s Machine,
     pub queues: &'s BTreeMap<Arc<str>, QueueSpec>,
     pub default_memory_per_core_bytes: Option<u64>,
-    /// Whether components of a job may be on the same node where they do not fit otherwise (SL-P-07).
+    /// Whether components of a job may be on the same node if they do not fit otherwise (SL-P-07).
     pub shares_nodes: bool,
-    /// The present. A start now takes cores that are free now; a later start counts.
+    /// The present. A start now takes cores that are free now; a later start only counts them.
     pub now: Timestamp,
-    /// Whether what is free only grows from now on, for jobs without reservation: no promise and no closure is ahead.
+    /// Whether free resources only grow from now on, for jobs without reservation: no promise and no closure is ahead.
     pub only_grows: bool,
-    /// When which runs end, ascending, and what they hold.
+    /// The ends of runs, ascending, and their holdings.
     pub ends: &'s BTreeSet<(Timestamp, JobId)>,
     pub runs: &'s HashMap<JobId, Run>,
-    /// The resources of nodes at a moment, if they are known: most nodes need no closer look then.
+    /// The resources of nodes at a moment, if they are known: then most nodes need no closer look.
     pub known: Option<(Timestamp, Known<'s>)>,
-    /// In which ways each component of the demand may be served; `None`: in all.
+    /// The allowed ways to serve each component of the demand; `None`: all.
     pub ways: Option<&'s [Vec<bool>]>,
 }
 
@@ -37,15 +37,15 @@ pub(crate) enum Known<'s> {
     Looks(&'s BTreeMap<u32, Look>),
 }
 
-/// What the components placed so far have of the machine.
+/// The holdings of the components placed so far.
 #[derive(Default)]
 pub(super) struct Taken<'d> {
-    /// Nodes of which nobody else has anything.
+    /// Nodes that nobody else can have a part of.
     pub nodes: BTreeSet<NodeId>,
     /// Holdings on nodes that others may share.
     pub shares: BTreeMap<NodeId, Vec<NodeShare>>,
     pub licences: BTreeMap<&'d str, u32>,
-    /// Of several components, how long the last of them may run: as long all of them hold what they have.
+    /// With several components, how long the last of them may run: all of them hold their resources that long.
     pub longest: Option<Option<u64>>,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct Look {
     pub room: u32,
     /// The version of the node when it was looked at.
     pub version: u32,
-    /// A window that begins later may have less.
+    /// A window that begins later may have less room.
     pub holds_until: Timestamp,
     pub again: Option<Timestamp>,
 }

@@ -1,4 +1,4 @@
-//! What the jobs of a simulation run on.
+//! The machine of a simulation.
 
 use muster_schemas::cluster::ClusterConfig;
 

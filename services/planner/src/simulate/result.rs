@@ -4,7 +4,7 @@ use muster_swf::Dropped;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// No run counts as shorter than this in a slowdown, so that very short jobs do not drown all others.
+/// A run counts at least this long in a slowdown, so that very short jobs do not dominate.
 const SLOWDOWN_BOUND_SECONDS: i64 = 10;
 
 /// The result of a job.
@@ -34,7 +34,7 @@ impl JobResult {
     }
 }
 
-/// How many times longer a job took than it ran, at least 1, where no run counts as shorter than ten seconds.
+/// How many times longer a job took than it ran, at least 1, with runs counted as at least ten seconds.
 pub fn bounded_slowdown(wait_seconds: i64, runtime_seconds: i64) -> f64 {
     let took = (wait_seconds + runtime_seconds) as f64;
     (took / runtime_seconds.max(SLOWDOWN_BOUND_SECONDS) as f64).max(1.0)
@@ -62,7 +62,7 @@ pub struct Stuck {
     pub reason: Option<String>,
 }
 
-/// The figures of a simulation; section 4 of the reference of `muster simulate` says what they mean.
+/// The figures of a simulation; section 4 of the reference of `muster simulate` explains them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// The policy's name.
@@ -158,7 +158,7 @@ impl Simulation {
         if available == 0 { 0.0 } else { used as f64 / available as f64 }
     }
 
-    /// How many processors are in use from each time on, where that changes.
+    /// The number of processors in use from each time on, where that changes.
     pub fn procs_in_use(&self) -> Vec<(i64, i64)> {
         let changes = self.jobs.iter().filter_map(|job| {
             let procs = i64::from(job.procs);
@@ -167,7 +167,7 @@ impl Simulation {
         course(changes.flatten().collect())
     }
 
-    /// How many jobs wait from each time on, where that changes. Those that never started wait for ever.
+    /// The number of jobs that wait from each time on, where that changes. Those that never started wait for ever.
     pub fn jobs_waiting(&self) -> Vec<(i64, i64)> {
         let submissions = self.jobs.iter().map(|job| (job.submit_seconds, 1));
         let starts = self.jobs.iter().filter_map(|job| Some((job.start_seconds?, -1)));
@@ -175,7 +175,7 @@ impl Simulation {
     }
 }
 
-/// The sums that changes at times lead to.
+/// The running sums of changes.
 pub(crate) fn course(mut changes: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
     changes.sort_unstable();
     let mut course: Vec<(i64, i64)> = Vec::new();

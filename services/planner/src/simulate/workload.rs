@@ -1,4 +1,4 @@
-//! The jobs of a trace as the engine takes them.
+//! The jobs of a trace in the engine's form.
 
 use super::Machine;
 use crate::model::{ComponentDemand, Demand, Holder, QueuedJob};
@@ -14,10 +14,10 @@ use std::{
     sync::Arc,
 };
 
-/// The queue of jobs whose own is not named by the policy.
+/// The queue of jobs whose own queue the policy does not name.
 const DEFAULT_QUEUE: &str = "default";
 
-/// A job that is going to be simulated.
+/// A job to simulate.
 #[derive(Clone, Debug)]
 pub struct SimulatedJob {
     /// Its label in the trace.
@@ -26,15 +26,15 @@ pub struct SimulatedJob {
     pub submit_seconds: i64,
     /// How long it runs once it has started; at least 1.
     pub runtime_seconds: i64,
-    /// How long the policy thinks that it runs; no less than it does.
+    /// The policy's estimate of its run time; never less than the run time.
     pub estimate_seconds: i64,
     /// How many processors it holds; at least 1.
     pub procs: u32,
-    /// The same for the engine.
+    /// The request as the engine takes it.
     pub demand: Arc<Demand>,
-    /// Whose it is.
+    /// Its owner.
     pub holder: Arc<Holder>,
-    /// Numbers that formulas use by name, where the policy has any.
+    /// Numbers that formulas use by name, if the policy has formulas.
     pub attributes: Option<Arc<BTreeMap<String, i64>>>,
 }
 
@@ -66,9 +66,9 @@ pub struct Workload {
 impl Workload {
     /// The jobs of a window of a trace, in its order, for a machine and a policy.
     ///
-    /// A job is in the queue that the policy (or the configuration of the cluster) calls as the trace does: by its name
-    /// (header `Queue`), its number or the name of its partition, else in the default queue. On a cluster, jobs that all
-    /// nodes of their queue together cannot serve are dropped.
+    /// A job goes into the queue that the policy (or the configuration of the cluster) calls as the trace does: by its
+    /// name (header `Queue`), its number or the name of its partition; otherwise into the default queue. On a cluster,
+    /// jobs are dropped if all nodes of their queue together cannot serve them.
     pub fn new(window: &[TraceJob], headers: &Headers, machine: &Machine, policy: &Policy) -> Self {
         let mut builder = Builder::new(headers, machine, policy);
         let jobs: Vec<_> = window.iter().filter_map(|job| builder.job(job)).collect();
@@ -76,7 +76,7 @@ impl Workload {
         Self { jobs, queues: builder.queues, dropped_for_size }
     }
 
-    /// In queue order.
+    /// The jobs, in queue order.
     pub fn jobs(&self) -> &[SimulatedJob] {
         &self.jobs
     }
@@ -92,15 +92,15 @@ impl Workload {
     }
 }
 
-/// Equal values are made once: the engine compares them by address first.
+/// Equal values are created once: the engine compares them by address first.
 struct Builder<'h> {
     queue_names: BTreeMap<i64, &'h str>,
     partition_names: BTreeMap<i64, &'h str>,
-    /// The names that a queue of the trace can be known by.
+    /// The names that a queue of the trace can have.
     known: BTreeSet<String>,
     default_queue: Arc<str>,
     queues: Vec<QueueSpec>,
-    /// How many processors a job of a queue can have; without an entry, as many as there are.
+    /// How many processors a job of a queue can have; without an entry, all of them.
     capacities: BTreeMap<Arc<str>, u64>,
     queue_of: BTreeMap<(i64, i64), Arc<str>>,
     demands: BTreeMap<(Arc<str>, u32, i64), Arc<Demand>>,
@@ -200,7 +200,7 @@ impl<'h> Builder<'h> {
 
     fn holder(&mut self, job: &TraceJob) -> Arc<Holder> {
         let make = || {
-            // A group that is not known is nobody's.
+            // A group that is not known belongs to nobody.
             let group = u32::try_from(job.group).unwrap_or(u32::MAX);
             Arc::new(Holder { user: job.user.to_string().into(), group, account: None, charges: Vec::new() })
         };
@@ -225,7 +225,8 @@ fn has_formula(policy: &Policy) -> bool {
     policy.order.iter().chain(of_queues).any(|key| matches!(key, OrderKey::Formula { .. }))
 }
 
-/// What headers such as `Queue: 1 short` call numbers. In `1 - short - for tests` what follows the name is prose.
+/// The names that headers such as `Queue: 1 short` give to numbers. In `1 - short - for tests` the text after the name
+/// is prose.
 fn names<'h>(headers: &'h Headers, key: &str) -> BTreeMap<i64, &'h str> {
     let mut names = BTreeMap::new();
     for value in headers.all(key) {

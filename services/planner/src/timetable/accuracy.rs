@@ -1,4 +1,4 @@
-//! How good predictions of starts were, found by reading the records of a period.
+//! The accuracy of predicted starts, found by reading the records of a period.
 
 use muster_domain::State;
 use muster_schemas::{
@@ -9,18 +9,18 @@ use muster_schemas::{
 };
 use std::collections::BTreeMap;
 
-/// How long before a start predictions are looked at.
+/// How long before a start its prediction is evaluated.
 const LEADS_SECONDS: [i64; 4] = [600, 3_600, 6 * 3_600, 86_400];
-/// A start so much later than predicted is no later: a plan follows what happens by some milliseconds.
+/// A start this much later than predicted does not count as later: a plan follows events by some milliseconds.
 const KEPT_SECONDS: f64 = 1.0;
-/// So many of the worst predictions are named.
+/// The number of worst predictions that are named.
 const WORST: usize = 10;
 
-/// A period whose predictions are being compared with what came true.
+/// A period whose predictions are being compared with the outcome.
 #[derive(Clone, Debug)]
 pub struct Accuracy {
     since: Timestamp,
-    /// Kept up to date, because it knows the queues of jobs.
+    /// Kept up to date because it knows the queues of jobs.
     state: State,
     /// Predictions for each waiting job, oldest first; the last one is in force.
     predictions: BTreeMap<JobId, Vec<Prediction>>,
@@ -34,7 +34,7 @@ struct Prediction {
     start: Option<Timestamp>,
 }
 
-/// A job that started, with what had been predicted for it.
+/// A job that started, with the predictions for it.
 #[derive(Clone, Debug)]
 struct Outcome {
     job: JobId,
@@ -45,8 +45,7 @@ struct Outcome {
 }
 
 impl Accuracy {
-    /// Begins at a state, which is that of the time given. Earlier predictions are known as if they had been made
-    /// then.
+    /// Begins at the state of the given time. Earlier predictions count as if they had been made then.
     pub fn from(state: State, since: Timestamp) -> Self {
         let in_force = state.jobs().filter(|job| job.is_waiting()).filter_map(|job| {
             let promised = job.slot.as_ref().map(|slot| slot.start);
@@ -83,7 +82,7 @@ impl Accuracy {
         }
     }
 
-    /// A prediction for an array is for its next task, so it is used up by it.
+    /// A prediction for an array is for its next task, which uses it up.
     fn started(&mut self, job: JobId, started: Timestamp) {
         let own = self.predictions.remove(&job);
         let predictions = own.or_else(|| self.predictions.remove(&job.whole())).unwrap_or_default();
@@ -96,7 +95,7 @@ impl Accuracy {
         self.outcomes.push(Outcome { job, queue, started, predictions });
     }
 
-    /// The record that was read last.
+    /// The last record that was read.
     pub fn sequence(&self) -> muster_schemas::Sequence {
         self.state.sequence()
     }
@@ -145,7 +144,7 @@ impl Accuracy {
 }
 
 impl Outcome {
-    /// What was predicted so long before the start.
+    /// The prediction this long before the start.
     fn at_lead(&self, lead_seconds: i64) -> Option<Timestamp> {
         let then = self.started.plus_seconds(-lead_seconds);
         self.predictions.iter().rev().find(|prediction| prediction.at <= then)?.start
@@ -162,7 +161,7 @@ fn errors(pairs: Vec<(Timestamp, Timestamp)>) -> PredictionErrors {
     let mut sizes: Vec<f64> = late.iter().map(|late| late.abs()).collect();
     sizes.sort_by(f64::total_cmp);
     let count = sizes.len();
-    // The least value that at least that share of the values do not exceed.
+    // The least value that is at least as large as that share of the values.
     let percentile = |percent: usize| sizes[(count * percent).div_ceil(100).max(1) - 1];
     let kept = late.iter().filter(|late| **late <= KEPT_SECONDS).count();
     PredictionErrors {

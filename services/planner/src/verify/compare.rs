@@ -1,4 +1,4 @@
-//! A recorded decision, compared with the same decision made again.
+//! The comparison of a recorded decision with the repeated one.
 
 use muster_domain::State;
 use muster_schemas::{
@@ -18,7 +18,7 @@ use std::{
     fmt,
 };
 
-/// One thing about which a decision differs from what was recorded.
+/// A single difference between a repeated decision and the recorded one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// The record of the plan.
@@ -45,11 +45,11 @@ pub enum What {
     Reason,
     /// The promise of a job.
     Slot,
-    /// When a job is thought to start.
+    /// When a job is expected to start.
     Prediction,
-    /// Which nodes a reservation has.
+    /// The nodes of a reservation.
     Reservation,
-    /// Whether a run grows or shrinks, something is kept for a job, or runs make way for it.
+    /// Whether a run grows or shrinks, resources are kept for a job, or runs make way for it.
     Change,
     /// The findings of a backfill pass for the components of a job, or which pass it is.
     Components,
@@ -86,12 +86,12 @@ impl fmt::Display for Difference {
 pub(super) struct Decision {
     content: ProposedPlan,
     sequence: Sequence,
-    /// Jobs whose starts were refused: where they would have started is not recorded.
+    /// Jobs whose starts were refused: it is not recorded where they would have started.
     refused: BTreeSet<JobId>,
-    /// Other refusals: only that it was asked for is recorded.
+    /// Other refusals: only the request is recorded.
     refused_changes: BTreeSet<RefusedChange>,
-    /// Jobs that something happened to between the last record that the plan had seen and its commit. The ledger can
-    /// have left out the plan's words about them.
+    /// Jobs that had events between the last record that the plan had seen and its commit. The ledger may have left out
+    /// what the plan says about them.
     touched: BTreeSet<JobId>,
 }
 
@@ -117,7 +117,7 @@ impl Decision {
                 // A start that the job's filters were asked about.
                 Event::FilterChainStarted { job, chain } if other.command == record.command => {
                     content.starts.extend(offered(*job, chain));
-                    // Of a job that is asked first whether others are to make way for it no reason is recorded.
+                    // If the job is first asked whether others shall make way for it, no reason is recorded.
                     touched.insert(*job);
                 }
                 Event::ReservationPlaced { name, nodes } if other.command == record.command => {
@@ -174,7 +174,7 @@ impl Decision {
             && self.refused_changes.is_empty()
     }
 
-    /// Where the decision made again differs from this one.
+    /// Where the repeated decision differs from this one.
     pub fn compare(&self, again: &Self, state: &State, only_starts: bool) -> Vec<Difference> {
         let (one, other) = (&self.content, &again.content);
         let mut differences = self.compare_starts(again, state);
@@ -213,7 +213,7 @@ impl Decision {
         differences
     }
 
-    /// What was refused must have been planned: of a change its job and what it is.
+    /// A refused change must have been planned again: its job and its kind.
     fn compare_refused_changes(&self, again: &Self, differences: &mut Vec<Difference>) {
         let plan = &again.content;
         for RefusedChange { job, what } in &self.refused_changes {
@@ -230,7 +230,7 @@ impl Decision {
         }
     }
 
-    /// What was recorded of a backfill pass must be found; the ledger leaves out jobs that do not wait any more.
+    /// Recorded findings of a backfill pass must be found again; the ledger leaves out jobs that no longer wait.
     fn compare_passes(&self, again: &Self, state: &State, differences: &mut Vec<Difference>) {
         let (one, other) = (&self.content.backfill_pass, &again.content.backfill_pass);
         let number = |pass: &Option<BackfillPass>| pass.as_ref().map(|pass| format!("{}", pass.number));
@@ -276,7 +276,8 @@ impl Decision {
         differences
     }
 
-    /// What was recorded must be planned; what is planned must have been recorded, unless the ledger can have left it out.
+    /// Recorded content must be planned again; planned content must have been recorded, unless the ledger may have left
+    /// it out.
     fn compare_told(
         &self,
         what: What,
@@ -318,7 +319,7 @@ impl Decision {
     }
 }
 
-/// When and where components are thought to start, for people.
+/// When and where components are expected to start, for people.
 fn components(state: &State, planned: &PlannedComponents) -> String {
     let component = |planned: &PlannedComponent| {
         let start = planned.start.map_or_else(|| "unknown".to_owned(), |start| start.to_string());
@@ -333,7 +334,7 @@ fn offered(job: JobId, chain: &ChainSpec) -> Option<Start> {
     Some(Start { job, placement: Placement::clone(&offer.placement) })
 }
 
-/// A placement for people: `n1(0-3) n2(0)`, with GPUs behind a second colon.
+/// A placement for people: `n1(0-3) n2(0)`, with GPUs after a second colon.
 fn place(state: &State, placement: &Placement) -> String {
     let share = |share: &muster_schemas::resources::NodeShare| {
         let gpus = if share.gpus.is_empty() { String::new() } else { format!(":{}", share.gpus) };

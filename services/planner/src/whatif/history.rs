@@ -28,12 +28,12 @@ pub struct History {
     pub(super) jobs: BTreeMap<JobId, PastJob>,
     /// The last record's time.
     pub(super) end: Timestamp,
-    /// Which job a run is of, and which of its runs.
+    /// The job of a run, and the number of the run within the job.
     runs: BTreeMap<RunId, (JobId, usize)>,
     arrays: BTreeSet<u64>,
 }
 
-/// Something that came from outside.
+/// An input from outside.
 #[derive(Clone, Debug)]
 pub(super) struct Input {
     pub time: Timestamp,
@@ -106,7 +106,7 @@ impl History {
         self.jobs.get(&id).or_else(|| self.jobs.get(&id.whole()))
     }
 
-    /// Which job a run of the log is of, and which of its runs.
+    /// The job of a run in the log, and the number of the run within the job.
     pub(super) fn run(&self, id: RunId) -> Option<(JobId, usize)> {
         self.runs.get(&id).copied()
     }
@@ -230,7 +230,7 @@ impl History {
         !is_array && last_run.is_none_or(|run| matches!(run.ended, Some((_, Outcome::Requeued | Outcome::NodeLost(_)))))
     }
 
-    /// Whether the job is put back because a run of it has ended, rather than out of its end.
+    /// Whether the job is put back because a run of it has just ended, rather than after its end.
     fn ended_just_now(&self, job: JobId, now: Timestamp) -> bool {
         let last_run = self.jobs.get(&job).and_then(|past| past.runs.last());
         last_run.and_then(|run| run.ended.as_ref()).is_some_and(|(ended, _)| *ended == now)

@@ -1,5 +1,5 @@
-//! A cluster in memory: its commands are decided by the domain, its jobs planned by the production planner, and its runs
-//! take as long as the log says.
+//! A cluster in memory: the domain decides its commands, the production planner plans its jobs, and its runs take as
+//! long as the log says.
 
 use super::history::{History, Input, PastRun, What, cores};
 use crate::projection::Projection;
@@ -20,7 +20,7 @@ use std::{
     sync::Arc,
 };
 
-/// When only timers are left and so many in a row have brought nothing about, nothing more will happen.
+/// If only timers are left and this many in a row have no effect, nothing more will happen.
 const MAX_IDLE_STEPS: u32 = 100;
 
 /// The result of a replay.
@@ -98,7 +98,7 @@ struct Cluster<'h> {
 #[derive(Clone, Debug)]
 struct Ending {
     job: JobId,
-    /// Which run of the job, among those of the replay.
+    /// The number of the run among those of the replay.
     number: usize,
     outcome: Outcome,
 }
@@ -153,13 +153,13 @@ impl<'h> Cluster<'h> {
         let end = self.ends.peek().map(|Reverse((end, _))| *end);
         let events = [input, end].into_iter().flatten().min();
         let state = self.projection.state();
-        // Without events, time alone goes on only as long as it brings something about for jobs that are not over.
+        // Without events, time advances only as long as it changes something for unfinished jobs.
         let may_wait = events.is_some() || state.unfinished_jobs() > 0 && self.idle_steps < MAX_IDLE_STEPS;
         let timers = [state.next_timer(), self.wake].into_iter().flatten().filter(|_| may_wait);
         events.into_iter().chain(timers).min().map(|time| time.max(self.now))
     }
 
-    /// What ends, what comes in, what is due by time, and then one plan.
+    /// First ends, then inputs, then what is due by time, and then one plan.
     fn step(&mut self, now: Timestamp) {
         self.now = now;
         self.idle_steps += 1;
@@ -245,7 +245,7 @@ impl<'h> Cluster<'h> {
 
     fn start_processes(&mut self, run: RunId) {
         for (executor, part) in self.executors(run) {
-            // A node that was lost meanwhile has no part of it any more.
+            // A node that was lost meanwhile no longer has a part of it.
             let _ = self.decide(&executor, Command::NodeStarted { part });
         }
     }

@@ -12,9 +12,9 @@ use std::{
     sync::Arc,
 };
 
-/// So many jobs that gain most are named, and so many that lose most.
+/// The number of jobs named that gain most, and of those that lose most.
 const NAMED_JOBS: usize = 10;
-/// No run counts as shorter than this in a slowdown.
+/// A run counts at least this long in a slowdown.
 const SLOWDOWN_BOUND_SECONDS: f64 = 10.0;
 
 /// The result of another policy on a history.
@@ -257,7 +257,7 @@ fn most(compared: &[Compared], tolerance_seconds: f64, value: impl Fn(&Compared)
     found.into_iter().take(NAMED_JOBS).map(Compared::difference).collect()
 }
 
-/// The first differences in time. One leads to another: whoever starts later holds resources for longer.
+/// The first differences in time. One leads to another: a job that starts later holds resources for longer.
 fn explained(compared: &[Compared], tolerance_seconds: f64) -> Vec<Difference> {
     let mut differing: Vec<&Compared> = compared.iter().filter(|job| job.seconds().abs() > tolerance_seconds).collect();
     differing.sort_by_key(|job| (job.before.min(job.after), job.id));

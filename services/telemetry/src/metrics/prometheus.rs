@@ -24,7 +24,7 @@ fn write_metric<T: Display + Copy>(text: &mut String, metric: &Metric, data: &Me
         MetricData::Sum(sum) if sum.is_monotonic() => "counter",
         MetricData::Sum(_) | MetricData::Gauge(_) => "gauge",
         MetricData::Histogram(_) => "histogram",
-        // None is ever made: it would need another view of an instrument.
+        // None is ever created: it would need another view of an instrument.
         MetricData::ExponentialHistogram(_) => return Ok(()),
     };
     writeln!(text, "# HELP {name} {}", Escaped { text: metric.description(), quotes: false })?;
@@ -80,7 +80,7 @@ fn write_sample<'a>(
     writeln!(text, "{end} {value}")
 }
 
-/// Text with backslashes and line ends written as the format wants them; quotes only inside quotes.
+/// Text with backslashes and line ends escaped for the format; quotes only inside quotes.
 struct Escaped<'a> {
     text: &'a str,
     quotes: bool,

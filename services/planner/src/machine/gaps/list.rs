@@ -1,5 +1,5 @@
-//! Gaps in order of their beginnings, in blocks, each of which knows its longest and last gap of each width. A search passes over
-//! blocks in which nothing is wide and long enough.
+//! Gaps in order of their beginnings, in blocks, each of which knows its longest and last gap of each width. A search
+//! skips blocks in which no gap is wide and long enough.
 
 use crate::machine::Window;
 use muster_schemas::Timestamp;
@@ -12,11 +12,11 @@ pub(crate) struct Gap {
     /// The index of the node.
     pub node: u32,
     pub cores: u32,
-    /// Whether that is all that the node has.
+    /// Whether that is all of the node.
     pub is_whole: bool,
 }
 
-/// The key of a gap: its beginning, its node and its cores. A node has no two gaps with the same.
+/// The key of a gap: its beginning, its node and its cores. It is unique within a node.
 pub(crate) type Key = (Timestamp, u32, u32);
 
 impl Gap {
@@ -43,8 +43,7 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// This many cores, or the whole node with at least this many, for a duration; without end if that is
-    /// [`i64::MAX`].
+    /// This many cores, or the whole node with at least this many, for a duration; without end if that is [`i64::MAX`].
     pub fn new(cores: u32, micros: i64, is_whole: bool) -> Self {
         let level = if is_whole { WHOLE } else { level(cores.max(1)) };
         Self { cores, micros, is_whole, level }
@@ -60,14 +59,14 @@ impl Wanted {
         self.micros
     }
 
-    /// The moments at which what is wanted can begin in a gap, if it is met.
+    /// The moments at which the wanted window can begin in a gap, if there are any.
     pub fn starts_in(&self, gap: &Gap) -> Option<Window> {
         let is_endless = gap.until >= Timestamp::MAX;
         let until = if is_endless { gap.until } else { gap.until.plus_micros(1_i64.saturating_sub(self.micros)) };
         self.is_met_by(gap).then_some(Window { from: gap.from, until })
     }
 
-    /// Whether a gap is wide enough and there all through a window of the wanted length that begins then.
+    /// Whether a gap is wide enough and covers the wanted window that begins then.
     fn is_covered_by(&self, gap: &Gap, moment: Timestamp) -> bool {
         let until = self.until(moment);
         gap.cores >= self.cores && gap.from <= moment && until <= gap.until && (gap.is_whole || !self.is_whole)
@@ -82,14 +81,14 @@ impl Wanted {
     }
 }
 
-/// Blocks know their longest gap with at least so many cores.
+/// Blocks know their longest gap with at least each of these numbers of cores.
 const LEVELS: [u32; 16] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256];
 /// The level of gaps that are whole nodes.
 const WHOLE: usize = LEVELS.len();
-/// A block that has more gaps is divided.
+/// A block with more gaps is split.
 const MOST_GAPS: usize = 192;
 
-/// The last level that so many cores reach, which are at least 1.
+/// The highest level that this many cores, at least 1, reach.
 fn level(cores: u32) -> usize {
     LEVELS.partition_point(|least| *least <= cores).saturating_sub(1)
 }
@@ -98,7 +97,7 @@ fn level(cores: u32) -> usize {
 #[derive(Debug)]
 pub(super) struct GapList {
     blocks: Vec<Block>,
-    /// For each block but the first a key with which it begins: what comes before it is in an earlier block.
+    /// For each block but the first its lower bound: smaller keys are in earlier blocks.
     bounds: Vec<Key>,
 }
 
@@ -108,12 +107,12 @@ struct Block {
     of_levels: [Most; LEVELS.len() + 1],
 }
 
-/// The most that the gaps of a block have at a level.
+/// The maxima of the gaps of a block at a level.
 #[derive(Clone, Copy, Debug, Default)]
 struct Most {
     /// The longest.
     micros: i64,
-    /// The end of the one that ends last.
+    /// The latest end.
     until: Timestamp,
 }
 
@@ -123,7 +122,7 @@ impl Most {
         self.until = self.until.max(other.until);
     }
 
-    /// Whether it is no less than this in either.
+    /// Whether it is greater in both.
     fn exceeds(&self, other: Self) -> bool {
         self.micros > other.micros && self.until > other.until
     }
@@ -159,9 +158,9 @@ impl Block {
         }
     }
 
-    /// Whether a gap of it may be the first of some level.
+    /// Whether a gap of it may hold one of the maxima of a level.
     fn leads(&self, gap: &Gap) -> bool {
-        // Of the levels that it counts for, the last one has the least.
+        // The last of the levels that the gap counts for has the smallest maxima.
         !self.of_levels[level(gap.cores)].exceeds(gap.most())
             || gap.is_whole && !self.of_levels[WHOLE].exceeds(gap.most())
     }
@@ -209,7 +208,7 @@ impl GapList {
         }
     }
 
-    /// The first gap behind this key that meets what is wanted.
+    /// The first gap after this key that meets `wanted`.
     pub fn next(&self, after: Key, wanted: &Wanted) -> Option<Gap> {
         let at = self.block_of(after);
         let gaps = &self.blocks[at].gaps;
@@ -223,7 +222,7 @@ impl GapList {
         later.flat_map(|block| &block.gaps).find(|gap| wanted.is_met_by(gap)).copied()
     }
 
-    /// The gaps that are there all through a window that begins at this moment.
+    /// The gaps that cover the whole window that begins at this moment.
     pub fn covering<'l>(&'l self, moment: Timestamp, wanted: &'l Wanted) -> impl Iterator<Item = &'l Gap> + 'l {
         let last = self.block_of((moment, u32::MAX, u32::MAX));
         let until = wanted.until(moment);
@@ -238,11 +237,11 @@ mod tests {
     use proptest::{prelude::*, sample::Index};
     use std::collections::BTreeMap;
 
-    /// Gaps are put in or taken out, or looked for.
+    /// Gaps are inserted, removed or looked for.
     #[derive(Clone, Debug)]
     enum Step {
         Insert(Gap),
-        /// So many, from one on.
+        /// This many, from an index on.
         Remove(Index, usize),
         Look(Timestamp, u32, Wanted),
     }
@@ -279,7 +278,7 @@ mod tests {
     }
 
     proptest! {
-        /// A list of several blocks, which are divided and go away, finds what a look at all gaps finds.
+        /// A list of several blocks, which split and disappear, finds the same as a look at all gaps.
         #[test]
         fn finds_what_a_look_at_all_gaps_finds(
             first in prop::collection::vec(gaps(), 0..600),
