@@ -246,7 +246,10 @@ mod tests {
         let output = ask(&mut ledger, user(), cancel.clone());
         let violation = output.violation.expect("it stops").to_string();
         let told = format!("record {} (run.allocated)", head.0 + 2);
-        assert!(violation.starts_with(&told) && violation.contains("node n1: run 2 takes cores 0, of which 1"), "{violation}");
+        assert!(
+            violation.starts_with(&told) && violation.contains("node n1: run 2 takes cores 0, of which 1"),
+            "{violation}"
+        );
         let [(_, answer)] = &output.answers[..] else { panic!("{:?}", output.answers) };
         let refusal = answer.result.as_ref().expect_err("it is refused");
         assert!(refusal.code == RefusalCode::StorageFailed && refusal.message.contains(&violation), "{refusal}");
