@@ -4,7 +4,13 @@ mod components;
 mod filtering;
 mod size;
 
-use muster_domain::{OrderHead, State, WaitReasons, jobs::{ArrayState, Job, Phase, RunSummary}, nodes::Node, reservations::Reservation, staging::Buffer};
+use muster_domain::{
+    OrderHead, State, WaitReasons,
+    jobs::{ArrayState, Job, Phase, RunSummary},
+    nodes::Node,
+    reservations::Reservation,
+    staging::Buffer,
+};
 use muster_schemas::{
     JobId, RunId, Timestamp,
     cluster::NodeCondition,

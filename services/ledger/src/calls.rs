@@ -5,7 +5,10 @@ use crate::{
     descriptions::{described, job_spec},
     log::{Log, LogError},
 };
-use muster_domain::{State, filters::calls::{self, CallSeed, DocumentSeed}};
+use muster_domain::{
+    State,
+    filters::calls::{self, CallSeed, DocumentSeed},
+};
 use muster_schemas::{
     event::{Event, Intake, Record, TraceContext},
     filter::{FileAfter, FilterKind, JobDocument},

@@ -14,7 +14,10 @@ use crate::{
     tokens::JobTokens,
     work::ReplyTo,
 };
-use muster_domain::{nodes::Node, orders::{Sketch, StepRecord, StepSketch}};
+use muster_domain::{
+    nodes::Node,
+    orders::{Sketch, StepRecord, StepSketch},
+};
 use muster_schemas::{
     PartId,
     cluster::NodeCondition,

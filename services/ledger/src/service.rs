@@ -28,8 +28,8 @@ use crate::{
 };
 use anyhow::{Context as _, bail, ensure};
 use muster_bus::SharedBus;
-use muster_domain::nodes::Violation;
 use muster_domain::State;
+use muster_domain::nodes::Violation;
 use muster_schemas::{
     cluster::ClusterChange,
     command::{Answer, Command, RefusalCode},

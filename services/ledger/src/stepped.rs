@@ -245,8 +245,11 @@ mod tests {
         let cancel = Command::Cancel { jobs: JobSelection::Ids(vec![JobId::job(1)]) };
         let output = ask(&mut ledger, user(), cancel.clone());
         let violation = output.violation.expect("it stops").to_string();
-        let told = format!("record {} (run.allocated)", head.0 + 2);
-        assert!(violation.starts_with(&told) && violation.contains("node n1: run 2 takes cores 0, of which 1"), "{violation}");
+        let told = format!("record {} (job.allocated)", head.0 + 2);
+        assert!(
+            violation.starts_with(&told) && violation.contains("node n1: run 2 takes cores 0, of which 1"),
+            "{violation}"
+        );
         let [(_, answer)] = &output.answers[..] else { panic!("{:?}", output.answers) };
         let refusal = answer.result.as_ref().expect_err("it is refused");
         assert!(refusal.code == RefusalCode::StorageFailed && refusal.message.contains(&violation), "{refusal}");

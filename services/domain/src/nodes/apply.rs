@@ -50,7 +50,8 @@ impl State {
 
     /// A run takes a share of a node, if there is the node.
     pub(crate) fn take_share(&mut self, run: RunId, share: &NodeShare) {
-        let taken = self.nodes.get_mut(&share.node).map(|node| node.take(run, share));
+        let lent = if self.lends_on(share.node) { self.idle_cores(share.node, run) } else { IndexSet::new() };
+        let taken = self.nodes.get_mut(&share.node).map(|node| node.take(run, share, &lent));
         self.require(taken.unwrap_or(Ok(())));
     }
 

@@ -15,7 +15,11 @@ use axum::{
     http::header,
     response::IntoResponse,
 };
-use muster_domain::{OrderHead, State as ClusterState, dependencies::{Condition, ConditionStatus}, jobs::{Component, Job}};
+use muster_domain::{
+    OrderHead, State as ClusterState,
+    dependencies::{Condition, ConditionStatus},
+    jobs::{Component, Job},
+};
 use muster_schemas::{
     JobId, Sequence, Timestamp,
     command::{Query, QueryAnswer},

@@ -1,7 +1,10 @@
 //! Single components in the API.
 
 use super::Size;
-use muster_domain::{State, jobs::{Component, Job}};
+use muster_domain::{
+    State,
+    jobs::{Component, Job},
+};
 use muster_schemas::{
     NodeId, Timestamp,
     event::{Actor, Event, Record, StopReason},

@@ -1,7 +1,12 @@
 //! Filters, templates and tasks in what the API shows.
 
 use super::node_names;
-use muster_domain::{State, filters::{Chain, Entry, JobFilters}, jobs::Job, tasks::{Task, TaskBook}};
+use muster_domain::{
+    State,
+    filters::{Chain, Entry, JobFilters},
+    jobs::Job,
+    tasks::{Task, TaskBook},
+};
 use muster_schemas::{
     resources::{NodeShare, Placement},
     tasks::{SizeUnit, TaskKind},

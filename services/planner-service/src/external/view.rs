@@ -1,6 +1,12 @@
 //! The state as an external planner is shown it.
 
-use muster_domain::{State, jobs::{Component, Job}, nodes::Node, requests, runs::Run};
+use muster_domain::{
+    State,
+    jobs::{Component, Job},
+    nodes::Node,
+    requests,
+    runs::Run,
+};
 use muster_planner::projection::expected_end;
 use muster_schemas::{
     JobId, Timestamp,

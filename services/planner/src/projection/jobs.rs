@@ -9,7 +9,14 @@ use crate::{
     },
     resize,
 };
-use muster_domain::{State, filters::{Entry, JobFilters}, jobs::{Component, Job}, requests, runs::Run, tasks::Elastic};
+use muster_domain::{
+    State,
+    filters::{Entry, JobFilters},
+    jobs::{Component, Job},
+    requests,
+    runs::Run,
+    tasks::Elastic,
+};
 use muster_schemas::{
     JobId, NodeId, Timestamp,
     command::Start,
