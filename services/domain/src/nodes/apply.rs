@@ -94,7 +94,7 @@ impl State {
         let fits = before == after && used <= spec.memory_bytes;
         let (name, (cores, gpus)) = (&spec.name, before);
         let fault = || {
-            format!("node {name}: {cores} cores, {gpus} GPUs and {used} bytes are used, which it is to have no more")
+            format!("node {name}: {cores} cores, {gpus} GPUs and {used} bytes are used, more than it is to have")
         };
         let fits = if fits { Ok(()) } else { Err(fault()) };
         node.spec = spec.clone();
