@@ -504,7 +504,7 @@ impl Engine {
             epoch: 0,
         };
         round.bytes += round.batch.append(&record, job)?;
-        self.state.apply(&record)?;
+        self.state.apply(&record).map_err(LogError::Contradiction)?;
         round.orders.extend(orders::follow_up(&self.state, &record));
         round.calls.extend(calls::offered(&self.state, &record));
         for item in muster_domain::notify::items(&self.state, &record) {

@@ -181,7 +181,7 @@ impl Keeper {
         }
         self.storage.read(state.sequence().next(), to, |stored| {
             check_link(stored, hash)?;
-            state.apply(&stored.record()?).map_err(LogError::from)?;
+            state.apply(&stored.record()?).map_err(LogError::Contradiction)?;
             *hash = stored.hash();
             Ok(())
         })

@@ -142,7 +142,7 @@ pub async fn serve(
     looking.await?;
     if let End::Violated(violation) = end {
         told.cancel();
-        return Err(LogError::from(violation).into());
+        return Err(LogError::Contradiction(violation).into());
     }
     if matches!(end, End::Unexpected) {
         told.cancel();
@@ -153,7 +153,7 @@ pub async fn serve(
         told.cancel();
     }
     handle.stop();
-    engine.await.context("the ledger's decide loop failed")?.map_err(LogError::from)?;
+    engine.await.context("the ledger's decide loop failed")?.map_err(LogError::Contradiction)?;
     if tokio::time::timeout(TELL_WITHIN, outbox.wait()).await.is_err() {
         tracing::info!("the bus will get the last records at the next start");
     }

@@ -1,5 +1,5 @@
-//! The decide loop driven by hand, round by round, with the time as input: a simulation can stop it anywhere. It
-//! decides, writes and syncs exactly as the service does; what the service would tell the bus, it returns.
+//! The decide loop driven by hand, round by round, with the time as input: what a simulation needs to stop it anywhere.
+//! It decides, writes and syncs exactly as the service does; what the service would tell the bus, it returns.
 
 use crate::{
     beats::{Beats, Waiting},
@@ -30,9 +30,9 @@ use std::{
 };
 use tokio::sync::watch;
 
-/// Something for the loop to decide. The number matches it with its answer.
+/// Something for the loop to decide. The number says which answer belongs to it.
 pub enum Input {
-    /// A command of an actor who may use the subject that it came on.
+    /// A command, of an actor who may use the way that it came.
     Command(usize, Box<CommandEnvelope>),
     /// A node is alive.
     Heartbeat(usize, Heartbeat),
@@ -47,7 +47,7 @@ pub struct Output {
     pub answers: Vec<(usize, Answer)>,
     /// Answers to heartbeats, by number.
     pub beats: Vec<(usize, Briefing)>,
-    /// Answers to heartbeats of runners, by number.
+    /// Answers to signs of life of runners, by number.
     pub briefings: Vec<(usize, RunnerBriefing)>,
     /// For the log stream.
     pub commits: Vec<Arc<Commit>>,
@@ -71,9 +71,9 @@ impl Stepped {
     /// Opens a data folder as the service does, at this time.
     ///
     /// # Errors
-    /// Those of [`service::serve`](crate::serve) that concern the folder.
+    /// As [`service::serve`](crate::serve), as far as it is about the folder.
     pub fn open(data_dir: &Path, now: Timestamp) -> anyhow::Result<Self> {
-        // Nobody signs the end of the log meanwhile, and the time that passes is not a clock's.
+        // Nobody signs the end of the log meanwhile, and the time that passes is not that of a clock.
         let config = Config { data_dir: data_dir.to_owned(), accept_log_end: true, ..Config::default() };
         let opened = service::open(&config, now)?;
         let (storage, head) = (Arc::clone(&opened.storage), opened.head);
@@ -86,7 +86,7 @@ impl Stepped {
         Ok(Self { storage, engine, inlets, orders })
     }
 
-    /// One round at this time: all inputs are decided together, written, and synced.
+    /// One round at this time: everything given is decided together, written, and synced.
     pub fn round(&mut self, inputs: Vec<Input>, now: Timestamp) -> Output {
         let output = Arc::new(Mutex::new(Output::default()));
         let (sender, inbox) = mpsc::channel();
@@ -100,7 +100,7 @@ impl Stepped {
         }
         self.engine.step(&inbox, beats, now);
         let mut sent = Vec::new();
-        // Here the writer has no thread. It answers some of the reports, so it runs before the output is taken.
+        // Here the writer has no thread of its own. It answers some of the reports, so it comes before the output is looked at.
         self.orders.catch_up(|node, order| sent.push((node.to_owned(), order)));
         let mut output = std::mem::take(&mut *output.lock().unwrap_or_else(PoisonError::into_inner));
         output.orders = sent;
@@ -116,7 +116,7 @@ impl Stepped {
         order.map(|order| (offer.key, order)).map_err(|error| tracing::error!(%error, "a call cannot be made up")).ok()
     }
 
-    /// When a round is due even if nothing arrives.
+    /// When a round is due although nobody asks for anything.
     pub fn next_wake(&mut self) -> Timestamp {
         self.engine.next_wake()
     }
@@ -140,7 +140,7 @@ impl Stepped {
         self.storage.log()?.page(from, max_bytes)
     }
 
-    /// Visits the stored bytes of all records from a sequence on: the hash of the previous record, and the payload.
+    /// Visits the stored bytes of all records from a sequence on: the hash of the record before, and the payload.
     ///
     /// # Errors
     /// The log cannot be read.
@@ -154,7 +154,7 @@ impl Stepped {
     }
 }
 
-/// An input in the form that the loop takes.
+/// What an input is for the loop.
 enum Todo {
     Work(Work),
     Beat(Waiting),
@@ -245,7 +245,7 @@ mod tests {
         let cancel = Command::Cancel { jobs: JobSelection::Ids(vec![JobId::job(1)]) };
         let output = ask(&mut ledger, user(), cancel.clone());
         let violation = output.violation.expect("it stops").to_string();
-        let told = format!("record {} (run.allocated)", head.0 + 2);
+        let told = format!("record {} (job.allocated)", head.0 + 2);
         assert!(
             violation.starts_with(&told) && violation.contains("node n1: run 2 takes cores 0, of which 1"),
             "{violation}"

@@ -255,7 +255,7 @@ impl Storage {
         let from = state.sequence().next();
         self.read(from, target, |stored| {
             check_link(stored, &hash)?;
-            state.apply(&stored.record()?).map_err(LogError::from)?;
+            state.apply(&stored.record()?).map_err(LogError::Contradiction)?;
             hash = stored.hash();
             Ok(())
         })?;

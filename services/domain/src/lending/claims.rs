@@ -107,6 +107,12 @@ impl State {
         users.fold(IndexSet::new(), |all, user| all.union(&user.share.cores))
     }
 
+    /// Those of them that nobody has now but one.
+    pub(crate) fn idle_cores(&self, node: NodeId, but: RunId) -> IndexSet {
+        let others = self.users(node).filter(|user| user.run != but && user.claim == Claim::Has);
+        others.fold(self.lent_cores(node), |idle, other| idle.difference(&other.share.cores))
+    }
+
     /// Cores of the node closed to others, and the run that has (or awaits) the node exclusively; `but` is ignored.
     pub(crate) fn kept_from_others(&self, node: NodeId, but: Option<RunId>) -> (IndexSet, Option<RunId>) {
         let users = || self.users(node).filter(|user| Some(user.run) != but && user.claim != Claim::Lends);

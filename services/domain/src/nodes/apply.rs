@@ -50,7 +50,8 @@ impl State {
 
     /// A run takes a share of a node, if there is the node.
     pub(crate) fn take_share(&mut self, run: RunId, share: &NodeShare) {
-        let taken = self.nodes.get_mut(&share.node).map(|node| node.take(run, share));
+        let lent = if self.lends_on(share.node) { self.idle_cores(share.node, run) } else { IndexSet::new() };
+        let taken = self.nodes.get_mut(&share.node).map(|node| node.take(run, share, &lent));
         self.require(taken.unwrap_or(Ok(())));
     }
 
@@ -93,7 +94,7 @@ impl State {
         let fits = before == after && used <= spec.memory_bytes;
         let (name, (cores, gpus)) = (&spec.name, before);
         let fault = || {
-            format!("node {name}: {cores} cores, {gpus} GPUs and {used} bytes are used, which it is to have no more")
+            format!("node {name}: {cores} cores, {gpus} GPUs and {used} bytes are used, more than it is to have")
         };
         let fits = if fits { Ok(()) } else { Err(fault()) };
         node.spec = spec.clone();

@@ -17,7 +17,7 @@ use std::fmt;
 pub struct Violation {
     /// The record.
     pub record: Sequence,
-    /// Its kind of event, such as `run.allocated`.
+    /// Its kind of event, such as `job.allocated`.
     pub event: String,
     /// What it does to which node, with numbers.
     pub fault: String,
@@ -33,12 +33,13 @@ impl fmt::Display for Violation {
 impl std::error::Error for Violation {}
 
 impl Node {
-    /// A run takes a share.
+    /// A run takes a share, or it is kept for a job. Cores that are `lent` nobody has now, but suspended runs may wait for them.
     ///
     /// # Errors
     /// What of it was not free.
-    pub(crate) fn take(&mut self, run: RunId, share: &NodeShare) -> Result<(), String> {
-        let cores = take_out(&mut self.free_cores, &share.cores);
+    pub(crate) fn take(&mut self, run: RunId, share: &NodeShare, lent: &IndexSet) -> Result<(), String> {
+        let lent = if lent.is_empty() { 0 } else { share.cores.difference(&self.free_cores).intersection(lent).len() };
+        let cores = take_out(&mut self.free_cores, &share.cores) - lent;
         let gpus = take_out(&mut self.free_gpus, &share.gpus);
         let memory_bytes = share.memory_bytes.saturating_sub(self.free_memory_bytes);
         self.free_memory_bytes = self.free_memory_bytes.saturating_sub(share.memory_bytes);

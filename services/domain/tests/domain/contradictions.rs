@@ -63,7 +63,7 @@ fn a_record_that_books_a_node_twice_is_told_with_the_node_and_the_numbers() {
     assert_eq!(
         message,
         format!(
-            "record {record} (run.allocated) contradicts what is free and used: node node1: run {next} takes cores 1-2, of \
+            "record {record} (job.allocated) contradicts what is free and used: node node1: run {next} takes cores 1-2, of \
              which 1 are not free"
         )
     );

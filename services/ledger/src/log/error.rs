@@ -89,5 +89,5 @@ pub enum LogError {
     Unencodable(CodecError),
     /// A record contradicts the state before it.
     #[error("{0}. This is a fault of muster: the ledger writes nothing more, please report this message")]
-    Contradiction(#[from] Violation),
+    Contradiction(Violation),
 }

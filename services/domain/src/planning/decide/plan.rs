@@ -19,7 +19,7 @@ use muster_schemas::{
         BackfillPass, ComponentMode, PlanChange, PlanRecord, PlannedSlot, PredictedStart, ProposedPlan, RefusedChange,
         StartFacts,
     },
-    resources::Placement,
+    resources::{IndexSet, Placement},
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -221,7 +221,7 @@ impl<'a> Plan<'a> {
 
     fn take(&mut self, job: &Job, id: JobId, run: RunId, placement: &Placement) {
         for share in placement.shares() {
-            self.change_node(share.node, |node| node.take(run, share));
+            self.change_node(share.node, |node| node.take(run, share, &IndexSet::new()));
         }
         for (component, placed) in job.components.iter().zip(&placement.components) {
             let Some(alternative) = component.shape.alternatives.get(placed.alternative as usize) else { continue };

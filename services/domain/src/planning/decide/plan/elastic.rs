@@ -6,7 +6,7 @@ use muster_schemas::{
     event::Event,
     filter::Offer,
     plan::{ProposedGrowth, ProposedPreemption, ProposedShrink, StartFacts},
-    resources::Placement,
+    resources::{IndexSet, Placement},
 };
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -25,7 +25,7 @@ impl<'a> Plan<'a> {
             self.may_be_asked(job)?;
         }
         for share in added.shares() {
-            self.change_node(share.node, |node| node.take(run.id, share));
+            self.change_node(share.node, |node| node.take(run.id, share, &IndexSet::new()));
         }
         self.started.insert(id);
         let (run, placement) = (run.id, Arc::new(added));
