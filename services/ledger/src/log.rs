@@ -3,7 +3,7 @@
 //! ```text
 //! column family   key                                         value
 //! records         sequence                                    hash of the record before (32 bytes), codec payload of the record
-//! by_job          job number, array index + 1 or 0, sequence  nothing, or 1 if the record has all of the job
+//! by_job          job number, array index + 1 or 0, sequence  nothing, or 1 if the record holds the whole job
 //! commands        command id, hash of who asked (16 bytes each)   time of the answer, codec payload of the answer
 //! checkpoints     sequence of the record signed               sequence of the checkpoint record
 //! notices         sequence, number                            codec payload of a notification that is not done yet
