@@ -151,8 +151,9 @@ impl Keeper {
         }
         let mut unsigned = self.unsigned.lock().unwrap_or_else(PoisonError::into_inner);
         // The record of the checkpoint itself needs no further one.
-        let only_itself =
-            || Ok(log.record(last)?.is_some_and(|record| matches!(record.event, Event::Checkpoint { .. })));
+        let only_itself = || -> Result<bool, LogError> {
+            Ok(log.record(last)?.is_some_and(|record| matches!(record.event, Event::Checkpoint { .. })))
+        };
         if behind == 0 || behind == 1 && only_itself()? {
             *unsigned = None;
             return Ok(false);
