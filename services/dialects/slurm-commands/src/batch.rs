@@ -87,9 +87,6 @@ fn submit(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Proble
     if settings.first().is_some_and(|leader| leader.is_set("wait")) {
         return wait(&mut client, job).map_err(failed);
     }
-    // The process ends now. What takes these values apart is code that nothing else has touched, and would have to be brought in.
-    std::mem::forget(submission);
-    std::mem::forget((line, caller, settings, spec, client, cluster));
     Ok(0)
 }
 
