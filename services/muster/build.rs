@@ -1,12 +1,9 @@
-//! How the programs are linked. A command such as `sbatch` lives for about two milliseconds, and much of that is the dynamic
-//! loader's work, so it is given little of it:
+//! How `muster` is linked. A command such as `sbatch` lives for about two milliseconds, and much of that would be the dynamic
+//! loader's work. So this program has the C library in it, where the compiler has that as an archive, and is not position
+//! independent: no library has to be found, mapped and bound, and no pointer of its tables has to be corrected at each start.
+//! What would load modules into it, such as to look up users, is not called (`muster_client::names`).
 //!
-//! - No program is position independent: no pointer of its tables has to be corrected at each start.
-//! - `muster`: the initialisers of RocksDB's many files stand side by side, so that running them touches few pages of the
-//!   program. The C++ and unwinding runtimes are linked in, where the compiler has them as archives: no library but the C
-//!   library's own has to be found, mapped and bound.
-//! - `muster-slurm`: the C library too is linked in, where it is there as an archive. What would load modules into it, such as
-//!   to look up users, is not called (`muster_client::names`).
+//! `muster-services` is linked as any other program.
 
 use std::{
     fs,
@@ -15,10 +12,9 @@ use std::{
     process::Command,
 };
 
-/// What the linker asks for when it links any of the programs, and the archive that it shall get.
-const RUNTIMES: [(&str, &str); 2] = [("libstdc++.a", "libstdc++.a"), ("libgcc_s.a", "libgcc_eh.a")];
-/// The same for `muster-slurm` alone.
-const C_LIBRARY: [(&str, &str); 6] = [
+/// What the linker asks for, and the archive that it shall get.
+const ARCHIVES: [(&str, &str); 7] = [
+    ("libgcc_s.a", "libgcc_eh.a"),
     ("libc.a", "libc.a"),
     ("libm.a", "libm.a"),
     ("libpthread.a", "libpthread.a"),
@@ -29,16 +25,12 @@ const C_LIBRARY: [(&str, &str); 6] = [
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rustc-link-arg-bins=-no-pie");
-    println!("cargo:rustc-link-arg-bin=muster=-Wl,-z,keep-text-section-prefix");
-    if let Some(folder) = folder_of("runtimes", &RUNTIMES) {
-        println!("cargo:rustc-link-search=native={}", folder.display());
-        if is_for_this_host()
-            && let Some(folder) = folder_of("c-library", &C_LIBRARY)
-        {
-            println!("cargo:rustc-link-arg-bin=muster-slurm=-static");
-            println!("cargo:rustc-link-arg-bin=muster-slurm=-L{}", folder.display());
-        }
+    println!("cargo:rustc-link-arg-bin=muster=-no-pie");
+    if is_for_this_host()
+        && let Some(folder) = folder_of_archives()
+    {
+        println!("cargo:rustc-link-arg-bin=muster=-static");
+        println!("cargo:rustc-link-arg-bin=muster=-L{}", folder.display());
     }
 }
 
@@ -48,14 +40,13 @@ fn is_for_this_host() -> bool {
     variable("HOST") == variable("TARGET") && variable("CARGO_CFG_TARGET_ENV") == "gnu"
 }
 
-/// A new folder for the linker to search first, with these archives and nothing else; `None` if the compiler has not all of
-/// them. One alone would not do: the C++ runtime must unwind with the same library as everything else.
-fn folder_of(name: &str, wanted: &[(&str, &str)]) -> Option<PathBuf> {
-    let archives: Vec<PathBuf> = wanted.iter().map(|(_, archive)| find_archive(archive)).collect::<Option<_>>()?;
-    let folder = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it")).join(name);
+/// A new folder for the linker to search, with the archives and nothing else; `None` if the compiler has not all of them.
+fn folder_of_archives() -> Option<PathBuf> {
+    let archives: Vec<PathBuf> = ARCHIVES.iter().map(|(_, archive)| find_archive(archive)).collect::<Option<_>>()?;
+    let folder = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it")).join("archives");
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir(&folder).expect("the output folder can be written");
-    for ((asked, _), archive) in wanted.iter().zip(archives) {
+    for ((asked, _), archive) in ARCHIVES.iter().zip(archives) {
         println!("cargo:rerun-if-changed={}", archive.display());
         symlink(archive, folder.join(asked)).expect("the output folder can be written");
     }

@@ -24,13 +24,15 @@ pub fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The muster binary that was built together with the test that asks.
+/// The program `muster` that was built together with the test that asks, with that of the services beside it.
 ///
 /// # Panics
 /// If it was not built.
 pub fn muster_binary() -> std::path::PathBuf {
     let test = std::env::current_exe().expect("the path of this program");
     let binary = test.ancestors().nth(2).expect("a test is two folders below the build's results").join("muster");
-    assert!(binary.is_file(), "{} is missing: build the workspace first, as ops/test does", binary.display());
+    for program in [&binary, &binary.with_file_name("muster-services")] {
+        assert!(program.is_file(), "{} is missing: build the workspace first, as ops/test does", program.display());
+    }
     binary
 }

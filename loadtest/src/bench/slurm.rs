@@ -9,7 +9,7 @@ use crate::api;
 use anyhow::{Context as _, Result, ensure};
 use std::{
     fs::File,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Command, Stdio},
     time::{Duration, Instant},
 };
@@ -50,9 +50,9 @@ pub async fn commands(bench: &Bench) -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// The links to the program of the commands, and copies of the programs they lead to, as in an installation. The
-/// linker's own file would not do: it was written through a mapping and lies in the page cache in pieces of 4 KiB, and
-/// a command that must bring in hundreds of them takes a sixth longer.
+/// The links to the program of the commands, and a copy of that program, as an installation has it. The file that the linker has
+/// left is another matter: written through a mapping, it lies in the page cache in pieces of 4 KiB, and a command that has to
+/// bring in hundreds of them takes a sixth longer.
 pub(super) struct Links {
     folder: PathBuf,
     data: PathBuf,
@@ -63,12 +63,9 @@ impl Links {
         let data = running.system.data().to_owned();
         let folder = data.join("commands");
         std::fs::create_dir_all(&folder)?;
-        let copy = |from: &Path| std::fs::copy(from, folder.join(from.file_name().unwrap_or_default()));
-        let program = running.system.program();
-        copy(program).context("the program cannot be copied")?;
-        copy(&program.with_file_name("muster-slurm"))
-            .context("the program of Slurm's commands is not beside muster")?;
-        let mut install = Command::new(folder.join(program.file_name().unwrap_or_default()));
+        let program = folder.join("muster");
+        std::fs::copy(running.system.program(), &program).context("the program cannot be copied")?;
+        let mut install = Command::new(&program);
         let status = install.arg("install-commands").arg(&folder).stdout(Stdio::null()).status()?;
         ensure!(status.success(), "{install:?} failed");
         Ok(Self { folder, data })

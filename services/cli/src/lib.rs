@@ -2,12 +2,10 @@
 //! who calls them, values as people write them, tables, times and stories as people read them, the terminal, what steps read
 //! and say.
 
-pub mod allocator;
 pub mod caller;
 pub mod connection;
 pub mod exit;
 pub mod lease;
-mod mathematics;
 pub mod process;
 pub mod show;
 pub mod step;

@@ -21,7 +21,9 @@ use std::{
 
 /// The most bytes of an answer's head that are read.
 const MAX_HEAD_BYTES: usize = 64 << 10;
-/// The buffer for bodies that are read piecemeal. As small as possible, because it is zeroed first.
+/// Headers of an answer.
+const MAX_HEADERS: usize = 64;
+/// Bytes that are read at once of what is not taken as a whole. The least that does: they are set to zero first.
 const BUFFER_BYTES: usize = 4 << 10;
 /// The first byte of the answer of a gateway that speaks TLS to a client that does not.
 const TLS_ALERT: u8 = 0x15;
@@ -401,26 +403,22 @@ fn connect_tcp(address: &str) -> io::Result<TcpStream> {
 }
 
 /// Reads a head, which ends with an empty line.
-///
-/// A crate for it would first query the processor's features, at 5 us per query under a hypervisor: too long for a
-/// command that lives two milliseconds.
 fn parse_head(bytes: &[u8]) -> Result<Head, ClientError> {
     let malformed = || ClientError::Protocol("the answer is not HTTP".to_owned());
-    let mut lines = bytes.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
-    let (keep_alive, status) = lines.next().and_then(parse_status_line).ok_or_else(malformed)?;
-    let mut head = Head { status, framing: Framing::UntilClose, keep_alive };
-    for line in lines.take_while(|line| !line.is_empty()) {
-        let colon = line.iter().position(|byte| *byte == b':').filter(|colon| *colon > 0).ok_or_else(malformed)?;
-        let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
-        // This also rejects a line that continues the one before it: it begins with a blank.
-        if name.iter().any(u8::is_ascii_whitespace) {
-            return Err(malformed());
-        }
-        if name.eq_ignore_ascii_case(b"content-length") {
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let mut response = httparse::Response::new(&mut headers);
+    if !response.parse(bytes).is_ok_and(|parsed| parsed.is_complete()) {
+        return Err(malformed());
+    }
+    let status = response.code.filter(|status| *status >= 100).ok_or_else(malformed)?;
+    let mut head = Head { status, framing: Framing::UntilClose, keep_alive: response.version == Some(1) };
+    for httparse::Header { name, value } in response.headers {
+        let value = value.trim_ascii();
+        if name.eq_ignore_ascii_case("content-length") {
             head.framing = Framing::Length(number(value, 10).ok_or_else(malformed)?);
-        } else if name.eq_ignore_ascii_case(b"transfer-encoding") && value.eq_ignore_ascii_case(b"chunked") {
+        } else if name.eq_ignore_ascii_case("transfer-encoding") && value.eq_ignore_ascii_case(b"chunked") {
             head.framing = Framing::Chunked;
-        } else if name.eq_ignore_ascii_case(b"connection") && value.eq_ignore_ascii_case(b"close") {
+        } else if name.eq_ignore_ascii_case("connection") && value.eq_ignore_ascii_case(b"close") {
             head.keep_alive = false;
         }
     }
@@ -430,19 +428,7 @@ fn parse_head(bytes: &[u8]) -> Result<Head, ClientError> {
     Ok(head)
 }
 
-/// Whether the connection is kept unless a header says otherwise, and the status.
-fn parse_status_line(line: &[u8]) -> Option<(bool, u16)> {
-    let (keep_alive, rest) = match line.strip_prefix(b"HTTP/1.")?.split_first()? {
-        (b'0', rest) => (false, rest),
-        (b'1', rest) => (true, rest),
-        _ => return None,
-    };
-    let (status, reason) = rest.strip_prefix(b" ")?.split_at_checked(3)?;
-    let status = number(status, 10).filter(|status| *status >= 100)?.try_into().ok()?;
-    (reason.is_empty() || reason.starts_with(b" ")).then_some((keep_alive, status))
-}
-
-/// The line before a chunk: its size in bytes, and extensions that are ignored.
+/// What stands before a chunk: its size in bytes, and extensions that mean nothing here.
 fn chunk_size(line: &[u8]) -> Option<u64> {
     let size = line.split(|byte| *byte == b';').next()?;
     number(size.trim_ascii(), 16)

@@ -11,7 +11,7 @@ pub mod keys;
 mod reference;
 
 pub use check::CheckedFile;
-pub use cluster::{ClusterFile, cluster_to_toml};
+pub use cluster::ClusterFile;
 pub use difference::{differences, emptied, outcome};
 pub use reference::reference;
 

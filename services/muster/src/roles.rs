@@ -15,7 +15,7 @@ use crate::{
 use anyhow::Context as _;
 use group::{Group, on_own_thread};
 use muster_bus::{LocalBus, NatsBus, SharedBus};
-use muster_cli::{process::leave_at_once, stderr_line};
+use muster_cli::stderr_line;
 use muster_filter_runner::RunnerConfig;
 use muster_slurm_commands::{BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, CLUSTERS, SCHEDULER_PARAMETERS};
 use std::{
@@ -179,7 +179,8 @@ pub(crate) fn speak_when_libraries_give_up() {
             "muster: the storage got no memory or no thread and cannot continue; look at the limits of address space \
              (`ulimit -v`) and of processes (`ulimit -u`)"
         );
-        leave_at_once(Status::Failed as u8)
+        // SAFETY: the process ends here, and what libraries would take apart may be in any state.
+        unsafe { libc::_exit(Status::Failed as i32) }
     }
     // SAFETY: the C++ runtime, which RocksDB is linked with, takes a function without arguments that does not return.
     unsafe { set_terminate(told) };

@@ -1,6 +1,11 @@
-//! Tests that need something of the machine they run on: a test that does not have it says so, where it is seen.
+//! What tests have to do with what is around them: a test that does not have what it needs of the machine says so, where it is
+//! seen; files of the repository that are made from the code are compared with it.
 
-use std::{fs::OpenOptions, io::Write as _};
+use std::{
+    fs::{self, OpenOptions},
+    io::Write as _,
+    path::Path,
+};
 
 /// Names the file that `ops/test` shows at its end.
 const FILE: &str = "MUSTER_SKIPPED_TESTS";
@@ -19,4 +24,20 @@ pub fn skipped(why: &str) {
     if let Err(error) = file.and_then(|mut file| file.write_all(format!("{name}\t{why}\n").as_bytes())) {
         panic!("cannot write {}: {error}", path.display());
     }
+}
+
+/// Compares a file of the repository with the text that the code makes. With `MUSTER_BLESS=1` in the environment the file is
+/// written instead.
+///
+/// # Panics
+/// If the file holds another text, or cannot be written.
+pub fn assert_file_is(path: &str, text: &str) {
+    if std::env::var_os("MUSTER_BLESS").is_some() {
+        let folder = Path::new(path).parent().expect("a file is in a folder");
+        fs::create_dir_all(folder).expect("the folder can be made");
+        fs::write(path, text).expect("the file can be written");
+        return;
+    }
+    let found = fs::read_to_string(path).unwrap_or_default();
+    assert!(found == text, "{path} is not what the code says; MUSTER_BLESS=1 writes it again");
 }

@@ -87,9 +87,6 @@ fn submit(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Proble
     if settings.first().is_some_and(|leader| leader.is_set("wait")) {
         return wait(&mut client, job).map_err(failed);
     }
-    // The process ends now. The code that drops these values is not in memory yet and would have to be loaded.
-    std::mem::forget(submission);
-    std::mem::forget((line, caller, settings, spec, client, cluster));
     Ok(0)
 }
 

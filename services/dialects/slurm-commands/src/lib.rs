@@ -42,17 +42,7 @@ pub const TOOLS: [&str; 12] = [
     "sdiag",
 ];
 
-/// Commands that usually load the whole job list.
-const LISTS: [&str; 2] = ["squeue", "sacct"];
-
-/// Whether a program called by this path is a command that usually needs little memory. The check itself needs none.
-pub fn is_brief_link(path: &[u8]) -> bool {
-    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
-    let is_called = |tool: &&str| tool.as_bytes() == name;
-    TOOLS.iter().any(is_called) && !LISTS.iter().any(is_called)
-}
-
-/// Runs the command line if the program was called through the link of a Slurm command; otherwise `None`.
+/// Carries the command line out if the program was called through the link of a command of Slurm; `None` if it was not.
 pub fn link() -> Option<u8> {
     let path = std::env::args_os().next()?;
     let name = Path::new(&path).file_name()?.to_str()?;
@@ -99,8 +89,6 @@ pub fn words(connection: &ConnectionOptions, words: Vec<String>) -> u8 {
 
 fn run(connection: &ConnectionOptions, tool: &'static str, words: &[String]) -> u8 {
     let connection = &ConnectionOptions { on_failure: Some(refusals::not_done), ..connection.clone() };
-    // SAFETY: a command has one thread, and the default action of a signal needs no handler.
-    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     let ended = match tool {
         "sbatch" => batch::run(connection, words),
         "salloc" => salloc::run(connection, words),
@@ -157,19 +145,4 @@ fn on_clusters(
         status = status.max(ended);
     }
     Ok(status)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_may_hold_all_jobs_in_memory_is_not_brief() {
-        for path in ["sbatch", "/usr/bin/sbatch", "./bin/scancel", "sinfo"] {
-            assert!(is_brief_link(path.as_bytes()), "{path}");
-        }
-        for path in ["/usr/bin/squeue", "sacct", "muster", "sbatch/", "", "xsbatch"] {
-            assert!(!is_brief_link(path.as_bytes()), "{path}");
-        }
-    }
 }

@@ -1,14 +1,15 @@
-//! `muster audit ...`.
+//! `muster audit ...` of the log in a data folder.
 
 use crate::{
     cli::{AuditCommand, ConnectionOptions},
+    elsewhere::only_muster,
     exit::{CommandResult, Failure, Status},
     roles::speak_when_libraries_give_up,
-    show,
     terminal::Progress,
     whole_file::WholeFile,
 };
 use muster_cli::stderr_line;
+use muster_commands::audit::{Verdict, verdict_on};
 use muster_ledger::{
     bundle::BundleError,
     export::Exported,
@@ -18,8 +19,7 @@ use muster_ledger::{
     verify::{self, kind_of},
     witness::Unsigned,
 };
-use muster_schemas::{Sequence, Timestamp, command::FaultKind, views::VerifyProgress};
-use serde::Serialize;
+use muster_schemas::{Sequence, command::FaultKind};
 use std::path::Path;
 
 /// Verifies or exports the history.
@@ -33,79 +33,9 @@ pub fn run(connection: &ConnectionOptions, command: &AuditCommand) -> CommandRes
             }
             verify_folder(&folder, *json)
         }
-        AuditCommand::Verify { offline: false, json, .. } => verify_running(connection, *json),
+        AuditCommand::Verify { offline: false, .. } => Err(only_muster()),
         AuditCommand::Export { from, to, file } => export(&connection.data_dir()?, *from, *to, file),
     }
-}
-
-/// What a verification found.
-#[derive(Serialize)]
-struct Verdict {
-    verified_to: Sequence,
-    last: Sequence,
-    checkpoints: u64,
-    unsigned_records: u64,
-    unsigned_since: Option<Timestamp>,
-    fault: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fault_kind: Option<FaultKind>,
-}
-
-/// What is said of a fault before what is wrong.
-const fn verdict_on(kind: Option<FaultKind>) -> &'static str {
-    match kind {
-        Some(FaultKind::Invalid) => "the history does not verify, something was altered",
-        Some(FaultKind::Damaged) => "the history cannot be verified, it is damaged or cannot be read",
-        Some(FaultKind::Unproven) => "nothing contradicts in the history, but not all of it is proven",
-        None => "the history could not be verified",
-    }
-}
-
-impl Verdict {
-    /// Which records are signed.
-    fn coverage(&self) -> String {
-        match self.unsigned_since {
-            Some(since) => format!("no signature covers the last {} records, since {since}", self.unsigned_records),
-            None => "signatures cover all of them".to_owned(),
-        }
-    }
-
-    fn tell(&self, json: bool) -> CommandResult {
-        if json {
-            show::print_json(self)?;
-        }
-        match &self.fault {
-            Some(fault) => {
-                let words = verdict_on(self.fault_kind);
-                Err(Failure::failed(format!("{words}: after record {} of {}: {fault}", self.verified_to, self.last)))
-            }
-            None => {
-                if !json {
-                    println!(
-                        "the history verifies: {} records in one chain, {} signed checkpoints, every digest reached again",
-                        self.verified_to, self.checkpoints
-                    );
-                    println!("{}", self.coverage());
-                }
-                Ok(0)
-            }
-        }
-    }
-}
-
-fn verify_running(connection: &ConnectionOptions, json: bool) -> CommandResult {
-    let mut progress = Progress::new();
-    let report = connection.client()?.verify(Sequence(1), |report| {
-        progress.show(|| format!("verified {} of {} records", report.to, report.head));
-    })?;
-    drop(progress);
-    if !report.complete && report.fault.is_none() {
-        return Err(Failure::failed(format!("the verification ended early, after record {}", report.to)));
-    }
-    let last = Sequence(report.head.0.max(report.to.0));
-    let VerifyProgress { to: verified_to, checkpoints, unsigned_records, unsigned_since, fault, fault_kind, .. } =
-        report;
-    Verdict { verified_to, last, checkpoints, unsigned_records, unsigned_since, fault, fault_kind }.tell(json)
 }
 
 /// Refuses a log that was begun with another key than the one that is known, in hexadecimal: it is another history, whoever

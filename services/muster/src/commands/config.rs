@@ -1,61 +1,39 @@
-//! `muster config ...`
+//! `muster config ...`, as far as it is about configuration files: they say what the services are to do, too.
 
 use crate::{
-    cli::{ConfigCommand, ConnectionOptions, QueryOptions},
-    config::{self, cluster_to_toml},
+    cli::{ConfigCommand, ConnectionOptions},
+    config,
+    elsewhere::only_muster,
     exit::{CommandResult, Failure},
-    policies, show,
+    policies,
 };
-use muster_cli::stderr_line;
-use muster_client::{Client, Moment};
-use muster_planner::policy_file;
-use muster_schemas::{CommandId, policy::Policy};
+use muster_client::Moment;
+use muster_schemas::CommandId;
 use std::{
     io::{IsTerminal as _, Write as _},
     path::{Path, PathBuf},
 };
 
-/// Shows, checks or applies the configuration.
+/// Checks or applies a configuration file.
 pub fn run(connection: &ConnectionOptions, command: &ConfigCommand) -> CommandResult {
     match command {
-        ConfigCommand::Show { policy: false, query } => show(connection, query),
-        ConfigCommand::Show { policy: true, query } => show_policy(connection, query),
         ConfigCommand::Check { policy, file } => check(&named_or_default(file.as_deref()), *policy),
-        ConfigCommand::Apply { policy: Some(policy), .. } => apply_policy(connection, policy),
-        ConfigCommand::Apply { keep, dry_run, yes, file, .. } => {
+        ConfigCommand::Apply { policy: None, keep, dry_run, yes, file } => {
             let how = Apply { keeps_unnamed: *keep, is_dry_run: *dry_run, asks: !*yes };
             apply(connection, &named_or_default(file.as_deref()), &how)
         }
-        ConfigCommand::Policies { name } => list_policies(name.as_deref()),
         ConfigCommand::Reference => {
             print!("{}", config::reference());
             Ok(0)
+        }
+        ConfigCommand::Show { .. } | ConfigCommand::Apply { policy: Some(_), .. } | ConfigCommand::Policies { .. } => {
+            Err(only_muster())
         }
     }
 }
 
 fn named_or_default(file: Option<&Path>) -> PathBuf {
     file.map_or_else(|| PathBuf::from(config::DEFAULT_PATH), Path::to_path_buf)
-}
-
-fn show(connection: &ConnectionOptions, query: &QueryOptions) -> CommandResult {
-    let cluster = connection.client()?.config(query.moment())?;
-    if query.json {
-        show::print_json(&cluster)?
-    } else {
-        print!("{}", cluster_to_toml(&cluster))
-    }
-    Ok(0)
-}
-
-fn show_policy(connection: &ConnectionOptions, query: &QueryOptions) -> CommandResult {
-    let policy = connection.client()?.policy(query.moment())?;
-    if query.json {
-        show::print_json(&policy)?
-    } else {
-        print!("{}", policy_file::print(&policy))
-    }
-    Ok(0)
 }
 
 fn check(file: &Path, is_policy: bool) -> CommandResult {
@@ -128,44 +106,4 @@ fn confirmed() -> Result<bool, Failure> {
         |error| Err(Failure::failed(format!("cannot ask: {error}"))),
         |answer| Ok(answer.is_some_and(|answer| matches!(answer.trim(), "y" | "Y" | "yes"))),
     )
-}
-
-fn apply_policy(connection: &ConnectionOptions, name_or_file: &str) -> CommandResult {
-    let policy = policies::load(name_or_file)?;
-    let mut client = connection.client()?;
-    let changes = policies::changes(&client.policy(Moment::Now)?, &policy);
-    if changes.is_empty() {
-        println!("the policy `{}` is in force already", policy.name);
-        return Ok(0);
-    }
-    let answer = client.set_policy(CommandId::new_now(), &policy)?;
-    println!("applied; in force from sequence {} on", answer.sequence);
-    for change in changes {
-        println!("  {change}");
-    }
-    note_unknown_queues(&mut client, &policy)?;
-    Ok(0)
-}
-
-/// Says which queues the policy names and the cluster does not have. They may come later, or be misspelt.
-fn note_unknown_queues(client: &mut Client, policy: &Policy) -> Result<(), Failure> {
-    let cluster = client.config(Moment::Now)?;
-    for name in policies::queues_of(policy) {
-        if !cluster.queues.iter().any(|queue| queue.name == name) {
-            stderr_line!("muster: the policy names the queue `{name}`, which the cluster does not have");
-        }
-    }
-    Ok(())
-}
-
-fn list_policies(name: Option<&str>) -> CommandResult {
-    match name {
-        None => {
-            for (name, meaning) in policies::BUILT_IN {
-                println!("{name:<14}{meaning}");
-            }
-        }
-        Some(name) => print!("{}", policy_file::print(&policies::built_in(name)?)),
-    }
-    Ok(0)
 }

@@ -1,17 +1,15 @@
-//! The part of a configuration that belongs to the cluster: what it becomes for the ledger, and back to text.
+//! The part of a configuration that belongs to the cluster, and what it becomes for the ledger.
 
 use crate::{exit::Failure, values};
+use muster_commands::cluster_toml::ENFORCED;
 use muster_schemas::{
     accounts::AccountSettings,
-    cluster::{
-        ClusterChange, ClusterConfig, ClusterSettings, ClusterSettingsChange, NodeSpecChange, QueueSpec,
-        QueueSpecChange,
-    },
+    cluster::{ClusterChange, ClusterConfig, ClusterSettingsChange, NodeSpecChange, QueueSpec, QueueSpecChange},
     filter::StagingSettings,
-    resources::{NodeSpec, PropertyValue},
+    resources::PropertyValue,
 };
 use serde::Deserialize;
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::collections::BTreeMap;
 
 /// `[cluster]`, `[[queues]]`, `[[nodes]]`, `[licences]`, `[staging]` and `[accounts]` of a file.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -32,9 +30,6 @@ struct AccountsEntry {
     enforce: Vec<String>,
     queue_classes: BTreeMap<String, String>,
 }
-
-/// What can be enforced, as the file has it.
-const ENFORCED: [&str; 4] = ["associations", "limits", "classes", "safe"];
 
 impl AccountsEntry {
     fn settings(&self) -> Result<AccountSettings, String> {
@@ -182,152 +177,5 @@ impl NodeEntry {
             properties: properties.clone(),
         };
         Ok(names.into_iter().map(node).collect())
-    }
-}
-
-/// A cluster's configuration in the form of the configuration file. Nodes of one kind that stand side by side become one
-/// entry.
-pub fn cluster_to_toml(config: &ClusterConfig) -> String {
-    let mut text = String::from("[cluster]\n");
-    write_settings(&mut text, &config.settings);
-    write_optional(&mut text, "first_job_number", config.first_job_number);
-    for queue in &config.queues {
-        text.push_str("\n[[queues]]\n");
-        write_queue(&mut text, queue);
-    }
-    let mut nodes = &config.nodes[..];
-    while let Some(first) = nodes.first() {
-        let alike =
-            nodes.iter().take_while(|node| NodeSpec { name: first.name.clone(), ..(*node).clone() } == *first).count();
-        let names: Vec<&str> = nodes[..alike].iter().map(|node| node.name.as_str()).collect();
-        write_node(&mut text, &values::compress_hosts(&names), first);
-        nodes = &nodes[alike..];
-    }
-    if !config.licences.is_empty() {
-        text.push_str("\n[licences]\n");
-        for (name, total) in &config.licences {
-            let _ = writeln!(text, "{} = {total}", quote(name));
-        }
-    }
-    write_staging(&mut text, &config.staging);
-    if let Some(accounts) = config.accounts.as_ref().filter(|accounts| **accounts != AccountSettings::default()) {
-        write_accounts(&mut text, accounts);
-    }
-    text
-}
-
-fn write_staging(text: &mut String, staging: &StagingSettings) {
-    let StagingSettings { program, stage_in_timeout_seconds, stage_out_timeout_seconds } = staging;
-    let Some(program) = program else { return };
-    let _ = writeln!(text, "\n[staging]\nprogram = {}", quote(program));
-    let _ = writeln!(text, "stage_in_timeout_seconds = {stage_in_timeout_seconds}");
-    let _ = writeln!(text, "stage_out_timeout_seconds = {stage_out_timeout_seconds}");
-}
-
-fn write_accounts(text: &mut String, settings: &AccountSettings) {
-    let AccountSettings { associations, limits, classes, refuses_hopeless, queue_classes } = settings;
-    let set = ENFORCED.into_iter().zip([*associations, *limits, *classes, *refuses_hopeless]);
-    let enforced: Vec<String> = set.filter(|(_, is_set)| *is_set).map(|(word, _)| word.to_owned()).collect();
-    let classes: Vec<String> =
-        queue_classes.iter().map(|(queue, class)| format!("{} = {}", quote(queue), quote(class))).collect();
-    let _ = writeln!(text, "\n[accounts]\nenforce = {}", quote_all(&enforced));
-    if !classes.is_empty() {
-        let _ = writeln!(text, "queue_classes = {{ {} }}", classes.join(", "));
-    }
-}
-
-/// Text as a TOML string; also right for a quoted key.
-fn quote(text: &str) -> String {
-    toml::Value::String(text.to_owned()).to_string()
-}
-
-fn quote_all(texts: &[String]) -> String {
-    let quoted: Vec<String> = texts.iter().map(|text| quote(text)).collect();
-    format!("[{}]", quoted.join(", "))
-}
-
-fn write_settings(text: &mut String, settings: &ClusterSettings) {
-    let ClusterSettings {
-        name,
-        default_queue,
-        operators,
-        administrators,
-        finished_job_retention_seconds,
-        node_lost_after_seconds,
-        launch_timeout_seconds,
-        kill_grace_seconds,
-        default_memory_per_core_bytes,
-        cancel_never_met,
-        max_jobs,
-    } = settings;
-    let _ = writeln!(text, "name = {}", quote(name));
-    let _ = writeln!(text, "default_queue = {}", quote(default_queue));
-    let _ = writeln!(text, "operators = {}", quote_all(operators));
-    let _ = writeln!(text, "administrators = {}", quote_all(administrators));
-    let _ = writeln!(text, "finished_job_retention_seconds = {finished_job_retention_seconds}");
-    let _ = writeln!(text, "node_lost_after_seconds = {node_lost_after_seconds}");
-    let _ = writeln!(text, "launch_timeout_seconds = {launch_timeout_seconds}");
-    let _ = writeln!(text, "kill_grace_seconds = {kill_grace_seconds}");
-    write_optional(text, "default_memory_per_core_bytes", *default_memory_per_core_bytes);
-    let _ = writeln!(text, "cancel_never_met = {cancel_never_met}");
-    let _ = writeln!(text, "max_jobs = {max_jobs}");
-}
-
-fn write_queue(text: &mut String, queue: &QueueSpec) {
-    let QueueSpec {
-        name,
-        priority,
-        default_job_priority,
-        enabled,
-        started,
-        default_walltime_seconds,
-        max_walltime_seconds,
-        nodes,
-        users,
-        max_running_jobs,
-        max_running_jobs_per_user,
-        max_jobs,
-    } = queue;
-    let _ = writeln!(text, "name = {}", quote(name));
-    let _ = writeln!(text, "priority = {priority}");
-    let _ = writeln!(text, "default_job_priority = {default_job_priority}");
-    let _ = writeln!(text, "enabled = {enabled}");
-    let _ = writeln!(text, "started = {started}");
-    write_optional(text, "default_walltime_seconds", *default_walltime_seconds);
-    write_optional(text, "max_walltime_seconds", *max_walltime_seconds);
-    if !nodes.is_empty() {
-        let _ = writeln!(text, "nodes = [{}]", quote(&values::compress_hosts(nodes)));
-    }
-    if !users.is_empty() {
-        let _ = writeln!(text, "users = {}", quote_all(users));
-    }
-    write_optional(text, "max_running_jobs", max_running_jobs.map(u64::from));
-    write_optional(text, "max_running_jobs_per_user", max_running_jobs_per_user.map(u64::from));
-    write_optional(text, "max_jobs", max_jobs.map(u64::from));
-}
-
-fn write_optional(text: &mut String, key: &str, value: Option<u64>) {
-    if let Some(value) = value {
-        let _ = writeln!(text, "{key} = {value}");
-    }
-}
-
-fn write_node(text: &mut String, names: &str, node: &NodeSpec) {
-    let NodeSpec { name: _, cores, sockets, memory_bytes, gpus, properties } = node;
-    let exact = values::parse_size(&values::format_size(*memory_bytes)) == Ok(*memory_bytes);
-    let memory = if exact { quote(&values::format_size(*memory_bytes)) } else { memory_bytes.to_string() };
-    let _ =
-        write!(text, "\n[[nodes]]\nname = {}\ncores = {cores}\nsockets = {sockets}\nmemory = {memory}\n", quote(names));
-    if !gpus.is_empty() {
-        let _ = writeln!(text, "gpus = {}", quote_all(gpus));
-    }
-    if !properties.is_empty() {
-        let property = |(name, value): (&String, &PropertyValue)| match value {
-            PropertyValue::Flag(flag) => format!("{} = {flag}", quote(name)),
-            PropertyValue::Number(number) => format!("{} = {number}", quote(name)),
-            PropertyValue::Text(value) => format!("{} = {}", quote(name), quote(value)),
-        };
-        let properties: Vec<String> = properties.iter().map(property).collect();
-        let _ = writeln!(text, "properties = {{ {} }}", properties.join(", "));
     }
 }

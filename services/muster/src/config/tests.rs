@@ -1,4 +1,5 @@
 use super::{keys::*, *};
+use muster_commands::cluster_toml::cluster_to_toml;
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 
@@ -170,7 +171,7 @@ fn every_default_is_in_its_range() {
 #[test]
 fn the_reference_in_the_docs_is_this_one() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/configuration.md");
-    crate::testing::assert_file_is(path, &reference());
+    muster_surroundings::assert_file_is(path, &reference());
 }
 
 proptest::proptest! {

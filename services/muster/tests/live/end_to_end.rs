@@ -32,33 +32,6 @@ fn a_script_runs_on_its_nodes_and_its_history_is_told() {
     assert!(system.ok(&["replay", "--verify"]).contains("digest "));
 }
 
-/// Each library that a command needs makes its start longer; `services/muster/build.rs` and `mathematics.rs` in
-/// `services/cli` tell why there are so few.
-#[test]
-fn no_library_is_needed_but_that_of_c() {
-    let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_muster"));
-    let listed = program.env("LD_TRACE_LOADED_OBJECTS", "1").output().unwrap();
-    let listed = String::from_utf8(listed.stdout).unwrap();
-    assert!(listed.contains("libc.so"), "{listed}");
-    // Where the C++ runtime is not there as an archive, it brings others with it.
-    if !listed.contains("libstdc++") {
-        assert!(!listed.contains("libm.so") && !listed.contains("libgcc_s"), "{listed}");
-    }
-}
-
-/// A program that is linked statically would load modules of another version of the C library for each of these.
-#[test]
-fn the_program_of_slurms_commands_asks_the_c_library_for_no_name() {
-    let listed = std::process::Command::new("nm").arg(env!("CARGO_BIN_EXE_muster-slurm")).output().unwrap();
-    let listed = String::from_utf8(listed.stdout).unwrap();
-    let symbols: Vec<&str> = listed.lines().filter_map(|line| line.split_whitespace().last()).collect();
-    assert!(symbols.contains(&"main"), "{} symbols", symbols.len());
-    for function in ["getaddrinfo", "getpwnam_r", "getpwuid_r", "getgrnam_r", "getgrgid_r", "getgrouplist"] {
-        let is_it = |symbol: &&str| symbol.split('@').next() == Some(function);
-        assert!(!symbols.iter().any(is_it), "{function}");
-    }
-}
-
 /// Any query can be asked of the past (M-CLI-4).
 #[test]
 fn the_past_can_be_asked_for() {

@@ -11,6 +11,7 @@ mod hpcpack;
 mod hpcpack_lists;
 mod hpcpack_modes;
 mod openapi;
+mod programs;
 mod reservations;
 mod slurm;
 mod slurm_accounts;

@@ -49,7 +49,7 @@ fn advice(verb: &str) -> Option<&'static str> {
 pub fn tell(error: clap::Error, grammar: impl Fn() -> Command, arguments: &[OsString]) -> ! {
     if let Some(text) = text_for_verb(&error, &grammar(), arguments) {
         muster_cli::stderr_line!("muster: {text}");
-        muster_cli::process::leave_at_once(muster_cli::exit::Status::Usage as u8);
+        std::process::exit(muster_cli::exit::Status::Usage as i32);
     }
     as_typed(error, grammar(), arguments).exit()
 }

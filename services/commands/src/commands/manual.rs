@@ -132,7 +132,7 @@ mod tests {
     use std::fmt::Write as _;
 
     const HEAD: &str = "# Commands\n\n\
-        <!-- Made from the program. To change it, change `services/muster/src/cli.rs` or `job_options.rs`. -->\n\n\
+        <!-- Made from the program. To change it, change `services/commands/src/cli.rs` or `job_options.rs`. -->\n\n\
         What `muster COMMAND --help` says. How values are written is in [scripts.md](scripts.md), what a command exits with in\n\
         [exit-status.md](exit-status.md). `--json` prints what the HTTP API answers, and its keys are as stable: they are described\n\
         in `schemas/openapi.json`.\n";
@@ -177,6 +177,9 @@ mod tests {
         command.build();
         let mut text = String::from(HEAD);
         write_help(&mut text, &mut command, 0);
-        crate::testing::assert_file_is(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/commands.md"), &text);
+        muster_surroundings::assert_file_is(
+            concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/commands.md"),
+            &text,
+        );
     }
 }

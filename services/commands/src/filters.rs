@@ -7,7 +7,7 @@ use serde::Serialize;
 
 /// A filter with where it is defined.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Defined {
+pub struct Defined {
     /// What it judges.
     pub kind: FilterKind,
     /// The template that has it; `None` for a cluster-wide filter.
@@ -38,7 +38,11 @@ fn defined(settings: &FilterSettings, templates: &[TemplateSpec]) -> Vec<Defined
     all
 }
 
-pub(super) fn read(client: &mut Client, options: &QueryOptions) -> Result<Vec<Defined>, Failure> {
+/// All filters of the system.
+///
+/// # Errors
+/// It cannot be reached, or refuses.
+pub fn read(client: &mut Client, options: &QueryOptions) -> Result<Vec<Defined>, Failure> {
     let settings = client.filter_settings(options.moment())?;
     let templates = client.templates(options.moment())?.templates;
     Ok(defined(&settings, &templates))

@@ -1,0 +1,74 @@
+//! The commands, one file for each group.
+
+mod config;
+mod events;
+mod explain;
+mod filter;
+mod install;
+mod job;
+mod lists;
+mod logs;
+mod manual;
+mod overview;
+mod plan;
+mod reservations;
+mod shell;
+mod step;
+mod submit;
+mod usage;
+
+use crate::{
+    audit,
+    cli::{AuditCommand, Cli, Command, JobCommand},
+    complete, services,
+};
+use muster_cli::exit::CommandResult;
+use muster_hpcpack_commands as hpcpack;
+use muster_slurm_commands as slurm;
+
+/// Does what the command line asks, or becomes the program that does.
+///
+/// # Errors
+/// What the command says of it.
+pub fn run(cli: Cli) -> CommandResult {
+    let connection = &cli.connection;
+    match cli.command {
+        Command::Submit(options) => submit::submit(connection, *options),
+        Command::Run(options) => submit::run_step(connection, options),
+        Command::Step(command) => step::run(connection, command),
+        Command::Status(options) => overview::status(connection, options),
+        Command::Top(options) => overview::top(connection, &options),
+        Command::Jobs(options) => lists::jobs(connection, *options),
+        Command::Cancel(jobs) => job::run(connection, JobCommand::Cancel(jobs)),
+        Command::Logs(options) => logs::logs(connection, &options),
+        Command::Shell(options) => shell::shell(connection, *options),
+        Command::Job(command) => job::run(connection, command),
+        Command::Nodes(options) => lists::nodes(connection, &options),
+        Command::Node(command) => lists::node(connection, command),
+        Command::Reserve(options) => reservations::reserve(connection, options),
+        Command::Unreserve { name } => reservations::unreserve(connection, &name),
+        Command::Reservations(options) => reservations::list(connection, &options),
+        Command::Queues(options) => lists::queues(connection, &options),
+        Command::Filter(command) => filter::run(connection, &command),
+        Command::Explain(options) => explain::explain(connection, &options),
+        Command::Plan(options) => plan::plan(connection, &options),
+        Command::Events(options) => events::events(connection, &options),
+        Command::Usage(options) => usage::usage(connection, &options),
+        Command::Config(command) => config::run(connection, &command),
+        Command::Jobtemplate { words } => hpcpack::template(connection, &words),
+        Command::Cluscfg { words } => hpcpack::cluscfg(connection, &words),
+        Command::Slurm { words } => Ok(slurm::words(connection, words)),
+        Command::InstallCommands { dir } => install::install(&dir),
+        Command::Completions { shell } => complete::registration(shell),
+        Command::Man { dir } => manual::man(&dir),
+        Command::Version => manual::version(),
+        Command::Audit(AuditCommand::Verify { offline: false, json, .. }) => audit::verify(connection, json),
+        Command::Up(_)
+        | Command::Serve(_)
+        | Command::Audit(_)
+        | Command::Replay(_)
+        | Command::Simulate(_)
+        | Command::Whatif(_)
+        | Command::Doctor(_) => services::exec(),
+    }
+}

@@ -1,0 +1,28 @@
+//! muster-services: the services of muster, and the commands that need a part of them. People call `muster`, which becomes this
+//! program.
+
+mod commands;
+mod config;
+mod descriptions;
+mod dialects;
+mod elsewhere;
+mod picture;
+mod records;
+mod roles;
+
+use dialects::DIALECTS;
+use mimalloc::MiMalloc;
+use muster_cli::{connection, exit, process, show, table, terminal, values};
+use muster_commands::{cli, policies, whole_file};
+use std::process::ExitCode;
+
+/// Folding the log is mostly allocation.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
+
+fn main() -> ExitCode {
+    muster_executor::serve_shims_if_asked(DIALECTS);
+    muster_filter_runner::supervise_filters_if_asked();
+    muster_notifier::supervise_commands_if_asked();
+    process::finish(commands::run(&muster_commands::parse()))
+}
