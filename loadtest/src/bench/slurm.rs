@@ -9,7 +9,7 @@ use crate::api;
 use anyhow::{Context as _, Result, ensure};
 use std::{
     fs::File,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
     time::{Duration, Instant},
 };

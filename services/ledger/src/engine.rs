@@ -322,11 +322,19 @@ impl Engine {
             }
             Ok(None) => {
                 let hello = self.hello(&envelope);
-                let answer = self.decide(envelope, round)?;
+                // Whoever sent the command that breaks a round is refused with all others of the round.
+                let (answer, broken) = match self.decide(envelope, round) {
+                    Ok(answer) => (answer, Ok(())),
+                    Err(error) => {
+                        let answer = refusal(self.head.sequence, RefusalCode::StorageFailed, error.to_string());
+                        (answer, Err(error))
+                    }
+                };
                 round.pending.push(match hello {
                     Some((node, runs)) if answer.result.is_ok() => Pending::Hello(reply, answer.sequence, node, runs),
                     _ => Pending::Answer(reply, answer),
                 });
+                return broken;
             }
             Err(error) => {
                 tracing::error!(%error, command = %envelope.id, "cannot tell whether a command is a retry");

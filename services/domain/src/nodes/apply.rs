@@ -93,9 +93,8 @@ impl State {
         let after = (used_cores(node, spec), used_gpus(node, spec));
         let fits = before == after && used <= spec.memory_bytes;
         let (name, (cores, gpus)) = (&spec.name, before);
-        let fault = || {
-            format!("node {name}: {cores} cores, {gpus} GPUs and {used} bytes are used, more than it is to have")
-        };
+        let fault =
+            || format!("node {name}: {cores} cores, {gpus} GPUs and {used} bytes are used, more than it is to have");
         let fits = if fits { Ok(()) } else { Err(fault()) };
         node.spec = spec.clone();
         self.require(fits);
