@@ -216,13 +216,11 @@ fn require_room_for_runs(state: &State, node: &Node, spec: &NodeSpec) -> Result<
     let fits = nodes::validate::within(&used_cores, spec.cores)
         && nodes::validate::within(&used_gpus, gpu_count(spec))
         && used_memory <= spec.memory_bytes;
-    let job = state.user_of(node);
-    match (fits, job) {
-        (false, Some(job)) => {
-            Err(conflict(format!("node `{}` cannot become smaller than what runs on it uses: job {job}", spec.name)))
-        }
-        _ => Ok(()),
+    if fits {
+        return Ok(());
     }
+    let whose = state.user_of(node).map_or_else(|| "a job that starts".to_owned(), |job| format!("job {job}"));
+    Err(conflict(format!("node `{}` cannot become smaller than what runs on it uses: {whose}", spec.name)))
 }
 
 fn remove_nodes(state: &State, config: &ClusterConfig, events: &mut Vec<Event>) -> Result<(), Refusal> {
