@@ -35,7 +35,7 @@ impl State {
         node.free_cores = IndexSet::first_n(node.spec.cores).difference(&cores);
         node.exclusive = alone;
         if doubled > 0 {
-            let fault = format!("node {}: {doubled} cores are of two runs, and neither lends them", node.spec.name);
+            let fault = format!("node {}: {doubled} cores belong to two runs, and neither lends them", node.spec.name);
             self.require(Err(fault));
         }
     }

@@ -110,7 +110,7 @@ fn a_run_does_not_continue_on_cores_that_another_has() {
     cluster.ok(&user("oper"), muster_schemas::command::Command::Suspend { jobs: ids(&[first]) });
     let other = cluster.start(second, &["node1"], 2);
     let both = told(&cluster, Event::JobResumed { job: first, run });
-    assert!(both.contains("node node1: 2 cores are of two runs, and neither lends them"), "{both}");
+    assert!(both.contains("node node1: 2 cores belong to two runs, and neither lends them"), "{both}");
     let over =
         Event::RunEnded { job: second, run: other, last: None, outcome: Outcome::Cancelled, usage: Usage::default() };
     let mut state = cluster.state.clone();
