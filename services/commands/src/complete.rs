@@ -20,9 +20,14 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Answers a shell that asks, and ends the process then.
 pub fn answer_if_asked() {
-    if std::env::var_os(VARIABLE).is_some() {
+    if std::env::var_os(VARIABLE).is_none() {
+        return;
+    }
+    // Without it the C library would be asked where `~` is, which a static program may not do. Shells have it.
+    if std::env::var_os("HOME").is_some_and(|home| !home.is_empty()) {
         CompleteEnv::with_factory(|| with_candidates(grammar())).var(VARIABLE).complete();
     }
+    std::process::exit(0)
 }
 
 /// Prints what a shell has to run to ask this program.
