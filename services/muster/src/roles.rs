@@ -261,7 +261,7 @@ impl Host {
                 self.group.start("planner", serve).await
             }
             Role::Executor => {
-                let mut config = configuration.executor.clone();
+                let mut config = self.executor();
                 if !self.loaded.file.names("executor", "spool_dir") {
                     config.spool_dir = self.spool_of(&config.node);
                 }
@@ -303,6 +303,13 @@ impl Host {
         }
     }
 
+    /// Shims are started from the small program if it is where this one was installed, as their tasks are forks of them.
+    fn executor(&self) -> muster_executor::Config {
+        let mut config = self.loaded.configuration.executor.clone();
+        config.shim_program = config.shim_program.or_else(|| small_program(&std::env::current_exe().ok()?));
+        config
+    }
+
     /// Commands that filters call find the instance that this process belongs to.
     fn filter_runner(&self) -> RunnerConfig {
         let mut config = self.loaded.configuration.filter_runner.clone();
@@ -333,7 +340,7 @@ impl Host {
                 spool_dir: self.spool_of(node),
                 // Emulated nodes share the host's cores, and may declare more than it has.
                 bind_cpus: false,
-                ..self.loaded.configuration.executor.clone()
+                ..self.executor()
             };
             let bus = bus.clone();
             let started = self
@@ -434,4 +441,10 @@ impl Host {
         self.loaded.file = loaded.file;
         self.loaded.configuration.telemetry = loaded.configuration.telemetry;
     }
+}
+
+/// `muster`, seen from `muster-services`: in the same folder, or in `bin` if that one is in `libexec/muster`.
+fn small_program(services: &Path) -> Option<PathBuf> {
+    let folder = services.parent()?;
+    ["muster", "../../bin/muster"].map(|path| folder.join(path)).into_iter().find(|path| path.is_file())
 }

@@ -8,7 +8,7 @@ use crate::environment::USUAL_PATH;
 use nix::{
     fcntl::{OFlag, open},
     sys::stat::Mode,
-    unistd::{Uid, User, seteuid, write},
+    unistd::{Uid, seteuid, write},
 };
 use std::{
     fs::File,
@@ -52,10 +52,28 @@ fn command(user: &str, line: &str, seconds: u32) -> Result<Command, String> {
         command.args(["su", "--login", "--command", line, "--", user]);
         return Ok(command);
     }
-    let account = User::from_name(user).ok().flatten().ok_or("there is no such user")?;
-    command.envs([("HOME", account.dir.as_os_str()), ("USER", user.as_ref()), ("LOGNAME", user.as_ref())]);
-    command.arg(&account.shell).args(["-l", "-c", line]).current_dir(&account.dir);
+    let (home, shell) = account(user)?;
+    command.envs([("HOME", home.as_str()), ("USER", user), ("LOGNAME", user)]);
+    command.arg(&shell).args(["-l", "-c", line]).current_dir(&home);
     Ok(command)
+}
+
+/// The home folder and the shell of a user. The C library is not asked: a program with the C library in it would load modules of
+/// the installed version, which can be another one.
+fn account(user: &str) -> Result<(String, String), String> {
+    let mut getent = Command::new("getent");
+    getent.env_clear().env("PATH", USUAL_PATH).args(["passwd", "--", user]).stdin(Stdio::null());
+    let told = getent.output().map_err(|error| format!("getent cannot be started: {error}"))?;
+    account_in(&String::from_utf8_lossy(&told.stdout), user).ok_or_else(|| "there is no such user".to_owned())
+}
+
+/// The home folder and the shell in a user's line of `passwd`.
+fn account_in(line: &str, user: &str) -> Option<(String, String)> {
+    let fields: Vec<&str> = line.trim_end().split(':').collect();
+    let [name, _, _, _, _, home, shell] = fields[..] else { return None };
+    // An account without a shell has this one.
+    let shell = if shell.is_empty() { "/bin/sh" } else { shell };
+    (name == user).then(|| (home.to_owned(), shell.to_owned()))
 }
 
 /// Signals as any program expects them, and no protection when memory runs out.
@@ -83,6 +101,19 @@ fn end_of(file: &File) -> io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_account_of_a_user_is_the_line_of_his_name() {
+        let account = |line: &str| account_in(line, "ann");
+        let found = |home: &str, shell: &str| Some((home.to_owned(), shell.to_owned()));
+        assert_eq!(account("ann:x:1000:100:Ann, 0:/home/ann:/bin/bash\n"), found("/home/ann", "/bin/bash"));
+        assert_eq!(account("ann:x:1000:100::/home/ann:\n"), found("/home/ann", "/bin/sh"));
+        for other in ["", "bob:x:1000:100::/home/bob:/bin/sh", "ann:x:1000", "ann:x:1:1::/home/ann:/bin/sh:more"] {
+            assert_eq!(account(other), None, "{other}");
+        }
+        assert_eq!(super::account("root").unwrap().0, "/root");
+        assert_eq!(super::account("no-such-user"), Err("there is no such user".to_owned()));
+    }
 
     #[test]
     fn the_end_of_much_is_read() {

@@ -553,7 +553,7 @@ const EXECUTOR: Section = Section {
             "shim_program",
             Kind::Path,
             "",
-            "The program that shims are started from, if not the one that runs. It must be muster.",
+            "The program that shims are started from, if not the `muster` that is installed with the running program.",
         ),
     ],
 };
