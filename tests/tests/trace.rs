@@ -66,7 +66,10 @@ impl System {
         };
         system.add(|bus, ready, stop| muster_ledger::serve(bus, ledger, Arc::new(NoLimits), ready, stop));
         system.add(|bus, ready, stop| muster_planner_service::serve(bus, Default::default(), ready, stop));
-        let notifier = muster_notifier::Config { supervisor: muster_binary(), ..Default::default() };
+        let notifier = muster_notifier::Config {
+            supervisor: muster_binary().with_file_name("muster-services"),
+            ..Default::default()
+        };
         system.add(|bus, ready, stop| muster_notifier::serve(bus, notifier, Dialects::NONE, ready, stop));
         system.add(|bus, ready, stop| muster_accounting::serve(bus, Default::default(), ready, stop));
         let executor = muster_executor::Config {

@@ -120,6 +120,13 @@ impl App {
 
     /// Passes a command on to the ledger. Its answer is on disk, and every later query sees it.
     pub(crate) async fn command(&self, asked: Asked, command: Command) -> Result<(Answer, Reply), ApiError> {
+        let mut answer = self.answer(asked, command).await?;
+        let reply = std::mem::replace(&mut answer.result, Ok(Reply::Done))?;
+        Ok((answer, reply))
+    }
+
+    /// The same, with a refusal as part of the answer: it says when it was given.
+    pub(crate) async fn answer(&self, asked: Asked, command: Command) -> Result<Answer, ApiError> {
         let span = tracing::debug_span!("gateway.command", job = tracing::field::Empty);
         let span = trace::in_trace(span, asked.trace);
         if let Some(job) = asked.own_job {
@@ -132,16 +139,15 @@ impl App {
             command,
         };
         let asked_at = Instant::now();
-        let mut answer = self.ledger.send(&envelope).instrument(span.clone()).await?;
+        let answer = self.ledger.send(&envelope).instrument(span.clone()).await?;
         self.metrics.command_seconds.record(asked_at.elapsed().as_secs_f64(), &[]);
         self.reader.note_answer(answer.sequence);
-        let reply = std::mem::replace(&mut answer.result, Ok(Reply::Done))?;
-        if let Reply::Submitted(jobs) | Reply::Jobs(jobs) = &reply
+        if let Ok(Reply::Submitted(jobs) | Reply::Jobs(jobs)) = &answer.result
             && let [job] = jobs[..]
         {
             span.record("job", tracing::field::display(job));
         }
-        Ok((answer, reply))
+        Ok(answer)
     }
 
     /// Passes on a command about jobs.

@@ -14,7 +14,7 @@ use crate::{
 use axum::{extract::State, http::header, response::IntoResponse};
 use muster_schemas::{
     JobId, RunId, StepId, codec,
-    command::{Command, Reply},
+    command::{Command, RefusalCode, Reply},
     event::{Owner, Record},
     resources::IndexSet,
     step_io::{AT_END, MAX_READ_BYTES},
@@ -80,23 +80,24 @@ async fn when_it_fits(
     let mut changes = app.reader.projection().changes();
     for attempt in 0u32.. {
         // Read before asking: any later change can change the answer.
-        let before = uses(app, job);
+        let (before, seen) = (uses(app, job), app.reader.projection().sequence());
         // A refusal is the answer to its command for ever; so each attempt is a separate command, and a client that
         // repeats all of this reaches the same one in the end.
-        match app.command(asked.attempt(attempt), command.clone()).await {
-            Ok((answer, Reply::Step { run, step })) => {
-                return Ok(StepAnswer { sequence: answer.sequence, run, step });
-            }
-            Ok((_, reply)) => {
+        let answer = app.answer(asked.attempt(attempt), command.clone()).await?;
+        match answer.result {
+            Ok(Reply::Step { run, step }) => return Ok(StepAnswer { sequence: answer.sequence, run, step }),
+            Ok(reply) => {
                 tracing::error!(?reply, "the ledger's reply does not fit the command");
                 break;
             }
-            Err(error) if error.0.code == ErrorCode::Busy => {
-                if !uses_changed(app, &mut changes, job, before, deadline).await {
-                    return Err(error);
+            Err(refusal) if refusal.code == RefusalCode::Busy => {
+                // An earlier request of this client got this one, and what it was refused for can have changed since.
+                let is_repeated = answer.sequence < seen && Instant::now() < deadline;
+                if !is_repeated && !uses_changed(app, &mut changes, job, before, deadline).await {
+                    return Err(refusal.into());
                 }
             }
-            Err(error) => return Err(error),
+            Err(refusal) => return Err(refusal.into()),
         }
     }
     Err(ApiError::unavailable("the ledger's reply does not fit the command"))

@@ -137,6 +137,9 @@ impl<'a> Plan<'a> {
         let job = self.startable(id)?;
         self.may_start(job)?;
         self.check_array(job, id)?;
+        if self.is_asked(job) {
+            offers::check_kept(job, &placement)?;
+        }
         self.give_back_kept(job);
         if let Err(why) = self.check_queues(job).and_then(|()| self.check_placement(job, &placement)) {
             self.take_kept_again(job);

@@ -381,6 +381,34 @@ fn what_is_kept_grows_and_ends_with_a_hold_a_cancel_or_another_size() {
     cluster.assert_replays();
 }
 
+/// HPC-F-35: what is kept is kept again when a filter refuses, so nobody else may have it while the filter is asked.
+#[test]
+fn an_offer_includes_what_is_kept_for_the_job() {
+    let mut cluster = cluster(4, 2);
+    cluster.set_template("t", &[], &[filter("licences")]);
+    let kept = cluster.queue("t", cores(2, 4, NORMAL));
+    cluster.offer_cores(kept, 2);
+    cluster.answer(kept, code(2));
+    assert_eq!(cluster.kept(kept), 2);
+    cluster.pass(600);
+    let elsewhere = cluster.free(None, 2);
+    let plan = muster_schemas::plan::ProposedPlan {
+        starts: vec![muster_schemas::command::Start { job: kept, placement: elsewhere }],
+        ..Default::default()
+    };
+    match cluster.run(&muster_schemas::event::Actor::Planner, Command::CommitPlan { plan: Box::new(plan) }) {
+        Ok((_, muster_schemas::command::Reply::Planned(refused))) => {
+            assert_eq!(refused[0].reason, "the placement does not include what is already kept for it");
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(cluster.kept(kept), 2);
+    cluster.offer_cores(kept, 3);
+    cluster.answer(kept, code(2));
+    assert_eq!(cluster.kept(kept), 3);
+    cluster.assert_replays();
+}
+
 /// SL-C-37: a job that has something kept for it and a suspended run do not wait for each other.
 #[test]
 fn nothing_is_kept_of_what_a_run_waits_for_that_is_to_go_on() {

@@ -104,9 +104,7 @@ impl<'a> Plan<'a> {
     pub(crate) fn keep(&mut self, id: JobId, placement: Placement) -> Result<Vec<Event>, String> {
         let job = self.startable(id)?;
         let Some(kept) = reserved(job).cloned() else { return Err("nothing is kept for it".into()) };
-        if !includes(&placement, &kept.placement) {
-            return Err("the new reservation does not include what is already kept for it".into());
-        }
+        check_kept(job, &placement)?;
         self.give_back_kept(job);
         if let Err(why) = self.check_placement(job, &placement) {
             self.take_kept_again(job);
@@ -153,6 +151,17 @@ impl<'a> Plan<'a> {
 
 fn reserved(job: &Job) -> Option<&Kept> {
     job.filters.as_deref().and_then(|filters: &JobFilters| filters.reserved.as_ref())
+}
+
+/// What is kept for a job is part of all that is offered to it or kept for it later: it is kept again if filters refuse, and
+/// nobody else may have it until then (HPC-F-35).
+pub(super) fn check_kept(job: &Job, placement: &Placement) -> Result<(), String> {
+    match reserved(job) {
+        Some(kept) if !includes(placement, &kept.placement) => {
+            Err("the placement does not include what is already kept for it".into())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether a placement has everything that another has.
