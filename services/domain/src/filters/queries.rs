@@ -1,7 +1,7 @@
 //! What can be asked of a state about filters, templates and calls.
 
 use crate::{
-    filters::{OutstandingCall, state::DEFAULT_TEMPLATE},
+    filters::{Kept, OutstandingCall, state::DEFAULT_TEMPLATE},
     jobs::Job,
     nodes::Node,
     state::State,
@@ -9,8 +9,40 @@ use crate::{
 use muster_schemas::{
     JobId, NodeId,
     filter::{ActivationOrdering, ChainFilter, FilterKind, FilterSettings, TemplateSpec},
+    resources::Placement,
 };
 use std::sync::Arc;
+
+impl Job {
+    /// What is kept for it after its activation filter reserved resources (HPC-F-35).
+    pub(crate) fn reserved(&self) -> Option<&Kept> {
+        self.filters.as_deref().and_then(|filters| filters.reserved.as_ref())
+    }
+
+    /// What is kept for a job is part of all that is offered to it or kept for it later: it is kept again if filters refuse,
+    /// and nobody else may have it until then (HPC-F-35).
+    pub(crate) fn check_reserved(&self, placement: &Placement) -> Result<(), String> {
+        match self.reserved() {
+            Some(kept) if !includes(placement, &kept.placement) => {
+                Err("the placement does not include what is already kept for it".into())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether a placement has everything that another has.
+fn includes(more: &Placement, less: &Placement) -> bool {
+    less.shares_by_component().all(|(component, share)| {
+        let placed = more.components.get(component as usize);
+        let same = placed.and_then(|placed| placed.shares.iter().find(|other| other.node == share.node));
+        same.is_some_and(|other| {
+            other.cores.contains_all(&share.cores)
+                && other.gpus.contains_all(&share.gpus)
+                && other.memory_bytes >= share.memory_bytes
+        })
+    })
+}
 
 impl State {
     /// The cluster-wide filters, and how filters are called.

@@ -138,7 +138,7 @@ impl<'a> Plan<'a> {
         self.may_start(job)?;
         self.check_array(job, id)?;
         if self.is_asked(job) {
-            offers::check_kept(job, &placement)?;
+            job.check_reserved(&placement)?;
         }
         self.give_back_kept(job);
         if let Err(why) = self.check_queues(job).and_then(|()| self.check_placement(job, &placement)) {
@@ -160,7 +160,7 @@ impl<'a> Plan<'a> {
 
     /// The number of a new run; of a job that has something kept for it the one that was given then.
     fn run_number(&mut self, job: &Job) -> RunId {
-        let kept = job.filters.as_ref().and_then(|filters| filters.reserved.as_ref());
+        let kept = job.reserved();
         kept.map(|kept| kept.run).unwrap_or_else(|| {
             let run = self.next_run;
             self.next_run = RunId(run.0 + 1);

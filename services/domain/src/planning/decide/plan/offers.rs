@@ -1,11 +1,6 @@
 //! Offers that activation filters judge, and what is kept for jobs that wait.
 
-use crate::{
-    filters::{JobFilters, Kept},
-    jobs::Job,
-    planning::decide::plan::Plan,
-    state::State,
-};
+use crate::{filters::Kept, jobs::Job, planning::decide::plan::Plan, state::State};
 use muster_schemas::{
     JobId, RunId, Timestamp,
     event::Event,
@@ -54,7 +49,7 @@ impl<'a> Plan<'a> {
             count: placement.shares().map(|share| share.cores.len()).sum(),
             latest_start: None,
         });
-        let was_reserved = job.filters.as_ref().is_some_and(|filters| filters.reserved.is_some());
+        let was_reserved = job.reserved().is_some();
         if !was_reserved && !facts.backfill {
             self.hold_up(job);
         }
@@ -103,8 +98,8 @@ impl<'a> Plan<'a> {
     /// More is kept for a job whose activation filter reserved resources, as it becomes free (HPC-F-35).
     pub(crate) fn keep(&mut self, id: JobId, placement: Placement) -> Result<Vec<Event>, String> {
         let job = self.startable(id)?;
-        let Some(kept) = reserved(job).cloned() else { return Err("nothing is kept for it".into()) };
-        check_kept(job, &placement)?;
+        let Some(kept) = job.reserved().cloned() else { return Err("nothing is kept for it".into()) };
+        job.check_reserved(&placement)?;
         self.give_back_kept(job);
         if let Err(why) = self.check_placement(job, &placement) {
             self.take_kept_again(job);
@@ -117,14 +112,14 @@ impl<'a> Plan<'a> {
 
     /// Resources kept for a job count as free for it.
     pub(crate) fn give_back_kept(&mut self, job: &Job) {
-        if let Some(Kept { run, placement }) = reserved(job) {
+        if let Some(Kept { run, placement }) = job.reserved() {
             self.give_back(job, *run, placement);
         }
     }
 
     /// The start that it would have been free for is not made.
     pub(crate) fn take_kept_again(&mut self, job: &Job) {
-        if let Some(Kept { run, placement }) = reserved(job) {
+        if let Some(Kept { run, placement }) = job.reserved() {
             self.take(job, job.id, *run, placement);
         }
     }
@@ -147,34 +142,6 @@ impl<'a> Plan<'a> {
             }
         }
     }
-}
-
-fn reserved(job: &Job) -> Option<&Kept> {
-    job.filters.as_deref().and_then(|filters: &JobFilters| filters.reserved.as_ref())
-}
-
-/// What is kept for a job is part of all that is offered to it or kept for it later: it is kept again if filters refuse, and
-/// nobody else may have it until then (HPC-F-35).
-pub(super) fn check_kept(job: &Job, placement: &Placement) -> Result<(), String> {
-    match reserved(job) {
-        Some(kept) if !includes(placement, &kept.placement) => {
-            Err("the placement does not include what is already kept for it".into())
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Whether a placement has everything that another has.
-fn includes(more: &Placement, less: &Placement) -> bool {
-    less.shares_by_component().all(|(component, share)| {
-        let placed = more.components.get(component as usize);
-        let same = placed.and_then(|placed| placed.shares.iter().find(|other| other.node == share.node));
-        same.is_some_and(|other| {
-            other.cores.contains_all(&share.cores)
-                && other.gpus.contains_all(&share.gpus)
-                && other.memory_bytes >= share.memory_bytes
-        })
-    })
 }
 
 /// Whether the cluster goes around jobs that wait at all (HPC-F-62).
