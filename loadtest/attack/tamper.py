@@ -463,6 +463,7 @@ class Judge:
         events = told_events(answer.text, base.history.last)
         if base.told is None:
             base.told = events
+            self.wait_until_over(up)
             base.jobs, base.past = self.jobs(up), self.past(up, base)
             if "" in base.jobs or "" in base.past:
                 raise SystemExit(f"the jobs of {base.name} are not told: {base.jobs} {base.past}")
@@ -479,6 +480,7 @@ class Judge:
             if answers != base.documents[number]:
                 told = [(was, now) for was, now in zip(base.documents[number], answers) if was != now]
                 return MISSED, f"up serves the same events, but of job {number} it tells otherwise: {str(told)[:400]}"
+        self.wait_until_over(up)
         jobs = self.jobs(up)
         if jobs != base.jobs:
             return MISSED, f"up serves the same events, but other jobs: {differences(jobs, base.jobs)}"
@@ -486,6 +488,15 @@ class Judge:
         if past != base.past:
             return MISSED, f"up serves the same events, but another past: {differences(past, base.past)}"
         return HARMLESS, "up serves the same history"
+
+    def wait_until_over(self, up):
+        """What waited when the system was killed goes on after a start; how it comes out is compared, not how fast it is."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < deadline:
+            answer = self.run(up.system.data, "jobs", "--json")
+            if answer.status or not json.loads(answer.text)["jobs"]:
+                return
+            time.sleep(0.05)
 
     def past(self, up, base):
         """The jobs of a moment amid the history."""

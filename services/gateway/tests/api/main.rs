@@ -12,6 +12,7 @@ use muster_schemas::{
     event::{Actor, Event},
     job::{ExitStatus, JobSpec, JobState},
     plan::{NodeClosure, ReservationSpec, ReservedNodes},
+    steps::{StepGroup, StepProgram, StepSpec},
     views::{
         ClosuresRequest, DrainRequest, ErrorCode, HoldRequest, JobDetailsPage, JobsPage, NodeStateWord, OutcomeWord,
         ReasonWord, RefusalNote,
@@ -590,4 +591,29 @@ fn reservations_and_closures_are_made_shown_and_taken_back() {
     let request = ClosuresRequest { nodes: vec!["node1".into()], closures: vec![closure.clone()] };
     client.set_closures(CommandId::new_now(), &request).unwrap();
     assert_eq!(client.node("node1", Moment::Now).unwrap().closures, [closure]);
+}
+
+/// The answer to a command is its answer for ever, also after a restart; a step that was refused as busy is still launched
+/// when its client asks again and what it was refused for is over.
+#[test]
+fn a_step_that_was_busy_before_a_restart_is_launched_when_it_is_asked_for_again() {
+    let mut system = System::start();
+    let mut client = system.client();
+    system.hello("node1");
+    let job = client.submit(CommandId::new_now(), &[job("steps")]).unwrap().jobs[0];
+    let run = system.allocate(job, 0);
+    let program = StepProgram { argv: vec!["/bin/true".into()], ..StepProgram::default() };
+    let group = StepGroup { programs: vec![program], tasks: Some(1), ..StepGroup::default() };
+    let step = StepSpec { groups: vec![group], ..StepSpec::default() };
+    let id = CommandId::new_now();
+    let refused = refusal(client.launch_step(id, job, &step, 0));
+    assert_eq!(refused.0, ErrorCode::Busy, "{}", refused.1);
+
+    system.started(run);
+    system.stop_gateway();
+    system.stop_ledger();
+    system.start_ledger();
+    system.start_gateway();
+    let answer = system.client().launch_step(id, job, &step, 20).unwrap();
+    assert_eq!(answer.run, run);
 }

@@ -236,6 +236,13 @@ impl System {
 
     /// Starts a job on one core of node1, as planner and executor do.
     pub fn run(&self, job: JobId, core: u32) -> RunId {
+        let run = self.allocate(job, core);
+        self.started(run);
+        run
+    }
+
+    /// Allocates a core of node1 to a job, as the planner does.
+    pub fn allocate(&self, job: JobId, core: u32) -> RunId {
         let share = NodeShare {
             node: NodeId(self.node1()),
             cores: IndexSet::from_range(core, core),
@@ -249,9 +256,12 @@ impl System {
         let plan = Command::CommitPlan { plan: Box::new(plan) };
         let answer = self.command(Actor::Planner, plan);
         assert_eq!(answer.result, Ok(Reply::Planned(vec![])));
-        let run = self.client().job(job, Moment::Now).unwrap().job.run.expect("the job has a run");
+        self.client().job(job, Moment::Now).unwrap().job.run.expect("the job has a run")
+    }
+
+    /// The executor of node1 says that a run has started there.
+    pub fn started(&self, run: RunId) {
         self.command(Actor::Executor("node1".into()), Command::NodeStarted { part: PartId::new(run, 0) });
-        run
     }
 
     /// The number of node1, which only the log tells.
