@@ -27,6 +27,13 @@ pub struct OrderEnvelope {
     pub epoch: u64,
 }
 
+impl From<LaunchOrder> for NodeOrder {
+    /// The launch of a part of a run.
+    fn from(order: LaunchOrder) -> Self {
+        Self::Launch { order: Box::new(order), tasks: None }
+    }
+}
+
 impl From<NodeOrder> for OrderEnvelope {
     fn from(order: NodeOrder) -> Self {
         Self { order, epoch: 0 }
@@ -37,8 +44,14 @@ impl From<NodeOrder> for OrderEnvelope {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NodeOrder {
-    /// Start the node's part of a run or step.
-    Launch(Box<LaunchOrder>),
+    /// Start the node's part of a run, or its tasks of a step.
+    Launch {
+        /// What every launch has.
+        order: Box<LaunchOrder>,
+        /// What only a step has. The nodes of the order are then those of the step, in order; its program, its files and its
+        /// first rank do not count.
+        tasks: Option<Box<StepTasks>>,
+    },
     /// Send a signal to all processes of the run.
     Signal {
         /// The part of the run.
@@ -100,8 +113,6 @@ pub enum NodeOrder {
         /// From SIGTERM to SIGKILL.
         grace_seconds: u32,
     },
-    /// Start the node's tasks of a step.
-    LaunchTasks(Box<TasksOrder>),
     /// Send a signal to all processes of a step.
     SignalStep {
         /// The part of the run.
@@ -129,16 +140,6 @@ pub struct ShortOrder {
     pub order: NodeOrder,
     /// The missing contents.
     pub missing: Missing,
-}
-
-/// The node's tasks of a step.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TasksOrder {
-    /// The common part of every launch. Its nodes are those of the step, in order; its program, its files and its
-    /// first rank do not count.
-    pub launch: LaunchOrder,
-    /// The part that is special to a step.
-    pub tasks: StepTasks,
 }
 
 /// Everything a node needs to start its part of a run or of a step.

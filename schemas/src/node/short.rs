@@ -54,8 +54,7 @@ impl NodeOrder {
     /// The launch that it orders or holds, if there is one and it is complete.
     pub fn launch(&self) -> Option<&LaunchOrder> {
         match self {
-            Self::Launch(launch) | Self::Hold(launch) => Some(launch),
-            Self::LaunchTasks(tasks) => Some(&tasks.launch),
+            Self::Launch { order, .. } | Self::Hold(order) => Some(order),
             _ => None,
         }
     }
@@ -63,8 +62,7 @@ impl NodeOrder {
     /// The same, to be changed.
     pub fn launch_mut(&mut self) -> Option<&mut LaunchOrder> {
         match self {
-            Self::Launch(launch) | Self::Hold(launch) => Some(launch),
-            Self::LaunchTasks(tasks) => Some(&mut tasks.launch),
+            Self::Launch { order, .. } | Self::Hold(order) => Some(order),
             _ => None,
         }
     }

@@ -15,7 +15,7 @@ use muster_schemas::{
     JobId, PartId, RunId, StepId, Timestamp,
     event::{EndCause, NodeExit, TraceContext},
     job::Program,
-    node::{LaunchOrder, TasksOrder},
+    node::LaunchOrder,
     resources::IndexSet,
     steps::StepTasks,
 };
@@ -37,9 +37,7 @@ const MAX_BATCH: usize = 512;
 #[derive(Debug)]
 pub enum Work {
     /// Start this, unless it was started before.
-    Launch(Box<LaunchOrder>),
-    /// The same for a step with its own places.
-    LaunchTasks(Box<TasksOrder>),
+    Launch(Box<LaunchOrder>, Option<Box<StepTasks>>),
     /// Create and hold the containment of this run, even if it was held before: this starts no process.
     Hold(Box<LaunchOrder>),
     /// Bind and limit the processes of this run, present and future, to this size.
@@ -109,23 +107,18 @@ pub struct About {
     pub has_output: bool,
 }
 
-impl From<&LaunchOrder> for About {
-    fn from(order: &LaunchOrder) -> Self {
+impl About {
+    /// About a launch, with what only a step has.
+    pub fn new(order: &LaunchOrder, tasks: Option<&StepTasks>) -> Self {
         let holds_only = order.launch.program == Program::None;
-        Self { job: order.job, trace: order.trace, holds_only, has_output: false }
-    }
-}
-
-impl From<&TasksOrder> for About {
-    fn from(order: &TasksOrder) -> Self {
-        Self { has_output: order.tasks.streams.has_output(), ..(&order.launch).into() }
+        let has_output = tasks.is_some_and(|tasks| tasks.streams.has_output());
+        Self { job: order.job, trace: order.trace, holds_only, has_output }
     }
 }
 
 impl From<&SpooledOrder> for About {
     fn from(spooled: &SpooledOrder) -> Self {
-        let has_output = spooled.tasks.as_ref().is_some_and(|tasks| tasks.streams.has_output());
-        Self { has_output, ..(&spooled.order).into() }
+        Self::new(&spooled.order, spooled.tasks.as_ref())
     }
 }
 
@@ -161,8 +154,8 @@ struct Asked {
 }
 
 impl Asked {
-    fn once(order: LaunchOrder, tasks: Option<StepTasks>) -> Self {
-        Self { order, tasks, again: Again::Never }
+    fn once(order: LaunchOrder, tasks: Option<Box<StepTasks>>) -> Self {
+        Self { order, tasks: tasks.map(|tasks| *tasks), again: Again::Never }
     }
 
     fn to_hold(order: LaunchOrder) -> Self {
@@ -252,8 +245,7 @@ impl Launcher {
         let (mut launches, mut others) = (Vec::new(), Vec::new());
         for work in batch {
             match work {
-                Work::Launch(order) => launches.push(Asked::once(*order, None)),
-                Work::LaunchTasks(order) => launches.push(Asked::once(order.launch, Some(order.tasks))),
+                Work::Launch(order, tasks) => launches.push(Asked::once(*order, tasks)),
                 Work::Hold(order) => launches.push(Asked::to_hold(*order)),
                 other => others.push(other),
             }
@@ -266,8 +258,7 @@ impl Launcher {
 
     fn work_on(&mut self, work: Work) {
         match work {
-            Work::Launch(order) => self.launch(vec![Asked::once(*order, None)]),
-            Work::LaunchTasks(order) => self.launch(vec![Asked::once(order.launch, Some(order.tasks))]),
+            Work::Launch(order, tasks) => self.launch(vec![Asked::once(*order, tasks)]),
             Work::Hold(order) => self.launch(vec![Asked::to_hold(*order)]),
             Work::Resize(part, size) => self.resize(part, &size),
             Work::Bury(key) => self.bury(key),
@@ -306,9 +297,7 @@ impl Launcher {
     fn launch(&mut self, asked: Vec<Asked>) {
         let mut begun: Vec<Begun> = Vec::with_capacity(asked.len());
         for Asked { order, tasks, again } in asked {
-            let has_output = tasks.as_ref().is_some_and(|tasks| tasks.streams.has_output());
-            let key = RunKey::of(&order);
-            let about = About { has_output, ..(&order).into() };
+            let (key, about) = (RunKey::of(&order), About::new(&order, tasks.as_ref()));
             if begun.iter().any(|known| known.key == key) {
                 continue;
             }

@@ -289,7 +289,7 @@ impl Executor {
             return self.launch(key, about, order);
         }
         match order {
-            NodeOrder::Launch(_) | NodeOrder::Hold(_) | NodeOrder::LaunchTasks(_) => {}
+            NodeOrder::Launch { .. } | NodeOrder::Hold(_) => {}
             NodeOrder::ByHash(short) => self.fetch(*short),
             NodeOrder::SignalStep { part, step: StepId(0), signal } => {
                 self.control(RunKey::whole(part), Control::SignalOwn(signal));
@@ -350,9 +350,8 @@ impl Executor {
 
     fn ask_to_launch(&self, order: NodeOrder) {
         match order {
-            NodeOrder::Launch(order) => self.ask(Work::Launch(order)),
+            NodeOrder::Launch { order, tasks } => self.ask(Work::Launch(order, tasks)),
             NodeOrder::Hold(order) => self.ask(Work::Hold(order)),
-            NodeOrder::LaunchTasks(order) => self.ask(Work::LaunchTasks(order)),
             _ => {}
         }
     }
@@ -633,8 +632,8 @@ impl Executor {
 /// The launch or hold in an order, if the order is complete.
 fn launched_by(order: &NodeOrder) -> Option<(RunKey, About)> {
     match order {
-        NodeOrder::Launch(order) | NodeOrder::Hold(order) => Some((RunKey::of(order), (&**order).into())),
-        NodeOrder::LaunchTasks(order) => Some((RunKey::of(&order.launch), (&**order).into())),
+        NodeOrder::Launch { order, tasks } => Some((RunKey::of(order), About::new(order, tasks.as_deref()))),
+        NodeOrder::Hold(order) => Some((RunKey::of(order), About::new(order, None))),
         _ => None,
     }
 }

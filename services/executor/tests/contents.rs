@@ -36,7 +36,7 @@ fn shortened(mut order: LaunchOrder) -> (NodeOrder, Vec<(ContentHash, Vec<u8>)>)
     let nodes: Vec<OrderNode> = Arc::unwrap_or_clone(std::mem::take(&mut order.nodes));
     let nodes = content(&nodes);
     let missing = Missing { environment: Some(environment.0), script: Some(script.0), nodes: Some(nodes.0) };
-    let order = NodeOrder::Launch(Box::new(order));
+    let order = order.into();
     (NodeOrder::ByHash(Box::new(ShortOrder { order, missing })), vec![environment, script, nodes])
 }
 

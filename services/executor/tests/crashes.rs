@@ -85,7 +85,7 @@ async fn a_result_waits_for_the_ledger() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_order_comes_with_the_next_heartbeat() {
     let node = Node::start(ContainmentMode::Auto).await;
-    let order = NodeOrder::Launch(Box::new(node.script(1, "exit 0")));
+    let order = NodeOrder::from(node.script(1, "exit 0"));
     node.notes.lock().unwrap().orders.push(order);
     assert_eq!(node.ended(1).await.status, code(0));
 }

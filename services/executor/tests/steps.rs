@@ -11,7 +11,7 @@ use muster_schemas::{
     command::Command,
     event::{EndCause, NodeExit, StopReason},
     job::{ExitStatus, Program},
-    node::{NodeOrder, OrderNode, TasksOrder},
+    node::{LaunchOrder, NodeOrder, OrderNode},
     resources::IndexSet,
     step_io::{Content, Frame, IoAsk, IoReply, IoRequest},
     steps::{
@@ -44,8 +44,13 @@ fn ranks(text: &str) -> IndexSet {
     text.parse().unwrap()
 }
 
+struct StepOrder {
+    launch: LaunchOrder,
+    tasks: StepTasks,
+}
+
 /// A step of a shell command on some ranks, whose output goes to the client.
-fn shell(node: &Node, tasks: &str, text: &str) -> TasksOrder {
+fn shell(node: &Node, tasks: &str, text: &str) -> StepOrder {
     let mut launch = node.tasks(RUN, &["sh"]);
     launch.step = StepId(STEP);
     let set = ranks(tasks);
@@ -54,11 +59,11 @@ fn shell(node: &Node, tasks: &str, text: &str) -> TasksOrder {
     let argv = ["sh", "-c", text].map(str::to_owned).into();
     let programs = vec![StepProgram { ranks: set.clone(), argv }];
     let streams = StepStreams { stderr: Some(StepOutput::Client), ..StepStreams::default() };
-    TasksOrder { launch, tasks: StepTasks { ranks: set, programs, streams, ..StepTasks::default() } }
+    StepOrder { launch, tasks: StepTasks { ranks: set, programs, streams, ..StepTasks::default() } }
 }
 
-async fn launch(node: &Node, order: TasksOrder) {
-    node.order(NodeOrder::LaunchTasks(Box::new(order))).await;
+async fn launch(node: &Node, StepOrder { launch, tasks }: StepOrder) {
+    node.order(NodeOrder::Launch { order: Box::new(launch), tasks: Some(Box::new(tasks)) }).await;
 }
 
 async fn step_ended(node: &Node) -> (NodeExit, Vec<TaskStatus>) {

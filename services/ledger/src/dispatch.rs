@@ -342,7 +342,7 @@ impl<R: ReadRecord> Records<R> {
                 let is_script = matches!(order.launch.program, Program::Script { .. });
                 let script = component.filter(|_| is_script).and_then(|component| job.scripts.get(component)?.clone());
                 let contents = Large { environment: job.environment.clone(), script, nodes: None };
-                self.without_nodes(NodeOrder::Launch(Box::new(order)), contents).map(Some)
+                self.without_nodes(order.into(), contents).map(Some)
             }
             Sketch::Hold { part, nodes, submitted } => {
                 let job = self.job(submitted)?;
@@ -356,7 +356,6 @@ impl<R: ReadRecord> Records<R> {
                 let order = part.tasks_order((step, at), &cores, &job.spec, &launched.record);
                 let of_job = || job.environment.clone().filter(|_| !launched.record.has_environment());
                 let contents = Large { environment: launched.environment.clone().or_else(of_job), ..Large::default() };
-                let order = order.map(|order| NodeOrder::LaunchTasks(Box::new(order)));
                 order.map(|order| self.without_nodes(order, contents)).transpose()
             }
             Sketch::Task { part, task, listed } => {
@@ -364,7 +363,7 @@ impl<R: ReadRecord> Records<R> {
                 let tasks = job.tasks.as_ref().ok_or_else(|| damaged(listed, "it should list tasks"))?;
                 let Some(order) = task.order(&part, &job.spec, tasks) else { return Ok(None) };
                 let contents = Large { environment: job.environment.clone(), ..Large::default() };
-                Ok(Some(Whole { order: NodeOrder::Launch(Box::new(order)), contents }))
+                Ok(Some(Whole { order: order.into(), contents }))
             }
             Sketch::Tell { part, told } => Ok(Some(self.tell(part, told)?.into())),
         }
@@ -594,8 +593,10 @@ mod tests {
         let mut sent = Vec::new();
         writer.catch_up(|node, order| {
             let kind = match order {
-                NodeOrder::Launch(order) => ("run", order.node_index, order.access.is_some()),
-                NodeOrder::LaunchTasks(order) => ("step", order.launch.node_index, order.launch.access.is_some()),
+                NodeOrder::Launch { order, tasks } => {
+                    let kind = if tasks.is_some() { "step" } else { "run" };
+                    (kind, order.node_index, order.access.is_some())
+                }
                 other => panic!("{other:?}"),
             };
             sent.push((node.to_owned(), kind));

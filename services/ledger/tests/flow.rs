@@ -82,7 +82,7 @@ async fn submit(ledger: &Ledger, spec: JobSpec) -> JobId {
 
 fn launch(orders: &[NodeOrder]) -> &LaunchOrder {
     match orders {
-        [NodeOrder::Launch(order)] => order,
+        [NodeOrder::Launch { order, .. }] => order,
         other => panic!("no launch: {other:?}"),
     }
 }

@@ -199,7 +199,7 @@ impl NodeHost {
             return effects;
         }
         match order {
-            NodeOrder::Launch(order) => self.launch(order, now, crash, random, &mut effects),
+            NodeOrder::Launch { order, tasks: None } => self.launch(order, now, crash, random, &mut effects),
             NodeOrder::Hold(order) => self.hold(order, now, crash, &mut effects),
             NodeOrder::Stop { part, .. } => {
                 self.stop((*part, WHOLE), now, random, &mut effects);
@@ -222,7 +222,7 @@ impl NodeHost {
             }
             // What a part has of the node, signals and words end nothing here.
             NodeOrder::Resize { .. } | NodeOrder::Signal { .. } | NodeOrder::SetWalltime { .. } => {}
-            NodeOrder::LaunchTasks(_) | NodeOrder::SignalStep { .. } | NodeOrder::Tell { .. } => {}
+            NodeOrder::Launch { tasks: Some(_), .. } | NodeOrder::SignalStep { .. } | NodeOrder::Tell { .. } => {}
             // Nothing that is submitted here is so large.
             NodeOrder::ByHash(_) => {}
         }

@@ -9,7 +9,7 @@ use crate::{
 use muster_schemas::{
     NodeId, PartId, RunId, StepId,
     job::{JobSpec, Launch, Program},
-    node::{LaunchOrder, OrderNode, TasksOrder},
+    node::{LaunchOrder, NodeOrder, OrderNode},
     resources::IndexSet,
     steps::{StepSpec, StepStreams, StepTasks},
 };
@@ -93,7 +93,7 @@ impl LaunchSketch {
         cores: &IndexSet,
         spec: &JobSpec,
         record: &StepRecord,
-    ) -> Option<TasksOrder> {
+    ) -> Option<NodeOrder> {
         let launched = &record.step;
         let (group_index, of_group) = *record.places.get(at)?;
         let group = launched.groups.get(group_index)?;
@@ -134,6 +134,6 @@ impl LaunchSketch {
             streams: StepStreams { stdin: launched.stdin_of(group).clone(), ..launched.streams.clone() },
             ends_on_failure: launched.ends_on_failure,
         };
-        Some(TasksOrder { launch, tasks })
+        Some(NodeOrder::Launch { order: Box::new(launch), tasks: Some(Box::new(tasks)) })
     }
 }

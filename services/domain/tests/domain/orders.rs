@@ -141,7 +141,7 @@ fn a_step_goes_to_its_nodes() {
         panic!("{:?}", cluster.log.last())
     };
     let part = PartId::new(run, 0);
-    let order = tasks_order(&cluster.state, part, NodeId(1), step, &spec, launched).unwrap().launch;
+    let (order, _) = tasks_order(&cluster.state, part, NodeId(1), step, &spec, launched).unwrap();
     assert_eq!((order.step, order.first_rank, order.total_tasks), (StepId(1), 1, 2));
     assert!(reconcile(&cluster.state, NodeId(1), &[PartId::new(run, 0)]).contains(&orders[1].1));
     assert!(reconcile(&cluster.state, NodeId(2), &[PartId::new(run, 0)]).is_empty());

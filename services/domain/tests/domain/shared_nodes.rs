@@ -287,10 +287,10 @@ fn a_step_runs_in_both_components_of_a_node() {
         tasks_order(&cluster.state, part, node, number, &two(2), spec).expect("it is to be launched")
     };
     for component in [0, 1] {
-        let order = order(component);
-        assert_eq!(order.launch.part, PartId::new(run, component));
-        assert_eq!(order.tasks.programs[0].argv, [format!("program{component}")]);
-        assert_eq!((order.launch.node_index, order.launch.first_rank), (component, component));
+        let (order, tasks) = order(component);
+        assert_eq!(order.part, PartId::new(run, component));
+        assert_eq!(tasks.programs[0].argv, [format!("program{component}")]);
+        assert_eq!((order.node_index, order.first_rank), (component, component));
     }
     let launched = |order: &OrderSeed| match order {
         OrderSeed::LaunchStep { part, .. } => *part,

@@ -232,12 +232,12 @@ proptest! {
         let mut next_rank = 0;
         for part in known.parts.iter().filter(|part| known.part(part.node).is_some_and(|first| first.is(part))) {
             let name = name_by_look(&cluster.state, known, part);
-            let order = tasks_order(&cluster.state, name, part.node, *step, &spec, launched).expect("it has tasks there");
+            let (order, tasks) = tasks_order(&cluster.state, name, part.node, *step, &spec, launched).expect("it has tasks there");
             let share = known.share_of(part.node, part.component).expect("it has a share");
             let ranks = IndexSet::from_range(next_rank, next_rank + share.tasks - 1);
             next_rank += share.tasks;
-            prop_assert_eq!((order.launch.part, &order.launch.cores), (name, &share.cores));
-            prop_assert_eq!(order.tasks.ranks, ranks);
+            prop_assert_eq!((order.part, &order.cores), (name, &share.cores));
+            prop_assert_eq!(tasks.ranks, ranks);
         }
 
         cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[id]) });

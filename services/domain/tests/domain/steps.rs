@@ -302,10 +302,10 @@ fn groups_of_a_step_have_directories_and_input_of_their_own() {
         let submitted = job(2, 4);
         tasks_order(&cluster.state, part, node, *step, &submitted, &spec).expect("it is to be launched")
     };
-    let (first, second) = (order("node1"), order("node2"));
-    assert_eq!((first.launch.working_directory.as_str(), &first.tasks.streams.stdin), ("/all", &StepInput::Nothing));
-    assert_eq!(second.launch.working_directory, "/own");
-    assert_eq!(second.tasks.streams.stdin, StepInput::File("input".into()));
+    let ((first, of_first), (second, of_second)) = (order("node1"), order("node2"));
+    assert_eq!((first.working_directory.as_str(), &of_first.streams.stdin), ("/all", &StepInput::Nothing));
+    assert_eq!(second.working_directory, "/own");
+    assert_eq!(of_second.streams.stdin, StepInput::File("input".into()));
     cluster.assert_replays();
 }
 
@@ -318,7 +318,7 @@ fn a_step_is_of_the_dialect_that_launched_it_else_of_that_of_its_job() {
     let ordered = |of_step: Option<&str>, of_job: Option<&str>| {
         let submitted = JobSpec { dialect: of_job.map(str::to_owned), ..job(2, 4) };
         let order = tasks_order(&cluster.state, part, node, number, &submitted, &of(of_step));
-        order.expect("it is to be launched").launch.dialect
+        order.expect("it is to be launched").0.dialect
     };
     assert_eq!(ordered(Some("a"), None).as_deref(), Some("a"));
     assert_eq!(ordered(Some("a"), Some("b")).as_deref(), Some("a"));

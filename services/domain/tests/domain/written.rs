@@ -7,8 +7,8 @@ use muster_domain::{
 use muster_schemas::{
     NodeId, PartId, Sequence, StepId,
     job::JobSpec,
-    node::{LaunchOrder, TasksOrder},
-    steps::StepSpec,
+    node::{LaunchOrder, NodeOrder},
+    steps::{StepSpec, StepTasks},
     tasks::TaskList,
 };
 
@@ -44,11 +44,14 @@ pub fn tasks_order(
     step: StepId,
     spec: &JobSpec,
     launched: &StepSpec,
-) -> Option<TasksOrder> {
+) -> Option<(LaunchOrder, StepTasks)> {
     let record = StepRecord::new(launched.clone());
     match step_sketch(state, part, node, step)? {
         Sketch::Step { part, step: StepSketch { step, at, cores }, .. } => {
-            part.tasks_order((step, at), &cores, spec, &record)
+            match part.tasks_order((step, at), &cores, spec, &record)? {
+                NodeOrder::Launch { order, tasks: Some(tasks) } => Some((*order, *tasks)),
+                other => panic!("{other:?}"),
+            }
         }
         other => panic!("{other:?}"),
     }

@@ -141,7 +141,7 @@ impl Node {
     }
 
     pub async fn launch(&self, order: LaunchOrder) {
-        self.order(NodeOrder::Launch(Box::new(order))).await;
+        self.order(order.into()).await;
     }
 
     pub async fn stop(&self, run: u64, reason: StopReason, grace_seconds: u32) {
