@@ -918,7 +918,7 @@ macro_rules! event_table {
         /// The attempt that it is offered as from here on.
         attempt: u32,
     }
-    is "filter" "offered_again", of [call], plan Jobs, replay Left, concerns [],
+    is "filter" "offered_again", of [call], plan Never, replay Left, concerns [],
     public Filter(FilterOfferedAgain { job: call.job, call: *call, attempt: *attempt });
 
     /// The job will end as soon as the outstanding answer of a filter for it is there (HPC-F-23, HPC-F-68).

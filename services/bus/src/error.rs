@@ -33,6 +33,9 @@ pub enum BusError {
     /// The bus cannot be reached, or it failed; trying again may help.
     #[error("the bus failed: {0}")]
     Unavailable(String),
+    /// The bus of this process is closed: it stops.
+    #[error("the bus is closed")]
+    Closed,
     /// The bus refuses to be used like this; trying again does not help.
     #[error("{0}")]
     Unusable(String),

@@ -54,7 +54,7 @@ impl Feed {
     ///
     /// # Errors
     /// [`BusError::Refused`] if the ledger cannot give the records, for example because they were archived; this is
-    /// final. [`BusError::Unusable`] if the bus is closed. It waits until any other failure is over.
+    /// final. [`BusError::Closed`] if the bus is closed. It waits until any other failure is over.
     pub async fn next(&mut self) -> Result<Arc<Commit>, BusError> {
         loop {
             if let Some(commit) = self.take_live() {
@@ -132,7 +132,7 @@ impl Feed {
         match tokio::time::timeout(QUIET, self.live.next()).await {
             Ok(Some(LogItem::Commit(commit))) => self.ahead = Some(commit),
             Ok(Some(LogItem::Interrupted)) => self.behind = true,
-            Ok(None) => return Err(BusError::Unusable("the bus is closed".to_owned())),
+            Ok(None) => return Err(BusError::Closed),
             Err(_) => self.behind = !self.is_at_head().await,
         }
         Ok(())

@@ -99,8 +99,9 @@ impl Follower {
         loop {
             match self.advance().await {
                 Ok(()) => {}
+                Err(BusError::Closed) => return,
                 Err(error @ BusError::Unusable(_)) => {
-                    tracing::info!(%error, "a view of the cluster is no longer kept up to date");
+                    tracing::error!(%error, "a view of the cluster stays as it is now: restart this service");
                     return;
                 }
                 Err(error) => {
@@ -117,7 +118,6 @@ impl Follower {
             Ok(commit) => {
                 let last = commit.last();
                 if let Some(Err(violation)) = self.shared.change(move |shared| shared.apply(&commit)).await {
-                    tracing::error!(%violation, "a view of the cluster stops: what the ledger says cannot be true");
                     return Err(BusError::Unusable(violation.to_string()));
                 }
                 self.shared.applied.send_replace(last);

@@ -108,7 +108,6 @@ impl State {
             | Event::ResourcesReserved { .. }
             | Event::ResourcesReleased { .. }
             | Event::RunBackfilled { .. }
-            | Event::GrowthRejected { .. }
             | Event::FilterSettingsSet { .. }
             | Event::TemplateSet { .. }
             | Event::TemplateRemoved { .. }
@@ -144,6 +143,7 @@ impl State {
             | Event::StepSignalled { .. }
             | Event::Checkpoint { .. }
             | Event::StartRefused { .. }
+            | Event::GrowthRejected { .. }
             | Event::FilterLateResult { .. } => {}
         }
     }

@@ -26,6 +26,7 @@ pub mod staging;
 pub mod state;
 pub mod steps;
 pub mod tasks;
+mod unapplied;
 mod validate;
 
 pub use decide::{Decision, decide, decide_owned};

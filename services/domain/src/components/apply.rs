@@ -3,6 +3,7 @@
 use crate::{
     components::{ComponentOver, SingleEnd},
     state::State,
+    unapplied::no_arm,
 };
 use muster_schemas::{
     JobId,
@@ -25,7 +26,7 @@ impl State {
                 ends.entry(*component).or_insert(SingleEnd { reason: *reason, over: None }).reason = *reason;
             }),
             Event::ComponentEnded { job, component, usage, .. } => self.component_ended(*job, *component, *usage),
-            _ => {}
+            event => no_arm(event),
         }
     }
 

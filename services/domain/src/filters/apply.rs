@@ -7,6 +7,7 @@ use crate::{
     filters::{Chain, Entry, JobFilters, OutstandingCall, Passed, Refusal, Told, chain, verdict::Answer},
     jobs::Job,
     state::State,
+    unapplied::no_arm,
 };
 use muster_schemas::{
     JobId, Sequence, Timestamp,
@@ -104,7 +105,7 @@ impl State {
                 }
             }),
             Event::FilterRunnersMissing { since, .. } => self.filters.runners_missing = Some(*since),
-            _ => {}
+            event => no_arm(event),
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::{
     state::State,
     steps::{AtOnce, KeptJob, PartProgress, Step, StepProgress},
+    unapplied::no_arm,
 };
 use muster_schemas::{
     JobId, NodeId, RunId, StepId,
@@ -43,7 +44,7 @@ impl State {
                 self.step_stopping(*run, *step, *component, AtOnce::of(*is_forced));
             }
             Event::JobKept { job, seconds, is_late } => self.job_kept(*job, *seconds, *is_late),
-            _ => {}
+            event => no_arm(event),
         }
     }
 

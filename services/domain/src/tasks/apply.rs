@@ -6,6 +6,7 @@ use crate::{
     state::State,
     steps::PartProgress,
     tasks::{self, Ending, TaskBook, outlook},
+    unapplied::no_arm,
 };
 use muster_schemas::{
     JobId, RunId, Sequence, StepId, Timestamp,
@@ -28,7 +29,7 @@ impl State {
                 let ending = Ending { reason: *reason, is_graceful: *is_graceful };
                 self.change_tasks(*job, |tasks| tasks.end(ending));
             }
-            _ => {}
+            event => no_arm(event),
         }
     }
 
