@@ -41,7 +41,8 @@ pub struct JobSpec {
     pub types: Vec<JobType>,
     /// Values that a dialect wants back unchanged and that the model has no place for, by `dialect.name`.
     pub attributes: BTreeMap<String, String>,
-    /// The dialect whose command or description it was submitted with; `None` for muster's own. It never changes.
+    /// The dialect whose command or description it was submitted with; `None` for muster's own. It never changes. A service
+    /// that does not know the name treats the job as one of muster's own.
     pub dialect: Option<String>,
     /// What these components need is staged in before it starts, and staged out after its end (SL-B-01). Without a staging
     /// program of the cluster this is only shown.
