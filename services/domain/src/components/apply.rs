@@ -41,7 +41,7 @@ impl State {
         }
     }
 
-    /// What it had goes with the record that follows; that it had it is remembered.
+    /// Remembers the placement; the next record gives the resources back.
     fn component_ended(&mut self, id: JobId, component: u32, usage: Usage) {
         let run = self.job(id).and_then(|job| self.run(job.run()?));
         let placement = run.and_then(|run| run.placement.components.get(component as usize)).cloned();
