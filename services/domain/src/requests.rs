@@ -1,5 +1,5 @@
-//! The least that a request asks for, and the nodes that can serve it. The planner places by the same rules as those
-//! that a placement is checked by.
+//! The minimum of a request, and the nodes that can serve it. The planner places jobs by the same rules by which a
+//! placement is checked.
 
 pub(crate) mod fits;
 pub(crate) mod validate;
@@ -11,7 +11,7 @@ use muster_schemas::{
 };
 use std::cmp::Ordering;
 
-/// The least that a request can be served with. Amounts are of all its nodes together.
+/// The least that can serve a request, summed over all its nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Minimum {
     /// Nodes.
