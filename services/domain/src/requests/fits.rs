@@ -63,8 +63,8 @@ fn request_never_fits(state: &State, queue: &QueueSpec, request: &Request) -> Op
     too_much(&all, &nodes, queue, request, state.settings())
 }
 
-/// How many of a queue's nodes satisfy each wish: `: 2 of its 4 nodes have gpu, 0 have GPUs`. Empty if all nodes
-/// satisfy all wishes.
+/// How many of a queue's nodes satisfy each wish: ` (of its 4 nodes 2 are named, 0 have GPUs)`. Wishes that all nodes
+/// satisfy are left out; empty if there is no other.
 fn left_by_wishes(all: &[&NodeSpec], request: &Request) -> String {
     let count = |wish: &dyn Fn(&NodeSpec) -> bool| all.iter().filter(|node| wish(node)).count();
     let mut left: Vec<(usize, String)> = Vec::new();

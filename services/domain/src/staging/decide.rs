@@ -58,8 +58,8 @@ fn began(state: &State, job: &Job, kind: FilterKind, number: u64) -> Option<Even
     Some(Event::FilterChainStarted { job: job.id, chain })
 }
 
-/// Why a persistent buffer cannot be created or removed: it belongs to another user. Buffers of an administrator can be
-/// removed by every job.
+/// Why a persistent buffer cannot be created or removed: it belongs to another user. Jobs of an administrator may
+/// create and remove any buffer.
 fn foreign_buffer(state: &State, job: &Job) -> Option<String> {
     let owner = |name: &str| state.staging.buffers.get(name).map(|buffer| buffer.owner.as_str());
     job.staged_components().into_iter().find_map(|component| foreign_of(state, job, component, owner))
