@@ -166,7 +166,7 @@ pub(crate) enum Due {
 pub(crate) struct Index {
     /// Waiting jobs with open gates, in order of arrival.
     pub(crate) queued: BTreeSet<(Timestamp, JobId)>,
-    /// What is due, by time.
+    /// Due items, by time.
     pub(crate) due: BTreeSet<(Timestamp, Due)>,
     /// When finished jobs can be forgotten.
     pub(crate) retention: BTreeSet<(Timestamp, JobId)>,
@@ -180,7 +180,7 @@ pub(crate) struct Index {
     pub(crate) calling: BTreeSet<JobId>,
     /// Jobs with a chain in progress or kept resources.
     pub(crate) kept: BTreeSet<JobId>,
-    /// Jobs whose verdict jobs of the same priority and below wait for, by priority.
+    /// Jobs that hold up others of their priority and below until their verdict, by priority.
     pub(crate) judged: BTreeSet<(i64, JobId)>,
     /// Jobs with a list of tasks and a run.
     pub(crate) elastic: BTreeSet<JobId>,

@@ -84,7 +84,7 @@ pub(crate) struct Submitted {
 }
 
 impl Submitted {
-    /// How much of a job is counted; `None` for most jobs, of which nothing is.
+    /// How much of a job is counted; `None` if nothing is, as for most jobs.
     pub(crate) fn load(accounts: &Accounts, job: &Job) -> Option<Load> {
         (accounts.settings.limits || job.components.len() > 1).then(|| Load::of(job))
     }

@@ -35,13 +35,12 @@ impl State {
         impossible
     }
 
-    /// The waiting jobs that can never start, or some tasks of which cannot, and that will be cancelled for that
-    /// (SL-C-19).
+    /// The waiting jobs that will be cancelled because they, or some of their tasks, can never start (SL-C-19).
     pub(crate) fn impossible_jobs(&self) -> &BTreeSet<JobId> {
         if self.settings().cancel_never_met { &self.index.doomed } else { &self.index.given_up }
     }
 
-    /// The facts about a job, array or task; `None` if the state does not know it (any more).
+    /// The facts about a job, array or task; `None` if the state does not know it, or no longer does.
     pub(crate) fn facts(&self, id: JobId) -> Option<Facts> {
         let Some(job) = self.job(id) else { return self.facts_of_unstarted_task(id) };
         if let Phase::Finished(finished) = &job.phase {

@@ -77,7 +77,7 @@ pub enum DocumentSeed {
 /// later ones.
 pub fn offered(state: &State, record: &Record) -> Option<JobId> {
     let id = match &record.event {
-        // Most records, none of which offers a call.
+        // Most records are of these kinds, which never offer a call.
         Event::JobSubmitted { .. } | Event::RunAllocated { .. } | Event::RunStarted { .. } | Event::RunEnded { .. } => {
             return None;
         }

@@ -36,7 +36,7 @@ impl State {
         reason.or_else(|| self.array_reason(job)).or_else(|| self.staging_reason(job))
     }
 
-    /// What is still to be staged in for a job that nothing else keeps from starting (SL-B-08).
+    /// The staging that a job still waits for, if nothing else keeps it from starting (SL-B-08).
     fn staging_reason(&self, job: &Job) -> Option<WaitReason> {
         if job.is_staged_in() {
             return None;

@@ -11,7 +11,7 @@ pub(crate) struct Numbers {
     pub(crate) first: u64,
     /// Tasks of arrays from this number on have their own numbers; `None` if no tasks have.
     pub(crate) tasks_from: Option<u64>,
-    /// The tasks of each such array of which the state knows any job.
+    /// The tasks of each such array that has any job in the state.
     pub(crate) arrays: BTreeMap<u64, TaskNumbers>,
 }
 

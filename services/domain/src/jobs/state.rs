@@ -337,7 +337,7 @@ impl Job {
         )
     }
 
-    /// The job because of which a dependency can never be met, if any.
+    /// The job that makes a dependency impossible to meet, if any.
     pub fn never_met(&self) -> Option<JobId> {
         self.components.iter().find_map(|component| component.extras.as_ref()?.never_met())
     }
@@ -364,7 +364,7 @@ impl Component {
         let deadline = self.deadline()?;
         let walltime = |alternative: &Alternative| alternative.walltime_seconds.unwrap_or(0);
         let shortest = self.shape.alternatives.iter().map(walltime).min().filter(|seconds| *seconds > 0);
-        // At the last moment itself it can still start.
+        // It can still start at that exact moment.
         Some(match shortest {
             Some(seconds) => Timestamp(deadline.plus_seconds(-i64::try_from(seconds).unwrap_or(i64::MAX)).0 + 1),
             None => deadline,
@@ -428,7 +428,7 @@ impl ComponentExtras {
         begin.into_iter().chain(delays).min()
     }
 
-    /// The job because of which the dependencies can never be met, if any.
+    /// The job that makes the dependencies impossible to meet, if any.
     pub(crate) fn never_met(&self) -> Option<JobId> {
         let dead = |condition: &Condition| condition.status == ConditionStatus::Never;
         let group = self.dependencies.iter().find(|group| !group.is_empty() && group.iter().all(dead));

@@ -99,7 +99,7 @@ impl<'a> WaitReasons<'a> {
         if !job.is_waiting() {
             return None;
         }
-        // The job it was behind may have started since; then the order decides.
+        // The job named in the reason may have started since; then the order decides.
         let is_outdated = |reason: &&WaitReason| match reason {
             WaitReason::BehindJob(other) | WaitReason::WouldDelay(other) => {
                 state.job(*other).is_none_or(|other| !other.is_waiting())

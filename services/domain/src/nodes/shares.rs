@@ -1,8 +1,8 @@
 //! Taking and giving back shares of nodes, with a check each time that free and used resources add up.
 //!
-//! What is taken must be free, and what is given back must not be: so a node that began with all of its cores, GPUs and
-//! memory free never has more or fewer of them, and no core belongs to two runs. Cores that a suspended run has lent
-//! are free too. Only sizes are compared, so the cost is negligible.
+//! Resources that are taken must be free, and those given back must not be: so a node that began with all of its cores,
+//! GPUs and memory free never has more or fewer of them, and no core belongs to two runs. Cores that a suspended run
+//! has lent are free too. Only sizes are compared, so the cost is negligible.
 
 use crate::nodes::{Node, state::gpu_count, validate::within};
 use muster_schemas::{
@@ -19,7 +19,7 @@ pub struct Violation {
     pub record: Sequence,
     /// Its kind of event, such as `job.allocated`.
     pub event: String,
-    /// What it does to which node, with numbers.
+    /// The node and the effect on it, with numbers.
     pub fault: String,
 }
 

@@ -101,7 +101,7 @@ pub struct Queue {
     pub spec: Arc<QueueSpec>,
     /// Its unfinished jobs; an array counts as one.
     pub jobs: u64,
-    /// Its jobs with a run; tasks of arrays count singly.
+    /// Its jobs with a run; tasks of arrays count individually.
     pub running: u32,
     /// The same for each user with any.
     pub running_by_user: BTreeMap<String, u32>,

@@ -375,7 +375,7 @@ fn aftermath(state: &State, job: &Job, outcome: &Outcome) -> Event {
     }
 }
 
-/// Why a job can never run on the nodes that are left without those that could not be prepared for it (HPC-J-22).
+/// Why a job can never run without the nodes that could not be prepared for it (HPC-J-22).
 fn too_few_prepared(state: &State, job: &Job) -> Option<String> {
     let names = state.unprepared_nodes(job);
     if names.is_empty() {

@@ -1,4 +1,4 @@
-//! Invariants of steps with places of their own, and of jobs that end with their clients.
+//! Invariants of steps with separate places, and of jobs that end with their clients.
 
 use crate::{invariants::ensure, runs::Run, state::State, steps::Step};
 use muster_schemas::{NodeId, StepId, resources::IndexSet};

@@ -112,7 +112,7 @@ pub(crate) fn make_way(state: &State, victim: JobId, for_job: JobId, claim: &Pla
         return Ok(Vec::new());
     }
     let stop = Event::RunStopping { job: victim, run: run.id, reason: StopReason::Preempted };
-    // Otherwise it has no running tasks that could end by themselves or be stopped singly.
+    // Otherwise it has no running tasks that could end by themselves or be stopped individually.
     let is_running = run.started.is_some() && !run.is_suspended();
     let has_claim = claim.shares().next().is_some();
     let give_up = |removed, reason| shrink(state, victim, removed, reason).map(|event| vec![event]);

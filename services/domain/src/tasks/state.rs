@@ -157,7 +157,7 @@ impl TaskBook {
         Self { tasks, failure: before.failure.clone(), ..self }
     }
 
-    /// The position of the task of a kind of which there is at most one.
+    /// The position of the task of a kind that occurs at most once.
     pub(crate) fn of_kind(&self, kind: TaskKind) -> Option<u32> {
         self.tasks.iter().zip(0..).find(|(task, _)| task.kind == kind).map(|(_, place)| place)
     }
@@ -184,7 +184,7 @@ impl TaskBook {
     }
 
     /// An instance has ended. Returns whether it was a preparation that failed. `stopping` is the reason if the whole
-    /// run is being stopped: the instance has then not failed, just like one that was stopped singly (HPC-S-13).
+    /// run is being stopped: the instance has then not failed, just like one that was stopped individually (HPC-S-13).
     pub(crate) fn ended(
         &mut self,
         step: StepId,

@@ -176,7 +176,7 @@ fn jobs_of_one_command_count_together() {
     assert_eq!(cluster.state.unfinished_jobs(), 0);
 }
 
-/// SL-L-01: tasks of an array count singly, waiting or running.
+/// SL-L-01: tasks of an array count individually, waiting or running.
 #[test]
 fn tasks_of_arrays_count_singly() {
     let mut cluster = cluster(LIMITS, UseLimits::default(), jobs(3));
@@ -598,7 +598,7 @@ fn nothing_is_enforced_unless_a_site_says_so() {
     cluster.assert_replays();
 }
 
-/// SL-L-01: components count singly towards the jobs in a queue, both existing and new ones.
+/// SL-L-01: components count individually towards the jobs in a queue, both existing and new ones.
 #[test]
 fn components_count_singly_towards_what_a_queue_takes() {
     let mut settings = config();

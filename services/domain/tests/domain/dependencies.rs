@@ -172,7 +172,7 @@ fn singletons_run_one_after_the_other() {
     cluster.assert_replays();
 }
 
-/// However many wait for each other, each that comes or goes only causes a check of those at the head of the line.
+/// However many wait for each other, each arrival or end only causes a check of those at the head of the line.
 #[test]
 fn a_long_line_of_singletons_costs_little() {
     let mut cluster = Cluster::new();

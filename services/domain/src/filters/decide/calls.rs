@@ -117,7 +117,7 @@ fn is_absent(outcome: &CallOutcome) -> bool {
     matches!(outcome, CallOutcome::Called(report) if report.exit.is_absent())
 }
 
-/// Whether the answer is of the kind that the call expects.
+/// Whether the answer has the kind that the call expects.
 fn require_kind(chain: &Chain, call: &CallId, outcome: &CallOutcome) -> Result<(), Refusal> {
     let is_validation = call.position >= chain.end();
     let is_called = matches!(outcome, CallOutcome::Called(_));

@@ -207,7 +207,7 @@ fn nodes(state: &State, config: &ClusterConfig, events: &mut Vec<Event>) -> Resu
     Ok(())
 }
 
-/// What runs use of a node must still exist after a change.
+/// The resources of a node that runs use must still exist after a change.
 fn require_room_for_runs(state: &State, node: &Node, spec: &NodeSpec) -> Result<(), Refusal> {
     let used_cores = IndexSet::first_n(node.spec.cores).difference(&node.free_cores);
     let used_cores = used_cores.union(&state.lent_cores(node.id));
