@@ -1,4 +1,4 @@
-//! Accounts, users, associations and service classes, and which limits they put on jobs.
+//! Accounts, users, associations and service classes, and the limits they put on jobs.
 
 mod apply;
 pub(crate) mod decide;

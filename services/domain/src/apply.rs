@@ -1,8 +1,8 @@
 //! The effect of each event: the only code that changes a state.
 //!
-//! A record that does not fit the state (which a log written by muster does not have) changes as much as can be made of it, the
-//! same on every machine, and never panics. One after which free and used are not all that a node has is told: it must not be
-//! kept.
+//! A record that does not fit the state (muster never writes one) is applied as far as possible, the same way on every
+//! machine, and never panics. A record after which free and used resources do not add up to what a node has is
+//! reported: it must not be kept.
 
 use crate::{nodes::Violation, runs::Suspension, state::State};
 use muster_schemas::event::{Event, Record};
@@ -11,7 +11,8 @@ impl State {
     /// The state after one more record.
     ///
     /// # Errors
-    /// If the record takes of a node what is not free, or gives back what was not used. The state is then of no use any more.
+    /// If the record takes resources that are not free on a node, or gives back resources that were not used. The state
+    /// is unusable then.
     pub fn apply(&mut self, record: &Record) -> Result<(), Violation> {
         self.sequence = record.sequence;
         self.time = self.time.max(record.time);

@@ -29,12 +29,12 @@ use muster_schemas::{
 /// Decides a command against a state at a time, which must not be earlier than [`State::time`].
 ///
 /// # Errors
-/// The refusal gives the reason, for people.
+/// The refusal, with the reason for people.
 pub fn decide(state: &State, actor: &Actor, command: &Command, now: Timestamp) -> Result<Decision, Refusal> {
     decide_owned(state, actor, command.clone(), now)
 }
 
-/// As [`decide`], for callers that have no more use for the command, so that submissions need not be copied.
+/// Like [`decide`], for callers that no longer need the command, so that submissions are not copied.
 ///
 /// # Errors
 /// As [`decide`].
@@ -120,7 +120,7 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
     Ok(decision)
 }
 
-/// A notification comes to its end once; a job that the state has forgotten needs none.
+/// A notification ends once; a job that the state has forgotten needs none.
 fn notification_done(state: &State, event: Event) -> Decision {
     let Event::NotificationDone { job, of, notification, .. } = &event else { return Decision::done(vec![event]) };
     let wanted = state.job(*job).is_some_and(|job| {

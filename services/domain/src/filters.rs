@@ -1,4 +1,4 @@
-//! Filters, job templates, and holds until a time.
+//! Filters, job templates, and timed holds.
 
 mod apply;
 pub mod calls;

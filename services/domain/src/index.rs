@@ -1,4 +1,4 @@
-//! Indexes. All of them follow from the jobs, runs and nodes, and are never stored.
+//! Indexes. All are derived from the jobs, runs and nodes, and never stored.
 
 mod rebuild;
 
@@ -15,48 +15,47 @@ use std::{
     sync::Arc,
 };
 
-/// The keys by which a job is found.
+/// The keys of a job in the index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct JobKeys {
     /// Its place in the queue, if it waits with open gates.
     queued: Option<Timestamp>,
-    /// When it is due to be looked at.
+    /// When it is due.
     due: Option<Timestamp>,
     /// When it can be forgotten.
     forget_after: Option<Timestamp>,
     /// Whether it waits and a dependency can never be met.
     doomed: bool,
-    /// Whether it will be cancelled then.
+    /// Whether it will be cancelled for that.
     given_up: bool,
     /// The jobs that it depends on while it waits.
     targets: Vec<JobId>,
-    /// Owner and name, if it is not over and no task of an array.
+    /// Owner and name, if it is not over and not a task of an array.
     pub(crate) namesake: Option<(Arc<Owner>, Arc<str>)>,
     /// Whether it waits for earlier jobs of the same owner and name.
     pub(crate) is_singleton: bool,
-    /// Whether it waits for resources that jobs behind it must not take.
+    /// Whether it waits for resources that jobs after it must not take.
     blocking: bool,
     /// Whether a call of a filter is outstanding for it.
     calling: bool,
-    /// Its priority, if jobs of that priority and below must not start before the verdict on it.
+    /// Its priority, if jobs of that priority and below must not start before its verdict.
     judged: Option<i64>,
-    /// Whether a chain is under way for it, or something is kept for it.
+    /// Whether a chain is in progress or something is kept for it.
     kept: bool,
-    /// When something of its filters or its hold is due.
+    /// When its filters or its hold are due.
     filters_due: Option<Timestamp>,
     /// Whether it is a list of tasks and has a run.
     elastic: bool,
-    /// The staging that is due for it, as far as the job itself is concerned, and the extras that name the buffers it
-    /// needs for that.
+    /// The staging that the job itself is ready for, with the extras that name the buffers it needs.
     pub(crate) to_stage: Option<(FilterKind, Option<Arc<JobExtras>>)>,
 }
 
-/// The keys under which a running list of tasks is due.
+/// The keys of a running list of tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TaskKeys {
-    /// Whether there is something to do for it now.
+    /// Whether there is work to do now.
     pub(crate) is_ready: bool,
-    /// If not: when there may be.
+    /// If not, when there may be.
     pub(crate) due: Option<Timestamp>,
 }
 
@@ -77,7 +76,7 @@ impl JobKeys {
 
     fn with_filters(self, job: &Job, filters: &JobFilters) -> Self {
         let holds_up = filters.chain.as_ref().is_some_and(|chain| chain.holds_up_others());
-        // What time does to the job itself waits for the verdict on it.
+        // While it is judged, time has no other effect on the job.
         let is_judged = filters.is_judged();
         Self {
             due: self.due.filter(|_| !is_judged),
@@ -118,13 +117,13 @@ impl JobKeys {
     }
 }
 
-/// The buffers that have to be there before a job is staged in.
+/// The buffers that must exist before a job is staged in.
 fn buffers_used(to_stage: Option<&(FilterKind, Option<Arc<JobExtras>>)>) -> BTreeSet<String> {
     let staged_in = to_stage.filter(|(kind, _)| *kind == FilterKind::StageIn);
     staged_in.and_then(|(_, extras)| extras.as_ref()).map(|extras| extras.buffers_used()).unwrap_or_default()
 }
 
-/// Whether a dependency of the waiting job can never be met, for the whole of it or for tasks of an array.
+/// Whether a dependency of the waiting job, or of some tasks of an array, can never be met.
 fn is_doomed(job: &Job) -> bool {
     job.never_met().is_some() || job.array.as_ref().is_some_and(|array| !array.impossible.is_empty())
 }
@@ -154,68 +153,68 @@ fn targets(job: &Job) -> Vec<JobId> {
 pub(crate) enum Due {
     /// A waiting job: begin time, dependency delay or deadline.
     Job(JobId),
-    /// A hold until a time is over, or a runner that has a call of the job is silent.
+    /// The end of a timed hold, or the silence of a runner that has a call of the job.
     Filters(JobId),
-    /// A running job that is a list of tasks: a service may start again, or tasks make room for the release of nodes.
+    /// A running list of tasks: a service may restart, or tasks make room for the release of nodes.
     Tasks(JobId),
     /// The launch timeout of a run.
     Run(RunId),
 }
 
-/// Everything that can be found quickly.
+/// All indexes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Index {
     /// Waiting jobs with open gates, in order of arrival.
     pub(crate) queued: BTreeSet<(Timestamp, JobId)>,
-    /// The dues, by time.
+    /// Due items, by time.
     pub(crate) due: BTreeSet<(Timestamp, Due)>,
-    /// When which finished job can be forgotten.
+    /// When finished jobs can be forgotten.
     pub(crate) retention: BTreeSet<(Timestamp, JobId)>,
     /// Waiting jobs with a dependency that can never be met.
     pub(crate) doomed: BTreeSet<JobId>,
-    /// Those of them that will be cancelled then, whatever the cluster does with others.
+    /// Those that will be cancelled for it, whatever the settings say about others.
     pub(crate) given_up: BTreeSet<JobId>,
-    /// Waiting jobs that lack resources which jobs behind them must not take.
+    /// Waiting jobs that lack resources that jobs after them must not take.
     pub(crate) blocking: BTreeSet<JobId>,
     /// Jobs with an outstanding call of a filter.
     pub(crate) calling: BTreeSet<JobId>,
-    /// Jobs that have a chain under way, or something kept for them.
+    /// Jobs with a chain in progress or kept resources.
     pub(crate) kept: BTreeSet<JobId>,
-    /// Jobs of whose priority and below none starts before the verdict on them, by priority.
+    /// Jobs that hold up others of their priority and below until their verdict, by priority.
     pub(crate) judged: BTreeSet<(i64, JobId)>,
-    /// Jobs that are lists of tasks and have a run.
+    /// Jobs with a list of tasks and a run.
     pub(crate) elastic: BTreeSet<JobId>,
-    /// The keys of each of them, if it has any.
+    /// Their keys, if any.
     pub(crate) task_keys: BTreeMap<JobId, TaskKeys>,
-    /// Those for which there is something to do now.
+    /// Those with work to do now.
     pub(crate) tasks_ready: BTreeSet<JobId>,
-    /// Jobs with staging that is due, as far as they themselves are concerned.
+    /// Jobs that are themselves ready for staging.
     pub(crate) to_stage: BTreeSet<JobId>,
-    /// Those of them that can be staged now: there is a program, and the buffers that they use are there.
+    /// Those that can be staged now: there is a program, and the buffers they use exist.
     pub(crate) staging_ready: BTreeSet<JobId>,
-    /// For each persistent buffer those of them that use it and do not make it.
+    /// For each persistent buffer, the jobs ready for staging that use it and do not create it.
     pub(crate) buffer_users: BTreeMap<String, BTreeSet<JobId>>,
-    /// For each job the waiting jobs that depend on it.
+    /// For each job, the waiting jobs that depend on it.
     pub(crate) dependents: BTreeMap<JobId, BTreeSet<JobId>>,
-    /// Waiting jobs that wait for earlier ones of the same owner and name.
+    /// Jobs that wait for earlier ones of the same owner and name.
     pub(crate) singletons: BTreeSet<JobId>,
-    /// Those of them that are tasks of arrays, which nobody waits for.
+    /// Those that are tasks of arrays; no job waits for them.
     pub(crate) singleton_tasks: BTreeSet<JobId>,
-    /// For each owner and name the jobs that are not over.
+    /// The unfinished jobs of each owner and name.
     namesakes: BTreeMap<String, BTreeMap<Arc<str>, BTreeSet<JobId>>>,
-    /// When which reservation begins, or ends if it has begun.
+    /// When each reservation begins, or ends if it has begun.
     pub(crate) reservations_due: BTreeSet<(Timestamp, Arc<str>)>,
-    /// For each node the reservations that have it.
+    /// The reservations of each node.
     pub(crate) reserved: BTreeMap<NodeId, BTreeSet<Arc<str>>>,
-    /// When the first closure of which node is over.
+    /// When the first closure of each node ends.
     pub(crate) closures_due: BTreeSet<(Timestamp, NodeId)>,
     /// The number of each node name.
     pub(crate) node_names: BTreeMap<String, NodeId>,
     /// The jobs of each owner.
     pub(crate) owned: BTreeMap<String, BTreeSet<JobId>>,
-    /// Suspended runs that have lent their cores, or wait for them.
+    /// Suspended runs that have lent their cores, or wait to have them back.
     pub(crate) lent: BTreeSet<RunId>,
-    /// How many jobs wait and run, for whom that is limited.
+    /// Counts of waiting and running jobs, where these are limited.
     pub(crate) submitted: Submitted,
 }
 
@@ -233,7 +232,7 @@ impl Index {
         remove_member(&mut self.owned, &job.owner.user, job.id);
     }
 
-    /// The keys of a job changed.
+    /// Updates the keys of a job.
     pub(crate) fn move_job(&mut self, id: JobId, before: JobKeys, after: JobKeys) {
         move_key(&mut self.queued, before.queued, after.queued, id);
         move_key(&mut self.due, before.due, after.due, Due::Job(id));
@@ -338,12 +337,12 @@ impl Index {
         }
     }
 
-    /// The jobs of a user and name that are not over, in order of their ids.
+    /// The unfinished jobs of a user and name, by id.
     pub(crate) fn namesakes(&self, user: &str, name: &str) -> impl Iterator<Item = JobId> + '_ {
         self.namesakes.get(user).and_then(|of_user| of_user.get(name)).into_iter().flatten().copied()
     }
 
-    /// How many of them are older than a job, counted from the side on which there are fewer.
+    /// How many of them are older than a job; counts from the end with fewer of them.
     pub(crate) fn namesakes_ahead(&self, user: &str, name: &str, id: JobId) -> u32 {
         let Some(all) = self.namesakes.get(user).and_then(|of_user| of_user.get(name)) else { return 0 };
         let (mut ahead, mut behind) = (all.range(..id), all.range(id..));
@@ -358,7 +357,7 @@ impl Index {
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 
-    /// Moves a list of tasks whose keys changed.
+    /// Updates the keys of a list of tasks.
     pub(crate) fn move_tasks(&mut self, id: JobId, after: TaskKeys) {
         let before = self.task_keys.get(&id).copied().unwrap_or_default();
         move_key(&mut self.due, before.due, after.due, Due::Tasks(id));
@@ -393,12 +392,12 @@ impl Index {
         }
     }
 
-    /// The time at which the first closure of a node is over changed.
+    /// Updates the time at which the first closure of a node ends.
     pub(crate) fn move_closure(&mut self, id: NodeId, before: Option<Timestamp>, after: Option<Timestamp>) {
         move_key(&mut self.closures_due, before, after, id);
     }
 
-    /// The time at which a run is due changed.
+    /// Updates the time at which a run is due.
     pub(crate) fn move_run(&mut self, id: RunId, before: Option<Timestamp>, after: Option<Timestamp>) {
         move_key(&mut self.due, before, after, Due::Run(id));
     }

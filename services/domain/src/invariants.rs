@@ -1,4 +1,4 @@
-//! Invariants that hold after every record. For tests and simulations: a violation is a fault of this crate.
+//! Invariants that hold after every record, for tests and simulations. A violation is a bug in this crate.
 
 mod ensure;
 
@@ -23,7 +23,7 @@ use crate::{
 /// Checks everything.
 ///
 /// # Panics
-/// If something does not hold, saying what.
+/// If an invariant is violated; the message names it.
 pub fn assert_invariants(state: &State) {
     if let Err(violation) = check(state) {
         panic!("after record {}: {violation}", state.sequence());
@@ -33,7 +33,7 @@ pub fn assert_invariants(state: &State) {
 /// Checks everything.
 ///
 /// # Errors
-/// The first thing that does not hold.
+/// The first violation.
 pub fn check(state: &State) -> Result<(), String> {
     index(state)?;
     let users = Users::of(state);

@@ -1,8 +1,8 @@
-//! Cores of suspended runs, which others can have until those continue (SL-C-37).
+//! Cores of suspended runs, which other runs may use until those continue (SL-C-37).
 //!
-//! A run that lends its cores keeps everything else: memory, GPUs, licences. One that had its nodes for itself shares
-//! them meanwhile. Before it continues it waits until nobody else has its cores, and nobody new gets them; if several
-//! wait for the same core, the one that was asked first goes ahead. So a core never belongs to two runs that are not
+//! A run that lends its cores keeps everything else: memory, GPUs, licences. If it had its nodes exclusively, it shares
+//! them meanwhile. Before it continues, it waits until no other run has its cores, and no new run gets them; if several
+//! wait for the same core, the first to be resumed comes first. So a core never belongs to two runs that are not
 //! suspended.
 
 mod apply;

@@ -1,8 +1,8 @@
 //! The rules of muster: [`decide()`] turns a command into events, [`State::apply`] turns an event into a change of
 //! state.
 //!
-//! All of it is pure: no clock, no randomness, no input or output, no walk over anything without an order. The same
-//! log gives the same state on every machine.
+//! All of it is pure: no clock, no randomness, no input or output, no iteration over anything unordered. The same log
+//! gives the same state on every machine.
 
 pub mod accounts;
 mod apply;

@@ -1,4 +1,4 @@
-//! Nodes, queues and licences, with what is free of them, and the settings of the cluster.
+//! Nodes, queues and licences, their free resources, and the settings of the cluster.
 
 mod apply;
 pub(crate) mod decide;

@@ -1,4 +1,4 @@
-//! Which notifications follow from a record.
+//! The notifications that follow from a record.
 
 use crate::{jobs::Job, state::State};
 use muster_schemas::{
@@ -11,10 +11,10 @@ use muster_schemas::{
 use std::sync::Arc;
 
 /// The notifications that follow from a record, which the state already includes. The same record and state always give
-/// the same items, so that they can be made again after a crash.
+/// the same items, so that they can be derived again after a crash.
 ///
-/// An array tells of itself as a whole: that its first task started, that it ended, was held or released. Only who asks
-/// for [`Occasion::EachTask`] is told of each task instead.
+/// An array is reported as a whole: that its first task started, that it ended, was held or released. Only a
+/// notification that asks for [`Occasion::EachTask`] reports each task instead.
 pub fn items(state: &State, record: &Record) -> Vec<NotifyItem> {
     let Some(happened) = Happened::of(&record.event) else { return Vec::new() };
     let Some(job) = state.job(happened.job) else { return Vec::new() };
@@ -50,7 +50,7 @@ pub fn items(state: &State, record: &Record) -> Vec<NotifyItem> {
         .collect()
 }
 
-/// What a record tells that a notification can be about.
+/// What happened in a record that a notification can be about.
 struct Happened<'r> {
     job: JobId,
     occasion: Occasion,
@@ -77,8 +77,7 @@ impl<'r> Happened<'r> {
         Some(Self { job: event.job()?, occasion, word, outcome: None })
     }
 
-    /// The job that is told of: of a task its array, if the task is the first that has started, unless each task is asked
-    /// for.
+    /// The job to report: for a task, its array if this task started first, unless each task is asked for.
     fn told_of<'s>(&self, state: &'s State, job: &'s Job, notification: &Notification) -> Option<&'s Job> {
         let each_task = notification.on.contains(&Occasion::EachTask);
         if job.id.index.is_none() {
@@ -92,7 +91,8 @@ impl<'r> Happened<'r> {
         (self.occasion == Occasion::Started && is_first_start(state, whole, job)).then_some(whole)
     }
 
-    /// On which of its occasions the notification wants to tell this; a bad end is told as that if it is asked for.
+    /// The occasion of the notification that this matches, if any; a failure is reported as such if it asks for
+    /// failures.
     fn wanted_by(&self, notification: &Notification) -> Option<Occasion> {
         let on: &[Occasion] =
             if notification.on.is_empty() { &[Occasion::Started, Occasion::Ended] } else { &notification.on };
@@ -114,13 +114,13 @@ fn is_first_start(state: &State, whole: &Job, task: &Job) -> bool {
     task.last_run.is_none() && !is_over && !state.job_with_tasks(task.id.number).any(has_started)
 }
 
-/// Whether an end is told as a failure.
+/// Whether an end is reported as a failure.
 fn is_failure(outcome: &Outcome, notification: &Notification) -> bool {
     let is_spared = notification.spares_cancelled && *outcome == Outcome::Cancelled;
     !outcome.is_success() && !is_spared
 }
 
-/// The run that a job has, or had last.
+/// The current or last run of a job.
 struct RunFacts {
     id: RunId,
     placement: Arc<Placement>,
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
     use muster_schemas::{event::Concern, testing::assert_handles};
 
-    /// The samples, with what makes them worth telling.
+    /// The samples, altered where only some events of their kind cause a notification.
     #[test]
     fn people_are_notified_of_what_the_table_of_events_says() {
         assert_handles(Concern::Notices, |record| {

@@ -1,10 +1,10 @@
 //! Orders to nodes: those that follow from a record, and those that a reporting node may have missed.
 //!
-//! Orders can be lost or come twice. An executor obeys each once, by part and step, so repeating them is harmless.
+//! Orders can be lost or arrive twice. An executor obeys each once, by part and step, so repeating them is harmless.
 //!
-//! An order comes about in three steps: a [seed](OrderSeed) says what is ordered of which part; a [sketch](Sketch)
-//! holds the state's knowledge of it, and no longer needs the state; the order itself also has the parts that only
-//! the log knows, such as the script.
+//! An order is made in three steps: a [seed](OrderSeed) says what to do with which part; a [sketch](Sketch) holds what
+//! the state knows about it, and no longer needs the state; the order itself also has what only the log knows, such as
+//! the script.
 
 mod launch;
 mod seed;
@@ -32,12 +32,12 @@ use muster_schemas::{
     resources::NodeShare,
 };
 
-/// The orders that follow from a record, by a state that includes it (and may include later ones).
+/// The orders that follow from a record. The state must include it and may include later ones.
 pub fn follow_up(state: &State, record: &Record) -> Vec<(NodeId, OrderSeed)> {
     orders_of(state, record).unwrap_or_default()
 }
 
-/// The same; `None` for kinds of events that no orders follow from.
+/// The same; `None` for events without orders.
 fn orders_of(state: &State, record: &Record) -> Option<Vec<(NodeId, OrderSeed)>> {
     Some(match &record.event {
         Event::RunAllocated { run, .. } => launching(state, *run),
@@ -52,7 +52,7 @@ fn orders_of(state: &State, record: &Record) -> Option<Vec<(NodeId, OrderSeed)>>
         Event::JobSignalled { run, signal, .. } => {
             to_unended(state, *run, |_, _, part| Some(OrderSeed::Signal { part, signal: *signal }))
         }
-        // Its processes stand still already.
+        // Its processes are stopped already.
         Event::JobSuspended { was_resuming: true, .. } => Vec::new(),
         Event::JobSuspended { run, .. } => to_unended(state, *run, |_, _, part| Some(OrderSeed::Suspend { part })),
         Event::JobResumed { run, .. } => to_unended(state, *run, |_, _, part| Some(OrderSeed::Resume { part })),
@@ -91,7 +91,7 @@ fn launching(state: &State, run: RunId) -> Vec<(NodeId, OrderSeed)> {
     })
 }
 
-/// An order about each part that has not ended.
+/// An order for each part that has not ended.
 fn to_unended(
     state: &State,
     run: RunId,
@@ -140,7 +140,7 @@ fn step_launches(state: &State, run: RunId, step: StepId) -> Vec<(NodeId, OrderS
     (0..parts).filter_map(|at| step_launch(state, run, step, at)).collect()
 }
 
-/// The order about a part of a step that has not ended, and for whom it is.
+/// The order for a part of a step that has not ended, and its node.
 fn step_launch(state: &State, run: &Run, step: StepId, at: usize) -> Option<(NodeId, OrderSeed)> {
     let node = run.steps.get(&step)?.parts.get(at).filter(|part| part.exit.is_none())?.node;
     if let Some((launched, part)) = state.step(run.id, step).and_then(|step| Some((step, step.parts.get(at)?))) {
@@ -178,20 +178,20 @@ fn forget(state: &State, job: JobId, run: RunId) -> Vec<(NodeId, OrderSeed)> {
     last.placement.shares_by_component().map(forget).collect()
 }
 
-/// Whether a node had started a part and no longer knows it, by a list of its parts that is true for the record
-/// `as_of` (see [`muster_schemas::node::Mark`]). A part that started later can be missing from the list and run.
+/// Whether a node had started a part and no longer knows it, given a list of its parts that is true for the record
+/// `as_of` (see [`muster_schemas::node::Mark`]). A part that started later may be missing from the list and still run.
 pub(crate) fn is_forgotten(state: &State, run: &Run, part: &Part, known: &[PartId], as_of: Sequence) -> bool {
     part.is_up() && part.since <= as_of && !known.contains(&state.part_id(run, part))
 }
 
-/// Whether a node that is up has forgotten something by such a list, so that its report is news.
+/// Whether a node that is up has forgotten something according to such a list, so that its report is news.
 pub fn has_forgotten(state: &State, node: NodeId, known: &[PartId], as_of: Sequence) -> bool {
     let runs = state.node(node).into_iter().flat_map(|node| &node.runs).filter_map(|run| state.run(*run));
     runs.flat_map(|run| run.parts_on(node).map(move |part| (run, part)))
         .any(|(run, part)| is_forgotten(state, run, part, known, as_of))
 }
 
-/// The orders that a node may have missed, given the parts of runs that it says it knows. Launches come before anything else.
+/// The orders that a node may have missed, given the parts of runs that it knows. Launches come first.
 pub fn reconcile(state: &State, node: NodeId, reported: &[PartId]) -> Vec<OrderSeed> {
     let mut orders = Vec::new();
     for run in state.node(node).into_iter().flat_map(|node| &node.runs).filter_map(|run| state.run(*run)) {
@@ -201,7 +201,7 @@ pub fn reconcile(state: &State, node: NodeId, reported: &[PartId]) -> Vec<OrderS
         }
     }
     let over = reported.iter().filter(|part| state.part_named(node, **part).is_none());
-    // Its node was thought lost, or the report crossed the end of the run: whatever is left of it goes.
+    // Its node was considered lost, or the report crossed the end of the run: anything left of it is stopped.
     orders.extend(over.map(|part| OrderSeed::Stop {
         part: *part,
         reason: StopReason::NodeLost,

@@ -1,4 +1,4 @@
-//! Plans, the policy and the settings that they follow.
+//! Plans, and the policy and settings that planners follow.
 
 mod apply;
 pub(crate) mod decide;

@@ -1,5 +1,5 @@
-//! The least that a request asks for, and the nodes that can serve it. The planner places by the same rules as those
-//! that a placement is checked by.
+//! The minimum of a request, and the nodes that can serve it. The planner places jobs by the same rules by which a
+//! placement is checked.
 
 pub(crate) mod fits;
 pub(crate) mod validate;
@@ -11,7 +11,7 @@ use muster_schemas::{
 };
 use std::cmp::Ordering;
 
-/// The least that a request can be served with. Amounts are of all its nodes together.
+/// The least that can serve a request, summed over all its nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Minimum {
     /// Nodes.
@@ -26,7 +26,7 @@ pub struct Minimum {
     pub memory_bytes: u64,
 }
 
-/// The least that a request can be served with. Products that do not fit are as large as can be.
+/// The least that can serve a request. Products that overflow are saturated.
 pub fn minimum(request: &Request, settings: &ClusterSettings) -> Minimum {
     let path = path_minimum(request);
     let tasks = request.tasks.map_or(path.nodes, u64::from);
@@ -76,7 +76,7 @@ struct PathMinimum {
     gpus: u64,
 }
 
-/// What the path alone asks for: the counts of its levels multiplied from the root down.
+/// The minimum of the path alone: the counts of its levels multiplied from the root down.
 fn path_minimum(request: &Request) -> PathMinimum {
     let mut product: u64 = 1;
     let mut minimum = PathMinimum { nodes: 1, cores: 1, gpus: 0 };
@@ -94,7 +94,7 @@ fn path_minimum(request: &Request) -> PathMinimum {
     minimum
 }
 
-/// The least that a count can be.
+/// The minimum of a count.
 pub fn least(count: Count) -> u64 {
     match count {
         Count::Range { min, .. } => u64::from(min),
@@ -102,8 +102,8 @@ pub fn least(count: Count) -> u64 {
     }
 }
 
-/// Whether a node is of the kind that a request asks for: its properties match, it is not excluded, and it is named
-/// if any is named. Free resources are another matter.
+/// Whether a node is suitable for a request: its properties match, it is not excluded, and if nodes are named, it is
+/// one of them. Free resources are not considered.
 pub fn node_serves(node: &NodeSpec, request: &Request) -> bool {
     (request.nodes.is_empty() || request.nodes.contains(&node.name))
         && !request.excluded_nodes.contains(&node.name)
@@ -111,7 +111,7 @@ pub fn node_serves(node: &NodeSpec, request: &Request) -> bool {
         && request.gpus.as_ref().is_none_or(|gpus| gpus.count == 0 || model_count(node, gpus.model.as_deref()) > 0)
 }
 
-/// How many GPUs of a model a node has; of any model if none is named.
+/// The number of GPUs of a model on a node; of all models if none is named.
 pub fn model_count(node: &NodeSpec, model: Option<&str>) -> u32 {
     match model {
         None => gpu_count(node),
@@ -119,8 +119,8 @@ pub fn model_count(node: &NodeSpec, model: Option<&str>) -> u32 {
     }
 }
 
-/// Whether a node's properties match a filter. Facts that every node has can be compared like a property: `name`,
-/// `cores`, `sockets`, `gpus` and `memory_bytes`, unless the node has a property of that name.
+/// Whether a node's properties match a filter. Facts about every node can be compared like properties: `name`, `cores`,
+/// `sockets`, `gpus` and `memory_bytes`, unless the node has a property of that name.
 pub fn matches(node: &NodeSpec, filter: &NodeFilter) -> bool {
     match filter {
         NodeFilter::Has(name) => node.properties.get(name).is_some_and(is_set),
@@ -134,7 +134,7 @@ pub fn matches(node: &NodeSpec, filter: &NodeFilter) -> bool {
     }
 }
 
-/// What every node has, as a property.
+/// A fact about every node, as a property.
 fn built_in(node: &NodeSpec, property: &str) -> Option<PropertyValue> {
     let number = |number: u64| PropertyValue::Number(i64::try_from(number).unwrap_or(i64::MAX));
     match property {
@@ -173,7 +173,7 @@ fn compare(found: &PropertyValue, relation: Relation, wanted: &PropertyValue) ->
     }
 }
 
-/// The same alternatives on other nodes than these.
+/// The same alternatives with these nodes excluded.
 pub fn without_nodes(alternatives: &[Alternative], names: &[String]) -> Vec<Alternative> {
     let mut alternatives = alternatives.to_vec();
     let requests = alternatives.iter_mut().flat_map(|alternative| &mut alternative.requests);

@@ -1,4 +1,4 @@
-//! Runs: attempts to execute jobs, from the moment they have their resources until these are free.
+//! Runs: attempts to execute jobs, from the allocation of resources until these are free.
 
 mod apply;
 mod by_node;

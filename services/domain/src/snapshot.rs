@@ -4,7 +4,7 @@ use crate::state::State;
 use muster_schemas::codec::{self, CodecError};
 
 impl State {
-    /// All of the state as bytes. Equal states have equal bytes.
+    /// The whole state as bytes. Equal states have equal bytes.
     ///
     /// # Errors
     /// If it is larger than the codec allows.
@@ -15,7 +15,7 @@ impl State {
     /// The state of a snapshot.
     ///
     /// # Errors
-    /// If the bytes are damaged, or not those of a state.
+    /// If the bytes are damaged, or are not those of a state.
     pub fn from_snapshot_bytes(bytes: &[u8]) -> Result<Self, CodecError> {
         let mut state: Self = codec::decode(bytes)?;
         state.give_shapes()?;
@@ -24,13 +24,13 @@ impl State {
         Ok(state)
     }
 
-    /// BLAKE3 over all of the state: two states are the same exactly if their digests are, on any machine and whether
-    /// they were folded from the log or read from a snapshot.
+    /// BLAKE3 over the whole state: two states are the same exactly if their digests are, on any machine, and whether
+    /// they were derived from the log or read from a snapshot.
     pub fn digest(&self) -> [u8; 32] {
         codec::digest(self)
     }
 
-    /// Gives components their shapes, of which the numbers are stored.
+    /// Restores the shapes of components from their stored ids.
     fn give_shapes(&mut self) -> Result<(), CodecError> {
         for job in self.jobs.values_mut() {
             for component in &mut job.components {
@@ -45,7 +45,7 @@ impl State {
         Ok(())
     }
 
-    /// Lets equal values of different jobs share memory again, as they did before they were stored.
+    /// Lets equal values of different jobs share memory again, as before they were stored.
     fn share_again(&mut self) {
         let pools = &mut self.pools;
         for job in self.jobs.values_mut() {

@@ -1,4 +1,4 @@
-//! The sum of the history at one point of the log. Everything here can be read; only [`State::apply`] changes it.
+//! The state of the cluster at one point of the log. Everything here can be read; only [`State::apply`] changes it.
 
 mod altered;
 pub mod looks;
@@ -26,8 +26,8 @@ use muster_schemas::{
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// The cluster after some record of its log. It is stored as it is, but for what is derived from it: new fields go before the
-/// index, each of them nothing until it is used.
+/// The cluster after some record of its log. It is stored as it is, except what is derived from it: new fields go
+/// before the index, and must be empty until they are used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct State {
     pub(crate) sequence: Sequence,
@@ -60,21 +60,21 @@ pub struct State {
     pub(crate) index: Index,
     #[serde(skip)]
     pub(crate) pools: Pools,
-    /// What the record that is being applied does that no record may do.
+    /// The fault of the record that is being applied, if it does what no record may do.
     #[serde(skip)]
     pub(crate) fault: Option<Box<str>>,
 }
 
-/// Whose log it is.
+/// The cluster that the log belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterIdentity {
-    /// Tells this log from every other.
+    /// Distinguishes this log from every other.
     pub cluster_id: [u8; 16],
-    /// The key that checkpoints are signed with.
+    /// The key with which checkpoints are signed.
     pub public_key: [u8; 32],
 }
 
-/// Shared copies of what jobs have in common.
+/// Values shared by jobs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Pools {
     pub(crate) text: Pool<str>,
@@ -98,12 +98,12 @@ impl State {
         self.time
     }
 
-    /// Whose log it is; `None` before the first record.
+    /// The cluster that the log belongs to; `None` before the first record.
     pub fn cluster(&self) -> Option<&ClusterIdentity> {
         self.cluster.as_ref()
     }
 
-    /// Whether the actor may do everything: `root`, the administrators of the settings, the ledger itself.
+    /// Whether the actor may do everything: `root`, the administrators in the settings, the ledger itself.
     pub fn is_administrator(&self, actor: &Actor) -> bool {
         match actor {
             Actor::Ledger => true,
@@ -117,18 +117,18 @@ impl State {
         &self.settings
     }
 
-    /// Records up to and including this were moved to archive files.
+    /// The last record that was moved to archive files; all before it were too.
     pub fn archived(&self) -> Sequence {
         self.archived
     }
 
-    /// Accounts, associations and service classes, and what of them is enforced.
+    /// Accounts, associations and service classes, and what is enforced.
     pub fn accounts(&self) -> &Accounts {
         &self.accounts
     }
 
-    /// When [`muster_schemas::command::Command::Tick`] is next worth deciding; it can be in the past. `None` if
-    /// nothing waits for a time.
+    /// When [`muster_schemas::command::Command::Tick`] is next worth deciding; it can be in the past. `None` if nothing
+    /// is due.
     pub fn next_timer(&self) -> Option<Timestamp> {
         let tasks_ready = !self.index.tasks_ready.is_empty();
         let goes_on = self.ready_to_go_on().next().is_some() || self.kept_in_the_way().next().is_some();

@@ -1,4 +1,4 @@
-//! Jobs that are lists of tasks: their tasks, and runs that grow and shrink.
+//! Jobs with lists of tasks: their tasks, and runs that grow and shrink.
 
 pub(crate) mod apply;
 pub(crate) mod decide;

@@ -1,69 +1,71 @@
-//! Limits on values, from any sender. Each refusal names the field, what was given and the limit.
+//! Limits on values from any sender. Each refusal names the field, the value and the limit.
 
 use muster_schemas::command::{Refusal, RefusalCode};
 
-/// Bytes of a name of anything.
+/// The greatest length of any name, in bytes.
 pub const MAX_NAME_BYTES: usize = 1_024;
 
-/// Bytes of free text, such as a reason.
+/// The greatest length of free text, such as a reason, in bytes.
 pub const MAX_TEXT_BYTES: usize = 16 << 10;
 
-/// Bytes of a path.
+/// The greatest length of a path, in bytes.
 pub const MAX_PATH_BYTES: usize = 4_096;
 
-/// Jobs of one submission.
+/// The greatest number of jobs in a submission.
 pub const MAX_JOBS: usize = 100_000;
 
-/// Components of one job.
+/// The greatest number of components of a job.
 pub const MAX_COMPONENTS: usize = 1_000;
 
-/// Tasks of one array.
+/// The greatest number of tasks of an array.
 pub const MAX_TASKS: u64 = 10_000_000;
 
-/// Bytes of a script.
+/// The greatest size of a script, in bytes.
 pub const MAX_SCRIPT_BYTES: usize = 4 << 20;
 
-/// Bytes of all that a job carries: its submission is one record, and has to fit into one message of the bus (8 MB).
+/// The greatest size of everything that a job carries, in bytes: its submission is one record, and must fit into a
+/// message of the bus (8 MB).
 pub const MAX_JOB_BYTES: usize = 6 << 20;
 
-/// Bytes of all arguments of a command.
+/// The greatest size of all arguments of a command, in bytes.
 pub const MAX_ARGUMENT_BYTES: usize = 1 << 20;
 
-/// Bytes of an environment, names and values.
+/// The greatest size of an environment, names and values, in bytes.
 pub const MAX_ENVIRONMENT_BYTES: usize = 1 << 20;
 
-/// Bytes of all attributes of a job, names and values.
+/// The greatest size of all attributes of a job, names and values, in bytes.
 pub const MAX_ATTRIBUTE_BYTES: usize = 1 << 20;
 
-/// Alternatives of one component, requests of one alternative, levels of one path, notifications of one job and such.
+/// The greatest number of alternatives of a component, requests of an alternative, levels of a path, notifications of a
+/// job and the like.
 pub const MAX_LIST: usize = 1_000;
 
-/// Nodes that a request names.
+/// The greatest number of nodes named in a request.
 pub const MAX_NODE_NAMES: usize = 100_000;
 
-/// Conditions in the dependencies of one component.
+/// The greatest number of conditions in the dependencies of a component.
 pub const MAX_DEPENDENCIES: usize = 10_000;
 
-/// Any count of nodes, tasks, cores and such.
+/// The greatest count of nodes, tasks, cores and the like.
 pub const MAX_COUNT: u32 = 10_000_000;
 
 /// The longest walltime: a hundred years.
 pub const MAX_SECONDS: u64 = 100 * 366 * 86_400;
 
-/// The most memory of a request: an exbibyte.
+/// The greatest amount of memory in a request: an exbibyte.
 pub const MAX_MEMORY_BYTES: u64 = 1 << 60;
 
-/// How deep the filter of a request may nest.
+/// The greatest nesting depth of the filter of a request.
 pub const MAX_FILTER_DEPTH: usize = 50;
 
-/// Cores of one node.
+/// The greatest number of cores of a node.
 pub const MAX_NODE_CORES: u32 = 65_536;
 
 pub(crate) fn invalid<T>(message: String) -> Result<T, Refusal> {
     Err(Refusal::new(RefusalCode::Invalid, message))
 }
 
-/// A value as it can stand in a message: cut and without control characters.
+/// A value as shown in messages: truncated, and without control characters.
 pub(crate) fn shown(value: &str) -> String {
     let shown: String = value.chars().take(80).map(|char| if char.is_control() { '\u{fffd}' } else { char }).collect();
     if value.chars().nth(80).is_some() { shown + "..." } else { shown }
@@ -107,7 +109,7 @@ pub(crate) fn label(field: &str, value: &str) -> Result<(), Refusal> {
     }
 }
 
-/// A name that something is known by: as a label, and not empty.
+/// An identifying name: like a label, and not empty.
 pub(crate) fn name(field: &str, value: &str) -> Result<(), Refusal> {
     if value.is_empty() {
         return invalid(format!("{field}: is empty"));
@@ -115,7 +117,7 @@ pub(crate) fn name(field: &str, value: &str) -> Result<(), Refusal> {
     label(field, value)
 }
 
-/// A name that stands in lists on command lines: as a name, without blanks, commas and slashes.
+/// A name used in lists on command lines: like a name, without blanks, commas and slashes.
 pub(crate) fn identifier(field: &str, value: &str) -> Result<(), Refusal> {
     name(field, value)?;
     match value.chars().find(|char| char.is_whitespace() || matches!(char, ',' | '/')) {

@@ -30,7 +30,8 @@ impl State {
         });
     }
 
-    /// Whom jobs count for, and whether they are counted at all, may have changed, and with it what may run.
+    /// Recounts the jobs after a change of what they count for, or of whether they are counted; both affect what may
+    /// run.
     fn recount_submitted(&mut self) {
         let mut index = std::mem::take(&mut self.index);
         index.count_submitted(self);

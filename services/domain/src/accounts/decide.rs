@@ -1,4 +1,4 @@
-//! How accounts, associations and service classes are changed, and which class a job is in.
+//! Changes of accounts, users, associations and classes, and moving jobs into another class.
 
 pub(crate) mod entering;
 
@@ -15,7 +15,7 @@ use muster_schemas::{
 };
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
-/// Changes of one command.
+/// The greatest number of changes in one command.
 const MAX_CHANGES: usize = 10_000;
 
 /// Changes accounts, users, associations and classes: all of it or nothing.
@@ -36,7 +36,7 @@ pub(crate) fn change(access: &Access, changes: Vec<AccountChange>) -> Result<Dec
     }))
 }
 
-/// Whether what is changed still is what whoever changes it has seen, and keeps its name.
+/// Whether the record is still as the sender of the change saw it, and keeps its name.
 fn require_unchanged(accounts: &Accounts, change: &AccountChange) -> Result<(), Refusal> {
     match change {
         AccountChange::Account { before, after } => {
@@ -77,7 +77,7 @@ fn same<K: Ord + fmt::Display, T: PartialEq>(
     }
 }
 
-/// Puts components that wait into another class (SL-C-36).
+/// Puts waiting components into another class (SL-C-36).
 pub(crate) fn change_class(access: &Access, jobs: &JobSelection, class: &str) -> Result<Decision, Refusal> {
     validate::name("class", class)?;
     let mut entering = Entering::default();

@@ -1,4 +1,4 @@
-//! How many jobs wait and run, as far as that is limited (SL-L-01).
+//! Counts of waiting and running jobs, as far as they are limited (SL-L-01).
 
 use crate::{
     accounts::{Accounts, Charge, Counter},
@@ -7,7 +7,7 @@ use crate::{
 use muster_schemas::event::Owner;
 use std::{collections::BTreeMap, sync::Arc};
 
-/// How many jobs a job counts as that waits or runs, and for whom (SL-L-01).
+/// How many jobs a waiting or running job counts as, and for whom (SL-L-01).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Load {
     owner: Arc<Owner>,
@@ -20,8 +20,8 @@ pub(crate) struct Load {
 type Part = (Option<Arc<str>>, Option<Arc<str>>, Arc<str>);
 
 impl Load {
-    /// The charge of a job, of the tasks of an array that have not started, or of one that has. A component that was
-    /// ended alone counts no more.
+    /// The charge of a job, of an array's tasks that have not started, or of a task that has. A component that has
+    /// ended alone no longer counts.
     pub(crate) fn of(job: &Job) -> Self {
         let jobs = match (&job.array, job.is_finished()) {
             (_, true) => 0,
@@ -36,7 +36,8 @@ impl Load {
         Self { owner: job.owner.clone(), parts, jobs }
     }
 
-    /// As it is, but counted for others: by the number of each part that counts, and for whom it counts now.
+    /// The same load, counted elsewhere: `moved` maps the number and the present charge of each counted part to the new
+    /// charge.
     pub(crate) fn moved(&self, moved: impl Fn(usize, Charge) -> Charge) -> Self {
         let parts = self.charges().enumerate().map(|(number, charge)| {
             let Charge { account, class, queue, .. } = moved(number, charge);
@@ -45,12 +46,12 @@ impl Load {
         Self { owner: self.owner.clone(), parts: parts.collect(), jobs: self.jobs }
     }
 
-    /// How many jobs each of its parts counts as.
+    /// How many jobs each part counts as.
     pub(crate) fn jobs(&self) -> u64 {
         self.jobs
     }
 
-    /// Each of its components, by what it is counted for.
+    /// The charge of each component.
     pub(crate) fn charges(&self) -> impl Iterator<Item = Charge> + '_ {
         self.parts.iter().map(|(account, class, queue)| Charge {
             account: account.clone(),
@@ -60,30 +61,30 @@ impl Load {
         })
     }
 
-    /// The queue of each component that is not the first in its queue.
+    /// The queue of each component that is not the first one in its queue.
     fn repeated_queues(&self) -> impl Iterator<Item = &Arc<str>> {
         self.parts.iter().enumerate().filter_map(|(at, (.., queue))| {
             self.parts[..at].iter().any(|(.., earlier)| earlier == queue).then_some(queue)
         })
     }
 
-    /// How many jobs it is for a counter.
+    /// How many jobs this load is for a counter.
     pub(crate) fn counted_by(&self, accounts: &Accounts, counter: &Counter) -> u64 {
         let is_counted = |charge: &Charge| accounts.rules(charge).counters.contains(counter);
         self.charges().filter(is_counted).count() as u64 * self.jobs
     }
 }
 
-/// The jobs that wait and run, as far as they are limited. It follows from the jobs and is never stored.
+/// The waiting and running jobs, as far as they are limited. Derived from the jobs, never stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Submitted {
     counted: BTreeMap<Counter, u64>,
-    /// How many components of jobs are in a queue beyond the first of each job, which the queue counts itself.
+    /// Components in a queue beyond the first of each job, which the queue counts itself.
     further: BTreeMap<Arc<str>, u64>,
 }
 
 impl Submitted {
-    /// How much of a job is counted; `None` if nothing is, as of most jobs.
+    /// How much of a job is counted; `None` if nothing is, as for most jobs.
     pub(crate) fn load(accounts: &Accounts, job: &Job) -> Option<Load> {
         (accounts.settings.limits || job.components.len() > 1).then(|| Load::of(job))
     }

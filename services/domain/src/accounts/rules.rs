@@ -1,11 +1,10 @@
-//! The limits that hold for a component, from up to three sets: the class of its queue, its own, its association's
-//! (SL-L-02).
+//! The limits on a component, from up to three sets: the class of its queue, its own class, its association (SL-L-02).
 
 use crate::accounts::Accounts;
 use muster_schemas::accounts::{AssociationKey, AssociationSpec, Bounds, ClassSpec, JobBounds, UseLimits};
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
-/// The accounts and users that a component is counted for.
+/// The accounts and users for which a component is counted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Charge {
     /// The account; `None` means the owner's own.
@@ -21,22 +20,22 @@ pub struct Charge {
 /// Whose jobs are counted together.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Counter {
-    /// Those of a user in an account, or of an account with the accounts below it.
+    /// The jobs of a user in an account, or of an account including the accounts below it.
     Association(AssociationKey),
-    /// Those of a class.
+    /// The jobs of a class.
     Class(String),
-    /// Those of a user in a class.
+    /// The jobs of a user in a class.
     ClassUser(String, String),
-    /// Those of an account in a class.
+    /// The jobs of an account in a class.
     ClassAccount(String, String),
 }
 
 /// The limited amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Amount {
-    /// Jobs that run.
+    /// Running jobs.
     RunningJobs,
-    /// Jobs that wait or run.
+    /// Waiting and running jobs.
     Jobs,
     /// Cores.
     Cores,
@@ -46,12 +45,12 @@ pub enum Amount {
     Gpus,
     /// Memory.
     MemoryBytes,
-    /// Walltime of one job.
+    /// Walltime of each job.
     WalltimeSeconds,
 }
 
 impl Amount {
-    /// As it stands in the text of a [`Rule`].
+    /// The words in the text of a [`Rule`].
     pub const fn words(self) -> &'static str {
         match self {
             Self::RunningJobs => "running jobs",
@@ -65,14 +64,14 @@ impl Amount {
     }
 }
 
-/// Whose jobs may use no more.
+/// Whose jobs share the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Whose {
-    /// All together.
+    /// All jobs together.
     All,
-    /// Those of each user.
+    /// The jobs of each user.
     EachUser,
-    /// Those of each account.
+    /// The jobs of each account.
     EachAccount,
     /// Each job.
     EachJob,
@@ -89,7 +88,7 @@ impl Whose {
     }
 }
 
-/// The holder of the limit.
+/// Where the limit is set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Within {
     /// An association.
@@ -101,20 +100,20 @@ pub enum Within {
 /// One limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// The counter of present use; `None` if only the component itself counts.
+    /// The counter of current use; `None` if only the component itself counts.
     pub counter: Option<Counter>,
     /// The limited amount.
     pub amount: Amount,
-    /// How much there may be.
+    /// The maximum.
     pub most: u64,
-    /// Whose.
+    /// Whose jobs share it.
     pub whose: Whose,
-    /// The holder of the limit.
+    /// Where it is set.
     pub within: Within,
 }
 
 impl fmt::Display for Rule {
-    /// For people, and to be recognised by dialects: `2 running jobs of each user in association optics/ada`.
+    /// Read by people and recognised by dialects: `2 running jobs of each user in association optics/ada`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} of {} in ", self.most, self.amount.words(), self.whose.words())?;
         match &self.within {
@@ -124,22 +123,22 @@ impl fmt::Display for Rule {
     }
 }
 
-/// Where a component counts, and what limits it.
+/// Where a component counts, and its limits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
     /// Each once.
     pub counters: Vec<Counter>,
-    /// In the order in which they are looked at.
+    /// In the order in which they are checked.
     pub rules: Vec<Rule>,
-    /// A job that could never start under them is refused when it is submitted.
+    /// Whether to refuse a job at submission if it could never start under these rules.
     pub refuses_hopeless: bool,
 }
 
-/// The limits that an earlier set has, which takes the place of those of later sets.
+/// The limits of an earlier set, which override those of later sets.
 type Taken = BTreeSet<(Whose, Amount)>;
 
 impl Accounts {
-    /// The limits on a component. None if limits are not enforced.
+    /// The limits on a component; none if limits are not enforced.
     pub fn rules(&self, charge: &Charge) -> Rules {
         let mut rules = Rules::default();
         if !self.settings.limits {
@@ -180,7 +179,8 @@ impl Rules {
         self.refuses_hopeless |= class.refuses_hopeless;
     }
 
-    /// What is of all together holds at each link; what is of each user or job is that of the first link that says so.
+    /// Limits on all jobs together hold at each link; a limit on each user or job comes from the first link that sets
+    /// it.
     fn add_associations(&mut self, chain: &[(AssociationKey, Option<&AssociationSpec>)], taken: &Taken) {
         let Some((own, _)) = chain.first() else { return };
         let own_counter = Counter::Association(own.clone());

@@ -1,4 +1,4 @@
-//! Accounts, users, associations and service classes, and which limits they put on a component.
+//! Accounts, users, associations and service classes, and the limits they put on a component.
 
 use crate::jobs::Component;
 use muster_schemas::accounts::{
@@ -7,10 +7,10 @@ use muster_schemas::accounts::{
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// Greatest depth of accounts above each other.
+/// The greatest depth of nested accounts.
 pub(crate) const MAX_DEPTH: usize = 32;
 
-/// All accounts, users, associations and classes of a cluster, and what of them is enforced.
+/// All accounts, users, associations and classes of a cluster, and what is enforced.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accounts {
     pub(crate) settings: Arc<AccountSettings>,
@@ -20,7 +20,7 @@ pub struct Accounts {
     pub(crate) classes: BTreeMap<String, Arc<ClassSpec>>,
 }
 
-/// The associations that count for a user, the nearest first.
+/// The associations that count for a user, nearest first.
 type Chain<'a> = [(AssociationKey, Option<&'a AssociationSpec>)];
 
 /// The nearest list of classes.
@@ -44,7 +44,7 @@ impl Accounts {
         self.accounts.values().map(|spec| &**spec)
     }
 
-    /// All users that are known to the accounts, by name.
+    /// All users known to the accounts, by name.
     pub fn users(&self) -> impl ExactSizeIterator<Item = &UserSpec> {
         self.users.values().map(|spec| &**spec)
     }
@@ -75,7 +75,7 @@ impl Accounts {
         spec
     }
 
-    /// The class of components that name none: as the association says, or the only one of its list, or the one that is called
+    /// The class of components that name none: the association's default, the only one of its list, or the one called
     /// `normal`.
     pub fn default_class(&self, account: Option<&str>, user: &str, queue: &str) -> Option<&str> {
         let chain = account.map(|account| self.chain(account, user, queue)).unwrap_or_default();
@@ -87,22 +87,23 @@ impl Accounts {
         told.or_else(only).or_else(|| self.classes.contains_key(DEFAULT_CLASS).then_some(DEFAULT_CLASS))
     }
 
-    /// Whether a user on an account in a queue may use a class: one of the list of the association, else of its account, else
-    /// of the accounts above. Where nobody has a list, associations may use `normal`; who has no association may use any.
+    /// Whether a user on an account in a queue may use a class. The list of the association decides, else that of its
+    /// account, else those of the accounts above. Without any list, associations may use `normal`, and users without an
+    /// association any class.
     pub fn may_use(&self, account: Option<&str>, user: &str, queue: &str, class: &str) -> bool {
         let chain = account.map(|account| self.chain(account, user, queue)).unwrap_or_default();
         let has_association = chain.first().is_some_and(|(_, own)| own.is_some());
         !has_association && listed(&chain).is_none() || is_allowed(&chain, class)
     }
 
-    /// Whether the list that counts for an association, its own or that of an account, has a class.
+    /// Whether the list that counts for an association, its own or an account's, contains a class.
     pub fn has_in_list(&self, of: &AssociationKey, class: &str) -> bool {
         let (user, queue) = (of.user.as_deref().unwrap_or_default(), of.queue.as_deref().unwrap_or_default());
         is_allowed(&self.chain(&of.account, user, queue), class)
     }
 
-    /// The association of a user in an account, then those of the account as a whole and of its parents. The first has no
-    /// record if there is none for the user.
+    /// The association of a user in an account, then those of the account as a whole and of its parents. The first has
+    /// no spec if the user has no association.
     pub(crate) fn chain(
         &self,
         account: &str,
@@ -142,7 +143,7 @@ impl Accounts {
         }
     }
 
-    /// The amount that is added to the priority of a component.
+    /// The amount added to the priority of a component.
     pub fn class_priority(&self, component: &Component) -> i64 {
         if self.classes.is_empty() {
             return 0;

@@ -1,4 +1,4 @@
-//! What accounts, users, associations and classes may be, beside the others that there are.
+//! Checks of changes to accounts, users, associations and classes against the records that exist.
 
 use crate::{
     accounts::{Accounts, state::MAX_DEPTH},
@@ -15,13 +15,13 @@ use muster_schemas::{
     command::{Refusal, RefusalCode},
 };
 
-/// Accounts, users and associations of a cluster, of each.
+/// The greatest number of accounts, of users and of associations in a cluster.
 const MAX_RECORDS: usize = 1_000_000;
 
-/// Classes of a cluster, and those that an association names.
+/// The greatest number of classes in a cluster, and in the list of an association.
 const MAX_CLASSES: usize = 10_000;
 
-/// Whether a change leaves something behind that hangs together.
+/// Whether the records are still consistent after a change.
 pub(crate) fn validate_change(state: &State, accounts: &Accounts, change: &AccountChange) -> Result<(), Refusal> {
     match change {
         AccountChange::Account { after: Some(spec), .. } => validate_account(accounts, spec),
@@ -146,7 +146,7 @@ fn validate_class(spec: &ClassSpec) -> Result<(), Refusal> {
     spec.limits.each_job.walltime_seconds.map_or(Ok(()), validate::walltime)
 }
 
-/// Everybody may have the usual class in mind, also where nobody made it because it limits nothing.
+/// The usual class may always be named, even if no record exists because it limits nothing.
 pub(crate) fn require_class(accounts: &Accounts, name: &str) -> Result<(), Refusal> {
     match accounts.class(name) {
         Some(_) => Ok(()),
@@ -155,7 +155,7 @@ pub(crate) fn require_class(accounts: &Accounts, name: &str) -> Result<(), Refus
     }
 }
 
-/// An association that jobs wait or run in stays.
+/// An association cannot be removed while jobs wait or run in it.
 fn require_no_jobs(state: &State, accounts: &Accounts, of: &AssociationKey) -> Result<(), Refusal> {
     let is_in = |job: &Job| {
         let is_of_user = of.user.as_ref().is_none_or(|user| *user == job.owner.user);
@@ -165,7 +165,7 @@ fn require_no_jobs(state: &State, accounts: &Accounts, of: &AssociationKey) -> R
         };
         is_of_user && !job.is_finished() && job.components.iter().any(is_part)
     };
-    // It may have been put in again by a later change of the same command.
+    // A later change of the same command may have restored it.
     if accounts.associations.contains_key(of) {
         return Ok(());
     }
@@ -175,7 +175,7 @@ fn require_no_jobs(state: &State, accounts: &Accounts, of: &AssociationKey) -> R
     }
 }
 
-/// The queues that the settings name exist. A class may be made later; until then it limits nothing.
+/// The queues named in the settings must exist. A class may be created later; until then it limits nothing.
 pub(crate) fn validate_settings(settings: &AccountSettings, knows_queue: impl Fn(&str) -> bool) -> Result<(), Refusal> {
     for (queue, class) in &settings.queue_classes {
         if !knows_queue(queue) {

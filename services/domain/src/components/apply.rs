@@ -12,7 +12,7 @@ use muster_schemas::{
 };
 
 impl State {
-    /// Applies a record about one component; other records mean nothing here.
+    /// Applies a record about one component; other records have no effect here.
     pub(crate) fn component_changed(&mut self, record: &Record) {
         match &record.event {
             Event::ComponentHeld { job, component, holds, .. } => {
@@ -42,7 +42,7 @@ impl State {
         }
     }
 
-    /// What it had goes with the record that follows; that it had it is remembered.
+    /// Remembers the placement; the next record gives the resources back.
     fn component_ended(&mut self, id: JobId, component: u32, usage: Usage) {
         let run = self.job(id).and_then(|job| self.run(job.run()?));
         let placement = run.and_then(|run| run.placement.components.get(component as usize)).cloned();

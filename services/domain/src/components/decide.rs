@@ -1,4 +1,4 @@
-//! One component of a job: held, released, and ended while the others continue.
+//! Holding, releasing and ending one component of a job while the others continue.
 
 use crate::{
     components::SingleEnd,
@@ -16,7 +16,7 @@ use muster_schemas::{
 };
 use std::{collections::BTreeMap, sync::Arc};
 
-/// The holds of a component. The job waits as long as one of them has any (SL-M-11).
+/// The holds of a component. The job waits while any component is held (SL-M-11).
 pub(crate) fn hold(job: &Job, component: u32, holds: Holds, reason: &str) -> Vec<Event> {
     let added = holds.without(job.components[component as usize].holds);
     if added.is_empty() {
@@ -31,8 +31,8 @@ pub(crate) fn release(job: &Job, component: u32, holds: Holds) -> Vec<Event> {
     if taken.is_empty() { Vec::new() } else { vec![Event::ComponentReleased { job: job.id, component, holds: taken }] }
 }
 
-/// Ends a component of a running job; the others continue (SL-M-02). A job that has not started is only ended as a
-/// whole (SL-M-03), and one ends with its first component (SL-I-12).
+/// Ends a component of a running job; the others continue (SL-M-02). A job that has not started can only be ended as a
+/// whole (SL-M-03), and a job ends with its first component (SL-I-12).
 pub(crate) fn end(state: &State, job: &Job, component: u32, ending: &JobEnding) -> Result<Vec<Event>, Refusal> {
     let id = job.id;
     if component == 0 {
@@ -57,13 +57,13 @@ pub(crate) fn end(state: &State, job: &Job, component: u32, ending: &JobEnding) 
     }
     let mut events = vec![Event::ComponentStopping { job: id, run: run.id, component, reason }];
     if run.parts.iter().filter(|part| part.component == component).all(Part::has_ended) {
-        // Its processes have ended by themselves; all that is left to do is to give its resources back.
+        // Its processes have ended by themselves; only its resources remain to be given back.
         events.extend(over(job, run, component, &SingleEnd { reason, over: None }, None));
     }
     Ok(events)
 }
 
-/// The events that follow if the part that ends is the last one of a component that is being ended.
+/// The events that follow if the ended part is the last one of a component that is being ended.
 pub(crate) fn part_ended(job: &Job, run: &Run, part: &Part, exit: &NodeExit) -> Vec<Event> {
     let component = part.component;
     let Some(end) = job.single_end(component) else { return Vec::new() };
@@ -71,8 +71,8 @@ pub(crate) fn part_ended(job: &Job, run: &Run, part: &Part, exit: &NodeExit) -> 
     if others.all(Part::has_ended) { over(job, run, component, end, Some((part, exit))) } else { Vec::new() }
 }
 
-/// What follows when all parts of a component have ended, one of them now: what steps had there is over, and its resources
-/// are free.
+/// The events once all parts of a component have ended, the last one now: its parts of steps are over, and its
+/// resources are free.
 fn over(job: &Job, run: &Run, component: u32, end: &SingleEnd, last: Option<(&Part, &NodeExit)>) -> Vec<Event> {
     let parts = || run.parts.iter().filter(move |part| part.component == component);
     let exit_of = |part: &Part| last.filter(|(last, _)| last.is(part)).map(|(_, exit)| exit.clone());
@@ -87,7 +87,7 @@ fn over(job: &Job, run: &Run, component: u32, end: &SingleEnd, last: Option<(&Pa
     events
 }
 
-/// What a placement has of one component; of the others nothing.
+/// A placement reduced to one component.
 fn only(placement: &Placement, component: u32) -> Placement {
     let components = placement.components.iter().zip(0..).map(|(placed, number)| ComponentPlacement {
         alternative: placed.alternative,
@@ -96,8 +96,8 @@ fn only(placement: &Placement, component: u32) -> Placement {
     Placement { components: components.collect() }
 }
 
-/// No process of these parts of the run is left: parts of steps in them of which no end was told have ended as they did
-/// (SL-M-15).
+/// The ends of steps that were never reported: no process of these parts of the run is left, so their parts of steps
+/// ended as they did (SL-M-15).
 fn steps_over(run: &Run, ends: &[(&Part, &NodeExit)]) -> Vec<Event> {
     let mut events = Vec::new();
     for (id, step) in &run.steps {
@@ -123,7 +123,7 @@ fn steps_over(run: &Run, ends: &[(&Part, &NodeExit)]) -> Vec<Event> {
     events
 }
 
-/// How a step ended with the part of the run that it was in, to which all that was used is charged.
+/// The end of a step that ended with its part of the run. All usage is charged to the part.
 fn ended_with(exit: &NodeExit) -> NodeExit {
     NodeExit { usage: Usage::default(), ..exit.clone() }
 }

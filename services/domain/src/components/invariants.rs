@@ -16,7 +16,7 @@ pub(crate) fn check(state: &State) -> Result<(), String> {
     Ok(())
 }
 
-/// What is over has given back all it had; what is not has something that runs.
+/// A component that is over has given back all its resources; one that is not still has something running.
 fn of_run(job: &Job, run: &Run, component: u32) -> Result<(), String> {
     let name = || format!("job {} component {component}", job.id);
     ensure(run.started.is_some(), || format!("{}: it was ended before the job had started", name()))?;

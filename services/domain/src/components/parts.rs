@@ -1,4 +1,4 @@
-//! The names by which nodes know the parts of a run, and what has become of its components.
+//! The names by which nodes know the parts of a run, and the ends of its components.
 
 use crate::{
     components::{ComponentOver, SingleEnd},
@@ -25,13 +25,13 @@ impl State {
         PartId::new(run.id, if is_shared { component } else { 0 })
     }
 
-    /// The names by which nodes know the parts of a run, for who asks for many.
+    /// The names by which nodes know the parts of a run, for callers that need many.
     pub(crate) fn part_names(&self, run: &Run) -> PartNames {
         let over = self.job(run.job).into_iter().flat_map(Job::components_over);
         PartNames::of(run.id, &run.placement, over)
     }
 
-    /// The same of the last run of a job, which is over.
+    /// The same for the last run of a job, which is over.
     pub(crate) fn last_part_names(&self, job: &Job, last: &RunSummary) -> PartNames {
         PartNames::of(last.run, &last.placement, job.components_over())
     }
@@ -43,7 +43,7 @@ impl State {
         Some(part_id_in(last.run, &last.placement, job.components_over(), node, component))
     }
 
-    /// The part of a run that a node means by a name.
+    /// The part of a run that a node knows by this name.
     pub fn part_named(&self, node: NodeId, name: PartId) -> Option<(&Run, &Part)> {
         let run = self.run(name.run())?;
         let part = run.parts_on(node).find(|part| self.part_id(run, part) == name)?;
@@ -54,7 +54,7 @@ impl State {
 /// The names by which nodes know the parts of a run: see [`part_id_in`].
 pub(crate) struct PartNames {
     run: RunId,
-    /// All nodes with each component that is there or was, in order; empty of a run of one component.
+    /// All nodes with each component that is or was there, in order; empty for a run of one component.
     components: Vec<(NodeId, u32)>,
 }
 
@@ -80,14 +80,14 @@ impl PartNames {
     }
 }
 
-/// Whether another component was on a node that has ended alone since.
+/// Whether another component that has ended alone was on a node.
 fn were_there<'a>(over: impl Iterator<Item = (u32, &'a ComponentOver)>, node: NodeId, component: u32) -> bool {
     let mut others = over.filter(|(number, _)| *number != component);
     others.any(|(_, over)| over.placement.shares.iter().any(|share| share.node == node))
 }
 
-/// The name of a part has its component only where components share the node, or did before one of them ended alone: what
-/// began under a release in which they never did keeps its name.
+/// The name of a part includes its component only if components share the node, or did before one of them ended alone.
+/// Parts that began under a release in which they never did thus keep their names.
 fn part_id_in<'a>(
     run: RunId,
     placement: &'a Placement,
@@ -105,7 +105,8 @@ fn part_id_in<'a>(
 }
 
 impl Job {
-    /// When and how a component of its last run ended alone, if it has: with the run, if it was being ended then.
+    /// When and how a component of the last run ended alone, if it did. A component that was being ended when the run
+    /// ended has ended with the run.
     pub fn component_ended(&self, component: u32) -> Option<(Timestamp, Outcome)> {
         let end = self.single_end(component)?;
         let last = || self.last_run.as_ref().filter(|_| self.run().is_none()).map(|run| run.ended);
@@ -113,12 +114,12 @@ impl Job {
         Some((at, end.outcome()))
     }
 
-    /// Why a component of its last run was ended alone, if it was.
+    /// Why a component of the last run was ended alone, if it was.
     pub fn single_end(&self, component: u32) -> Option<&SingleEnd> {
         self.single_ends.as_ref()?.get(&component)
     }
 
-    /// The components of its last run that have ended alone, with what they came to.
+    /// The components of the last run that have ended alone, with their ends.
     pub fn components_over(&self) -> impl Iterator<Item = (u32, &ComponentOver)> {
         let ends = self.single_ends.iter().flat_map(|ends| ends.iter());
         ends.filter_map(|(component, end)| Some((*component, end.over.as_ref()?)))

@@ -11,25 +11,25 @@ use serde::{Deserialize, Serialize};
 /// The end of one component while the others continue (SL-M-02).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SingleEnd {
-    /// Why it is being ended, or was.
+    /// Why it is or was being ended.
     pub reason: StopReason,
-    /// Its outcome; `None` until its last part has ended, and if the run ended before that.
+    /// Its end; `None` until its last part has ended, and if the run ended before that.
     pub over: Option<ComponentOver>,
 }
 
-/// A component that has ended, and whose resources the run has given back.
+/// A component that has ended and whose resources the run has given back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ComponentOver {
-    /// When.
+    /// When it ended.
     pub at: Timestamp,
-    /// The placement that it had.
+    /// Its placement.
     pub placement: ComponentPlacement,
-    /// Its usage there.
+    /// Its usage.
     pub usage: Usage,
 }
 
 impl SingleEnd {
-    /// The outcome of a component that is ended so.
+    /// The outcome of a component ended for this reason.
     pub fn outcome(&self) -> Outcome {
         match self.reason {
             StopReason::Finished | StopReason::FinishedAtOnce => Outcome::DeclaredFinished,

@@ -6,19 +6,19 @@ use muster_schemas::{
     event::{Actor, Owner},
 };
 
-/// An actor before a state.
+/// An actor, and the state it acts on.
 pub(crate) struct Access<'a> {
     pub(crate) state: &'a State,
     pub(crate) actor: &'a Actor,
 }
 
 impl<'a> Access<'a> {
-    /// Whether the actor may do everything: `root`, the administrators of the settings, the ledger itself.
+    /// Whether the actor may do everything: `root`, the administrators in the settings, the ledger itself.
     pub(crate) fn is_administrator(&self) -> bool {
         self.state.is_administrator(self.actor)
     }
 
-    /// Whether the actor may manage everybody's jobs and nodes.
+    /// Whether the actor may manage all jobs and nodes.
     pub(crate) fn is_operator(&self) -> bool {
         self.is_administrator()
             || matches!(self.actor, Actor::User(owner) if self.state.settings().operators.contains(&owner.user))
@@ -57,7 +57,7 @@ impl<'a> Access<'a> {
         self.require(*self.actor == Actor::Notifier, || "only notifiers report notifications".into())
     }
 
-    /// The name of the filter-runner that asks.
+    /// The name of the filter-runner that sent the command.
     pub(crate) fn require_runner(&self) -> Result<&'a str, Refusal> {
         match self.actor {
             Actor::Runner(name) => Ok(name),
@@ -65,7 +65,7 @@ impl<'a> Access<'a> {
         }
     }
 
-    /// Requires the sender of reports about calls: a runner, or the ledger for checks that no filter comes before.
+    /// Requires a sender that may report calls: a runner, or the ledger for checks without filters.
     pub(crate) fn require_caller(&self) -> Result<&'a str, Refusal> {
         if *self.actor == Actor::Ledger { Ok("ledger") } else { self.require_runner() }
     }

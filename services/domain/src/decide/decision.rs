@@ -1,4 +1,4 @@
-//! What decisions and refusals are made of.
+//! Decisions and refusals.
 
 use muster_schemas::{
     command::{Refusal, RefusalCode, Reply},
@@ -12,7 +12,7 @@ pub(crate) fn one_if(wanted: bool, event: impl FnOnce() -> Event) -> Vec<Event> 
 /// The result of an accepted command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// The events, in order. None if the command asks for what is so already.
+    /// The events, in order; empty if the command asks for what is already so.
     pub events: Vec<Event>,
     /// The answer to the client.
     pub reply: Reply,

@@ -20,7 +20,7 @@ use muster_schemas::{
 };
 use std::collections::BTreeSet;
 
-/// At most so much in one decision; the next tick goes on.
+/// The greatest number in one decision; the next tick continues.
 const MAX_AT_ONCE: usize = 10_000;
 
 pub(crate) fn tick(access: &Access, now: Timestamp) -> Result<Decision, Refusal> {
@@ -37,7 +37,7 @@ pub(crate) fn tick(access: &Access, now: Timestamp) -> Result<Decision, Refusal>
         match due {
             Due::Job(id) if over.contains(id) => {}
             Due::Job(id) => events.extend(job_due(state, *id, now)),
-            // Those for which there is something to do now are another set.
+            // Those that have work to do now are found separately.
             Due::Tasks(id) => waiting_tasks.push(*id),
             Due::Filters(id) => events.extend(filters::decide::due(state, *id, now)),
             Due::Run(id) => events.extend(launch_timeout(state, *id)),
@@ -54,7 +54,7 @@ pub(crate) fn tick(access: &Access, now: Timestamp) -> Result<Decision, Refusal>
     Ok(Decision::done(events))
 }
 
-/// The job, or the array, that an event ends, or of which it ends tasks.
+/// The job or array that an event ends, or some of whose tasks it ends.
 fn ended(event: &Event) -> Option<JobId> {
     match event {
         Event::JobFinished { job, .. } | Event::TasksFinished { job, .. } => Some(*job),

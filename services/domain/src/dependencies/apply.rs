@@ -1,4 +1,4 @@
-//! The effect of a change of one job on those that depend on it.
+//! The effect of a change of one job on the jobs that depend on it.
 
 use crate::{
     dependencies::{Condition, facts},
@@ -12,7 +12,7 @@ use muster_schemas::{
 };
 
 impl State {
-    /// Brings the dependencies of the waiting jobs that depend on this one up to date.
+    /// Updates the dependencies of the waiting jobs that depend on this one.
     pub(crate) fn refresh_dependents(&mut self, target: JobId, now: Timestamp) {
         if self.index.dependents.is_empty() {
             return;
@@ -64,7 +64,7 @@ impl State {
         }
     }
 
-    /// Brings the dependencies of a job that waits again up to date with what happened while it did not wait.
+    /// Updates the dependencies of a job that waits again with what happened in the meantime.
     pub(crate) fn look_at_dependencies_again(&mut self, id: JobId, now: Timestamp) {
         let Some(mut job) = self.jobs.get(&id).map(|job| (**job).clone()) else { return };
         for extras in job.components.iter_mut().filter_map(|component| component.extras.as_mut()) {
@@ -78,7 +78,7 @@ impl State {
         self.change_job(id, |waiting| *waiting = job);
     }
 
-    /// Brings up to date what a job's dependencies say that does not follow from one other job.
+    /// Updates those dependencies of a job that do not follow from one other job.
     pub(crate) fn settle_dependencies(&mut self, job: &mut Job) {
         if job.components.iter().all(|component| component.extras.is_none()) {
             return;
@@ -94,7 +94,7 @@ impl State {
         }
     }
 
-    /// Puts a job before those that it names in `Before...` dependencies: each of them gets the condition, turned round.
+    /// Puts a job before those that it names in `Before...` dependencies: each of them gets the reverse condition.
     pub(crate) fn put_before_others(&mut self, id: JobId, now: Timestamp) {
         let Some(job) = self.jobs.get(&id) else { return };
         let extras = job.components.iter().filter_map(|component| component.extras.as_ref());
@@ -108,7 +108,7 @@ impl State {
         }
     }
 
-    /// How many jobs of the same owner and name are older and not over; of a job that waits, whether there are any.
+    /// The number of older unfinished jobs with the same owner and name; for a waiting job, 1 if there are any.
     fn namesakes_ahead(&self, job: &Job) -> u32 {
         let (user, name) = (job.owner.user.as_str(), &*job.name);
         match job.is_waiting() {
@@ -117,8 +117,8 @@ impl State {
         }
     }
 
-    /// Jobs of an owner and name came or went: the first of those that are left waits for none of them, the next one does, and
-    /// nothing has changed for those behind.
+    /// Jobs of an owner and name came or went: the first one left waits for none of them, the next one does, and
+    /// nothing changes for the rest.
     pub(crate) fn refresh_namesakes(&mut self, user: &str, name: &str) {
         if self.index.singletons.is_empty() {
             return;

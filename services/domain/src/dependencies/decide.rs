@@ -11,9 +11,9 @@ use muster_schemas::{
     job::{Dependencies, Dependency, DependencyKind},
 };
 
-/// Whether every job that is depended on exists, and those that are put behind this one may be. The number of a
-/// component stands for its job, that of a task of an array for the task (SL-C-19). A job that is no array, or
-/// depends on none, has no tasks of the same index: then the whole has to end well.
+/// Whether every job that is depended on exists, and those that would be put behind this one may be. The number of a
+/// component stands for its job, that of an array's task for the task (SL-C-19). If the job or its target is not an
+/// array, there are no tasks of the same index: then the whole target has to succeed.
 pub(crate) fn complete_dependencies(
     access: &Access,
     dependencies: &mut Dependencies,
@@ -58,7 +58,7 @@ fn require_dependency(access: &Access, dependency: &Dependency, own: Option<JobI
     Ok(())
 }
 
-/// The job of an id, or the array of a task.
+/// The job with this id, or the array of a task.
 pub(crate) fn named_job(state: &State, id: JobId) -> Result<&Job, Refusal> {
     if let Some(job) = state.job(id) {
         return Ok(job);

@@ -1,4 +1,4 @@
-//! The facts that dependencies are about, and what they make of conditions.
+//! The facts that dependencies refer to, and how they settle conditions.
 
 use crate::{
     dependencies::{Condition, ConditionStatus},
@@ -12,7 +12,7 @@ use muster_schemas::{
 };
 use std::collections::BTreeSet;
 
-/// The facts that dependencies can be about.
+/// The facts that dependencies can refer to.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Facts {
     started: Option<Timestamp>,
@@ -22,8 +22,8 @@ pub(crate) struct Facts {
 }
 
 impl State {
-    /// The tasks of an array that can never start, because the task of the same index of a job that they depend on so
-    /// did not end well.
+    /// The tasks of an array that can never start, because the task of the same index that they depend on did not
+    /// succeed.
     pub(crate) fn impossible_tasks(&self, job: &Job) -> IndexSet {
         let Some(array) = &job.array else { return IndexSet::new() };
         let mut impossible = IndexSet::new();
@@ -35,13 +35,12 @@ impl State {
         impossible
     }
 
-    /// The waiting jobs that can never start, or tasks of which cannot, and that will be cancelled for that
-    /// (SL-C-19).
+    /// The waiting jobs that will be cancelled because they, or some of their tasks, can never start (SL-C-19).
     pub(crate) fn impossible_jobs(&self) -> &BTreeSet<JobId> {
         if self.settings().cancel_never_met { &self.index.doomed } else { &self.index.given_up }
     }
 
-    /// The facts about a job, array or task. `None` if the state does not know it (any more).
+    /// The facts about a job, array or task; `None` if the state does not know it, or no longer does.
     pub(crate) fn facts(&self, id: JobId) -> Option<Facts> {
         let Some(job) = self.job(id) else { return self.facts_of_unstarted_task(id) };
         if let Phase::Finished(finished) = &job.phase {
@@ -77,7 +76,7 @@ impl State {
         Some(Facts { started: Some(at), ended: Some((at, outcome.is_success())), running: None, is_array: false })
     }
 
-    /// The state of conditions when they are first looked at.
+    /// The state of new conditions.
     pub(crate) fn conditions(&self, dependencies: &Dependencies, now: Timestamp) -> Vec<Vec<Condition>> {
         let condition = |dependency: &Dependency| self.condition(dependency.clone(), now);
         dependencies.all_of.iter().map(|group| group.iter().map(condition).collect()).collect()
@@ -96,7 +95,7 @@ impl State {
 pub(crate) fn same_index_targets(job: &Job) -> impl Iterator<Item = JobId> {
     let extras = job.components.iter().filter_map(|component| component.extras.as_deref());
     extras.flat_map(|extras| extras.dependencies.iter()).filter_map(|group| {
-        // A group with an alternative that is met does not look at tasks singly.
+        // If an alternative of a group is met, its tasks are not checked one by one.
         let met = group.iter().any(|condition| condition.status == ConditionStatus::Met && !is_same_index(condition));
         group.iter().filter(|_| !met).find(|condition| is_same_index(condition))?.dependency.job
     })
@@ -106,8 +105,8 @@ fn is_same_index(condition: &Condition) -> bool {
     condition.dependency.kind == DependencyKind::SameIndexSucceeded
 }
 
-/// Brings a condition up to date with the facts about its job. A fact that has happened stays so, also if the job is
-/// queued again; that it can never happen is taken back then.
+/// Updates a condition with the facts about its job. What has happened stays so even if the job is queued again;
+/// "never" is then withdrawn.
 pub(crate) fn update(condition: &mut Condition, facts: Facts, now: Timestamp) {
     let sticky = condition.dependency.kind != DependencyKind::Running;
     if sticky && matches!(condition.status, ConditionStatus::Met | ConditionStatus::Delayed(_)) {
@@ -138,7 +137,7 @@ fn happened(kind: DependencyKind, facts: Facts) -> Happened {
     match kind {
         DependencyKind::Started => facts.started.map_or(Happened::NotYet, Happened::Yes),
         DependencyKind::Ended => facts.ended.map_or(Happened::NotYet, |(at, _)| Happened::Yes(at)),
-        // Of an array each task is looked at by itself; see `startable`.
+        // The tasks of an array are checked one by one; see `startable`.
         DependencyKind::SameIndexSucceeded if facts.is_array => Happened::NotYet,
         DependencyKind::Succeeded | DependencyKind::SameIndexSucceeded => ended_so(true),
         DependencyKind::Failed => ended_so(false),

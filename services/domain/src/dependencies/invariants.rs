@@ -2,7 +2,7 @@
 
 use crate::{invariants::ensure, state::State};
 
-/// Of the jobs that wait for others of their owner and name the oldest does not, and all others do.
+/// Among the jobs that wait for others of their owner and name, the oldest does not wait, and all others do.
 pub(crate) fn singletons(state: &State) -> Result<(), String> {
     for job in state.index.singletons.iter().filter_map(|id| state.job(*id)) {
         let first = state.index.namesakes(&job.owner.user, &job.name).next();

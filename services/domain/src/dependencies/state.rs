@@ -20,7 +20,7 @@ pub struct Condition {
 pub enum ConditionStatus {
     /// It may still happen.
     Unmet,
-    /// It has happened, and its delay lasts until then.
+    /// It has happened; its delay lasts until this time.
     Delayed(Timestamp),
     /// It has happened.
     Met,
@@ -29,7 +29,7 @@ pub enum ConditionStatus {
 }
 
 impl Condition {
-    /// Whether it does not hold the job (as a whole, for a dependency that is looked at task by task).
+    /// Whether the condition no longer holds the job (as a whole, if it is checked task by task).
     pub(crate) fn lets_go(&self) -> bool {
         match self.dependency.kind {
             DependencyKind::SameIndexSucceeded => self.status != ConditionStatus::Never,

@@ -18,7 +18,7 @@ use muster_schemas::{
 };
 use std::sync::Arc;
 
-/// So many warnings are kept of a job; all are in the log.
+/// The number of warnings kept per job; all are in the log.
 const MAX_WARNINGS: usize = 100;
 
 impl State {
@@ -114,7 +114,7 @@ impl State {
         self.filters.templates.insert(template.name.to_lowercase(), template.clone());
     }
 
-    /// Changes what filters have to do with a job, if there is the job, and keeps the index in step.
+    /// Changes the filter state of a job, if the job exists, and updates the index.
     pub(crate) fn change_filters(&mut self, id: JobId, change: impl FnOnce(&mut JobFilters)) {
         self.change_job(id, |job| change(job.filters.get_or_insert_default()));
     }
@@ -169,7 +169,7 @@ impl State {
         }
     }
 
-    /// The check behind the filters, without any filter ahead of it.
+    /// The check after the filters, without any filter before it.
     pub(crate) fn validation_began(&mut self, id: JobId) {
         let number = self.filters.last_chain + 1;
         self.filters.last_chain = number;
@@ -257,7 +257,7 @@ impl State {
         });
     }
 
-    /// Runners tell which program they found: the next chain says so ahead of its calls (HPC-F-04).
+    /// Runners report which program they found: the next chain records it before its calls (HPC-F-04).
     fn note_program(&mut self, call: &CallId, report: &FilterReport) {
         let Some(hash) = &report.program_hash else { return };
         let chain = self.job(call.job).and_then(|job| job.filters.as_ref()?.chain.as_ref());
@@ -296,14 +296,15 @@ fn new_chain(spec: Arc<ChainSpec>, told: Told, started: Sequence) -> Chain {
     }
 }
 
-/// The call of the next filter that takes back what it did; `None` if none is left, or the next cannot (HPC-F-56).
+/// The call that asks the next filter to undo its work; `None` if none is left, or the next cannot (HPC-F-56).
 fn next_revert(chain: &Chain, job: JobId, at: (Sequence, Timestamp)) -> Option<OutstandingCall> {
     let position = chain.passed.last()?.position;
     let reverts = chain::can_revert(&chain.spec, position);
     reverts.then(|| OutstandingCall::new(chain, job, position, FilterAction::Revert, at))
 }
 
-/// A filter has answered: it is among those that passed if it did, and the next call is outstanding if there is one.
+/// Takes the answer of a filter: adds the filter to those that passed if it did, and makes the next call outstanding,
+/// if any.
 fn take_answer(
     filters: &mut JobFilters,
     chain: &mut Chain,

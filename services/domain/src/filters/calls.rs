@@ -1,6 +1,6 @@
-//! Outstanding calls of filters: everything that a runner needs for one, but for the parts that only the log has.
+//! Outstanding calls of filters: everything that a runner needs for a call, except what only the log has.
 //!
-//! Calls can be offered twice. A runner makes none that it could not claim, so repeating them is harmless.
+//! Calls can be offered twice. A runner makes only calls that it could claim, so repeating them is harmless.
 
 use crate::{
     filters::{Chain, JobFilters, OutstandingCall, chain},
@@ -20,64 +20,64 @@ use std::{
     sync::Arc,
 };
 
-/// An outstanding call, but for what only the log has: the records that the sequences name.
+/// An outstanding call, except what only the log has: the records that the sequences name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallSeed {
     /// The call.
     pub call: CallId,
-    /// The attempt that it is offered as, from 1.
+    /// The number of the attempt, from 1.
     pub attempt: u32,
-    /// Whose job it is.
+    /// The owner of the job.
     pub owner: Arc<Owner>,
     /// When the job was submitted.
     pub submitted: Timestamp,
-    /// The state that filters are told: queued, or running if it would grow (HPC-F-38).
+    /// The state shown to filters: queued, or running if the job would grow (HPC-F-38).
     pub state: JobState,
-    /// Whether submission filters or the check behind them judge it.
+    /// Whether submission filters or the check after them judge it.
     pub is_entering: bool,
-    /// The record with its specification: its submission, its last change while being configured, or its validation.
+    /// The record with the specification: the submission, the last change while being configured, or the validation.
     pub spec: Sequence,
-    /// The record that has its list of tasks, if it is one.
+    /// The record with its list of tasks, if it has one.
     pub tasks: Option<Sequence>,
     /// The template that it names.
     pub template: Option<String>,
-    /// Where the description is that the filter gets.
+    /// Where the description for the filter is.
     pub document: DocumentSeed,
-    /// Its name, as filters of this chain are told.
+    /// Its name, as shown to the filters of this chain.
     pub name: String,
-    /// Its priority, as filters of this chain are told.
+    /// Its priority, as shown to the filters of this chain.
     pub priority: i64,
-    /// Its walltime in seconds, as filters of this chain are told.
+    /// Its walltime in seconds, as shown to the filters of this chain.
     pub walltime_seconds: Option<u64>,
-    /// The request of its first component, as filters of this chain are told.
+    /// The request of its first component, as shown to the filters of this chain.
     pub alternatives: Arc<[Alternative]>,
     /// The work to do.
     pub work: FilterWork,
-    /// The component that it is about, and how many there are, if it is not about the whole job.
+    /// The component, and the number of components, if the call is not about the whole job.
     pub component: Option<ComponentPart>,
-    /// For the check of a job with several components: the records that have the descriptions of single components as filters
-    /// left them.
+    /// For the check of a job with several components: the records with the descriptions of single components as
+    /// filters left them.
     pub changed: Vec<(u32, Sequence)>,
 }
 
-/// Where the description is that a filter gets.
+/// Where the description for a filter is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DocumentSeed {
-    /// As it was received, in the submission or the last change while the job was being configured.
+    /// As received, in the submission or the last change while the job was being configured.
     Received(Sequence),
-    /// As a filter left it, in the record of that filter's verdict.
+    /// As a filter left it, in the record of that verdict.
     Changed(Sequence),
     /// With all defaults, in the record of the validation, if that has one.
     Validated(Sequence),
-    /// There is none: it is written from the specification.
+    /// There is none: it is derived from the specification.
     None,
 }
 
-/// The job of which a record makes a call outstanding, or offers it again, by a state that includes the record (and may
-/// include later ones).
+/// The job whose call a record makes outstanding or offers again. The state must include the record and may include
+/// later ones.
 pub fn offered(state: &State, record: &Record) -> Option<JobId> {
     let id = match &record.event {
-        // Most records, and none of them offers a call.
+        // Most records are of these kinds, which never offer a call.
         Event::JobSubmitted { .. } | Event::RunAllocated { .. } | Event::RunStarted { .. } | Event::RunEnded { .. } => {
             return None;
         }
@@ -121,7 +121,7 @@ pub fn call_seed(state: &State, job: JobId) -> Option<CallSeed> {
     })
 }
 
-/// For the check of a job with several components the last change of each.
+/// For the check of a job with several components: the last change of each.
 fn changed_components(job: &Job, chain: &Chain, call: &OutstandingCall) -> Vec<(u32, Sequence)> {
     let is_check = call.id.kind == FilterKind::Submission && call.id.position >= chain.end();
     if !is_check || job.components.len() < 2 {
@@ -135,7 +135,7 @@ fn changed_components(job: &Job, chain: &Chain, call: &OutstandingCall) -> Vec<(
     last.into_iter().collect()
 }
 
-/// A chain that begins anew judges the job as it was submitted, also if it was validated in another life.
+/// A new submission chain judges the job as it was submitted, even if an earlier chain had it validated.
 fn specification(job: &Job, filters: &JobFilters, kind: FilterKind) -> Sequence {
     match kind {
         FilterKind::Submission => filters.original.unwrap_or(job.submitted_sequence),
@@ -143,8 +143,8 @@ fn specification(job: &Job, filters: &JobFilters, kind: FilterKind) -> Sequence 
     }
 }
 
-/// What a submission filter gets is what the nearest filter before it gave back; a revert gets what the filter itself gave
-/// back (HPC-F-50, HPC-F-53).
+/// A submission filter gets what the nearest filter before it returned; a revert gets what the filter itself returned
+/// (HPC-F-50, HPC-F-53).
 fn document(filters: &JobFilters, chain: &Chain, call: &OutstandingCall) -> DocumentSeed {
     match call.id.kind {
         FilterKind::Activation => return filters.validated.map_or(DocumentSeed::None, DocumentSeed::Validated),
@@ -174,7 +174,8 @@ fn work(state: &State, filters: &JobFilters, chain: &Chain, call: &OutstandingCa
     }
 }
 
-/// The templates that exist of those that the job named when it was submitted and that filters named since (HPC-F-18).
+/// The existing templates among those that the job named when it was submitted and those that filters named since
+/// (HPC-F-18).
 fn named_templates(state: &State, filters: &JobFilters, chain: &Chain) -> Vec<Arc<TemplateSpec>> {
     let by_filters = chain.passed.iter().filter_map(|passed| passed.template.as_deref());
     let names: BTreeSet<String> =
@@ -183,21 +184,22 @@ fn named_templates(state: &State, filters: &JobFilters, chain: &Chain) -> Vec<Ar
 }
 
 impl CallSeed {
-    /// Whether it is the check of a job that no filter judges: it needs no runner, so that a site without filters needs none.
+    /// Whether it is the check of a job that no filter judges. It needs no runner, so a site without filters needs
+    /// none.
     pub fn is_lone_check(&self) -> bool {
         self.call.position == 0 && matches!(self.work, FilterWork::Validate { .. })
     }
 }
 
 impl State {
-    /// Calls that are outstanding and wait for a runner, by job.
+    /// Outstanding calls that wait for a runner, by job.
     pub fn unclaimed_calls(&self) -> impl Iterator<Item = &OutstandingCall> {
         self.outstanding_calls().filter(|call| call.claimed.is_none())
     }
 }
 
 impl OutstandingCall {
-    /// A call that is offered for the first time, by this record.
+    /// A call offered for the first time, by this record.
     pub(crate) fn new(
         chain: &Chain,
         job: JobId,

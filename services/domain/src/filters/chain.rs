@@ -1,4 +1,4 @@
-//! Rules for all chains of filters: what an answer means, what is rolled back, and what follows then.
+//! Rules for all chains of filters: the meaning of answers, rollback, and the consequences.
 
 use crate::filters::{Chain, JobFilters, Passed};
 use muster_schemas::{
@@ -8,7 +8,7 @@ use muster_schemas::{
 };
 use std::sync::Arc;
 
-/// What people should know of a job.
+/// Warnings about a job, for people.
 pub(crate) fn warned(job: JobId, warnings: Vec<JobWarning>) -> impl Iterator<Item = Event> {
     warnings.into_iter().map(move |warning| Event::JobWarned { job, warning: Arc::new(warning) })
 }
@@ -18,8 +18,8 @@ pub(crate) fn revert_call(job: JobId, chain: &ChainSpec, position: u32) -> CallI
     CallId { job, kind: chain.kind, chain: chain.number, position, action: FilterAction::Revert }
 }
 
-/// The component that a call is about, if it is not about the whole job: submission filters judge one component of several
-/// after the other, each by all of them (SL-S-21); and components are staged one after the other.
+/// The component of a call that is not about the whole job. Submission filters judge components one by one, each by all
+/// filters (SL-S-21); components are also staged one by one.
 pub(crate) fn component(chain: &ChainSpec, position: u32) -> Option<u32> {
     chain.filters.get(position as usize)?.component
 }
@@ -29,16 +29,16 @@ pub(crate) fn can_revert(chain: &ChainSpec, position: u32) -> bool {
     chain.filters.get(position as usize).is_some_and(|filter| filter.spec.form != FilterForm::Exec)
 }
 
-/// Whether the check behind the filters is needed once all have passed: there is a description to make the job of.
+/// Whether the check after the filters is needed once all have passed: there is a description to build the job from.
 pub(crate) fn needs_validation(filters: &JobFilters, passed: &[Passed]) -> bool {
     filters.received.is_some() || filters.validated.is_some() || passed.iter().any(|passed| passed.changed.is_some())
 }
 
-/// Passes over the filters that cannot be reverted, down to the next that can, which is called then; when none is left,
-/// the rollback is complete. `passed` is what is still to be rolled back.
+/// Continues a rollback: skips filters that cannot be reverted and calls the next that can; when none is left, the
+/// rollback is complete. `passed` holds the filters still to be rolled back.
 pub(crate) fn go_on_with_rollback(job: JobId, chain: &ChainSpec, passed: &[u32]) -> Vec<Event> {
     let mut events = Vec::new();
-    // What was staged in is staged out after the end of the job; that is no rollback.
+    // Files staged in are staged out after the end of the job; that is no rollback.
     for position in passed.iter().rev().filter(|_| !chain.kind.is_staging()) {
         if can_revert(chain, *position) {
             return events;
@@ -51,18 +51,19 @@ pub(crate) fn go_on_with_rollback(job: JobId, chain: &ChainSpec, passed: &[u32])
     events
 }
 
-/// How a chain that does not pass came to its end.
+/// The end of a chain that does not pass.
 pub(crate) struct Failure {
     /// The meaning of the answer.
     pub(crate) verdict: ChainVerdict,
-    /// The place of the filter that ended it; one behind the last if none did.
+    /// The position of the filter that ended it; one past the last if none did.
     pub(crate) position: u32,
-    /// Why, for people.
+    /// The reason, for people.
     pub(crate) message: String,
 }
 
-/// The end of a chain that does not pass, its consequences, and the rollback as far as it needs no runner (HPC-F-51,
-/// HPC-E-03). `last` is the filter that answered last, if it is rolled back with those that passed before.
+/// The end of a chain that does not pass, its consequences, and the part of the rollback that needs no runner
+/// (HPC-F-51, HPC-E-03). `last` is the filter that answered last, if it is rolled back together with those that passed
+/// before.
 pub(crate) fn fail(job: JobId, chain: &Chain, last: Option<u32>, failure: Failure, follows: Vec<Event>) -> Vec<Event> {
     let Failure { verdict, position, message } = failure;
     if chain.spec.filters.is_empty() {

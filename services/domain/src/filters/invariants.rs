@@ -17,7 +17,7 @@ pub(crate) fn kept(state: &State) -> impl Iterator<Item = (&Job, &std::sync::Arc
     jobs.filter_map(|job| Some((job, job.filters.as_ref()?.kept()?.1)))
 }
 
-/// Whether something is kept for a job that waits, so that it counts as one that runs.
+/// Whether something is kept for a waiting job, so that it counts as running.
 pub(crate) fn is_kept(job: &Job) -> bool {
     job.filters.as_ref().is_some_and(|filters| filters.kept().is_some())
 }
@@ -56,8 +56,7 @@ fn filters(state: &State, job: &Job, filters: &JobFilters) -> Result<(), String>
     filters.chain.as_deref().map_or(Ok(()), |chain| self::chain(job, filters, chain))
 }
 
-/// A chain that is there waits for an answer: at most one, from a filter that has not answered yet or that is to take back
-/// what it did (HPC-F-84).
+/// A chain always waits for one answer, from a filter that has not answered yet or that is undoing its work (HPC-F-84).
 fn chain(job: &Job, filters: &JobFilters, chain: &Chain) -> Result<(), String> {
     let call = chain.call.as_ref().ok_or("a chain without an outstanding call")?;
     let is_own = call.id.job == job.id && call.id.chain == chain.spec.number && call.id.kind == chain.spec.kind;

@@ -6,10 +6,11 @@ use muster_schemas::{
     filter::{FilterSpec, JobDocument},
 };
 
-/// Bytes of a description as it is kept: it is one record, and has to fit into one message of the bus (8 MB).
+/// The greatest size of a stored description, in bytes: it is one record, and must fit into a message of the bus (8
+/// MB).
 const MAX_DOCUMENT_BYTES: usize = 6 << 20;
 
-/// A description of a job as somebody wrote it.
+/// A job description as its author wrote it.
 pub(crate) fn document(document: &JobDocument) -> Result<(), Refusal> {
     if !matches!(document.format.as_str(), "xml" | "json") {
         return invalid(format!("document.format: `{}` is neither `xml` nor `json`", shown(&document.format)));
@@ -17,7 +18,7 @@ pub(crate) fn document(document: &JobDocument) -> Result<(), Refusal> {
     bytes("document: as it is kept, compressed if it is so", document.bytes.len(), MAX_DOCUMENT_BYTES)
 }
 
-/// A filter: its path must be absolute; whether there is a program is up to the runners (HPC-F-72).
+/// A filter. Its path must be absolute; only runners check whether the program exists (HPC-F-72).
 pub(crate) fn filter_spec(field: &str, spec: &FilterSpec) -> Result<(), Refusal> {
     name(&format!("{field}: a filter's name"), &spec.name)?;
     let named = || format!("{field}: filter `{}`: path", shown(&spec.name));

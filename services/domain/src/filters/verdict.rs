@@ -4,12 +4,12 @@ use muster_schemas::filter::{
     ChainSpec, ChainVerdict, FileAfter, FilterExit, FilterKind, FilterReport, FilterSpec, JobWarning,
 };
 
-/// For what resources are offered to a job.
+/// The purpose for which resources are offered to a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attempt {
     /// To start a queued job (HPC-F-30).
     Start,
-    /// To start a queued job around one that waits (HPC-F-37).
+    /// To start a queued job around a waiting one (HPC-F-37).
     Backfill,
     /// To let a running job grow (HPC-F-33).
     Growth,
@@ -26,7 +26,7 @@ impl Attempt {
     }
 }
 
-/// The meaning of an activation filter's answer for an attempt, and the code of the warning that it leaves (HPC-F-30,
+/// The meaning of an activation filter's answer for an attempt, and the code of the warning it causes (HPC-F-30,
 /// HPC-F-33, HPC-F-37).
 pub const fn activation(attempt: Attempt, exit: &FilterExit) -> (ChainVerdict, Option<&'static str>) {
     let (verdict, warning) = match exit {
@@ -49,7 +49,7 @@ pub const fn activation(attempt: Attempt, exit: &FilterExit) -> (ChainVerdict, O
         (_, ChainVerdict::Block) => (ChainVerdict::NotNow, warning),
         (Attempt::Backfill, ChainVerdict::Reserve) => (ChainVerdict::NotNow, warning),
         (Attempt::Backfill, _) => (verdict, warning),
-        // To a running job only "pass" and "not now" can be said; the rest has no meaning for it.
+        // For a running job only "pass" and "not now" have a meaning.
         (Attempt::Growth, _) => (
             ChainVerdict::NotNow,
             match warning {
@@ -60,7 +60,7 @@ pub const fn activation(attempt: Attempt, exit: &FilterExit) -> (ChainVerdict, O
     }
 }
 
-/// An answer of a filter, for what is said about it.
+/// An answer of a filter, to be put into words.
 #[derive(Clone, Copy, Debug)]
 pub struct Answer<'a> {
     /// The filter.
@@ -72,7 +72,7 @@ pub struct Answer<'a> {
 }
 
 impl Answer<'_> {
-    /// What happened, behind the name of the filter (HPC-E-10).
+    /// What happened; follows the name of the filter (HPC-E-10).
     fn outcome(&self) -> String {
         match &self.report.exit {
             FilterExit::Code(_) | FilterExit::Signal(_) => {
@@ -86,7 +86,7 @@ impl Answer<'_> {
         }
     }
 
-    /// The text, beginning with a code in brackets, with which the job is refused at this submission filter; `None` if it
+    /// The text, starting with a code in brackets, with which this submission filter refuses the job; `None` if it
     /// passed (HPC-F-10, HPC-F-17, HPC-E-10).
     pub fn submission_failure(&self) -> Option<String> {
         let code = match (&self.report.exit, &self.report.file) {
@@ -107,7 +107,7 @@ impl Answer<'_> {
         Some(format!("[{code}] submission filter '{}' {}", self.filter.name, self.outcome()))
     }
 
-    /// The text with which the job is refused by this activation filter (HPC-F-30, HPC-E-10).
+    /// The text with which this activation filter refuses the job (HPC-F-30, HPC-E-10).
     pub fn activation_failure(&self) -> String {
         format!("[FailedByActivationFilter] the job was failed by activation filter '{}'", self.filter.name)
     }
@@ -137,7 +137,7 @@ impl Answer<'_> {
         code.map(|code| JobWarning { code: code.to_owned(), text })
     }
 
-    /// The warning for a revert that did not succeed; `None` if it exited with 0 (HPC-F-54).
+    /// The warning about a failed revert; `None` if it exited with 0 (HPC-F-54).
     pub fn revert_warning(&self) -> Option<JobWarning> {
         let outcome = match &self.report.exit {
             FilterExit::Code(0) => return None,
@@ -148,7 +148,7 @@ impl Answer<'_> {
         Some(JobWarning { code: "RevertFailed".to_owned(), text })
     }
 
-    /// Why the staging program did not do its work; `None` if it exited with 0. Its own words go first.
+    /// Why the staging program failed; `None` if it exited with 0. Its own message comes first.
     pub fn staging_failure(&self) -> Option<String> {
         let outcome = match &self.report.exit {
             FilterExit::Code(0) => return None,
@@ -168,13 +168,13 @@ impl Answer<'_> {
         }
     }
 
-    /// Whether the filter has done something that is rolled back if the chain does not pass: it passed, or it may have
-    /// done half its work and wants that reverted (HPC-F-51, HPC-F-58).
+    /// Whether the filter's work is rolled back if the chain does not pass: it passed, or it may have done half its
+    /// work and wants that reverted (HPC-F-51, HPC-F-58).
     pub fn is_rolled_back(&self, kind: FilterKind) -> bool {
         self.passes(kind) || self.filter.revert_on_unknown && self.report.exit.is_unknown()
     }
 
-    /// Whether it changed the description: it answered 1, and something is different (HPC-F-12).
+    /// Whether it changed the description: it answered 1, and there is a difference (HPC-F-12).
     pub fn changes(&self) -> bool {
         let is_different = matches!(&self.report.file, FileAfter::Changed { changes, .. } if !changes.is_empty());
         matches!(self.report.exit, FilterExit::Code(1)) && is_different

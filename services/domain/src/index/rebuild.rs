@@ -4,7 +4,7 @@ use crate::{accounts::load::Submitted, index::Index, state::State, tasks::apply:
 use muster_schemas::JobId;
 
 impl State {
-    /// Rebuilds the index, after the core came from elsewhere.
+    /// Rebuilds the index after the rest of the state was replaced.
     pub(crate) fn rebuild_index(&mut self) {
         self.index = Index::of(self);
     }
@@ -37,7 +37,7 @@ impl Index {
         index
     }
 
-    /// Recounts the jobs that wait and run, as far as they are limited.
+    /// Recounts the waiting and running jobs, as far as they are limited.
     pub(crate) fn count_submitted(&mut self, state: &State) {
         self.submitted = Submitted::default();
         for load in state.jobs().filter_map(|job| Submitted::load(&state.accounts, job)) {

@@ -1,4 +1,4 @@
-//! Jobs from submission to the end, but for their runs.
+//! Jobs from submission to the end, except their runs.
 
 mod numbers;
 mod store;
@@ -104,7 +104,7 @@ impl State {
         }))
     }
 
-    /// Counts a job in or out of its queues.
+    /// Adds a job to the counts of its queues, or removes it.
     pub(crate) fn count_job(&mut self, job: &Job, more: bool) {
         if job.id.index.is_some() {
             return;
@@ -141,7 +141,7 @@ impl State {
 
     pub(crate) fn job_modified(&mut self, id: JobId, change: &JobChange, now: Timestamp) {
         let Some(mut job) = self.jobs.get(&id).map(|job| (**job).clone()) else { return };
-        // Taken out and put in again, since a change can touch everything that the job is found by.
+        // Removed and added again, since a change can affect every count.
         self.count_job(&job, false);
         if let Some(name) = &change.name {
             job.name = self.pools.text.share(name.as_str());
@@ -259,7 +259,7 @@ impl State {
             }
             job.queued = queued;
             job.planner_reason = None;
-            // The next run has all of them again (SL-M-10).
+            // The next run has all components again (SL-M-10).
             job.single_ends = None;
             if let Some(tasks) = job.tasks.as_mut().filter(|_| reason == StopReason::Requeued) {
                 tasks.begin_again();
@@ -273,8 +273,8 @@ impl State {
         self.refresh_dependents(id, now);
     }
 
-    /// The place in the order of arrival of a job that is back in the queue: the last, but for one that had to make way, has
-    /// a template or is a list of tasks, which is the first (HPC-J-05, HPC-S-13).
+    /// The arrival time of a job that is queued again: last in order, except that a job that had to make way, has a
+    /// template or is a list of tasks comes first (HPC-J-05, HPC-S-13).
     fn queued_again(&self, job: &Job, reason: StopReason, now: Timestamp) -> Timestamp {
         let has_template = job.filters.as_ref().is_some_and(|filters| filters.template.is_some());
         if reason != StopReason::Preempted && !has_template && job.tasks.is_none() {
@@ -284,7 +284,7 @@ impl State {
         first.map_or(job.queued, |first| first.min(job.queued))
     }
 
-    /// A finished job is not over any more.
+    /// A finished job becomes unfinished again.
     fn revive(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(&id).map(|job| (**job).clone()) else { return };
         match id.index {
@@ -362,7 +362,7 @@ impl State {
             if array.remaining.is_empty()
                 && let Some(filters) = &mut job.filters
             {
-                // No task is left that a hold could keep from starting.
+                // There is no task left that a hold could keep from starting.
                 filters.hold = None;
             }
         });
@@ -380,7 +380,7 @@ impl State {
     }
 }
 
-/// Whether a change is of what a job asks for or when it may start, so that plans made for it no longer hold.
+/// Whether a change affects what a job asks for or when it may start, so that plans made for it are void.
 fn changes_need(change: &JobChange) -> bool {
     change.queue.is_some()
         || change.begin.is_some()

@@ -10,22 +10,21 @@ use std::collections::BTreeMap;
 /// The tasks of an array. A task is a separate job from its first start until it is forgotten.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArrayState {
-    /// How many tasks it was submitted with.
+    /// The number of tasks submitted.
     pub tasks: u64,
     /// The tasks that have never started.
     pub remaining: IndexSet,
-    /// Maximum number of tasks that run at a time.
+    /// The maximum number of tasks that run at a time.
     pub max_running: Option<u32>,
     /// Holds of single tasks that have never started.
     pub held: BTreeMap<u32, Holds>,
-    /// The tasks among the remaining that can never start, because the task of the same index of a job that they depend
-    /// on did not end well.
+    /// Remaining tasks that can never start, because the task of the same index that they depend on did not succeed.
     pub impossible: IndexSet,
-    /// How many tasks have a run now.
+    /// The number of tasks with a run.
     pub running: u32,
-    /// How many tasks have started and are not over; those that have a run are among them.
+    /// The number of tasks that have started and are not over, including those with a run.
     pub unfinished: u32,
-    /// The tasks that are over, by how they ended.
+    /// The finished tasks by outcome.
     pub outcomes: BTreeMap<Outcome, IndexSet>,
 }
 
@@ -35,17 +34,17 @@ impl ArrayState {
         self.max_running.map_or(u32::MAX, |most| most.saturating_sub(self.running))
     }
 
-    /// The tasks that ended well.
+    /// The tasks that succeeded.
     pub fn succeeded(&self) -> Option<&IndexSet> {
         self.outcomes.get(&Outcome::Completed)
     }
 
-    /// How a task ended, if it is over.
+    /// The outcome of a task, if it is over.
     pub fn task_outcome(&self, index: u32) -> Option<&Outcome> {
         self.outcomes.iter().find(|(_, indices)| indices.contains(index)).map(|(outcome, _)| outcome)
     }
 
-    /// How many tasks are over.
+    /// The number of finished tasks.
     pub fn finished_tasks(&self) -> u64 {
         self.outcomes.values().map(IndexSet::len).sum()
     }
@@ -55,14 +54,15 @@ impl ArrayState {
         self.remaining.is_empty() && self.unfinished == 0
     }
 
-    /// How the whole ended: well if every task did, else as the task with the lowest index that did not.
+    /// The outcome of the whole array: success if every task succeeded, else the outcome of the lowest index that did
+    /// not.
     pub fn outcome(&self) -> Outcome {
         let failed = self.outcomes.iter().filter(|(outcome, _)| !outcome.is_success());
         let first = failed.filter_map(|(outcome, indices)| Some((indices.first()?, outcome))).min();
         first.map_or(Outcome::Completed, |(_, outcome)| outcome.clone())
     }
 
-    /// How the whole will have ended once these tasks too are over.
+    /// The outcome of the whole once these tasks are over too.
     pub(crate) fn outcome_with(&self, parts: &[(IndexSet, Outcome)]) -> Outcome {
         let mut with = Self { outcomes: self.outcomes.clone(), ..Self::default() };
         parts.iter().for_each(|(indices, outcome)| with.record_outcome(indices, outcome));
@@ -73,7 +73,7 @@ impl ArrayState {
         record(&mut self.outcomes, indices, outcome);
     }
 
-    /// A task that was over no longer is.
+    /// A finished task becomes unfinished again.
     pub(crate) fn take_back(&mut self, index: u32) {
         for indices in self.outcomes.values_mut() {
             indices.remove(index);

@@ -17,7 +17,7 @@ use muster_schemas::{
 use std::borrow::Cow;
 
 impl State {
-    /// The limit on running jobs that a waiting job has come up against.
+    /// The limit on running jobs that a waiting job has reached.
     pub fn limit_reason(&self, job: &Job) -> Option<WaitReason> {
         job.queues().filter_map(|name| self.queue(name)).find_map(|queue| {
             let (name, user) = (&queue.spec.name, &job.owner.user);
@@ -29,14 +29,14 @@ impl State {
         })
     }
 
-    /// The first gate of a waiting job that is shut. `None` if all are open.
+    /// The first closed gate of a waiting job; `None` if all are open.
     pub fn gate_reason(&self, job: &Job) -> Option<WaitReason> {
         let filters = job.filters.as_deref().and_then(|filters| own_filters_reason(job, filters));
         let reason = filters.or_else(|| staging_failed(job)).or_else(|| self.own_gate_reason(job));
         reason.or_else(|| self.array_reason(job)).or_else(|| self.staging_reason(job))
     }
 
-    /// What is still to be staged in for a job that nothing else keeps from starting (SL-B-08).
+    /// The staging that a job still waits for, if nothing else keeps it from starting (SL-B-08).
     fn staging_reason(&self, job: &Job) -> Option<WaitReason> {
         if job.is_staged_in() {
             return None;
@@ -47,8 +47,8 @@ impl State {
         Some(WaitReason::StagingIn(job.staged_components().first().map_or(0, |staged| staged.component)))
     }
 
-    /// Why filters keep a job with open gates from starting: its own said so, or that of a job of higher or equal priority
-    /// (HPC-J-26).
+    /// Why filters keep a job with open gates from starting: its own filters, or those of a job of higher or equal
+    /// priority (HPC-J-26).
     pub(crate) fn filters_reason(&self, job: &Job) -> Option<WaitReason> {
         let refusal = job.filters.as_ref().and_then(|filters| filters.refusal.as_ref());
         let not_now = refusal.filter(|refusal| matches!(refusal.verdict, ChainVerdict::Block | ChainVerdict::Reserve));
@@ -62,7 +62,7 @@ impl State {
         (blocker != job.id && job.lead().priority <= priority).then_some(blocker)
     }
 
-    /// The first gate of a waiting job that is shut, but for those of its filters and its array.
+    /// The first closed gate of a waiting job, except those of its filters and its array.
     pub(crate) fn own_gate_reason(&self, job: &Job) -> Option<WaitReason> {
         let holds = job.holds();
         if !holds.is_empty() {
@@ -82,7 +82,7 @@ impl State {
         self.reservation_reason(job)
     }
 
-    /// Why a job cannot run in the reservations that it names, if it is so.
+    /// Why a job cannot run in the reservations that it names, if it cannot.
     pub(crate) fn reservation_reason(&self, job: &Job) -> Option<WaitReason> {
         job.reservations().find_map(|name| match self.reservation(name) {
             None => Some(WaitReason::ReservationGone(name.to_string())),
@@ -110,8 +110,8 @@ impl State {
         })
     }
 
-    /// The tasks of an array that may start as far as they are concerned singly: never started, not held, and the
-    /// tasks of the same index that they depend on have ended well.
+    /// The tasks of an array that may start by themselves: never started, not held, and the tasks of the same index
+    /// that they depend on have succeeded.
     pub fn startable<'a>(&self, job: &'a Job, array: &'a ArrayState) -> Cow<'a, IndexSet> {
         let mut startable = Cow::Borrowed(&array.remaining);
         if !array.held.is_empty() {
@@ -128,7 +128,7 @@ impl State {
     }
 }
 
-/// What an administrator has to see to before it is tried again.
+/// What an administrator must fix before staging is tried again.
 fn staging_failed(job: &Job) -> Option<WaitReason> {
     match &job.staging.as_ref()?.stage {
         Stage::Failed(why) if job.holds().system => Some(WaitReason::StagingFailed(why.clone())),
@@ -136,7 +136,7 @@ fn staging_failed(job: &Job) -> Option<WaitReason> {
     }
 }
 
-/// Why a job is not in the queue yet, or what of its filters or its hold keeps it from being planned.
+/// Why a job is not in the queue yet, or how its filters or its hold prevent planning.
 fn own_filters_reason(job: &Job, filters: &JobFilters) -> Option<WaitReason> {
     if filters.entry == Entry::Configuring {
         return Some(WaitReason::Configuring);
@@ -149,7 +149,7 @@ fn own_filters_reason(job: &Job, filters: &JobFilters) -> Option<WaitReason> {
     }
     let hold = || filters.hold.map(|(until, by)| WaitReason::HeldUntil { until, by });
     match chain.and_then(|chain| chain.failure) {
-        // What the verdict means shows at once, while the filters ahead take back what they did (HPC-F-55).
+        // The meaning of the verdict shows at once, while earlier filters undo their work (HPC-F-55).
         Some(ChainVerdict::Block | ChainVerdict::Reserve) => {
             let refusal = filters.refusal.as_ref()?;
             hold().or_else(|| Some(WaitReason::ActivationFilter(refusal.filter.to_string())))
@@ -160,7 +160,7 @@ fn own_filters_reason(job: &Job, filters: &JobFilters) -> Option<WaitReason> {
     }
 }
 
-/// Whose answer is outstanding, for people.
+/// The filters whose answer is outstanding, for people.
 fn pending(chain: Option<&Chain>) -> String {
     let Some(chain) = chain else { return "its filters".into() };
     let position = chain.call.as_ref().map_or(0, |call| call.id.position);
@@ -186,7 +186,7 @@ fn held_tasks(array: &ArrayState) -> Holds {
     array.held.values().fold(Holds::default(), |all, holds| all.union(*holds))
 }
 
-/// Opens what opens by time.
+/// Opens gates that open with time.
 pub(crate) fn pass_time(extras: &mut ComponentExtras, now: Timestamp) {
     if extras.begin.is_some_and(|begin| begin <= now) {
         extras.begin_passed = true;

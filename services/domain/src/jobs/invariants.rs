@@ -9,7 +9,8 @@ use crate::{
 use muster_schemas::{JobId, resources::IndexSet};
 use std::collections::BTreeMap;
 
-/// No two jobs, components or tasks have the same number, and what tasks have is known as long as one of their array is.
+/// All numbers of jobs, components and tasks are distinct, and task numbers are known as long as any job of their array
+/// is.
 pub(crate) fn numbers(state: &State) -> Result<(), String> {
     for (array, tasks) in &state.numbers.arrays {
         ensure(state.job_with_tasks(*array).next().is_some(), || format!("array {array}: numbers of nothing"))?;
@@ -33,7 +34,7 @@ pub(crate) fn numbers(state: &State) -> Result<(), String> {
     Ok(())
 }
 
-/// Each task of an array is at one place only.
+/// Each task of an array is in one place only.
 pub(crate) fn array(state: &State, whole: &Job) -> Result<(), String> {
     let Some(array) = &whole.array else { return Ok(()) };
     let id = whole.id;

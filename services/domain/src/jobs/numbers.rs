@@ -1,26 +1,26 @@
-//! Where numbers of jobs begin, and the numbers of tasks of arrays.
+//! The first job number, and the numbers of tasks of arrays.
 
 use muster_schemas::{job::JobSpec, resources::IndexSet};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The part of a state for numbers.
+/// The numbers of jobs and tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Numbers {
-    /// No job since it was set has a lower number; 0 before it was ever set.
+    /// The lowest number for jobs submitted since it was set; 0 if it was never set.
     pub(crate) first: u64,
-    /// Tasks of arrays from this number on have their own numbers; `None` before any had.
+    /// Tasks of arrays from this number on have their own numbers; `None` if no tasks have.
     pub(crate) tasks_from: Option<u64>,
-    /// The tasks of each such array that the state knows, or knows a task of.
+    /// The tasks of each such array that has any job in the state.
     pub(crate) arrays: BTreeMap<u64, TaskNumbers>,
 }
 
-/// Tasks of an array in the order of their indices, which is that of their numbers.
+/// The tasks of an array, in the order of their indices and numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "IndexSet", into = "IndexSet")]
 pub(crate) struct TaskNumbers {
     indices: IndexSet,
-    /// How many tasks there are before each range of indices.
+    /// The number of tasks before each range of indices.
     before: Vec<u64>,
     total: u64,
 }
@@ -44,7 +44,7 @@ impl From<TaskNumbers> for IndexSet {
 }
 
 impl TaskNumbers {
-    /// How many tasks there are.
+    /// The number of tasks.
     pub(crate) const fn total(&self) -> u64 {
         self.total
     }
@@ -53,14 +53,14 @@ impl TaskNumbers {
         &self.indices
     }
 
-    /// How many tasks come before that of an index.
+    /// The number of tasks before that with an index.
     pub(crate) fn position(&self, index: u32) -> Option<u64> {
         let at = self.indices.ranges().partition_point(|(first, _)| *first <= index).checked_sub(1)?;
         let (first, last) = self.indices.ranges()[at];
         (index <= last).then(|| self.before[at] + u64::from(index - first))
     }
 
-    /// The index of the task that so many come before.
+    /// The index of the task with this number of tasks before it.
     pub(crate) fn index(&self, position: u64) -> Option<u32> {
         let at = self.before.partition_point(|before| *before <= position).checked_sub(1)?;
         let (first, last) = self.indices.ranges()[at];
@@ -69,7 +69,7 @@ impl TaskNumbers {
     }
 }
 
-/// How many numbers a job takes: one for each component, and of an array whose tasks are numbered one for each task.
+/// How many numbers a job takes: one for each component, or one for each task of an array whose tasks are numbered.
 pub(crate) fn numbers_taken(spec: &JobSpec, are_tasks_numbered: bool) -> u64 {
     let tasks = spec.array.as_ref().filter(|_| are_tasks_numbered).map_or(1, |array| array.indices.len());
     tasks.max(spec.components.len() as u64).max(1)

@@ -1,4 +1,5 @@
-//! Request shapes: real queues hold few distinct requests, so equal ones are kept once and told apart by a small number.
+//! Request shapes: real queues hold few distinct requests, so equal ones are stored once and identified by a small
+//! number.
 
 use muster_schemas::resources::Alternative;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -7,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-/// Tells a shape from every other that is in use. Never used twice.
+/// Identifies a shape among all in use. Never reused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ShapeId(pub u64);
@@ -15,18 +16,18 @@ pub struct ShapeId(pub u64);
 /// The request of a component, shared by all components with the same one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
-    /// Two components ask for the same exactly if their shapes have the same id.
+    /// Two components have equal requests exactly if their shapes have the same id.
     pub id: ShapeId,
-    /// Ways to serve it, at least one, in the order in which they are tried.
+    /// The alternatives, at least one, in the order in which they are tried.
     pub alternatives: Arc<[Alternative]>,
 }
 
-/// The shapes that components use, with how many use each.
+/// The shapes in use, with the number of components that use each.
 #[derive(Clone, Debug, Default)]
 pub struct Shapes {
     next: u64,
     by_id: BTreeMap<ShapeId, Entry>,
-    /// For lookups only; it is never walked, so its order cannot be seen.
+    /// For lookups only; never iterated, so its order has no effect.
     by_alternatives: HashMap<Arc<[Alternative]>, ShapeId>,
 }
 
@@ -43,7 +44,7 @@ impl PartialEq for Shapes {
 }
 
 impl Shapes {
-    /// The shape of these alternatives, used once more.
+    /// The shape of these alternatives, with one more use.
     pub(crate) fn take(&mut self, alternatives: &[Alternative]) -> Arc<Shape> {
         if let Some(id) = self.by_alternatives.get(alternatives)
             && let Some(entry) = self.by_id.get_mut(id)
@@ -67,7 +68,7 @@ impl Shapes {
         }
     }
 
-    /// One component less uses the shape; the last one takes it away.
+    /// One component fewer uses the shape; the last one removes it.
     pub(crate) fn give_back(&mut self, shape: &Shape) {
         let Some(entry) = self.by_id.get_mut(&shape.id) else { return };
         entry.uses -= 1;
@@ -92,13 +93,13 @@ impl Shapes {
         self.by_id.is_empty()
     }
 
-    /// For each shape how many components use it.
+    /// The number of components that use each shape.
     pub(crate) fn uses(&self) -> BTreeMap<ShapeId, u64> {
         self.by_id.iter().map(|(id, entry)| (*id, entry.uses)).collect()
     }
 }
 
-/// As stored: the next id and for each shape its id, use count and alternatives.
+/// As stored: the next id, then the id, use count and alternatives of each shape.
 type Stored = (u64, Vec<(ShapeId, u64, Arc<[Alternative]>)>);
 
 impl Serialize for Shapes {
@@ -121,8 +122,8 @@ impl<'de> Deserialize<'de> for Shapes {
     }
 }
 
-/// How a component's shape is stored: its id alone. Reading gives a stand-in without alternatives, which loading a
-/// snapshot replaces by the shape of that id.
+/// How a component's shape is stored: as its id alone. Reading creates a stand-in without alternatives, which loading a
+/// snapshot replaces by the shape with that id.
 pub(crate) mod by_id {
     use super::{Arc, Deserialize, Deserializer, Serialize, Serializer, Shape, ShapeId};
 

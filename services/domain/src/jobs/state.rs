@@ -1,4 +1,4 @@
-//! The state's knowledge of a job: everything that decides when and where it runs. Its launch stays in the log.
+//! The state of a job: everything that decides when and where it runs. Its launch stays in the log.
 
 use crate::{
     components::SingleEnd,
@@ -24,56 +24,56 @@ use std::{
     sync::Arc,
 };
 
-/// A job, an array, or a task of an array that has been started at least once.
+/// A job, an array, or a task of an array that has started at least once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
     /// Its id.
     pub id: JobId,
-    /// Whose it is.
+    /// Its owner.
     pub owner: Arc<Owner>,
     /// Its name, for people.
     pub name: Arc<str>,
     /// When it was submitted.
     pub submitted: Timestamp,
-    /// When it was last put into its queue: the order of arrival.
+    /// When it was last queued: the order of arrival.
     pub queued: Timestamp,
-    /// The record of its submission, which has what the state does not keep.
+    /// The record of its submission, with everything that the state does not keep.
     pub submitted_sequence: Sequence,
     /// The trace of its submission.
     pub trace: TraceContext,
     /// How many runs it has had.
     pub attempts: u32,
-    /// How far it is.
+    /// Its phase.
     pub phase: Phase,
-    /// Its parts, at least one.
+    /// Its components, at least one.
     pub components: Box<[Component]>,
     /// The planner's last reason why it waits; see [`crate::State::wait_reason`].
     pub planner_reason: Option<Arc<WaitReason>>,
-    /// How its last run came to its end.
+    /// Its last finished run.
     pub last_run: Option<Box<RunSummary>>,
     /// The tasks, if this is an array.
     pub array: Option<Box<ArrayState>>,
     /// Additions that most jobs do not have.
     pub extras: Option<Arc<JobExtras>>,
-    /// Notifications that came to their end: the event told of, and which of the job's notifications.
+    /// Finished notifications: the event reported, and the index among the job's notifications.
     pub notified: Option<Box<BTreeSet<(Sequence, u32)>>>,
-    /// The dialect that it was submitted in; `None` for muster's own.
+    /// The dialect in which it was submitted; `None` for muster's own.
     pub dialect: Option<Arc<str>>,
-    /// Its promise, if the planner makes promises; for an array that of its next task.
+    /// Its promise, if the planner made one; for an array, that of its next task.
     pub slot: Option<Box<SlotSpec>>,
-    /// When it is thought to start, as far as it can be foreseen; of an array its next task.
+    /// Its predicted start, if foreseeable; for an array, that of its next task.
     pub predicted_start: Option<Timestamp>,
     /// How filters, a template or a timed hold affect it.
     pub filters: Option<Box<JobFilters>>,
-    /// Its tasks, if it is a list of them.
+    /// Its list of tasks, if it has one.
     pub tasks: Option<Box<TaskBook>>,
     /// Components of its last run that were ended alone, until it waits again.
     pub single_ends: Option<Box<BTreeMap<u32, SingleEnd>>>,
-    /// The progress of its staging, if it has any.
+    /// The progress of its staging, if any.
     pub staging: Option<Box<JobStaging>>,
 }
 
-/// How far a job is.
+/// The phase of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Phase {
     /// It waits for gates or resources. An array waits until it has finished.
@@ -89,9 +89,9 @@ pub enum Phase {
 /// The end of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finished {
-    /// When.
+    /// When it ended.
     pub at: Timestamp,
-    /// How.
+    /// Its outcome.
     pub outcome: Outcome,
     /// It leaves the state with the first record after this time, unless waiting jobs depend on it.
     pub forget_after: Timestamp,
@@ -106,11 +106,11 @@ pub struct RunSummary {
     pub placement: Arc<Placement>,
     /// When it got its resources.
     pub allocated: Timestamp,
-    /// When its last node started; `None` if it ended before.
+    /// When its last node started; `None` if the run ended before that.
     pub started: Option<Timestamp>,
     /// When its last part ended.
     pub ended: Timestamp,
-    /// How.
+    /// Its outcome.
     pub outcome: Outcome,
     /// Its usage on all nodes.
     pub usage: Usage,
@@ -121,9 +121,9 @@ pub struct RunSummary {
 pub struct Component {
     /// Its queue.
     pub queue: Arc<str>,
-    /// The account it is charged to; `None` means the owner's own.
+    /// The account charged; `None` means the owner's own.
     pub account: Option<Arc<str>>,
-    /// Higher goes first.
+    /// Higher comes first.
     pub priority: i64,
     /// Its request.
     #[serde(with = "super::shape::by_id")]
@@ -143,7 +143,7 @@ pub enum ProgramKind {
     None,
     /// One script, on the lead node. Its end is the end of the run.
     Script,
-    /// One process for each task.
+    /// One process per task.
     Tasks,
 }
 
@@ -164,20 +164,21 @@ pub struct ComponentExtras {
     pub class: Option<Arc<str>>,
     /// The name of the reservation it runs in.
     pub reservation: Option<Arc<str>>,
-    /// Not before this time.
+    /// The earliest start.
     pub begin: Option<Timestamp>,
-    /// Whether the begin time has come.
+    /// Whether the begin time has passed.
     pub begin_passed: bool,
-    /// If it has not started by then it is no longer started.
+    /// If it has not started by then, it no longer starts.
     pub deadline: Option<Timestamp>,
-    /// From SIGTERM to SIGKILL, if not as the cluster's settings say.
+    /// Seconds from SIGTERM to SIGKILL, if different from the cluster's settings.
     pub kill_grace_seconds: Option<u32>,
-    /// Conditions for its start: one of each group.
+    /// Conditions for its start: one of each group must be met.
     pub dependencies: Vec<Vec<Condition>>,
     /// Conditions that later jobs have put before this one (`Before...`).
     pub before: Vec<Condition>,
-    /// How many earlier jobs of the same owner and name must end first (`Singleton`). While the job waits it is 1 for any
-    /// number, since only the first in line is looked at when one ends; it is kept of a job that waits no more as the number.
+    /// How many earlier jobs of the same owner and name must end first (`Singleton`). For a waiting job, 1 stands for
+    /// any number, since only the first in line is checked when one ends; for a job that no longer waits it is the
+    /// actual number.
     pub singletons_ahead: u32,
 }
 
@@ -188,13 +189,13 @@ pub struct JobExtras {
     pub notifications: Vec<Notification>,
     /// Asks the job to save its state.
     pub checkpoint: Option<Checkpoint>,
-    /// When it may be started a second time.
+    /// Whether and when it may be run again.
     pub requeue: RequeuePolicy,
     /// Kinds of job with special rules.
     pub types: Vec<JobType>,
-    /// What is to be staged for its components.
+    /// The files and buffers to stage for its components.
     pub staging: Vec<ComponentStaging>,
-    /// It is cancelled as soon as it can never start.
+    /// Whether it is cancelled once it can never start.
     pub cancelled_if_never_met: bool,
 }
 
@@ -223,13 +224,13 @@ impl JobExtras {
 static NO_NOTIFICATIONS: &[Notification] = &[];
 
 impl Job {
-    /// The component whose number is the job's.
+    /// The component with the job's own number.
     pub fn lead(&self) -> &Component {
         // Submission gives every job at least one component.
         &self.components[0]
     }
 
-    /// Its run, if it has one now.
+    /// Its current run, if any.
     pub fn run(&self) -> Option<RunId> {
         match self.phase {
             Phase::Active(run) => Some(run),
@@ -250,7 +251,7 @@ impl Job {
         matches!(self.phase, Phase::Finished(_))
     }
 
-    /// Whether it waits; for an array, whether tasks of it have never started.
+    /// Whether it waits; for an array, whether some of its tasks have never started.
     pub fn is_waiting(&self) -> bool {
         matches!(self.phase, Phase::Waiting) && self.array.as_ref().is_none_or(|array| !array.remaining.is_empty())
     }
@@ -270,7 +271,7 @@ impl Job {
         self.extras.as_ref().map_or(&[], |extras| &extras.types)
     }
 
-    /// Whether it is cancelled as soon as it can never start.
+    /// Whether it is cancelled once it can never start.
     pub(crate) fn is_cancelled_if_never_met(&self) -> bool {
         self.extras.as_ref().is_some_and(|extras| extras.cancelled_if_never_met)
     }
@@ -288,39 +289,39 @@ impl Job {
         self.components.iter().filter_map(Component::reservation)
     }
 
-    /// It waits no more, or for something else: what it was promised and thought to do is void. Whether it had a promise.
+    /// Clears the promise and the prediction of a job that no longer waits, or waits for something else. Returns
+    /// whether it had a promise.
     pub(crate) fn forget_plans(&mut self) -> bool {
         self.predicted_start = None;
         self.slot.take().is_some()
     }
 
-    /// Whether it starts only when no earlier job of the same owner and name is left.
+    /// Whether it starts only once no earlier job of the same owner and name is left.
     pub(crate) fn is_singleton(&self) -> bool {
         let mut extras = self.components.iter().filter_map(|component| component.extras.as_ref());
         extras.any(|extras| extras.waits_for_namesakes())
     }
 
-    /// Records how many earlier jobs of the same owner and name are left, if there are any.
+    /// Records how many earlier jobs of the same owner and name are left, if it waits for them.
     pub(crate) fn count_singletons_ahead(&mut self, ahead: u32) {
         for extras in self.components.iter_mut().filter_map(|component| component.extras.as_mut()) {
             extras.singletons_ahead = if extras.singletons_ahead > 0 { ahead } else { 0 };
         }
     }
 
-    /// Whether every gate of the job itself is open: holds, begin times, dependencies. A stopped queue is not the
-    /// job's own gate, and which tasks of an array are held singly is up to [`ArrayState`].
+    /// Whether all gates of the job itself are open: holds, begin times, dependencies. A stopped queue is not the job's
+    /// own gate, and single tasks of an array are held in [`ArrayState`].
     pub fn gates_open(&self) -> bool {
         self.is_staged_in() && self.gates_but_staging_open()
     }
 
-    /// Whether nothing keeps it from starting but what is still to be staged in.
+    /// Whether nothing but staging keeps it from starting.
     pub(crate) fn gates_but_staging_open(&self) -> bool {
         let filters_open = self.filters.as_ref().is_none_or(|filters| filters.is_open());
         filters_open && self.components.iter().all(Component::gates_open)
     }
 
-    /// The earliest time at which something about the waiting job is due: a begin time, the end of a delay, a
-    /// deadline.
+    /// The earliest time at which the waiting job is due: a begin time, the end of a delay, a deadline.
     pub(crate) fn due(&self) -> Option<Timestamp> {
         if !self.is_waiting() {
             return None;
@@ -328,7 +329,7 @@ impl Job {
         self.components.iter().filter_map(Component::due).min()
     }
 
-    /// Whether the planner found that it lacks resources, so that jobs behind it do not get them either.
+    /// Whether the planner found that it lacks resources, which jobs after it do not get either.
     pub(crate) fn blocks_others(&self) -> bool {
         matches!(
             self.planner_reason.as_deref(),
@@ -336,34 +337,34 @@ impl Job {
         )
     }
 
-    /// Whether a dependency can never be met.
+    /// The job that makes a dependency impossible to meet, if any.
     pub fn never_met(&self) -> Option<JobId> {
         self.components.iter().find_map(|component| component.extras.as_ref()?.never_met())
     }
 }
 
 impl Component {
-    /// Its service class, if it has one.
+    /// Its service class, if any.
     pub fn class(&self) -> Option<&Arc<str>> {
         self.extras.as_ref()?.class.as_ref()
     }
 
-    /// The reservation that it runs in, if it names one.
+    /// The reservation in which it runs, if it names one.
     pub fn reservation(&self) -> Option<&Arc<str>> {
         self.extras.as_ref()?.reservation.as_ref()
     }
 
-    /// When it has to be over.
+    /// When it must be over.
     pub fn deadline(&self) -> Option<Timestamp> {
         self.extras.as_ref()?.deadline
     }
 
-    /// When it can no longer end by its deadline, however soon it starts: it has as long as the shortest of its alternatives.
+    /// From when on it can no longer end by its deadline, even with the shortest of its alternatives.
     pub(crate) fn too_late_at(&self) -> Option<Timestamp> {
         let deadline = self.deadline()?;
         let walltime = |alternative: &Alternative| alternative.walltime_seconds.unwrap_or(0);
         let shortest = self.shape.alternatives.iter().map(walltime).min().filter(|seconds| *seconds > 0);
-        // At the last moment itself it can still start.
+        // It can still start at that exact moment.
         Some(match shortest {
             Some(seconds) => Timestamp(deadline.plus_seconds(-i64::try_from(seconds).unwrap_or(i64::MAX)).0 + 1),
             None => deadline,
@@ -390,7 +391,7 @@ impl ComponentExtras {
         self.begin_open() && self.dependencies_met()
     }
 
-    /// All conditions, of dependencies and of what later jobs put before this one.
+    /// All conditions: its dependencies, and those that later jobs put before this one.
     pub fn conditions(&self) -> impl Iterator<Item = &Condition> {
         self.dependencies.iter().flatten().chain(&self.before)
     }
@@ -399,7 +400,7 @@ impl ComponentExtras {
         self.dependencies.iter_mut().flatten().chain(&mut self.before)
     }
 
-    /// Whether `Before...` dependencies of others are only counted, by a `Count` of its own.
+    /// Whether `Before...` dependencies of other jobs are only counted, by a `Count` of its own.
     pub(crate) fn counts_before(&self) -> bool {
         self.dependencies
             .iter()
@@ -427,7 +428,7 @@ impl ComponentExtras {
         begin.into_iter().chain(delays).min()
     }
 
-    /// The job because of which the dependencies can never be met, if it is so.
+    /// The job that makes the dependencies impossible to meet, if any.
     pub(crate) fn never_met(&self) -> Option<JobId> {
         let dead = |condition: &Condition| condition.status == ConditionStatus::Never;
         let group = self.dependencies.iter().find(|group| !group.is_empty() && group.iter().all(dead));
@@ -435,15 +436,15 @@ impl ComponentExtras {
         group.and_then(|group| group.first()).or(before).and_then(|condition| condition.dependency.job)
     }
 
-    /// A job that it still waits for.
+    /// A condition for which it still waits.
     pub(crate) fn waits_for(&self) -> Option<&Condition> {
         let group = self.dependencies.iter().find(|group| !group.iter().any(Condition::lets_go));
         let before = self.before.iter().filter(|_| !self.counts_before()).find(|condition| !condition.lets_go());
         group.and_then(|group| group.iter().find(|condition| condition.status != ConditionStatus::Never)).or(before)
     }
 
-    /// Brings up to date the conditions that follow from others: `Count` from the `Before...` conditions of later
-    /// jobs, `Singleton` from the number of namesakes ahead.
+    /// Updates the conditions that follow from others: `Count` from the `Before...` conditions of later jobs,
+    /// `Singleton` from the number of namesakes ahead.
     pub(crate) fn settle(&mut self) {
         let before_met = self.before.iter().filter(|condition| condition.lets_go()).count();
         let none_ahead = self.singletons_ahead == 0;

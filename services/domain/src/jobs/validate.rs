@@ -17,7 +17,7 @@ use muster_schemas::{
 };
 use std::collections::BTreeMap;
 
-/// All of a submitted job that can be judged without the state.
+/// Everything about a submitted job that can be checked without the state.
 pub(crate) fn job(spec: &JobSpec) -> Result<(), Refusal> {
     label("name", &spec.name)?;
     count("components", spec.components.len(), MAX_COMPONENTS)?;
@@ -88,12 +88,12 @@ pub(crate) fn environment(variables: &BTreeMap<String, String>) -> Result<(), Re
     Ok(())
 }
 
-/// The name of a dialect. Which there are is known where the program is put together.
+/// The name of a dialect. Whether it exists is checked where the program is assembled.
 pub(crate) fn dialect(dialect: Option<&str>) -> Result<(), Refusal> {
     dialect.map_or(Ok(()), |dialect| identifier("dialect", dialect))
 }
 
-/// Whether attributes are not too many, and their names are names.
+/// Limits on the number of attributes and on their names.
 pub(crate) fn attributes(attributes: &BTreeMap<String, String>) -> Result<(), Refusal> {
     let total = attributes.iter().map(|(name, value)| name.len() + value.len()).sum();
     bytes("attributes", total, MAX_ATTRIBUTE_BYTES)?;

@@ -1,5 +1,5 @@
-//! Why jobs wait: by gates, limits and the planner's word, and otherwise by the order. Facts that many jobs are
-//! compared with are found once for all of them, so that a list of all waiting jobs takes no longer than it is long.
+//! Why jobs wait: gates, limits, the planner's reason, and otherwise the order. Facts needed for many jobs are computed
+//! once for all, so that a list of all waiting jobs takes linear time.
 
 use crate::{jobs::Job, state::State};
 use muster_schemas::{JobId, Timestamp, cluster::QueueSpec, job::WaitReason, policy::Policy};
@@ -11,28 +11,28 @@ use std::{
     sync::Arc,
 };
 
-/// What jobs are planned in the order of: priority of the queue, priority of the job, arrival.
+/// The planning order of jobs: priority of the queue, priority of the job, arrival.
 type Place = (Reverse<i64>, Reverse<i64>, Timestamp, JobId);
 
-/// By the names of queues, places in a list of blockers.
+/// Positions in a list of blockers, by queue names.
 type BlockersOfQueues = HashMap<Vec<Arc<str>>, Rc<[usize]>>;
 
-/// The first of all jobs that wait, once it was looked for. It outlives the state that it was found in: see
+/// The first of all waiting jobs, once found. It outlives the state in which it was found: see
 /// [`State::wait_reasons_from`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OrderHead(Option<Option<(Place, JobId)>>);
 
-/// Tells of many jobs of a state why they wait.
+/// The wait reasons of many jobs of a state.
 pub struct WaitReasons<'a> {
     state: &'a State,
-    /// The first of all jobs that wait.
+    /// The first of all waiting jobs.
     head: OnceCell<Option<(Place, JobId)>>,
     blockers: OnceCell<Vec<Blocker<'a>>>,
-    /// By the names of a job's queues, the blockers that it may share nodes with, in the order of planning.
+    /// By the names of a job's queues, the blockers with which it may share nodes, in planning order.
     of_queues: RefCell<BlockersOfQueues>,
 }
 
-/// A job that lacks resources which the planner keeps from those behind it.
+/// A job that lacks resources which the planner keeps from the jobs after it.
 struct Blocker<'a> {
     place: Place,
     job: JobId,
@@ -40,19 +40,19 @@ struct Blocker<'a> {
 }
 
 impl State {
-    /// Why a job waits: what its gates say, and if they are open limits, what the planner said, or its place in the
-    /// order. `None` if it does not wait. For many jobs [`State::wait_reasons`] takes less time.
+    /// Why a job waits: its closed gates; if they are open, limits, then the planner's reason, then its place in the
+    /// order. `None` if it does not wait. For many jobs [`State::wait_reasons`] is faster.
     pub fn wait_reason(&self, job: &Job) -> Option<WaitReason> {
         self.wait_reasons().of(job)
     }
 
-    /// Tells of many jobs why they wait.
+    /// The wait reasons of many jobs.
     pub fn wait_reasons(&self) -> WaitReasons<'_> {
         self.wait_reasons_from(OrderHead::default())
     }
 
-    /// The same, with the head of the order as it was found a moment ago, in this state or in one shortly before. If
-    /// that job waits no more, the head is looked for again.
+    /// The same, with the head of the order found a moment ago in this state or one shortly before. If that job no
+    /// longer waits, the head is found again.
     pub fn wait_reasons_from(&self, known: OrderHead) -> WaitReasons<'_> {
         let still_waits = |head: &Option<(Place, JobId)>| match head {
             Some((place, id)) => self
@@ -70,7 +70,7 @@ impl State {
         (Reverse(queue_priority), Reverse(self.priority_of(job)), job.queued, job.id)
     }
 
-    /// Whether jobs are planned in the order of their places.
+    /// Whether jobs are planned in the order of [`Place`].
     fn is_in_order_of_places(&self) -> bool {
         self.policy().order == Policy::default().order
     }
@@ -81,14 +81,14 @@ impl State {
 }
 
 impl OrderHead {
-    /// Looks for it.
+    /// Finds the head.
     pub fn of(state: &State) -> Self {
         Self(Some(state.wait_reasons().find_head()))
     }
 }
 
 impl<'a> WaitReasons<'a> {
-    /// The head of the order as far as it was looked for, for a state shortly after this one.
+    /// The head of the order, if it was found, for a state shortly after this one.
     pub fn into_head(self) -> OrderHead {
         OrderHead(self.head.into_inner())
     }
@@ -99,12 +99,12 @@ impl<'a> WaitReasons<'a> {
         if !job.is_waiting() {
             return None;
         }
-        // The job that it was behind may have started since; then the order tells.
+        // The job named in the reason may have started since; then the order decides.
         let is_outdated = |reason: &&WaitReason| match reason {
             WaitReason::BehindJob(other) | WaitReason::WouldDelay(other) => {
                 state.job(*other).is_none_or(|other| !other.is_waiting())
             }
-            // The planner took back what it said.
+            // The planner withdrew its reason.
             WaitReason::NotPlannedYet => true,
             _ => false,
         };
@@ -117,24 +117,24 @@ impl<'a> WaitReasons<'a> {
         Some(reason.or_else(judged).or_else(behind).unwrap_or(WaitReason::NotPlannedYet))
     }
 
-    /// The first job of those that lack resources which the planner keeps from this one. It tells each of them so, but not
-    /// the jobs behind, which can be very many.
+    /// The first job that lacks resources which the planner keeps from this one. The planner gives a reason to each of
+    /// those jobs, but not to the possibly very many after them.
     fn blocker(&self, job: &Job) -> Option<JobId> {
         let blockers = self.blockers();
         if blockers.is_empty() {
             return None;
         }
         let own_place = self.state.place_in_order(job);
-        // The policy may have another order; then it is behind one of them all the same.
+        // With another policy order it may be behind any of them.
         let is_other_order = !self.state.is_in_order_of_places();
         let is_behind = |blocker: &&Blocker| blocker.job != job.id && (is_other_order || blocker.place < own_place);
         let sharing = self.sharing(job);
         let on_same_nodes = sharing.iter().map(|at| &blockers[*at]).find(is_behind);
-        // Licences can be what is missing, and those are shared by all.
+        // The missing resource may be licences, which all nodes share.
         on_same_nodes.or_else(|| blockers.iter().find(is_behind)).map(|blocker| blocker.job)
     }
 
-    /// All blockers, in the order of planning.
+    /// All blockers, in planning order.
     fn blockers(&self) -> &[Blocker<'a>] {
         self.blockers.get_or_init(|| {
             let state = self.state;
@@ -147,7 +147,7 @@ impl<'a> WaitReasons<'a> {
         })
     }
 
-    /// The blockers that a job may share nodes with.
+    /// The blockers with which a job may share nodes.
     fn sharing(&self, job: &Job) -> Rc<[usize]> {
         let names: Vec<Arc<str>> = job.queues().cloned().collect();
         if let Some(known) = self.of_queues.borrow().get(&names) {
@@ -162,7 +162,7 @@ impl<'a> WaitReasons<'a> {
         found
     }
 
-    /// The first of all jobs that wait, if it is ahead of this one in the order that is planned without another policy.
+    /// The first of all waiting jobs, if it precedes this one in the default planning order.
     fn first_ahead(&self, job: &Job) -> Option<JobId> {
         if !self.state.is_in_order_of_places() {
             return None;

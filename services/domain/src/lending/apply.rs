@@ -1,10 +1,10 @@
-//! Which cores are free while suspended runs have lent theirs (SL-C-37).
+//! The free cores while suspended runs lend theirs (SL-C-37).
 
 use crate::{runs::Suspension, state::State};
 use muster_schemas::{NodeId, RunId, resources::IndexSet};
 
 impl State {
-    /// The processes of a run are stopped or continue, and its cores are lent or not.
+    /// The processes of a run stop or continue, and its cores are lent or taken back.
     pub(crate) fn suspension_changed(&mut self, id: RunId, suspension: Suspension) {
         let had_lent = self.index.lent.remove(&id);
         self.change_run(id, |run| run.suspension = suspension);
@@ -18,7 +18,7 @@ impl State {
         }
     }
 
-    /// The processes of a run are stopped. Others can have its cores from here on, if it lends them.
+    /// The processes of a run are stopped. If it lends its cores, other runs may use them from now on.
     pub(crate) fn run_suspended(&mut self, id: RunId, lends_cores: bool) {
         let suspension = if lends_cores { Suspension::Lent } else { Suspension::Suspended };
         self.suspension_changed(id, suspension);
@@ -27,7 +27,7 @@ impl State {
         }
     }
 
-    /// Counts anew which cores of a node are free, and who has it for himself.
+    /// Recounts the free cores of a node, and which run has it exclusively.
     fn count_free_cores(&mut self, id: NodeId) {
         let (cores, alone) = self.kept_from_others(id, None);
         let doubled = self.doubled_cores(id);
@@ -41,7 +41,7 @@ impl State {
     }
 
     /// A run, or a job with kept resources, has given back a share of a node. Those of its cores are not free that it
-    /// had lent and others have, or that resuming runs wait for.
+    /// had lent to runs that still use them, or for which resuming runs wait.
     pub(crate) fn keep_from_free(&mut self, id: NodeId, from: RunId) {
         if !self.index.lent.contains(&from) && !self.lends_on(id) {
             return;

@@ -1,4 +1,4 @@
-//! Who has, wants or lends the cores of a node.
+//! Which runs have, want or lend the cores of a node.
 
 use crate::{
     filters::Kept,
@@ -12,18 +12,18 @@ use muster_schemas::{
 };
 use std::{collections::BTreeSet, sync::Arc};
 
-/// The relation of a run or a job to the cores of its share of a node. The lesser goes ahead.
+/// The claim of a run or a job to the cores of its share of a node. A lesser claim takes precedence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Claim {
-    /// They are its.
+    /// It has them.
     Has,
-    /// It wants to continue with them, as this record says.
+    /// It wants them in order to continue; this record says so.
     Wants(Sequence),
-    /// Others can have them.
+    /// Other runs may use them.
     Lends,
 }
 
-/// Somebody with a share of a node.
+/// A run or job with a share of a node.
 #[derive(Clone, Copy)]
 struct User<'a> {
     run: RunId,
@@ -32,7 +32,7 @@ struct User<'a> {
 }
 
 impl Run {
-    /// Its relation to the cores of its shares.
+    /// Its claim to the cores of its shares.
     pub(crate) fn claim(&self) -> Claim {
         match self.suspension {
             Suspension::Never | Suspension::Suspended | Suspension::Resumed => Claim::Has,
@@ -41,7 +41,7 @@ impl Run {
         }
     }
 
-    /// Whether others have, or can have, its cores.
+    /// Whether other runs use, or may use, its cores.
     pub fn has_lent(&self) -> bool {
         self.claim() != Claim::Has
     }
@@ -54,13 +54,13 @@ impl State {
         lent.filter(|run| matches!(run.claim(), Claim::Wants(_)))
     }
 
-    /// Those of them that no longer have to wait. No two of them want the same core.
+    /// Those that no longer have to wait. No two of them want the same core.
     pub(crate) fn ready_to_go_on(&self) -> impl Iterator<Item = &Run> {
         self.resuming().filter(|run| run.stopping.is_none() && self.can_go_on(run, &BTreeSet::new()))
     }
 
-    /// Whether no job ahead of a suspended run has its cores, or the nodes that it will have for itself; these others
-    /// go ahead of it as well.
+    /// Whether no run with precedence over a suspended one uses its cores, or the nodes that it will have exclusively.
+    /// The runs in `ahead` also have precedence.
     pub(crate) fn can_go_on(&self, run: &Run, ahead: &BTreeSet<RunId>) -> bool {
         let is_ahead = |user: &User| user.claim < run.claim() || ahead.contains(&user.run);
         run.placement.shares().all(|share| {
@@ -69,8 +69,8 @@ impl State {
         })
     }
 
-    /// The waiting jobs with kept resources that a resuming run waits for, each with the number under which they are
-    /// kept. Such a job might wait for ever for more, and the run for it.
+    /// The waiting jobs whose kept resources block a resuming run, each with the number under which they are kept. Such
+    /// a job might wait forever for more resources, and the run for the job.
     pub(crate) fn kept_in_the_way(&self) -> impl Iterator<Item = (JobId, RunId)> {
         let wanted: Vec<&NodeShare> = self.resuming().flat_map(|run| run.placement.shares()).collect();
         let kept = (!wanted.is_empty()).then_some(&self.index.kept).into_iter().flatten();
@@ -82,8 +82,8 @@ impl State {
         })
     }
 
-    /// The placement that a run keeps from others: all of its own, but for the cores that it has lent, with the right
-    /// to be alone on a node, and for those that others still have while it waits to continue.
+    /// What a run keeps from other runs: its placement except the cores and the exclusive use of nodes that it has
+    /// lent, and the cores that others still use while it waits to continue.
     pub fn held_placement(&self, run: &Run) -> Arc<Placement> {
         if !run.has_lent() {
             return run.placement.clone();
@@ -107,7 +107,7 @@ impl State {
         users.fold(IndexSet::new(), |all, user| all.union(&user.share.cores))
     }
 
-    /// Those of them that nobody has now but one.
+    /// Those that no run uses now, ignoring `but`.
     pub(crate) fn idle_cores(&self, node: NodeId, but: RunId) -> IndexSet {
         let others = self.users(node).filter(|user| user.run != but && user.claim == Claim::Has);
         others.fold(self.lent_cores(node), |idle, other| idle.difference(&other.share.cores))
@@ -121,7 +121,7 @@ impl State {
         (cores, alone.min_by_key(|user| (user.claim, user.run)).map(|user| user.run))
     }
 
-    /// How many cores of a node are of more than one that has them now.
+    /// How many cores of a node more than one run has now.
     pub(crate) fn doubled_cores(&self, node: NodeId) -> u64 {
         let having = || self.users(node).filter(|user| user.claim == Claim::Has);
         let all = having().fold(IndexSet::new(), |all, user| all.union(&user.share.cores));
@@ -134,7 +134,7 @@ impl State {
         !self.index.lent.is_empty() && self.node(node).is_some_and(lends)
     }
 
-    /// All who have a share of a node: runs, jobs that wait and for which something is kept, and runs that are to grow.
+    /// Everything with a share of a node: runs, waiting jobs with kept resources, and runs that will grow.
     fn users(&self, node: NodeId) -> impl Iterator<Item = User<'_>> {
         let runs = self.node(node).into_iter().flat_map(|node| &node.runs).filter_map(|run| self.run(*run));
         let of_runs = runs.flat_map(move |run| {
@@ -154,7 +154,7 @@ impl State {
     }
 }
 
-/// Whether two cannot have their shares at a time.
+/// Whether these shares exclude each other.
 fn are_in_the_way(one: &NodeShare, other: &NodeShare) -> bool {
     one.node == other.node && (one.exclusive || other.exclusive || !one.cores.intersection(&other.cores).is_empty())
 }

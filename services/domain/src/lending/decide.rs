@@ -16,9 +16,9 @@ pub(crate) fn suspend(access: &Access, jobs: &JobSelection) -> Result<Decision, 
     access.require_operator("suspend jobs")?;
     act_on(access, jobs, |target| {
         let run = started_run(access.state, target)?;
-        // One that is to go on is suspended anew.
+        // A run that is about to continue is suspended again.
         let is_done = matches!(run.suspension, Suspension::Suspended | Suspension::Lent);
-        // A list of tasks keeps its cores: its books say which of its tasks has which.
+        // A list of tasks keeps its cores: its book assigns them to its tasks.
         let lends_cores = target.job().tasks.is_none();
         let was_resuming = matches!(run.suspension, Suspension::Resuming(_));
         Ok(one_if(!is_done, || Event::JobSuspended { job: run.job, run: run.id, lends_cores, was_resuming }))
@@ -34,7 +34,7 @@ pub(crate) fn resume(access: &Access, jobs: &JobSelection) -> Result<Decision, R
             return Err(conflict(format!("job {} is not suspended", run.job)));
         }
         let follows = match run.suspension {
-            // It is to go on already.
+            // It is being resumed already.
             Suspension::Resuming(_) => return Ok(Vec::new()),
             Suspension::Lent if !access.state.can_go_on(run, &ahead) => {
                 Event::JobResuming { job: run.job, run: run.id }
@@ -46,7 +46,7 @@ pub(crate) fn resume(access: &Access, jobs: &JobSelection) -> Result<Decision, R
     })
 }
 
-/// Suspended runs that waited for their cores continue, and nothing that others wait for is kept any longer.
+/// Suspended runs that waited for their cores continue, and kept resources that runs wait for are released.
 pub(crate) fn going_on(state: &State) -> impl Iterator<Item = Event> {
     let released = state.kept_in_the_way().map(|(job, run)| Event::ResourcesReleased { job, run });
     state.ready_to_go_on().map(goes_on).chain(released)

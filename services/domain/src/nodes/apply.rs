@@ -48,28 +48,28 @@ impl State {
         }
     }
 
-    /// A run takes a share of a node, if there is the node.
+    /// A run takes a share of a node, if the node exists.
     pub(crate) fn take_share(&mut self, run: RunId, share: &NodeShare) {
         let lent = if self.lends_on(share.node) { self.idle_cores(share.node, run) } else { IndexSet::new() };
         let taken = self.nodes.get_mut(&share.node).map(|node| node.take(run, share, &lent));
         self.require(taken.unwrap_or(Ok(())));
     }
 
-    /// A run gives back a share of a node, if there is the node.
+    /// A run gives back a share of a node, if the node exists.
     pub(crate) fn give_back_share(&mut self, run: RunId, share: &NodeShare, lends_cores: bool) {
         let given_back = self.nodes.get_mut(&share.node).map(|node| node.give_back(run, share, lends_cores));
         self.require(given_back.unwrap_or(Ok(())));
         self.keep_from_free(share.node, run);
     }
 
-    /// A run gives back a part of what it has of a node, and keeps the rest, if it has one there.
+    /// A run gives back part of its share of a node, and keeps the rest, if any.
     pub(crate) fn give_back_part(&mut self, run: RunId, part: &NodeShare, how: (bool, bool)) {
         let given_back = self.nodes.get_mut(&part.node).map(|node| node.give_back_part(run, part, how));
         self.require(given_back.unwrap_or(Ok(())));
         self.keep_from_free(part.node, run);
     }
 
-    /// What must hold with the record that is being applied. The first that does not is told.
+    /// A condition that must hold for the record that is being applied. The first violation is reported.
     pub(crate) fn require(&mut self, holds: Result<(), String>) {
         if let Err(fault) = holds {
             self.fault.get_or_insert(fault.into());
@@ -101,7 +101,7 @@ impl State {
         self.note_freed();
     }
 
-    /// A node comes or goes only while no run has a share of it.
+    /// A node is added or removed only while no run has a share of it.
     fn require_unused(&mut self, id: NodeId, what: &str) {
         let used = self.nodes.get(&id).filter(|node| !node.runs.is_empty());
         let fault = used.map(|node| {
@@ -160,7 +160,7 @@ impl State {
     }
 }
 
-/// How many cores of a node are used, if it has as many as this says.
+/// How many cores of a node would be used if it had as many as `spec` says.
 fn used_cores(node: &Node, spec: &NodeSpec) -> u64 {
     u64::from(spec.cores).saturating_sub(node.free_cores.len())
 }
@@ -169,7 +169,7 @@ fn used_gpus(node: &Node, spec: &NodeSpec) -> u64 {
     (spec.gpus.len() as u64).saturating_sub(node.free_gpus.len())
 }
 
-/// What is free of `after` numbers when this was free of `before`.
+/// The free ones of `after` numbers, given those free of `before`.
 fn resized(free: &IndexSet, before: u32, after: u32) -> IndexSet {
     let all = IndexSet::first_n(after);
     all.difference(&IndexSet::first_n(before).difference(free))

@@ -1,4 +1,4 @@
-//! Drain nodes, take them down and resume them; nodes that no longer report.
+//! Draining, taking down and resuming nodes; nodes that no longer report.
 
 pub(crate) mod configure;
 
@@ -26,7 +26,7 @@ pub(crate) fn drain(access: &Access, names: &[String], reason: &str) -> Result<D
     Ok(Decision::done(changed.map(|node| taken_out(node, reason, false)).collect()))
 }
 
-/// Takes nodes out of service at once: what runs on them is stopped, and what becomes of it is as if they were lost.
+/// Takes nodes out of service at once: their runs are stopped, with the same consequences as if the nodes were lost.
 pub(crate) fn take_down(access: &Access, names: &[String], reason: &str) -> Result<Decision, Refusal> {
     access.require_operator("take nodes down")?;
     validate::text("reason", reason)?;
@@ -39,7 +39,7 @@ pub(crate) fn take_down(access: &Access, names: &[String], reason: &str) -> Resu
             events.push(taken_out(node, reason, true));
         }
         let running = node.runs.iter().filter_map(|run| state.run(*run)).filter(|run| run.stopping.is_none());
-        // A run can have a share of several of the nodes.
+        // A run can have shares of several of the nodes.
         let runs = running.filter(|run| stopped.insert(run.id));
         events.extend(runs.map(|run| Event::RunStopping { job: run.job, run: run.id, reason: StopReason::NodeLost }));
     }
@@ -57,7 +57,7 @@ pub(crate) fn resume(access: &Access, names: &[String]) -> Result<Decision, Refu
     Ok(Decision::done(changed.map(|node| Event::NodeResumed { node: node.id }).collect()))
 }
 
-/// All of the nodes named, each once, or none.
+/// All named nodes, each once; refused if one does not exist.
 pub(crate) fn find<'a>(access: &Access<'a>, names: &[String]) -> Result<Vec<&'a Node>, Refusal> {
     let mut nodes = Vec::with_capacity(names.len());
     for name in names {

@@ -14,7 +14,7 @@ use muster_schemas::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// For each node the shares of it: of runs, of what is kept for jobs that wait, and of what is offered to running ones.
+/// The shares of each node: of runs, of resources kept for waiting jobs, and of offers to running ones.
 pub(crate) struct Users<'a>(BTreeMap<NodeId, Vec<User<'a>>>);
 
 /// A share of a node.
@@ -47,8 +47,8 @@ impl<'a> Users<'a> {
     }
 }
 
-/// Free and used are together what there is, and no part is used twice. Suspended runs may have lent their cores; none is
-/// free that one of them waits for (SL-C-37).
+/// Free and used resources add up, and nothing is used twice. Suspended runs may have lent their cores; a core that one
+/// of them waits for is not free (SL-C-37).
 pub(crate) fn node(users: &Users, node: &Node) -> Result<(), String> {
     let name = &node.spec.name;
     let mut cores = node.free_cores.clone();

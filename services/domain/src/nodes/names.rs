@@ -1,14 +1,14 @@
-//! Names that records of the past go by: history is shown with the names of its time.
+//! Former names: history is shown with the names of its time.
 
 use muster_schemas::{NodeId, Sequence};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Names that are no longer those of the present.
+/// Names that are no longer in use.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PastNames {
-    /// Nodes that have been removed. Their numbers are never given again.
+    /// Removed nodes. Their numbers are never reused.
     pub(crate) nodes: BTreeMap<NodeId, String>,
-    /// Earlier names of the cluster, each with the record that ended it, in order.
+    /// Former names of the cluster, each with the record that ended it, in order.
     pub(crate) clusters: Vec<(Sequence, String)>,
 }

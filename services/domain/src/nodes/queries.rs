@@ -1,4 +1,4 @@
-//! What can be asked of a state about nodes, queues and licences.
+//! Queries about nodes, queues and licences.
 
 use crate::{
     nodes::{Licence, Node, Queue, TakenOut},
@@ -8,7 +8,7 @@ use muster_schemas::{NodeId, Sequence, cluster::ClusterConfig, event::uuid_bytes
 use std::borrow::Cow;
 
 impl State {
-    /// The configuration that is in force.
+    /// The current configuration.
     pub fn configuration(&self) -> ClusterConfig {
         ClusterConfig {
             settings: self.settings().clone(),
@@ -51,22 +51,22 @@ impl State {
         self.nodes.get(&id)
     }
 
-    /// The node of this name.
+    /// The node with this name.
     pub fn node_by_name(&self, name: &str) -> Option<&Node> {
         self.index.node_names.get(name).and_then(|id| self.node(*id))
     }
 
-    /// The name of a node, also of one that has been removed, or its number as text if there has never been one.
+    /// The name of a node, even if it has been removed; its number as text if it never existed.
     pub fn node_name(&self, id: NodeId) -> Cow<'_, str> {
         public::node_name(self, id)
     }
 
-    /// Who took a node out of service, if it is and the actor was recorded.
+    /// Who took a node out of service, if it is out and the actor was recorded.
     pub fn taken_out(&self, node: NodeId) -> Option<&TakenOut> {
         self.altered.nodes.get(&node)
     }
 
-    /// The number and name of each node that there is or has been.
+    /// The number and name of each node that exists or existed.
     pub fn known_nodes(&self) -> impl Iterator<Item = (NodeId, &str)> {
         let removed = self.past_names.nodes.iter().map(|(node, name)| (*node, name.as_str()));
         self.nodes().map(|node| (node.id, node.spec.name.as_str())).chain(removed)

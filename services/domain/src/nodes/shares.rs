@@ -1,8 +1,8 @@
-//! Shares of nodes are taken and given back, and each time it is looked at whether free and used are all there is.
+//! Taking and giving back shares of nodes, with a check each time that free and used resources add up.
 //!
-//! What is taken must be free, and what is given back must not be: so a node that began with all of its cores, GPUs and
-//! memory free never has more or fewer of them, and no core is of two runs. Cores that a suspended run has lent are free too.
-//! Only sizes are compared, so this costs next to nothing.
+//! Resources that are taken must be free, and those given back must not be: so a node that began with all of its cores,
+//! GPUs and memory free never has more or fewer of them, and no core belongs to two runs. Cores that a suspended run
+//! has lent are free too. Only sizes are compared, so the cost is negligible.
 
 use crate::nodes::{Node, state::gpu_count, validate::within};
 use muster_schemas::{
@@ -11,15 +11,15 @@ use muster_schemas::{
 };
 use std::fmt;
 
-/// A record after which free and used would not be all that a node has. It must not be kept, and a state that has it is of no
-/// use any more.
+/// A record after which free and used resources would not add up. It must not be kept, and a state that includes it is
+/// unusable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// The record.
     pub record: Sequence,
     /// Its kind of event, such as `job.allocated`.
     pub event: String,
-    /// What it does to which node, with numbers.
+    /// The node and the effect on it, with numbers.
     pub fault: String,
 }
 
@@ -33,10 +33,11 @@ impl fmt::Display for Violation {
 impl std::error::Error for Violation {}
 
 impl Node {
-    /// A run takes a share, or it is kept for a job. Cores that are `lent` nobody has now, but suspended runs may wait for them.
+    /// A run takes a share, or the share is kept for a job. No run has the `lent` cores now, but suspended runs may
+    /// wait for them.
     ///
     /// # Errors
-    /// What of it was not free.
+    /// The resources that were not free.
     pub(crate) fn take(&mut self, run: RunId, share: &NodeShare, lent: &IndexSet) -> Result<(), String> {
         let lent = if lent.is_empty() { 0 } else { share.cores.difference(&self.free_cores).intersection(lent).len() };
         let cores = take_out(&mut self.free_cores, &share.cores) - lent;
@@ -59,10 +60,10 @@ impl Node {
         }
     }
 
-    /// A run gives back a share. If it lends cores, others may have them, or they may be free.
+    /// A run gives back a share. If it lends cores, other runs may have them, or they may be free.
     ///
     /// # Errors
-    /// What of it was free already, or is not the node's.
+    /// The resources that were free already, or do not belong to the node.
     pub(crate) fn give_back(&mut self, run: RunId, share: &NodeShare, lends_cores: bool) -> Result<(), String> {
         let cores = put_back(&mut self.free_cores, &share.cores);
         let gpus = put_back(&mut self.free_gpus, &share.gpus);
@@ -98,7 +99,7 @@ impl Node {
         ))
     }
 
-    /// As [`Node::give_back`], of a part of what a run has, which keeps the rest, if it has one here.
+    /// Like [`Node::give_back`], for part of a share; the run keeps the rest, if any.
     ///
     /// # Errors
     /// As [`Node::give_back`].
@@ -118,7 +119,7 @@ impl Node {
     }
 }
 
-/// Takes numbers from those that are free; how many of them were not.
+/// Removes numbers from the free ones; returns how many were not free.
 fn take_out(free: &mut IndexSet, taken: &IndexSet) -> u64 {
     if taken.is_empty() {
         return 0;
@@ -128,7 +129,7 @@ fn take_out(free: &mut IndexSet, taken: &IndexSet) -> u64 {
     taken.len() - (before - free.len())
 }
 
-/// Puts numbers to those that are free; how many of them already were.
+/// Adds numbers to the free ones; returns how many were free already.
 fn put_back(free: &mut IndexSet, returned: &IndexSet) -> u64 {
     if returned.is_empty() {
         return 0;

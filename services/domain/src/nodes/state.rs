@@ -1,4 +1,4 @@
-//! Nodes, queues and licences, with what is free of them.
+//! Nodes, queues and licences, with their free resources.
 
 use muster_schemas::{
     NodeId, RunId, Sequence, Timestamp,
@@ -15,9 +15,9 @@ use std::{
 /// How a node was taken out of service.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TakenOut {
-    /// Login name of who did.
+    /// The login name of the actor.
     pub by: Arc<str>,
-    /// When.
+    /// When it was taken out.
     pub at: Timestamp,
     /// Whether it is down, rather than drained.
     pub is_down: bool,
@@ -32,11 +32,11 @@ pub struct Node {
     pub spec: Arc<NodeSpec>,
     /// Whether it reports.
     pub condition: NodeCondition,
-    /// Since when the condition is so.
+    /// Since when it has this condition.
     pub condition_since: Timestamp,
     /// The boot that it last reported; empty before its first report.
     pub boot_id: String,
-    /// The record that says so: a report that was made before it cannot tell of a later boot.
+    /// The record of that report: a report made before it cannot be about a later boot.
     pub greeted: Sequence,
     /// Why it takes no new jobs, if an operator drained it.
     pub drained: Option<String>,
@@ -46,11 +46,11 @@ pub struct Node {
     pub free_gpus: IndexSet,
     /// Memory that no run has.
     pub free_memory_bytes: u64,
-    /// The run that has the node for itself.
+    /// The run that has the node exclusively.
     pub exclusive: Option<RunId>,
-    /// The runs that have a share of it.
+    /// The runs with a share of it.
     pub runs: BTreeSet<RunId>,
-    /// Times in which it serves no jobs, in their order and without overlap.
+    /// Times in which it serves no jobs, in order and without overlap.
     pub closures: Vec<NodeClosure>,
 }
 
@@ -78,18 +78,18 @@ impl Node {
         self.condition == NodeCondition::Up && self.drained.is_none()
     }
 
-    /// The closure that a time falls into.
+    /// The closure at a time.
     pub fn closure_at(&self, now: Timestamp) -> Option<&NodeClosure> {
         self.closures.iter().find(|closure| closure.from <= now && now < closure.until)
     }
 
-    /// When its first closure is over, if it has one with an end.
+    /// When its first closure ends, if it has one with an end.
     pub(crate) fn closure_due(&self) -> Option<Timestamp> {
         self.closures.first().map(|closure| closure.until).filter(|until| *until < Timestamp::MAX)
     }
 }
 
-/// How many GPUs a node has.
+/// The number of GPUs of a node.
 pub(crate) fn gpu_count(spec: &NodeSpec) -> u32 {
     u32::try_from(spec.gpus.len()).unwrap_or(u32::MAX)
 }
@@ -99,11 +99,11 @@ pub(crate) fn gpu_count(spec: &NodeSpec) -> u32 {
 pub struct Queue {
     /// Its specification.
     pub spec: Arc<QueueSpec>,
-    /// Its jobs that are not over; an array counts as one.
+    /// Its unfinished jobs; an array counts as one.
     pub jobs: u64,
-    /// Its jobs that have a run; tasks of arrays count singly.
+    /// Its jobs with a run; tasks of arrays count individually.
     pub running: u32,
-    /// The same for each user who has any.
+    /// The same for each user with any.
     pub running_by_user: BTreeMap<String, u32>,
 }
 
@@ -112,7 +112,7 @@ impl Queue {
         Self { spec, jobs: 0, running: 0, running_by_user: BTreeMap::new() }
     }
 
-    /// How many of the user's jobs run in it.
+    /// The number of the user's jobs with a run in it.
     pub fn running_of(&self, user: &str) -> u32 {
         self.running_by_user.get(user).copied().unwrap_or(0)
     }
@@ -141,9 +141,9 @@ impl Queue {
 /// A floating licence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Licence {
-    /// How many there are.
+    /// The number that exist.
     pub total: u32,
-    /// How many runs have. It can be more than there are after the total was lowered.
+    /// The number that runs have. It can exceed the total after that was lowered.
     pub used: u32,
 }
 

@@ -18,7 +18,7 @@ pub(crate) fn node(spec: &NodeSpec) -> Result<(), Refusal> {
     spec.properties.keys().try_for_each(|property| name("node.properties: a name", property))
 }
 
-/// A placement's set of numbers that a node has `total` of.
+/// Whether a placement's set of numbers is within `total`.
 pub(crate) fn within(indices: &IndexSet, total: u32) -> bool {
     indices.ranges().last().is_none_or(|(_, last)| *last < total)
 }

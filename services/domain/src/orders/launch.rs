@@ -18,7 +18,7 @@ use muster_schemas::{
 };
 use std::{collections::BTreeMap, sync::Arc};
 
-/// Facts that launches of all parts of a run share.
+/// Facts shared by the launches of all parts of a run.
 #[derive(Debug)]
 pub struct RunSketch {
     job: JobId,
@@ -37,12 +37,12 @@ pub struct RunSketch {
 struct ComponentSketch {
     account: Option<Arc<str>>,
     queue: Arc<str>,
-    /// Where among the parts of the run its own begin.
+    /// The index of this component's first part among the parts of the run.
     first: usize,
 }
 
 impl RunSketch {
-    /// `None` if there is nothing to launch any more.
+    /// `None` if there is nothing left to launch.
     pub(crate) fn of(state: &State, run: &Run) -> Option<Self> {
         let job = state.job(run.job).filter(|job| !matches!(job.phase, Phase::Finished(_)))?;
         let mut first = 0;
@@ -65,11 +65,11 @@ impl RunSketch {
     }
 }
 
-/// The nodes of a run as its orders name them, with the tasks that the run has there.
+/// The nodes of a run as its orders name them, with the run's tasks there.
 #[derive(Debug)]
 pub struct RunNodes {
     nodes: Arc<Vec<OrderNode>>,
-    /// For each of them the rank of its first task.
+    /// The rank of the first task on each of them.
     first_ranks: Vec<u32>,
     total_tasks: u32,
 }
@@ -88,19 +88,19 @@ impl RunNodes {
     }
 }
 
-/// A launch on one node, but for what only the log knows.
+/// A launch on one node, except what only the log knows.
 #[derive(Clone, Debug)]
 pub struct LaunchSketch {
     pub(crate) run: Arc<RunSketch>,
     pub(crate) part: PartId,
-    /// Where it is among the parts of the run.
+    /// Its index among the parts of the run.
     at: usize,
     component: u32,
     walltime_seconds: Option<u64>,
 }
 
 impl LaunchSketch {
-    /// Of the part at a place among those of its run, for a component.
+    /// The sketch for the part at an index of the run, for a component.
     pub(crate) fn new(
         run: Arc<RunSketch>,
         part: PartId,
@@ -110,30 +110,31 @@ impl LaunchSketch {
         Self { run, part, at, component, walltime_seconds }
     }
 
-    /// The component that the part is for, from 0.
+    /// The component of the part, from 0.
     pub(crate) fn component(&self) -> u32 {
         self.component
     }
 
-    /// Everything that a node needs to start its part of a run; `spec` is the job as submitted. `None` if the run is not of this job.
+    /// Everything that a node needs to start its part of a run; `spec` is the job as submitted. `None` if the run does
+    /// not belong to this job.
     pub fn launch_order(&self, nodes: &RunNodes, spec: &JobSpec) -> Option<LaunchOrder> {
         let mut launch = spec.components.get(self.component as usize)?.launch.clone();
         let is_script = matches!(launch.program, Program::Script { .. });
         let is_first = self.run.components.get(self.component as usize)?.first == self.at;
         if is_script && !is_first {
-            // The script runs once; here only the containment is made.
+            // The script runs once, on another node; here only the containment is created.
             launch.program = Program::None;
         }
         let mut order = self.order_among(nodes, spec, launch)?;
         if is_script && is_first && order.nodes.len() > 1 {
-            // A script is told what the job has on its other nodes; nothing else asks for it (SL-E-03).
+            // A script gets the job's cores on all nodes; nothing else needs them (SL-E-03).
             let cores = node_cores_text(self.run.placement.shares().map(|share| share.cores.len()));
             order.environment.insert(NODE_CORES_VARIABLE.to_owned(), cores);
         }
         Some(order)
     }
 
-    /// Everything that a node needs to hold its part of a run of tasks: nothing is started by it.
+    /// Everything that a node needs to hold its part of a run of tasks, without starting anything.
     pub fn hold_order(&self, nodes: &RunNodes, spec: &JobSpec) -> Option<LaunchOrder> {
         let launch = spec.components.get(self.component as usize)?.launch.clone();
         self.order_among(nodes, spec, Launch { program: Program::None, ..launch })
@@ -149,7 +150,7 @@ impl LaunchSketch {
         })
     }
 
-    /// An order about this part, which names no nodes.
+    /// An order about this part that names no nodes.
     pub(crate) fn order(
         &self,
         spec: &JobSpec,
@@ -163,7 +164,7 @@ impl LaunchSketch {
         let request = alternative.and_then(|alternative| alternative.requests.first());
         let share = run.placement.share_at(self.at)?;
         environment.insert(CLUSTER_NAME_VARIABLE.to_owned(), run.settings.name.clone());
-        // Those that are launched for the first time are most, and have nothing more to carry.
+        // Most launches are first ones and carry nothing more.
         if run.restarts > 0 {
             environment.insert(RESTART_COUNT_VARIABLE.to_owned(), run.restarts.to_string());
         }

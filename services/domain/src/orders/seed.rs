@@ -1,19 +1,19 @@
-//! What is ordered of which part, as far as the state knows it.
+//! Orders about parts, as far as the state knows them.
 
 use muster_schemas::{PartId, Sequence, StepId, event::StopReason};
 
 /// An order about a part of a run, as far as the state knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrderSeed {
-    /// See [`NodeOrder::Launch`](muster_schemas::node::NodeOrder::Launch): the node's part of the run, with the job as the record
-    /// `submitted_sequence` has it.
+    /// See [`NodeOrder::Launch`](muster_schemas::node::NodeOrder::Launch): launch the node's part of the run; the job
+    /// is in the record `submitted_sequence`.
     Launch {
         /// The part of the run.
         part: PartId,
         /// The record of the job's submission.
         submitted_sequence: Sequence,
     },
-    /// Launch the node's part of a step, with what the record `started_sequence` says.
+    /// Launch the node's part of a step; the step is in the record `started_sequence`.
     LaunchStep {
         /// The part of the run.
         part: PartId,
@@ -24,23 +24,24 @@ pub enum OrderSeed {
         /// The record of the step's start.
         started_sequence: Sequence,
     },
-    /// See [`NodeOrder::Hold`](muster_schemas::node::NodeOrder::Hold), with the job as the record `submitted_sequence` has it.
+    /// See [`NodeOrder::Hold`](muster_schemas::node::NodeOrder::Hold); the job is in the record `submitted_sequence`.
     Hold {
         /// The part of the run.
         part: PartId,
         /// The record of the job's submission.
         submitted_sequence: Sequence,
     },
-    /// Launch an instance of a task, with the job and its tasks as the record `listed_sequence` has them.
+    /// Launch an instance of a task; the job's tasks are in the record `listed_sequence`.
     LaunchTask {
         /// The part of the run.
         part: PartId,
-        /// The step that the instance is.
+        /// The step of the instance.
         step: StepId,
         /// The record of the job's tasks.
         listed_sequence: Sequence,
     },
-    /// See [`NodeOrder::Resize`](muster_schemas::node::NodeOrder::Resize): to what the run has of the node at that time.
+    /// See [`NodeOrder::Resize`](muster_schemas::node::NodeOrder::Resize): to the run's share of the node when the
+    /// order is made.
     Resize {
         /// The part of the run.
         part: PartId,
@@ -51,7 +52,7 @@ pub enum OrderSeed {
         part: PartId,
         /// The step.
         step: StepId,
-        /// From SIGTERM to SIGKILL.
+        /// Seconds from SIGTERM to SIGKILL.
         grace_seconds: u32,
     },
     /// See [`NodeOrder::SignalStep`](muster_schemas::node::NodeOrder::SignalStep).
@@ -86,14 +87,14 @@ pub enum OrderSeed {
         part: PartId,
         /// Why.
         reason: StopReason,
-        /// From SIGTERM to SIGKILL.
+        /// Seconds from SIGTERM to SIGKILL.
         grace_seconds: u32,
     },
     /// See [`NodeOrder::SetWalltime`](muster_schemas::node::NodeOrder::SetWalltime).
     SetWalltime {
         /// The part of the run.
         part: PartId,
-        /// From its start, in seconds.
+        /// Seconds from its start.
         walltime_seconds: Option<u64>,
     },
     /// See [`NodeOrder::Forget`](muster_schemas::node::NodeOrder::Forget).
@@ -101,7 +102,7 @@ pub enum OrderSeed {
         /// The part of the run.
         part: PartId,
     },
-    /// See [`NodeOrder::Tell`](muster_schemas::node::NodeOrder::Tell): what the record `told_sequence` says.
+    /// See [`NodeOrder::Tell`](muster_schemas::node::NodeOrder::Tell); the message is in the record `told_sequence`.
     Tell {
         /// The part of the run.
         part: PartId,

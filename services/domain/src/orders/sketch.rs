@@ -1,5 +1,5 @@
-//! The part of an order that the state knows. A sketch needs neither the state nor the log: it is made in passing
-//! where the state is at hand, and made into an order elsewhere. Facts that all parts of a run share are found once.
+//! The part of an order that the state knows. A sketch needs neither the state nor the log: it is made where the state
+//! is at hand, and turned into an order elsewhere. Facts shared by all parts of a run are computed once.
 
 use crate::{
     jobs::Job,
@@ -11,12 +11,12 @@ use crate::{
 use muster_schemas::{NodeId, PartId, RunId, Sequence, StepId, node::NodeOrder, resources::IndexSet};
 use std::{collections::HashMap, sync::Arc};
 
-/// An order as far as the state knows it.
+/// An order, as far as the state knows it.
 #[derive(Clone, Debug)]
 pub enum Sketch {
-    /// All of it is known.
+    /// The complete order.
     Ready(NodeOrder),
-    /// See [`NodeOrder::Launch`]: [`LaunchSketch::launch_order`] with the job as the record `submitted` has it.
+    /// See [`NodeOrder::Launch`]: [`LaunchSketch::launch_order`] with the job from the record `submitted`.
     Launch {
         /// The part.
         part: LaunchSketch,
@@ -25,7 +25,7 @@ pub enum Sketch {
         /// The record of the job's submission.
         submitted: Sequence,
     },
-    /// See [`NodeOrder::Hold`]: [`LaunchSketch::hold_order`] with the job as the record `submitted` has it.
+    /// See [`NodeOrder::Hold`]: [`LaunchSketch::hold_order`] with the job from the record `submitted`.
     Hold {
         /// The part.
         part: LaunchSketch,
@@ -34,18 +34,18 @@ pub enum Sketch {
         /// The record of the job's submission.
         submitted: Sequence,
     },
-    /// The node's part of a step, by the job as the record `submitted` has it and the step as the record `started` has it.
+    /// The node's part of a step, with the job from the record `submitted` and the step from the record `started`.
     Step {
         /// The part of the run.
         part: LaunchSketch,
-        /// The part of the step inside.
+        /// The part of the step within it.
         step: StepSketch,
         /// The record of the job's submission.
         submitted: Sequence,
         /// The record of the step's start.
         started: Sequence,
     },
-    /// An instance of a task: [`TaskSketch::order`] with the job and its tasks as the record `listed` has them.
+    /// An instance of a task: [`TaskSketch::order`] with the job's tasks from the record `listed`.
     Task {
         /// The part of the run.
         part: LaunchSketch,
@@ -54,7 +54,7 @@ pub enum Sketch {
         /// The record of the job's tasks.
         listed: Sequence,
     },
-    /// See [`NodeOrder::Tell`]: what the record `told` says.
+    /// See [`NodeOrder::Tell`]; the message is in the record `told`.
     Tell {
         /// The part of the run.
         part: PartId,
@@ -63,18 +63,18 @@ pub enum Sketch {
     },
 }
 
-/// The state's knowledge of the part of a step on one node: see [`LaunchSketch::tasks_order`].
+/// What the state knows of a step's part on one node: see [`LaunchSketch::tasks_order`].
 #[derive(Clone, Debug)]
 pub struct StepSketch {
     /// The number of the step.
     pub step: StepId,
-    /// Which of its places.
+    /// Its index among the parts of the step.
     pub at: usize,
     /// Its cores there.
     pub cores: IndexSet,
 }
 
-/// Makes sketches from one state: what several orders have in common is found once.
+/// Makes sketches from one state; what several orders share is computed once.
 pub struct Sketches<'a> {
     state: &'a State,
     runs: HashMap<RunId, Option<Arc<RunSketch>>>,
@@ -87,7 +87,7 @@ impl<'a> Sketches<'a> {
         Self { state, runs: HashMap::new(), nodes: HashMap::new() }
     }
 
-    /// The order to a node that a seed stands for. `None` if there is no longer anything to do.
+    /// The order to a node for a seed; `None` if there is no longer anything to do.
     pub fn sketch(&mut self, node: NodeId, seed: OrderSeed) -> Option<Sketch> {
         Some(match seed {
             OrderSeed::Launch { part, submitted_sequence: submitted } => {
@@ -134,7 +134,7 @@ impl<'a> Sketches<'a> {
     }
 }
 
-/// The order of a seed for which the state has all.
+/// The order for a seed that needs only the state.
 fn ready(state: &State, node: NodeId, seed: OrderSeed) -> Option<NodeOrder> {
     Some(match seed {
         OrderSeed::Launch { .. }

@@ -1,4 +1,4 @@
-//! The policy, and the results of plans in addition to their starts.
+//! The policy, and the effects of plans besides starts.
 
 use crate::{planning::BackfillPasses, state::State};
 use muster_schemas::{
@@ -9,15 +9,15 @@ use muster_schemas::{
 use std::sync::Arc;
 
 impl State {
-    /// Something has become free that no plan has seen yet. Without a policy nothing was ever promised, and a state of
-    /// that time is as it always was.
+    /// Notes that something became free that no plan has seen yet. Nothing is noted before the first policy, since
+    /// there are no promises then, and states from before policies existed stay the same.
     pub(crate) fn note_freed(&mut self) {
         if self.planning.policy.is_some() {
             self.planning.freed = self.sequence;
         }
     }
 
-    /// A job waits no more, or for something else. Its promise is free for others.
+    /// A job no longer waits, or waits for something else. Its promise is void.
     pub(crate) fn void_plans(&mut self, id: JobId) {
         let mut was_promised = false;
         self.change_job(id, |job| was_promised = job.forget_plans());
@@ -27,14 +27,14 @@ impl State {
         }
     }
 
-    /// The findings of a backfill pass about the components of a job are void.
+    /// Drops what a backfill pass found about the components of a job.
     pub(crate) fn forget_planned_components(&mut self, id: JobId) {
         if self.passes.jobs.contains_key(&id) {
             Arc::make_mut(&mut self.passes).jobs.remove(&id);
         }
     }
 
-    /// The findings about the components of jobs are those of the last pass, and of no earlier one (SL-P-03).
+    /// Replaces what earlier passes found about the components of jobs (SL-P-03).
     pub(crate) fn backfill_passed(&mut self, pass: &BackfillPass) {
         let BackfillPass { number, at, jobs, .. } = pass;
         let jobs = jobs.iter().map(|planned| (planned.job, planned.components.clone())).collect();

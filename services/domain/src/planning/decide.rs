@@ -1,4 +1,4 @@
-//! How resources are given to jobs: the policy, the settings, and who plans.
+//! How resources are allocated to jobs: the policy, the settings, and the planner in charge.
 
 pub(crate) mod plan;
 
@@ -14,7 +14,7 @@ use muster_schemas::{
 };
 use std::sync::Arc;
 
-/// A planner begins its work (HPC-F-89).
+/// A planner starts work (HPC-F-89).
 pub(crate) fn planner_hello(access: &Access) -> Result<Decision, Refusal> {
     access.require_planner()?;
     let epoch = access.state.planner_epoch() + 1;
@@ -30,7 +30,7 @@ pub(crate) fn set_policy(access: &Access, policy: Policy) -> Result<Decision, Re
     Ok(Decision::done(vec![Event::PolicySet { policy: Arc::new(policy) }]))
 }
 
-/// Makes this the way resources are given to jobs (HPC-S-01). It starts and stops nothing by itself.
+/// Sets how resources are allocated to jobs (HPC-S-01). By itself it starts and stops nothing.
 pub(crate) fn set_scheduling(access: &Access, settings: SchedulingSettings) -> Result<Decision, Refusal> {
     access.require_administrator("change how resources are given to jobs")?;
     let seconds = [

@@ -2,7 +2,7 @@
 
 use crate::{invariants::ensure, state::State};
 
-/// Promises are of jobs that wait, closures are in order, and no node is in two reservations at a time.
+/// Only waiting jobs have promises, closures are in order, and no node is in two reservations at the same time.
 pub(crate) fn planning(state: &State) -> Result<(), String> {
     for job in state.jobs().filter(|job| !job.is_waiting() || !job.holds().is_empty()) {
         ensure(job.slot.is_none() && job.predicted_start.is_none(), || format!("job {}: an old promise", job.id))?;

@@ -1,4 +1,4 @@
-//! What can be asked of a state about the policy and how resources are given to jobs.
+//! Queries about the policy and the allocation of resources to jobs.
 
 use crate::{planning::BackfillPasses, state::State};
 use muster_schemas::{Timestamp, policy::Policy, scheduling::SchedulingSettings};
@@ -10,23 +10,23 @@ impl State {
         self.planning.policy()
     }
 
-    /// The passes of backfill that start jobs with several components.
+    /// The backfill passes that start jobs with several components.
     pub fn backfill_passes(&self) -> &Arc<BackfillPasses> {
         &self.passes
     }
 
-    /// Whether something has become free that the last plan which changed a promise could not see, so that promises may
-    /// move to earlier times. Nothing is counted before the first policy is set: no promise is made until then.
+    /// Whether something became free after the last plan that changed a promise, so that promises may move to earlier
+    /// times. Nothing counts before the first policy is set: no promises are made until then.
     pub fn capacity_freed(&self) -> bool {
         self.planning.freed > self.planning.promised_after
     }
 
-    /// How resources are given to jobs.
+    /// How resources are allocated to jobs.
     pub fn scheduling(&self) -> &Arc<SchedulingSettings> {
         &self.scheduling
     }
 
-    /// When a run was last asked to give up resources so that others get a share of them (HPC-S-08).
+    /// When a run was last asked to give up resources so that other runs get a share of them (HPC-S-08).
     pub fn rebalanced(&self) -> Option<Timestamp> {
         self.rebalanced
     }

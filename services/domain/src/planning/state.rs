@@ -1,5 +1,5 @@
-//! The planner's input besides jobs and nodes: the policy in force, advance reservations, and whether promises are
-//! worth looking at again.
+//! The planner's input besides jobs and nodes: the current policy, advance reservations, and whether promises should be
+//! revised.
 
 use crate::reservations::Reservation;
 use muster_schemas::{JobId, Sequence, Timestamp, plan::PlannedComponent, policy::Policy};
@@ -14,27 +14,28 @@ use std::{
 pub(crate) struct Planning {
     pub(crate) policy: Option<Arc<Policy>>,
     pub(crate) reservations: BTreeMap<Arc<str>, Reservation>,
-    /// The last record that freed something, counted since there is a policy.
+    /// The last record since the first policy that freed something.
     pub(crate) freed: Sequence,
-    /// The last record that the last plan to change a promise had seen.
+    /// The last record seen by the last plan that changed a promise.
     pub(crate) promised_after: Sequence,
 }
 
 impl Planning {
-    /// The policy in force.
+    /// The current policy.
     pub(crate) fn policy(&self) -> &Arc<Policy> {
         static FIRST: LazyLock<Arc<Policy>> = LazyLock::new(Arc::default);
         self.policy.as_ref().unwrap_or(&FIRST)
     }
 }
 
-/// The passes of backfill that start jobs with several components, as far as the next one goes by those before (SL-P-03).
+/// The backfill passes that start jobs with several components, as far as the next one builds on earlier ones
+/// (SL-P-03).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackfillPasses {
-    /// The number of the last one; 0 before the first.
+    /// The number of the last pass; 0 before the first.
     pub number: u64,
-    /// The time that it planned for.
+    /// The time for which it planned.
     pub at: Timestamp,
-    /// When and where it thinks that the components of jobs start that it looked at, and that have waited on since.
+    /// The predicted start and place of the components of each job that it examined and that still waits.
     pub jobs: BTreeMap<JobId, Vec<PlannedComponent>>,
 }

@@ -1,4 +1,4 @@
-//! Whether a request can ever be served by the cluster as it is configured, whatever runs and whichever nodes are up.
+//! Whether the cluster as configured can ever serve a request, whatever runs and whichever nodes are up.
 
 use crate::{
     requests::{self, Minimum},
@@ -12,10 +12,10 @@ use muster_schemas::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The beginning of each refusal of a job that can never run, ahead of the reason.
+/// The start of each refusal of a job that can never run, before the reason.
 pub(crate) const NEVER: &str = "the job can never run: ";
 
-/// Why no alternative can ever be served by the nodes of the queue; `None` if one can, as far as is easily seen.
+/// Why the nodes of the queue can never serve any alternative; `None` if they can, as far as is easy to see.
 pub(crate) fn never_fits(state: &State, queue: &QueueSpec, alternatives: &[Alternative]) -> Option<String> {
     let mut first = None;
     for alternative in alternatives {
@@ -38,7 +38,7 @@ fn alternative_never_fits(state: &State, queue: &QueueSpec, alternative: &Altern
     too_much.or_else(|| too_many_scattered(state, queue, alternative))
 }
 
-/// Why requests that each have nodes of their own can never be served: all their nodes together are more than there are.
+/// Why requests that need separate nodes can never be served: together they need more nodes than there are.
 fn too_many_scattered(state: &State, queue: &QueueSpec, alternative: &Alternative) -> Option<String> {
     let serves = |spec: &NodeSpec| {
         (queue.nodes.is_empty() || queue.nodes.contains(&spec.name))
@@ -63,8 +63,8 @@ fn request_never_fits(state: &State, queue: &QueueSpec, request: &Request) -> Op
     too_much(&all, &nodes, queue, request, state.settings())
 }
 
-/// Which wishes leave how many of a queue's nodes over: `: 2 of its 4 nodes have gpu, 0 have GPUs`. Empty if all of them
-/// meet each wish.
+/// How many of a queue's nodes satisfy each wish: ` (of its 4 nodes 2 are named, 0 have GPUs)`. Wishes that all nodes
+/// satisfy are left out; empty if there is no other.
 fn left_by_wishes(all: &[&NodeSpec], request: &Request) -> String {
     let count = |wish: &dyn Fn(&NodeSpec) -> bool| all.iter().filter(|node| wish(node)).count();
     let mut left: Vec<(usize, String)> = Vec::new();
@@ -134,7 +134,7 @@ fn too_much(
     }
     let (sockets, sockets_of_one) = sockets(request);
     let has_sockets = |node: &NodeSpec| u64::from(node.sockets.max(1));
-    // Who asks for sockets is told of sockets: the cores that they come to are no words of his.
+    // A request for sockets is refused in terms of sockets: its author did not mention cores.
     has("sockets", sockets, total(&has_sockets))
         .or_else(|| has("sockets on one node", sockets_of_one, largest(nodes, &has_sockets)))
         .or_else(|| has("cores", cores, total(&|node| u64::from(node.cores))))
@@ -152,7 +152,7 @@ fn too_much(
         .or_else(|| too_many_tasks(nodes, queue, request, wanted))
 }
 
-/// How many sockets a request asks for at least, and how many of them on one node (HPC-J-16).
+/// The minimum number of sockets of a request, in total and on one node (HPC-J-16).
 fn sockets(request: &Request) -> (u64, u64) {
     let Some(at) = request.path.iter().position(|part| part.level == Level::Socket) else { return (0, 0) };
     let (above, part) = (&request.path[..at], &request.path[at]);
@@ -162,16 +162,16 @@ fn sockets(request: &Request) -> (u64, u64) {
     (total, if is_by_node { least } else { 0 })
 }
 
-/// Why a request's tasks have no room on as many nodes as it may have; `None` if they have, as far as is easily seen.
+/// Why a request's tasks do not fit on the nodes that it may use; `None` if they do, as far as is easy to see.
 fn too_many_tasks(nodes: &[&NodeSpec], queue: &QueueSpec, request: &Request, fewest: u64) -> Option<String> {
     let most_nodes = match request.path.as_slice() {
         [] => nodes.len(),
         [LevelCount { level: Level::Node, count: Count::Range { max, .. } }] => nodes.len().min(*max as usize),
-        // What levels below nodes or groups above them come to, only a placement tells.
+        // Only a placement shows the number of nodes for levels below nodes or groups above them.
         _ => return None,
     };
     let tasks = request.tasks.map_or(fewest, u64::from);
-    // Mostly the first nodes have room for them, and then nothing need be ordered.
+    // Usually the first nodes have room, and no sorting is needed.
     let mut left = tasks;
     for node in nodes.iter().take(most_nodes) {
         left = left.saturating_sub(room(node, request, true));
@@ -195,7 +195,7 @@ fn too_many_tasks(nodes: &[&NodeSpec], queue: &QueueSpec, request: &Request, few
     ))
 }
 
-/// How many tasks of a request a node can ever have.
+/// How many tasks of a request a node can ever hold.
 fn room(node: &NodeSpec, request: &Request, with_memory: bool) -> u64 {
     let cores_of_one = u64::from(request.cpus_per_task.max(1));
     let of_cores = u64::from(node.cores) / cores_of_one;
@@ -208,7 +208,7 @@ fn room(node: &NodeSpec, request: &Request, with_memory: bool) -> u64 {
     of_cores.min(of_memory).min(request.tasks_per_node.map_or(u64::MAX, u64::from))
 }
 
-/// The memory that each node of a request has at least.
+/// The minimum memory on each node of a request.
 fn memory_of_one(request: &Request) -> u64 {
     let Some(memory) = request.memory else { return 0 };
     match memory.per {
@@ -218,14 +218,14 @@ fn memory_of_one(request: &Request) -> u64 {
     }
 }
 
-/// The GPUs that each node of a request has at least.
+/// The minimum number of GPUs on each node of a request.
 fn gpus_of_one(request: &Request) -> u64 {
     let each = request.gpus.as_ref().filter(|gpus| matches!(gpus.per, Per::Node | Per::Task));
     each.map_or(0, |gpus| u64::from(gpus.count))
 }
 
-/// The text with which a job is refused that names nodes or groups of nodes which do not exist; `None` if there are all
-/// (HPC-J-18). It is no matter of size: even a job that other nodes could serve meant something else.
+/// The refusal of a job that names nodes or groups of nodes that do not exist; `None` if all exist (HPC-J-18).
+/// Independent of size: even a job that other nodes could serve meant something else.
 pub(crate) fn unknown_name(state: &State, alternatives: &[Alternative]) -> Option<String> {
     alternatives.iter().flat_map(|alternative| &alternative.requests).find_map(|request| {
         let mut nodes = request.nodes.iter().chain(&request.excluded_nodes);
@@ -237,7 +237,7 @@ pub(crate) fn unknown_name(state: &State, alternatives: &[Alternative]) -> Optio
     })
 }
 
-/// A property that nodes are to have and no node has.
+/// A required property that no node has.
 fn empty_group<'a>(state: &State, filter: &'a NodeFilter) -> Option<&'a str> {
     match filter {
         NodeFilter::Has(name) => {
@@ -251,8 +251,8 @@ fn empty_group<'a>(state: &State, filter: &'a NodeFilter) -> Option<&'a str> {
     }
 }
 
-/// Why the nodes that are excluded are the only reason that the job can never run; `None` if it could not run with them
-/// either, or can run without (HPC-J-18).
+/// Why exclusions are the only reason that the job can never run; `None` if it could not run without them either, or
+/// can run with them (HPC-J-18).
 pub(crate) fn too_many_excluded(state: &State, queue: &QueueSpec, alternatives: &[Alternative]) -> Option<String> {
     let why = never_fits(state, queue, alternatives)?;
     let mut with_all = alternatives.to_vec();
@@ -264,17 +264,17 @@ pub(crate) fn too_many_excluded(state: &State, queue: &QueueSpec, alternatives: 
     }
 }
 
-/// The request of a component, and where.
+/// The request of a component, and its queue.
 pub(crate) struct Wish<'a> {
     pub(crate) queue: &'a QueueSpec,
     pub(crate) alternatives: &'a [Alternative],
 }
 
-/// So many kinds of component are compared with each other; more are only looked at together.
+/// At most this many kinds of component are compared with each other; more are only checked together.
 const MAX_KINDS: usize = 32;
 
-/// Why components that each fit alone can never run at the same time; `None` if they can, as far as is easily seen. They
-/// share licences, and no two are placed on the same node unless the policy lets them share it (SL-P-07).
+/// Why components that each fit alone can never run at the same time; `None` if they can, as far as is easy to see.
+/// They share licences, and no two are placed on the same node unless the policy permits it (SL-P-07).
 pub(crate) fn never_fit_together(state: &State, wishes: &[Wish]) -> Option<String> {
     too_many_licences(state, wishes).or_else(|| too_many_nodes(state, wishes))
 }
@@ -295,12 +295,12 @@ fn too_many_licences(state: &State, wishes: &[Wish]) -> Option<String> {
     })
 }
 
-/// How many nodes components need.
+/// The number of nodes that components need.
 #[derive(Clone, Copy, Default)]
 struct Needed {
-    /// Those that share none: all together.
+    /// The sum over components that do not share nodes.
     alone: u64,
-    /// Those that share: the most that one of them needs.
+    /// The maximum over components that share nodes.
     shared: u64,
 }
 
@@ -314,7 +314,7 @@ impl Needed {
     }
 }
 
-/// Components that can only be served by the same nodes must find enough of them.
+/// Why components that only the same nodes can serve do not find enough of them.
 fn too_many_nodes(state: &State, wishes: &[Wish]) -> Option<String> {
     let share_nodes = state.policy().backfill.components.share_nodes;
     let mut kinds: BTreeMap<(&str, &[Alternative]), Needed> = BTreeMap::new();
@@ -346,7 +346,7 @@ fn too_many_nodes(state: &State, wishes: &[Wish]) -> Option<String> {
     })
 }
 
-/// Whether others can have the rest of the nodes of an alternative.
+/// Whether others can use the rest of the nodes of an alternative.
 fn can_share(alternative: &Alternative) -> bool {
     alternative.requests.iter().all(|request| request.sharing == Sharing::Shared)
 }

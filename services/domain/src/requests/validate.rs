@@ -56,7 +56,7 @@ fn request(request: &Request) -> Result<(), Refusal> {
     request.filter.as_ref().map_or(Ok(()), |filter| self::filter(filter, 0))
 }
 
-/// A path goes down the tree: groups, then nodes, then what nodes have.
+/// A path descends the tree: groups, then nodes, then resources of nodes.
 fn descending(request: &Request) -> Result<(), Refusal> {
     let depth = |level: &Level| match level {
         Level::Group(_) => 0,

@@ -33,7 +33,7 @@ impl State {
         }
     }
 
-    /// Changes a reservation, if there is one, and keeps the index in step.
+    /// Changes a reservation, if it exists, and updates the index.
     pub(crate) fn change_reservation(&mut self, name: &str, change: impl FnOnce(&mut Reservation)) {
         if let Some((name, mut reservation)) = self.planning.reservations.remove_entry(name) {
             self.index.remove_reservation(&name, &reservation);

@@ -1,4 +1,4 @@
-//! Reservations and closures: made, changed, removed, and what time does to them.
+//! Creating, changing and removing reservations and closures, and the effect of time on them.
 
 use crate::{
     decide::{Access, Decision, conflict, invalid, not_found, refuse},
@@ -15,10 +15,10 @@ use muster_schemas::{
 };
 use std::{collections::BTreeSet, sync::Arc};
 
-/// Reservations of a cluster.
+/// The greatest number of reservations in a cluster.
 const MAX_RESERVATIONS: usize = 10_000;
 
-/// Closures of one node.
+/// The greatest number of closures of one node.
 const MAX_CLOSURES: usize = 1_000;
 
 pub(crate) fn reserve(access: &Access, spec: ReservationSpec, now: Timestamp) -> Result<Decision, Refusal> {
@@ -36,7 +36,7 @@ pub(crate) fn reserve(access: &Access, spec: ReservationSpec, now: Timestamp) ->
     Ok(Decision::done(vec![Event::ReservationSet { reservation: Arc::new(spec) }]))
 }
 
-/// Changes a reservation. The planner chooses its nodes again if it is by count and asks for others than before.
+/// Changes a reservation. If it is by count and now asks for other nodes, the planner chooses them again.
 pub(crate) fn change_reservation(access: &Access, spec: ReservationSpec, now: Timestamp) -> Result<Decision, Refusal> {
     access.require_operator("change reservations")?;
     reservations::validate::reservation(&spec)?;
@@ -57,7 +57,7 @@ pub(crate) fn change_reservation(access: &Access, spec: ReservationSpec, now: Ti
     Ok(Decision::done(events))
 }
 
-/// Whether a reservation is still to come, and there are nodes for it.
+/// Whether a reservation has not ended yet, and nodes for it exist.
 fn require_possible(access: &Access, spec: &ReservationSpec, now: Timestamp) -> Result<(), Refusal> {
     if spec.end <= now {
         return Err(invalid(format!("reservation.end: {} has passed already", spec.end)));
@@ -71,7 +71,7 @@ fn require_possible(access: &Access, spec: &ReservationSpec, now: Timestamp) -> 
     }
 }
 
-/// Whether no other reservation has one of the nodes at the time.
+/// Whether no other reservation has any of the nodes during this one.
 fn require_free(state: &State, spec: &ReservationSpec, nodes: impl Iterator<Item = NodeId>) -> Result<(), Refusal> {
     for node in nodes {
         if let Some(other) = overlapping(state, spec, node) {
@@ -85,13 +85,13 @@ fn require_free(state: &State, spec: &ReservationSpec, nodes: impl Iterator<Item
     Ok(())
 }
 
-/// Another reservation that has the node at a moment of this one.
+/// Another reservation of the node that overlaps this one.
 fn overlapping<'a>(state: &'a State, spec: &ReservationSpec, node: NodeId) -> Option<&'a Reservation> {
     let others = state.reservations_of(node).filter(|other| other.spec.name != spec.name);
     others.into_iter().find(|other| other.overlaps(spec.start, spec.end))
 }
 
-/// Whether the cluster as configured has so many nodes of the kind.
+/// Whether the cluster as configured has this many suitable nodes.
 fn require_enough(state: &State, spec: &ReservationSpec, count: u32) -> Result<(), Refusal> {
     if let ReservedNodes::Count { queue: Some(queue), .. } = &spec.nodes
         && state.queue(queue).is_none()
@@ -105,7 +105,7 @@ fn require_enough(state: &State, spec: &ReservationSpec, count: u32) -> Result<(
     Err(invalid(format!("reservation.nodes: {count} are asked for, {matching} of the cluster's nodes match")))
 }
 
-/// Whether a node is of the kind that a reservation by count asks for.
+/// Whether a node is suitable for a reservation by count.
 fn is_candidate(state: &State, spec: &ReservationSpec, node: NodeId) -> bool {
     let (Some(node), ReservedNodes::Count { filter, queue, .. }) = (state.node(node), &spec.nodes) else {
         return false;
@@ -125,8 +125,8 @@ pub(crate) fn remove_reservation(access: &Access, name: &str) -> Result<Decision
     }
 }
 
-/// The placements of reservations that hold against the state and each other. One that does not is left out: its
-/// reservation still has no nodes then, which the next plan sees.
+/// The placements of reservations that are valid for the state and each other. An invalid one is left out: its
+/// reservation still has no nodes, which the next plan sees.
 pub(crate) fn place_reservations(state: &State, placements: Vec<(String, Vec<NodeId>)>) -> Vec<Event> {
     let mut placed: Vec<(&ReservationSpec, BTreeSet<NodeId>)> = Vec::new();
     let mut events = Vec::new();

@@ -1,4 +1,4 @@
-//! What can be asked of a state about reservations.
+//! Queries about reservations.
 
 use crate::{reservations::Reservation, state::State};
 use muster_schemas::NodeId;
@@ -14,7 +14,7 @@ impl State {
         self.planning.reservations.get(name)
     }
 
-    /// The reservations that have a node, by name.
+    /// The reservations of a node, by name.
     pub fn reservations_of(&self, node: NodeId) -> impl Iterator<Item = &Reservation> {
         let names = self.index.reserved.get(&node).into_iter().flatten();
         names.filter_map(|name| self.reservation(name))

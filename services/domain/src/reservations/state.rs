@@ -12,19 +12,19 @@ use std::{collections::BTreeSet, sync::Arc};
 pub struct Reservation {
     /// Its specification.
     pub spec: Arc<ReservationSpec>,
-    /// Its nodes; none while a planner has still to choose them.
+    /// Its nodes; empty until a planner has chosen them.
     pub nodes: BTreeSet<NodeId>,
-    /// Whether a record says that it has begun.
+    /// Whether its beginning has been recorded.
     pub begun: bool,
 }
 
 impl Reservation {
-    /// Whether its nodes are kept at that time.
+    /// Whether its nodes are kept at this time.
     pub fn is_active(&self, now: Timestamp) -> bool {
         self.spec.start <= now && now < self.spec.end
     }
 
-    /// Whether it and another time have a moment in common.
+    /// Whether it overlaps a period.
     pub(crate) fn overlaps(&self, start: Timestamp, end: Timestamp) -> bool {
         self.spec.start < end && start < self.spec.end
     }
@@ -37,12 +37,12 @@ impl Reservation {
             || account.is_some_and(|account| spec.accounts.iter().any(|allowed| allowed == account))
     }
 
-    /// Whether a planner has still to choose its nodes.
+    /// Whether a planner has yet to choose its nodes.
     pub fn is_unplaced(&self) -> bool {
         self.nodes.is_empty() && matches!(self.spec.nodes, ReservedNodes::Count { .. })
     }
 
-    /// When it is due to be looked at: at its start, then at its end.
+    /// When it is next due: at its start, then at its end.
     pub(crate) fn due(&self) -> Timestamp {
         if self.begun { self.spec.end } else { self.spec.start }
     }

@@ -11,10 +11,10 @@ use muster_schemas::{
 };
 use std::collections::BTreeSet;
 
-/// Users or accounts of one reservation.
+/// The greatest number of users, and of accounts, of one reservation.
 const MAX_HOLDERS: usize = 10_000;
 
-/// A reservation, as far as it can be judged without the state.
+/// A reservation, as far as it can be checked without the state.
 pub(crate) fn reservation(spec: &ReservationSpec) -> Result<(), Refusal> {
     identifier("reservation.name", &spec.name)?;
     if spec.end <= spec.start {

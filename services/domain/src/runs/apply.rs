@@ -14,7 +14,7 @@ use muster_schemas::{
 use std::sync::Arc;
 
 impl State {
-    /// Changes a run, if there is one, and keeps the index in step.
+    /// Changes a run, if it exists, and updates the index.
     pub(crate) fn change_run(&mut self, id: RunId, change: impl FnOnce(&mut Run)) {
         if let Some(run) = self.runs.get_mut(&id) {
             let before = run.due();
@@ -50,12 +50,12 @@ impl State {
         self.index.move_run(run.id, None, run.due());
         self.runs.insert(run.id, Box::new(run));
         if id.index.is_some() {
-            // The last task to start is what "the array has started" means.
+            // An array has started once its last task has.
             self.refresh_dependents(id.whole(), now);
         }
     }
 
-    /// Counts the run of a job in or out of its queues and its array.
+    /// Adds the run of a job to the counts of its queues and its array, or removes it.
     pub(crate) fn count_run(&mut self, id: JobId, more: bool) {
         let Some(job) = self.jobs.get(&id) else { return };
         for name in job.queues() {

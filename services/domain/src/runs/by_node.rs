@@ -4,7 +4,7 @@ use muster_schemas::NodeId;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::{ops::Deref, slice};
 
-/// A list that is no longer than this is looked through; a longer one has an index.
+/// Lists up to this length are searched; longer ones have an index.
 const LOOKED_THROUGH: usize = 16;
 
 /// Something that is on a node.
@@ -13,13 +13,12 @@ pub trait OnNode {
     fn node(&self) -> NodeId;
 }
 
-/// A list whose items are each on one node, in an order that counts. The items of a node are found without looking
-/// through all of a long list: each heartbeat of one node asks a run on ten thousand nodes for its part. It is stored
-/// as the list alone.
+/// An ordered list whose items are each on one node. The items of a node are found without searching all of a long
+/// list: each heartbeat of one node asks a run on ten thousand nodes for its part. Only the list is stored.
 #[derive(Clone, Debug)]
 pub struct ByNode<T> {
     list: Vec<T>,
-    /// The positions in the list, by node and then in order. Empty of a short list.
+    /// The positions in the list, by node and then in order; empty for a short list.
     index: Vec<u32>,
 }
 
@@ -33,7 +32,7 @@ impl<T: OnNode> ByNode<T> {
         Self { list, index }
     }
 
-    /// The positions of what is on a node, in order.
+    /// The positions of a node's items, in order.
     pub fn positions_on(&self, node: NodeId) -> impl Iterator<Item = usize> + '_ {
         let looked_through = if self.index.is_empty() { 0..self.list.len() } else { 0..0 };
         let found = looked_through.filter(move |at| self.list[*at].node() == node);
@@ -51,17 +50,17 @@ impl<T: OnNode> ByNode<T> {
         self.positions_on(node).map(|at| &self.list[at])
     }
 
-    /// The item at a position, to be changed in all but its node.
+    /// The item at a position. Its node must not be changed.
     pub(crate) fn get_mut(&mut self, at: usize) -> Option<&mut T> {
         self.list.get_mut(at)
     }
 
-    /// All items, to be changed in all but their nodes.
+    /// All items. Their nodes must not be changed.
     pub(crate) fn iter_mut(&mut self) -> slice::IterMut<'_, T> {
         self.list.iter_mut()
     }
 
-    /// Adds an item behind the others.
+    /// Appends an item.
     pub(crate) fn push(&mut self, item: T) {
         let (at, node) = (self.list.len(), item.node());
         self.list.push(item);
@@ -75,7 +74,7 @@ impl<T: OnNode> ByNode<T> {
         self.index.insert(behind, u32::try_from(at).unwrap_or(u32::MAX));
     }
 
-    /// Takes an item out.
+    /// Removes an item.
     pub(crate) fn remove(&mut self, at: usize) {
         self.list.remove(at);
         self.index.retain(|known| *known as usize != at);
@@ -121,7 +120,7 @@ impl<'a, T> IntoIterator for &'a ByNode<T> {
     }
 }
 
-/// The index follows from the list.
+/// The index is derived from the list.
 impl<T: PartialEq> PartialEq for ByNode<T> {
     fn eq(&self, other: &Self) -> bool {
         self.list == other.list
@@ -171,7 +170,8 @@ mod tests {
     }
 
     proptest! {
-        /// Short or long, and however it came about: what is on a node is what a look at all items finds there.
+        /// Whatever the list's length and history, the index finds the same items of a node as a search of the whole
+        /// list.
         #[test]
         fn a_list_finds_what_is_on_a_node(first in prop::collection::vec(0..20_u32, 0..40), changes in changes()) {
             let mut list: ByNode<Item> = first.iter().enumerate().map(|(at, node)| Item(*node, at)).collect();

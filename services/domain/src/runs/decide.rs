@@ -1,4 +1,4 @@
-//! Reports of executors: that a node is there, that parts of runs started and ended.
+//! Reports of executors: that a node is up, that parts of runs started and ended.
 
 use crate::{
     components,
@@ -20,7 +20,7 @@ use muster_schemas::{
     node::Briefing,
 };
 
-/// The node is there. Its orders about its runs come from [`crate::orders::reconcile`], which the ledger adds.
+/// The node is up. The orders for its runs come from [`crate::orders::reconcile`], which the ledger calls.
 pub(crate) fn hello(
     access: &Access,
     boot_id: &str,
@@ -42,27 +42,27 @@ pub(crate) fn hello(
             events.extend(booted_again(access.state, node, known.parts, as_of, now));
             events.push(up());
         }
-        // Nothing can be said yet. The answer brings a mark, and the node's next report is with it.
+        // Nothing is certain yet. The answer brings a mark, and the node's next report includes it.
         _ => {}
     }
     events.extend(highest_run.and_then(|highest| numbers_raised(access.state, highest)));
     Ok(Decision { events, reply: Reply::NodeOrders(Briefing::default()) })
 }
 
-/// The knowledge of a node, as it reports it.
+/// What a node reports that it knows.
 #[derive(Clone, Copy)]
 pub(crate) struct Known<'a> {
-    /// The parts of runs.
+    /// Parts of runs.
     pub(crate) parts: &'a [PartId],
-    /// Up to which record the list can be relied on; see [`muster_schemas::node::Mark`].
+    /// The record up to which the list is reliable; see [`muster_schemas::node::Mark`].
     pub(crate) as_of: Option<Sequence>,
 }
 
-/// Run numbers that are passed over at once at most, so that no node can use them up.
+/// How many run numbers can be skipped at once, so that no node can use them up.
 const MAX_RAISE: u64 = 1 << 32;
 
-/// A node never starts a run that it remembers. If it remembers more than the log does, because an older log was
-/// restored, the numbers go on above what it remembers.
+/// A node never starts a run that it remembers. If it remembers later runs than the log, because an older log was
+/// restored, the numbers continue after those.
 fn numbers_raised(state: &State, highest: RunId) -> Option<Event> {
     let next = state.next_run();
     let has_room = next.0 < PartId::MAX_RUNS - 2 * MAX_RAISE;
@@ -71,14 +71,14 @@ fn numbers_raised(state: &State, highest: RunId) -> Option<Event> {
     })
 }
 
-/// Parts of runs that the node had started and does not know any more are over: they cannot be started a second time.
+/// Ends parts of runs that the node had started and no longer knows: they cannot be started a second time.
 fn forgotten_parts(state: &State, node: &Node, known: &[PartId], as_of: Sequence, now: Timestamp) -> Vec<Event> {
     let forgotten = |run: &Run, part: &Part| orders::is_forgotten(state, run, part, known, as_of);
     parts_lost(state, node, forgotten, "the node had started it but no longer knows it", now)
 }
 
-/// What ran there before is gone. Of the parts that the node names it tells itself how they ended; what was ordered or started after
-/// the moment that its list is true for was so since it is up again.
+/// The node was rebooted: what ran there before is gone. The node itself reports the ends of the parts that it names;
+/// parts ordered or started after the moment for which its list is true belong to the new boot.
 fn booted_again(state: &State, node: &Node, known: &[PartId], as_of: Sequence, now: Timestamp) -> Vec<Event> {
     let reason = "it was booted again";
     let is_lost =
@@ -88,15 +88,15 @@ fn booted_again(state: &State, node: &Node, known: &[PartId], as_of: Sequence, n
     events
 }
 
-/// The node is lost, and with it the parts of runs there.
+/// The node is lost, and the parts of runs there with it.
 pub(crate) fn node_lost(state: &State, node: &Node, reason: &str, now: Timestamp) -> Vec<Event> {
     let mut events = vec![Event::NodeLost { node: node.id, reason: reason.to_owned() }];
-    // What has ended there is known already, whatever becomes of the node.
+    // The ends of parts that have ended there are known already.
     events.extend(parts_lost(state, node, |_, part| !part.has_ended(), reason, now));
     events
 }
 
-/// The parts of runs on a node that are lost.
+/// Ends the lost parts of runs on a node.
 fn parts_lost(
     state: &State,
     node: &Node,
@@ -116,7 +116,7 @@ fn parts_lost(
     runs.flat_map(|run| together_lost(state, run, &lost_of(run), &exit)).collect()
 }
 
-/// Parts of a run that are lost at a time: what follows from the end of each depends on those before it.
+/// Ends parts of a run that are lost at the same time: the consequences of each end depend on those before it.
 fn together_lost(state: &State, run: &Run, lost: &[Part], exit: &NodeExit) -> Vec<Event> {
     let Some((part, rest)) = lost.split_first() else { return Vec::new() };
     let mut events = end_part(state, run, part, exit.clone(), Reporter::Nobody);
@@ -132,7 +132,7 @@ fn together_lost(state: &State, run: &Run, lost: &[Part], exit: &NodeExit) -> Ve
     events
 }
 
-/// Takes the end of a part of a step, or of the step, into a run.
+/// Applies the end of a part of a step, or of the step, to a run.
 fn note_step_end(run: &mut Run, event: &Event) {
     match event {
         Event::StepPartEnded { step, node, component, exit, .. } => run.end_step_part(*step, *node, *component, exit),
@@ -161,7 +161,7 @@ fn part_started(run: &Run, part: &Part) -> Event {
     told_started(run, part, run.started.is_none() && run.others(part).all(has_started))
 }
 
-/// Says that a part has started, and whether with it the whole run has.
+/// Reports that a part has started, and whether the whole run has started with it.
 fn told_started(run: &Run, part: &Part, whole_run: bool) -> Event {
     let (job, run, node, component) = (run.job, run.id, part.node, part.component);
     match whole_run {
@@ -170,7 +170,7 @@ fn told_started(run: &Run, part: &Part, whole_run: bool) -> Event {
     }
 }
 
-/// The end of a part of a run that goes on.
+/// The end of a part of a run that continues.
 fn part_ended(run: &Run, part: &Part, exit: NodeExit) -> Event {
     Event::RunPartEnded { job: run.job, run: run.id, node: part.node, component: part.component, exit }
 }
@@ -183,15 +183,15 @@ fn has_started(part: &Part) -> bool {
     }
 }
 
-/// Whether the end of a part tells that the whole run has run although it was not known to: every part that runs
-/// something has started. One that only holds resources can be slower than a short script, or its node's report.
+/// Whether the end of a part shows that the whole run had started, although this was not known: every part that runs
+/// something has started. A part that only holds resources can be slower than a short script, or its node's report.
 fn has_run_by_now(job: &Job, run: &Run, part: &Part, exit: &NodeExit) -> bool {
     let this_one_ran = exit.started.is_some() && works(job, run, part);
     let mut others = run.others(part).filter(|part| works(job, run, part));
     run.started.is_none() && this_one_ran && others.all(has_started)
 }
 
-/// A repeated report, or one about a run that is over, is accepted and means nothing more.
+/// A repeated report, or one about a run that is over, is accepted without effect.
 pub(crate) fn ended(access: &Access, id: PartId, exit: NodeExit) -> Result<Decision, Refusal> {
     let node = access.require_node()?;
     if let Some(run) = access.state.run(id.run()).filter(|run| has_left(access.state, run, node.id)) {
@@ -203,13 +203,13 @@ pub(crate) fn ended(access: &Access, id: PartId, exit: NodeExit) -> Result<Decis
     Ok(Decision::done(events.unwrap_or_default()))
 }
 
-/// Whether a run gave up all that it had of a node, and has not heard that its part there has ended.
+/// Whether a run gave up its whole share of a node, and the end of its part there has not been reported.
 fn has_left(state: &State, run: &Run, node: NodeId) -> bool {
     let tasks = state.job(run.job).and_then(|job| job.tasks.as_ref());
     run.part(node).is_none() && tasks.is_some_and(|tasks| tasks.leaving.contains(&node))
 }
 
-/// Who says that a part ended.
+/// The source of the news that a part ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reporter {
     Node,
@@ -217,7 +217,7 @@ enum Reporter {
     Nobody,
 }
 
-/// The part of a run on one node is over: what follows for the run and its job.
+/// Ends the part of a run on one node, with the consequences for the run and its job.
 fn end_part(state: &State, run: &Run, part: &Part, exit: NodeExit, reporter: Reporter) -> Vec<Event> {
     let mut events = Vec::new();
     let Some(job) = state.job(run.job) else { return events };
@@ -240,12 +240,12 @@ fn end_part(state: &State, run: &Run, part: &Part, exit: NodeExit, reporter: Rep
     events
 }
 
-/// Whether the end of one part ends the others: a script's does, one that was not an ordinary end, and the last one
-/// that had anything to do, since the others only hold resources.
+/// Whether the end of one part ends the others: the end of a script, any abnormal end, and the end of the last part
+/// that did anything, since the others only hold resources.
 fn stops_the_rest(job: &Job, run: &Run, part: &Part, exit: &NodeExit) -> Option<StopReason> {
     let mut rest = run.others(part).filter(|part| !part.has_ended());
     if job.single_end(part.component).is_some() {
-        // However it ends, it was to end; but nothing may be left that does anything.
+        // It was being ended, however it ends; but the run must not continue if nothing is left that does anything.
         let is_last = works(job, run, part) && rest.all(|part| !works(job, run, part));
         return is_last.then_some(StopReason::PeerEnded);
     }
@@ -275,7 +275,7 @@ fn end_run(state: &State, job: &Job, run: &Run, last: &Part, exit: NodeExit, rep
         run.parts.iter().filter_map(|part| Some((part, if part.is(last) { &exit } else { part.exit()? }))).collect();
     let used = exits.iter().map(|(_, exit)| exit.usage).chain(job.components_over().map(|(_, over)| over.usage));
     let usage = used.fold(Usage::default(), together);
-    // What was ended alone says nothing about the job.
+    // Components ended alone do not count for the job's outcome.
     exits.retain(|(part, _)| job.single_end(part.component).is_none());
     let outcome = outcome(state, job, run, &exits);
     let next = aftermath(state, job, &outcome);
@@ -287,7 +287,7 @@ fn end_run(state: &State, job: &Job, run: &Run, last: &Part, exit: NodeExit, rep
     [Event::RunEnded { job: run.job, run: run.id, last, outcome, usage }, next]
 }
 
-/// How a run ended: by why it was stopped if it was, else by what its nodes say.
+/// The outcome of a run: the reason for which it was stopped, else what its nodes report.
 fn outcome(state: &State, job: &Job, run: &Run, exits: &[(&Part, &NodeExit)]) -> Outcome {
     match run.stopping {
         Some(StopReason::Cancelled | StopReason::CancelledAtOnce) => Outcome::Cancelled,
@@ -309,7 +309,8 @@ fn outcome(state: &State, job: &Job, run: &Run, exits: &[(&Part, &NodeExit)]) ->
     }
 }
 
-/// Which node of a run was lost, and how: as the first part that was lost with it says, else as whoever took the node down.
+/// Which node of a run was lost, and how: the first part lost with it says so, else the operator who took the node
+/// down.
 fn how_lost(state: &State, run: &Run, exits: &[(&Part, &NodeExit)]) -> String {
     let name = |node: NodeId| state.node(node).map_or("a node that was removed", |node| &node.spec.name);
     let lost = exits.iter().find_map(|(part, exit)| match &exit.cause {
@@ -325,7 +326,7 @@ fn how_lost(state: &State, run: &Run, exits: &[(&Part, &NodeExit)]) -> String {
     lost.or_else(taken_down).unwrap_or_else(|| "a node of the run was lost".to_owned())
 }
 
-/// A job that is a list of tasks has failed if one of them has (HPC-J-21).
+/// A list of tasks has failed if one of its tasks has (HPC-J-21).
 fn outcome_of_tasks(job: &Job) -> Outcome {
     job.tasks.as_ref().and_then(|tasks| tasks.failure.clone()).unwrap_or(Outcome::Completed)
 }
@@ -346,7 +347,7 @@ fn outcome_of_exits(state: &State, job: &Job, run: &Run, exits: &[(&Part, &NodeE
     if exits.iter().any(|(_, exit)| matches!(exit.cause, EndCause::Lost(_))) {
         return Outcome::NodeLost(how_lost(state, run, exits));
     }
-    // A script speaks for its whole run; the other nodes only hold resources.
+    // A script decides for its whole run; the other nodes only hold resources.
     let speaks = |part: &Part| match job.lead().program {
         ProgramKind::Script => run.is_lead(part),
         _ => works(job, run, part),
@@ -359,10 +360,10 @@ fn outcome_of_exits(state: &State, job: &Job, run: &Run, exits: &[(&Part, &NodeE
     first.map_or(Outcome::Completed, Outcome::Failed)
 }
 
-/// What becomes of a job after a run.
+/// What happens to a job after a run.
 fn aftermath(state: &State, job: &Job, outcome: &Outcome) -> Event {
     match requeue_reason(job, outcome) {
-        // It would wait for ever. Who asked for all of it to run again gets all nodes anew.
+        // It would wait forever. A requeue on request gets all nodes again.
         Some(reason)
             if reason != StopReason::Requeued
                 && let Some(why) = too_few_prepared(state, job) =>
@@ -374,7 +375,7 @@ fn aftermath(state: &State, job: &Job, outcome: &Outcome) -> Event {
     }
 }
 
-/// Why a job can never run on the nodes that are left without those that could not be prepared for it (HPC-J-22).
+/// Why a job can never run without the nodes that could not be prepared for it (HPC-J-22).
 fn too_few_prepared(state: &State, job: &Job) -> Option<String> {
     let names = state.unprepared_nodes(job);
     if names.is_empty() {
@@ -391,7 +392,7 @@ fn requeue_reason(job: &Job, outcome: &Outcome) -> Option<StopReason> {
     if *outcome == Outcome::Requeued {
         return Some(StopReason::Requeued);
     }
-    // Nothing of it is lost (HPC-S-13).
+    // None of its work is lost (HPC-S-13).
     if *outcome == Outcome::Preempted && job.tasks.is_some() {
         return Some(StopReason::Preempted);
     }

@@ -8,7 +8,7 @@ use crate::{
 use muster_schemas::RunId;
 use std::collections::BTreeSet;
 
-/// Each run has one job that has it, and the nodes of its parts know it.
+/// Each run belongs to exactly one job, and the nodes of its parts know it.
 pub(crate) fn runs_and_jobs(state: &State) -> Result<(), String> {
     let of_jobs: BTreeSet<RunId> = state.jobs().filter_map(Job::run).collect();
     let all: BTreeSet<RunId> = state.runs().map(|run| run.id).collect();

@@ -1,10 +1,10 @@
-//! What can be asked of a state about runs.
+//! Queries about runs.
 
 use crate::{runs::Run, state::State};
 use muster_schemas::RunId;
 
 impl State {
-    /// The number that the next run gets.
+    /// The number of the next run.
     pub fn next_run(&self) -> RunId {
         RunId(self.next_run.max(1))
     }

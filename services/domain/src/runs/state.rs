@@ -1,4 +1,4 @@
-//! One attempt to execute a job, from the moment it has its resources until they are free.
+//! One attempt to execute a job, from the allocation of resources until these are free.
 
 use crate::{
     runs::{ByNode, OnNode},
@@ -19,13 +19,13 @@ pub struct Run {
     pub id: RunId,
     /// The job or task that it executes.
     pub job: JobId,
-    /// Where.
+    /// Its placement.
     pub placement: Arc<Placement>,
     /// When it got its resources.
     pub allocated: Timestamp,
     /// When its last node started; `None` until then.
     pub started: Option<Timestamp>,
-    /// If it has not started by then the launch has failed.
+    /// If it has not started by then, its launch has failed.
     pub launch_deadline: Timestamp,
     /// Why it is being stopped, if it is.
     pub stopping: Option<StopReason>,
@@ -33,7 +33,7 @@ pub struct Run {
     pub suspension: Suspension,
     /// Whether its walltime was changed after its launch was ordered.
     pub walltime_changed: bool,
-    /// For each share of the placement, in their order, how far it is. A node has one for each component there.
+    /// The progress of each share of the placement, in the same order. A node has a part for each component there.
     pub parts: ByNode<Part>,
     /// The number of the next step.
     pub next_step: StepId,
@@ -41,19 +41,19 @@ pub struct Run {
     pub steps: BTreeMap<StepId, StepProgress>,
 }
 
-/// Whether the processes of a run are stopped. Continuing is told apart from never having been stopped, because the
+/// Whether the processes of a run are stopped. Having continued differs from never having been stopped, because the
 /// order to continue may have to be repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Suspension {
-    /// They never were.
+    /// They were never stopped.
     Never,
-    /// They are.
+    /// They are stopped.
     Suspended,
-    /// They were.
+    /// They were stopped and have continued.
     Resumed,
-    /// They are, and others can have the cores until the run continues (SL-C-37).
+    /// They are stopped, and other runs may use the cores until the run continues (SL-C-37).
     Lent,
-    /// They are; the run will continue, as this record says, as soon as nobody else has its cores.
+    /// They are stopped; the run will continue, as this record says, as soon as no other run has its cores.
     Resuming(Sequence),
 }
 
@@ -62,15 +62,15 @@ pub enum Suspension {
 pub struct Part {
     /// The node.
     pub node: NodeId,
-    /// Which component it belongs to, from 0.
+    /// The component it belongs to, from 0.
     pub component: u32,
-    /// The record of its launch order; once it has started, of that.
+    /// The record of its launch order; after its start, the record of that.
     pub since: Sequence,
-    /// How far it is.
+    /// Its progress.
     pub state: PartState,
 }
 
-/// How far the part of a run on one node is.
+/// The progress of the part of a run on one node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PartState {
     /// Its launch is ordered.
@@ -116,12 +116,12 @@ impl Run {
         self.parts.on(node)
     }
 
-    /// Where among its parts the one on a node for a component is.
+    /// The index among its parts of the one on a node for a component.
     pub fn position_of(&self, node: NodeId, component: u32) -> Option<usize> {
         self.parts.positions_on(node).find(|at| self.parts[*at].component == component)
     }
 
-    /// Its part on a node, if it has one there: of the first component, where several share it.
+    /// Its part on a node, if it has one there; if several components share the node, that of the first.
     pub fn part(&self, node: NodeId) -> Option<&Part> {
         self.parts_on(node).next()
     }
@@ -141,7 +141,7 @@ impl Run {
         self.parts_on(node).nth(1).is_some()
     }
 
-    /// Its share of a node: for the first component, where several share it.
+    /// Its share of a node; if several components share it, that of the first.
     pub fn share(&self, node: NodeId) -> Option<&NodeShare> {
         self.share_at(self.parts.positions_on(node).next()?)
     }
@@ -151,12 +151,12 @@ impl Run {
         self.share_at(self.position_of(node, component)?)
     }
 
-    /// Its share for the part at a position: shares are in the order of parts.
+    /// Its share for the part at an index: shares are in the order of parts.
     pub fn share_at(&self, at: usize) -> Option<&NodeShare> {
         self.placement.share_at(at)
     }
 
-    /// The first part for a component, which runs what runs once.
+    /// The first part for a component, which runs anything that runs once.
     pub fn first_for(&self, component: u32) -> Option<&Part> {
         let before = self.placement.components.iter().take(component as usize);
         let at = before.map(|placed| placed.shares.len()).sum::<usize>();
@@ -173,7 +173,7 @@ impl Run {
         self.lead().is_some_and(|lead| lead.is(part))
     }
 
-    /// The parts but one.
+    /// The parts except one.
     pub fn others<'a>(&'a self, part: &'a Part) -> impl Iterator<Item = &'a Part> {
         self.parts.iter().filter(move |other| !other.is(part))
     }
@@ -183,7 +183,7 @@ impl Run {
         self.parts.iter().map(|part| part.node)
     }
 
-    /// Which part of one of its steps is inside a part of it.
+    /// The index of the part of a step that is within a part of the run.
     pub(crate) fn step_position(&self, step: StepId, part: &Part) -> Option<usize> {
         self.steps.get(&step)?.position(part.node, part.component)
     }
@@ -204,8 +204,7 @@ impl Run {
         }
     }
 
-    /// The time at which it is due to be looked at: until it has started or is being stopped, the end of its launch
-    /// timeout.
+    /// When it is next due: the end of its launch timeout, until it has started or is being stopped.
     pub(crate) fn due(&self) -> Option<Timestamp> {
         (self.started.is_none() && self.stopping.is_none()).then_some(self.launch_deadline)
     }
@@ -218,12 +217,12 @@ impl OnNode for Part {
 }
 
 impl Part {
-    /// Whether both are the same part of the same run.
+    /// Whether both are the same part of one run.
     pub fn is(&self, other: &Self) -> bool {
         (self.node, self.component) == (other.node, other.component)
     }
 
-    /// How it ended, if it has.
+    /// Its end, if it has ended.
     pub fn exit(&self) -> Option<&NodeExit> {
         match &self.state {
             PartState::Ended(exit) => Some(exit),
@@ -231,7 +230,7 @@ impl Part {
         }
     }
 
-    /// Whether its start was told.
+    /// Whether its start was reported.
     pub fn has_begun(&self) -> bool {
         self.state != PartState::Launching
     }

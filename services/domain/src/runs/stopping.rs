@@ -2,7 +2,7 @@
 
 use muster_schemas::{command::JobEnding, event::StopReason};
 
-/// The reason for stopping a run or a component of it that ends so.
+/// The reason for stopping a run or component with this kind of ending.
 pub(crate) fn stop_reason(ending: &JobEnding) -> StopReason {
     match (ending.is_finished, ending.is_forced) {
         (false, false) => StopReason::Cancelled,
@@ -12,7 +12,7 @@ pub(crate) fn stop_reason(ending: &JobEnding) -> StopReason {
     }
 }
 
-/// Whether what is stopped for this reason has no grace.
+/// Whether stopping for this reason allows no grace time.
 pub(crate) fn is_at_once(reason: StopReason) -> bool {
     matches!(reason, StopReason::CancelledAtOnce | StopReason::FinishedAtOnce)
 }

@@ -1,4 +1,4 @@
-//! What parts of a run used together.
+//! The combined usage of parts of a run.
 
 use muster_schemas::job::Usage;
 

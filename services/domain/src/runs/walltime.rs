@@ -6,7 +6,7 @@ use crate::{
 };
 use muster_schemas::resources::Placement;
 
-/// How long a part may run from its own start: one that joined a run later, so much less (HPC-J-11).
+/// How long a part may run from its own start: less for one that joined a run later (HPC-J-11).
 pub(crate) fn walltime_of_part(job: &Job, run: &Run, part: &Part) -> Option<u64> {
     let of_run = walltime(job, &run.placement, part.component)?;
     let joined = job.tasks.as_ref().and_then(|tasks| tasks.joined.get(&part.node));
@@ -14,7 +14,7 @@ pub(crate) fn walltime_of_part(job: &Job, run: &Run, part: &Part) -> Option<u64>
     Some(of_run.saturating_sub(u64::try_from(late_micros).unwrap_or(0) / 1_000_000))
 }
 
-/// The walltime of the alternative that was taken.
+/// The walltime of the chosen alternative.
 pub(crate) fn walltime(job: &Job, placement: &Placement, component: u32) -> Option<u64> {
     let placed = placement.components.get(component as usize)?;
     let alternatives = &job.components.get(component as usize)?.shape.alternatives;

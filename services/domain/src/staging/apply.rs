@@ -1,4 +1,4 @@
-//! Staging for jobs, and the persistent buffers that come and go with it.
+//! Staging for jobs, and the persistent buffers it creates and removes.
 
 use crate::{
     jobs::Job,
@@ -12,40 +12,40 @@ use muster_schemas::{
 use std::sync::Arc;
 
 impl State {
-    /// The staging of a job that is new or became another; most jobs have nothing to be staged, and a cluster without a program
+    /// The staging of a new or changed job. Most jobs have nothing to stage, and a cluster without a staging program
     /// stages nothing.
     pub(crate) fn new_staging(&self, job: &Job) -> Option<Box<JobStaging>> {
         let is_staged = self.staging.settings.program.is_some() && !job.staged_components().is_empty();
         is_staged.then(Box::default)
     }
 
-    /// The staging program is asked for a job.
+    /// The staging program is called for a job.
     pub(crate) fn staging_began(&mut self, id: JobId, kind: FilterKind) {
         self.change_staging(id, |staging| {
             staging.has_begun = true;
             staging.stage = if kind == FilterKind::StageOut { Stage::Leaving } else { Stage::Coming };
         });
         if kind == FilterKind::StageOut {
-            // What was asked of the job while it was staged in is past.
+            // Requests made while it was staged in no longer matter.
             self.change_filters(id, |filters| filters.ends_after_verdict = None);
         }
     }
 
-    /// It has done all that it was asked for.
+    /// The program has done everything that it was asked for.
     pub(crate) fn staging_passed(&mut self, id: JobId, kind: FilterKind) {
         let stage = if kind == FilterKind::StageOut { Stage::Out } else { Stage::In };
         self.change_staging(id, |staging| staging.stage = stage);
     }
 
-    /// It could not stage in what a job needs.
+    /// The program could not stage in what a job needs.
     pub(crate) fn staging_failed(&mut self, id: JobId, kind: FilterKind, why: &str) {
         if kind == FilterKind::StageIn {
             self.change_staging(id, |staging| staging.stage = Stage::Failed(why.to_owned()));
         }
     }
 
-    /// A component was staged in: the persistent buffers that it makes are there, and those that it removes are not
-    /// (SL-B-02).
+    /// A component was staged in: the persistent buffers that it creates exist now, and those that it removes no longer
+    /// do (SL-B-02).
     pub(crate) fn staged(&mut self, call: &CallId, report: &FilterReport, now: Timestamp) {
         if call.kind != FilterKind::StageIn || report.exit != FilterExit::Code(0) {
             return;
@@ -77,7 +77,7 @@ impl State {
         }
     }
 
-    /// A persistent buffer came or went: it counts for those who use it.
+    /// A persistent buffer was created or removed; updates the jobs that use it.
     pub(crate) fn buffer_changed(&mut self, name: &str) {
         let users = self.index.buffer_users.get(name).cloned().unwrap_or_default();
         users.into_iter().for_each(|id| self.refresh_staging(id));

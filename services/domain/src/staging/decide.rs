@@ -1,4 +1,4 @@
-//! Staging for jobs: when the staging program is asked, and what its answers mean (SL-B-01, SL-B-02, SL-B-08).
+//! Staging for jobs: when the staging program is called, and what its answers mean (SL-B-01, SL-B-02, SL-B-08).
 
 use crate::{
     filters::{Chain, chain::warned, verdict::Answer},
@@ -16,7 +16,7 @@ use std::{
     sync::Arc,
 };
 
-/// Begins the staging that is due now, up to a maximum. Staging for jobs that end by the same decision comes later.
+/// Starts the staging that is due now, up to a maximum. Staging for jobs that end in the same decision comes later.
 pub(crate) fn due(state: &State, ended: &BTreeSet<JobId>, most: usize) -> Vec<Event> {
     let mut number = state.next_chain();
     let mut events = Vec::new();
@@ -35,7 +35,7 @@ pub(crate) fn due(state: &State, ended: &BTreeSet<JobId>, most: usize) -> Vec<Ev
     events
 }
 
-/// A call for each component that has something to be staged, one after the other.
+/// Starts a call for each component that has something to stage, one after the other.
 fn began(state: &State, job: &Job, kind: FilterKind, number: u64) -> Option<Event> {
     let settings = state.staging_settings();
     let path = settings.program.as_ref()?;
@@ -58,14 +58,14 @@ fn began(state: &State, job: &Job, kind: FilterKind, number: u64) -> Option<Even
     Some(Event::FilterChainStarted { job: job.id, chain })
 }
 
-/// Why a persistent buffer cannot be made or removed: another user has it. What there is for an administrator is removed for
-/// anybody.
+/// Why a persistent buffer cannot be created or removed: it belongs to another user. Jobs of an administrator may
+/// create and remove any buffer.
 fn foreign_buffer(state: &State, job: &Job) -> Option<String> {
     let owner = |name: &str| state.staging.buffers.get(name).map(|buffer| buffer.owner.as_str());
     job.staged_components().into_iter().find_map(|component| foreign_of(state, job, component, owner))
 }
 
-/// As [`foreign_buffer`], of one component.
+/// Like [`foreign_buffer`], for one component.
 fn foreign_of<'a>(
     state: &State,
     job: &Job,
@@ -82,13 +82,13 @@ fn foreign_of<'a>(
     Some(format!("it is to {what} the persistent buffer `{name}`, which belongs to another user"))
 }
 
-/// The owners of the persistent buffers that the answers of one command made.
+/// The owners of the persistent buffers created by the answers of one command.
 #[derive(Default)]
 pub(crate) struct Made(BTreeMap<String, String>);
 
 impl Made {
-    /// A component was staged in. Returns why that does not count, if another user meanwhile made a buffer that it
-    /// makes or removes.
+    /// A component was staged in. Returns why this does not count, if another user has meanwhile created a buffer that
+    /// it creates or removes.
     pub(crate) fn staged_in(&mut self, state: &State, job: &Job, position: u32) -> Option<String> {
         let component = job.staged_components().into_iter().nth(position as usize)?;
         let owner = |name: &str| {
@@ -115,7 +115,7 @@ pub(crate) fn verdict(job: &Job, chain: &Chain, call: CallId, answer: &Answer) -
     };
     match (chain.spec.kind, failure) {
         (FilterKind::StageIn, Some(why)) => failed(job, chain.spec.number, call.position, &why),
-        // What the other components leave is staged out all the same.
+        // What the other components leave is staged out nevertheless.
         (_, Some(text)) => {
             let warning = JobWarning { code: "StageOutFailed".to_owned(), text };
             warned(job.id, vec![warning]).chain(passed()).collect()
@@ -124,8 +124,8 @@ pub(crate) fn verdict(job: &Job, chain: &Chain, call: CallId, answer: &Answer) -
     }
 }
 
-/// The files of a job could not be staged in: it is held until an administrator releases it, and then staging is
-/// tried again.
+/// The files of a job could not be staged in: it is held until an administrator releases it, then staging is tried
+/// again.
 pub(crate) fn failed(job: &Job, number: u64, position: u32, why: &str) -> Vec<Event> {
     let kind = FilterKind::StageIn;
     let added = Holds { system: true, ..Holds::default() };

@@ -1,4 +1,4 @@
-//! What is to be staged, and when.
+//! What to stage, and when.
 
 use crate::{
     jobs::{Job, JobExtras},
@@ -15,7 +15,7 @@ use std::{
 };
 
 impl JobExtras {
-    /// The persistent buffers that the job uses and does not make itself.
+    /// The persistent buffers that the job uses and does not create itself.
     pub(crate) fn buffers_used(&self) -> BTreeSet<String> {
         let made: BTreeSet<&String> = self.staging.iter().flat_map(|component| &component.creates).collect();
         let used = self.staging.iter().flat_map(|component| &component.uses);
@@ -24,20 +24,20 @@ impl JobExtras {
 }
 
 impl Job {
-    /// The staging of its components, in the order in which it is done: those that make persistent buffers go first.
+    /// The staging of its components, in the order in which it is done: those that create persistent buffers come
+    /// first.
     pub fn staged_components(&self) -> Vec<&ComponentStaging> {
         let mut components: Vec<&ComponentStaging> = self.extras.iter().flat_map(|extras| &extras.staging).collect();
         components.sort_by_key(|component| (component.creates.is_empty(), component.component));
         components
     }
 
-    /// Whether everything that it needs is staged in, or it needs nothing.
+    /// Whether everything that it needs is staged in.
     pub fn is_staged_in(&self) -> bool {
         self.staging.as_ref().is_none_or(|staging| staging.stage == Stage::In)
     }
 
-    /// The staging that is due now, as far as the job is concerned: in if nothing else keeps it from starting, out
-    /// when it is over.
+    /// The staging that the job is ready for: in if nothing else keeps it from starting, out when it is over.
     pub(crate) fn staging_due(&self) -> Option<FilterKind> {
         let staging = self.staging.as_deref()?;
         if self.filters.as_ref().is_some_and(|filters| filters.chain.is_some()) {
@@ -51,12 +51,12 @@ impl Job {
         (is_wanted && self.is_waiting() && self.gates_but_staging_open()).then_some(FilterKind::StageIn)
     }
 
-    /// Whether anything was begun to be staged in for it that has not been staged out.
+    /// Whether staging in was begun and has not been followed by staging out.
     pub(crate) fn has_to_be_staged_out(&self) -> bool {
         self.staging.as_ref().is_some_and(|staging| staging.has_begun && staging.stage != Stage::Out)
     }
 
-    /// The persistent buffer that it uses, does not make itself, and that is not among these.
+    /// A persistent buffer that it uses, does not create itself, and that is not in `buffers`.
     pub(crate) fn missing_buffer<'a>(&'a self, buffers: &BTreeMap<String, Buffer>) -> Option<&'a str> {
         let staged = self.staged_components();
         let makes = |name: &String| staged.iter().any(|component| component.creates.contains(name));
@@ -76,8 +76,8 @@ impl State {
         self.staging.buffers.iter().map(|(name, buffer)| (name.as_str(), buffer))
     }
 
-    /// The staging that is due for a job now: as [`Job::staging_due`], if there is a program for it and the buffers
-    /// that the job uses are there.
+    /// The staging that is due for a job now: that of [`Job::staging_due`], if there is a program for it and the
+    /// buffers that the job uses exist.
     pub(crate) fn staging_now(&self, job: &Job) -> Option<FilterKind> {
         let due = job.staging_due().filter(|_| self.staging.settings.program.is_some())?;
         (due == FilterKind::StageOut || job.missing_buffer(&self.staging.buffers).is_none()).then_some(due)

@@ -1,13 +1,13 @@
-//! How far the staging of a job is, and the persistent buffers that exist.
+//! The progress of staging for jobs, and the persistent buffers that exist.
 
 use muster_schemas::{JobId, Timestamp, filter::StagingSettings};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// The part of a state for staging, besides how far each job is.
+/// The state of staging, except the progress of each job.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Staging {
-    /// The staging program, and how long it may take.
+    /// The staging program and its limits.
     pub(crate) settings: Arc<StagingSettings>,
     /// Persistent buffers, by name.
     pub(crate) buffers: BTreeMap<String, Buffer>,
@@ -16,20 +16,20 @@ pub(crate) struct Staging {
 /// A persistent buffer (SL-B-02).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Buffer {
-    /// Login name of whose job made it.
+    /// The login name of the owner of the job that created it.
     pub owner: String,
-    /// That job.
+    /// The job that created it.
     pub job: JobId,
-    /// When.
+    /// When it was created.
     pub created: Timestamp,
 }
 
-/// How far the staging of a job is.
+/// The progress of a job's staging.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobStaging {
     /// Its stage.
     pub stage: Stage,
-    /// Whether the program was ever asked to stage something in, so that it is asked to stage out after the end.
+    /// Whether the program was ever called to stage in, so that it is called to stage out at the end.
     pub has_begun: bool,
 }
 
@@ -41,12 +41,12 @@ pub enum Stage {
     Wanted,
     /// It is being staged in.
     Coming,
-    /// That failed: why. It is tried again when the job is released.
+    /// Staging in failed for this reason. It is tried again when the job is released.
     Failed(String),
-    /// All is staged in.
+    /// Everything is staged in.
     In,
     /// It is being staged out.
     Leaving,
-    /// All is staged out, as far as that was possible.
+    /// Everything is staged out, as far as possible.
     Out,
 }

@@ -11,10 +11,10 @@ use muster_schemas::{
 };
 use std::collections::BTreeSet;
 
-/// Bytes of all directives of a component.
+/// The greatest size of all directives of a component, in bytes.
 const MAX_DIRECTIVE_BYTES: usize = 64 << 10;
 
-/// So long the staging program may take at most: a week.
+/// The greatest time limit of the staging program: a week.
 const MAX_TIMEOUT_SECONDS: u64 = 604_800;
 
 /// Checks the staging of a job with this many components.

@@ -1,15 +1,15 @@
-//! Later changes by people: nodes that they took out of service, attributes of jobs.
+//! Later changes by people: nodes taken out of service, attributes of jobs.
 
 use crate::nodes::TakenOut;
 use muster_schemas::{JobId, NodeId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The part of a state for such changes.
+/// The state of such changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Altered {
-    /// Nodes that were taken out of service. [`crate::nodes::Node::drained`] says why, also of those that were when nobody kept by
-    /// whom.
+    /// Nodes taken out of service. [`crate::nodes::Node::drained`] holds the reason, also for nodes drained before the
+    /// actor was recorded.
     pub(crate) nodes: BTreeMap<NodeId, TakenOut>,
     /// Attributes of jobs that differ from the submission; empty ones were removed.
     pub(crate) attributes: BTreeMap<JobId, BTreeMap<String, String>>,

@@ -1,18 +1,18 @@
-//! Sharing of equal values. Values that jobs have in common (owner, queue, account, name) are kept once in memory.
+//! Sharing of equal values. Values that jobs have in common (owner, queue, account, name) are stored once in memory.
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
     sync::Arc,
 };
 
-/// A bounded memory of values seen lately, so that equal ones share one allocation. It never changes what a value is,
-/// only where it is kept: all pools are equal to each other.
+/// A bounded cache of recently seen values, so that equal ones share one allocation. It never changes a value, only
+/// where it is stored: all pools are equal to each other.
 #[derive(Debug)]
 pub struct Pool<T: ?Sized> {
     slots: Box<[Option<Arc<T>>]>,
 }
 
-/// A power of two. Values that fall on the same slot displace each other, which costs memory and nothing else.
+/// A power of two. Values with the same slot displace each other, which only costs memory.
 const SLOTS: usize = 1024;
 
 impl<T: ?Sized> Default for Pool<T> {

@@ -24,7 +24,7 @@ impl State {
         self.change_run(run, |run| run.end_step_part(step, node, component, exit));
     }
 
-    /// Applies a record about clients; other records mean nothing here.
+    /// Applies a record about clients; other records have no effect here.
     pub(crate) fn clients_changed(&mut self, record: &Record) {
         match &record.event {
             Event::StepLaunched { run, step, spec, shares, .. } => {
@@ -67,7 +67,7 @@ impl State {
         };
     }
 
-    /// The step has ended, or is no longer known.
+    /// A step has ended, or is no longer known.
     pub(crate) fn forget_step(&mut self, run: RunId, step: StepId) {
         if let Some(steps) = self.clients.steps.get_mut(&run) {
             steps.remove(&step);

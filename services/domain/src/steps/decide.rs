@@ -16,7 +16,7 @@ use muster_schemas::{
     steps::TaskStatus,
 };
 
-/// The part of a step on a node has ended. A repeated report means nothing more.
+/// The part of a step on a node has ended. A repeated report has no effect.
 pub(crate) fn ended(
     access: &Access,
     part: PartId,
@@ -41,7 +41,7 @@ pub(crate) fn ended(
     Ok(Decision::done(events))
 }
 
-/// A step has ended in this part of its run.
+/// The event that a step has ended in this part of its run.
 pub(crate) fn part_ended(run: &Run, step: StepId, part: &Part, exit: NodeExit, statuses: Vec<TaskStatus>) -> Event {
     let (node, component) = (part.node, part.component);
     Event::StepPartEnded { job: run.job, run: run.id, step, node, component, exit, statuses }
@@ -52,7 +52,7 @@ fn ends_with(step: &StepProgress, at: usize) -> bool {
     step.parts.iter().enumerate().all(|(other, part)| other == at || part.exit.is_some())
 }
 
-/// How the parts of a step ended, by rank, of which this one ends now.
+/// The ends of the parts of a step, by rank; the part `at` ends now.
 fn exits_with<'a>(step: &'a StepProgress, at: usize, exit: &'a NodeExit) -> impl Iterator<Item = &'a NodeExit> {
     let parts = step.parts.iter().enumerate();
     parts.filter_map(move |(other, part)| if other == at { Some(exit) } else { part.exit.as_ref() })

@@ -1,4 +1,4 @@
-//! Invariants of steps with places of their own, and of jobs that end with their clients.
+//! Invariants of steps with separate places, and of jobs that end with their clients.
 
 use crate::{invariants::ensure, runs::Run, state::State, steps::Step};
 use muster_schemas::{NodeId, StepId, resources::IndexSet};
@@ -17,8 +17,8 @@ pub(crate) fn check(state: &State) -> Result<(), String> {
     Ok(())
 }
 
-/// Every step is one that the run knows, its cores are the run's, and no core is given to two steps that do not overlap
-/// others (SL-R-08).
+/// Every step is known to its run and uses cores of the run, and no core is given to two steps unless one of them
+/// overlaps others (SL-R-08).
 fn run_steps(run: &Run, steps: &BTreeMap<StepId, Step>) -> Result<(), String> {
     let mut used: BTreeMap<NodeId, IndexSet> = BTreeMap::new();
     for (id, step) in steps {
@@ -29,7 +29,7 @@ fn run_steps(run: &Run, steps: &BTreeMap<StepId, Step>) -> Result<(), String> {
         for (part, known) in step.parts.iter().zip(&known.parts) {
             let share = &part.share;
             ensure(share.node == known.node, || format!("{}: its parts are in another order", name()))?;
-            // What has ended may be of a component that has given back all it had.
+            // A part that has ended may belong to a component that has given back its resources.
             let held = run.share_of(share.node, share.component).map(|held| &held.cores);
             let is_held = known.exit.is_some() || held.is_some_and(|held| held.contains_all(&share.cores));
             ensure(is_held, || format!("{}: its cores {} are not the run's", name(), share.cores))?;

@@ -15,8 +15,8 @@ use muster_schemas::{
 };
 use std::sync::Arc;
 
-/// An order to the nodes of a step, or to those of one component, where it has not ended: about its part there, inside that part of
-/// the run.
+/// An order to the nodes where a step, or its part for one component, has not ended; it is about the part of the step
+/// within a part of the run.
 pub(crate) fn to_parts(
     state: &State,
     run: RunId,
@@ -38,7 +38,7 @@ pub(crate) fn to_parts(
     parts.filter_map(order).collect()
 }
 
-/// The order to end a part that is being ended, inside this part of the run.
+/// The order to stop a part that is being ended, within this part of the run.
 pub(crate) fn stop(
     state: &State,
     run: &Run,
@@ -53,18 +53,18 @@ pub(crate) fn stop(
     Some(OrderSeed::StopStep { part: inside, step, grace_seconds })
 }
 
-/// The record of a step's launch, in the form that the orders to its nodes need.
+/// The record of a step's launch, in the form needed for the orders to its nodes.
 #[derive(Debug)]
 pub struct StepRecord {
     step: StepSpec,
-    /// For each of its places the group, and which place of the group it is.
+    /// For each place of the step, the group and the index within the group.
     places: Vec<(usize, usize)>,
     nodes: Arc<Vec<OrderNode>>,
     total_tasks: u32,
 }
 
 impl StepRecord {
-    /// The content of the launch's record.
+    /// Takes the step of the launch record.
     pub fn new(step: StepSpec) -> Self {
         let nodes = step.places().map(|(group, place)| OrderNode {
             name: place.node.clone(),
@@ -79,14 +79,14 @@ impl StepRecord {
 }
 
 impl StepRecord {
-    /// Whether the step has its own environment, and not that of its job.
+    /// Whether the step has its own environment instead of its job's.
     pub fn has_environment(&self) -> bool {
         self.step.environment.is_some()
     }
 }
 
 impl LaunchSketch {
-    /// Everything that a node needs to start its tasks of a step: of the place `at`, with these cores.
+    /// Everything that a node needs to start its tasks of a step: those at place `at`, with these cores.
     pub fn tasks_order(
         &self,
         (step, at): (StepId, usize),

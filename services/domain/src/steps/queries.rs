@@ -1,4 +1,4 @@
-//! What can be asked of a state about steps and clients.
+//! Queries about steps and clients.
 
 use crate::{
     runs::Run,
@@ -15,12 +15,12 @@ pub(crate) struct InUse {
 }
 
 impl State {
-    /// The steps of a run that were launched and have not ended, by number.
+    /// The launched steps of a run that have not ended, by number.
     pub fn steps_of(&self, run: RunId) -> impl Iterator<Item = (StepId, &Step)> {
         self.clients.steps.get(&run).into_iter().flatten().map(|(id, step)| (*id, step))
     }
 
-    /// A step that was launched and has not ended.
+    /// A launched step that has not ended.
     pub fn step(&self, run: RunId, step: StepId) -> Option<&Step> {
         self.clients.steps.get(&run)?.get(&step)
     }
@@ -30,7 +30,7 @@ impl State {
         self.clients.kept.get(&job).copied()
     }
 
-    /// The resources of the run's part on a node for a component that its steps use exclusively.
+    /// The resources of a run on a node, for a component, that its steps use exclusively.
     pub(crate) fn in_use(&self, run: &Run, node: NodeId, component: u32) -> InUse {
         let mut in_use = InUse::default();
         for (id, step) in self.steps_of(run.id).filter(|(_, step)| !step.overlaps) {

@@ -9,30 +9,30 @@ use muster_schemas::{
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// How far a step is that was started inside a run and has not ended: one that a client launched, or an instance of a task.
+/// The progress of an unfinished step of a run: one launched by a client, or an instance of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepProgress {
-    /// The record of its start, which has what it launches.
+    /// The record of its start, with what it launches.
     pub started_sequence: Sequence,
-    /// For each node of the step, in order of rank: the node, how many tasks, and how it ended there.
+    /// For each node of the step, in order of rank: the node, the number of tasks, and the end there.
     pub parts: ByNode<PartProgress>,
 }
 
-/// How far the part of a step on one node is.
+/// The progress of a step's part on one node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartProgress {
     /// The node.
     pub node: NodeId,
-    /// Which component of the job it is in, from 0.
+    /// The component of the job to which it belongs, from 0.
     pub component: u32,
-    /// How many tasks.
+    /// The number of tasks.
     pub tasks: u32,
-    /// How it ended, if it has.
+    /// Its end, if it has ended.
     pub exit: Option<NodeExit>,
 }
 
 impl StepProgress {
-    /// Which of its parts is that on a node for a component.
+    /// The index of its part on a node for a component.
     pub fn position(&self, node: NodeId, component: u32) -> Option<usize> {
         self.parts.positions_on(node).find(|at| self.parts[*at].component == component)
     }
@@ -44,10 +44,10 @@ impl OnNode for PartProgress {
     }
 }
 
-/// The part of a state for clients.
+/// The state of clients.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Clients {
-    /// Steps that were launched and have not ended. Tasks of a list, which are steps too, are not among them.
+    /// Launched steps that have not ended, except tasks of lists, which are steps too.
     pub(crate) steps: BTreeMap<RunId, BTreeMap<StepId, Step>>,
     /// Jobs whose client has to report.
     pub(crate) kept: BTreeMap<JobId, KeptJob>,
@@ -56,21 +56,21 @@ pub(crate) struct Clients {
 /// A job whose client has to report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptJob {
-    /// Until when.
+    /// The time by which the client has to report.
     pub until: Timestamp,
-    /// For how long it may be silent.
+    /// How long it may be silent.
     pub seconds: u32,
-    /// Whether it failed to report in time once already.
+    /// Whether it already failed once to report in time.
     pub is_late: bool,
 }
 
-/// A step that a client launched and that has not ended. [`StepProgress`] says how far each part is; its parts are in the same
+/// An unfinished step launched by a client. [`StepProgress`] has the progress of each part; its parts are in the same
 /// order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
     /// Its name, for people.
     pub name: Arc<str>,
-    /// Since when.
+    /// When it was launched.
     pub launched: Timestamp,
     /// Its parts, in the order of its places.
     pub parts: ByNode<StepPart>,
@@ -78,7 +78,7 @@ pub struct Step {
     pub overlaps: bool,
     /// Whether the first part that fails ends the others.
     pub ends_on_failure: bool,
-    /// From SIGTERM to SIGKILL; `None` means what the cluster's settings say.
+    /// Seconds from SIGTERM to SIGKILL; `None` means the cluster's setting.
     pub kill_grace_seconds: Option<u32>,
     /// How long it may run, in seconds.
     pub walltime_seconds: Option<u64>,
@@ -89,16 +89,16 @@ pub struct Step {
 pub struct StepPart {
     /// Its share of the node.
     pub share: StepShare,
-    /// Whether it is being ended, and if so whether without grace.
+    /// Whether it is being ended, and how.
     pub stopping: Option<AtOnce>,
 }
 
-/// Whether something ends without grace.
+/// Whether an end allows grace time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum AtOnce {
-    /// It has its grace.
+    /// With grace time.
     No,
-    /// It has none.
+    /// Without.
     Yes,
 }
 
@@ -121,7 +121,7 @@ impl Step {
         }
     }
 
-    /// Which of its parts is that on a node for a component.
+    /// The index of its part on a node for a component.
     pub fn position(&self, node: NodeId, component: u32) -> Option<usize> {
         self.parts.positions_on(node).find(|at| self.parts[*at].share.component == component)
     }

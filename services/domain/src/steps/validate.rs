@@ -14,10 +14,10 @@ use muster_schemas::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Tasks of one step.
+/// The greatest number of tasks of one step.
 const MAX_STEP_TASKS: u64 = 1_000_000;
 
-/// All of a step that can be judged without the state.
+/// Everything about a step that can be checked without the state.
 pub(crate) fn step(spec: &StepSpec) -> Result<(), Refusal> {
     label("name", &spec.name)?;
     working_directory("working_directory", spec.working_directory.as_ref())?;
@@ -38,7 +38,7 @@ pub(crate) fn step(spec: &StepSpec) -> Result<(), Refusal> {
     carried(spec, 1)
 }
 
-/// Whether a step is not too large to be launched, with so many copies of each of its groups.
+/// Whether a step is small enough to be launched, with this many copies of each of its groups.
 pub(crate) fn carried(spec: &StepSpec, copies: usize) -> Result<(), Refusal> {
     let all = of_groups(spec).saturating_mul(copies).saturating_add(of_step(spec));
     bytes("arguments, environments and attributes together", all, MAX_JOB_BYTES)
@@ -88,7 +88,7 @@ fn streams(streams: &StepStreams) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Each node once in a component, and each rank from 0 on at one place.
+/// Each node occurs once per component, and each rank from 0 at one place.
 fn places(spec: &StepSpec) -> Result<(), Refusal> {
     count("groups.places", spec.places().count(), MAX_NODE_NAMES)?;
     let mut nodes = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Tasks of jobs that are lists of them, and runs that grow and shrink.
+//! Tasks of lists, and runs that grow and shrink.
 
 use crate::{
     index::TaskKeys,
@@ -33,7 +33,7 @@ impl State {
         }
     }
 
-    /// Changes the tasks of a job, if it has any. What it is found by does not follow from them.
+    /// Changes the tasks of a job, if it has any. The keys of the job do not depend on them.
     fn change_tasks(&mut self, id: JobId, change: impl FnOnce(&mut TaskBook)) {
         if let Some(tasks) = self.jobs.get_mut(&id).and_then(|job| job.tasks.as_deref_mut()) {
             change(tasks);
@@ -91,7 +91,7 @@ impl State {
 
     fn task_started(&mut self, id: JobId, run: RunId, step: StepId, instance: TaskInstance, cores: &[NodeTasks]) {
         let now = self.time;
-        // The one process of it is on its first node; on the others it only has cores.
+        // Its one process is on its first node; on the others it only has cores.
         let first = cores.first().map(|part| PartProgress { node: part.node, component: 0, tasks: 1, exit: None });
         self.step_started(run, step, first.into_iter());
         let cores = cores.iter().map(|part| (part.node, part.tasks)).collect();
@@ -112,7 +112,7 @@ impl State {
         }
     }
 
-    /// A part of a run ended on a node that the run has left.
+    /// The part of a run ended on a node that the run has left.
     pub(crate) fn left_part_ended(&mut self, run: RunId, node: muster_schemas::NodeId) {
         let Some(id) = self.run(run).filter(|run| run.part(node).is_none()).map(|run| run.job) else { return };
         self.change_tasks(id, |tasks| {
@@ -120,7 +120,7 @@ impl State {
         });
     }
 
-    /// Keeps in step what jobs that are lists of tasks are due for: it follows from all that the record may have changed.
+    /// Updates the index of running lists of tasks, which may depend on anything that the record changed.
     pub(crate) fn refresh_tasks(&mut self, record: &Record) {
         if self.index.elastic.is_empty() && self.index.task_keys.is_empty() {
             return;
@@ -145,14 +145,14 @@ impl State {
     }
 }
 
-/// The keys under which a running list of tasks is due.
+/// The keys of a running list of tasks.
 pub(crate) fn task_keys(state: &State, id: JobId) -> TaskKeys {
     let next = outlook::outlook(state, id, Timestamp::MIN, 1);
     let is_ready = !next.events.is_empty();
     TaskKeys { is_ready, due: next.later.filter(|_| !is_ready) }
 }
 
-/// What a run gives back it has, and with its last core of a node all that it has there.
+/// A run must have what it gives back, and with its last core on a node it gives back everything there.
 fn require_held(run: RunId, held: &NodeShare, share: &NodeShare, keeps_rest: bool) -> Result<(), String> {
     let is_part = held.cores.contains_all(&share.cores)
         && held.gpus.contains_all(&share.gpus)
@@ -176,7 +176,7 @@ fn add_share(run: &mut Run, added: &NodeShare, since: Sequence) {
         held.exclusive |= added.exclusive;
         return;
     }
-    // A job that is a list of tasks has one component.
+    // A list of tasks has one component.
     let Some(placed) = placement.components.last_mut() else { return };
     placed.shares.push(added.clone());
     let component = u32::try_from(placement.components.len() - 1).unwrap_or(0);

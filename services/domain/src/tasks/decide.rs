@@ -1,4 +1,4 @@
-//! Runs of tasks that grow, shrink, make way and end.
+//! Runs of lists of tasks that grow, shrink, make way and end.
 
 use crate::{
     decide::conflict,
@@ -19,7 +19,7 @@ use muster_schemas::{
 };
 use std::{collections::BTreeSet, sync::Arc};
 
-/// Why a running job cannot get these resources in addition, whether they are free or not; `None` if it can.
+/// Why these resources cannot be added to a running job, whether they are free or not; `None` if they can.
 pub(crate) fn growth_problem(state: &State, id: JobId, added: &Placement) -> Option<String> {
     let (job, run) = match goes_on(state, id) {
         Ok(found) => found,
@@ -47,7 +47,7 @@ pub(crate) fn growth_problem(state: &State, id: JobId, added: &Placement) -> Opt
         .then(|| format!("it would have {total} of its unit, the most that it may have is {}", tasks.max))
 }
 
-/// Why a job cannot get these resources although they may be free: a node of them could not be prepared for it before
+/// Why a job cannot get these resources although they may be free: one of the nodes could not be prepared for it before
 /// (HPC-J-22).
 pub(crate) fn unusable_problem(state: &State, job: &Job, placement: &Placement) -> Option<String> {
     let tasks = job.tasks.as_deref()?;
@@ -55,7 +55,7 @@ pub(crate) fn unusable_problem(state: &State, job: &Job, placement: &Placement) 
     Some(format!("node {} could not be prepared for it before", state.node_name(share.node)))
 }
 
-/// A running job has to give up resources.
+/// Makes a running job give up resources.
 ///
 /// # Errors
 /// Why it cannot.
@@ -89,9 +89,9 @@ pub(crate) fn shrink(state: &State, id: JobId, removed: Placement, reason: Shrin
     Ok(Event::RunShrinking { job: id, run: run.id, removed, reason })
 }
 
-/// A running job makes way for another: at once, or for a graceful preemption by giving up what is claimed when its tasks
-/// there have ended; without a claim that is all it has (HPC-S-12). If only as many tasks as needed are to be stopped, those
-/// on what is claimed are (HPC-S-14).
+/// Makes a running job give way to another. With immediate preemption it stops; with graceful preemption it gives up
+/// what is claimed (everything, without a claim) once its tasks there have ended (HPC-S-12). If only as many tasks as
+/// needed are stopped, these are the ones on what is claimed (HPC-S-14).
 ///
 /// # Errors
 /// Why it does not.
@@ -112,7 +112,7 @@ pub(crate) fn make_way(state: &State, victim: JobId, for_job: JobId, claim: &Pla
         return Ok(Vec::new());
     }
     let stop = Event::RunStopping { job: victim, run: run.id, reason: StopReason::Preempted };
-    // Else nothing of it runs that could end by itself, or be stopped singly.
+    // Otherwise it has no running tasks that could end by themselves or be stopped individually.
     let is_running = run.started.is_some() && !run.is_suspended();
     let has_claim = claim.shares().next().is_some();
     let give_up = |removed, reason| shrink(state, victim, removed, reason).map(|event| vec![event]);
@@ -127,10 +127,10 @@ pub(crate) fn make_way(state: &State, victim: JobId, for_job: JobId, claim: &Pla
     }
 }
 
-/// Ends a running job (HPC-C-06): tasks that release nodes run before, unless it is forced.
+/// Ends a running job (HPC-C-06): tasks that release nodes run first, unless the end is forced.
 ///
 /// # Errors
-/// If tasks may end by themselves and it is no list of tasks.
+/// If tasks may end by themselves and the job is not a list of tasks.
 pub(crate) fn end_run(job: &Job, run: &Run, ending: &JobEnding) -> Result<Vec<Event>, Refusal> {
     let reason = stop_reason(ending);
     let stop = Event::RunStopping { job: job.id, run: run.id, reason };
@@ -156,7 +156,7 @@ pub(crate) fn end_run(job: &Job, run: &Run, ending: &JobEnding) -> Result<Vec<Ev
     Ok(if is_news { vec![wind_down] } else { Vec::new() })
 }
 
-/// A running job that is a list of tasks, if nothing is on its way to end it.
+/// A running list of tasks, if nothing is about to end it.
 fn goes_on(state: &State, id: JobId) -> Result<(&Job, &Run), String> {
     let Some((job, tasks, run)) = state.task_run(id) else { return Err(no_list(id)) };
     if run.started.is_none() || run.stopping.is_some() || tasks.ending.is_some() {
@@ -186,7 +186,7 @@ fn has(run: &Run, share: &NodeShare) -> bool {
         let of_it = held.cores.contains_all(&share.cores)
             && held.gpus.contains_all(&share.gpus)
             && share.memory_bytes <= held.memory_bytes;
-        // With the last core goes the rest.
+        // With the last core goes everything else.
         of_it && (!takes_all || (&held.gpus, held.memory_bytes) == (&share.gpus, share.memory_bytes))
     })
 }

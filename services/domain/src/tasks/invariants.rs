@@ -22,7 +22,7 @@ pub(crate) fn check(state: &State) -> Result<(), String> {
     Ok(())
 }
 
-/// Each instance is at one place only.
+/// Each instance is in one place only.
 fn instances(job: &Job, tasks: &TaskBook) -> Result<(), String> {
     for (task, place) in tasks.tasks.iter().zip(0..) {
         let id = job.id;
@@ -40,7 +40,7 @@ fn instances(job: &Job, tasks: &TaskBook) -> Result<(), String> {
     Ok(())
 }
 
-/// Tasks run where the run has resources, and no more of them than there are.
+/// Tasks run where the run has resources, and use no more than those.
 fn used(job: &Job, tasks: &TaskBook, run: &Run) -> Result<(), String> {
     let id = job.id;
     let mut used: BTreeMap<NodeId, u32> = BTreeMap::new();
@@ -66,7 +66,7 @@ fn used(job: &Job, tasks: &TaskBook, run: &Run) -> Result<(), String> {
     ensure(back.is_none(), || format!("job {id}: it came to node {back:?} before it had left it"))
 }
 
-/// Without a run nothing of one is left.
+/// Without a run, there is nothing left of one.
 fn idle(job: &Job, tasks: &TaskBook) -> Result<(), String> {
     let fresh = TaskBook {
         running: BTreeMap::new(),

@@ -1,4 +1,4 @@
-//! Orders about runs of tasks: parts that hold resources, grow and shrink, and the instances of tasks in them.
+//! Orders about runs of lists of tasks: parts that hold resources, grow and shrink, and the instances of tasks in them.
 
 use crate::{
     orders::{LaunchSketch, OrderSeed},
@@ -19,7 +19,7 @@ use muster_schemas::{
 };
 use std::{collections::BTreeMap, sync::Arc};
 
-/// New parts of a run are held, and larger shares are used.
+/// Orders to hold new parts of a run, and to use larger shares.
 pub(crate) fn grown(state: &State, run: RunId, added: &Placement) -> Vec<(NodeId, OrderSeed)> {
     let Some(run) = state.run(run).filter(|run| run.stopping.is_none()) else { return Vec::new() };
     let parts = added.shares().filter_map(|share| run.part(share.node));
@@ -33,7 +33,8 @@ pub(crate) fn grown(state: &State, run: RunId, added: &Placement) -> Vec<(NodeId
     parts.filter_map(|part| Some((part.node, order(part)?))).collect()
 }
 
-/// The part of a run that has left a node ends there, without the run; that of a component which was ended alone has.
+/// Where a run has left a node, its part ends while the run continues; the part of a component that was ended alone has
+/// ended already.
 pub(crate) fn shrunk(state: &State, id: RunId, removed: &Placement) -> Vec<(NodeId, OrderSeed)> {
     let Some(run) = state.run(id) else { return Vec::new() };
     let is_list = state.job(run.job).is_some_and(|job| job.tasks.is_some());
@@ -48,7 +49,7 @@ pub(crate) fn shrunk(state: &State, id: RunId, removed: &Placement) -> Vec<(Node
     removed.shares_by_component().map(|(component, share)| (share.node, order(component, share))).collect()
 }
 
-/// The instances of tasks of a run that are being stopped, on the nodes of their processes.
+/// Orders to stop the instances of tasks that are being stopped, for the nodes of their processes.
 pub(crate) fn task_stops(state: &State, run: RunId) -> Vec<(NodeId, OrderSeed)> {
     let Some((run, tasks)) = state.run(run).and_then(|run| Some((run, state.job(run.job)?.tasks.as_ref()?))) else {
         return Vec::new();
@@ -63,21 +64,22 @@ pub(crate) fn task_stops(state: &State, run: RunId) -> Vec<(NodeId, OrderSeed)> 
 }
 
 pub(crate) fn stop_grace(state: &State, run: &Run, tasks: &TaskBook) -> u32 {
-    // What time there is belongs to the tasks that release nodes (HPC-J-12).
+    // The remaining time is for the tasks that release nodes (HPC-J-12).
     let is_late = tasks.ending.is_some_and(|ending| ending.reason == StopReason::Walltime);
     let most = if is_late { release_seconds(state) / 2 } else { u32::MAX };
     kill_grace(state, run).min(most)
 }
 
-/// The state's knowledge of an instance of a task that is about to start: once, on the first of the instance's nodes.
+/// What the state knows of an instance of a task that is about to start: one process, on the first of the instance's
+/// nodes.
 #[derive(Clone, Debug)]
 pub struct TaskSketch {
     step: StepId,
     instance: TaskInstance,
-    /// The nodes of the instance, by name, with the cores that it has there.
+    /// The nodes of the instance, by name, with its cores there.
     cores: Vec<(String, u32)>,
     cores_here: u32,
-    /// Cores of the node that the run has to give up.
+    /// Cores of the node that the run will give up.
     given_up: IndexSet,
     release_seconds: u32,
 }
@@ -96,7 +98,7 @@ impl TaskSketch {
         })
     }
 
-    /// Everything that a node needs to start the instance. `list` is what the record of the job's tasks says.
+    /// Everything that a node needs to start the instance. `list` is that of the record with the job's tasks.
     pub fn order(&self, part: &LaunchSketch, spec: &JobSpec, list: &TaskList) -> Option<LaunchOrder> {
         let task = list.tasks.get(self.instance.task as usize)?;
         let order = part.order(spec, Default::default(), task_launch(task, self.instance))?;
@@ -130,7 +132,7 @@ impl TaskSketch {
         })
     }
 
-    /// The job's variables, over them the task's, over them what tells the instance from others.
+    /// The job's variables, overridden by the task's, overridden by those that identify the instance.
     fn environment(&self, spec: &JobSpec, task: &TaskSpec) -> BTreeMap<String, String> {
         let mut variables = spec.environment.clone();
         variables.extend(task.environment.clone());
@@ -145,14 +147,15 @@ impl TaskSketch {
     }
 }
 
-/// Cores of a node that a run is to give up.
+/// Cores of a node that a run will give up.
 fn given_up(state: &State, run: &Run, node: NodeId) -> IndexSet {
     let shrinking = state.job(run.job).and_then(|job| job.tasks.as_ref()?.shrinking.as_ref());
     let removed = shrinking.into_iter().flat_map(|(removed, _)| removed.shares()).find(|share| share.node == node);
     removed.map(|share| share.cores.clone()).unwrap_or_default()
 }
 
-/// The launch of an instance: each run of `*` in its command and in the names of its files is the value of a sweep.
+/// The launch of an instance: each run of `*` in its command and in the names of its files becomes the value of a
+/// sweep.
 fn task_launch(task: &TaskSpec, instance: TaskInstance) -> Launch {
     let mut launch = task.launch.clone();
     let fill = |text: &mut String| *text = with_value(text, task.kind, instance);
@@ -163,7 +166,7 @@ fn task_launch(task: &TaskSpec, instance: TaskInstance) -> Launch {
     launch
 }
 
-/// The text with each run of `*` as the value of a sweep, padded with zeros to as many characters (HPC-J-22).
+/// The text with each run of `*` replaced by the value of a sweep, zero-padded to the same length (HPC-J-22).
 fn with_value(text: &str, kind: TaskKind, instance: TaskInstance) -> String {
     let TaskKind::Sweep { start, increment, .. } = kind else { return text.to_owned() };
     let value = i64::from(start) + i64::from(increment) * i64::from(instance.instance);
@@ -180,7 +183,7 @@ fn with_value(text: &str, kind: TaskKind, instance: TaskInstance) -> String {
     filled
 }
 
-/// What an instance is known by to its program: the value of a sweep, else which it is, from 0.
+/// The number by which an instance is known to its program: the value of a sweep, else its index, from 0.
 fn instance_number(kind: TaskKind, instance: TaskInstance) -> i64 {
     match kind {
         TaskKind::Sweep { start, increment, .. } => {

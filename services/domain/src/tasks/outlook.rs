@@ -1,5 +1,5 @@
-//! The next steps for a running list of tasks: which tasks start, what it gives up, when it ends. Decided by ticks,
-//! which are due whenever there is something.
+//! The next steps of a running list of tasks: which tasks start, what it gives up, when it ends. Decided by ticks,
+//! which are due whenever there is work.
 
 use crate::{
     jobs::Job,
@@ -20,20 +20,19 @@ use muster_schemas::{
 };
 use std::sync::Arc;
 
-/// How long tasks that release nodes may take if the settings do not say (HPC-C-09).
+/// How long tasks that release nodes may take unless the settings say otherwise (HPC-C-09).
 const RELEASE_SECONDS: u32 = 10;
 
-/// The next steps for a job.
+/// The next steps of a job.
 #[derive(Debug, Default)]
 pub(crate) struct Outlook {
     /// The events that are due now.
     pub(crate) events: Vec<Event>,
-    /// If that is nothing: when something may.
+    /// If there are none: when there may be.
     pub(crate) later: Option<Timestamp>,
 }
 
-/// The next steps for a job at a time, up to a maximum of events. Nothing if it does not run, or is stopped or
-/// suspended.
+/// The next steps of a job at a time, up to a maximum of events. None if it does not run, or is stopped or suspended.
 pub(crate) fn outlook(state: &State, job: JobId, at: Timestamp, most: usize) -> Outlook {
     let Some((job, book, run)) = state.task_run(job) else { return Outlook::default() };
     if run.started.is_none() || run.stopping.is_some() || run.is_suspended() {
@@ -86,13 +85,13 @@ impl Next<'_> {
         if self.book.is_done() && !self.book.until_cancelled {
             self.end(StopReason::TasksEnded);
         } else if !self.has_usable_node() || self.is_too_small() {
-            // What is left are nodes that could not be prepared, or too little without them: it waits for others.
+            // The remaining nodes could not be prepared, or are too few: the job waits for others.
             self.stop(StopReason::Preempted);
         }
     }
 
-    /// Nodes that could not be prepared do not join: they go back to the cluster, and the job is told (HPC-J-22). The last
-    /// node stays until the run ends.
+    /// Gives back nodes that could not be prepared, and warns about them (HPC-J-22). The last node stays until the run
+    /// ends.
     fn give_back_unusable(&mut self) {
         let (state, book, run) = (self.state, self.book, self.run);
         if book.shrinking.is_some() || !self.has_usable_node() {
@@ -114,8 +113,8 @@ impl Next<'_> {
         }
     }
 
-    /// Whether no task that waits can run on what the run has, which is less than its least since nodes of it could not be
-    /// prepared. Nothing of it runs.
+    /// Whether no waiting task can run on what the run has, which is less than its minimum since nodes could not be
+    /// prepared. No task of it runs.
     fn is_too_small(&self) -> bool {
         let (book, kept) = (self.book, kept_units(self.state, self.book, self.run));
         let is_ready = |node: NodeId| self.run.part(node).is_some_and(Part::is_up);
@@ -128,7 +127,7 @@ impl Next<'_> {
         Arc::new(Placement { components: vec![ComponentPlacement { alternative, shares }] })
     }
 
-    /// No task starts any more but those that release nodes, each as soon as nothing else runs on its node.
+    /// Starts only tasks that release nodes, each once nothing else runs on its node.
     fn wind_down(&mut self, ending: Ending) {
         if let Some(release) = self.book.of_kind(TaskKind::NodeRelease) {
             let free: Vec<NodeId> =
@@ -159,7 +158,7 @@ impl Next<'_> {
         self.push(Event::RunStopping { job: self.job.id, run: self.run.id, reason });
     }
 
-    /// Ends the run, by way of the release of its nodes if there is a task for it.
+    /// Ends the run; if there is a task to release nodes, it runs first.
     fn end(&mut self, reason: StopReason) {
         if self.book.of_kind(TaskKind::NodeRelease).is_none() {
             return self.stop(reason);
@@ -179,7 +178,7 @@ impl Next<'_> {
         Some(self.run.started?.plus_seconds(seconds))
     }
 
-    /// A run that is left less than its least ends as a whole, and its job goes back into the queue (HPC-S-12).
+    /// A run left with less than its minimum ends as a whole, and its job is queued again (HPC-S-12).
     fn preempted(&self) -> Option<Event> {
         let (_, reason) = self.book.shrinking.as_ref()?;
         if kept_units(self.state, self.book, self.run) >= self.book.min {
@@ -201,13 +200,14 @@ impl Next<'_> {
         self.step = StepId(step.0.saturating_add(1));
     }
 
-    /// Starts a task that has a node for itself.
+    /// Starts a task that has a node to itself.
     fn start_on_node(&mut self, place: u32, node: NodeId) {
         let before = self.book.tasks.get(place as usize).map_or(0, |task| task.next);
         let instance =
             TaskInstance { task: place, instance: before.saturating_add(self.step.0 - self.run.next_step.0) };
         let all = self.run.share(node).map_or(1, |share| count(&share.cores));
-        // A part that is to be given up goes as soon as nothing uses it; a node that is to be left whole goes after this task.
+        // Cores that will be given up go as soon as nothing uses them; a node that will be given up entirely goes after
+        // this task.
         let staying = Some(all.saturating_sub(self.book.given_up(node))).filter(|staying| *staying > 0);
         self.start(instance, vec![NodeTasks { node, tasks: staying.unwrap_or(all) }]);
     }
@@ -216,7 +216,7 @@ impl Next<'_> {
         self.book.used.get(&node).copied().unwrap_or(0)
     }
 
-    /// Whether a node of the run is all to be given up.
+    /// Whether a node of the run will be given up entirely.
     fn is_leaving(&self, share: &NodeShare) -> bool {
         self.book.given_up(share.node) >= count(&share.cores)
     }
@@ -233,7 +233,7 @@ impl Next<'_> {
         }
     }
 
-    /// Starts what waits, in its order, as far as there is room.
+    /// Starts waiting tasks in order, as far as there is room.
     fn start_work(&mut self) {
         let book = self.book;
         let mut room = Room::of(self.state, book, self.run);
@@ -251,7 +251,7 @@ impl Next<'_> {
                 if free < least && least <= most {
                     return;
                 }
-                // One that needs more than there is holds up nobody: it waits for the job to grow.
+                // A task that needs more than the job has does not hold up others: it waits for the job to grow.
                 if free < least {
                     break;
                 }
@@ -267,15 +267,15 @@ impl Next<'_> {
         }
     }
 
-    /// Whether the task that releases nodes has still to run on a node that nothing else uses.
+    /// Whether the task that releases nodes has yet to run on a node that nothing else uses.
     fn is_to_release(&self, part: &Part) -> bool {
         let (book, node) = (self.book, part.node);
         let is_prepared = book.of_kind(TaskKind::NodePrep).is_none() || book.prepared.contains(&node);
         part.is_up() && is_prepared && !book.released.contains(&node) && self.uses(node) == 0
     }
 
-    /// Gives up what is to be given up and no task uses any more, one node after the other; the last node stays until the run
-    /// ends.
+    /// Gives up what the run has to give up and no task uses any longer, node by node; the last node stays until the
+    /// run ends.
     fn give_up(&mut self) {
         let Some((removed, _)) = &self.book.shrinking else { return };
         let release = self.book.of_kind(TaskKind::NodeRelease);
@@ -286,7 +286,7 @@ impl Next<'_> {
                 continue;
             }
             match release.filter(|_| self.is_leaving(held) && self.is_to_release(part)) {
-                // With an end under way its node is released with the others.
+                // If an end is in progress, its node is released with the others.
                 Some(_) if self.book.ending.is_some() => {}
                 Some(release) => self.start_on_node(release, share.node),
                 None => going.push(share.clone()),

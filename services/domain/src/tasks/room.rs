@@ -1,4 +1,4 @@
-//! Where in a run there is room for more tasks, and what of it nobody needs.
+//! Where a run has room for more tasks, and what it does not need.
 
 use crate::{
     jobs::Job,
@@ -13,23 +13,23 @@ use muster_schemas::{
     tasks::{SizeUnit, TaskKind},
 };
 
-/// The part of a run on which tasks can be started.
+/// The part of a run where tasks can start.
 #[derive(Clone, Debug)]
 pub(crate) struct Room {
     nodes: Vec<NodeRoom>,
 }
 
-/// A node in it.
+/// A node of it.
 #[derive(Clone, Copy, Debug)]
 struct NodeRoom {
     node: NodeId,
-    /// Units that no task has.
+    /// Units without a task.
     free: u32,
-    /// Cores of a unit.
+    /// Cores per unit.
     grain: u32,
 }
 
-/// The cores of a unit, and how many units a number of cores is.
+/// The number of cores per unit, and of units for a number of cores.
 #[derive(Clone, Copy)]
 struct Measure {
     unit: SizeUnit,
@@ -58,14 +58,14 @@ fn cores_per_socket(state: &State, node: NodeId) -> u32 {
     state.node(node).map_or(1, |node| node.spec.cores / node.spec.sockets.max(1)).max(1)
 }
 
-/// How many units of its size a placement is. A part of a node is no node.
+/// The size of a placement in units. A part of a node does not count as a node.
 pub(crate) fn units(state: &State, unit: SizeUnit, placement: &Placement) -> u32 {
     let of_share = |share: &NodeShare| Measure::of(state, unit, share).units(count(&share.cores));
     placement.shares().filter(|share| !share.cores.is_empty()).map(of_share).fold(0, u32::saturating_add)
 }
 
 impl Room {
-    /// The room in all nodes of a run that are up for tasks: started, prepared, and not to be given up.
+    /// The room on all nodes of a run that are ready for tasks: started, prepared, and not to be given up.
     pub(crate) fn of(state: &State, book: &TaskBook, run: &Run) -> Self {
         let has_prep = book.of_kind(TaskKind::NodePrep).is_some();
         let shares = run.placement.shares().zip(&run.parts);
@@ -81,12 +81,12 @@ impl Room {
         Self { nodes: nodes.filter(|room| room.free > 0).collect() }
     }
 
-    /// Units that no task has.
+    /// Units without a task.
     pub(crate) fn free(&self) -> u32 {
         self.nodes.iter().fold(0, |sum: u32, room| sum.saturating_add(room.free))
     }
 
-    /// Takes this many units, on one node if they fit on one; `None` if there are not as many.
+    /// Takes this many units, on one node if they fit there; `None` if there are too few.
     pub(crate) fn take(&mut self, units: u32) -> Option<Vec<NodeTasks>> {
         if units == 0 || self.free() < units {
             return None;
@@ -110,13 +110,13 @@ impl Room {
     }
 }
 
-/// Cores of a share that no task has and that are not to be given up.
+/// Cores of a share that no task has and that will not be given up.
 fn free_cores(book: &TaskBook, share: &NodeShare) -> u32 {
     let used = book.used.get(&share.node).copied().unwrap_or(0);
     count(&share.cores).saturating_sub(book.given_up(share.node)).saturating_sub(used)
 }
 
-/// How many units a run keeps when it has given up those that it has to. Nodes that cannot be used do not count.
+/// How many units a run keeps after giving up what it has to. Unusable nodes do not count.
 pub(crate) fn kept_units(state: &State, book: &TaskBook, run: &Run) -> u32 {
     let usable = run.placement.shares().filter(|share| !book.unusable.contains(&share.node));
     let of_share = |share: &NodeShare| {
@@ -138,7 +138,7 @@ pub(crate) fn elastic(state: &State, job: &Job, book: &TaskBook, run: &Run) -> E
         preemptable: book.preemptable && book.ending.is_none() && run.stopping.is_none(),
     };
     let goes_on = run.started.is_some() && run.stopping.is_none() && !run.is_suspended() && book.ending.is_none();
-    // One thing after the other: what it is to give up goes first.
+    // What it has to give up comes first.
     if !goes_on || book.shrinking.is_some() {
         return fixed;
     }
@@ -163,7 +163,7 @@ pub(crate) fn elastic(state: &State, job: &Job, book: &TaskBook, run: &Run) -> E
     }
 }
 
-/// Units of nodes that are not yet up for tasks, but will be.
+/// Units of nodes that are not yet ready for tasks, but will be.
 fn coming_units(state: &State, book: &TaskBook, run: &Run) -> u32 {
     let has_prep = book.of_kind(TaskKind::NodePrep).is_some();
     let coming = run.placement.shares().zip(&run.parts).filter(|(share, part)| {
@@ -177,8 +177,8 @@ fn coming_units(state: &State, book: &TaskBook, run: &Run) -> u32 {
     coming.map(of_share).fold(0, u32::saturating_add)
 }
 
-/// Shares of which something could be given up without stopping a task, with the units that is. What cannot be used is kept,
-/// so that the node is not taken for another.
+/// The usable shares, with the number of units that could be given up without stopping a task. Unusable nodes are kept,
+/// so that a node is not taken for another.
 fn spare<'a>(
     state: &'a State,
     book: &'a TaskBook,
@@ -211,8 +211,8 @@ pub(crate) fn unused(state: &State, book: &TaskBook, run: &Run, units: u32) -> P
     Placement { components: vec![ComponentPlacement { alternative, shares }] }
 }
 
-/// So many cores of a share, its highest, with as much of its memory; with all of its cores all of it. What is to be given
-/// up already is not among them.
+/// This many cores of a share, the highest ones, with the same fraction of its memory; the whole share if these are all
+/// its cores. What will already be given up is left out.
 fn part_of(share: &NodeShare, cores: u32, book: &TaskBook) -> NodeShare {
     let all = count(&share.cores);
     if cores >= all {

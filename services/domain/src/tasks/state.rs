@@ -1,4 +1,4 @@
-//! The tasks of a job that is a list of them: what each is like, and what has become of it.
+//! The tasks of a list, and their progress.
 
 use crate::tasks::Task;
 use muster_schemas::{
@@ -14,101 +14,100 @@ use std::{
     sync::Arc,
 };
 
-/// A service that ends sooner than this after its start is not started again before, so that one that cannot run does not
-/// fill the log.
+/// A service that ends sooner than this after its start is not restarted before, so that a service that cannot run does
+/// not fill the log.
 const SHORTEST_SERVICE_SECONDS: i64 = 1;
 
-/// The tasks of a job and their states. Their launches stay in the log. Instances that wait or have ended are counted
-/// or kept as ranges, so that a sweep of a million is no larger than one of two.
+/// The tasks of a job and their states. Their launches stay in the log. Waiting and finished instances are counted or
+/// stored as ranges, so that a sweep of a million is no larger than one of two.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskBook {
-    /// The record that has the list.
+    /// The record with the list.
     pub listed: Sequence,
-    /// The unit that sizes count.
+    /// The unit of sizes.
     pub unit: SizeUnit,
-    /// The least that the job runs on.
+    /// The minimum size of the job.
     pub min: u32,
-    /// The greatest that it grows to.
+    /// The maximum size of the job.
     pub max: u32,
     /// Whether it keeps its resources when no task is left.
     pub until_cancelled: bool,
-    /// Whether the first failed task stops it.
+    /// Whether the first failed task stops the job.
     pub fail_on_task_failure: bool,
-    /// Whether tasks that wait for one that failed fail.
+    /// Whether tasks that wait for a failed one fail.
     pub fail_dependents: bool,
     /// Whether a job of higher priority may take its resources.
     pub preemptable: bool,
-    /// The tasks, in their order.
+    /// The tasks, in order.
     pub tasks: Vec<Task>,
-    /// How the first task that failed did.
+    /// The outcome of the first task that failed.
     pub failure: Option<Outcome>,
-    /// Instances that run, by the step that each is.
+    /// Running instances, by step.
     pub running: BTreeMap<StepId, RunningTask>,
-    /// For each node the cores that they have there; no entry is 0.
+    /// The number of cores they have on each node, never 0.
     pub used: BTreeMap<NodeId, u32>,
-    /// Nodes of the run whose preparation has ended well.
+    /// Nodes of the run that were prepared successfully.
     pub prepared: BTreeSet<NodeId>,
-    /// Nodes whose preparation has failed, in this run or one before: no task runs there, a run gives them back, and the job
-    /// does not get them again unless somebody asks for all of it to run again (HPC-J-22).
+    /// Nodes that could not be prepared, in this run or an earlier one: no task runs there, a run gives them back, and
+    /// the job does not get them again until it is requeued on request (HPC-J-22).
     pub unusable: BTreeSet<NodeId>,
-    /// Nodes of the run whose release has ended, in whatever way.
+    /// Nodes of the run whose release has ended, with any result.
     pub released: BTreeSet<NodeId>,
-    /// Nodes that have joined the run after its start, with when.
+    /// Nodes that joined the run after its start, with the time.
     pub joined: BTreeMap<NodeId, Timestamp>,
-    /// Nodes that the run has left and that have not reported the end of its part there.
+    /// Nodes that the run has left without a report yet that its part there has ended.
     pub leaving: BTreeSet<NodeId>,
-    /// Nodes of which the run has had another share before.
+    /// Nodes on which the run had a different share before.
     pub resized: BTreeSet<NodeId>,
-    /// The resources that it gives up when no task uses them any longer, and why.
+    /// The resources that it gives up once no task uses them any longer, and why.
     pub shrinking: Option<(Arc<Placement>, ShrinkReason)>,
-    /// If no tasks start any longer but those that release nodes: why, and whether running ones may end by
-    /// themselves.
+    /// Set once only tasks that release nodes may start: why, and whether running tasks may end by themselves.
     pub ending: Option<Ending>,
 }
 
-/// The run ends when its tasks have.
+/// An end of the run that waits for its tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ending {
     /// Why.
     pub reason: StopReason,
-    /// Whether tasks that run may end by themselves.
+    /// Whether running tasks may end by themselves.
     pub is_graceful: bool,
 }
 
-/// An instance of a task that runs.
+/// A running instance of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunningTask {
-    /// Which.
+    /// The task and the index of the instance.
     pub instance: TaskInstance,
-    /// How many cores it has on each of its nodes; its process is on the first.
+    /// The number of its cores on each of its nodes; its process is on the first.
     pub cores: Vec<(NodeId, u32)>,
-    /// Since when.
+    /// When it was started.
     pub started: Timestamp,
-    /// Whether its node is ordered to stop it.
+    /// Whether its node has orders to stop it.
     pub is_stopping: bool,
 }
 
-/// The use that a running job has for more resources, and the resources that it could do without.
+/// How many more resources a running job can use, or could give up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Elastic {
-    /// The unit that sizes count.
+    /// The unit of sizes.
     pub unit: SizeUnit,
-    /// The least that the job runs on.
+    /// The minimum size of the job.
     pub min: u32,
-    /// The greatest that it grows to.
+    /// The maximum size of the job.
     pub max: u32,
-    /// Its holdings, without those that it has to give up.
+    /// Its size, without what it has to give up.
     pub current: u32,
-    /// How many more units its queued tasks can use now: they fit nowhere in what it holds (HPC-S-09).
+    /// How many more units its queued tasks can use now: there is no room for them in what it holds (HPC-S-09).
     pub wanted: u32,
-    /// How many units no task of it uses or will use: it can give them up, and keeps its least (HPC-S-10).
+    /// How many units its tasks do not use and never will: it can give them up and keep its minimum (HPC-S-10).
     pub idle: u32,
     /// Whether a job of higher priority may take its resources.
     pub preemptable: bool,
 }
 
 impl TaskBook {
-    /// The tasks of a list, none of which has run. `listed` is the record that has the list.
+    /// The tasks of a list, none of which has run. `listed` is the record with the list.
     pub fn of(list: &TaskList, listed: Sequence) -> Self {
         Self {
             listed,
@@ -124,7 +123,7 @@ impl TaskBook {
         }
     }
 
-    /// The job asks for another size: that of the deepest level with a range of what it asks for first (HPC-J-13).
+    /// The job asks for another size: that of the deepest level with a range in its first request (HPC-J-13).
     pub(crate) fn resize(&mut self, alternatives: &[Alternative]) {
         let request = alternatives.first().and_then(|alternative| alternative.requests.first());
         let ranges = request.into_iter().flat_map(|request| request.path.iter().rev());
@@ -140,7 +139,7 @@ impl TaskBook {
     }
 
     /// This book with the progress of another one, if their tasks are the same: the job was checked again, and tasks
-    /// that have ended well are not run again.
+    /// that have succeeded are not run again.
     pub(crate) fn going_on_from(self, before: Option<&Self>) -> Self {
         let same = |(one, other): (&Task, &Task)| one.kind == other.kind;
         let before = before
@@ -158,12 +157,12 @@ impl TaskBook {
         Self { tasks, failure: before.failure.clone(), ..self }
     }
 
-    /// The task of a kind that there is at most one of, with its place in the list.
+    /// The position of the task of a kind that occurs at most once.
     pub(crate) fn of_kind(&self, kind: TaskKind) -> Option<u32> {
         self.tasks.iter().zip(0..).find(|(task, _)| task.kind == kind).map(|(_, place)| place)
     }
 
-    /// Whether the tasks that one must come after have ended.
+    /// Whether the tasks that this one must follow have ended.
     pub(crate) fn is_ready(&self, task: &Task) -> bool {
         let is_over = |place: &u32| self.tasks.get(*place as usize).is_none_or(Task::is_over);
         task.after.iter().all(is_over)
@@ -184,8 +183,8 @@ impl TaskBook {
         self.running.insert(step, RunningTask { instance, cores, started: now, is_stopping: false });
     }
 
-    /// An instance has ended. Whether it was a preparation that failed. `stopping` is why its whole run is being stopped, if
-    /// it is: then it has not failed, any more than one that was stopped singly (HPC-S-13).
+    /// An instance has ended. Returns whether it was a preparation that failed. `stopping` is the reason if the whole
+    /// run is being stopped: the instance has then not failed, just like one that was stopped individually (HPC-S-13).
     pub(crate) fn ended(
         &mut self,
         step: StepId,
@@ -203,7 +202,7 @@ impl TaskBook {
         let node = ended.cores.first().map(|(node, _)| *node);
         let is_success = task.is_success(exit.and_then(|exit| exit.status));
         match task.kind {
-            // Nothing is known of the node then.
+            // Nothing is known about the node then.
             TaskKind::NodePrep if (was_stopped || is_lost) && !is_success => {}
             TaskKind::NodePrep => {
                 let nodes = if is_success { &mut self.prepared } else { &mut self.unusable };
@@ -242,7 +241,7 @@ impl TaskBook {
         }
     }
 
-    /// Tasks that wait for one that failed, directly or not, never run, if the job wants it so.
+    /// Tasks that wait for a failed one, directly or not, never run, if the job is set so.
     fn doom_dependents(&mut self, failed: u32) {
         if !self.fail_dependents {
             return;
@@ -264,7 +263,7 @@ impl TaskBook {
         self.failure.get_or_insert_with(|| failure(prep, exit));
     }
 
-    /// The instances that use more of a node than is left of it are stopped, those started last first.
+    /// Stops instances that use more cores of a node than will be left, the last started first.
     pub(crate) fn stop_beyond(&mut self, node: NodeId, left: u32) {
         let staying = self.running.values().filter(|task| !task.is_stopping);
         let mut used: u32 = staying.flat_map(|task| &task.cores).filter(|(on, _)| *on == node).map(|(_, n)| n).sum();
@@ -277,7 +276,7 @@ impl TaskBook {
         }
     }
 
-    /// The run is ending: its tasks are stopped unless they may end by themselves, which a service never does.
+    /// The run is ending: its tasks are stopped unless they may end by themselves, which services never do.
     pub(crate) fn end(&mut self, ending: Ending) {
         self.ending = Some(ending);
         for running in self.running.values_mut() {
@@ -290,8 +289,8 @@ impl TaskBook {
         }
     }
 
-    /// The run is over: instances that ran are put back, or have failed if they must not run twice, unless somebody
-    /// asked for it all to run again. Finished instances stay so (HPC-S-13).
+    /// The run is over: running instances are put back, or have failed if they must not run twice, unless the job was
+    /// requeued on request. Finished instances stay so (HPC-S-13).
     pub(crate) fn run_over(&mut self, outcome: &Outcome) {
         for (_, RunningTask { instance, .. }) in std::mem::take(&mut self.running) {
             let Some(task) = self.tasks.get_mut(instance.task as usize) else { continue };
@@ -318,7 +317,7 @@ impl TaskBook {
         self.ending = None;
     }
 
-    /// Somebody asked for the job to run again: what failed does.
+    /// The job was requeued on request: failed instances run again.
     pub(crate) fn begin_again(&mut self) {
         self.failure = None;
         self.unusable.clear();
@@ -331,14 +330,14 @@ impl TaskBook {
         }
     }
 
-    /// How many of a node's cores are being given up.
+    /// The number of a node's cores that are being given up.
     pub(crate) fn given_up(&self, node: NodeId) -> u32 {
         let shares = self.shrinking.iter().flat_map(|(removed, _)| removed.shares());
         shares.filter(|share| share.node == node).fold(0, |sum: u32, share| sum.saturating_add(count(&share.cores)))
     }
 }
 
-/// How a task that failed makes its job fail.
+/// The outcome of a job because of a failed task.
 fn failure(place: u32, exit: Option<&NodeExit>) -> Outcome {
     let number = place + 1;
     match exit {
@@ -350,7 +349,7 @@ fn failure(place: u32, exit: Option<&NodeExit>) -> Outcome {
     }
 }
 
-/// How many numbers are in a set.
+/// The number of elements in a set.
 pub(crate) fn count(set: &IndexSet) -> u32 {
     u32::try_from(set.len()).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! A task of a job: what it is like, and what has become of its instances.
+//! A task of a list, and its instances.
 
 use muster_schemas::{
     Timestamp,
@@ -14,29 +14,29 @@ use serde::{Deserialize, Serialize};
 pub struct Task {
     /// How often and when it runs.
     pub kind: TaskKind,
-    /// The least that an instance of it needs.
+    /// The minimum that an instance needs.
     pub min: u32,
-    /// The greatest that an instance of it can use.
+    /// The maximum that an instance can use.
     pub max: u32,
-    /// The tasks that must have ended before.
+    /// The tasks that must have ended before it.
     pub after: Vec<u32>,
-    /// Exit codes with which it has ended well; empty means 0 alone.
+    /// Exit codes that mean success; empty means 0 alone.
     pub valid_exit_codes: Vec<(i32, i32)>,
     /// Whether it may run a second time.
     pub rerunnable: bool,
-    /// Instances from this on have not been started; those put back are in `again`.
+    /// The first instance that has never been started; those put back are in `again`.
     pub next: u32,
     /// Instances that were put back and will run again.
     pub again: IndexSet,
-    /// How many run.
+    /// The number that run.
     pub running: u32,
-    /// How many ended well.
+    /// The number that succeeded.
     pub finished: u32,
-    /// Instances that ended otherwise.
+    /// Instances that failed.
     pub failed: IndexSet,
-    /// Those that wait never run, because a task that they wait for has failed.
+    /// Whether waiting instances never run, because a task that they wait for has failed.
     pub is_doomed: bool,
-    /// A service is not started again before.
+    /// A service is not restarted before this time.
     pub not_before: Option<Timestamp>,
 }
 
@@ -53,7 +53,7 @@ impl Task {
         }
     }
 
-    /// How many instances run in all; 0 for tasks that run by node or for ever.
+    /// The total number of instances; 0 for tasks that run per node or forever.
     pub const fn instances(&self) -> u32 {
         match self.kind {
             TaskKind::Basic => 1,
@@ -62,12 +62,12 @@ impl Task {
         }
     }
 
-    /// Whether it runs by itself, rather than for the sake of a node.
+    /// Whether it runs by itself, rather than for a node.
     pub const fn is_work(&self) -> bool {
         matches!(self.kind, TaskKind::Basic | TaskKind::Sweep { .. } | TaskKind::Service)
     }
 
-    /// How many instances wait to be started; of a service there is no end.
+    /// The number of instances that wait to start; unlimited for a service.
     pub fn waiting(&self) -> u32 {
         if self.is_doomed {
             return 0;
@@ -86,7 +86,7 @@ impl Task {
         self.running == 0 && self.waiting() == 0
     }
 
-    /// The instances that wait, in the order in which they are started.
+    /// The waiting instances, in starting order.
     pub(crate) fn in_line(&self) -> impl Iterator<Item = u32> + '_ {
         let end = if self.kind == TaskKind::Service { u32::MAX } else { self.instances() };
         let (again, next) = if self.is_doomed { (None, end) } else { (Some(&self.again), self.next) };
@@ -111,8 +111,7 @@ impl Task {
         }
     }
 
-    /// Whether an instance that was stopped for a reason is run again: not if it must not run twice, unless somebody asked for
-    /// all of its job to.
+    /// Whether a stopped instance runs again: not if it must not run twice, unless the job was requeued on request.
     pub(crate) fn runs_again(&self, stopping: Option<StopReason>) -> bool {
         self.rerunnable || stopping == Some(StopReason::Requeued)
     }

@@ -1,4 +1,4 @@
-//! Jobs that are lists of tasks.
+//! Limits on lists of tasks.
 
 use crate::{
     jobs::validate::launch,
@@ -10,13 +10,14 @@ use muster_schemas::{
     tasks::{TaskKind, TaskList, TaskSpec},
 };
 
-/// Tasks of one list.
+/// The greatest number of tasks in a list.
 pub const MAX_LISTED_TASKS: usize = 100_000;
 
-/// Instances of a sweep.
+/// The greatest number of instances of a sweep.
 pub const MAX_SWEEP_STEPS: u32 = 1_000_000;
 
-/// All of a list that can be judged without the state. `walltime_seconds` is the job's (HPC-J-20, HPC-J-22..J-24).
+/// Everything about a list that can be checked without the state. `walltime_seconds` is the job's (HPC-J-20,
+/// HPC-J-22..J-24).
 pub(crate) fn task_list(list: &TaskList, walltime_seconds: Option<u64>) -> Result<(), Refusal> {
     number("tasks.min", list.min.into(), 1, MAX_COUNT.into())?;
     number("tasks.max", list.max.into(), list.min.into(), MAX_COUNT.into())?;
@@ -28,7 +29,7 @@ pub(crate) fn task_list(list: &TaskList, walltime_seconds: Option<u64>) -> Resul
     order(list)
 }
 
-/// How a task is called in messages.
+/// How messages refer to a task.
 fn called(task: &TaskSpec, number: u32) -> String {
     if task.name.is_empty() { format!("task {number}") } else { format!("task {number} `{}`", shown(&task.name)) }
 }
@@ -75,7 +76,7 @@ fn sweep(task: &TaskSpec, called: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Which kinds go together (HPC-J-22, HPC-J-23).
+/// Which kinds can be combined (HPC-J-22, HPC-J-23).
 fn kinds(list: &TaskList) -> Result<(), Refusal> {
     let of_kind = |wanted: fn(TaskKind) -> bool| {
         list.tasks.iter().zip(1..).filter(move |(task, _)| wanted(task.kind)).map(|(task, number)| called(task, number))
@@ -106,7 +107,7 @@ fn kinds(list: &TaskList) -> Result<(), Refusal> {
     }
 }
 
-/// What tasks wait for exists, is work, and is no circle.
+/// Tasks wait only for existing tasks that are work, and never in a circle.
 fn order(list: &TaskList) -> Result<(), Refusal> {
     let is_work = |task: &TaskSpec| !matches!(task.kind, TaskKind::NodePrep | TaskKind::NodeRelease);
     let mut waits_for: Vec<usize> = Vec::with_capacity(list.tasks.len());

@@ -1,4 +1,4 @@
-//! Accounts, associations and service classes: how they change, and what they let in.
+//! Accounts, associations and service classes: how they change, and which jobs they admit.
 
 use crate::support::*;
 use muster_schemas::{
@@ -57,7 +57,7 @@ fn change(changes: Vec<AccountChange>) -> Command {
     Command::ChangeAccounts { changes }
 }
 
-/// Accounts `science` with `optics` in it, and `abc`; `ada` in optics (her default) and abc.
+/// Account `science` with `optics` below it, and account `abc`; `ada` is in optics (her default) and abc.
 fn cluster(settings: AccountSettings, of_science: UseLimits, of_ada: UseLimits) -> Cluster {
     let mut cluster = Cluster::with(ClusterConfig { accounts: Some(settings), ..config() });
     cluster.ok(
@@ -115,7 +115,7 @@ fn in_class(class: &str, mut spec: JobSpec) -> JobSpec {
     spec
 }
 
-/// SL-L-01, SL-L-03, SL-L-04: three components are three jobs, also beside one that is there.
+/// SL-L-01, SL-L-03, SL-L-04: three components are three jobs, even next to an existing job.
 #[test]
 fn components_count_singly_towards_what_may_be_submitted() {
     let mut cluster = cluster(LIMITS, UseLimits::default(), jobs(2));
@@ -125,17 +125,17 @@ fn components_count_singly_towards_what_may_be_submitted() {
     assert_eq!(refusal(&mut cluster, "ada", of_parts(2)), text);
     let second = submit(&mut cluster, "ada", job(1, 1)).unwrap();
     assert_eq!(refusal(&mut cluster, "ada", job(1, 1)), text);
-    // Another account and another user have limits of their own.
+    // Other accounts and other users have limits of their own.
     submit(&mut cluster, "ada", on("abc", of_parts(3))).unwrap();
     submit(&mut cluster, "bob", of_parts(3)).unwrap();
-    // What has ended does not count any more.
+    // Finished jobs no longer count.
     cluster.run_through(first, 0);
     cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[second]) });
     submit(&mut cluster, "ada", of_parts(2)).unwrap();
     cluster.assert_replays();
 }
 
-/// SL-L-01, SL-M-02: a component that was ended alone is no job any more, until all of them run again.
+/// SL-L-01, SL-M-02: a component that was ended alone does not count as a job until all components run again.
 #[test]
 fn a_component_that_was_ended_alone_counts_no_more() {
     let mut settings = config();
@@ -157,14 +157,14 @@ fn a_component_that_was_ended_alone_counts_no_more() {
     cluster.end(run, "node2", ExitStatus::Signal(15));
     submit(&mut cluster, "ada", job(1, 1)).unwrap();
     assert_eq!(refusal(&mut cluster, "ada", job(1, 1)), text);
-    // The queue has room for one more too, and none when the job has all its components again.
+    // The queue has room for one more too, but not once the job has all its components again.
     cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[id]), hold: false, delay_seconds: 0 });
     cluster.end(run, "node1", ExitStatus::Signal(15));
     assert!(refusal(&mut cluster, "bob", job(1, 1)).contains("takes at most 3 jobs"));
     cluster.assert_replays();
 }
 
-/// SL-L-03: jobs of one command count for each other, and if one is refused none is accepted.
+/// SL-L-03: jobs of one command count together, and if one is refused none is accepted.
 #[test]
 fn jobs_of_one_command_count_together() {
     let mut cluster = cluster(LIMITS, UseLimits::default(), jobs(2));
@@ -176,7 +176,7 @@ fn jobs_of_one_command_count_together() {
     assert_eq!(cluster.state.unfinished_jobs(), 0);
 }
 
-/// SL-L-01: tasks of an array count singly, those that wait and those that run.
+/// SL-L-01: tasks of an array count individually, waiting or running.
 #[test]
 fn tasks_of_arrays_count_singly() {
     let mut cluster = cluster(LIMITS, UseLimits::default(), jobs(3));
@@ -192,7 +192,7 @@ fn tasks_of_arrays_count_singly() {
     cluster.assert_replays();
 }
 
-/// SL-L-02: an account's limit on all together holds for the accounts below it and all their users.
+/// SL-L-02: an account's limit on all together covers the accounts below it and all their users.
 #[test]
 fn limits_of_an_account_are_of_all_below_it() {
     let together = UseLimits { together: Bounds { jobs: Some(3), ..Bounds::default() }, ..UseLimits::default() };
@@ -204,7 +204,7 @@ fn limits_of_an_account_are_of_all_below_it() {
     submit(&mut cluster, "ada", on("abc", job(1, 1))).unwrap();
 }
 
-/// What is of each user is said once for the account, and again for a user who has another limit.
+/// A limit on each user is set once for the account, and overridden for a user with a different limit.
 #[test]
 fn users_have_the_limits_of_their_account_unless_they_have_their_own() {
     let mut cluster = cluster(LIMITS, jobs(1), jobs(2));
@@ -216,8 +216,8 @@ fn users_have_the_limits_of_their_account_unless_they_have_their_own() {
     assert_eq!(refusal(&mut cluster, "ada", job(1, 1)), text);
 }
 
-/// SL-L-02: the class of the queue, the component's class and the association are three sets; a class that has a limit
-/// takes the place of the association's of the same kind.
+/// SL-L-02: the class of the queue, the component's class and the association are three sets of limits; a limit of a
+/// class overrides the association's limit of the same kind.
 #[test]
 fn three_sets_of_limits_hold() {
     let settings = AccountSettings { queue_classes: [("other".to_owned(), "narrow".to_owned())].into(), ..LIMITS };
@@ -236,22 +236,22 @@ fn three_sets_of_limits_hold() {
         spec.components[0].queue = Some("other".into());
         spec
     };
-    // The queue's class: of the first component only.
+    // The queue's class; only the first component is in that queue.
     submit(&mut cluster, "ada", in_other(of_parts(2))).unwrap();
     let text = "limit reached: 1 jobs of all in class narrow";
     assert_eq!(refusal(&mut cluster, "bob", in_other(job(1, 1))), text);
-    // The association's.
+    // The association.
     submit(&mut cluster, "ada", of_parts(2)).unwrap();
     let text = "limit reached: 4 jobs of each user in association optics/ada";
     assert_eq!(refusal(&mut cluster, "ada", job(1, 1)), text);
-    // The component's own class, instead of the association's.
+    // The component's own class overrides the association.
     submit(&mut cluster, "ada", in_class("wide", of_parts(3))).unwrap();
     let text = "limit reached: 3 jobs of each user in class wide";
     assert_eq!(refusal(&mut cluster, "ada", in_class("wide", job(1, 1))), text);
     cluster.assert_replays();
 }
 
-/// SL-L-02: of two classes that limit the same, the queue's counts, whether it lets in more or less.
+/// SL-L-02: if two classes limit the same, the queue's counts, whether it is stricter or not.
 #[test]
 fn the_class_of_the_queue_goes_before_that_of_the_component() {
     for (of_queue, own) in [(1, 3), (3, 1)] {
@@ -272,7 +272,7 @@ fn the_class_of_the_queue_goes_before_that_of_the_component() {
     }
 }
 
-/// SL-L-05, SL-S-20: what could never start is refused at once if the site says so, and else waits.
+/// SL-L-05, SL-S-20: a job that could never start is refused at once if the site wants it so, and otherwise waits.
 #[test]
 fn hopeless_jobs_are_refused_where_the_site_says_so() {
     let limits = UseLimits {
@@ -307,17 +307,17 @@ fn hopeless_jobs_are_refused_where_the_site_says_so() {
     for spec in [of_parts(2), wide(&[3, 1]), lasting(3600), array("0-9".parse().unwrap(), None)] {
         submit(&mut strict, "ada", spec).unwrap();
     }
-    // One way that is short enough will do.
+    // One alternative that is short enough is sufficient.
     let mut ways = lasting(3600);
     ways.components[0].alternatives.extend(lasting(7200).components.remove(0).alternatives);
     submit(&mut strict, "ada", ways).unwrap();
-    // Who names no walltime has the longest that there may be.
+    // A job without a walltime gets the longest allowed.
     let plain = submit(&mut strict, "ada", job(1, 1)).unwrap();
     let job = strict.state.job(plain).unwrap();
     assert_eq!(job.lead().shape.alternatives[0].walltime_seconds, Some(3600));
 }
 
-/// A class can refuse what is hopeless where the site lets it wait.
+/// A class can refuse hopeless jobs although the site lets them wait.
 #[test]
 fn a_class_can_refuse_what_is_hopeless() {
     let mut cluster = cluster(LIMITS, UseLimits::default(), UseLimits::default());
@@ -329,7 +329,7 @@ fn a_class_can_refuse_what_is_hopeless() {
     submit(&mut cluster, "ada", in_class("small", job(1, 1))).unwrap();
 }
 
-/// SL-L-07: the whole job is refused if one component names what there is not, or what is not for its owner.
+/// SL-L-07: the whole job is refused if one component names something that does not exist or is not for its owner.
 #[test]
 fn unknown_accounts_and_classes_are_refused_where_enforced() {
     let mut cluster = cluster(LIMITS, UseLimits::default(), UseLimits::default());
@@ -338,19 +338,19 @@ fn unknown_accounts_and_classes_are_refused_where_enforced() {
     let submit_of = |spec| Command::Submit { jobs: vec![spec] };
     let text = "account: user ada has no association with `nope` in queue `default`";
     cluster.refused(&user("ada"), submit_of(spec), RefusalCode::NotFound, text);
-    // The account exists, and bob is not in it; nobody knows carl.
+    // The account exists, and bob is not in it; carl is unknown.
     cluster.refused(&user("bob"), submit_of(on("abc", job(1, 1))), RefusalCode::NotFound, "account: user bob has no");
     cluster.refused(&user("carl"), submit_of(job(1, 1)), RefusalCode::NotFound, "account: none is given");
     let spec = in_class("nope", job(1, 1));
     cluster.refused(&user("ada"), submit_of(spec), RefusalCode::NotFound, "class: `nope` does not exist");
     assert_eq!(cluster.state.unfinished_jobs(), 0);
-    // Account and class of who names none.
+    // The default account and class of a component that names none.
     let id = submit(&mut cluster, "ada", job(1, 1)).unwrap();
     let lead = cluster.state.job(id).unwrap().lead();
     assert_eq!((lead.account.as_deref(), lead.class().map(|class| &**class)), (Some("optics"), Some("normal")));
 }
 
-/// Which classes an association may use, and which is its default.
+/// The classes that an association may use, and its default class.
 #[test]
 fn associations_name_the_classes_that_they_may_use() {
     let mut cluster = cluster(LIMITS, UseLimits::default(), UseLimits::default());
@@ -371,8 +371,8 @@ fn associations_name_the_classes_that_they_may_use() {
     assert_eq!(cluster.ok(&user("ada"), to("high")).len(), 1);
 }
 
-/// SL-L-07: where nobody has a list, who has an association may use `normal`; a list of an account above counts for those below
-/// it; who may use one class alone gets that; operators may use all.
+/// SL-L-07: without any list, a user with an association may use `normal`; a list of an account counts for the accounts
+/// below it; a user with only one class gets that; operators may use all.
 #[test]
 fn who_has_no_list_may_use_the_usual_class_alone() {
     let mut cluster = cluster(LIMITS, UseLimits::default(), UseLimits::default());
@@ -389,7 +389,7 @@ fn who_has_no_list_may_use_the_usual_class_alone() {
     let id = submit(&mut cluster, "ada", job(1, 1)).unwrap();
     assert_eq!(cluster.state.job(id).unwrap().lead().class().map(|class| &**class), Some("high"));
     cluster.ok(&user("oper"), Command::ChangeClass { jobs: ids(&[id]), class: "normal".into() });
-    // A default that may not be used is refused.
+    // A default class that may not be used is refused.
     let ada = association("optics", Some("ada"), UseLimits::default());
     let after = AssociationSpec { default_class: Some("normal".into()), ..ada.clone() };
     let changed = AccountChange::Association { before: Some(ada), after: Some(after) };
@@ -398,8 +398,8 @@ fn who_has_no_list_may_use_the_usual_class_alone() {
     cluster.assert_replays();
 }
 
-/// SL-L-07: of a user's associations in an account that of the queue goes first; one that names no classes leaves it to the
-/// account's.
+/// SL-L-07: among a user's associations in an account, the one for the queue comes first; without a list of classes,
+/// the account's counts.
 #[test]
 fn the_nearest_association_that_names_classes_says_which_may_be_used() {
     let mut cluster = cluster(LIMITS, UseLimits::default(), UseLimits::default());
@@ -423,7 +423,7 @@ fn the_nearest_association_that_names_classes_says_which_may_be_used() {
     }
 }
 
-/// SL-C-36: the class of one component that waits can be changed, and it counts there from then on.
+/// SL-C-36: the class of one waiting component can be changed, and the component counts there from then on.
 #[test]
 fn a_component_that_waits_can_have_another_class() {
     let mut cluster = cluster(LIMITS, UseLimits::default(), UseLimits::default());
@@ -457,7 +457,7 @@ fn to_queue(jobs: JobSelection, queue: &str) -> Command {
     Command::Modify { jobs, change: JobChange { queue: Some(queue.into()), ..JobChange::default() } }
 }
 
-/// SL-L-01, SL-L-03: what is put into another account is held against its limits as if it came from outside, all jobs of a
+/// SL-L-01, SL-L-03: jobs moved into another account are checked against its limits like new ones, all jobs of a
 /// command together.
 #[test]
 fn another_account_takes_no_more_jobs_than_may_be() {
@@ -465,12 +465,12 @@ fn another_account_takes_no_more_jobs_than_may_be() {
     let all: Vec<JobId> = (0..3).map(|_| submit(&mut cluster, "ada", on("abc", job(1, 1))).unwrap()).collect();
     let text = "limit reached: 2 jobs of each user in association optics/ada";
     cluster.refused(&user("ada"), to_account(ids(&all), "optics"), RefusalCode::LimitReached, text);
-    // Of those that are only matched as many go as may.
+    // Of jobs selected by a filter, as many move as there is room for.
     let matching = to_account(JobSelection::Matching(JobFilter::default()), "optics");
     let (_, reply) = cluster.run(&user("ada"), matching).unwrap();
     assert_eq!(reply, Reply::Jobs(all[..2].to_vec()));
     assert_eq!(refusal(&mut cluster, "ada", job(1, 1)), text);
-    // What is there already comes no nearer to the limit, and who leaves makes room.
+    // A job that is already there comes no nearer to the limit, and a job that leaves makes room.
     cluster.ok(&user("ada"), to_account(ids(&all[..2]), "optics"));
     cluster.ok(&user("ada"), to_account(ids(&all[..1]), "abc"));
     cluster.ok(&user("ada"), to_account(ids(&all[2..]), "optics"));
@@ -480,7 +480,7 @@ fn another_account_takes_no_more_jobs_than_may_be() {
     cluster.assert_replays();
 }
 
-/// SL-L-03, SL-C-36: so is what is put into another class.
+/// SL-L-03, SL-C-36: the same holds for another class.
 #[test]
 fn another_class_takes_no_more_jobs_than_may_be() {
     let mut cluster = cluster(LIMITS, UseLimits::default(), UseLimits::default());
@@ -496,7 +496,7 @@ fn another_class_takes_no_more_jobs_than_may_be() {
     cluster.assert_replays();
 }
 
-/// SL-L-07: who puts a job into another account or queue must be allowed its class there.
+/// SL-L-07: a job moves into another account or queue only if its owner may use its class there.
 #[test]
 fn a_class_goes_along_only_where_it_may_be_used() {
     let mut cluster = cluster(LIMITS, UseLimits::default(), UseLimits::default());
@@ -512,7 +512,7 @@ fn a_class_goes_along_only_where_it_may_be_used() {
     cluster.ok(&user("ada"), to_account(ids(&[id]), "abc"));
 }
 
-/// SL-L-01: a queue that is full takes no job from another queue, of one with several components each.
+/// SL-L-01: a full queue takes no job from another queue, and counts each component of jobs with several.
 #[test]
 fn a_full_queue_takes_no_job_from_another() {
     let mut settings = config();
@@ -530,7 +530,7 @@ fn a_full_queue_takes_no_job_from_another() {
     cluster.assert_replays();
 }
 
-/// Two who change one thing at once do not undo what the other did; a command is all or nothing.
+/// Two concurrent changes of one record do not undo each other; a command is all or nothing.
 #[test]
 fn changes_are_made_of_what_is() {
     let mut cluster = cluster(LIMITS, UseLimits::default(), UseLimits::default());
@@ -550,7 +550,7 @@ fn changes_are_made_of_what_is() {
     cluster.refused(&user("ada"), change(Vec::new()), RefusalCode::PermissionDenied, "operators");
 }
 
-/// A limit on the walltime of each job is one that a job can have: it is what jobs get that name none.
+/// A limit on the walltime of each job must be a valid walltime: jobs without one get it.
 #[test]
 fn a_limit_on_walltime_is_a_walltime() {
     let mut cluster = cluster(LIMITS, UseLimits::default(), UseLimits::default());
@@ -564,7 +564,7 @@ fn a_limit_on_walltime_is_a_walltime() {
     }
 }
 
-/// What others need stays: an account with associations, an association with jobs, a class that is named.
+/// Records that are in use stay: an account with associations, an association with jobs, a class that is named.
 #[test]
 fn what_is_used_is_not_removed() {
     let mut cluster = cluster(LIMITS, UseLimits::default(), UseLimits::default());
@@ -590,7 +590,7 @@ fn nothing_is_enforced_unless_a_site_says_so() {
     let mut cluster = cluster(AccountSettings::default(), jobs(1), jobs(1));
     submit(&mut cluster, "ada", of_parts(3)).unwrap();
     submit(&mut cluster, "carl", in_class("nope", on("nope", job(1, 1)))).unwrap();
-    // From now on it does; what is there counts.
+    // Once it does, existing jobs count.
     let on = ClusterConfig { accounts: Some(LIMITS), ..config() };
     let events = cluster.ok(&root(), Command::Configure { change: Box::new(on.into()), keep_unnamed: false });
     assert!(matches!(events.as_slice(), [Event::AccountSettingsChanged { .. }]), "{events:?}");
@@ -598,7 +598,7 @@ fn nothing_is_enforced_unless_a_site_says_so() {
     cluster.assert_replays();
 }
 
-/// SL-L-01: components count singly towards the jobs that a queue takes, those that are there and those that come.
+/// SL-L-01: components count individually towards the jobs in a queue, both existing and new ones.
 #[test]
 fn components_count_singly_towards_what_a_queue_takes() {
     let mut settings = config();

@@ -1,4 +1,4 @@
-//! Nodes that are taken out of service, jobs that are changed further, reservations that are changed, and messages to jobs.
+//! Nodes taken out of service, further changes of jobs, changes of reservations, and messages to jobs.
 
 use crate::support::*;
 use muster_domain::{
@@ -25,7 +25,8 @@ fn drain(nodes: &[&str]) -> Command {
     Command::DrainNodes { nodes: names(nodes), reason: "bad disk".into(), is_down: false }
 }
 
-/// SL-C-38: what runs on a node that is taken down is stopped as if the node were lost, and waits again if it may.
+/// SL-C-38: runs on a node that is taken down are stopped as if the node were lost, and their jobs wait again if they
+/// may.
 #[test]
 fn a_node_that_is_taken_down_stops_its_jobs_and_those_of_others_go_on() {
     let mut cluster = Cluster::new();
@@ -74,7 +75,7 @@ fn a_node_is_drained_and_down_by_turns_until_it_is_resumed() {
     cluster.assert_replays();
 }
 
-/// A log from before it was kept who drains a node digests as it did then.
+/// A log from before the actor of a drain was recorded still gives the same digest.
 #[test]
 fn a_state_without_such_changes_has_the_bytes_that_it_had_before() {
     let mut cluster = Cluster::new();
@@ -159,7 +160,7 @@ fn of_a_running_job_only_attributes_and_what_becomes_of_it_change() {
     cluster.refused(&user("ada"), alter(id, unknown), RefusalCode::Invalid, "component");
 }
 
-/// Both changes or none.
+/// Both changes or neither.
 #[test]
 fn a_change_that_is_refused_in_part_changes_nothing() {
     let mut cluster = Cluster::new();
@@ -215,7 +216,7 @@ fn a_reservation_becomes_something_else() {
     cluster.assert_replays();
 }
 
-/// A reservation by count keeps the nodes that it has when something else of it changes.
+/// A reservation by count keeps its nodes when something else about it changes.
 #[test]
 fn a_reservation_by_count_keeps_its_nodes() {
     let mut cluster = Cluster::new();

@@ -129,7 +129,7 @@ fn a_signal_to_an_array_reaches_the_tasks_that_run() {
     assert_eq!(cluster.ok(&user("ada"), signal), [Event::JobSignalled { job: JobId::task(1, 1), run, signal: 10 }]);
 }
 
-/// SL-C-37: nothing is released that way, so nobody is told that it were.
+/// SL-C-37: nothing is released this way, so no release is reported.
 #[test]
 fn a_task_of_an_array_that_is_held_as_a_whole_is_not_released_alone() {
     let mut cluster = Cluster::new();

@@ -49,7 +49,7 @@ fn keep(change: &ClusterChange) -> Command {
     Command::Configure { change: Box::new(change.clone()), keep_unnamed: true }
 }
 
-/// A change that names one thing leaves all settings, queues and nodes beside it as they are.
+/// A change that names one thing leaves all other settings, queues and nodes as they are.
 #[test]
 fn what_a_change_does_not_name_stays() {
     let mut wanted = config();
@@ -88,7 +88,7 @@ fn what_a_change_does_not_name_stays() {
     cluster.assert_replays();
 }
 
-/// A whole configuration that leaves out a list of users does not open a queue to everybody, nor lock anybody out.
+/// A whole configuration without a list of users neither opens a queue to all users nor locks anyone out.
 #[test]
 fn lists_of_users_are_emptied_only_by_an_empty_list() {
     let mut wanted = config();
@@ -111,7 +111,7 @@ fn lists_of_users_are_emptied_only_by_an_empty_list() {
     assert!(cluster.state.settings().administrators.is_empty());
 }
 
-/// The ledger's own user becomes an administrator beside those that there are.
+/// The ledger's own user is added to the existing administrators.
 #[test]
 fn more_administrators_come_to_those_that_there_are() {
     let mut wanted = config();

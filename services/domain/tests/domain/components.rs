@@ -1,4 +1,4 @@
-//! Components of a job one by one: holds, and the end of one while the others go on.
+//! Single components of a job: holds, and the end of one while the others continue.
 
 use crate::support::*;
 use muster_domain::orders::{OrderSeed, follow_up, reconcile};
@@ -54,7 +54,7 @@ fn started(cluster: &mut Cluster, id: JobId) -> RunId {
     run
 }
 
-/// A running job of three components, each with two cores of a node of its own.
+/// A running job with three components, each with two cores on a separate node.
 fn running() -> (Cluster, JobId, RunId) {
     let mut cluster = Cluster::new();
     let id = cluster.submit("ada", three());
@@ -87,14 +87,14 @@ fn a_hold_of_one_component_keeps_the_whole_job_from_starting() {
     assert!(!cluster.is_waiting(id));
     let job = cluster.state.job(id).expect("it waits");
     assert_eq!(cluster.state.wait_reason(job), Some(WaitReason::Held(USER)));
-    // What is so already is no news.
+    // Repeating a hold changes nothing.
     assert_eq!(cluster.ok(&user("ada"), hold(only(id, 1))), []);
     cluster.ok(&user("ada"), hold(only(id, 2)));
     cluster.ok(&user("ada"), Command::Release { jobs: only(id, 1), holds: USER });
     assert_eq!(holds(&cluster), [false, false, true]);
     assert_eq!(cluster.ok(&user("ada"), Command::Release { jobs: only(id, 1), holds: USER }), [], "nor is this");
     assert!(!cluster.is_waiting(id));
-    // The whole job is held and released with all of its components.
+    // A hold or release of the whole job applies to all components.
     cluster.ok(&user("ada"), hold(ids(&[id])));
     assert_eq!(holds(&cluster), [true, true, true]);
     cluster.ok(&user("ada"), Command::Release { jobs: ids(&[id]), holds: USER });
@@ -114,7 +114,7 @@ fn holds_of_components_need_the_same_rights_and_a_component_that_is_there() {
     cluster.refused(&user("ada"), command.clone(), RefusalCode::PermissionDenied, "operator");
     cluster.ok(&user("oper"), command);
     cluster.refused(&user("ada"), hold(only(id, 3)), RefusalCode::NotFound, "has 3, counted from 0");
-    // A component of a job that has one is the job.
+    // The component of a job with only one is the job.
     let plain = cluster.submit("ada", job(1, 1));
     assert!(matches!(cluster.ok(&user("ada"), hold(only(plain, 0)))[..], [Event::JobHeld { .. }]));
     cluster.assert_replays();
@@ -150,7 +150,7 @@ fn a_component_ends_alone_and_its_node_is_free_while_the_others_go_on() {
     let grace_seconds = cluster.state.settings().kill_grace_seconds;
     let stop = OrderSeed::Stop { part: PartId::new(run, 0), reason, grace_seconds };
     assert_eq!(orders(&cluster), [("node2".to_owned(), stop)]);
-    // A node that missed the order gets it again, the others do not.
+    // A node that missed the order gets it again; the others do not.
     assert_eq!(reconcile(&cluster.state, cluster.node_id("node2"), &[PartId::new(run, 0)]), [stop]);
     assert_eq!(reconcile(&cluster.state, cluster.node_id("node1"), &[PartId::new(run, 0)]), []);
     assert_eq!(cluster.ok(&user("ada"), cancel(only(id, 1))), []);
@@ -170,7 +170,7 @@ fn a_component_ends_alone_and_its_node_is_free_while_the_others_go_on() {
     assert_eq!(over.placement.shares.len(), 1);
     assert_eq!(job.run(), Some(run));
     cluster.refused(&user("ada"), cancel(only(id, 1)), RefusalCode::Conflict, "is over");
-    // What it left can be another job's.
+    // Another job can use what it left.
     let other = cluster.submit("bob", job_of_a_node());
     cluster.start(other, &["node2"], 4);
 
@@ -178,7 +178,7 @@ fn a_component_ends_alone_and_its_node_is_free_while_the_others_go_on() {
     cluster.end(run, "node3", ExitStatus::Code(0));
     cluster.end(run, "node1", ExitStatus::Code(0));
     assert_eq!(cluster.outcome(id), Some(Outcome::Completed));
-    // What all of them used, also the one that ended before.
+    // The usage of all components, including the one that ended earlier.
     let last = cluster.state.job(id).and_then(|job| job.last_run.as_ref()).expect("it ran");
     assert_eq!(last.usage.cpu_time_micros, 30);
     cluster.assert_replays();
@@ -214,7 +214,7 @@ fn steps_lose_their_tasks_in_the_component_and_go_on_in_the_others() {
     assert!(matches!(steps[..], [Event::StepEnded { step: StepId(2), .. }]), "{events:?}");
     let open = cluster.state.run(run).expect("it runs").steps[&StepId(1)].parts.iter().map(|part| part.exit.is_none());
     assert_eq!(open.collect::<Vec<_>>(), [true, false]);
-    // A late report of a task there means nothing more.
+    // A late report of a task there has no effect.
     let exit = exit(ExitStatus::Signal(9), EndCause::Killed, cluster.now);
     let late =
         Command::NodeStepEnded { part: PartId::new(run, 0), step: StepId(1), exit: exit.clone(), statuses: Vec::new() };
@@ -241,7 +241,7 @@ fn a_requeued_job_has_all_its_components_again() {
     cluster.assert_replays();
 }
 
-/// SL-M-02: the end of a component says nothing about the job, also when the job ends meanwhile.
+/// SL-M-02: the end of a component does not affect the outcome of the job, even if the job ends meanwhile.
 #[test]
 fn a_job_that_ends_while_a_component_is_being_ended_ends_as_its_script_does() {
     let (mut cluster, id, run) = running();
@@ -255,7 +255,7 @@ fn a_job_that_ends_while_a_component_is_being_ended_ends_as_its_script_does() {
     cluster.assert_replays();
 }
 
-/// A component whose processes are through keeps its nodes for steps, until somebody ends it.
+/// A component whose processes have ended keeps its nodes for steps, until it is ended on request.
 #[test]
 fn a_component_that_does_nothing_any_more_gives_its_node_back_at_once() {
     let (mut cluster, id, run) = running();
@@ -267,7 +267,7 @@ fn a_component_that_does_nothing_any_more_gives_its_node_back_at_once() {
     cluster.assert_replays();
 }
 
-/// SL-M-02: a node that is lost under a component that is being ended does not end the job.
+/// SL-M-02: the loss of a node of a component that is being ended does not end the job.
 #[test]
 fn a_node_that_is_lost_under_a_component_that_ends_takes_nothing_else_with_it() {
     let (mut cluster, id, run) = running();
@@ -281,7 +281,7 @@ fn a_node_that_is_lost_under_a_component_that_ends_takes_nothing_else_with_it() 
     cluster.assert_replays();
 }
 
-/// A component can be ended without grace, and as finished, as a job can.
+/// A component can be ended without grace, and as finished, like a job.
 #[test]
 fn a_component_can_be_ended_at_once_and_as_finished() {
     let (mut cluster, id, run) = running();
@@ -293,14 +293,15 @@ fn a_component_can_be_ended_at_once_and_as_finished() {
     cluster.ok(&user("ada"), end(true, true));
     let stop = OrderSeed::Stop { part: PartId::new(run, 0), reason: StopReason::FinishedAtOnce, grace_seconds: 0 };
     assert_eq!(orders(&cluster), [("node2".to_owned(), stop)]);
-    // There is nothing quicker than at once.
+    // Nothing is faster than at once.
     assert_eq!(cluster.ok(&user("ada"), end(false, false)), []);
     killed(&mut cluster, run, "node2");
     let job = cluster.state.job(id).expect("it runs");
     assert_eq!(job.component_ended(1), Some((cluster.now, Outcome::DeclaredFinished)));
 }
 
-/// SL-C-36: the walltime of a component is held against its own queue and what it had itself, not against the others'.
+/// SL-C-36: the walltime of a component is checked against its own queue and its own previous value, not those of the
+/// others.
 #[test]
 fn the_walltime_of_a_component_is_a_matter_of_its_own() {
     let mut short = queue("other");

@@ -1,4 +1,4 @@
-//! Records that contradict what is free and used are told, whatever decided them: M-DOM-8.
+//! Records that contradict what is free and used are reported, whatever decided them: M-DOM-8.
 
 use crate::support::*;
 use muster_domain::{State, nodes::Violation};
@@ -10,7 +10,7 @@ use muster_schemas::{
 };
 use std::sync::Arc;
 
-/// What a record is told for that nobody would decide.
+/// The report about a record that no decision would produce.
 #[track_caller]
 fn told(cluster: &Cluster, event: Event) -> String {
     let (before, mut state) = (cluster.state.digest(), cluster.state.clone());

@@ -23,7 +23,7 @@ fn reason(cluster: &Cluster, job: JobId) -> Option<WaitReason> {
     cluster.state.wait_reason(cluster.state.job(job).unwrap())
 }
 
-/// Every kind of dependency is met by what it says (M-DOM-6).
+/// Every kind of dependency is met by the event it names (M-DOM-6).
 #[test]
 fn each_kind_is_met_by_what_it_says() {
     let mut cluster = Cluster::new();
@@ -55,7 +55,7 @@ fn a_dependency_on_a_job_that_is_over_is_judged_at_once() {
     let failed = cluster.submit("ada", after(DependencyKind::Failed, first));
     let succeeded = cluster.submit("ada", after(DependencyKind::Succeeded, first));
     assert_eq!(cluster.waiting(), [failed]);
-    // The job can still end well after it was queued anew.
+    // The job can still succeed after it was requeued.
     cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[first]), hold: false, delay_seconds: 0 });
     assert_eq!(reason(&cluster, succeeded), Some(WaitReason::Dependency(first)));
     cluster.run_through(first, 0);
@@ -122,7 +122,8 @@ fn impossible_jobs_are_cancelled_if_the_site_wants_it() {
     assert!(cluster.is_waiting(fourth));
 }
 
-/// SL-C-19: a job that says so is cancelled, others wait on; of an array the tasks that can never start.
+/// SL-C-19: a job that is set so is cancelled, others continue to wait; of an array, the tasks that can never start are
+/// cancelled.
 #[test]
 fn a_job_that_gives_up_is_cancelled_when_its_dependency_can_never_be_met() {
     let mut cluster = Cluster::new();
@@ -171,7 +172,7 @@ fn singletons_run_one_after_the_other() {
     cluster.assert_replays();
 }
 
-/// However many wait for each other, for each that comes or goes only those at the head of the line are looked at.
+/// However many wait for each other, each arrival or end only causes a check of those at the head of the line.
 #[test]
 fn a_long_line_of_singletons_costs_little() {
     let mut cluster = Cluster::new();
@@ -190,7 +191,7 @@ fn a_long_line_of_singletons_costs_little() {
     cluster.assert_replays();
 }
 
-/// A task that is queued again can wait for earlier jobs too, of which its own array is none.
+/// A requeued task can wait for earlier jobs too; its own array is not one of them.
 #[test]
 fn a_task_can_wait_for_earlier_jobs_of_its_name() {
     let mut cluster = Cluster::new();
@@ -272,7 +273,7 @@ fn tasks_wait_for_the_task_of_the_same_index() {
     cluster.assert_replays();
 }
 
-/// SL-C-19: `aftercorr` where one of the two is no array.
+/// SL-C-19: `aftercorr` if one of the two is not an array.
 #[test]
 fn what_has_no_task_of_the_same_index_waits_for_the_whole() {
     let mut cluster = Cluster::new();
@@ -357,7 +358,7 @@ fn a_dependency_on_a_component_is_one_on_its_job() {
     assert_eq!(target(&cluster), Some(first));
     let own = Command::Modify { jobs: ids(&[first]), change: change(number) };
     cluster.refused(&user("ada"), own, RefusalCode::Invalid, "cannot depend on itself");
-    // Behind the last job there is no component.
+    // No component has the number after the last job's.
     let unknown = Command::Modify { jobs: ids(&[id]), change: change(JobId::job(plain.number + 1)) };
     cluster.refused(&user("ada"), unknown, RefusalCode::NotFound, "does not exist");
 }

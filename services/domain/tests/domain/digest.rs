@@ -24,7 +24,7 @@ fn hex(digest: [u8; 32]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Checkpoints carry digests, so what a state digests to must not change between releases: an older log would no longer
+/// Checkpoints contain digests, so the digest of a state must not change between releases: an older log would no longer
 /// verify (M-DOM-2).
 #[test]
 fn the_digest_of_a_known_history_stays() {

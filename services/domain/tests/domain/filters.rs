@@ -1,4 +1,4 @@
-//! Chains of filters: what they are asked, what their answers mean, what is taken back.
+//! Chains of filters: their calls, the meaning of their answers, and rollback.
 
 mod activation;
 mod chains;

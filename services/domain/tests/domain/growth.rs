@@ -1,4 +1,4 @@
-//! Runs of tasks that grow, shrink and make way for others.
+//! Runs of lists of tasks that grow, shrink and make way for others.
 
 use crate::{lists::*, support::*, written::hold_order};
 use muster_domain::{
@@ -55,7 +55,7 @@ fn a_run_wants_what_its_tasks_can_use_and_can_spare_what_they_never_will() {
     assert_eq!(unused.components[0].shares[0].cores.to_string(), "2-3", "its highest cores");
 }
 
-/// HPC-J-13, HPC-S-09: what a queued list of tasks is changed to ask for is the size that it runs and grows with.
+/// HPC-J-13, HPC-S-09: a changed request of a queued list of tasks sets the size at which it runs and grows.
 #[test]
 fn the_size_of_a_list_of_tasks_is_what_it_was_last_changed_to_ask_for() {
     let mut cluster = Cluster::new();
@@ -191,7 +191,8 @@ fn no_task_starts_on_what_is_to_be_given_up_and_those_that_run_may_end() {
     cluster.assert_replays();
 }
 
-/// HPC-S-08, HPC-S-14: what is above the least of a run, and nothing else, goes to others at once if its tasks are stopped.
+/// HPC-S-08, HPC-S-14: if tasks may be stopped, everything above the minimum of a run, and nothing else, goes to others
+/// at once.
 #[test]
 fn tasks_are_stopped_for_the_share_of_others_above_the_least_of_their_job() {
     let mut cluster = Cluster::new();
@@ -245,7 +246,7 @@ fn preempted_tasks_are_stopped_and_run_again_unless_they_must_not() {
     cluster.assert_replays();
 }
 
-/// A job of higher priority asks for the place of a list of tasks on node1.
+/// A job of higher priority asks for resources of a list of tasks on node1.
 fn preempted(settings: SchedulingSettings, list: &TaskList, claim: &[u32]) -> (Cluster, JobId, RunId, JobId) {
     let mut cluster = Cluster::new();
     cluster.in_queued_mode(settings);
@@ -256,7 +257,7 @@ fn preempted(settings: SchedulingSettings, list: &TaskList, claim: &[u32]) -> (C
     (cluster, victim, run, gains)
 }
 
-/// A job that gets a higher priority asks for that of a run on node1: what is refused.
+/// A job that gets a higher priority asks for resources of a run on node1. Returns what is refused.
 fn claimed(cluster: &mut Cluster, victim: JobId, gains: JobId, claim: &[u32]) -> Vec<RefusedStart> {
     let higher = JobChange { priority: Some(10), ..JobChange::default() };
     cluster.ok(&root(), Command::Modify { jobs: JobSelection::Ids(vec![gains]), change: higher });
@@ -270,7 +271,7 @@ fn claimed(cluster: &mut Cluster, victim: JobId, gains: JobId, claim: &[u32]) ->
     }
 }
 
-/// HPC-S-01, HPC-S-12: without a mode a list makes way for a list, and for no job of another kind.
+/// HPC-S-01, HPC-S-12: without a mode, lists of tasks make way for lists of tasks only.
 #[test]
 fn without_a_mode_lists_make_way_for_lists_alone() {
     for is_list in [true, false] {
@@ -373,7 +374,7 @@ fn tasks_that_were_stopped_with_their_run_have_not_failed() {
     cluster.assert_replays();
 }
 
-/// HPC-J-22, HPC-S-13: a preparation that was stopped with its run says nothing of the node.
+/// HPC-J-22, HPC-S-13: a preparation that was stopped with its run says nothing about the node.
 #[test]
 fn a_preparation_that_was_stopped_with_its_run_has_not_failed() {
     let settings = SchedulingSettings { preemption: Some(Preemption::Immediate), ..SchedulingSettings::default() };

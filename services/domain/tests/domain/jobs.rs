@@ -79,7 +79,7 @@ fn all_jobs_of_a_submission_or_none() {
     assert_eq!(reply, Reply::Submitted(vec![JobId::job(1), JobId::job(2), JobId::job(3)]));
 }
 
-/// What can never fit is refused at submission (M-DOM-5).
+/// A job that can never fit is refused at submission (M-DOM-5).
 #[test]
 fn what_can_never_fit_is_refused() {
     let mut cluster = Cluster::new();
@@ -210,7 +210,7 @@ fn a_job_whose_deadline_passes_is_given_up() {
     cluster.tick();
     assert_eq!(cluster.outcome(late), Some(Outcome::DeadlineMissed));
     assert_eq!(cluster.outcome(in_time), None, "it had started");
-    // One that could not end in time any more does not wait for the deadline itself.
+    // A job that could no longer end in time does not wait for the deadline itself.
     let mut long = job(1, 1);
     long.components[0].deadline = Some(cluster.now.plus_seconds(10));
     long.components[0].alternatives[0].walltime_seconds = Some(4);
@@ -245,7 +245,7 @@ fn cancelling_ends_a_waiting_job_at_once_and_stops_a_running_one() {
     assert_eq!(cluster.outcome(runs), Some(Outcome::Cancelled));
 }
 
-/// Jobs named by id are all changed or none (M-DOM-3).
+/// Of jobs named by id, all are changed or none (M-DOM-3).
 #[test]
 fn named_jobs_all_or_none() {
     let mut cluster = Cluster::new();
@@ -345,13 +345,13 @@ fn changes_to_a_waiting_job() {
     cluster.assert_replays();
 }
 
-/// A job of one component for each of these queues, with no walltime.
+/// A job with a component for each of these queues, without a walltime.
 fn in_queues(queues: &[&str]) -> muster_schemas::job::JobSpec {
     let part = |queue: &&str| Component { queue: Some((*queue).to_owned()), ..job(1, 1).components.remove(0) };
     muster_schemas::job::JobSpec { components: queues.iter().map(part).collect(), ..Default::default() }
 }
 
-/// Queues `default` without a walltime, `other` with this one.
+/// Queue `default` without a walltime, queue `other` with these.
 fn with_walltimes(default: Option<u64>, max: Option<u64>) -> Cluster {
     let other = QueueSpec { default_walltime_seconds: default, max_walltime_seconds: max, ..queue("other") };
     Cluster::with(ClusterConfig { queues: vec![queue("default"), other], ..config() })
@@ -372,7 +372,7 @@ fn a_job_without_a_walltime_gets_that_of_the_queue_it_is_put_into() {
     };
     assert_eq!(cluster.ok(&user("ada"), to_other(id)).len(), 1);
     assert_eq!(walltimes(&cluster, id), [Some(3600)]);
-    // Of several components only those without one.
+    // If there are several components, only those without a walltime.
     let mut several = in_queues(&["default", "default", "other"]);
     several.components[1].alternatives[0].walltime_seconds = Some(60);
     let several = cluster.submit("ada", several);
@@ -380,7 +380,7 @@ fn a_job_without_a_walltime_gets_that_of_the_queue_it_is_put_into() {
     assert_eq!(walltimes(&cluster, several), [Some(3600), Some(60), Some(3600)]);
     let queues: Vec<_> = cluster.state.job(several).unwrap().queues().map(|name| name.to_string()).collect();
     assert_eq!(queues, ["other"]);
-    // A walltime that is named with the queue counts, not the one that there was.
+    // A walltime changed together with the queue counts, not the previous one.
     let mut long = in_queues(&["default"]);
     long.components[0].alternatives[0].walltime_seconds = Some(7200);
     let long = cluster.submit("ada", long);
@@ -432,7 +432,7 @@ fn changes_that_are_refused() {
     cluster.refused(&ada, modify(account), RefusalCode::Conflict, "only its name, walltime, priority, attributes");
 }
 
-/// SL-C-36: what a job is called says nothing of where it runs.
+/// SL-C-36: the name of a job does not affect where it runs.
 #[test]
 fn a_running_job_gets_another_name() {
     let mut cluster = Cluster::new();
@@ -462,7 +462,7 @@ fn only_operators_lengthen_the_walltime_of_a_running_job() {
     assert_eq!(shape.alternatives[0].walltime_seconds, Some(500));
 }
 
-/// SL-M-07: the queue of a component says how long that component may take.
+/// SL-M-07: the queue of a component limits the walltime of that component.
 #[test]
 fn the_walltime_of_a_component_is_held_against_its_own_queue() {
     let mut config = config();
@@ -489,7 +489,7 @@ fn a_finished_job_is_forgotten_after_its_retention() {
     });
     let (old, kept) = (cluster.submit("ada", job(1, 1)), cluster.submit("ada", job(1, 1)));
     cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[old, kept]) });
-    // A job that depends on it keeps it.
+    // A job that depends on it keeps it in the state.
     let waits = cluster.submit("ada", after(DependencyKind::Failed, kept));
     cluster.ok(&user("ada"), Command::Hold { jobs: ids(&[waits]), holds: USER_HOLD, reason: String::new() });
     cluster.pass(61);
@@ -542,7 +542,7 @@ fn every_component_has_gates_of_its_own() {
     assert!(cluster.is_waiting(id));
 }
 
-/// SL-S-02: a later component waits for its time, and the job with it, which says so.
+/// SL-S-02: a later component waits for its begin time, and so does the job, with that reason.
 #[test]
 fn a_job_waits_for_the_begin_of_a_later_component() {
     let mut cluster = Cluster::new();

@@ -1,4 +1,4 @@
-//! Suspended jobs lend their cores to others, and go on when they have them again (SL-C-37).
+//! Suspended jobs lend their cores to others, and continue once they have them again (SL-C-37).
 
 use crate::{
     lists::{list, sweep},
@@ -48,7 +48,7 @@ fn running(cluster: &mut Cluster, cores: &str) -> (JobId, RunId) {
     (id, run)
 }
 
-/// What is said against a start on these cores of node1.
+/// The objections to a start on these cores of node1.
 fn start_on(cluster: &mut Cluster, job: JobId, cores: &IndexSet, exclusive: bool) -> Vec<String> {
     let mut placement = cluster.placement(&["node1"], 0);
     placement.components[0].shares[0].cores = cores.clone();
@@ -108,7 +108,8 @@ fn a_job_whose_cores_are_free_goes_on_at_once() {
     cluster.assert_replays();
 }
 
-/// Each core is of one running job at a time, whoever is asked first goes ahead, and nobody else's end matters.
+/// Each core belongs to one running job at a time, the first to be resumed comes first, and ends of other jobs do not
+/// matter.
 #[test]
 fn several_that_wait_for_a_core_go_on_one_after_the_other() {
     let mut cluster = Cluster::new();
@@ -158,7 +159,7 @@ fn a_job_that_is_to_go_on_can_be_suspended_again() {
     assert_eq!(verbs(&resume(&mut cluster, &[id])), ["resumed"]);
 }
 
-/// What ends while it is suspended, or while it is to go on, gives back what it still has and no core of others.
+/// A run that ends while it is suspended, or is being resumed, gives back what it still has and no core of others.
 #[test]
 fn a_suspended_run_that_ends_gives_back_what_it_has() {
     for is_resuming in [false, true] {
@@ -206,7 +207,7 @@ fn a_suspended_run_that_ends_gives_back_what_it_has() {
     }
 }
 
-/// A node that is lost takes all of its runs with it.
+/// A lost node takes all of its runs with it.
 #[test]
 fn a_lost_node_ends_those_that_lend_and_those_that_borrow() {
     let mut cluster = Cluster::new();
@@ -223,7 +224,8 @@ fn a_lost_node_ends_those_that_lend_and_those_that_borrow() {
     cluster.assert_replays();
 }
 
-/// Its CPUs are for others, its node is not: no other job has that for itself. To go on it must be alone again.
+/// Other jobs may use its CPUs, but none may have its node exclusively. To continue it must have the node to itself
+/// again.
 #[test]
 fn a_job_that_has_its_node_for_itself_shares_it_while_it_is_suspended() {
     let mut cluster = Cluster::new();
@@ -279,7 +281,7 @@ fn a_node_hears_of_a_suspension_once_and_goes_on_only_when_the_cores_are_there()
     assert_eq!(missed(&cluster), [OrderSeed::Resume { part }]);
 }
 
-/// Steps would run on cores of others.
+/// Steps would run on cores of other jobs.
 #[test]
 fn no_step_starts_in_a_job_that_has_lent_its_cores() {
     let mut cluster = Cluster::new();
@@ -291,7 +293,7 @@ fn no_step_starts_in_a_job_that_has_lent_its_cores() {
     cluster.ok(&user("ada"), step());
 }
 
-/// What is lent may be wanted back, so that the node must keep it.
+/// Lent cores may be wanted back, so the node must keep them.
 #[test]
 fn a_node_keeps_the_cores_that_are_lent() {
     let mut cluster = Cluster::new();
@@ -303,7 +305,7 @@ fn a_node_keeps_the_cores_that_are_lent() {
     cluster.refused(&root(), smaller, RefusalCode::Conflict, "cannot become smaller");
 }
 
-/// All components of a job lend and go on together; of one that ended alone meanwhile nothing is waited for.
+/// All components of a job lend and continue together, without waiting for one that has meanwhile ended alone.
 #[test]
 fn components_go_on_together() {
     let mut cluster = Cluster::new();
@@ -325,7 +327,7 @@ fn components_go_on_together() {
     cluster.assert_replays();
 }
 
-/// The books of a list of tasks say which of them has which core.
+/// The book of a list of tasks assigns cores to tasks.
 #[test]
 fn a_list_of_tasks_keeps_its_cores() {
     let mut cluster = Cluster::new();
@@ -337,7 +339,7 @@ fn a_list_of_tasks_keeps_its_cores() {
     cluster.assert_replays();
 }
 
-/// The end of a job outweighs its suspension.
+/// The end of a job overrides its suspension.
 #[test]
 fn a_run_that_is_stopped_for_good_does_not_go_on() {
     let mut cluster = Cluster::new();

@@ -1,4 +1,4 @@
-//! Short ways to say things about jobs that are lists of tasks.
+//! Helpers for lists of tasks.
 
 use crate::support::*;
 use muster_schemas::{
@@ -62,7 +62,7 @@ pub fn spec_of(list: &TaskList) -> JobSpec {
     JobSpec { components: vec![component], ..JobSpec::default() }
 }
 
-/// What has happened to a task since the last look: instances that started, with their step and cores on each node.
+/// A started instance, with its step and its cores on each node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Began {
     pub step: StepId,
@@ -82,7 +82,7 @@ pub fn begun(events: &[Event]) -> Vec<Began> {
     events.iter().filter_map(of).collect()
 }
 
-/// The places in the list of the tasks that started.
+/// The positions in the list of the tasks that started.
 pub fn tasks_begun(events: &[Event]) -> Vec<u32> {
     begun(events).iter().map(|began| began.instance.task).collect()
 }
@@ -102,7 +102,7 @@ impl Cluster {
         }
     }
 
-    /// Lets the timer work until nothing is due: what happened.
+    /// Runs the timer until nothing is due. Returns what happened.
     #[track_caller]
     pub fn settle(&mut self) -> Vec<Event> {
         let mut all = Vec::new();
@@ -117,7 +117,7 @@ impl Cluster {
         panic!("ticks do not come to an end: {:?}", all.last());
     }
 
-    /// A list of tasks that has its resources, and its tasks as far as they can run: what happened.
+    /// A list of tasks that has got its resources, and its tasks as far as they can run. Returns what happened.
     #[track_caller]
     pub fn start_list(&mut self, list: &TaskList, nodes: &[&str], cores: u32) -> (JobId, RunId, Vec<Event>) {
         let job = self.submit_list(list);
@@ -126,7 +126,7 @@ impl Cluster {
         (job, run, events)
     }
 
-    /// The process of a step ends; then what follows from it.
+    /// Ends the process of a step, with all consequences.
     #[track_caller]
     pub fn end_step(&mut self, run: RunId, step: StepId, status: ExitStatus) -> Vec<Event> {
         let exit = exit(status, EndCause::Itself, self.now);
@@ -143,7 +143,7 @@ impl Cluster {
         events
     }
 
-    /// All parts of a run that is being stopped end.
+    /// Ends all parts of a run that is being stopped.
     #[track_caller]
     pub fn end_parts(&mut self, run: RunId) {
         let parts: Vec<NodeId> = self.state.run(run).map(|run| run.nodes().collect()).unwrap_or_default();
@@ -161,7 +161,7 @@ impl Cluster {
         self.ok(&root(), Command::SetParameters { filters: None, scheduling: Some(Box::new(settings)) });
     }
 
-    /// What the planner's growth leads to, or why it does not.
+    /// The effect of a growth planned by the planner, or why it is refused.
     pub fn grow(&mut self, job: JobId, added: Placement) -> Result<Vec<Event>, String> {
         let elastic = self.state.elastic(job).unwrap_or_default();
         let count = added.shares().map(|share| share.cores.len()).sum();

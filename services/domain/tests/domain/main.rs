@@ -1,4 +1,4 @@
-//! The rules of muster, by their public face: commands in, events and answers out.
+//! The rules of muster through their public interface: commands in, events and answers out.
 
 mod accounts;
 mod altered;

@@ -1,4 +1,4 @@
-//! Which notifications follow from a history.
+//! The notifications that follow from a history.
 
 use crate::support::*;
 use muster_domain::notify;
@@ -20,7 +20,7 @@ fn notifying(spec: JobSpec, on: &[&[Occasion]]) -> JobSpec {
     JobSpec { notifications: on.iter().enumerate().map(notification).collect(), ..spec }
 }
 
-/// The items of the records since, each made when the state had just its record.
+/// The items of the records appended by `happen`, each derived from the state as of its record.
 fn items_of(cluster: &mut Cluster, happen: impl FnOnce(&mut Cluster)) -> Vec<NotifyItem> {
     let known = cluster.log.len();
     let mut state = cluster.state.clone();

@@ -1,4 +1,4 @@
-//! Numbers of jobs: where they begin, and those of tasks of arrays (SL-C-18, SL-I-04).
+//! Numbers of jobs: the first one, and those of tasks of arrays (SL-C-18, SL-I-04).
 
 use crate::support::*;
 use muster_domain::State;
@@ -29,7 +29,7 @@ fn each_task_of_an_array_has_a_number_of_its_own() {
     assert_eq!((whole, next), (JobId::job(1), JobId::job(5)));
     let tasks: Vec<JobId> = [2, 4, 5, 6].map(|index| JobId::task(1, index)).into();
     assert_eq!(numbers(&cluster, &tasks), [1, 2, 3, 4]);
-    // The first number is that of the array, as a number of a job is its own.
+    // The first number is that of the array, just as a plain job's number is its own.
     let meant: Vec<JobId> = (1..=6).map(|number| cluster.state.id_meant(JobId::job(number))).collect();
     assert_eq!(meant, [whole, tasks[1], tasks[2], tasks[3], next, JobId::job(6)]);
     assert_eq!(cluster.state.job_of_number(3), Some(tasks[2]));
@@ -59,7 +59,7 @@ fn a_task_is_acted_on_by_its_number() {
     assert!(!cluster.is_waiting(dependent));
     cluster.run_through(JobId::task(1, 4), 0);
     assert!(cluster.is_waiting(dependent));
-    // The number of the array is all of it.
+    // The number of the array means all of it.
     cluster.refused(&user("ada"), Command::Cancel { jobs: ids(&[whole]) }, RefusalCode::Conflict, "job 1");
     cluster.assert_replays();
 }
@@ -81,7 +81,8 @@ fn what_is_launched_is_told_its_number() {
     assert_eq!(environment(&cluster, PartId::new(run, 0), &job(1, 1)), (4, None));
 }
 
-/// A log of an earlier release has an array that took one number: that stays, and the next one takes as many as it has tasks.
+/// A log of an earlier release has an array that took one number: it keeps that, and the next array takes a number per
+/// task.
 #[test]
 fn an_array_of_an_older_log_keeps_its_one_number() {
     let mut cluster = Cluster::new();
@@ -107,7 +108,7 @@ fn an_array_of_an_older_log_keeps_its_one_number() {
     assert!(matches!(events[1], Event::JobSubmitted { job, .. } if job == JobId::job(3)), "{events:?}");
     assert!(matches!(events[2], Event::JobSubmitted { job, .. } if job == JobId::job(6)), "{events:?}");
     assert_eq!((cluster.state.number_of(old), cluster.state.number_of(JobId::task(3, 2))), (1, 5));
-    // It is said once.
+    // This is recorded once.
     let (events, _) =
         cluster.run(&user("ada"), Command::Submit { jobs: vec![array(indices("0"), None)] }).expect("valid");
     assert!(matches!(events[..], [Event::JobSubmitted { .. }]), "{events:?}");
@@ -123,7 +124,7 @@ fn the_numbers_of_tasks_are_known_as_long_as_one_of_them_is() {
     cluster.run_through(JobId::task(1, 1), 0);
     cluster.run_through(JobId::task(1, 2), 0);
     cluster.pass(50);
-    // What is depended on is not forgotten.
+    // A job that another depends on is not forgotten.
     let waits = cluster.submit("ada", {
         let mut spec = after(DependencyKind::Failed, JobId::task(1, 2));
         spec.components[0].holds.user = true;
@@ -139,7 +140,7 @@ fn the_numbers_of_tasks_are_known_as_long_as_one_of_them_is() {
     cluster.assert_replays();
 }
 
-/// SL-I-04: numbers go on from the one that is set, and never back.
+/// SL-I-04: numbers continue from the one that is set, and never go back.
 #[test]
 fn the_first_number_can_be_set() {
     let mut config = config();

@@ -1,4 +1,4 @@
-//! What nodes are ordered to do.
+//! The orders that nodes get.
 
 use crate::{
     support::*,
@@ -12,7 +12,7 @@ use muster_schemas::{
     job::{ExitStatus, JobSpec, Program},
 };
 
-/// The orders that follow from the last record, or if a plan was made, from the start ahead of it.
+/// The orders that follow from the last record; if that is a plan, from the start before it.
 fn last(cluster: &Cluster) -> Vec<(NodeId, OrderSeed)> {
     let last = cluster.log.iter().rfind(|record| !matches!(record.event, Event::Planned { .. }));
     follow_up(&cluster.state, last.unwrap())

@@ -12,7 +12,7 @@ use muster_schemas::{
 };
 use std::sync::Arc;
 
-/// From so many seconds after now, for so long.
+/// A reservation that begins and lasts this many seconds from now.
 fn reservation(cluster: &Cluster, name: &str, nodes: ReservedNodes, from: i64, seconds: i64) -> ReservationSpec {
     let start = cluster.now.plus_seconds(from);
     let (users, accounts) = (vec!["ada".into()], vec!["physics".into()]);
@@ -47,7 +47,7 @@ fn propose(cluster: &mut Cluster, plan: ProposedPlan) -> Vec<Event> {
     cluster.ok(&Actor::Planner, Command::CommitPlan { plan: Box::new(plan) })
 }
 
-/// Why the start of a job on the first free core of a node is refused; `None` if it is not.
+/// Why the start of a job on the first free core of a node is refused, if it is.
 fn refusal(cluster: &mut Cluster, job: JobId, node: &str) -> Option<String> {
     let command = cluster.start_command(job, &[node], 1);
     match cluster.run(&Actor::Planner, command) {
@@ -352,7 +352,7 @@ fn a_plan_is_recorded_with_what_it_saw_and_what_is_news() {
     cluster.refused(&Actor::Planner, ahead, RefusalCode::Invalid, "has seen record 10000");
 }
 
-/// A cluster with a policy and a job that was promised the whole of it.
+/// A cluster with a policy, and a job with a promise of the whole cluster.
 fn with_promise() -> (Cluster, JobId) {
     let mut cluster = Cluster::new();
     let policy = Policy::built_in("conservative").unwrap();
@@ -503,7 +503,7 @@ fn components_that_fit_alone_but_never_together_are_refused() {
     cluster.refused(&user("ada"), Command::Modify { jobs: ids(&[id]), change }, invalid, "ask for 5 nodes together");
 }
 
-/// The head of the order is found once for many jobs, and anew when it has started since.
+/// The head of the order is found once for many jobs, and again once it has started.
 #[test]
 fn the_head_of_the_order_is_found_once_and_anew_when_it_is_gone() {
     let mut cluster = Cluster::new();

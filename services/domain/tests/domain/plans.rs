@@ -26,7 +26,7 @@ fn assert_refused(cluster: &mut Cluster, job: JobId, placement: Placement, words
     assert!(refused.len() == 1 && refused[0].reason.contains(words), "`{words}` expected: {refused:?}");
 }
 
-/// The planner is a client with a role of its own; nobody else plans (PBS-C-08).
+/// The planner is a client with a separate role; no other client plans (PBS-C-08).
 #[test]
 fn only_the_planner_plans() {
     let mut cluster = Cluster::new();

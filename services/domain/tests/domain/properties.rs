@@ -27,7 +27,7 @@ use std::{
     sync::Arc,
 };
 
-/// One thing that happens. Numbers pick among what there is at that moment, so that most of it means something.
+/// A step of a random history. Numbers choose among what exists at that moment, so that most steps have an effect.
 #[derive(Clone, Debug)]
 enum Step {
     Submit { who: u8, nodes: u8, cores: u8, shape: u8, on: u8 },
@@ -109,7 +109,7 @@ impl Model {
         if who.is_multiple_of(7) { root() } else { user(USERS[who as usize % USERS.len()]) }
     }
 
-    /// Mostly a job that is not over, else some number that was given, or nearly so.
+    /// Usually an unfinished job, else an assigned number, or one close to those.
     fn job(&self, pick: u8) -> JobId {
         let state = &self.cluster.state;
         let live: Vec<JobId> = state.jobs().filter(|job| !job.is_finished()).map(|job| job.id.whole()).collect();
@@ -124,13 +124,13 @@ impl Model {
         if task.is_multiple_of(2) { id } else { JobId::task(id.number, u32::from(task) % 8) }
     }
 
-    /// A job that has a run, if there is one.
+    /// A job with a run, if there is one.
     fn active_job(&self, pick: u8) -> JobId {
         let active: Vec<JobId> = self.cluster.state.runs().map(|run| run.job).collect();
         active.get(pick as usize % active.len().max(1)).copied().unwrap_or_else(|| self.job(pick))
     }
 
-    /// Running jobs, suspended or not, two of them if there are so many.
+    /// One or two running jobs, suspended or not.
     fn started_jobs(&self, pick: u8, suspended: bool) -> Vec<JobId> {
         let started = self.cluster.state.runs().filter(|run| run.started.is_some() && run.is_suspended() == suspended);
         let started: Vec<JobId> = started.map(|run| run.job).collect();
@@ -145,7 +145,7 @@ impl Model {
         state.runs().filter(|run| state.job(run.job).is_some_and(|job| job.components.len() > 1))
     }
 
-    /// A running job of several components, if there is one.
+    /// A running job with several components, if there is one.
     fn job_of_several(&self, pick: u8) -> JobId {
         let several: Vec<JobId> = self.runs_of_several().map(|run| run.job).collect();
         several.get(pick as usize % several.len().max(1)).copied().unwrap_or_else(|| self.job(pick))
@@ -178,7 +178,7 @@ impl Model {
         vec![vec![Dependency { kind, job, delay_seconds: u32::from(on % 4) }]]
     }
 
-    /// The command of a step; a step that means nothing now has none.
+    /// The command of a step; `None` if the step has no effect now.
     fn command(&self, step: &Step) -> Option<(Actor, Command)> {
         let state = &self.cluster.state;
         let holds = |kind: u8| Holds { user: kind & 1 != 0, operator: kind & 2 != 0, system: kind & 4 != 0 };
@@ -230,11 +230,11 @@ impl Model {
                 (Self::actor(who), Command::Modify { jobs: ids(&[self.job(job)]), change: self.change(what) })
             }
             Step::Suspend { job, resume: false } => {
-                // Few runs would ever get as far.
+                // Otherwise few runs would ever start.
                 if let Some(start) = self.start_of(|_| job.is_multiple_of(2)) {
                     return Some(start);
                 }
-                // Now and then one that is suspended: it may be about to go on.
+                // Occasionally one that is suspended: it may be about to continue.
                 (user("oper"), Command::Suspend { jobs: ids(&self.started_jobs(job, job.is_multiple_of(4))) })
             }
             Step::Suspend { job, resume: true } => {
@@ -358,7 +358,7 @@ impl Model {
         Command::Configure { change: Box::new(wanted.into()), keep_unnamed: false }
     }
 
-    /// A plan that starts what fits by its own bookkeeping, or without any.
+    /// A plan that starts what fits according to its own accounting, or without any.
     fn plan(&self, skip: u8, wild: bool) -> Command {
         let state = &self.cluster.state;
         let mut used: BTreeMap<_, IndexSet> = Default::default();
@@ -437,14 +437,14 @@ impl Model {
     }
 }
 
-/// A placement by first fit over what is free and not yet used by this plan; a wild one does not look.
+/// A placement by first fit over what is free and not yet used by this plan; a wild one does not check.
 pub fn place(
     state: &muster_domain::State,
     job: &muster_domain::jobs::Job,
     used: &mut BTreeMap<muster_schemas::NodeId, IndexSet>,
     wild: bool,
 ) -> Option<Placement> {
-    // Components of every other job have nodes of their own.
+    // The components of every other job have separate nodes.
     let shares_nodes = job.id.number.is_multiple_of(2);
     let exclusive = job.id.number.is_multiple_of(5) && job.components.len() == 1;
     let mut placed_on = Vec::new();
@@ -477,7 +477,7 @@ pub fn place(
     Some(Placement { components })
 }
 
-/// Lets all of it happen. `run` checks every invariant after what was accepted; a refusal cannot have changed anything.
+/// Plays a history. `run` checks every invariant after each accepted command; a refusal cannot have changed anything.
 fn play(steps: &[Step]) -> Cluster {
     let mut model = Model { cluster: Cluster::new() };
     model.cluster.ok(&Actor::Ledger, Command::SetPolicy { policy: Box::new(sharing(Policy::default(), true)) });
@@ -502,8 +502,8 @@ proptest! {
         play(&steps).assert_replays();
     }
 
-    /// What was told of a record when it was appended is told of it ever after, also of nodes that are gone and under
-    /// another name of the cluster.
+    /// The public event of a record never changes after it was appended, even if its nodes are removed or the cluster
+    /// is renamed.
     #[test]
     fn a_public_event_stays_the_same(steps in prop::collection::vec(step(), 1..200)) {
         let cluster = play(&steps);
@@ -515,7 +515,7 @@ proptest! {
     }
 }
 
-/// The histories above would prove little if whole parts of the rules never came up in them.
+/// The histories above would prove little if they never exercised whole parts of the rules.
 #[test]
 fn random_histories_reach_every_event() {
     let mut runner = TestRunner::deterministic();
@@ -581,7 +581,7 @@ fn sharing(mut policy: Policy, share_nodes: bool) -> Policy {
     policy
 }
 
-/// The parts of runs that a node has.
+/// The parts of runs on a node.
 fn parts_on(state: &State, node: &Node) -> Vec<PartId> {
     let runs = node.runs.iter().filter_map(|run| state.run(*run));
     runs.flat_map(|run| run.parts_on(node.id).map(|part| state.part_id(run, part))).collect()

@@ -1,4 +1,4 @@
-//! What requests ask for at least, and which nodes serve them.
+//! The minimum of requests, and the nodes that serve them.
 
 use crate::support::*;
 use muster_domain::requests::{Minimum, matches, minimum, node_serves};

@@ -63,7 +63,7 @@ fn a_script_speaks_for_its_run() {
     assert_eq!(cluster.outcome(id), Some(Outcome::Completed));
 }
 
-/// SL-S-09: the end of a node that only holds resources ends nothing.
+/// SL-S-09: the end of a part that only holds resources ends nothing else.
 #[test]
 fn a_node_that_only_holds_resources_speaks_for_nobody() {
     let mut cluster = Cluster::new();
@@ -182,7 +182,7 @@ fn a_lost_node_ends_its_parts_and_stops_the_others() {
     assert_eq!(cluster.state.run(run).unwrap().stopping, Some(StopReason::NodeLost));
     cluster.ok(&executor("node2"), ended(run, exit(ExitStatus::Signal(15), EndCause::Killed, cluster.now)));
     assert_eq!(cluster.outcome(double), Some(why));
-    // The node was only cut off: it comes back, and its report counts no more.
+    // The node was only cut off: it comes back, and its report no longer counts.
     let events = cluster.hello("node1", "boot1", &[RunId(1), RunId(2)]);
     assert!(matches!(events.as_slice(), [Event::NodeUp { .. }]), "{events:?}");
     assert!(cluster.end(run, "node1", ExitStatus::Code(0)).is_empty());
@@ -232,8 +232,8 @@ fn a_started_run_that_its_node_has_forgotten_is_over() {
     assert_eq!(cluster.state.job_state(job), JobState::Launching, "it was never started, so it can be");
 }
 
-/// A list of parts says nothing about what started after it was made: the node runs that, and its next list has it. The first list
-/// that is true for the start and lacks it tells that it is forgotten.
+/// A list of parts says nothing about what started after it was made: the node runs that, and its next list includes
+/// it. The first list that is true for the start and lacks the part shows that it is forgotten.
 #[test]
 fn what_started_after_a_list_was_made_is_not_missing_from_it() {
     let mut cluster = Cluster::new();
@@ -253,7 +253,7 @@ fn what_started_after_a_list_was_made_is_not_missing_from_it() {
     cluster.assert_replays();
 }
 
-/// A run on several nodes is judged part by part: each by its own start, and by the list of its own node.
+/// The parts of a run on several nodes are judged one by one: each by its own start, and by the list of its own node.
 #[test]
 fn each_part_of_a_run_is_judged_by_its_own_start() {
     let mut cluster = Cluster::new();
@@ -268,8 +268,8 @@ fn each_part_of_a_run_is_judged_by_its_own_start() {
     cluster.assert_replays();
 }
 
-/// After a boot the node may have been given something before its greeting is decided: what started since, and what the node says
-/// it knows, is not lost. A greeting of an earlier boot that comes late tells of no boot.
+/// After a boot, the node may have been given something before its greeting is decided: what started since, and what
+/// the node says it knows, is not lost. A late greeting from an earlier boot does not mean a new boot.
 #[test]
 fn a_boot_takes_what_was_there_before_it() {
     let mut cluster = Cluster::new();
@@ -320,7 +320,7 @@ fn a_requeued_job_waits_again_once_its_run_is_over() {
     assert!(cluster.is_waiting(id));
     let next = cluster.start(id, &["node1"], 1);
     assert_ne!(run, next);
-    // A cancellation overrides a requeue that is under way.
+    // A cancellation overrides a requeue in progress.
     cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[id]), hold: false, delay_seconds: 0 });
     cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[id]) });
     cluster.end(next, "node1", ExitStatus::Signal(15));
@@ -350,7 +350,7 @@ fn only_the_node_itself_reports_for_it() {
     );
 }
 
-/// How many tasks of a step that was launched go to which node.
+/// The number of tasks of a launched step on each node.
 fn dealt(events: &[Event]) -> Vec<(NodeId, u32)> {
     let [Event::StepLaunched { shares, .. }] = events else { panic!("{events:?}") };
     shares.iter().map(|share| (share.node, share.tasks)).collect()

@@ -1,4 +1,4 @@
-//! Components of a job on one node (SL-P-07): each has a part of its own there, with its own orders, reports and end.
+//! Components of a job on one node (SL-P-07): each has a separate part there, with its own orders, reports and end.
 
 use crate::{
     support::*,
@@ -16,7 +16,7 @@ use muster_schemas::{
 };
 use std::sync::Arc;
 
-/// A script in the first of two components of one task; the other holds resources for steps.
+/// A script in the first of two components with one task each; the other holds resources for steps.
 fn two(cores: u32) -> JobSpec {
     let mut spec = job(1, cores);
     let mut other = spec.components[0].clone();
@@ -25,7 +25,7 @@ fn two(cores: u32) -> JobSpec {
     spec
 }
 
-/// Each component with two cores of node 1, those from 0 and those from 2 on.
+/// Each component with two cores of node 1, starting at 0 and at 2.
 fn on_one_node(cluster: &Cluster) -> Placement {
     let mut placement = cluster.placement(&["node1"], 2);
     let mut other = placement.components[0].clone();
@@ -66,7 +66,7 @@ fn running() -> (Cluster, JobId, RunId) {
     (cluster, id, run)
 }
 
-/// Three components of one core: the first on a node of its own, the others on one that they share.
+/// Three components with one core each: the first on a separate node, the others on a shared one.
 fn three_running(alone: &str, shared: &str) -> (Cluster, JobId, RunId) {
     let mut cluster = sharing();
     let mut spec = two(1);
@@ -129,7 +129,7 @@ fn step_ends(cluster: &mut Cluster, part: PartId, step: StepId, code: u8) -> Vec
     cluster.ok(&executor("node1"), Command::NodeStepEnded { part, step, exit, statuses: Vec::new() })
 }
 
-/// SL-P-07, SL-I-13: each part is launched and starts on its own; the job runs when both do.
+/// SL-P-07, SL-I-13: each part is launched and starts separately; the job runs when both do.
 #[test]
 fn each_component_is_launched_and_starts_on_its_own() {
     let (mut cluster, id, run) = allocated();
@@ -145,7 +145,7 @@ fn each_component_is_launched_and_starts_on_its_own() {
     let order = |part| launch_order(&cluster.state, part, node, &two(2)).expect("it is to be launched");
     assert_eq!((order(parts[0]).cores, order(parts[1]).cores), (IndexSet::first_n(2), IndexSet::from_range(2, 3)));
     assert_eq!((order(parts[0]).part, order(parts[1]).part), (parts[0], parts[1]));
-    // What the node has not heard of comes again.
+    // Orders that the node has not received are repeated.
     assert_eq!(reconcile(&cluster.state, node, &parts[..1]).len(), 1);
     assert_eq!(reconcile(&cluster.state, node, &parts), []);
 
@@ -157,7 +157,7 @@ fn each_component_is_launched_and_starts_on_its_own() {
     cluster.assert_replays();
 }
 
-/// A script that is shorter than the launch of the other component has run all the same.
+/// A script that is shorter than the launch of the other component has run nevertheless.
 #[test]
 fn a_short_script_has_run_before_the_other_component_was_there() {
     let (mut cluster, id, run) = allocated();
@@ -174,7 +174,7 @@ fn a_short_script_has_run_before_the_other_component_was_there() {
     cluster.assert_replays();
 }
 
-/// SL-I-12: the end of the first component is the end of the job; what it had of the node is free when both are over.
+/// SL-I-12: the end of the first component is the end of the job; its share of the node is free when both are over.
 #[test]
 fn the_job_ends_when_both_parts_have() {
     let (mut cluster, id, run) = running();
@@ -191,7 +191,7 @@ fn the_job_ends_when_both_parts_have() {
     cluster.assert_replays();
 }
 
-/// SL-M-02: a component that ends alone gives back what it had of the node, and the other goes on there.
+/// SL-M-02: a component that ends alone gives back its share of the node, and the other continues there.
 #[test]
 fn a_component_ends_alone_on_a_node_that_it_shares() {
     let (mut cluster, id, run) = running();
@@ -205,14 +205,14 @@ fn a_component_ends_alone_on_a_node_that_it_shares() {
     let node = cluster.state.node_by_name("node1").expect("it is there");
     assert!(node.runs.contains(&run), "the other component is still there");
     assert_eq!(used_cores(&cluster), 2);
-    // From here on the node says which part is meant.
+    // From now on the node says which part is meant.
     let events = ends(&mut cluster, PartId::new(run, 0), ExitStatus::Code(0), EndCause::Itself);
     assert!(matches!(events[..], [Event::RunEnded { .. }, Event::JobFinished { .. }]), "{events:?}");
     assert_eq!((used_cores(&cluster), cluster.outcome(id)), (0, Some(Outcome::Completed)));
     cluster.assert_replays();
 }
 
-/// A node that is lost takes all parts there with it, and the run is over.
+/// A lost node takes all parts there with it, and the run is over.
 #[test]
 fn a_lost_node_takes_both_parts() {
     for how in ["silent", "booted", "forgotten"] {
@@ -237,8 +237,8 @@ fn a_lost_node_takes_both_parts() {
     }
 }
 
-/// A node that is lost while two of its components are being ended alone takes all that was left of their steps with it, and
-/// nothing of the component elsewhere.
+/// A node lost while two of its components are being ended alone takes the rest of their steps with it, and nothing of
+/// the component elsewhere.
 #[test]
 fn a_lost_node_ends_the_steps_of_two_components() {
     let (mut cluster, id, run) = three_running("node2", "node1");
@@ -255,7 +255,7 @@ fn a_lost_node_ends_the_steps_of_two_components() {
     cluster.assert_replays();
 }
 
-/// A node that forgot one of two parts loses that one; the run is stopped, and over when the other one has ended.
+/// A node that forgot one of two parts loses that one; the run is stopped, and over when the other part has ended.
 #[test]
 fn a_forgotten_part_stops_the_other() {
     let (mut cluster, id, run) = running();
@@ -273,7 +273,7 @@ fn a_forgotten_part_stops_the_other() {
     cluster.assert_replays();
 }
 
-/// SL-R-06, SL-R-08: tasks of a step in both components use the cores of their own, and end one by one.
+/// SL-R-06, SL-R-08: tasks of a step in both components use the cores of their own component, and end one by one.
 #[test]
 fn a_step_runs_in_both_components_of_a_node() {
     let (mut cluster, id, run) = running();
@@ -302,7 +302,7 @@ fn a_step_runs_in_both_components_of_a_node() {
     let events = cluster.ok(&user("ada"), signal);
     let expected = OrderSeed::SignalStep { part: PartId::new(run, 1), step: number, signal: 10 };
     assert_eq!(follow(&cluster, &events), [expected]);
-    // The other core of each component is free for another step, a third is not.
+    // The other core of each component is free for another step; there is no third one.
     let (second, _) = launch(&mut cluster, id, step(&[1]));
     let busy = Command::LaunchStep { job: id, spec: Box::new(step(&[1])) };
     cluster.refused(&user("ada"), busy, RefusalCode::Busy, "are free of other steps");
@@ -323,7 +323,7 @@ fn a_step_runs_in_both_components_of_a_node() {
     cluster.assert_replays();
 }
 
-/// SL-M-15: a component that ends takes its tasks with it, in every step; those of the other go on.
+/// SL-M-15: a component that ends takes its tasks of every step with it; those of the other continue.
 #[test]
 fn a_component_that_ends_alone_ends_its_tasks_on_a_shared_node() {
     let (mut cluster, id, run) = running();
@@ -347,7 +347,7 @@ fn a_component_that_ends_alone_ends_its_tasks_on_a_shared_node() {
     cluster.assert_replays();
 }
 
-/// A step without places of its own is in the first of the components on a node.
+/// A step without places belongs to the first of the components on a node.
 #[test]
 fn a_plain_step_is_in_the_first_component_of_a_node() {
     let (mut cluster, id, run) = running();
@@ -365,7 +365,7 @@ fn a_plain_step_is_in_the_first_component_of_a_node() {
     cluster.assert_replays();
 }
 
-/// The job gets all that both components ask for, and no more than the node has.
+/// The job gets everything that both components ask for, and no more than the node has.
 #[test]
 fn a_placement_can_share_some_nodes_and_not_others() {
     let mut cluster = sharing();
@@ -402,7 +402,8 @@ fn a_placement_can_share_some_nodes_and_not_others() {
     cluster.assert_replays();
 }
 
-/// The name of a part stays as it was when the node is not shared any more; on nodes that never were it is the run's.
+/// A part keeps its name when the node is no longer shared; on nodes that never were shared, the name is that of the
+/// run.
 #[test]
 fn a_part_keeps_its_name_when_its_neighbour_has_gone() {
     let (mut cluster, id, run) = three_running("node1", "node2");

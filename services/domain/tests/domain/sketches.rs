@@ -1,5 +1,5 @@
-//! Orders made of sketches, which find once what the parts of a run have in common, are those that a look at the whole run would make
-//! for each part; and parts are named as such a look would name them.
+//! Orders made from sketches, which compute once what the parts of a run share, equal those derived for each part from
+//! the whole run; the same holds for the names of parts.
 
 use crate::{
     support::*,
@@ -27,10 +27,10 @@ use muster_schemas::{
 use proptest::prelude::*;
 use std::{collections::BTreeSet, sync::Arc};
 
-/// More than are looked through one by one.
+/// Too many to be searched one by one.
 const NODES: u32 = 40;
 
-/// The name of a part, by a look at all that the job has or had.
+/// The name of a part, derived from everything that the job has or had.
 pub fn name_by_look(state: &State, run: &Run, part: &Part) -> PartId {
     let live = (0..).zip(&run.placement.components);
     let over = state.job(run.job).into_iter().flat_map(Job::components_over);
@@ -40,7 +40,7 @@ pub fn name_by_look(state: &State, run: &Run, part: &Part) -> PartId {
     PartId::new(run.id, if is_shared { part.component } else { 0 })
 }
 
-/// A launch, by a look at the whole run.
+/// A launch, derived from the whole run.
 fn launch_by_look(state: &State, run: &Run, part: &Part, spec: &JobSpec) -> Option<LaunchOrder> {
     let job = state.job(run.job)?;
     let component = spec.components.get(part.component as usize)?;
@@ -103,7 +103,7 @@ fn launch_by_look(state: &State, run: &Run, part: &Part, spec: &JobSpec) -> Opti
     })
 }
 
-/// What is asked for in the record of a submission.
+/// The job in the record of a submission.
 fn submitted(cluster: &Cluster, job: &Job) -> Arc<JobSpec> {
     let record = cluster.log.iter().find(|record| record.sequence == job.submitted_sequence);
     match record.map(|record| &record.event) {
@@ -112,7 +112,7 @@ fn submitted(cluster: &Cluster, job: &Job) -> Arc<JobSpec> {
     }
 }
 
-/// Whatever has happened: all parts of all runs are named, found and launched as by a look at the whole run.
+/// Whatever has happened: all parts of all runs are named, found and launched as derived from the whole run.
 pub fn assert_as_by_look(cluster: &Cluster) {
     let state = &cluster.state;
     let mut sketches = Sketches::new(state);
@@ -137,7 +137,7 @@ pub fn assert_as_by_look(cluster: &Cluster) {
     }
 }
 
-/// A cluster of many nodes of four cores, whose policy lets components share nodes.
+/// A cluster of many nodes with four cores each, whose policy lets components share nodes.
 fn wide() -> Cluster {
     let nodes = (1..=NODES).map(|number| node(&format!("node{number}"), 4)).collect();
     let mut cluster = Cluster::with(ClusterConfig { nodes, ..config() });
@@ -160,7 +160,7 @@ fn component() -> impl Strategy<Value = OneComponent> {
     (nodes, 1..4_u32, any::<bool>()).prop_map(|(nodes, tasks, is_script)| OneComponent { nodes, tasks, is_script })
 }
 
-/// Allocates a job with these components, each with the core of its number.
+/// Allocates a job with these components, each on the core with the component's number.
 fn allocate(cluster: &mut Cluster, components: &[OneComponent]) -> (JobId, RunId) {
     let (mut spec, mut placement) = (JobSpec::default(), Placement::default());
     for (core, component) in (0..).zip(components) {
@@ -196,7 +196,7 @@ fn parts_of(run: &Run, state: &State) -> Vec<(NodeId, PartId)> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, max_shrink_iters: 500, ..ProptestConfig::default() })]
 
-    /// A run on many nodes, whose components share some of them, from its launch to its end.
+    /// A run on many nodes, with components that share some of them, from its launch to its end.
     #[test]
     fn wide_runs_are_ordered_as_by_look(components in prop::collection::vec(component(), 1..4), forgotten in 0..NODES) {
         let mut cluster = wide();
@@ -224,7 +224,7 @@ proptest! {
         prop_assert!(!has_forgotten(&cluster.state, NodeId(forgotten), &listed, cluster.state.sequence()));
         prop_assert!(!has_forgotten(&cluster.state, NodeId(forgotten), &[], Sequence(0)));
 
-        // A step that names no places.
+        // A step without places.
         let events = cluster.ok(&user("ada"), plain_step(id, None, None));
         let [Event::StepLaunched { step, spec: launched, .. }] = &events[..] else { panic!("{events:?}") };
         let known = cluster.state.run(run).expect("it runs");
@@ -262,7 +262,7 @@ fn part_in(seed: &OrderSeed) -> PartId {
     }
 }
 
-/// Parts of a component that are left when another has ended alone keep their names, on many nodes too.
+/// Parts keep their names when another component has ended alone, on many nodes too.
 #[test]
 fn parts_keep_their_names_when_a_component_ends_alone() {
     let mut cluster = wide();

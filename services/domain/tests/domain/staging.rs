@@ -1,4 +1,4 @@
-//! Staging: what jobs need is brought in before they start and out after their end, component by component.
+//! Staging: in before a job starts, out after its end, component by component.
 
 use crate::{
     filters::{components::several, support::*},
@@ -31,7 +31,7 @@ fn with_program(config: ClusterConfig) -> ClusterConfig {
     ClusterConfig { staging, ..config }
 }
 
-/// What a component has to be staged: one line, and the persistent buffers that it makes, uses and removes.
+/// The staging of a component: one line, and the persistent buffers that it creates, uses and removes.
 fn staged(component: u32, creates: &[&str], uses: &[&str], destroys: &[&str]) -> ComponentStaging {
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     let directives = vec![format!("#DW of {component}")];
@@ -47,7 +47,7 @@ fn two() -> JobSpec {
     with(several(2), vec![staged(0, &[], &[], &[]), staged(1, &[], &[], &[])])
 }
 
-/// The outstanding call: its kind and the component that it is about.
+/// The kind and component of the outstanding call.
 fn call(cluster: &Cluster, job: JobId) -> Option<(FilterKind, u32)> {
     let seed = cluster.seed(job)?;
     Some((seed.call.kind, seed.component?.offset))
@@ -61,7 +61,7 @@ fn is_open(cluster: &Cluster, job: JobId) -> bool {
     cluster.state.waiting().any(|waiting| waiting.job.id == job)
 }
 
-/// The next timer is due at once as long as there is something to begin.
+/// The next timer is due at once while there is something to begin.
 fn begin(cluster: &mut Cluster) -> Vec<Event> {
     assert_eq!(cluster.state.next_timer(), Some(cluster.state.time()), "there is something to be staged now");
     let events = cluster.tick();
@@ -76,7 +76,7 @@ fn stage_in(cluster: &mut Cluster, job: JobId) {
     }
 }
 
-/// Gives each component two cores of a node of its own and lets its processes start.
+/// Gives each component two cores on a separate node and starts its processes.
 fn start(cluster: &mut Cluster, job: JobId) -> RunId {
     let nodes = ["node1", "node2"];
     let components = nodes.iter().flat_map(|node| cluster.placement(&[node], 1).components).collect();
@@ -96,7 +96,8 @@ fn saying(text: &str, report: FilterReport) -> FilterReport {
     FilterReport { message: Some(text.into()), ..report }
 }
 
-/// SL-B-01, SL-B-08: one call for each component; the job waits until all are staged in, and is staged out after its end.
+/// SL-B-01, SL-B-08: one call for each component; the job waits until all are staged in, and is staged out after its
+/// end.
 #[test]
 fn a_job_is_staged_in_component_by_component_and_out_after_its_end() {
     let mut cluster = site();
@@ -133,7 +134,8 @@ fn a_job_is_staged_in_component_by_component_and_out_after_its_end() {
     cluster.assert_replays();
 }
 
-/// SL-B-01: only components that have directives; a job without any and one without a program are as they were.
+/// SL-B-01: only components with directives; a job without any, and one on a cluster without a program, are not
+/// affected.
 #[test]
 fn only_what_has_directives_is_staged() {
     let mut cluster = site();
@@ -149,7 +151,8 @@ fn only_what_has_directives_is_staged() {
     assert!(is_open(&without, id));
 }
 
-/// SL-B-08: a failure holds the job, says why, and is tried again once an administrator releases it.
+/// SL-B-08: a failure holds the job and gives the reason; staging is tried again once an administrator releases the
+/// job.
 #[test]
 fn a_failure_holds_the_job_until_it_is_released() {
     let mut cluster = site();
@@ -187,7 +190,7 @@ fn a_lost_runner_costs_an_attempt_and_three_fail() {
     assert_eq!(cluster.reason(id), Some(WaitReason::StagingFailed(why.into())));
 }
 
-/// A call can take a day: the ledger says that its runner does not have it any more, and it goes to others at once.
+/// A call can take a day: once the ledger says that its runner no longer has it, it goes to others at once.
 #[test]
 fn a_call_that_its_runner_does_not_have_any_more_goes_to_others() {
     let mut cluster = site();
@@ -207,8 +210,8 @@ fn a_call_that_its_runner_does_not_have_any_more_goes_to_others() {
     assert!(matches!(cluster.reason(id), Some(WaitReason::StagingFailed(_))));
 }
 
-/// SL-B-02: a buffer that a component makes is there for all that name it, also of other jobs and users; who names one that
-/// does not exist waits.
+/// SL-B-02: a buffer that a component creates can be used by all that name it, including other jobs and users; a job
+/// that names one that does not exist waits.
 #[test]
 fn persistent_buffers_outlive_their_job_and_are_there_for_all() {
     let mut cluster = site();
@@ -216,7 +219,7 @@ fn persistent_buffers_outlive_their_job_and_are_there_for_all() {
     let early = cluster.submit("bob", uses("alpha"));
     assert_eq!(cluster.reason(early), Some(WaitReason::BufferMissing("alpha".into())));
     assert!(cluster.state.next_timer().is_none(), "there is nothing to be done for it");
-    // The second component makes what the first uses: it goes first.
+    // The second component creates what the first uses: it comes first.
     let maker = with(several(2), vec![staged(0, &[], &["alpha"], &[]), staged(1, &["alpha"], &["alpha"], &[])]);
     let maker = cluster.submit("ada", maker);
     begin(&mut cluster);
@@ -237,7 +240,7 @@ fn persistent_buffers_outlive_their_job_and_are_there_for_all() {
     cluster.assert_replays();
 }
 
-/// SL-B-02: however many jobs wait for buffers or for a program, what is to be done is found without a look at each of them.
+/// SL-B-02: however many jobs wait for buffers or for a program, the next work is found without visiting each of them.
 #[test]
 fn jobs_that_wait_for_buffers_cost_nothing_until_they_are_there() {
     let mut cluster = site();
@@ -260,7 +263,7 @@ fn jobs_that_wait_for_buffers_cost_nothing_until_they_are_there() {
     cluster.assert_replays();
 }
 
-/// SL-B-01: what waits for a program is staged as soon as there is one again.
+/// SL-B-01: jobs that wait for a program are staged as soon as there is one again.
 #[test]
 fn what_waits_for_a_program_is_staged_with_the_next() {
     let mut cluster = site();
@@ -273,7 +276,7 @@ fn what_waits_for_a_program_is_staged_with_the_next() {
     assert!(is_open(&cluster, id));
 }
 
-/// SL-B-02: a buffer is there once it was made, and one whose removal failed stays.
+/// SL-B-02: a buffer exists once it has been created, and still exists if its removal failed.
 #[test]
 fn a_buffer_that_could_not_be_made_or_removed_is_as_it_was() {
     let mut cluster = site();
@@ -291,7 +294,7 @@ fn a_buffer_that_could_not_be_made_or_removed_is_as_it_was() {
     cluster.assert_replays();
 }
 
-/// SL-B-02, SL-B-08: a buffer of another user is neither made anew nor removed; one's own is used as it is.
+/// SL-B-02, SL-B-08: a buffer of another user is neither created again nor removed; one's own is used as it is.
 #[test]
 fn a_buffer_of_another_user_is_left_alone() {
     let mut cluster = site();
@@ -312,7 +315,7 @@ fn a_buffer_of_another_user_is_left_alone() {
     cluster.assert_replays();
 }
 
-/// SL-B-02: what is left of users who are gone is removed by a job of an administrator.
+/// SL-B-02: buffers of users who have left are removed by a job of an administrator.
 #[test]
 fn an_administrator_removes_the_buffer_of_anybody() {
     let mut cluster = site();
@@ -327,8 +330,9 @@ fn an_administrator_removes_the_buffer_of_anybody() {
     cluster.assert_replays();
 }
 
-/// SL-B-02, SL-B-08: of two users who make a buffer of the same name at a time the second has not made it, and who is to
-/// remove one that was not there does not remove that of who made it meanwhile, whether one command says both or two.
+/// SL-B-02, SL-B-08: if two users create a buffer of the same name at the same time, the second has not created it; a
+/// job that was to remove one that did not exist does not remove the one created meanwhile by another user. This holds
+/// whether one command reports both or two.
 #[test]
 fn a_buffer_that_another_user_made_meanwhile_is_left_alone() {
     for (theirs, is_one_command) in [(&["alpha"][..], false), (&["alpha"], true), (&[], false), (&[], true)] {
@@ -354,7 +358,7 @@ fn a_buffer_that_another_user_made_meanwhile_is_left_alone() {
     }
 }
 
-/// SL-B-01: nothing is staged in for a job that ends at the same moment.
+/// SL-B-01: a job that ends at the same moment is not staged in.
 #[test]
 fn a_job_whose_deadline_passes_is_not_staged_in() {
     let mut cluster = site();
@@ -386,8 +390,8 @@ fn staging_begins_when_nothing_else_keeps_the_job_from_starting() {
     assert_eq!(cluster.seed(id), None);
 }
 
-/// HPC-F-23: a cancel ends what waits for a runner at once, and what a runner has when it has answered. What may have been
-/// staged in is staged out.
+/// HPC-F-23: a cancel ends calls that wait for a runner at once, and those that a runner has once it has answered.
+/// Anything that may have been staged in is staged out.
 #[test]
 fn what_was_begun_is_staged_out_whatever_became_of_the_job() {
     let mut cluster = site();
@@ -415,7 +419,7 @@ fn what_was_begun_is_staged_out_whatever_became_of_the_job() {
     assert_eq!(cluster.outcome(called), Some(Outcome::Cancelled));
     begin(&mut cluster);
     assert_eq!(call(&cluster, called), Some((FilterKind::StageOut, 0)));
-    // It fails for one component: the other is staged out all the same, and people are told.
+    // It fails for one component: the other is staged out nevertheless, with a warning.
     cluster.answer(called, saying("gone", code(1)));
     assert_eq!(call(&cluster, called), Some((FilterKind::StageOut, 1)));
     cluster.answer(called, code(0));
@@ -424,7 +428,7 @@ fn what_was_begun_is_staged_out_whatever_became_of_the_job() {
     cluster.assert_replays();
 }
 
-/// SL-M-10: a job that is put back while it runs keeps what is staged in; one that was over is staged in anew.
+/// SL-M-10: a job that is requeued while it runs keeps what is staged in; one that was over is staged in again.
 #[test]
 fn a_job_that_runs_again_has_what_it_needs() {
     let mut cluster = site();
@@ -452,7 +456,7 @@ fn requeue(id: JobId) -> Command {
     Command::Requeue { jobs: ids(&[id]), hold: false, delay_seconds: 0 }
 }
 
-/// SL-B-01: what was begun is staged out before the job is queued again, also while nobody has begun with that.
+/// SL-B-01: what was begun is staged out before the job is queued again, even if staging out has not begun yet.
 #[test]
 fn a_job_is_not_queued_again_before_it_is_staged_out() {
     let mut cluster = site();
@@ -468,7 +472,7 @@ fn a_job_is_not_queued_again_before_it_is_staged_out() {
     cluster.assert_replays();
 }
 
-/// SL-B-01: the staging program stays as long as there is something for it to stage out.
+/// SL-B-01: the staging program stays as long as it has something to stage out.
 #[test]
 fn the_program_is_not_removed_while_it_is_needed() {
     let mut cluster = site();
@@ -490,7 +494,7 @@ fn the_program_is_not_removed_while_it_is_needed() {
     cluster.ok(&root(), without());
 }
 
-/// SL-B-01: an array is staged as a whole, so none of its tasks is queued again once it has been staged out.
+/// SL-B-01: an array is staged as a whole, so none of its tasks is queued again once the array has been staged out.
 #[test]
 fn a_task_is_not_queued_again_after_its_array_was_staged_out() {
     let mut cluster = site();
@@ -509,7 +513,7 @@ fn a_task_is_not_queued_again_after_its_array_was_staged_out() {
     cluster.assert_replays();
 }
 
-/// HPC-C-04: a job that becomes another while it is made is staged as what it is then.
+/// HPC-C-04: a job that is respecified while being configured is staged according to its last specification.
 #[test]
 fn a_job_that_becomes_another_is_staged_as_that() {
     let mut cluster = site();
@@ -526,7 +530,7 @@ fn a_job_that_becomes_another_is_staged_as_that() {
     assert!(is_open(&cluster, id));
 }
 
-/// A state with all kinds of staging is read again from its snapshot as it was.
+/// A snapshot preserves all kinds of staging.
 #[test]
 fn staging_is_part_of_snapshots() {
     let mut cluster = site();
@@ -543,7 +547,7 @@ fn staging_is_part_of_snapshots() {
     assert_eq!(stage(&cluster, third), Some(Stage::Wanted));
 }
 
-/// What is to be staged names components that there are, once each.
+/// Staging names only existing components, each once.
 #[test]
 fn what_cannot_be_staged_is_refused() {
     let mut cluster = site();
@@ -559,7 +563,7 @@ fn what_cannot_be_staged_is_refused() {
     relative.staging.program = Some("stage".into());
     let configure = Command::Configure { change: Box::new(relative.into()), keep_unnamed: false };
     cluster.refused(&root(), configure, RefusalCode::Invalid, "stage");
-    // A configuration that does not name the program leaves it as it is.
+    // A configuration that does not name the program leaves it unchanged.
     cluster.ok(&root(), Command::Configure { change: Box::default(), keep_unnamed: true });
     assert!(cluster.state.staging_settings().program.is_some());
     cluster.ok(&root(), Command::Configure { change: Box::new(config().into()), keep_unnamed: false });

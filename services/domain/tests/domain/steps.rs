@@ -19,7 +19,7 @@ fn ranks(text: &str) -> IndexSet {
     text.parse().expect("a set")
 }
 
-/// A step of `true` with so many tasks of one core on each of these nodes.
+/// A step of `true` with this many tasks of one core on each of these nodes.
 fn step(places: &[(&str, u32)]) -> StepSpec {
     let mut next = 0;
     let places: Vec<StepPlace> = places
@@ -63,7 +63,7 @@ fn allocation(nodes: u32, cores: u32) -> JobSpec {
     spec
 }
 
-/// A running job of four cores on each of two nodes.
+/// A running job with four cores on each of two nodes.
 fn running() -> (Cluster, JobId, RunId) {
     let mut cluster = Cluster::new();
     let id = cluster.submit("ada", job(2, 4));
@@ -88,7 +88,7 @@ fn steps_get_cores_that_no_other_step_has_and_numbers_of_one_counter() {
     assert!(matches!(events[..], [Event::StepPartEnded { .. }, Event::StepEnded { .. }]), "{events:?}");
     let (third, cores) = launched(&mut cluster, id, step(&[("node1", 1)]));
     assert_eq!((third, cores), (StepId(3), vec![ranks("0")]));
-    // A component that took no part in a step shows a gap; the counter is the run's.
+    // A component that took no part in a step has a gap in its numbers; the counter belongs to the run.
     let plain = plain_step(id, Some(1), None);
     assert!(matches!(cluster.run(&ada, plain), Ok((_, Reply::Step { step: StepId(4), .. }))));
     cluster.assert_replays();
@@ -113,14 +113,14 @@ fn a_step_that_overlaps_takes_no_core_from_others() {
     launched(&mut cluster, id, overlapping);
 }
 
-/// A step that names no nodes, of so many tasks with so many cores each.
+/// A step without places, with this many tasks and cores per task.
 fn anywhere(tasks: u32, nodes: Option<u32>, cpus_per_task: u32) -> StepSpec {
     let programs = vec![StepProgram { argv: vec!["true".into()], ..StepProgram::default() }];
     let group = StepGroup { programs, tasks: Some(tasks), nodes, cpus_per_task, ..StepGroup::default() };
     StepSpec { groups: vec![group], ..StepSpec::default() }
 }
 
-/// SL-R-08: a step that names no nodes is told how many tasks the job has room for, by the cores that each takes.
+/// SL-R-08: the refusal of a step without places says how many tasks the job has room for, given the cores per task.
 #[test]
 fn the_room_of_a_job_counts_the_cores_that_each_task_of_a_step_takes() {
     let (mut cluster, id, _) = running();
@@ -137,11 +137,11 @@ fn the_room_of_a_job_counts_the_cores_that_each_task_of_a_step_takes() {
     );
     let (_, cores) = launched(&mut cluster, id, anywhere(3, None, 2));
     assert_eq!(cores, [ranks("0-3"), ranks("0-1")]);
-    // One that overlaps others shares the cores out itself.
+    // A step that overlaps others divides the cores itself.
     launched(&mut cluster, id, StepSpec { overlaps: true, ..anywhere(8, None, 2) });
 }
 
-/// Each component of a job gets a copy of a group that names no nodes: its size is looked at before.
+/// Each component of a job gets a copy of a group without places: the size is checked first.
 #[test]
 fn a_step_that_is_too_large_is_refused_before_it_is_laid_out() {
     let (mut cluster, id, _) = running();
@@ -423,7 +423,7 @@ fn a_job_whose_client_is_lost_is_cancelled_whether_it_waits_or_runs() {
         assert!(cluster.tick().is_empty(), "it was heard of");
         cluster.pass(1);
         assert_eq!(cluster.state.next_timer(), Some(cluster.now));
-        // The ledger may have been away: the client can still be heard of.
+        // The ledger may have been down: the client may still report.
         let late = Event::JobKept { job: id, seconds: Some(60), is_late: true };
         assert_eq!(cluster.tick(), std::slice::from_ref(&late));
         cluster.ok(&user("ada"), keep(Some(60)));
@@ -456,7 +456,7 @@ fn a_job_that_has_ended_needs_no_client() {
     cluster.refused(&user("ada"), keep(Some(60)), RefusalCode::Conflict, "is over");
 }
 
-/// One thing that happens to the steps of a job of four cores on each of two nodes.
+/// An event in the life of the steps of a job with four cores on each of two nodes.
 #[derive(Clone, Debug)]
 enum Happens {
     Launch { first: u32, second: u32, overlaps: bool, ends_on_failure: bool },
@@ -478,8 +478,8 @@ fn happens() -> impl Strategy<Value = Happens> {
 }
 
 proptest! {
-    /// No core is given to two steps that do not overlap others: the invariants, which are checked after each of these,
-    /// say so. Numbers are given once (SL-R-07). Who is told to wait is granted what it wants when the others have
+    /// No core is given to two steps that do not overlap others, according to the invariants, which are checked after
+    /// each event. Numbers are given once (SL-R-07). A step that has to wait gets what it wants when the others have
     /// ended (M-STEP-1).
     #[test]
     fn cores_are_given_once_whatever_happens(history in prop::collection::vec(happens(), 1..60)) {

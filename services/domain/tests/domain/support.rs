@@ -1,4 +1,4 @@
-//! A cluster in memory: a state, its log, a clock that tests set, and short ways to say things.
+//! A cluster in memory: a state, its log, a clock set by tests, and helpers.
 
 use muster_domain::{Decision, State, decide, invariants::assert_invariants};
 use muster_schemas::{
@@ -55,7 +55,7 @@ pub fn queue(name: &str) -> QueueSpec {
     QueueSpec { name: name.into(), ..QueueSpec::default() }
 }
 
-/// Three nodes of four cores, two queues, three licences, an operator `oper`.
+/// Three nodes with four cores each, two queues, three licences, an operator `oper`.
 pub fn config() -> ClusterConfig {
     ClusterConfig {
         settings: ClusterSettings { operators: vec!["oper".into()], ..ClusterSettings::default() },
@@ -74,7 +74,7 @@ pub fn tasks() -> Launch {
     Launch { program: Program::Tasks { argv: vec!["true".into()] }, ..Launch::default() }
 }
 
-/// A step of `true` on nodes of the job that it does not name.
+/// A step of `true` without places.
 pub fn plain_step(job: JobId, tasks: Option<u32>, nodes: Option<u32>) -> Command {
     let program = StepProgram { argv: vec!["true".into()], ..StepProgram::default() };
     let group = StepGroup { programs: vec![program], tasks, nodes, ..StepGroup::default() };
@@ -82,7 +82,7 @@ pub fn plain_step(job: JobId, tasks: Option<u32>, nodes: Option<u32>) -> Command
     Command::LaunchStep { job, spec: Box::new(spec) }
 }
 
-/// A script on so many nodes with so many cores on each.
+/// A script on this many nodes with this many cores on each.
 pub fn job(nodes: u32, cores: u32) -> JobSpec {
     let request = Request {
         path: vec![
@@ -122,7 +122,7 @@ pub fn exit(status: ExitStatus, cause: EndCause, at: Timestamp) -> NodeExit {
     NodeExit { status: Some(status), cause, usage, started: Some(at), ended: at }
 }
 
-/// The command of a plan that only starts jobs.
+/// The command for a plan that only starts jobs.
 pub fn commit(starts: Vec<Start>) -> Command {
     Command::CommitPlan { plan: Box::new(ProposedPlan { starts, ..ProposedPlan::default() }) }
 }
@@ -150,7 +150,7 @@ impl Cluster {
         Self::with(config())
     }
 
-    /// Puts events into the log as they are.
+    /// Appends events to the log as they are.
     pub fn append(&mut self, actor: &Actor, events: Vec<Event>) {
         for event in events {
             let record = Record {
@@ -168,7 +168,7 @@ impl Cluster {
         }
     }
 
-    /// Decides and applies. A refusal must not have changed anything, which the borrow of `decide` proves.
+    /// Decides and applies. A refusal cannot have changed anything, since `decide` only borrows the state.
     pub fn run(&mut self, actor: &Actor, command: Command) -> Result<(Vec<Event>, Reply), Refusal> {
         let Decision { events, reply } = decide(&self.state, actor, &command, self.now)?;
         self.append(actor, events.clone());
@@ -184,7 +184,7 @@ impl Cluster {
         }
     }
 
-    /// The command is refused with the code, and the message has the words.
+    /// The command is refused with this code, and the message contains the words.
     #[track_caller]
     pub fn refused(&mut self, actor: &Actor, command: Command, code: RefusalCode, words: &str) {
         match self.run(actor, command.clone()) {
@@ -200,7 +200,7 @@ impl Cluster {
         self.now = self.now.plus_seconds(seconds);
     }
 
-    /// Lets the ledger's timer do its work.
+    /// Runs the ledger's timer.
     pub fn tick(&mut self) -> Vec<Event> {
         self.ok(&Actor::Ledger, Command::Tick)
     }
@@ -256,7 +256,7 @@ impl Cluster {
         commit(vec![start])
     }
 
-    /// Gives the job its resources.
+    /// Allocates resources to the job.
     #[track_caller]
     pub fn allocate(&mut self, job: JobId, nodes: &[&str], cores: u32) -> RunId {
         let run = self.state.next_run();
@@ -267,7 +267,7 @@ impl Cluster {
         }
     }
 
-    /// Gives the job its resources and lets its processes start.
+    /// Allocates resources to the job and starts its processes.
     #[track_caller]
     pub fn start(&mut self, job: JobId, nodes: &[&str], cores: u32) -> RunId {
         let run = self.allocate(job, nodes, cores);
@@ -287,7 +287,7 @@ impl Cluster {
         }
     }
 
-    /// A running job with a component of so many cores on each of these nodes.
+    /// A running job with a component on each of these nodes, with this many cores.
     #[track_caller]
     pub fn start_on_each(&mut self, nodes: &[&str], cores: u32) -> (JobId, RunId) {
         let (mut spec, mut placement) = (JobSpec::default(), Placement::default());
@@ -304,7 +304,7 @@ impl Cluster {
         (id, run)
     }
 
-    /// The part that a run has on a node; one of the first component if it has none.
+    /// The part of a run on a node; if there is none, the one that a first component would have.
     pub fn part(&self, run: RunId, node: &str) -> PartId {
         let part =
             self.state.run(run).and_then(|known| Some(self.state.part_id(known, known.part(self.node_id(node))?)));
@@ -316,14 +316,14 @@ impl Cluster {
         self.ok(&executor(node), Command::NodeEnded { part: self.part(run, node), exit })
     }
 
-    /// A job of one core on node1 from start to end.
+    /// Runs a job on one core of node1 from start to end.
     #[track_caller]
     pub fn run_through(&mut self, job: JobId, code: u8) {
         let run = self.start(job, &["node1"], 1);
         self.end(run, "node1", ExitStatus::Code(code));
     }
 
-    /// How a job ended, if it is over.
+    /// The outcome of a job, if it is over.
     pub fn outcome(&self, job: JobId) -> Option<Outcome> {
         self.state.job(job)?.finished().map(|finished| finished.outcome.clone())
     }
@@ -337,7 +337,7 @@ impl Cluster {
         self.waiting().contains(&job)
     }
 
-    /// Folding the log again, and reading the snapshot, both give this state.
+    /// Replaying the log and reading the snapshot both give this state.
     pub fn assert_replays(&self) {
         let mut folded = State::new();
         for record in &self.log {
@@ -352,19 +352,20 @@ impl Cluster {
     }
 }
 
-/// Between the records of one decision some counts are on their way; what is never so is checked after each.
+/// Between the records of one decision some counts do not add up yet; conditions that always hold are checked after
+/// each.
 fn assert_transitional(state: &State) {
     for node in state.nodes() {
         assert!(node.free_cores.len() <= u64::from(node.spec.cores));
     }
 }
 
-/// A moment that a node was told of.
+/// A moment that a node was told about.
 pub fn mark(sequence: Sequence) -> Mark {
     Mark { session: Timestamp(0), sequence }
 }
 
-/// A node of the job was lost, and how.
+/// The outcome of a job that lost a node.
 pub fn node_lost(why: &str) -> Outcome {
     Outcome::NodeLost(why.to_owned())
 }

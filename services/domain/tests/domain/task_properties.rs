@@ -1,5 +1,5 @@
-//! What holds of lists of tasks whatever happens to them: nothing runs where there is no room, what has finished is not
-//! run again, and every list comes to its end.
+//! Properties of lists of tasks, whatever happens: nothing runs without room, finished tasks are not run again, and
+//! every list ends.
 
 use crate::{lists::*, support::*};
 use muster_schemas::{
@@ -17,13 +17,13 @@ const NODES: [&str; 3] = ["node1", "node2", "node3"];
 
 #[derive(Clone, Debug)]
 enum Action {
-    /// One of the steps that run ends: with this code, or killed.
+    /// A running step ends: with this code, or killed.
     EndStep(usize, Option<u8>),
-    /// A node starts or ends the part that it is ordered to.
+    /// A node starts or ends its part as ordered.
     NodeReports(usize),
     Grow(usize, u32),
     Shrink(usize, u32, ShrinkReason),
-    /// What the planner would take back as idle.
+    /// The planner takes back what is idle.
     GiveUpIdle,
     Requeue,
     End(bool),
@@ -75,7 +75,7 @@ struct World {
     cluster: Cluster,
     job: JobId,
     finished: BTreeSet<TaskInstance>,
-    /// Nodes that are to say that their part of a run has ended, which the run has left.
+    /// Nodes that the run has left and that have yet to report the end of its part there.
     leaving: Vec<(RunId, NodeId)>,
 }
 
@@ -189,7 +189,7 @@ impl World {
         self.cluster.shrink(self.job, unused, ShrinkReason::Idle).expect("what is idle can be given up")
     }
 
-    /// Everybody does what is asked of them, and nothing fails.
+    /// Everything is done as asked, and nothing fails.
     fn goes_well(&mut self) {
         for round in 0..1000 {
             if self.cluster.outcome(self.job).is_some() {

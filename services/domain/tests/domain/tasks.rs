@@ -1,4 +1,4 @@
-//! Jobs that are lists of tasks: what starts when, and how the job ends.
+//! Lists of tasks: what starts when, and how the job ends.
 
 use crate::{lists::*, support::*, written::task_order};
 use muster_domain::{
@@ -208,8 +208,8 @@ fn a_node_that_cannot_be_prepared_does_not_join() {
     cluster.assert_replays();
 }
 
-/// HPC-J-22, HPC-S-13: what cannot go on without the nodes that could not be prepared waits for others, and does not get
-/// them again before somebody asks for all of it to run again.
+/// HPC-J-22, HPC-S-13: a job that cannot continue without the nodes that could not be prepared waits for others, and
+/// does not get them again until it is requeued on request.
 #[test]
 fn a_job_that_is_left_too_little_waits_for_other_nodes() {
     let mut cluster = Cluster::new();
@@ -231,7 +231,7 @@ fn a_job_that_is_left_too_little_waits_for_other_nodes() {
     cluster.assert_replays();
 }
 
-/// HPC-J-22: a job that can never run without the nodes that could not be prepared for it does not wait for ever.
+/// HPC-J-22: a job that can never run without the nodes that could not be prepared for it does not wait forever.
 #[test]
 fn a_job_that_too_few_nodes_could_be_prepared_for_has_failed() {
     let mut cluster = Cluster::new();

@@ -1,4 +1,4 @@
-//! Values that are refused, whoever sends them.
+//! Values that are refused from any sender.
 
 use crate::support::*;
 use muster_schemas::{
@@ -67,7 +67,8 @@ fn values_that_no_process_could_have() {
     refused(|spec| spec.checkpoint = Some(Checkpoint { signal: 0, seconds_before_end: 1 }), "checkpoint.signal");
 }
 
-/// F0: an address is a word of the argument list of a mail program, so it may be no option and nothing else but an address.
+/// F0: an address is a word in the argument list of a mail program, so it must not be an option or anything other than
+/// an address.
 #[test]
 fn mail_goes_to_addresses_and_login_names_only() {
     let to = |sink: Sink| vec![Notification { on: Vec::new(), sink, spares_cancelled: false }];
@@ -110,7 +111,7 @@ fn requests_that_make_no_sense() {
     );
 }
 
-/// SL-C-09, SL-C-12: three nodes of four cores and 8 GiB each.
+/// SL-C-09, SL-C-12: three nodes with four cores and 8 GiB each.
 #[test]
 fn tasks_that_as_many_nodes_never_have_room_for() {
     let room = |on: u32, tasks: u32, change: &dyn Fn(&mut Request)| {

@@ -1,4 +1,4 @@
-//! Orders as nodes get them: of a seed, its sketch, and what the log would have of it.
+//! Orders as nodes get them: from a seed, its sketch, and what the log would contribute.
 
 use muster_domain::{
     State,

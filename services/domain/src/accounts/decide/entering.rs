@@ -1,4 +1,4 @@
-//! Whether accounts and classes let a job in.
+//! Whether accounts and classes admit a job.
 
 use crate::{
     accounts::{Accounts, Amount, Charge, Counter, Rule, load::Load, validate::require_class},
@@ -18,10 +18,10 @@ use muster_schemas::{
 };
 use std::collections::BTreeMap;
 
-/// What stands before the text of a limit that a job is refused for.
+/// The prefix of the text of a limit for which a job is refused.
 const REACHED: &str = "limit reached: ";
 
-/// Whether an association admits a user to an account, where that is enforced (SL-L-07).
+/// Whether an association admits a user to an account, where this is enforced (SL-L-07).
 pub(crate) fn require_association(
     accounts: &Accounts,
     account: Option<&str>,
@@ -44,7 +44,7 @@ pub(crate) fn require_association(
     }
 }
 
-/// Whether a class exists and may be used, where that is enforced (SL-L-07).
+/// Whether a class exists and may be used, where this is enforced (SL-L-07).
 fn require_use(access: &Access, account: Option<&str>, user: &str, queue: &str, class: &str) -> Result<(), Refusal> {
     let accounts = access.state.accounts();
     if !accounts.settings().classes {
@@ -57,7 +57,8 @@ fn require_use(access: &Access, account: Option<&str>, user: &str, queue: &str, 
     }
 }
 
-/// Fills in account and class of a component that names none, and checks that both may be used; operators may use every class.
+/// Fills in the account and class of a component that names none, and checks that both may be used; operators may use
+/// every class.
 pub(crate) fn complete(access: &Access, owner: &Owner, component: &mut Component) -> Result<(), Refusal> {
     let accounts = access.state.accounts();
     let queue = component.queue.as_deref().unwrap_or_default();
@@ -73,11 +74,11 @@ pub(crate) fn complete(access: &Access, owner: &Owner, component: &mut Component
     require_use(access, account, &owner.user, queue, class)
 }
 
-/// By how many jobs the jobs of one command make the counts of the state more or fewer, as far as they have been looked at.
+/// By how much the jobs of one command checked so far change the counts of the state.
 #[derive(Default)]
 pub(crate) struct Entering(BTreeMap<Counter, i64>);
 
-/// What the components of one job use together, each at least.
+/// The least that the components of one job use together.
 #[derive(Clone, Copy, Default)]
 struct Least {
     jobs: u64,
@@ -88,8 +89,8 @@ struct Least {
 }
 
 impl Entering {
-    /// Checks the components of a job in order against their limits; what earlier components use counts for later ones
-    /// (SL-L-01 to SL-L-05, SL-S-20). `own` is the job if it is in the state already.
+    /// Checks the components of a job in order against their limits; the use of earlier components counts for later
+    /// ones (SL-L-01 to SL-L-05, SL-S-20). `own` is the job if it is in the state already.
     pub(crate) fn check(
         &mut self,
         state: &State,
@@ -131,9 +132,9 @@ impl Entering {
         Ok(())
     }
 
-    /// Checks the components of a job that waits and are to be counted for others than before: whether they may use their
-    /// classes there, and whether as many jobs may be there (SL-L-03, SL-L-07). `moved` says for whom a component is counted
-    /// from now on, by its number and for whom it is counted now. Limits that the job comes no nearer to are not looked at.
+    /// Checks components of a waiting job that will be counted elsewhere: whether they may use their classes there, and
+    /// whether there is room for the jobs (SL-L-03, SL-L-07). `moved` maps the number of a component and its present
+    /// charge to the new charge. Limits that the job comes no nearer to are skipped.
     pub(crate) fn check_moved(
         &mut self,
         access: &Access,
@@ -166,7 +167,7 @@ impl Entering {
         Ok(())
     }
 
-    /// The jobs that a counter has, with what this command has changed by now.
+    /// The jobs of a counter, including the changes of this command so far.
     fn counted(&self, state: &State, counter: &Counter) -> u64 {
         let changed = self.0.get(counter).copied().unwrap_or(0);
         state.index.submitted.of(counter).saturating_add_signed(changed)
@@ -198,21 +199,21 @@ fn require(rule: &Rule, used: u64) -> Result<(), Refusal> {
     }
 }
 
-/// Who names no walltime gets the longest that there may be.
+/// Alternatives without a walltime get the longest that is allowed.
 fn complete_walltime(alternatives: &mut [Alternative], most: u64) {
     for alternative in alternatives {
         alternative.walltime_seconds.get_or_insert(most);
     }
 }
 
-/// The shortest walltime of the ways to serve a component, in seconds.
+/// The shortest walltime of a component's alternatives, in seconds.
 fn walltime(component: &Component) -> u64 {
     let walltimes = component.alternatives.iter().map(|way| way.walltime_seconds.unwrap_or(u64::MAX));
     walltimes.min().unwrap_or(u64::MAX)
 }
 
 impl Least {
-    /// Of a component: of each amount the least that one of its ways needs.
+    /// The minimum of each amount over the alternatives of a component.
     fn of(component: &Component, settings: &ClusterSettings) -> Self {
         let ways = component.alternatives.iter().map(|way| Self::of_way(way, settings));
         let least = ways.reduce(|one, other| Self {
@@ -246,7 +247,7 @@ impl Least {
     fn amount(&self, amount: Amount, walltime_seconds: u64) -> u64 {
         match amount {
             Amount::RunningJobs => self.jobs,
-            // Checked against what waits and runs, before.
+            // Checked earlier, against the jobs that wait and run.
             Amount::Jobs => 0,
             Amount::Cores => self.cores,
             Amount::Nodes => self.nodes,

@@ -34,11 +34,11 @@ impl State {
         self.take_in(id, intake, record);
     }
 
-    /// What comes with a job. It is being made until it enters.
+    /// Stores what comes with a job. The job is being configured until it enters.
     fn take_in(&mut self, id: JobId, intake: &Intake, record: &Record) {
         let now = self.time;
         let template = self.pools.text.share(intake.template.as_deref().unwrap_or(DEFAULT_TEMPLATE));
-        // With a description the check behind the filters says until when it is held.
+        // With a description, the check after the filters sets the hold.
         let hold = intake.hold_until.filter(|until| intake.document.is_none() && *until > now);
         self.change_job(id, |job| {
             job.filters = Some(Box::new(JobFilters {
@@ -52,8 +52,8 @@ impl State {
         });
     }
 
-    /// A job that was being made, or was over, will enter the queue. It counts as submitted then if it was being
-    /// made.
+    /// A job that was being configured, or was over, enters the queue. It counts as submitted from now on if it was
+    /// being configured.
     pub(crate) fn job_entered(&mut self, id: JobId, now: Timestamp) {
         self.change_job(id, |job| {
             let filters = job.filters.get_or_insert_default();
@@ -67,7 +67,8 @@ impl State {
         self.enter(id);
     }
 
-    /// Without a description it is in the queue, with one the check is next. A chain of filters that begins now goes first.
+    /// Without a description the job is in the queue; with one it is checked next. A chain of filters that begins now
+    /// comes first.
     fn enter(&mut self, id: JobId) {
         let has_document = self.job(id).and_then(|job| job.filters.as_ref()?.received).is_some();
         if has_document {
@@ -98,7 +99,7 @@ impl State {
         });
     }
 
-    /// A job that waits becomes what this says. Jobs that were put behind it stay behind it.
+    /// Gives a waiting job a new specification. Jobs that were put behind it stay behind it.
     fn respecify(&mut self, id: JobId, spec: &JobSpec, record: &Record) {
         let now = self.time;
         let Some(mut job) = self.jobs.get(&id).map(|job| (**job).clone()) else { return };

@@ -1,4 +1,4 @@
-//! Resources that are set aside while filters judge who gets them, and that are kept for waiting jobs.
+//! Resources set aside while filters judge a start or growth, and resources kept for waiting jobs.
 
 use crate::{filters::Kept, state::State};
 use muster_schemas::{
@@ -21,7 +21,7 @@ impl State {
         }
     }
 
-    /// Takes what a chain of the job had set aside.
+    /// Takes the offer that a chain of the job has set aside.
     fn offer_of(&self, id: JobId) -> Option<Offer> {
         let chain = self.job(id)?.filters.as_ref()?.chain.as_ref()?;
         chain.set_aside().cloned()
@@ -38,7 +38,7 @@ impl State {
         self.note_freed();
     }
 
-    /// Takes the resources kept for the job again, after a chain had them as a part of more.
+    /// Takes the resources kept for the job again, after a chain held them as part of a larger offer.
     pub(crate) fn take_reserved_again(&mut self, id: JobId) {
         let Some(offer) = self.offer_of(id) else { return };
         if offer.growth || !offer.preempts.is_empty() {
@@ -85,7 +85,7 @@ impl State {
         });
     }
 
-    /// A run begins: it takes the place of the resources kept for the job, and the verdict of its filters is past.
+    /// A run begins: it replaces the resources kept for the job, and the verdict of its filters no longer matters.
     pub(crate) fn run_takes_over(&mut self, id: JobId) {
         if self.job(id).is_none_or(|job| job.filters.is_none()) {
             return;

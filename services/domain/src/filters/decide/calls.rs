@@ -18,16 +18,16 @@ use muster_schemas::{
 };
 use std::{collections::BTreeSet, sync::Arc};
 
-/// No command names more calls.
+/// The greatest number of calls in a command.
 const MAX_CALLS: usize = 100_000;
 
-/// A call is handed out at most so often (HPC-F-85).
+/// How often a call is handed out (HPC-F-85).
 const MAX_ATTEMPTS: u32 = 3;
 
-/// So long others are asked for a program that one runner does not have (HPC-F-91).
+/// How long others are asked for a program that one runner does not have (HPC-F-91).
 const OTHERS_ASKED_SECONDS: i64 = 10;
 
-/// The job of a call that is outstanding, with its chain.
+/// The job and chain of an outstanding call.
 fn outstanding<'a>(
     state: &'a State,
     call: &CallId,
@@ -39,7 +39,7 @@ fn outstanding<'a>(
     Some((job, filters, chain, outstanding))
 }
 
-/// A runner is about to make calls: those that nobody else has are its own (HPC-F-84).
+/// A runner is about to make calls: it gets those that no other runner has (HPC-F-84).
 pub(crate) fn claim(access: &Access, calls: &[(CallId, u32)], now: Timestamp) -> Result<Decision, Refusal> {
     let runner = access.require_runner()?;
     require_number(calls.len())?;
@@ -93,7 +93,7 @@ pub(crate) fn report(
         };
         require_kind(chain, &call, &outcome)?;
         answered.insert(call);
-        // Another runner is another attempt, of which there are only so many.
+        // Another runner means another attempt, and attempts are limited.
         let may_go_on = outstanding.absent_on.is_none() && outstanding.attempt < MAX_ATTEMPTS;
         if has_others && may_go_on && is_absent(&outcome) {
             events.push(Event::FilterElsewhere { call, runner: runner.to_owned() });
@@ -117,7 +117,7 @@ fn is_absent(outcome: &CallOutcome) -> bool {
     matches!(outcome, CallOutcome::Called(report) if report.exit.is_absent())
 }
 
-/// Whether the answer is of the kind that the call asks for.
+/// Whether the answer has the kind that the call expects.
 fn require_kind(chain: &Chain, call: &CallId, outcome: &CallOutcome) -> Result<(), Refusal> {
     let is_validation = call.position >= chain.end();
     let is_called = matches!(outcome, CallOutcome::Called(_));
@@ -128,7 +128,7 @@ fn require_kind(chain: &Chain, call: &CallId, outcome: &CallOutcome) -> Result<(
     }
 }
 
-/// What the first answer to a call leads to.
+/// The effect of the first answer to a call.
 fn answer(
     batch: &mut Batch,
     job: &Job,
@@ -145,7 +145,7 @@ fn answer(
     }
 }
 
-/// A filter was asked to take back what it did. Whatever came of it, the next one is asked (HPC-F-54).
+/// A filter was asked to undo its work. Whatever the result, the next one is asked (HPC-F-54).
 fn reverted(job: JobId, chain: &Chain, call: CallId, report: FilterReport) -> Vec<Event> {
     let report = Arc::new(report);
     let filter = chain.spec.filters.get(call.position as usize);
@@ -163,8 +163,8 @@ fn reverted(job: JobId, chain: &Chain, call: CallId, report: FilterReport) -> Ve
     events
 }
 
-/// A runner that has a call and has not been heard of for too long: the call is offered to others, or given up after the
-/// last attempt (HPC-F-85).
+/// A runner has a call and has been silent too long: the call is offered to others, or given up after the last attempt
+/// (HPC-F-85).
 pub(crate) fn silent(state: &State, id: JobId, now: Timestamp) -> Vec<Event> {
     let chain = state.job(id).and_then(|job| job.filters.as_deref()?.chain.as_deref());
     let Some(chain) = chain.filter(|chain| chain.silent_at().is_some_and(|time| time <= now)) else {
@@ -173,7 +173,7 @@ pub(crate) fn silent(state: &State, id: JobId, now: Timestamp) -> Vec<Event> {
     chain.call.as_ref().map_or_else(Vec::new, |call| offered_again(state, &call.id, now))
 }
 
-/// Calls whose runners no longer have them.
+/// Calls that their runners no longer have.
 pub(crate) fn lost(access: &Access, calls: &[CallId], now: Timestamp) -> Result<Decision, Refusal> {
     access.require_ledger()?;
     require_number(calls.len())?;
@@ -183,7 +183,7 @@ pub(crate) fn lost(access: &Access, calls: &[CallId], now: Timestamp) -> Result<
     Ok(Decision::done(calls.into_iter().flat_map(|call| offered_again(state, call, now)).collect()))
 }
 
-/// An outstanding call goes to others; after the last attempt it is given up.
+/// Offers an outstanding call to others, or gives it up after the last attempt.
 fn offered_again(state: &State, call: &CallId, now: Timestamp) -> Vec<Event> {
     let Some((job, filters, chain, call)) = outstanding(state, call) else { return Vec::new() };
     if call.attempt < MAX_ATTEMPTS {
@@ -198,7 +198,7 @@ fn offered_again(state: &State, call: &CallId, now: Timestamp) -> Vec<Event> {
     answer(&mut Batch::new(state, now), job, filters, chain, call.id, outcome)
 }
 
-/// Calls wait and no runner is there (HPC-F-87). Said once, until a runner takes a call.
+/// Calls wait and there is no runner (HPC-F-87). Recorded once, until a runner takes a call.
 pub(crate) fn runners_missing(access: &Access, since: Timestamp) -> Result<Decision, Refusal> {
     access.require_ledger()?;
     let calls = access.state.outstanding_calls().count() as u64;

@@ -1,6 +1,6 @@
-//! The effect of other decisions on chains, blocks and kept resources of the jobs that they are about.
+//! The effect of other decisions on the chains, blocks and kept resources of the jobs involved.
 //!
-//! Most jobs have none of these, and most decisions are not looked at.
+//! Most jobs have none of these, and most decisions are skipped.
 
 use crate::{
     filters::{
@@ -17,8 +17,8 @@ use muster_schemas::{
 };
 use std::collections::BTreeSet;
 
-/// Adds the consequences of the events for the jobs that they name: the resources kept for a job that is over, held
-/// or changed are free, its chain is over, and it no longer blocks others (HPC-F-23, HPC-F-32, HPC-F-35, HPC-F-39).
+/// Adds the consequences for the jobs that the events name: resources kept for a job that is over, held or changed are
+/// freed, its chain ends, and it no longer blocks others (HPC-F-23, HPC-F-32, HPC-F-35, HPC-F-39).
 pub(crate) fn add(state: &State, events: &mut Vec<Event>) {
     if state.index.kept.is_empty() && state.filters.blocks.is_empty() {
         return;
@@ -36,13 +36,13 @@ pub(crate) fn add(state: &State, events: &mut Vec<Event>) {
     }
 }
 
-/// What the events already say by themselves.
+/// What the events already settle.
 #[derive(Default)]
 struct Settled {
     unblocked: Vec<JobId>,
     released: Vec<JobId>,
     ended: Vec<JobId>,
-    /// Jobs that ask for something else by an event that was followed: one command can change them by several.
+    /// Jobs whose request an earlier event of this decision changed: one command can change them by several events.
     resized: BTreeSet<JobId>,
 }
 
@@ -76,7 +76,7 @@ fn concerns(state: &State, event: &Event) -> bool {
     }
 }
 
-/// What goes ahead of an event and what follows it.
+/// The events before and after an event.
 fn follow(state: &State, event: &Event, settled: &mut Settled) -> (Vec<Event>, Vec<Event>) {
     match event {
         Event::JobFinished { job, .. } => over(state, *job, settled),
@@ -95,7 +95,7 @@ fn follow(state: &State, event: &Event, settled: &mut Settled) -> (Vec<Event>, V
     }
 }
 
-/// A job is over: its chain goes first, if it has not ended yet, and what it leaves behind follows.
+/// A job is over: its chain ends first, if it has not ended yet; the consequences follow.
 fn over(state: &State, id: JobId, settled: &Settled) -> (Vec<Event>, Vec<Event>) {
     let mut chain = chain_over(state, id, settled).into_iter();
     let before: Vec<Event> = chain.next().into_iter().collect();
@@ -107,8 +107,8 @@ fn over(state: &State, id: JobId, settled: &Settled) -> (Vec<Event>, Vec<Event>)
     (before, after)
 }
 
-/// The end of a chain that still judges. While a runner has its call the chain goes on: what the filter does is taken back
-/// when it has answered.
+/// The end of a chain that still judges. While a runner has its call the chain continues: the filter's work is undone
+/// once it has answered.
 fn chain_over(state: &State, id: JobId, settled: &Settled) -> Vec<Event> {
     let is_free = |chain: &&Chain| chain.call.as_ref().is_none_or(|call| call.claimed.is_none());
     let chain = judging(state, id).filter(is_free).filter(|_| !settled.ended.contains(&id));
@@ -128,19 +128,19 @@ fn unblocked(state: &State, job: JobId, settled: &Settled) -> Vec<Event> {
     if blocks { vec![Event::QueueUnblocked { job }] } else { Vec::new() }
 }
 
-/// What is kept for a job, also by a chain that goes on, is free.
+/// Frees what is kept for a job, including by a chain that continues.
 fn released(state: &State, job: JobId, settled: &Settled) -> Option<Event> {
     let kept = state.job(job)?.filters.as_ref()?.kept()?;
     (!settled.released.contains(&job)).then_some(Event::ResourcesReleased { job, run: kept.0 })
 }
 
-/// What was reserved for a job is free. What a chain has set aside is free with the end of the chain.
+/// Frees what was reserved for a job. What a chain has set aside is freed when the chain ends.
 fn released_of(state: &State, job: JobId, settled: &Settled) -> Option<Event> {
     let reserved = state.job(job)?.filters.as_ref()?.reserved.as_ref()?;
     (!settled.released.contains(&job)).then_some(Event::ResourcesReleased { job, run: reserved.run })
 }
 
-/// A start that filters granted is not made: they take back what they did.
+/// A start granted by filters does not happen: they undo their work.
 fn not_granted(state: &State, id: JobId, why: &str) -> Vec<Event> {
     let granted = || state.job(id)?.filters.as_ref()?.granted_by.as_deref();
     let Some(chain) = granted() else { return Vec::new() };
@@ -148,7 +148,7 @@ fn not_granted(state: &State, id: JobId, why: &str) -> Vec<Event> {
     chain::fail(id, chain, None, failure, Vec::new())
 }
 
-/// Another size ends what was kept for the old one, before the job changes; another priority moves a block.
+/// A new size frees what was kept for the old one, before the job changes; a new priority moves a block.
 fn modified(state: &State, id: JobId, change: &JobChange, settled: &mut Settled) -> (Vec<Event>, Vec<Event>) {
     let changes_size = change.alternatives.is_some() || change.queue.is_some();
     let mut before = Vec::new();
@@ -161,7 +161,7 @@ fn modified(state: &State, id: JobId, change: &JobChange, settled: &mut Settled)
     (before, priority.map(|priority| Event::QueueBlocked { job: id, priority }).into_iter().collect())
 }
 
-/// What is kept on a node that serves no job any more is no use to anybody.
+/// Frees what is kept on a node that no longer serves jobs.
 fn node_gone(state: &State, node: NodeId, settled: &mut Settled) -> Vec<Event> {
     let events: Vec<Event> = state.kept_on(node).filter_map(|job| released(state, job, settled)).collect();
     settled.released.extend(events.iter().filter_map(Event::job));

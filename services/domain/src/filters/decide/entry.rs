@@ -1,4 +1,4 @@
-//! The way of a job into the queue: received, changed while being configured, judged, checked.
+//! How a job enters the queue: received, changed while being configured, judged, checked.
 
 use crate::{
     decide::{Access, Decision, conflict, invalid},
@@ -29,8 +29,8 @@ use muster_schemas::{
 };
 use std::sync::Arc;
 
-/// A job with a description, a template or its own tasks. With a description nothing but its own bounds is checked
-/// here: the check behind the filters does the rest (HPC-J-03).
+/// Submits a job with a description, a template or its own tasks. For a description only its own bounds are checked
+/// here; the check after the filters does the rest (HPC-J-03).
 pub(crate) fn submit_document(
     access: &Access,
     mut spec: JobSpec,
@@ -97,7 +97,7 @@ fn validate_tasks(spec: &JobSpec, tasks: Option<&TaskList>) -> Result<(), Refusa
     tasks::validate::task_list(tasks, walltime_seconds)
 }
 
-/// Whether an owner may submit with a template, and there is one of that name (HPC-T-08).
+/// Whether a template of this name exists and the owner may submit with it (HPC-T-08).
 fn require_template(state: &State, name: &str, owner: &Owner) -> Result<(), String> {
     match state.template(name) {
         None if name.eq_ignore_ascii_case(DEFAULT_TEMPLATE) => Ok(()),
@@ -109,7 +109,7 @@ fn require_template(state: &State, name: &str, owner: &Owner) -> Result<(), Stri
     }
 }
 
-/// Another specification and description of a job that is still being made (HPC-C-04). A caller that names the
+/// Replaces the specification and description of a job that is being configured (HPC-C-04). A caller that names the
 /// version it started from is refused if the job has changed since.
 pub(crate) fn configure(
     access: &Access,
@@ -140,7 +140,7 @@ pub(crate) fn configure(
     Ok(Decision { events, reply: Reply::Jobs(vec![id]) })
 }
 
-/// Whether a job that is being made would have the tasks that it has; some can have been ended by now.
+/// Whether a job being configured would keep its tasks; some may have been ended by now.
 fn is_same_array(job: &Job, spec: &JobSpec) -> bool {
     match (&job.array, &spec.array) {
         (Some(known), Some(array)) => {
@@ -161,7 +161,7 @@ fn being_made<'a>(access: &Access<'a>, id: JobId) -> Result<&'a Job, Refusal> {
     }
 }
 
-/// A job that was being made, or that was refused before it was in the queue, enters it.
+/// Lets a job enter the queue that was being configured, or was refused before it was in the queue.
 pub(crate) fn enter(access: &Access, id: JobId, now: Timestamp) -> Result<Decision, Refusal> {
     let target = find(access.state, id)?;
     access.require_management(target.job())?;
@@ -184,7 +184,7 @@ pub(crate) fn enter(access: &Access, id: JobId, now: Timestamp) -> Result<Decisi
     Ok(Decision { events, reply: Reply::Jobs(vec![id]) })
 }
 
-/// A job enters the queue: what it goes through. `number` is that of the next chain, and is counted on.
+/// What a job goes through to enter the queue. `number` is that of the next chain, and is advanced.
 fn entering(state: &State, job: &Job, number: &mut u64) -> Vec<Event> {
     let filters = job.filters.as_deref();
     let mut events = Vec::new();
@@ -197,7 +197,7 @@ fn entering(state: &State, job: &Job, number: &mut u64) -> Vec<Event> {
     events
 }
 
-/// A job that is over is queued again: its submission filters judge it from the start, as it was submitted (HPC-F-22).
+/// Queues a finished job again: its submission filters judge it from the start, as it was submitted (HPC-F-22).
 pub(crate) fn enter_again(state: &State, job: &Job, number: &mut u64) -> Result<Vec<Event>, Refusal> {
     if job.filters.as_ref().is_some_and(|filters| filters.chain.is_some()) {
         let message = "its filters are still rolling back; try again when they have finished";
@@ -214,11 +214,12 @@ pub(crate) fn enter_again(state: &State, job: &Job, number: &mut u64) -> Result<
     Ok(events)
 }
 
-/// The check behind the filters, as far as it needs the state: whether the owner may use the template and the queue, the
-/// nodes that are named exist, and the cluster can ever serve the job (HPC-J-03, J-16, J-18, HPC-T-08). The specification, with what it leaves open filled in.
+/// The part of the check after the filters that needs the state: whether the owner may use the template and the queue,
+/// the named nodes exist, and the cluster can ever serve the job (HPC-J-03, J-16, J-18, HPC-T-08). Returns the
+/// specification with defaults filled in.
 ///
 /// # Errors
-/// The text with which the job is refused: a code in brackets, and why.
+/// The text with which the job is refused: a code in brackets, and the reason.
 pub(crate) fn check(
     state: &State,
     job: &Job,
@@ -247,7 +248,7 @@ pub(crate) fn check(
     Ok(spec)
 }
 
-/// A component that a filter sent to another queue has not asked for what its first queue gave it.
+/// Removes from a component that a filter sent to another queue what its first queue gave it.
 fn leave_to_new_queues(state: &State, job: &Job, spec: &mut JobSpec) {
     for (known, component) in job.components.iter().zip(&mut spec.components) {
         let Some(queue) = state.queue(&known.queue).map(|queue| &queue.spec) else { continue };
@@ -262,7 +263,7 @@ fn leave_to_new_queues(state: &State, job: &Job, spec: &mut JobSpec) {
     }
 }
 
-/// As [`check`], of a job that no filter changed and that has no description.
+/// Like [`check`], for a job without a description that no filter changed.
 pub(crate) fn check_unchanged(state: &State, job: &Job) -> Result<(), String> {
     let template = job.filters.as_deref().and_then(|filters| filters.template.as_deref());
     template.map_or(Ok(()), |template| require_template(state, template, &job.owner))
@@ -272,7 +273,8 @@ fn unknown_name(state: &State, spec: &JobSpec) -> Option<String> {
     spec.components.iter().find_map(|component| fits::unknown_name(state, &component.alternatives))
 }
 
-/// A refusal as a job ends with it. If the cluster can never serve the job, that can be for what it names.
+/// The refusal in the form in which it ends a job. If the cluster can never serve the job, the cause may be a name in
+/// its request.
 fn coded(state: &State, spec: &JobSpec, refusal: &Refusal) -> String {
     let message = &refusal.message;
     if message.starts_with('[') {

@@ -53,8 +53,8 @@ pub(crate) fn require_bounds(until: Timestamp, now: Timestamp) -> Result<(), Ref
     Ok(())
 }
 
-/// Until when a verdict holds a job: until what the filter asks for, or what the job's hold is, if that is in the future;
-/// else for the default time (HPC-H-03, HPC-H-04).
+/// Until when a verdict holds a job: the time the filter asks for, or that of the job's hold, if in the future; else
+/// the default (HPC-H-03, HPC-H-04).
 pub(crate) fn after_verdict(
     asked: Option<FilterHold>,
     known: Option<Timestamp>,

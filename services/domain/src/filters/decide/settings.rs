@@ -13,19 +13,19 @@ use muster_schemas::{
 };
 use std::{collections::BTreeSet, sync::Arc};
 
-/// Templates of a cluster.
+/// The greatest number of templates in a cluster.
 const MAX_TEMPLATES: usize = 10_000;
 
-/// Filters of one kind of a template.
+/// The greatest number of filters of one kind in a template.
 const MAX_FILTERS: usize = 100;
 
-/// Users of a template.
+/// The greatest number of users of a template.
 const MAX_USERS: usize = 10_000;
 
-/// Bytes of a template's defaults and limits.
+/// The greatest size of a template's defaults and limits, in bytes.
 const MAX_TEMPLATE_BYTES: usize = 1 << 20;
 
-/// All or nothing: each value that cannot be taken is named, with its range (HPC-C-08, HPC-F-71, HPC-F-72, HPC-H-02).
+/// All or nothing: each value that is refused is named, with its range (HPC-C-08, HPC-F-71, HPC-F-72, HPC-H-02).
 fn set(access: &Access, settings: FilterSettings) -> Result<Decision, Refusal> {
     access.require_administrator("change filters")?;
     let ranges = [
@@ -53,7 +53,7 @@ fn set(access: &Access, settings: FilterSettings) -> Result<Decision, Refusal> {
     Ok(Decision::done(vec![Event::FilterSettingsSet { old, settings: Arc::new(settings) }]))
 }
 
-/// Filters and scheduling at once: if either cannot be taken, neither is (HPC-C-08).
+/// Sets filters and scheduling together: if either is refused, neither changes (HPC-C-08).
 pub(crate) fn set_parameters(
     access: &Access,
     filters: Option<Box<FilterSettings>>,
@@ -70,7 +70,7 @@ pub(crate) fn set_parameters(
     Ok(Decision::done(events))
 }
 
-/// Makes or changes a template. Its revision is counted here (HPC-T-09).
+/// Creates or changes a template and assigns its revision (HPC-T-09).
 pub(crate) fn set_template(access: &Access, template: TemplateSpec) -> Result<Decision, Refusal> {
     access.require_administrator("change job templates")?;
     validate_template(&template)?;
@@ -121,7 +121,7 @@ fn validate_filters(list: &str, filters: &[FilterSpec]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Removes a template. Jobs that were checked with it stay as they are (HPC-T-01, HPC-T-09).
+/// Removes a template. Jobs checked with it stay as they are (HPC-T-01, HPC-T-09).
 pub(crate) fn remove_template(access: &Access, name: &str) -> Result<Decision, Refusal> {
     access.require_administrator("remove job templates")?;
     if name.eq_ignore_ascii_case(DEFAULT_TEMPLATE) {

@@ -1,4 +1,4 @@
-//! The beginning of the chain of submission filters.
+//! The start of the chain of submission filters.
 
 use crate::state::State;
 use muster_schemas::{
@@ -8,8 +8,8 @@ use muster_schemas::{
 };
 use std::sync::Arc;
 
-/// The beginning of the chain of submission filters, if there are any for a job of this template. Each of them judges
-/// all components of a job (SL-S-21).
+/// The start of the chain of submission filters, if a job with this template has any. Each filter judges all components
+/// of a job (SL-S-21).
 pub(crate) fn chain(
     state: &State,
     (job, components): (JobId, usize),

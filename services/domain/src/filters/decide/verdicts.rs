@@ -1,4 +1,4 @@
-//! The events that follow from the answer of a filter, or of the check behind the filters.
+//! The events that follow from the answer of a filter, or of the check after the filters.
 
 use crate::{
     filters::{
@@ -23,15 +23,15 @@ use std::{
     sync::Arc,
 };
 
-/// The answers of one command, each decided with what the ones before it led to.
+/// The answers of one command, each decided with the results of those before it.
 pub(crate) struct Batch<'a> {
     state: &'a State,
     now: Timestamp,
     /// Jobs that keep others from starting.
     blocks: BTreeMap<JobId, i64>,
-    /// Runs that are being stopped by now.
+    /// Runs that are now being stopped.
     stopping: BTreeSet<RunId>,
-    /// Persistent buffers that are there by now.
+    /// Persistent buffers that now exist.
     made: Made,
 }
 
@@ -41,14 +41,14 @@ impl<'a> Batch<'a> {
         Self { state, now, blocks, stopping: BTreeSet::new(), made }
     }
 
-    /// The job because of whose verdict this one must not start (HPC-F-31).
+    /// The job whose verdict keeps this one from starting (HPC-F-31).
     fn blocker(&self, job: &Job) -> Option<JobId> {
         let top = self.blocks.iter().max_by_key(|(id, priority)| (**priority, std::cmp::Reverse(**id)))?;
         (*top.0 != job.id && job.lead().priority <= *top.1).then_some(*top.0)
     }
 }
 
-/// A filter that judges has answered.
+/// A filter has answered a call to judge.
 pub(crate) fn called(
     batch: &mut Batch,
     job: &Job,
@@ -64,7 +64,7 @@ pub(crate) fn called(
     let overtaken = is_staged_in.then(|| batch.made.staged_in(batch.state, job, call.position)).flatten();
     let mut events = vec![match overtaken {
         None => Event::FilterVerdict { call, report: report.clone() },
-        // What it did to the buffers must not be noted.
+        // What it did to the buffers must not be recorded.
         Some(_) => too_late(chain, call, report.exit.clone()),
     }];
     let attempt = Attempt::of(&chain.spec);
@@ -93,7 +93,7 @@ pub(crate) fn called(
     events
 }
 
-/// An answer that counts for nothing.
+/// An answer that does not count.
 fn too_late(chain: &Chain, call: CallId, exit: FilterExit) -> Event {
     let outstanding = chain.call.as_ref();
     let claimed = outstanding.and_then(|outstanding| outstanding.claimed.as_ref());
@@ -102,13 +102,13 @@ fn too_late(chain: &Chain, call: CallId, exit: FilterExit) -> Event {
     Event::FilterLateResult { call, attempt, runner, exit }
 }
 
-/// What stands before everything that a filter says of one of several components: `1: ` (SL-S-12).
+/// The prefix of everything that a filter says about one of several components: `1: ` (SL-S-12).
 fn whose(job: &Job, chain: &ChainSpec, position: u32) -> String {
     let of_several = chain::component(chain, position).filter(|_| job.components.len() > 1);
     of_several.map(|component| format!("{component}: ")).unwrap_or_default()
 }
 
-/// The job ends, as somebody asked while its filters judged it; what they say is outweighed (HPC-F-23, HPC-F-68).
+/// The job ends as requested while its filters judged it, whatever their answer (HPC-F-23, HPC-F-68).
 fn ended(job: &Job, chain: &Chain, last: Option<u32>, outcome: Outcome) -> Vec<Event> {
     let message = format!("the job was ended while it was judged: {}", outcome.word());
     let failure = Failure { verdict: ChainVerdict::NotNow, position: chain.end(), message };
@@ -144,7 +144,7 @@ fn passed(job: &Job, chain: &Chain) -> Event {
     Event::FilterChainPassed { job: job.id, kind: chain.spec.kind, chain: chain.spec.number }
 }
 
-/// The check behind the filters refuses the job: all of them are rolled back (HPC-F-57).
+/// The check after the filters refuses the job: all filters are rolled back (HPC-F-57).
 pub(crate) fn refused(job: &Job, filters: &JobFilters, chain: &Chain, text: String) -> Vec<Event> {
     match &filters.ends_after_verdict {
         Some(outcome) => ended(job, chain, None, outcome.clone()),
@@ -157,7 +157,7 @@ fn refused_with(job: &Job, chain: &Chain, last: Option<u32>, text: String) -> Ve
     chain::fail(job.id, chain, last, failure, vec![endings::given_up(job, Outcome::Refused(text))])
 }
 
-/// The check behind the filters passed the job, as far as it needs no state (HPC-T-07, HPC-T-08).
+/// The check after the filters passed the job; the part that needs the state follows (HPC-T-07, HPC-T-08).
 pub(crate) fn validated(
     batch: &Batch,
     job: &Job,
@@ -175,7 +175,7 @@ pub(crate) fn validated(
         Err(text) => return refused_with(job, chain, None, text),
     };
     let warnings = validated.warnings.clone();
-    // What filters change of a job does not make it another dialect's.
+    // Filters cannot change the dialect of a job.
     let spec = JobSpec { dialect: job.dialect.as_deref().map(str::to_owned), ..spec };
     let validated = Arc::new(Validated { spec, ..validated });
     let mut events = Vec::new();
@@ -215,8 +215,8 @@ impl Activation<'_> {
         }
     }
 
-    /// All have passed: the job starts, or grows, or others make way for it. If that cannot be any more, what the filters
-    /// did is taken back, and the job is offered anew (HPC-F-39).
+    /// All have passed: the job starts, grows, or others make way for it. If that is no longer possible, the filters'
+    /// work is undone, and the job is offered again (HPC-F-39).
     fn passed(&self, batch: &mut Batch, offer: &Offer) -> Vec<Event> {
         let (job, run) = (self.job.id, offer.run);
         let mut follows = self.unblocked(batch);
@@ -259,7 +259,7 @@ impl Activation<'_> {
         offers::recheck_start(batch.state, self.job, offer, batch.now)
     }
 
-    /// What follows if the filters did not pass.
+    /// The consequences if the filters did not pass.
     fn refused(&self, batch: &mut Batch, verdict: ChainVerdict, offer: &Offer) -> Vec<Event> {
         let job = self.job.id;
         if offer.growth {
@@ -299,7 +299,7 @@ impl Activation<'_> {
         (known != Some(priority)).then_some(Event::QueueBlocked { job, priority })
     }
 
-    /// A blocker with a verdict other than 1 blocks no more (HPC-F-32).
+    /// A blocker with a verdict other than 1 no longer blocks (HPC-F-32).
     fn unblocked(&self, batch: &mut Batch) -> Vec<Event> {
         let job = self.job.id;
         let stays = self.attempt == Attempt::Growth || self.answer.report.exit == FilterExit::Code(1);

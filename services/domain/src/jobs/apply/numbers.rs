@@ -1,4 +1,4 @@
-//! Numbers of jobs are taken and forgotten.
+//! Assigning and forgetting job numbers.
 
 use crate::{jobs::numbers::numbers_taken, state::State};
 use muster_schemas::{JobId, job::JobSpec};
@@ -10,7 +10,7 @@ impl State {
         self.numbers.tasks_from.get_or_insert(self.next_job);
     }
 
-    /// Takes the numbers of a new job.
+    /// Assigns the numbers of a new job.
     pub(crate) fn take_numbers(&mut self, id: JobId, spec: &JobSpec) {
         let are_tasks_numbered = self.numbers.tasks_from.is_some();
         let taken = numbers_taken(spec, are_tasks_numbered);

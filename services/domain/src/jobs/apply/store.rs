@@ -1,4 +1,4 @@
-//! Jobs are put in, changed and taken out, and the index is kept in step.
+//! Adding, changing and removing jobs, with the index.
 
 use crate::{
     accounts::load::Submitted,
@@ -9,7 +9,7 @@ use crate::{
 use muster_schemas::{JobId, Timestamp};
 
 impl State {
-    /// Changes a job, if there is one, and keeps the index in step.
+    /// Changes a job, if it exists, and updates the index.
     pub(crate) fn change_job(&mut self, id: JobId, change: impl FnOnce(&mut Job)) {
         if let Some(job) = self.jobs.get_mut(&id) {
             let before = JobKeys::of(job);
@@ -38,7 +38,7 @@ impl State {
         }
     }
 
-    /// Puts a job in.
+    /// Adds a job.
     pub(crate) fn add_job(&mut self, job: Job) {
         self.index.add_job(&job);
         if let Some(load) = Submitted::load(&self.accounts, &job) {
@@ -52,7 +52,7 @@ impl State {
         }
     }
 
-    /// Takes a job out.
+    /// Removes a job.
     fn remove_job(&mut self, id: JobId) {
         let Some(job) = self.jobs.remove(&id) else { return };
         self.index.remove_job(&job);
@@ -68,8 +68,8 @@ impl State {
         self.forget_numbers(id.number);
     }
 
-    /// Finished jobs leave the state when they are old enough. One that waiting jobs depend on, or whose filters have not
-    /// all taken back what they did, stays for as long again.
+    /// Removes finished jobs that are old enough. If waiting jobs depend on one, or its filters have not all undone
+    /// their work, it stays for another period.
     pub(crate) fn forget_finished(&mut self) {
         let now = self.time;
         while let Some((time, id)) = self.index.retention.first().copied()
@@ -95,7 +95,7 @@ impl State {
         let mut components = whole.components.clone();
         for component in &mut components {
             self.shapes.take_again(&component.shape);
-            // The gates of the array have opened for it.
+            // The gates of the array have opened for the task.
             component.extras = component.extras.take().map(|mut extras| {
                 extras.dependencies.clear();
                 extras.before.clear();
@@ -134,7 +134,7 @@ impl State {
         }
         self.add_job(task);
         self.change_job(id.whole(), |whole| {
-            // They were of this task.
+            // The plans were for this task.
             whole.forget_plans();
             if let Some(array) = &mut whole.array {
                 array.remaining.remove(index);
@@ -145,7 +145,7 @@ impl State {
     }
 }
 
-/// Whether filters are still to take back what they did for the job.
+/// Whether filters have still to undo their work for the job.
 fn is_rolled_back(job: &Job) -> bool {
     job.filters.as_ref().is_some_and(|filters| filters.chain.is_some())
 }

@@ -4,7 +4,7 @@ use crate::state::State;
 use muster_schemas::{JobId, event::Event, job::Outcome, resources::IndexSet};
 use std::collections::BTreeMap;
 
-/// What a decision ends of one array.
+/// The tasks of one array that a decision ends.
 #[derive(Default)]
 struct Ending {
     unstarted: u64,
@@ -12,7 +12,7 @@ struct Ending {
     parts: Vec<(IndexSet, Outcome)>,
 }
 
-/// Adds the end of each array of which the decision ends the last tasks.
+/// Adds the end of each array whose last tasks the decision ends.
 pub(crate) fn finish(state: &State, events: &mut Vec<Event>) {
     let mut endings: BTreeMap<u64, Ending> = BTreeMap::new();
     for event in events.iter() {

@@ -1,4 +1,4 @@
-//! Jobs that hold resources for a client: the client says how they end, or that it lives.
+//! Jobs that hold resources for a client, which reports how they end and that it is alive.
 
 use crate::{
     decide::{Access, Decision, conflict, invalid, not_found},
@@ -13,10 +13,10 @@ use muster_schemas::{
     views::RefusalNote,
 };
 
-/// How long a client may be silent at least and at most, in seconds.
+/// The range of a client's reporting interval, in seconds.
 const KEEP_SECONDS: std::ops::RangeInclusive<u32> = 10..=86_400;
 
-/// The client is done: a job that runs ends with its status, one that waits is cancelled (SL-I-12, SL-C-21).
+/// The client is done: a running job ends with its status, a waiting one is cancelled (SL-I-12, SL-C-21).
 pub(crate) fn conclude(access: &Access, id: JobId, status: ExitStatus) -> Result<Decision, Refusal> {
     let job = own_job(access, id)?;
     if job.lead().program != ProgramKind::None {
@@ -34,7 +34,7 @@ pub(crate) fn conclude(access: &Access, id: JobId, status: ExitStatus) -> Result
     Ok(Decision::done(events))
 }
 
-/// The client lives, or no longer has to report.
+/// The client is alive, or no longer has to report.
 pub(crate) fn keep(access: &Access, id: JobId, seconds: Option<u32>) -> Result<Decision, Refusal> {
     let job = own_job(access, id)?;
     if let Some(seconds) = seconds.filter(|seconds| !KEEP_SECONDS.contains(seconds)) {
@@ -49,7 +49,7 @@ pub(crate) fn keep(access: &Access, id: JobId, seconds: Option<u32>) -> Result<D
     Ok(Decision::done(if is_news { vec![event] } else { Vec::new() }))
 }
 
-/// A client refused something itself: nothing changes, and the ledger decides how much of it is recorded.
+/// A client itself refused something: nothing changes, and the ledger decides how much of it is recorded.
 pub(crate) fn note_refusal(access: &Access, what: &str, why: &str) -> Result<Decision, Refusal> {
     access.require_user()?;
     for (name, text, most) in [("what", what, RefusalNote::MOST_WHAT_BYTES), ("why", why, RefusalNote::MOST_WHY_BYTES)]
@@ -73,7 +73,7 @@ fn own_job<'a>(access: &Access<'a>, id: JobId) -> Result<&'a Job, Refusal> {
     Ok(job)
 }
 
-/// Clients that did not report in time. The first time the report may have found no listener: they have as long
+/// Clients that did not report in time. The first time, the report may have found no listener: they get the same time
 /// again; then the job is cancelled.
 pub(crate) fn due(state: &State, now: Timestamp, most: usize) -> Vec<Event> {
     let late = state.clients.kept.iter().filter(|(_, kept)| kept.until <= now).take(most);

@@ -28,7 +28,7 @@ pub(crate) fn hold(access: &Access, jobs: &JobSelection, holds: Holds, reason: &
     require_holds(access, holds)?;
     validate::text("reason", reason)?;
     act_on(access, jobs, |target| {
-        // One that runs goes on; it does not start again when it is put back (SL-C-37).
+        // A running job continues; it does not start again once it is requeued (SL-C-37).
         require_unfinished(access.state, target)?;
         if let Target::Component(job, component) = target {
             return Ok(components::decide::hold(job, component, holds, reason));
@@ -94,7 +94,7 @@ fn holds_of(target: Target) -> Holds {
     }
 }
 
-/// The holds that every part of a target has: what is held as a whole is held in each of its components (SL-M-11).
+/// The holds that all parts of a target have: a hold on the whole holds each component (SL-M-11).
 fn holds_of_all(target: Target) -> Holds {
     match target {
         Target::Job(job) | Target::Array(job) => job.components.iter().fold(job.holds(), |all, component| {
@@ -121,11 +121,11 @@ pub(crate) fn cancel(access: &Access, jobs: &JobSelection) -> Result<Decision, R
     end(access, jobs, &JobEnding::default())
 }
 
-/// So long is a message about the end of a job (HPC-J-27).
+/// The greatest length of a message about the end of a job (HPC-J-27).
 const MAX_MESSAGE_CHARS: usize = 128;
 
-/// Ends jobs: waiting ones at once, or as soon as the filter that judges them has answered; running ones are stopped first
-/// (HPC-C-06).
+/// Ends jobs: waiting ones at once, or as soon as the filter that judges them has answered; running ones are stopped
+/// first (HPC-C-06).
 pub(crate) fn end(access: &Access, jobs: &JobSelection, ending: &JobEnding) -> Result<Decision, Refusal> {
     validate::label("message", &ending.message)?;
     let chars = ending.message.chars().count();
@@ -161,7 +161,7 @@ pub(crate) fn signal(access: &Access, jobs: &JobSelection, signal: u8) -> Result
     })
 }
 
-/// Stops jobs and puts them back into the queue, from which they do not start before a time, if there is one.
+/// Stops jobs and puts them back into the queue, optionally not to start before a given time.
 pub(crate) fn requeue(
     access: &Access,
     jobs: &JobSelection,
@@ -200,7 +200,7 @@ fn requeue_job(state: &State, job: &Job, chain: &mut u64) -> Result<Vec<Event>, 
         Phase::Finished(_) if job.id.index.is_some() && state.job(job.id.whole()).is_none() => {
             Err(conflict(format!("the array of job {} ended too long ago", job.id)))
         }
-        // What has ended well is not run again, so there would be nothing to run (HPC-F-22, HPC-S-13).
+        // Tasks that succeeded are not run again, so nothing would run (HPC-F-22, HPC-S-13).
         Phase::Finished(finished) if job.tasks.is_some() && finished.outcome == Outcome::Completed => {
             Err(conflict(format!("job {} completed: all of its tasks have run", job.id)))
         }
@@ -208,7 +208,7 @@ fn requeue_job(state: &State, job: &Job, chain: &mut u64) -> Result<Vec<Event>, 
     }
 }
 
-/// A job that is over goes through its submission filters again (HPC-F-22).
+/// A finished job goes through its submission filters again (HPC-F-22).
 fn requeue_finished(state: &State, job: &Job, chain: &mut u64) -> Result<Vec<Event>, Refusal> {
     let gone = job.queues().find(|name| state.queue(name).is_none());
     match gone {
@@ -221,17 +221,17 @@ fn requeue_finished(state: &State, job: &Job, chain: &mut u64) -> Result<Vec<Eve
     }
 }
 
-/// Whether the job is a task of an array whose files, which are staged as a whole, are not there for it any more.
+/// Whether the job is a task of an array whose files, which are staged as a whole, are gone.
 fn has_left_with_array(state: &State, job: &Job) -> bool {
     let whole = job.id.index.and_then(|_| state.job(job.id.whole()));
     let staging = whole.and_then(|whole| whole.staging.as_deref());
     staging.is_some_and(|staging| matches!(staging.stage, Stage::Leaving | Stage::Out))
 }
 
-/// So long is what can be said to a job, in bytes.
+/// The greatest length of a message to a job, in bytes.
 const MAX_TOLD_BYTES: usize = 1024;
 
-/// Says something to running jobs (SL-C-33).
+/// Sends a message to running jobs (SL-C-33).
 pub(crate) fn tell(access: &Access, jobs: &JobSelection, text: &str) -> Result<Decision, Refusal> {
     if text.is_empty() || text.len() > MAX_TOLD_BYTES {
         return Err(invalid(format!("text: has {} bytes, and must have 1 to {MAX_TOLD_BYTES}", text.len())));

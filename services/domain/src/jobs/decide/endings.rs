@@ -1,4 +1,4 @@
-//! How jobs end by command or by time.
+//! Ends of jobs by command or by time.
 
 use crate::{
     decide::{conflict, one_if},
@@ -25,7 +25,7 @@ pub(crate) fn tasks_over(array: &Job, indices: IndexSet, outcome: &Outcome) -> E
     Event::TasksFinished { job: array.id, indices, outcome: outcome.clone() }
 }
 
-/// Of a job that waits and that a runner has a call of: it ends after the answer, so that what the filter did is known
+/// If a runner is judging this waiting job, it ends only after the verdict, so that the filter's work is known
 /// (HPC-F-23, HPC-F-68).
 pub(crate) fn judged(job: &Job, outcome: &Outcome) -> Option<Vec<Event>> {
     let filters = job.filters.as_ref().filter(|filters| filters.is_judged() && filters.is_called())?;
@@ -44,7 +44,7 @@ pub(crate) fn end_job(state: &State, job: &Job, ending: &JobEnding, outcome: Out
     }
 }
 
-/// The end of a job that waits, or of all tasks of an array that do.
+/// The end of a waiting job, or of all waiting tasks of an array.
 pub(crate) fn given_up(job: &Job, outcome: Outcome) -> Event {
     match &job.array {
         Some(array) => Event::TasksFinished { job: job.id, indices: array.remaining.clone(), outcome },

@@ -54,16 +54,16 @@ pub(crate) fn modify(
     })
 }
 
-/// Where the jobs of one command go that come into other accounts or queues.
+/// The accounts and queues that the jobs of one command move into.
 #[derive(Default)]
 struct Moves {
     entering: Entering,
-    /// For each queue with a limit how many components enter it.
+    /// For each queue with a limit, the number of components that enter it.
     queued: BTreeMap<Arc<str>, u64>,
 }
 
 impl Moves {
-    /// Whether a job that waits may be where a change of its account or queue puts it (SL-L-01, SL-L-03, SL-L-07).
+    /// Whether a waiting job may be where a change of its account or queue puts it (SL-L-01, SL-L-03, SL-L-07).
     fn check(&mut self, access: &Access, job: &Job, change: &JobChange) -> Result<(), Refusal> {
         if change.account.is_none() && change.queue.is_none() {
             return Ok(());
@@ -89,13 +89,14 @@ impl Moves {
     }
 }
 
-/// The queue that a change puts components into, if it has a limit on its jobs: how many it takes, and how many enter it.
+/// The queue into which a change puts components, if its jobs are limited, with that limit and the number of components
+/// that enter it.
 fn entering_queue<'a>(
     state: &'a State,
     job: &Job,
     change: &JobChange,
 ) -> Result<Option<(&'a Queue, u32, u64)>, Refusal> {
-    // Queues do not count tasks that have started once.
+    // Queues do not count tasks that have ever started.
     let Some(name) = change.queue.as_deref().filter(|_| job.id.index.is_none()) else { return Ok(None) };
     let queue = submit::find_queue(state, name)?;
     let enters = |(number, component): &(usize, &Component)| concerns(change, *number) && *component.queue != *name;
@@ -136,7 +137,7 @@ fn changed_array(access: &Access, moves: &mut Moves, job: &Job, change: &JobChan
     changed_waiting(access, moves, job, change)
 }
 
-/// Whether it can be changed of an array whose tasks have all started.
+/// Whether the change can be made to an array whose tasks have all started.
 fn fits_started_array(change: &JobChange) -> bool {
     let fitting = JobChange {
         max_running: change.max_running,
@@ -148,7 +149,8 @@ fn fits_started_array(change: &JobChange) -> bool {
     *change == fitting
 }
 
-/// Whether a change touches nothing that submission filters and templates judge: it can be made before they have.
+/// Whether a change affects nothing that submission filters and templates judge, so that it can be made before they
+/// have.
 fn is_beside_the_description(change: &JobChange) -> bool {
     let beside = JobChange {
         requeue_on_node_lost: change.requeue_on_node_lost,
@@ -186,7 +188,7 @@ fn changed_job(access: &Access, moves: &mut Moves, job: &Job, change: &JobChange
         )));
     }
     require_number(job, change.component)?;
-    // It runs only because it ends before the job that it went around starts (HPC-B-12).
+    // It runs only because it ends before the job that it was backfilled around starts (HPC-B-12).
     let is_backfill = job.filters.as_ref().is_some_and(|filters| filters.is_backfill);
     if is_backfill && change.walltime_seconds.is_some() {
         let id = job.id;
@@ -199,7 +201,7 @@ fn changed_job(access: &Access, moves: &mut Moves, job: &Job, change: &JobChange
     Ok(vec![change.clone()])
 }
 
-/// The changes of a job that waits, with what they leave open filled in.
+/// The changes of a waiting job, with defaults filled in.
 fn changed_waiting(
     access: &Access,
     moves: &mut Moves,
@@ -222,12 +224,12 @@ fn changed_waiting(
         true => changed_needs(access, job, &change)?,
         false => vec![change.clone()],
     };
-    // The last that is asked: it counts what is accepted.
+    // Checked last: it counts what is accepted.
     moves.check(access, job, &change)?;
     Ok(changes)
 }
 
-/// A change of what a job asks for or of its queue, which each of its components is then completed by.
+/// A change of a job's request or queue, completed for each of its components.
 fn changed_needs(access: &Access, job: &Job, change: &JobChange) -> Result<Vec<JobChange>, Refusal> {
     require_names(access, job, change)?;
     let mut completed = Vec::with_capacity(job.components.len());
@@ -256,7 +258,7 @@ fn changed_needs(access: &Access, job: &Job, change: &JobChange) -> Result<Vec<J
     }
 }
 
-/// A change as one, or as several if what the components ask for by it is not the same for all.
+/// Splits a change if the completed requests of the components differ.
 fn split(change: &JobChange, completed: &[Vec<Alternative>]) -> Vec<JobChange> {
     let all = || (0..).zip(completed).filter(|(number, _)| concerns(change, *number as usize));
     let mut asked = all().map(|(_, asked)| asked);
@@ -274,14 +276,14 @@ fn split(change: &JobChange, completed: &[Vec<Alternative>]) -> Vec<JobChange> {
     rest.into_iter().chain(all().map(own)).collect()
 }
 
-/// The nodes and groups that a job with a description is changed to name exist, as when it was submitted (HPC-J-18).
+/// The nodes and groups named by a change of a job with a description must exist, as at submission (HPC-J-18).
 fn require_names(access: &Access, job: &Job, change: &JobChange) -> Result<(), Refusal> {
     let is_described = job.filters.as_ref().is_some_and(|filters| filters.received.is_some());
     let asked = change.alternatives.as_deref().filter(|_| is_described).unwrap_or_default();
     fits::unknown_name(access.state, asked).map_or(Ok(()), |unknown| Err(invalid(unknown)))
 }
 
-/// Whether a change is of the component of this number.
+/// Whether a change applies to the component with this number.
 fn concerns(change: &JobChange, number: usize) -> bool {
     change.component.is_none_or(|only| only as usize == number)
 }
@@ -300,7 +302,8 @@ fn require_fit_together(
     if wishes.len() < 2 { Ok(()) } else { submit::require_fit_together(access.state, &wishes) }
 }
 
-/// Another reservation must be one that the job may use, another account one that may use the reservations that the job names.
+/// The job must be allowed to use a new reservation, and a new account must be allowed to use the reservations that the
+/// job names.
 fn require_reservations(access: &Access, job: &Job, change: &JobChange) -> Result<(), Refusal> {
     let concerned = || job.components.iter().enumerate().filter(|(number, _)| concerns(change, *number));
     if let Some(name) = &change.reservation {
@@ -319,7 +322,7 @@ fn require_reservations(access: &Access, job: &Job, change: &JobChange) -> Resul
     Ok(())
 }
 
-/// Another account or queue must be one that the owner has an association with, where that is enforced (SL-L-07).
+/// The owner must have an association with a new account or queue, where this is enforced (SL-L-07).
 fn require_associations(access: &Access, job: &Job, change: &JobChange) -> Result<(), Refusal> {
     if change.account.is_none() && change.queue.is_none() {
         return Ok(());
@@ -332,7 +335,7 @@ fn require_associations(access: &Access, job: &Job, change: &JobChange) -> Resul
     Ok(())
 }
 
-/// Whether a job has a component of this number.
+/// Whether a job has a component with this number.
 fn require_number(job: &Job, component: Option<u32>) -> Result<(), Refusal> {
     match component {
         Some(number) if number as usize >= job.components.len() => {

@@ -1,4 +1,4 @@
-//! Which jobs a command is about, and what becomes of each.
+//! The jobs that a command applies to.
 
 use crate::{
     decide::{Access, Decision, conflict, invalid, not_found},
@@ -14,7 +14,7 @@ use muster_schemas::{
 };
 use std::collections::BTreeSet;
 
-/// The run of a job whose processes are there and not being stopped.
+/// The run of a job whose processes exist and are not being stopped.
 pub(crate) fn started_run<'a>(state: &'a State, target: Target<'a>) -> Result<&'a Run, Refusal> {
     let not_running = || {
         let job = target.job();
@@ -28,7 +28,7 @@ pub(crate) fn started_run<'a>(state: &'a State, target: Target<'a>) -> Result<&'
     if run.started.is_some() && run.stopping.is_none() { Ok(run) } else { Err(not_running()) }
 }
 
-/// No command names more jobs.
+/// The greatest number of ids in a command.
 const MAX_IDS: usize = 100_000;
 
 /// A target of a command.
@@ -38,14 +38,14 @@ pub(crate) enum Target<'a> {
     Job(&'a Job),
     /// The tasks of an array that have never started.
     Array(&'a Job),
-    /// One of them.
+    /// One of these tasks.
     Task(&'a Job, u32),
-    /// One component of a plain job that has several; there is one of this number.
+    /// An existing component of a plain job that has several.
     Component(&'a Job, u32),
 }
 
 impl<'a> Target<'a> {
-    /// The job or array that knows it.
+    /// The job or array it belongs to.
     pub(crate) fn job(self) -> &'a Job {
         match self {
             Self::Job(job) | Self::Array(job) | Self::Task(job, _) | Self::Component(job, _) => job,
@@ -65,8 +65,8 @@ impl<'a> Target<'a> {
     }
 }
 
-/// Lets `act` say for each selected job what happens. A refusal for one named job refuses all, and for an array it
-/// refuses the array and all its tasks. Jobs that are only matched and cannot be acted on are passed over.
+/// Lets `act` decide for each selected job. A refusal for one named job refuses all, and for an array it refuses the
+/// array and all its tasks. Jobs selected by a filter that cannot be acted on are skipped.
 pub(crate) fn act_on<'a>(
     access: &Access<'a>,
     selection: &JobSelection,
@@ -100,7 +100,7 @@ pub(crate) fn act_on<'a>(
     Ok(Decision { events, reply: Reply::Jobs(done) })
 }
 
-/// The jobs among which those are that match: those of one user if no others can be meant.
+/// The jobs to match against the filter: those of one user if no others are possible.
 fn candidates<'a>(access: &Access<'a>, filter: &JobFilter) -> Box<dyn Iterator<Item = &'a Job> + 'a> {
     let own = match access.actor {
         Actor::User(owner) if !access.is_operator() => Some(&owner.user),
@@ -112,7 +112,7 @@ fn candidates<'a>(access: &Access<'a>, filter: &JobFilter) -> Box<dyn Iterator<I
     }
 }
 
-/// Each id once, and no task of an array that is named as a whole.
+/// Each id once, without tasks of arrays that are named as a whole.
 fn without_doubles(state: &State, ids: &[JobId]) -> Result<Vec<JobId>, Refusal> {
     if ids.len() > MAX_IDS {
         return Err(invalid(format!("{} jobs named, at most {MAX_IDS} can be in one command", ids.len())));
@@ -153,7 +153,7 @@ fn act_on_named<'a>(
     }
 }
 
-/// The job, array or task of an id.
+/// The job, array or task with this id.
 pub(crate) fn find(state: &State, id: JobId) -> Result<Target<'_>, Refusal> {
     if let Some(job) = state.job(id) {
         return Ok(Target::of(job));
@@ -183,7 +183,7 @@ fn find_component(state: &State, id: JobId, component: u32) -> Result<Target<'_>
     Ok(if components == 1 { Target::Job(job) } else { Target::Component(job, component) })
 }
 
-/// A refusal of what is only done to whole jobs (SL-M-09).
+/// Refuses for a component what can only be done to whole jobs (SL-M-09).
 pub(crate) fn not_alone(job: &Job) -> Refusal {
     conflict(format!("only job {} as a whole can be acted on so, not one component of it", job.id))
 }
@@ -200,7 +200,7 @@ fn matches(state: &State, filter: &JobFilter, job: &Job) -> bool {
         && matches_state(state, &filter.states, job)
 }
 
-/// An array with tasks that have never started stands for those: its running tasks are matched by themselves.
+/// An array with tasks that have never started matches by the state of those; its running tasks are matched separately.
 fn matches_state(state: &State, states: &[JobState], job: &Job) -> bool {
     let found = match &job.array {
         Some(_) if job.is_waiting() && state.gate_reason(job).is_some() => JobState::Held,

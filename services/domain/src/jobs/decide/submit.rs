@@ -53,13 +53,13 @@ pub(crate) fn submit(state: &State, access: &Access, jobs: Vec<JobSpec>, now: Ti
     Ok(Decision { events, reply: Reply::Submitted(ids) })
 }
 
-/// From the first array on that a log gets from this program, tasks of arrays have their own numbers.
+/// Starting with the first array that this version adds to a log, tasks of arrays have their own numbers.
 pub(crate) fn task_numbers(state: &State, jobs: &[JobSpec]) -> Option<Event> {
     let is_first = state.task_numbers_from().is_none() && jobs.iter().any(|job| job.array.is_some());
     is_first.then(|| Event::JobNumbersSet { first: state.first_job_number() })
 }
 
-/// So many requests of a submission are remembered as fitting.
+/// The number of fitting requests remembered per submission.
 const MAX_FITTING: usize = 32;
 
 pub(crate) struct Submission<'a> {
@@ -67,18 +67,18 @@ pub(crate) struct Submission<'a> {
     access: &'a Access<'a>,
     owner: &'a Owner,
     now: Timestamp,
-    /// The job, if it is known already and is being changed.
+    /// The job, if it already exists and is being changed.
     own: Option<&'a Job>,
-    /// Requests that were found to fit, with their queues: jobs of one submission mostly ask for the same.
+    /// Requests found to fit, with their queues: the jobs of one submission mostly ask for the same.
     fitting: Vec<(String, Vec<Alternative>)>,
-    /// For each queue with a limit how many jobs of this submission enter it.
+    /// For each queue with a limit, the number of jobs of this submission that enter it.
     queued: BTreeMap<String, u64>,
     /// Their effect on accounts and classes.
     entering: Entering,
 }
 
 impl<'a> Submission<'a> {
-    /// Checks for jobs of an owner, or for a known job that is being changed.
+    /// Checks for the jobs of an owner, or for an existing job that is being changed.
     pub(crate) fn new(access: &'a Access<'a>, owner: &'a Owner, now: Timestamp, own: Option<&'a Job>) -> Self {
         Self {
             state: access.state,
@@ -100,8 +100,8 @@ impl<'a> Submission<'a> {
         Ok(())
     }
 
-    /// Fills in what a job leaves open that is to be checked later, and leaves out what only counts then: its
-    /// dependencies, its reservation, and a queue that does not exist.
+    /// Fills in defaults for a job that is checked later, and leaves out what only counts then: its dependencies, its
+    /// reservation, and a queue that does not exist.
     pub(crate) fn complete_provisionally(&mut self, spec: &mut JobSpec) -> Result<(), Refusal> {
         jobs::validate::job(spec)?;
         let default = self.state.settings().default_queue.clone();
@@ -122,7 +122,7 @@ impl<'a> Submission<'a> {
         Ok(())
     }
 
-    /// Checks a job and fills in what it leaves open.
+    /// Checks a job and fills in its defaults.
     pub(crate) fn complete(&mut self, spec: &mut JobSpec) -> Result<(), Refusal> {
         jobs::validate::job(spec)?;
         if spec.components.is_empty() {
@@ -179,7 +179,7 @@ impl<'a> Submission<'a> {
         self.fitting.iter().any(|(name, fitting)| name == queue && fitting == alternatives)
     }
 
-    /// Some are enough: looking through many would cost more than it spares.
+    /// A few are enough: searching many would cost more than it saves.
     fn remember_fitting(&mut self, queue: &str, alternatives: &[Alternative]) {
         if self.fitting.len() < MAX_FITTING {
             self.fitting.push((queue.to_owned(), alternatives.to_vec()));
@@ -221,12 +221,12 @@ fn default_name(component: &Component) -> String {
     }
 }
 
-/// The queue of a name.
+/// The queue with this name.
 pub(crate) fn find_queue<'a>(state: &'a State, name: &str) -> Result<&'a Queue, Refusal> {
     state.queue(name).ok_or_else(|| not_found(format!("queue `{}` does not exist", validate::shown(name))))
 }
 
-/// Whether a queue with this limit on its jobs takes these more, each component counting as one (SL-L-01).
+/// Whether a queue with this limit has room for these jobs, each component counting as one (SL-L-01).
 pub(crate) fn require_queue_room(state: &State, queue: &Queue, most: u32, entering: u64) -> Result<(), Refusal> {
     let name = &queue.spec.name;
     let further = state.index.submitted.further_in(name);
@@ -249,7 +249,7 @@ pub(crate) fn require_entry(access: &Access, queue: &Queue, owner: &Owner) -> Re
     Ok(())
 }
 
-/// Fills in what the alternatives leave open, and holds them against the queue's limit. Operators may exceed it.
+/// Fills in defaults of the alternatives, and checks them against the queue's limit. Operators may exceed it.
 pub(crate) fn complete_alternatives(
     alternatives: &mut Vec<Alternative>,
     queue: &Queue,
@@ -281,7 +281,7 @@ pub(crate) fn require_walltime(queue: &Queue, wanted: Option<u64>, may_exceed: b
     }
 }
 
-/// Whether the cluster as configured can ever serve one of the alternatives.
+/// Whether the cluster as configured can ever serve at least one of the alternatives.
 pub(crate) fn require_fit(state: &State, queue: &Queue, alternatives: &[Alternative]) -> Result<(), Refusal> {
     match fits::never_fits(state, &queue.spec, alternatives) {
         Some(why) => Err(refuse(RefusalCode::Invalid, format!("{}{why}", fits::NEVER))),
@@ -289,8 +289,7 @@ pub(crate) fn require_fit(state: &State, queue: &Queue, alternatives: &[Alternat
     }
 }
 
-/// Whether the nodes that are not wanted exist: a name that is none was meant to be another one. Those that were not wanted
-/// before can have been removed since.
+/// Whether excluded nodes exist: an unknown name must be a mistake. Nodes excluded before may have been removed since.
 pub(crate) fn require_known_exclusions<'a>(
     state: &State,
     alternatives: &'a [Alternative],

@@ -1,4 +1,4 @@
-//! The configuration of the cluster: from a wish to the events that lead to it.
+//! The configuration of the cluster: the events that turn it into a wanted one.
 
 use crate::{
     accounts,
@@ -17,12 +17,12 @@ use muster_schemas::{
 };
 use std::{collections::BTreeSet, sync::Arc};
 
-/// Nodes and queues of a cluster.
+/// The greatest number of nodes and of queues in a cluster.
 const MAX_NODES: usize = 1_000_000;
 
 const MAX_QUEUES: usize = 10_000;
 
-/// Far from the end of all numbers, and more than anybody counts up to.
+/// Beyond any realistic count, and far below the greatest possible number.
 const MAX_FIRST_JOB_NUMBER: u64 = 1 << 40;
 
 pub(crate) fn configure(access: &Access, change: &ClusterChange, keep_unnamed: bool) -> Result<Decision, Refusal> {
@@ -54,8 +54,8 @@ pub(crate) fn configure(access: &Access, change: &ClusterChange, keep_unnamed: b
     Ok(Decision::done(events))
 }
 
-/// Who takes rights away from everybody, or opens a queue to everybody, has to say so: a list that is merely left out is
-/// more likely forgotten.
+/// Requires a change that takes rights away from all users, or opens a queue to all, to be explicit: a list that is
+/// merely missing was more likely forgotten.
 fn refuse_emptied_lists(state: &State, change: &ClusterChange) -> Result<(), Refusal> {
     let (settings, wished) = (state.settings(), &change.settings);
     require_named("administrators", &settings.administrators, wished.administrators.as_deref())?;
@@ -75,7 +75,7 @@ fn require_named(what: &str, users: &[String], named: Option<&[String]>) -> Resu
     Err(invalid(format!("{what}: not named, and the cluster has {users}: name them, or an empty list to remove them")))
 }
 
-/// The default queue need not be described: it stays as it is, and a cluster without any queue gets a plain one.
+/// The default queue may be left out: it stays as it is, and a cluster without any queue gets a plain one.
 fn with_default_queue(state: &State, mut config: ClusterConfig) -> ClusterConfig {
     let name = &config.settings.default_queue;
     if config.queues.iter().any(|queue| queue.name == *name) {
@@ -207,7 +207,7 @@ fn nodes(state: &State, config: &ClusterConfig, events: &mut Vec<Event>) -> Resu
     Ok(())
 }
 
-/// What runs use of a node must still be there after a change.
+/// The resources of a node that runs use must still exist after a change.
 fn require_room_for_runs(state: &State, node: &Node, spec: &NodeSpec) -> Result<(), Refusal> {
     let used_cores = IndexSet::first_n(node.spec.cores).difference(&node.free_cores);
     let used_cores = used_cores.union(&state.lent_cores(node.id));

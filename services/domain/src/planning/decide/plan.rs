@@ -1,4 +1,4 @@
-//! The planner's decisions, each checked against the state and what the same plan has started before it.
+//! The planner's decisions, each checked against the state and what the same plan has already started.
 
 mod checks;
 pub(crate) mod elastic;
@@ -40,14 +40,14 @@ pub(crate) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
     let mut plan = Plan::new(state, now);
     plan.facts = start_facts.into_iter().map(|facts| (facts.job, facts)).collect();
     (plan.pass, plan.epoch) = (pass, epoch);
-    // `None` is a start.
+    // `None` means a start.
     let mut refused: Vec<(Option<PlanChange>, RefusedStart)> = Vec::new();
     events.reserve(starts.len() + 1);
     let mut take = |what, job: JobId, follows: Result<Vec<Event>, String>| match follows {
         Ok(follows) => events.extend(follows),
         Err(reason) => refused.push((what, RefusedStart { job, reason })),
     };
-    // What is given up first can be given to others by the next plan; growth goes ahead of starts (HPC-S-03).
+    // The next plan can use what is given up here; growth comes before starts (HPC-S-03).
     for shrink in shrinks {
         take(Some(PlanChange::Shrink), shrink.job, plan.shrink(shrink));
     }
@@ -87,23 +87,23 @@ pub(crate) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
     Ok(Decision { events, reply: Reply::Planned(refused.into_iter().map(|(_, refused)| refused).collect()) })
 }
 
-/// The state with what was accepted so far of the plan on top.
+/// The state, updated with what has been accepted of the plan.
 pub(crate) struct Plan<'a> {
     state: &'a State,
     now: Timestamp,
     next_run: RunId,
     next_chain: u64,
-    /// The planner's facts about starts, in addition to their placement.
+    /// The planner's facts about starts, besides their placement.
     facts: BTreeMap<JobId, StartFacts>,
     pass: u64,
     epoch: u64,
-    /// No job of this priority or below starts before the verdict on another (HPC-F-82).
+    /// No job of this priority or below starts before the verdict on another job (HPC-F-82).
     judged: Option<i64>,
     /// Jobs that start, are judged, grow or shrink by the plan.
     started: BTreeSet<JobId>,
-    /// Jobs that others make way for by the plan. They wait on.
+    /// Jobs that running jobs make way for in the plan. They continue to wait.
     gaining: BTreeSet<JobId>,
-    /// Runs that are stopped by the plan.
+    /// Runs stopped by the plan.
     stopping: BTreeSet<RunId>,
     nodes: BTreeMap<NodeId, Node>,
     licences: BTreeMap<String, Licence>,
@@ -132,7 +132,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// A start: at once, or an offer if filters judge it.
+    /// Starts a job: at once, or with an offer if filters judge the start.
     fn start(&mut self, id: JobId, placement: Placement) -> Result<Vec<Event>, String> {
         let job = self.startable(id)?;
         self.may_start(job)?;
@@ -158,7 +158,7 @@ impl<'a> Plan<'a> {
         Ok(events)
     }
 
-    /// The number of a new run; of a job that has something kept for it the one that was given then.
+    /// The number of a new run; a job with kept resources keeps the number assigned with them.
     fn run_number(&mut self, job: &Job) -> RunId {
         let kept = job.reserved();
         kept.map(|kept| kept.run).unwrap_or_else(|| {
@@ -168,7 +168,7 @@ impl<'a> Plan<'a> {
         })
     }
 
-    /// The job, or for a task that has never started its array, if its gates are open.
+    /// The job if its gates are open; for a task that has never started, its array.
     fn startable(&self, id: JobId) -> Result<&'a Job, String> {
         if self.started.contains(&id) {
             return Err("the plan starts it twice".into());
@@ -243,19 +243,19 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Changes a node as the plan leaves it. What it takes and gives back was checked before.
+    /// Changes a node as seen by the plan. What the change takes and gives back was checked before.
     fn change_node(&mut self, id: NodeId, change: impl FnOnce(&mut Node) -> Result<(), String>) {
         if let Some(node) = self.state.node(id) {
             let _ = change(self.nodes.entry(id).or_insert_with(|| node.clone()));
         }
     }
 
-    /// A job that waits on after this plan; an array, as long as tasks of it do.
+    /// A job that still waits after this plan; an array as long as any of its tasks do.
     fn waiting(&self, id: JobId) -> Option<&'a Job> {
         self.state.job(id).filter(|job| job.is_waiting() && !self.started.contains(&job.id) && self.has_tasks_left(job))
     }
 
-    /// Whether tasks of an array wait on that have never started. A job that is no array counts as one.
+    /// Whether tasks of an array that have never started still wait. A job that is not an array counts as one task.
     fn has_tasks_left(&self, job: &Job) -> bool {
         let Some(array) = &job.array else { return true };
         let tasks = self.started.range(JobId::task(job.id.number, 0)..=JobId::task(job.id.number, u32::MAX));
@@ -263,12 +263,12 @@ impl<'a> Plan<'a> {
         array.remaining.len() > first_started.count() as u64
     }
 
-    /// Whether a reason is of a job that still waits, and differs from the one that is known.
+    /// Whether a reason is for a job that still waits, and differs from the known one.
     fn is_news(&self, waiting: &WaitingJob) -> bool {
         self.waiting(waiting.job).is_some_and(|job| job.planner_reason.as_deref() != Some(&waiting.reason))
     }
 
-    /// Whether what was known of the start of a job that waits is void by now: it was of a task that starts.
+    /// Whether what was known about the start of a waiting job is void: it was about a task that starts now.
     fn is_void(&self, job: &Job) -> bool {
         job.array.is_some() && self.arrays.contains_key(&job.id.number)
     }
@@ -278,7 +278,7 @@ impl<'a> Plan<'a> {
         self.waiting(planned.job).is_some_and(|job| job.gates_open() && !known(&job))
     }
 
-    /// A backfill pass, without what it says of jobs that do not wait any more; `None` if it is not the next one.
+    /// A backfill pass, without jobs that no longer wait; `None` if it is not the next one.
     fn passed(&self, mut pass: BackfillPass) -> Option<BackfillPass> {
         let is_next = pass.number == self.state.backfill_passes().number + 1;
         pass.mode = ComponentMode::of_pass(pass.number);

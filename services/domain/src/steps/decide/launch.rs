@@ -1,4 +1,4 @@
-//! Launching steps: which cores of the job they get. Signals to them, and their end by request.
+//! Launching steps: which cores of the job they get. Also signals to steps, and stopping them.
 
 use crate::{
     decide::{Access, Decision, conflict, invalid, not_found, refuse},
@@ -18,7 +18,7 @@ use muster_schemas::{
 };
 use std::sync::Arc;
 
-/// A node on which the run has not started yet has no place for a part of a step.
+/// A node on which the run has not started yet cannot start a part of a step.
 fn require_start(run: &Run) -> Result<(), Refusal> {
     if run.started.is_some() {
         return Ok(());
@@ -26,16 +26,16 @@ fn require_start(run: &Run) -> Result<(), Refusal> {
     Err(Refusal::new(RefusalCode::Busy, format!("job {} has not started on all of its nodes", run.job)))
 }
 
-/// What starts in a run that has lent its cores would run beside others.
+/// A step started in a run that has lent its cores would run on cores of other runs.
 fn require_cores(run: &Run) -> Result<(), Refusal> {
     let (job, code) = (run.job, RefusalCode::Busy);
     if run.has_lent() { Err(Refusal::new(code, format!("job {job} is suspended"))) } else { Ok(()) }
 }
 
-/// Launches a step, all of it or none: a step that waits for cores holds none meanwhile (SL-R-08).
+/// Launches a step as a whole: a step that waits for cores holds none meanwhile (SL-R-08).
 pub(crate) fn launch(access: &Access, job: JobId, spec: StepSpec) -> Result<Decision, Refusal> {
     let run = running(access, job)?;
-    // Before anything of it is copied.
+    // Checked before any part of it is copied.
     steps::validate::carried(&spec, 1)?;
     let spec = layout::with_places(access.state, run, spec)?;
     steps::validate::step(&spec)?;
@@ -60,7 +60,7 @@ fn running<'a>(access: &Access<'a>, id: JobId) -> Result<&'a Run, Refusal> {
     run.ok_or_else(|| conflict(format!("job {id} does not run")))
 }
 
-/// What a step gets of a node: the lowest cores that no other step has.
+/// A step's share of a node: the lowest cores that no other step has.
 fn share(
     state: &State,
     run: &Run,
@@ -102,7 +102,7 @@ fn share(
     })
 }
 
-/// Refuses what the job does not have, whether others use it or not.
+/// Refuses what exceeds the job's resources, whether others use them or not.
 fn within(share: &NodeShare, cores: u64, memory_bytes: u64, node: &str, of_job: &str) -> Result<(), Refusal> {
     let limit = |message| Err(refuse(RefusalCode::LimitReached, message));
     let has = share.cores.len();
@@ -116,7 +116,7 @@ fn within(share: &NodeShare, cores: u64, memory_bytes: u64, node: &str, of_job: 
     Ok(())
 }
 
-/// A step that was launched and runs.
+/// A launched step that has not ended.
 fn launched<'a>(
     access: &Access<'a>,
     job: JobId,
@@ -149,7 +149,7 @@ pub(crate) fn signal(
     Ok(Decision::done(vec![Event::StepSignalled { job, run: run.id, step, component, signal }]))
 }
 
-/// A signal to the script of a job, not to the steps that it has started (SL-C-30).
+/// Signals the script of a job, not the steps that it has started (SL-C-30).
 fn signal_script(access: &Access, id: JobId, signal: u8) -> Result<Decision, Refusal> {
     let run = running(access, id)?;
     let has_script = access.state.job(id).is_some_and(|job| job.lead().program == ProgramKind::Script);
@@ -175,7 +175,7 @@ pub(crate) fn end(
     Ok(Decision::done(if is_news { vec![event] } else { Vec::new() }))
 }
 
-/// Whether the end of one part ends the others: if the step wants it so, and they are not being ended already.
+/// Whether the end of one part ends the others: if the step is set to do so and they are not being ended already.
 pub(crate) fn ends_the_others(state: &State, run: &Run, step: StepId, exit: &NodeExit) -> bool {
     let has_failed = exit.status.is_none_or(|status| status != ExitStatus::Code(0));
     state.step(run.id, step).is_some_and(|launched| {

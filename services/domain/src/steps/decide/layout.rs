@@ -1,4 +1,4 @@
-//! Which nodes of a job a step gets that names none.
+//! The nodes for a step that names none.
 
 use crate::{
     decide::{invalid, refuse},
@@ -13,16 +13,16 @@ use muster_schemas::{
     steps::{StepGroup, StepPlace, StepProgram, StepSpec},
 };
 
-/// So many tasks on a node, for a component.
+/// The number of tasks of a step on a node, for a component.
 struct Dealt<'a> {
     component: u32,
     share: &'a NodeShare,
-    /// How many there can be.
+    /// The maximum number.
     room: u32,
     tasks: u32,
 }
 
-/// Gives a step whose only group has no places those of its run.
+/// Gives places of the run to a step whose only group has none.
 pub(crate) fn with_places(state: &State, run: &Run, spec: StepSpec) -> Result<StepSpec, Refusal> {
     let [group] = &spec.groups[..] else { return Ok(spec) };
     let Some(job) = state.job(run.job).filter(|_| group.places.is_empty()) else { return Ok(spec) };
@@ -59,7 +59,7 @@ pub(crate) fn with_places(state: &State, run: &Run, spec: StepSpec) -> Result<St
     Ok(StepSpec { groups, ..spec })
 }
 
-/// As the group asks; else as a component asked for each of its own tasks.
+/// The cores per task that the group asks for, else those that the component asked for.
 fn cpus_per_task(job: &Job, run: &Run, group: &StepGroup, component: u32) -> u32 {
     if group.cpus_per_task > 0 {
         return group.cpus_per_task;
@@ -70,8 +70,8 @@ fn cpus_per_task(job: &Job, run: &Run, group: &StepGroup, component: u32) -> u32
     asked.and_then(|asked| asked.requests.first()).map_or(1, |request| request.cpus_per_task.max(1))
 }
 
-/// How many tasks of a step go to which node. Without a number of nodes they fill the job's task places in order; with
-/// one they are dealt out evenly to the first so many nodes.
+/// How many tasks of a step go to which node. Without a number of nodes they fill the job's task slots in order; with
+/// one they are spread evenly over the first nodes.
 fn lay_out<'a>(
     state: &State,
     job: &Job,
@@ -79,7 +79,7 @@ fn lay_out<'a>(
     spec: &StepSpec,
     group: &StepGroup,
 ) -> Result<Vec<Dealt<'a>>, Refusal> {
-    // On a node that components share, such a step is in the first of them.
+    // On a node shared by components, such a step belongs to the first of them.
     let may_use = |component, node| {
         run.part(node).is_some_and(|part| part.component == component) && job.single_end(component).is_none()
     };
@@ -122,7 +122,7 @@ fn room_text(most: u64) -> String {
     if most == 0 { "none".into() } else { format!("1 to {most}") }
 }
 
-/// First the places for tasks that the job asked for, then its other cores.
+/// Fills the slots for tasks that the job asked for, then its other cores.
 fn fill(dealt: &mut Vec<Dealt>, wanted: u32) {
     let mut left = wanted;
     let places = |one: &Dealt| one.share.tasks.min(one.room);

@@ -1,4 +1,4 @@
-//! Activation filters of queued jobs: what each verdict does to the job, its candidates and the queue.
+//! Activation filters of queued jobs: the effect of each verdict on the job, its candidates and the queue.
 
 use super::support::*;
 use crate::support::*;
@@ -12,12 +12,12 @@ use muster_schemas::{
     plan::StartFacts,
 };
 
-/// What X-5 has: four nodes of two cores, J1 to J3 in the queue, J1 with a filter of its own.
+/// The setup of X-5: four nodes with two cores each, J1 to J3 in the queue, J1 with its own filter.
 struct Example {
     cluster: Cluster,
-    /// J1 to J3, then J4 once it has come.
+    /// J1 to J3, then J4 once it is submitted.
     jobs: Vec<JobId>,
-    /// The most that J1 is offered: its maximum in queued mode, its minimum in balanced mode.
+    /// The size that J1 is offered: its maximum in queued mode, its minimum in balanced mode.
     most: u64,
     zero: muster_schemas::Timestamp,
 }
@@ -47,12 +47,12 @@ impl Example {
         self.plan();
     }
 
-    /// What the planner proposes in queued mode without backfill and preemption: the queue in order, as long as each fits.
+    /// The planner's proposal in queued mode without backfill and preemption: the queue in order, while jobs fit.
     fn plan(&mut self) {
         let state = &self.cluster.state;
         let mut order: Vec<JobId> = state.waiting().map(|waiting| waiting.job.id).collect();
         order.sort_by_key(|id| state.job(*id).map(|job| (-job.lead().priority, job.queued, job.id)));
-        // What is idle is reserved for the first that waits; what is kept for a job is not idle.
+        // Idle resources are reserved for the first waiting job; resources kept for a job are not idle.
         let mut is_reserved = false;
         for (at, id) in order.into_iter().enumerate() {
             let state = &self.cluster.state;
@@ -81,7 +81,7 @@ impl Example {
         events
     }
 
-    /// How each job stands: the cores that it runs on, or why it waits.
+    /// The status of each job: the cores on which it runs, or why it waits.
     fn row(&self) -> Vec<String> {
         let stand = |id: &JobId| {
             let cores = self.cluster.running_on(*id);
@@ -99,7 +99,7 @@ impl Example {
         self.jobs.iter().map(stand).collect()
     }
 
-    /// The first second at which J1's filter is asked again, from `from` on.
+    /// The first second from `from` on at which J1's filter is asked again.
     fn asked_again(&mut self, from: i64) -> i64 {
         let asked = (from..from + 1000).find(|second| {
             self.at(*second);
@@ -291,8 +291,8 @@ fn relaxed_ordering_holds_up_nobody() {
     assert!(cluster.refused_start(last, 2).contains("keeps it from starting"), "from the recording on");
 }
 
-/// HPC-F-31, HPC-F-83: a job of the blocker's priority or below does not start either if its own filters were being asked
-/// when the block came, and say yes after it; one above does.
+/// HPC-F-31, HPC-F-83: a job of the blocker's priority or below, whose own filters were being asked when the block
+/// came, does not start if they then say yes; one above does.
 #[test]
 fn a_yes_that_comes_after_a_block_starts_nobody_of_its_priority_or_below() {
     for (priority, starts) in [(NORMAL + 1, true), (NORMAL, false), (NORMAL - 1, false)] {
@@ -381,7 +381,7 @@ fn what_is_kept_grows_and_ends_with_a_hold_a_cancel_or_another_size() {
     cluster.assert_replays();
 }
 
-/// HPC-F-35: what is kept is kept again when a filter refuses, so nobody else may have it while the filter is asked.
+/// HPC-F-35: what is kept is kept again when a filter refuses, so no other job may have it while the filter is asked.
 #[test]
 fn an_offer_includes_what_is_kept_for_the_job() {
     let mut cluster = cluster(4, 2);
@@ -409,7 +409,7 @@ fn an_offer_includes_what_is_kept_for_the_job() {
     cluster.assert_replays();
 }
 
-/// SL-C-37: a job that has something kept for it and a suspended run do not wait for each other.
+/// SL-C-37: a job with kept resources and a suspended run do not wait for each other.
 #[test]
 fn nothing_is_kept_of_what_a_run_waits_for_that_is_to_go_on() {
     let mut cluster = cluster(1, 4);

@@ -11,7 +11,7 @@ use muster_schemas::{
     job::Outcome,
 };
 
-/// A cluster with activation filters A, B and the cluster-wide C, and a job in the queue.
+/// A cluster with activation filters A and B and the cluster-wide filter C, and a queued job.
 fn three() -> (Cluster, JobId) {
     let mut cluster = cluster(4, 2);
     cluster.set_template("t", &[], &[filter("A"), filter("B")]);
@@ -70,7 +70,7 @@ fn every_verdict_but_0_rolls_back() {
     }
 }
 
-/// A submission filter with a limit of 15 s and the job that it judges.
+/// A submission filter with a limit of 15 s, and the job that it judges.
 fn judged() -> (Cluster, JobId) {
     let mut cluster = Cluster::new();
     cluster.set_filters(FilterSettings { submission: Some(filter("A")), ..FilterSettings::default() });

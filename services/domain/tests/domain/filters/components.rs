@@ -1,4 +1,4 @@
-//! Submission filters of jobs with several components: each is judged by itself.
+//! Submission filters of jobs with several components: each component is judged by itself.
 
 use super::support::*;
 use crate::support::*;
@@ -12,7 +12,7 @@ use muster_schemas::{
     job::{JobSpec, Launch, Outcome},
 };
 
-/// A script in the first of so many components; the others only hold resources.
+/// A script in the first of this many components; the others only hold resources.
 pub fn several(components: usize) -> JobSpec {
     let mut spec = job(1, 1);
     let other = muster_schemas::job::Component { launch: Launch::default(), ..spec.components[0].clone() };
@@ -34,7 +34,8 @@ fn saying(text: &str, report: FilterReport) -> FilterReport {
     FilterReport { message: Some(text.into()), ..report }
 }
 
-/// SL-S-21: one call for each component in its order, with its offset and their number; then the job is in the queue.
+/// SL-S-21: one call for each component in order, with its offset and the number of components; then the job is in the
+/// queue.
 #[test]
 fn a_submission_filter_is_called_once_for_each_component() {
     let mut cluster = judged();
@@ -49,7 +50,7 @@ fn a_submission_filter_is_called_once_for_each_component() {
     cluster.assert_replays();
 }
 
-/// SL-S-21: of several filters each judges a component before the next component is looked at; an array and a plain job are
+/// SL-S-21: each of several filters judges a component before the next component is judged; arrays and plain jobs are
 /// judged as before.
 #[test]
 fn all_filters_judge_a_component_before_the_next_is_judged() {
@@ -71,7 +72,7 @@ fn all_filters_judge_a_component_before_the_next_is_judged() {
     );
 }
 
-/// SL-S-12, SL-S-21: the refusal of one component is that of the whole job, and what is said names the component.
+/// SL-S-12, SL-S-21: the refusal of one component refuses the whole job, and messages name the component.
 #[test]
 fn the_refusal_of_one_component_refuses_the_job_and_names_it() {
     let mut cluster = judged();
@@ -87,8 +88,8 @@ fn the_refusal_of_one_component_refuses_the_job_and_names_it() {
     cluster.assert_replays();
 }
 
-/// SL-S-21: what a filter made of one component is given to the next filter of that component and to no other; the check gets
-/// the last description of each.
+/// SL-S-21: a filter's change of one component goes to the next filter of that component and to no other; the check
+/// gets the last description of each.
 #[test]
 fn changes_stay_with_their_component() {
     let mut cluster = judged();
@@ -114,7 +115,7 @@ fn changes_stay_with_their_component() {
     cluster.assert_replays();
 }
 
-/// HPC-F-51, SL-S-21: the filters of all components that had passed take back what they did, each told of its component.
+/// HPC-F-51, SL-S-21: the filters of all components that passed undo their work, each told its component.
 #[test]
 fn filters_of_components_are_rolled_back_from_the_last() {
     let mut cluster = Cluster::new();

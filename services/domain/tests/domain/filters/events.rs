@@ -1,4 +1,4 @@
-//! The events that auditors of filters and of jobs that are lists of tasks are promised, each with what it tells.
+//! The events promised to auditors of filters and of lists of tasks, each with its contents.
 
 use super::support::*;
 use crate::{
@@ -17,8 +17,8 @@ use muster_schemas::{
 };
 use serde_json::Value;
 
-/// A row of the table: a name that auditors know, the type of the public event, which of its events are meant, and where
-/// they tell what the table wants told.
+/// A row of the table: a name known to auditors, the type of the public event, which events of this type are meant, and
+/// where they have the data that the table requires.
 struct Row {
     name: &'static str,
     r#type: &'static str,
@@ -43,8 +43,8 @@ fn outcome_is(data: &Value, words: &[&str]) -> bool {
     data["outcome"].as_str().is_some_and(|outcome| words.contains(&outcome))
 }
 
-/// The whole table of HPC-E-02. What the table has as a flag of the start is an event of its own, `job.backfilled`, and the
-/// resources of a start are told by `job.allocated`, which comes before the processes exist.
+/// The whole table of HPC-E-02. What the table has as a flag of the start is a separate event, `job.backfilled`, and
+/// the resources of a start are in `job.allocated`, which comes before the processes exist.
 const TABLE: &[Row] = &[
     row("job.submitted", &["/data/owner", "/data/template", "/data/document/bytes", "/data/document/hash"]),
     one_of(
@@ -139,7 +139,7 @@ const TABLE: &[Row] = &[
     ),
 ];
 
-/// The events of a cluster as others see them.
+/// The public events of a cluster.
 fn published(cluster: &Cluster) -> Vec<Value> {
     cluster.assert_replays();
     let event = |record: &Record| {
@@ -159,7 +159,7 @@ fn answer_all<const N: usize>(cluster: &mut Cluster, job: JobId, answers: [Filte
     }
 }
 
-/// Three filters on the way into the queue: jobs that pass, fail, are refused behind them, and wait for runners.
+/// Three submission filters: jobs that pass, fail, are refused by the check, and wait for runners.
 fn submissions() -> Cluster {
     let mut cluster = Cluster::new();
     cluster.set_template("t", &[filter("A")], &[]);
@@ -198,7 +198,7 @@ fn submissions() -> Cluster {
     cluster
 }
 
-/// Activation filters say no in each way and yes at last; a job goes around another one, and jobs come to their ends.
+/// Activation filters refuse in each way and finally accept; a job is backfilled, and jobs end.
 fn activations() -> Cluster {
     let mut cluster = cluster(4, 2);
     cluster.set_template("t", &[], &[filter("A")]);
@@ -226,7 +226,7 @@ fn activations() -> Cluster {
     cluster
 }
 
-/// A list of tasks grows, is refused more by its filter, gives up what it does not use, and makes way.
+/// A list of tasks grows, is refused further growth by its filter, gives up what it does not use, and makes way.
 fn sizes() -> Cluster {
     let mut cluster = Cluster::new();
     cluster.in_queued_mode(SchedulingSettings::default());
@@ -278,8 +278,8 @@ fn stopped() -> Cluster {
     cluster
 }
 
-/// HPC-E-02, HPC-E-01: every event of the table comes when it should, as others see it, with all that the table wants told.
-/// How the ends of jobs are called in a job's history is the dialect's own (`muster_hpcpack::shown::event_name`).
+/// HPC-E-02, HPC-E-01: every event of the table is published when it should be, with all data that the table requires.
+/// How the ends of jobs are named in a job's history is up to the dialect (`muster_hpcpack::shown::event_name`).
 #[test]
 fn every_event_of_the_table_comes_with_what_it_has_to_tell() {
     let events: Vec<Value> = [submissions(), activations(), sizes(), stopped()].iter().flat_map(published).collect();
@@ -304,7 +304,7 @@ fn every_event_of_the_table_comes_with_what_it_has_to_tell() {
     assert!(missing.is_empty(), "{}", missing.join("\n"));
 }
 
-/// HPC-E-02, HPC-F-71: who changed a setting is its event's actor.
+/// HPC-E-02, HPC-F-71: the actor of the event is the user who changed the setting.
 #[test]
 fn who_changed_the_filters_is_told() {
     let mut cluster = Cluster::new();

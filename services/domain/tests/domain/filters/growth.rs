@@ -15,7 +15,7 @@ use muster_schemas::{
     resources::{ComponentPlacement, IndexSet, NodeShare, Placement},
 };
 
-/// A list of ten tasks of one core, on two to four cores.
+/// A list of ten tasks of one core each, on two to four cores.
 fn tasks_of(cluster: &mut Cluster, template: &str) -> JobId {
     let mut spec: JobSpec = cores(2, 4, 2000);
     spec.components[0].launch = Launch::default();
@@ -24,7 +24,7 @@ fn tasks_of(cluster: &mut Cluster, template: &str) -> JobId {
     cluster.intake(spec, intake).0
 }
 
-/// Two nodes of two cores: J1 runs on node1, J2 waits, node2 is free.
+/// Two nodes with two cores each: J1 runs on node1, J2 waits, node2 is free.
 fn growing() -> (Cluster, JobId, JobId) {
     let mut cluster = cluster(2, 2);
     cluster.set_template("t", &[], &[filter("A")]);

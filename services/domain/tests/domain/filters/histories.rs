@@ -1,5 +1,5 @@
-//! Whatever is asked, claimed, answered late or twice, cancelled or lost: each call has one verdict, and what passed in a
-//! chain that failed is taken back once, from the last to the first.
+//! Whatever is asked, claimed, answered late or twice, cancelled or lost: each call has one verdict, and a failed chain
+//! is rolled back once, from the last filter that passed to the first.
 
 use super::support::*;
 use crate::{properties::place, support::*};
@@ -19,7 +19,7 @@ use proptest::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One thing that happens. Numbers pick among what there is at that moment.
+/// A step of a random history. Numbers choose among what exists at that moment.
 #[derive(Clone, Debug)]
 enum Step {
     Submit { kind: u8, size: u8, priority: u8 },
@@ -61,7 +61,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 struct Model {
     cluster: Cluster,
-    /// Reports that were made, to be made again.
+    /// Earlier reports, to be repeated.
     made: Vec<(Actor, Command)>,
 }
 
@@ -287,7 +287,7 @@ impl Model {
         model.cluster
     }
 
-    /// Runners answer whatever is outstanding, so that every rollback comes to its end.
+    /// Runners answer all outstanding calls, so that every rollback completes.
     fn finish(&mut self) {
         for _ in 0..1000 {
             let Some((call, attempt)) = self.call(0) else { return };
@@ -302,7 +302,7 @@ impl Model {
     }
 }
 
-/// What the log says of one chain.
+/// What the log says about one chain.
 #[derive(Default)]
 struct Told {
     forms: Vec<(FilterForm, bool)>,
@@ -393,7 +393,8 @@ proptest! {
     }
 }
 
-/// A restart at any record goes on where it was: the snapshot after each gives what the log gives (HPC-F-88, HPC-F-90).
+/// A restart at any record continues where it was: the snapshot after each record gives the same as the log (HPC-F-88,
+/// HPC-F-90).
 #[test]
 fn a_snapshot_after_any_record_goes_on_as_the_log_does() {
     let mut runner = TestRunner::deterministic();
@@ -410,7 +411,7 @@ fn a_snapshot_after_any_record_goes_on_as_the_log_does() {
     assert_eq!(folded, cluster.state);
 }
 
-/// The histories above would prove little if whole parts of the rules never came up in them.
+/// The histories above would prove little if they never exercised whole parts of the rules.
 #[test]
 fn random_histories_reach_every_verdict() {
     let mut runner = TestRunner::deterministic();

@@ -104,7 +104,7 @@ fn verdict_3_holds_until_what_was_asked_for_if_that_is_in_the_future_else_for_th
         cluster.answer(id, FilterReport { hold_until, ..code(3) });
         assert_eq!(held_until(&cluster, id), Some(expected), "{hold_until:?}");
     }
-    // Set by the filter, or somebody else, on the job itself during the call (HPC-F-68).
+    // Set on the job itself during the call, by the filter or another client (HPC-F-68).
     let (mut cluster, id) = asked();
     let call = cluster.claim("r1", id);
     let until = cluster.now.plus_seconds(300);

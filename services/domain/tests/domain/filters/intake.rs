@@ -1,4 +1,4 @@
-//! Jobs that are made step by step, and what a submission with a description takes in.
+//! Jobs that are configured step by step, and what a submission with a description includes.
 
 use super::support::*;
 use crate::support::*;
@@ -40,7 +40,7 @@ fn a_job_that_two_change_at_once_loses_neither_change() {
     assert_eq!(cluster.asked(id).as_deref(), Some("check x0 and a and b"));
 }
 
-/// Another description does not make a job another dialect's.
+/// A new description does not change the dialect of a job.
 #[test]
 fn a_job_that_is_being_made_stays_of_its_dialect() {
     let mut cluster = Cluster::new();
@@ -55,7 +55,7 @@ fn a_job_that_is_being_made_stays_of_its_dialect() {
     assert_eq!(configured, Some(None));
 }
 
-/// HPC-C-04: the tasks of an array stay those that were submitted, whose number the limits were asked about.
+/// HPC-C-04: an array keeps the tasks with which it was submitted, against whose number the limits were checked.
 #[test]
 fn an_array_that_is_being_made_keeps_its_tasks() {
     let mut cluster = Cluster::new();
@@ -105,7 +105,7 @@ fn a_job_that_is_being_made_is_judged_only_when_it_enters() {
     cluster.assert_replays();
 }
 
-/// HPC-J-03: a change waits until the job is in the queue, since the check makes the job anew.
+/// HPC-J-03: a change waits until the job is in the queue, since the check rebuilds the job.
 #[test]
 fn a_job_that_is_judged_is_not_changed() {
     let mut cluster = Cluster::new();
@@ -114,7 +114,7 @@ fn a_job_that_is_judged_is_not_changed() {
     let change = muster_schemas::event::JobChange { priority: Some(5), ..Default::default() };
     let command = Command::Modify { jobs: ids(&[id]), change };
     cluster.refused(&user("ada"), command, RefusalCode::Conflict, "not in the queue yet");
-    // What no filter judges can be changed.
+    // Attributes, which no filter judges, can be changed.
     let note = ("note".to_owned(), "seen".to_owned());
     let change = muster_schemas::event::JobChange { attributes: [note].into(), ..Default::default() };
     cluster.ok(&user("ada"), Command::Modify { jobs: ids(&[id]), change });
@@ -163,7 +163,7 @@ fn a_requeued_job_goes_first_among_its_equals_and_keeps_its_submit_time() {
     let second = cluster.submit("ada", job(1, 1));
     let run = cluster.start(first, &["node1"], 1);
     cluster.ok(&user("ada"), Command::Requeue { jobs: ids(&[first]), hold: false, delay_seconds: 0 });
-    // Later than the other came: by the time alone it would be the last.
+    // Later than the other one arrived: by time alone it would be last.
     cluster.pass(5);
     cluster.end(run, "node1", muster_schemas::job::ExitStatus::Signal(15));
     assert_eq!(cluster.waiting(), [first, second]);

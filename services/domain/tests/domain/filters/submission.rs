@@ -20,7 +20,7 @@ fn three() -> Cluster {
     cluster
 }
 
-/// Answers in the order of the calls, until none is outstanding; the calls that were made.
+/// Gives answers in the order of the calls until none is outstanding. Returns the calls that were made.
 fn play(cluster: &mut Cluster, job: JobId, answers: &[FilterReport]) -> Vec<String> {
     let mut calls = Vec::new();
     let mut answers = answers.iter();
@@ -172,7 +172,7 @@ fn after_0_and_after_1_without_a_difference_the_job_goes_on_as_it_was() {
     assert_eq!(cluster.asked(id).as_deref(), Some("C submission filter x0"));
 }
 
-/// HPC-F-18, HPC-T-07: the check is made with the template that the description names when all filters have passed.
+/// HPC-F-18, HPC-T-07: the check uses the template that the description names once all filters have passed.
 #[test]
 fn the_check_gets_the_templates_that_filters_named() {
     let mut cluster = three();
@@ -244,7 +244,7 @@ fn a_job_that_the_cluster_can_never_serve_is_refused_by_the_check_and_stays_list
     assert!(!cluster.is_waiting(id));
 }
 
-/// Node 1 and 2 are in group A, node 2 and 3 in group B.
+/// Nodes 1 and 2 are in group A, nodes 2 and 3 in group B.
 fn with_groups() -> Cluster {
     let mut wanted = config();
     for (node, groups) in wanted.nodes.iter_mut().zip([&["A"][..], &["A", "B"], &["B"]]) {
@@ -253,7 +253,7 @@ fn with_groups() -> Cluster {
     Cluster::with(wanted)
 }
 
-/// A job on so many cores of what the request leaves.
+/// A job with this many cores and an otherwise given request.
 fn asking(cores: u32, request: Request) -> JobSpec {
     let mut spec = job(1, 1);
     let path = vec![LevelCount { level: Level::Core, count: Count::exactly(cores) }];
@@ -270,7 +270,7 @@ fn in_groups(all: fn(Vec<NodeFilter>) -> NodeFilter, groups: &[&str]) -> Request
     Request { filter: Some(all(groups)), ..Request::default() }
 }
 
-/// What becomes of a job that comes out of the check like this.
+/// The outcome, if any, of a job that the check returns like this.
 fn checked(cluster: &mut Cluster, spec: JobSpec) -> Option<Outcome> {
     let (id, _) = cluster.describe("Default", job(1, 1));
     cluster.pass_check(id, spec);
@@ -302,7 +302,7 @@ fn unknown_nodes_and_groups_are_refused_by_name_and_so_are_too_many_exclusions()
     assert_eq!(checked(&mut cluster, asking(4, excluded(&["node1", "node3"]))), None);
 }
 
-/// HPC-J-16: sockets are held against the sockets of the nodes, not against their cores.
+/// HPC-J-16: sockets are checked against the sockets of the nodes, not against their cores.
 #[test]
 fn more_sockets_than_there_are_never_fit() {
     let mut nodes = config();
@@ -474,7 +474,7 @@ fn a_job_without_a_description_is_judged_by_the_cluster_wide_filter_and_checked_
     cluster.assert_replays();
 }
 
-/// What filters and the check make of a job does not make it another dialect's.
+/// Changes by filters and the check do not change the dialect of a job.
 #[test]
 fn a_job_stays_of_its_dialect() {
     let mut cluster = three();

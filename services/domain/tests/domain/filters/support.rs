@@ -1,4 +1,4 @@
-//! Short ways to say what filters are and answer.
+//! Helpers for filters and their answers.
 
 use crate::support::*;
 use muster_domain::filters::calls::{self, CallSeed, DocumentSeed};
@@ -16,7 +16,7 @@ use muster_schemas::{
     resources::{ComponentPlacement, Count, IndexSet, Level, LevelCount, NodeShare, Placement, Request},
 };
 
-/// A filter of a template: it can be reverted.
+/// A filter of a template that can be reverted.
 pub fn filter(name: &str) -> FilterSpec {
     FilterSpec {
         name: name.into(),
@@ -26,7 +26,7 @@ pub fn filter(name: &str) -> FilterSpec {
     }
 }
 
-/// A filter called in the way that cannot be reverted.
+/// A filter with the form that cannot be reverted.
 pub fn exec(name: &str) -> FilterSpec {
     FilterSpec { form: FilterForm::Exec, ..filter(name) }
 }
@@ -43,7 +43,7 @@ pub fn code(code: u8) -> FilterReport {
     ended(FilterExit::Code(code))
 }
 
-/// It answered 1 and left this description.
+/// The filter answered 1 and left this description.
 pub fn changed(text: &str) -> FilterReport {
     let change =
         PropertyChange { property: "Priority".into(), old: Some("Normal".into()), new: Some("BelowNormal".into()) };
@@ -53,7 +53,7 @@ pub fn changed(text: &str) -> FilterReport {
     }
 }
 
-/// As [`changed`], and the description names this template.
+/// Like [`changed`], with a description that names this template.
 pub fn moved_to(text: &str, name: &str) -> FilterReport {
     let mut report = changed(text);
     if let FileAfter::Changed { template, .. } = &mut report.file {
@@ -62,7 +62,7 @@ pub fn moved_to(text: &str, name: &str) -> FilterReport {
     report
 }
 
-/// A script on so many cores, on however many nodes.
+/// A script on this many cores, on any number of nodes.
 pub fn cores(min: u32, max: u32, priority: i64) -> JobSpec {
     let mut spec = job(1, 1);
     spec.components[0].priority = Some(priority);
@@ -75,7 +75,7 @@ pub fn cores(min: u32, max: u32, priority: i64) -> JobSpec {
     spec
 }
 
-/// What events are called outside.
+/// The public names of events.
 pub fn words(events: &[Event]) -> Vec<String> {
     let word = |event: &Event| {
         let (kind, verb) = event.kind_verb();
@@ -146,7 +146,7 @@ impl Cluster {
         })
     }
 
-    /// The description that a record has.
+    /// The description in a record.
     fn document(&self, at: Sequence) -> String {
         let record = &self.log[at.0 as usize - 1];
         let document = match &record.event {
@@ -163,7 +163,7 @@ impl Cluster {
         document.map_or_else(|| "none".into(), |document| String::from_utf8_lossy(&document.bytes).into_owned())
     }
 
-    /// A runner takes the outstanding call of a job.
+    /// A runner claims the outstanding call of a job.
     #[track_caller]
     pub fn claim(&mut self, name: &str, job: JobId) -> (muster_schemas::filter::CallId, u32) {
         let seed = self.seed(job).expect("a call is outstanding");
@@ -185,14 +185,14 @@ impl Cluster {
         self.ok(&runner(name), Command::ReportCalls { reports, has_others: false })
     }
 
-    /// A runner takes the outstanding call of a job and answers at once.
+    /// A runner claims the outstanding call of a job and answers at once.
     #[track_caller]
     pub fn answer(&mut self, job: JobId, report: FilterReport) -> Vec<Event> {
         let call = self.claim("r1", job);
         self.report("r1", call, CallOutcome::Called(Box::new(report)))
     }
 
-    /// The check behind the filters passes the job as this.
+    /// The check after the filters passes the job with this specification.
     #[track_caller]
     pub fn pass_check(&mut self, job: JobId, spec: JobSpec) -> Vec<Event> {
         let document = Some(JobDocument::xml(b"effective".as_slice()));
@@ -205,7 +205,7 @@ impl Cluster {
         self.report("r1", call, CallOutcome::Validated(Box::new(validated)))
     }
 
-    /// A job of a template in the queue.
+    /// A queued job with a template.
     pub fn queue(&mut self, template: &str, spec: JobSpec) -> JobId {
         let (id, _) = self.describe(template, spec.clone());
         while self.asked(id).is_some_and(|asked| !asked.starts_with("check")) {
@@ -230,19 +230,19 @@ impl Cluster {
         self.state.job(job)?.run()
     }
 
-    /// How many cores are kept for a job, or offered to it.
+    /// The number of cores kept for a job, or offered to it.
     pub fn kept(&self, job: JobId) -> u64 {
         let kept = self.state.job(job).and_then(|job| job.filters.as_ref()?.kept());
         kept.map_or(0, |(_, placement)| count(placement))
     }
 
-    /// How many cores a job runs on.
+    /// The number of cores on which a job runs.
     pub fn running_on(&self, job: JobId) -> u64 {
         let run = self.run_of(job).and_then(|run| self.state.run(run));
         run.map_or(0, |run| count(&run.placement))
     }
 
-    /// What is free, and what a job has kept for it, up to so many cores.
+    /// Free resources, and those kept for a job, up to this many cores.
     pub fn free(&self, job: Option<JobId>, cores: u64) -> Placement {
         let kept = job.and_then(|job| self.state.job(job)?.filters.as_ref()?.kept());
         let kept = kept.map(|(_, placement)| (**placement).clone()).unwrap_or_default();
@@ -277,7 +277,7 @@ impl Cluster {
         }
     }
 
-    /// Offers a job so many cores.
+    /// Offers a job this many cores.
     #[track_caller]
     pub fn offer_cores(&mut self, job: JobId, cores: u64) -> Vec<Event> {
         let placement = self.free(Some(job), cores);
@@ -304,7 +304,7 @@ fn count(placement: &Placement) -> u64 {
     placement.shares().map(|share| share.cores.len()).sum()
 }
 
-/// A cluster of nodes with so many cores each.
+/// A cluster of nodes with this many cores each.
 pub fn cluster(nodes: u32, cores: u32) -> Cluster {
     let mut wanted = config();
     wanted.nodes = (1..=nodes).map(|number| node(&format!("node{number}"), cores)).collect();

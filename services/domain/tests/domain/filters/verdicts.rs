@@ -1,4 +1,4 @@
-//! The tables of verdicts, and what is said about them.
+//! The tables of verdicts, and the messages about them.
 
 use super::support::{code, ended, filter};
 use muster_domain::filters::verdict::{Answer, Attempt, activation};

@@ -1,4 +1,4 @@
-//! Whether a placement can be given: the nodes are of the kind and free, and enough is given.
+//! Whether a placement is possible: the nodes are suitable and free, and the amounts are sufficient.
 
 use crate::{
     jobs::{Component, Job},
@@ -45,8 +45,8 @@ impl Plan<'_> {
         on_nodes.try_for_each(|shares| if shares.len() > 1 { self.check_shared_node(shares) } else { Ok(()) })
     }
 
-    /// Whether components can share a node: the policy lets them, each is there once, none has it for itself or what
-    /// another has, and together they need no more than is free (SL-P-07).
+    /// Whether components can share a node: the policy permits it, each is there once, none needs the node exclusively
+    /// or has what another has, and together they need no more than is free (SL-P-07).
     fn check_shared_node(&self, shares: &[(u32, &NodeShare)]) -> Result<(), String> {
         let Some((_, first)) = shares.first() else { return Ok(()) };
         let (node, name) = (first.node, self.state.node_name(first.node));
@@ -73,7 +73,7 @@ impl Plan<'_> {
         }
     }
 
-    /// A node as the plan leaves it.
+    /// A node as seen by the plan.
     fn node(&self, id: NodeId) -> Option<&Node> {
         self.nodes.get(&id).or_else(|| self.state.node(id))
     }
@@ -88,7 +88,7 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// Whether what is added to a run can be given to it.
+    /// Whether this can be added to a run.
     pub(crate) fn check_addition(&self, job: &Job, run: &Run, added: &Placement) -> Result<(), String> {
         let mut seen = BTreeSet::new();
         if added.shares().next().is_none() || !added.shares().all(|share| seen.insert(share.node)) {
@@ -108,7 +108,7 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// `own` is the run that gets it, if it has something of the nodes already.
+    /// `own` is the run that grows, if it already has shares of the nodes.
     fn check_component(
         &self,
         component: &Component,
@@ -136,7 +136,7 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// Whether the placement of a component keeps to the reservation that it names, and off all others.
+    /// Whether the placement of a component is within the reservation that it names, and avoids all others.
     fn check_reservations(&self, job: &Job, component: &Component, placed: &ComponentPlacement) -> Result<(), String> {
         let own = component.reservation();
         if let Some(name) = own {
@@ -164,7 +164,7 @@ impl Plan<'_> {
     }
 }
 
-/// Adds what a component has of a node to what others have of it. What is wrong with that, if it cannot be.
+/// Adds a component's share of a node to the shares of others; the error says why it cannot be added.
 fn join(all: &mut NodeShare, share: &NodeShare) -> Result<(), &'static str> {
     if !all.cores.intersection(&share.cores).is_empty() {
         return Err("have the same cores");
@@ -204,7 +204,7 @@ fn check_share(node: &Node, share: &NodeShare, own: Option<RunId>) -> Result<(),
     Err(format!("node {name} {problem}"))
 }
 
-/// Whether a placement is enough for an alternative.
+/// Whether a placement is sufficient for an alternative.
 fn check_amounts(state: &State, alternative: &Alternative, placed: &ComponentPlacement) -> Result<(), String> {
     let is_exclusive = alternative.requests.iter().any(|request| request.sharing != Sharing::Shared);
     if is_exclusive && placed.shares.iter().any(|share| !share.exclusive) {

@@ -11,7 +11,7 @@ use muster_schemas::{
 use std::{collections::BTreeSet, sync::Arc};
 
 impl<'a> Plan<'a> {
-    /// More resources for a run: at once, or an offer if filters judge it (HPC-F-33, HPC-S-11).
+    /// Adds resources to a run: at once, or with an offer if filters judge the growth (HPC-F-33, HPC-S-11).
     pub(crate) fn grow(&mut self, growth: ProposedGrowth) -> Result<Vec<Event>, String> {
         let ProposedGrowth { job: id, added, count, current } = growth;
         let (job, run) = self.unchanged_run(id)?;
@@ -39,7 +39,7 @@ impl<'a> Plan<'a> {
         Ok(vec![self.chain(id, job, offer)])
     }
 
-    /// A job that runs, with its run, which the plan has not changed yet.
+    /// A running job and its run, if the plan has not changed them yet.
     fn unchanged_run(&self, id: JobId) -> Result<(&'a Job, &'a Run), String> {
         if self.started.contains(&id) {
             return Err("the plan changes it twice".into());
@@ -49,7 +49,7 @@ impl<'a> Plan<'a> {
         if self.stopping.contains(&run.id) { Err("the plan stops it".into()) } else { Ok((job, run)) }
     }
 
-    /// The resources that a run has to give up when no task uses them any longer (HPC-S-08, HPC-S-10, HPC-S-14).
+    /// Makes a run give up resources once no task uses them any longer (HPC-S-08, HPC-S-10, HPC-S-14).
     pub(crate) fn shrink(&mut self, shrink: ProposedShrink) -> Result<Vec<Event>, String> {
         let ProposedShrink { job: id, removed, reason } = shrink;
         self.unchanged_run(id)?;
@@ -58,7 +58,8 @@ impl<'a> Plan<'a> {
         Ok(vec![event])
     }
 
-    /// Running jobs make way for one of higher priority: at once, or once its filters have passed (HPC-S-12, HPC-S-15).
+    /// Makes running jobs give way to one of higher priority: at once, or once its filters have passed (HPC-S-12,
+    /// HPC-S-15).
     pub(crate) fn preempt(&mut self, preemption: ProposedPreemption) -> Result<Vec<Event>, String> {
         let ProposedPreemption { for_job: id, victims, claims, index, count } = preemption;
         if victims.is_empty() || claims.len() != victims.len() {
@@ -98,7 +99,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Running jobs make way as planned. Those that no longer can are passed over (HPC-S-12).
+/// Running jobs make way as planned. Those that no longer can are skipped (HPC-S-12).
 pub(crate) fn make_way(
     state: &State,
     job: &Job,

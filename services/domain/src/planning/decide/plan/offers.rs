@@ -1,4 +1,4 @@
-//! Offers that activation filters judge, and what is kept for jobs that wait.
+//! Offers that activation filters judge, and resources kept for waiting jobs.
 
 use crate::{filters::Kept, jobs::Job, planning::decide::plan::Plan, state::State};
 use muster_schemas::{
@@ -12,8 +12,8 @@ use muster_schemas::{
 use std::sync::Arc;
 
 impl<'a> Plan<'a> {
-    /// Whether no verdict keeps the job from starting: neither an earlier one on itself, nor one on a job of equal or higher
-    /// priority, be it outstanding or not (HPC-F-31, HPC-F-34, HPC-F-82).
+    /// Whether no verdict keeps the job from starting: neither an earlier one on itself, nor one on a job of equal or
+    /// higher priority, outstanding or not (HPC-F-31, HPC-F-34, HPC-F-82).
     pub(crate) fn may_start(&self, job: &Job) -> Result<(), String> {
         if let Some(blocker) = self.state.blocked_by(job) {
             return Err(format!("the activation filter of job {blocker} keeps it from starting"));
@@ -24,7 +24,7 @@ impl<'a> Plan<'a> {
         if self.is_asked(job) { self.may_be_asked(job) } else { Ok(()) }
     }
 
-    /// Whether the retry interval is over (HPC-F-34).
+    /// Whether the retry interval has passed (HPC-F-34).
     pub(crate) fn may_be_asked(&self, job: &Job) -> Result<(), String> {
         let refusal = job.filters.as_ref().and_then(|filters| filters.refusal.as_ref());
         match refusal.filter(|refusal| self.now < refusal.ask_again) {
@@ -79,7 +79,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// The beginning of a chain of activation filters, all as they are now (HPC-F-04).
+    /// Starts a chain of the activation filters that are configured now (HPC-F-04).
     pub(crate) fn chain(&mut self, id: JobId, job: &Job, offer: Offer) -> Event {
         let kind = FilterKind::Activation;
         let template = job.filters.as_ref().and_then(|filters| filters.template.as_deref());
@@ -95,7 +95,7 @@ impl<'a> Plan<'a> {
         Event::FilterChainStarted { job: id, chain: Arc::new(spec) }
     }
 
-    /// More is kept for a job whose activation filter reserved resources, as it becomes free (HPC-F-35).
+    /// Keeps more resources, as they become free, for a job whose activation filter reserved some (HPC-F-35).
     pub(crate) fn keep(&mut self, id: JobId, placement: Placement) -> Result<Vec<Event>, String> {
         let job = self.startable(id)?;
         let Some(kept) = job.reserved().cloned() else { return Err("nothing is kept for it".into()) };
@@ -110,14 +110,14 @@ impl<'a> Plan<'a> {
         Ok(vec![Event::ResourcesReserved { job: id, run: kept.run, placement: Arc::new(placement) }])
     }
 
-    /// Resources kept for a job count as free for it.
+    /// Makes the resources kept for a job count as free for it.
     pub(crate) fn give_back_kept(&mut self, job: &Job) {
         if let Some(Kept { run, placement }) = job.reserved() {
             self.give_back(job, *run, placement);
         }
     }
 
-    /// The start that it would have been free for is not made.
+    /// Takes them again if the job does not start.
     pub(crate) fn take_kept_again(&mut self, job: &Job) {
         if let Some(Kept { run, placement }) = job.reserved() {
             self.take(job, job.id, *run, placement);
@@ -144,13 +144,13 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Whether the cluster goes around jobs that wait at all (HPC-F-62).
+/// Whether the cluster backfills around waiting jobs at all (HPC-F-62).
 fn backfills(state: &State) -> bool {
     let by_policy = || state.policy().backfill.mode != BackfillMode::None;
     state.scheduling().look_ahead().map_or_else(by_policy, |jobs| jobs != 0)
 }
 
-/// Whether a start that filters passed can still be made (HPC-F-39).
+/// Whether a start that filters have passed is still possible (HPC-F-39).
 pub(crate) fn recheck_start(state: &State, job: &Job, offer: &Offer, now: Timestamp) -> Result<(), String> {
     if !job.is_waiting() {
         return Err("it no longer waits".into());
@@ -170,7 +170,7 @@ pub(crate) fn recheck_start(state: &State, job: &Job, offer: &Offer, now: Timest
     plan.check_placement(job, &offer.placement)
 }
 
-/// Whether a run can still grow by what filters passed (HPC-F-39).
+/// Whether a growth that filters have passed is still possible (HPC-F-39).
 pub(crate) fn recheck_growth(state: &State, offer: &Offer, now: Timestamp) -> Result<(), String> {
     let run = state.run(offer.run).filter(|run| run.stopping.is_none()).ok_or("it no longer runs")?;
     let job = state.job(run.job).ok_or("it no longer exists")?;
