@@ -124,7 +124,7 @@ pub enum Command {
     Filter(FilterCommand),
     /// Why a job waits and what would start it now, or how its start came about
     Explain(ExplainOptions),
-    /// What runs, is reserved and is foreseen, as a table or a chart
+    /// Show running jobs, reservations and expected starts, as a table or a chart
     Plan(PlanOptions),
     /// Print what happened, as it happens with --follow
     Events(EventsOptions),
