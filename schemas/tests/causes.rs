@@ -8,7 +8,7 @@ use muster_schemas::{
 use proptest::{prelude::*, test_runner::FileFailurePersistence};
 use std::convert::Infallible;
 
-/// Records one behind the other.
+/// Records in order.
 #[derive(Default)]
 struct Log(Vec<Record>);
 

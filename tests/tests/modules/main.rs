@@ -1,17 +1,17 @@
-//! Files of a crate do not use each other in circles: no file uses a definition in a file that, directly or through others,
-//! uses a definition in the first. So each file can be read, tested and replaced with only those below it in mind.
+//! Files of a crate do not use each other in circles: no file uses a definition in a file that, directly or through
+//! others, uses a definition in the first. So each file can be read, tested and replaced with only those below it in mind.
 //!
 //! What counts:
 //!
-//! - A file *uses* another one if it names a definition in it, in a `use` or by a path (`crate::a::b`, `super::c`, `d::e`).
-//!   Where the name comes from does not matter: a name that a parent only re-exports (`pub use child::X`) is followed to the file
-//!   that defines it. A re-export is not a use, nor is `mod child;`.
-//! - Parents and children are files like any others. A parent and a child that takes a type from the parent are a circle if
-//!   the parent calls the child; the type belongs in a file of its own, below both.
+//! - A file *uses* another one if it names a definition in it, in a `use` or by a path (`crate::a::b`, `super::c`,
+//!   `d::e`). Where the name comes from does not matter: a name that a parent only re-exports (`pub use child::X`) is
+//!   followed to the file that defines it. A re-export is not a use, nor is `mod child;`.
+//! - Parents and children are files like any others. A parent and a child that takes a type from the parent are a circle
+//!   if the parent calls the child; the type belongs in a separate file, below both.
 //! - Libraries and programs of the workspace count, and in them everything except `#[cfg(test)]` items.
 //!
-//! The check does not see methods, because only the compiler knows whose they are, and macros that a child calls without
-//! importing them.
+//! The check does not see methods, because only the compiler knows whose they are, and macros that a child calls
+//! without importing them.
 
 use std::{
     collections::BTreeSet,
