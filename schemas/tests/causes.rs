@@ -1,4 +1,4 @@
-//! What led to a record follows from the records before it, wherever the reading begins (HPC-E-01).
+//! The cause of a record follows from the records before it, wherever the reading begins (HPC-E-01).
 
 use muster_schemas::{
     CommandId, JobId, Sequence, Timestamp,
@@ -8,12 +8,12 @@ use muster_schemas::{
 use proptest::{prelude::*, test_runner::FileFailurePersistence};
 use std::convert::Infallible;
 
-/// Records one behind the other.
+/// Records in order.
 #[derive(Default)]
 struct Log(Vec<Record>);
 
 impl Log {
-    /// Adds what a command did.
+    /// Adds the events of a command.
     fn add(&mut self, actor: &Actor, events: Vec<Event>) {
         let command = CommandId::derived(&[&self.0.len().to_le_bytes()]);
         for event in events {
@@ -31,14 +31,14 @@ impl Log {
         }
     }
 
-    /// What led to each record, for who begins with the one at this place.
+    /// The cause of each record, for a reader that begins at this place.
     fn causes_from(&self, place: usize) -> Vec<Option<u64>> {
         let mut causes = Causes::default();
         let cause = |record| causes.of(record, self).unwrap_or_else(|error| match error {}).map(|cause| cause.0);
         self.0[place..].iter().map(cause).collect()
     }
 
-    /// The same for who looks nothing up; `None` where that does not do.
+    /// The same for a reader that looks nothing up; `None` where that is not enough.
     fn remembered_from(&self, place: usize) -> Vec<Option<Option<u64>>> {
         let mut causes = Causes::default();
         let cause = |record| causes.of(record, &Remembered).ok().map(|cause| cause.map(|cause| cause.0));

@@ -1,4 +1,4 @@
-//! The messages of external planners: what they look like, what is taken, and their documents.
+//! The messages of external planners: their form, which answers are accepted, and their documents.
 
 use muster_schemas::{
     JobId, Sequence,

@@ -1,7 +1,7 @@
 //! Every released shape of an event stays readable for ever.
 //!
-//! `golden/log-v1.hex` has one record for each kind of event, as the first release that had it wrote it, one payload in
-//! hexadecimal on a line. `MUSTER_BLESS=1` adds lines for events that have none yet; it never changes a line that is there.
+//! `golden/log-v1.hex` has one record for each kind of event, as the first release with that kind wrote it, one payload
+//! in hexadecimal on each line. `MUSTER_BLESS=1` adds lines for events without one; it never changes a line.
 
 use muster_schemas::{
     CommandId, JobId, NodeId, RunId, Sequence, StepId, Timestamp,
@@ -37,7 +37,7 @@ mod components;
 #[path = "golden/steps.rs"]
 mod steps;
 
-/// What samples have in common.
+/// Shared by the samples.
 #[derive(Clone)]
 struct Fixture {
     job_id: JobId,
@@ -388,7 +388,7 @@ fn every_released_shape_of_an_event_is_read_as_it_was_written() {
 #[test]
 fn every_kind_of_event_has_a_sample_and_a_name() {
     let names: BTreeSet<_> = events().iter().map(Event::kind_verb).collect();
-    // Jobs are held and released in three ways each, and five things are configuration.
+    // Jobs are held and released in three ways each, and five kinds are configuration.
     assert_eq!(names.len() + 8, events().len(), "two kinds of events share a name");
     // The codec writes the number of the variant first: 0, 1, 2 ... without a hole.
     for (at, event) in events().iter().enumerate() {

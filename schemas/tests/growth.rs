@@ -1,4 +1,4 @@
-//! Stored shapes can grow: what an older muster wrote is read by a newer one, and the other way round (M-LOG-14).
+//! Stored shapes can grow: newer versions of muster read what older ones wrote, and the reverse (M-LOG-14).
 
 use muster_schemas::{
     Sequence, Timestamp,
@@ -9,7 +9,7 @@ use proptest::{prelude::*, test_runner::FileFailurePersistence};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// Shapes as they were.
+/// Earlier shapes.
 mod before {
     use super::{Arc, BTreeMap, Deserialize, Serialize};
 
@@ -42,7 +42,7 @@ mod before {
     }
 }
 
-/// The same, each with one more field at its end, and one more event.
+/// The same shapes, each with one more field at its end, and one more event.
 mod now {
     use super::{Arc, BTreeMap, Deserialize, Serialize, before};
 
@@ -110,7 +110,7 @@ mod now {
     }
 }
 
-/// Forgets what is newer.
+/// The record without its new parts.
 fn without_new(record: &now::Record) -> Option<before::Record> {
     let component = |component: &now::Component| before::Component {
         queue: component.queue.clone(),
@@ -136,7 +136,7 @@ fn component() -> impl Strategy<Value = now::Component> {
     )
 }
 
-/// Jobs of a few bytes and of more than a length of one and of two bytes can tell.
+/// Jobs whose length needs one byte, two bytes, or more.
 fn job() -> impl Strategy<Value = now::Job> {
     let name = prop_oneof![Just(String::new()), ".{0,8}", "[a-z]{240,260}", "[a-z]{65520,65560}"];
     let dialect = proptest::option::of("[a-z]{0,4}");
@@ -195,7 +195,7 @@ proptest! {
         prop_assert_eq!((back.0, back.1, back.2, back.3, back.4.to_bits()), (number.0, number.1, number.2, number.3, number.4.to_bits()));
     }
 
-    /// A newer muster reads what an older one wrote, with nothing in the fields that it had not.
+    /// A newer muster reads what an older one wrote, with empty values in the new fields.
     #[test]
     fn older_bytes_are_read(record in record()) {
         if let Some(older) = without_new(&record) {
@@ -203,7 +203,7 @@ proptest! {
         }
     }
 
-    /// An older muster reads what a newer one wrote, but for kinds of events that it does not know.
+    /// An older muster reads what a newer one wrote, except for unknown kinds of events.
     #[test]
     fn newer_bytes_are_read(record in record()) {
         match without_new(&record) {
@@ -212,7 +212,7 @@ proptest! {
         }
     }
 
-    /// As long as nothing new is used, bytes and digests are as before: signatures of an older muster stay good.
+    /// As long as nothing new is used, bytes and digests are unchanged: signatures of an older muster stay valid.
     #[test]
     fn unused_fields_have_no_bytes(record in record()) {
         if let Some(older) = without_new(&record) {
@@ -226,13 +226,13 @@ proptest! {
     fn a_digest_is_that_of_the_body(record in record(), jobs in prop::collection::vec(job(), 0..6)) {
         let body = |payload: Vec<u8>| *blake3::hash(&payload[codec::HEADER_BYTES..]).as_bytes();
         prop_assert_eq!(codec::digest(&record), body(codec::encode(&record).unwrap()));
-        // More than the hasher is given at a time.
+        // More than the hasher gets at a time.
         let all = All { zero: 0, jobs, none: None, last: record.epoch };
         prop_assert_eq!(codec::digest(&all), body(codec::encode(&all).unwrap()));
         prop_assert_eq!(read::<All>(&all).unwrap(), all);
     }
 
-    /// What is cut short is an error or, at the end of the outermost struct's fields, an older record; never a panic.
+    /// Truncated bytes are an error or, at the end of the outermost struct's fields, an older record; never a panic.
     #[test]
     fn cut_short_or_damaged_bytes_never_panic(record in record(), at in any::<prop::sample::Index>(), noise: u8) {
         let payload = codec::encode(&record).unwrap();
@@ -285,7 +285,7 @@ struct Rest {
     last: u64,
 }
 
-/// A type that can lie in itself without end, also when it is read of zeros.
+/// A type that can contain itself endlessly, even when it is read from zeros.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 enum Nest {
     In(Box<Nest>),
@@ -307,7 +307,7 @@ fn what_lies_too_deep_is_an_error_both_ways() {
     let deeper = [vec![0; deepest + 1], vec![1]].concat();
     let error = codec::decode::<Nest>(&sealed(&deeper)).unwrap_err();
     assert_eq!(error.to_string(), "not decodable: types lie too deep in each other");
-    // A field that is not there.
+    // A missing field.
     assert_eq!(codec::decode::<Nested>(&sealed(&[7])).unwrap_err(), error);
 }
 
@@ -326,7 +326,7 @@ fn blocks_have_lengths_and_no_zeros_at_their_ends() {
     assert_eq!(bytes(&|| codec::encode(&event).unwrap()), [1, 3, 251, 44, 1]);
 }
 
-/// A digest is that of the body also where more than the hasher is given at a time stands before zeros at the end.
+/// A digest is that of the body, even if more than the hasher gets at a time precedes zeros at the end.
 #[test]
 fn zeros_behind_much_are_left_out_of_a_digest_too() {
     #[derive(Serialize)]
@@ -340,7 +340,7 @@ fn zeros_behind_much_are_left_out_of_a_digest_too() {
     assert_eq!(codec::digest(&much), *blake3::hash(&payload[codec::HEADER_BYTES..]).as_bytes());
 }
 
-/// A struct of zeros is one byte: so many bytes of them would be hundreds of times as much memory.
+/// A struct of zeros is one byte: this many bytes of them would need hundreds of times as much memory.
 #[test]
 fn lists_of_zeros_do_not_become_very_much() {
     let zeros = |count: usize| {
@@ -356,7 +356,7 @@ fn lists_of_zeros_do_not_become_very_much() {
 
 #[test]
 fn lengths_that_lie_are_errors() {
-    // A text, a list, a block and a map of more than there is.
+    // A text, a list, a block and a map that claim more than there is.
     for body in [&[9, 1][..], &[0, 9], &[0, 1, 9, 0], &[0, 0, 253, 255, 255, 255, 255, 255, 255, 255, 255]] {
         let error = codec::decode::<now::Job>(&sealed(body)).unwrap_err().to_string();
         assert!(error.contains("a length of"), "{body:?}: {error}");
@@ -380,7 +380,7 @@ fn fields_that_are_skipped_now_and_then_are_refused() {
     assert_eq!(error, "not encodable: the field `first` of a stored type is skipped now and then");
 }
 
-/// A briefing without a reign has the bytes that it always had.
+/// A briefing without a reign has the same bytes as ever.
 #[test]
 fn a_briefing_tells_the_reign_of_its_ledger_and_is_as_before_without_one() {
     #[derive(Serialize)]

@@ -1,4 +1,4 @@
-//! Public events: what is in them, what must not be, and the documents that describe them.
+//! Public events: what they contain, what they must not, and the documents that describe them.
 //!
 //! The documents in `schemas/` are written by `MUSTER_BLESS=1 cargo nextest run -p muster-schemas`.
 
@@ -150,7 +150,7 @@ fn catalogue_entry(file: &str) -> &'static str {
     catalogue().iter().find(|event| format!("{}.json", event.type_name()) == file).unwrap().data_name
 }
 
-/// The keys that a schema and the parts that it is made of name.
+/// The keys named by a schema and its parts.
 fn known_keys<'a>(schema: &'a Value, root: &'a Value) -> BTreeSet<&'a str> {
     let mut keys: BTreeSet<&str> =
         schema["properties"].as_object().into_iter().flatten().map(|(key, _)| key.as_str()).collect();
@@ -197,7 +197,7 @@ fn an_event_is_one_line_and_says_where_it_comes_from() {
     assert!(event["time"].as_str().unwrap().ends_with('Z'));
 }
 
-/// The schemas in the repository are those of the types (M-PUB-1).
+/// The schemas in the repository match the types (M-PUB-1).
 #[test]
 fn documents_in_the_repository_are_those_of_the_types() {
     let mut documents: BTreeMap<String, String> = documents::json_schemas()

@@ -1,4 +1,4 @@
-//! Ids, sets, times and the codec: what goes in comes out, and nothing else gets in.
+//! Ids, sets, times and the codec: values survive a round trip, and nothing else is accepted.
 
 use muster_schemas::{
     CommandId, JobId, PartId, RunId, StepId, Timestamp, codec,
@@ -149,7 +149,7 @@ fn order_with(cores: &[u64], node_index: u32, told: Option<&str>) -> LaunchOrder
     }
 }
 
-/// SL-E-03: what is no word of the ledger about these nodes is no word at all.
+/// SL-E-03: anything but the ledger's notation for these nodes is refused.
 #[test]
 fn cores_of_nodes_are_read_as_they_are_written() {
     assert_eq!(node_cores_text([4, 4, 4, 2, 4]), "4x3,2,4");
@@ -183,7 +183,7 @@ proptest! {
     #[test]
     fn no_bytes_make_the_decoder_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let _ = codec::decode::<Event>(&bytes);
-        // The same behind a valid header, so that the body's decoder is reached.
+        // The same after a valid header, so that the body's decoder is reached.
         let mut framed = vec![2, codec::SCHEMA_VERSION];
         framed.extend((bytes.len() as u32).to_le_bytes());
         framed.extend(crc32fast::hash(&bytes).to_le_bytes());
@@ -268,7 +268,7 @@ fn sizes_are_told_in_peoples_units() {
     }
 }
 
-/// Whoever looks at a job that was lost with its node sees which node, and how.
+/// A job that was lost with its node shows the node, and how it was lost.
 #[test]
 fn a_lost_node_is_told_with_its_reason() {
     let lost = Outcome::NodeLost("node1: not heard of for 31 seconds".into());

@@ -1,9 +1,9 @@
-//! How `muster` is linked. A command such as `sbatch` lives for about two milliseconds, and much of that would be the dynamic
-//! loader's work. So this program has the C library in it, where the compiler has that as an archive, and is not position
-//! independent: no library has to be found, mapped and bound, and no pointer of its tables has to be corrected at each start.
-//! What would load modules into it, such as to look up users, is not called (`muster_client::names`).
+//! How `muster` is linked. A command such as `sbatch` lives for about two milliseconds, and much of that would be the
+//! dynamic loader's work. So this program contains the C library, if the compiler has it as an archive, and is not
+//! position independent: no library has to be found, mapped and bound, and no pointer has to be relocated at each
+//! start. Functions that would load modules, for instance to look up users, are not called (`muster_client::names`).
 //!
-//! `muster-services` is linked as any other program.
+//! `muster-services` is linked like any other program.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use std::{
     process::Command,
 };
 
-/// What the linker asks for, and the archive that it shall get.
+/// The linker arguments, and the archives that replace them.
 const ARCHIVES: [(&str, &str); 7] = [
     ("libgcc_s.a", "libgcc_eh.a"),
     ("libc.a", "libc.a"),
@@ -34,13 +34,13 @@ fn main() {
     }
 }
 
-/// Whether the programs are for a host as this one, with the GNU C library: `gcc` tells where this host's archives are.
+/// Whether the programs are for this kind of host, with the GNU C library: `gcc` tells where this host's archives are.
 fn is_for_this_host() -> bool {
     let variable = |name| std::env::var(name).unwrap_or_default();
     variable("HOST") == variable("TARGET") && variable("CARGO_CFG_TARGET_ENV") == "gnu"
 }
 
-/// A new folder for the linker to search, with the archives and nothing else; `None` if the compiler has not all of them.
+/// A new folder for the linker to search, with only the archives; `None` if the compiler lacks one of them.
 fn folder_of_archives() -> Option<PathBuf> {
     let archives: Vec<PathBuf> = ARCHIVES.iter().map(|(_, archive)| find_archive(archive)).collect::<Option<_>>()?;
     let folder = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it")).join("archives");
@@ -53,7 +53,7 @@ fn folder_of_archives() -> Option<PathBuf> {
     Some(folder)
 }
 
-/// Where the C compiler has an archive; it answers with the bare name if it has none.
+/// The path of an archive of the C compiler, which answers with the bare name if it has none.
 fn find_archive(name: &str) -> Option<PathBuf> {
     let output = Command::new("gcc").arg(format!("-print-file-name={name}")).output().ok()?;
     let path = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());

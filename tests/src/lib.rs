@@ -1,10 +1,10 @@
-//! What the whole-system tests share with the load generators: the simulation with faults.
+//! Shared by the whole-system tests and the load generators: the simulation with faults.
 
 pub mod simulation;
 
 use std::{fs, io, os::unix::fs::PermissionsExt as _, path::Path};
 
-/// Copies a folder with all files and folders in it. The copies are their owner's alone, as keys have to be.
+/// Copies a folder with all files and folders in it. Only the owner can read the copies, as keys require.
 ///
 /// # Errors
 /// Something cannot be read or written.
@@ -24,7 +24,7 @@ pub fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The program `muster` that was built together with the test that asks, with that of the services beside it.
+/// The path of the `muster` program built together with the calling test; the services' program is beside it.
 ///
 /// # Panics
 /// If it was not built.

@@ -1,14 +1,14 @@
-//! The whole system in one thread, under a seeded scheduler, with every fault that the world knows.
+//! The whole system in one thread, under a seeded scheduler, with every fault that the simulation knows.
 //!
 //! The ledger's decide loop and its log in RocksDB, the domain and the planner are the production code. Bus, clock,
-//! executors, filter-runners and users are models: messages come late, twice, out of order or never; ledger, planner, executors and whole
-//! nodes stop at any point and come back later; the disk tears the write that was under way at any byte.
+//! executors, filter-runners and users are models: messages come late, twice, out of order or never; ledger, planner,
+//! executors and whole nodes stop at any point and come back later; the disk tears the current write at any byte.
 //!
-//! After every step it is checked that no acknowledged command is lost, that no run and no step is started twice on a node, that
-//! replaying the log gives the ledger's state, and that the hash chain is whole. At the end the faults stop, and every
-//! acknowledged job must come to its end, with the log and the nodes of one mind about what ran.
+//! After every step it checks that no acknowledged command is lost, that no run and no step is started twice on a node,
+//! that replaying the log gives the ledger's state, and that the hash chain is whole. At the end the faults stop, and
+//! every acknowledged job must come to its end, with the log and the nodes in agreement about what ran.
 //!
-//! The same seed gives the same history: [`run`] is what one command repeats.
+//! The same seed gives the same history, so [`run`] with a seed repeats it.
 
 mod aims;
 mod chains;
@@ -50,14 +50,14 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 use truth::Truth;
 use user::UserHost;
 
-/// How large the simulated world is, and for how long it is troubled.
+/// The size of the simulated world, and how long it has faults.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Nodes of the cluster.
     pub nodes: usize,
-    /// Users who submit and meddle.
+    /// Users who submit and change jobs.
     pub users: usize,
-    /// For so many simulated seconds there are faults and new commands.
+    /// The simulated seconds with faults and new commands.
     pub troubled_seconds: i64,
     /// Filter-runners; with none there are no filters.
     pub runners: usize,
@@ -71,32 +71,32 @@ impl Default for Options {
     }
 }
 
-/// What a simulation came to.
+/// The result of a simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Things that happened.
+    /// Happenings.
     pub steps: u64,
     /// Jobs whose submission was acknowledged.
     pub jobs: u64,
     /// Parts of runs, and instances of tasks, that were started on nodes.
     pub starts: u64,
-    /// Instances of tasks that came to an end of their own.
+    /// Instances of tasks that ended by themselves.
     pub instances: u64,
-    /// Times that a running job got more resources or gave some up.
+    /// Times that a running job gained or lost resources.
     pub resizes: u64,
     /// Times that a service, or a node, was stopped.
     pub crashes: u64,
-    /// Times that an executor or the ledger stood still.
+    /// Times that an executor or the ledger was paused.
     pub pauses: u64,
     /// Writes that were torn.
     pub torn_writes: u64,
     /// Records in the log at the end.
     pub records: u64,
-    /// Chains of filters that came to their end.
+    /// Chains of filters that ended.
     pub chains: u64,
-    /// Filters that were asked to take back what they had done.
+    /// Filters that were asked to revert.
     pub reverts: u64,
-    /// Attempts of jobs with several components that have started.
+    /// Attempts to run a job with several components that started.
     pub attempts: u64,
     /// Attempts in which components of a job shared a node.
     pub shared: u64,
@@ -104,12 +104,12 @@ pub struct Report {
     pub ended_alone: u64,
     /// Times that a job with several components was put back into the queue.
     pub requeued: u64,
-    /// What of that hit a chain of filters.
+    /// Stops that hit a chain of filters.
     pub kills: Kills,
 }
 
 impl Report {
-    /// Adds what another simulation came to.
+    /// Adds the result of another simulation.
     pub fn add(&mut self, other: Self) {
         self.steps += other.steps;
         self.jobs += other.jobs;
@@ -135,11 +135,11 @@ impl Report {
 pub struct Failure {
     /// The seed.
     pub seed: u64,
-    /// Whether it was one of jobs with several components.
+    /// Whether the simulation had jobs with several components.
     pub components: bool,
     /// Simulated microseconds from the beginning.
     pub at_micros: i64,
-    /// Which promise, and how.
+    /// The promise, and how it was broken.
     pub what: String,
 }
 
@@ -155,13 +155,13 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// In the year 2096: the log forgets old answers by the clock of the machine, and these must not look old.
+/// In the year 2096: the log forgets old answers by the machine's clock, and these must not look old.
 const BEGINNING: i64 = 4_000_000_000_000_000;
 const SECOND: i64 = 1_000_000;
-/// Once the faults stop, all that was acknowledged is done after at most so many simulated seconds.
+/// Once the faults stop, everything acknowledged must be done within this many simulated seconds.
 const PEACE_SECONDS: i64 = 3_600;
 
-/// What can happen next.
+/// Something that can happen next.
 #[derive(Debug)]
 enum Happening {
     Arrives(Parcel),
@@ -185,7 +185,7 @@ enum Happening {
     Peace,
 }
 
-/// What is to happen, in order of time; what is due at the same time in the order in which it was put in.
+/// Future happenings, in order of time; those of the same time in the order in which they were added.
 #[derive(Debug)]
 struct Agenda {
     now: i64,
@@ -209,19 +209,19 @@ struct World {
     nodes: Vec<NodeHost>,
     users: Vec<UserHost>,
     runners: Vec<RunnerHost>,
-    /// The work queue of filters: what nobody has taken.
+    /// The work queue of filters: calls that no runner has taken.
     queue: BTreeMap<String, Arc<FilterOrder>>,
     truth: Truth,
     troubled: bool,
-    /// Executors that stand still, and what waits for them.
+    /// Paused executors, and the happenings that wait for them.
     paused: BTreeMap<usize, Vec<Happening>>,
-    /// Until then the ledger stands still.
+    /// The ledger is paused until then.
     ledger_goes_on: i64,
-    /// How the next call of a filter is hit, by phase.
+    /// The next blow for a call of a filter, by phase.
     aims: BTreeMap<Phase, Blow>,
     /// When the ledger wakes by itself.
     wake_at: Option<i64>,
-    /// When the planner last wanted to be woken.
+    /// The last time at which the planner asked to be woken.
     planner_wakes_at: Option<i64>,
     report: Report,
 }
@@ -239,7 +239,7 @@ pub fn run(seed: u64, options: Options) -> Result<Report, Failure> {
     result.map(|()| world.report()).map_err(|what| failed(at_micros, what))
 }
 
-/// As [`run`], and puts the ledger's data folder, as it is then, into `folder`.
+/// As [`run`], and copies the final data folder of the ledger to `folder`.
 ///
 /// # Errors
 /// As [`run`]; or the folder cannot be copied.
@@ -305,7 +305,7 @@ impl World {
         Ok(world)
     }
 
-    /// A mode beside the policy, or none; sizes change often.
+    /// Sets a mode beside the policy, or none; sizes change often.
     fn set_scheduling(&mut self) {
         let mode = [None, Some(SchedulingMode::Queued), Some(SchedulingMode::Balanced)][self.random.random_range(0..3)];
         let preemption = [Preemption::None, Preemption::Graceful, Preemption::Immediate];
@@ -411,14 +411,14 @@ impl World {
         }
     }
 
-    /// Puts a parcel on its way, or on several, or on none.
+    /// Sends a parcel, once, several times, or not at all.
     fn send(&mut self, parcel: Parcel) {
         for delay in self.network.delays(&mut self.random, self.troubled, self.agenda.now) {
             self.agenda.after(delay, Happening::Arrives(parcel.clone()));
         }
     }
 
-    /// Sends a command and keeps asking until it is answered.
+    /// Sends a command and repeats it until it is answered.
     fn ask(&mut self, party: Party, envelope: CommandEnvelope) {
         let id = envelope.id;
         self.network.open.insert(id, (party, Arc::new(envelope)));
@@ -614,8 +614,8 @@ impl World {
         }
     }
 
-    /// From here on everything works, and nobody asks for anything new but to let go what is held. It is asked again and
-    /// again, because what users asked for before may be heard late.
+    /// From here on everything works, and nobody asks for anything new except to release holds. Releases are repeated,
+    /// because earlier commands of users may arrive late.
     fn peace(&mut self) {
         self.troubled = false;
         self.network.cut_until = 0;

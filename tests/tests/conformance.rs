@@ -17,7 +17,7 @@ struct Test {
     ids: BTreeSet<String>,
 }
 
-/// The id and the words of each row; who tests it is found in the tests themselves.
+/// The id and the text of each row; the tests of a row are found in the tests themselves.
 fn rows() -> Vec<(String, String)> {
     let text = fs::read_to_string(map()).expect("docs/conformance.md");
     text.lines().filter_map(row).map(|(id, words)| (id.to_owned(), words.to_owned())).collect()
@@ -90,7 +90,7 @@ fn tests_in(path: &Path) -> Vec<Test> {
     tests
 }
 
-/// The map is made from the doc comments of the tests: `MUSTER_BLESS=1` writes it anew.
+/// The map is made from the doc comments of the tests: `MUSTER_BLESS=1` rewrites it.
 #[test]
 fn the_map_names_all_tests_of_each_row() {
     let mut by_id: BTreeMap<String, BTreeMap<String, Vec<String>>> = BTreeMap::new();
@@ -121,7 +121,7 @@ fn named(tests: Option<&BTreeMap<String, Vec<String>>>, id: &str) -> String {
     files.iter().map(of_file).collect::<Vec<_>>().join("; ")
 }
 
-/// Ids that doc comments name are those of rows.
+/// Every id in a doc comment belongs to a row.
 #[test]
 fn every_id_that_a_test_names_has_its_row() {
     let rows: BTreeSet<String> = rows().into_iter().map(|(id, _)| id).collect();
@@ -148,8 +148,8 @@ fn every_id_of_the_map_stands_once_and_is_known() {
     }
 }
 
-/// What the specifications let wait and nobody has done: directives of other systems in batch scripts, old names of
-/// variables, Perl, a window for it all, and options that sites add.
+/// Requirements that the specifications defer and nobody has implemented: directives of other systems in batch scripts,
+/// old names of variables, Perl, a graphical interface, and options that sites add.
 const NOT_DONE: [&str; 5] = ["SL-C-16", "SL-E-14", "SL-L-09", "SL-M-16", "SL-S-22"];
 
 #[test]
@@ -161,7 +161,7 @@ fn every_requirement_of_hpc_pack_and_slurm_has_its_row() {
     assert_eq!(missing, Vec::<String>::new());
 }
 
-/// The ids of all specifications, which lie beside the repository where it is developed.
+/// The ids of all specifications, which are beside the repository on developers' machines.
 fn known_ids() -> Option<BTreeSet<String>> {
     let Ok(list) = fs::read_to_string(repository().join("../shared/spec/ids.tsv")) else {
         muster_surroundings::skipped("the list of the specifications' ids is not beside the repository");

@@ -1,5 +1,5 @@
-//! A job on two nodes with a script and an environment that are too large to go with each order, on real processes and a real NATS
-//! server with the permissions of `ops/nats`.
+//! A job on two nodes with a script and an environment that are too large to be sent with each order, on real processes
+//! and a real NATS server with the permissions of `ops/nats`.
 
 #[expect(dead_code, reason = "the tests of crashes need more of it")]
 mod cluster;
@@ -7,7 +7,7 @@ mod cluster;
 use cluster::{Cluster, assert_history_verifies, text, wait_until_all_finished};
 use std::{fs, process::Command};
 
-/// The nodes of a job fetch its environment and its script, and the steps of the job run on all of them with it (F8).
+/// The nodes of a job fetch its environment and its script, and its steps run on all of them with it (F8).
 #[test]
 fn a_large_script_and_environment_reach_all_nodes_of_a_job() {
     let cluster = Cluster::start();

@@ -1,8 +1,8 @@
 //! Every role is killed with SIGKILL at random moments under load, on real processes and a real NATS server. Every
-//! acknowledged job runs once, and what the jobs themselves wrote down agrees with the log.
+//! acknowledged job runs once, and what the jobs themselves wrote agrees with the log.
 //!
-//! `MUSTER_CRASH_ROUNDS` says how often something is killed, `MUSTER_CRASH_SEED` repeats the choices of a run (the
-//! moments are the machine's).
+//! `MUSTER_CRASH_ROUNDS` is the number of kills, `MUSTER_CRASH_SEED` repeats the choices of a run (the moments depend
+//! on the machine).
 
 mod cluster;
 
@@ -18,13 +18,13 @@ use std::{
     time::Duration,
 };
 
-/// Submits until told to stop: the jobs that were acknowledged.
+/// Submits until told to stop; returns the acknowledged jobs.
 fn submit_until(cluster: &Cluster, stop: &AtomicBool) -> Vec<String> {
     let script = format!("echo $MUSTER_JOB_ID $MUSTER_RUN_ID >>{}; sleep 0.05", cluster.markers().display());
     let mut acknowledged = Vec::new();
     while !stop.load(Ordering::Relaxed) {
         let words = ["submit", "--parsable", "-o", "/dev/null", "--", "sh", "-c", &script];
-        // The connection's options stand before the words of the command.
+        // The connection's options come before the words of the command.
         let mut command = Command::new(&cluster.muster);
         command.arg("--data").arg(cluster.folder.path().join("data")).args(words).stdin(Stdio::null());
         let output = command.current_dir(cluster.folder.path()).output().expect("muster can be run");
@@ -38,7 +38,7 @@ fn submit_until(cluster: &Cluster, stop: &AtomicBool) -> Vec<String> {
     acknowledged
 }
 
-/// Kills a role, lets it be gone for a moment, and starts it again.
+/// Kills a role, waits a moment, and starts it again.
 fn kill_something(cluster: &Cluster, random: &mut SmallRng) {
     let roles = ["ledger", "planner", "gateway", "notifier", "accounting", "node1", "node2", "node3", "node4", "nats"];
     let role = roles[random.random_range(0..roles.len())];

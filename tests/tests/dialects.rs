@@ -1,11 +1,11 @@
-//! A dialect is one thing in one place: what jobs of all dialects go through names none of them (decision 35).
+//! A dialect is one thing in one place: code that jobs of all dialects go through names none of them (decision 35).
 
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
-/// The rooms that know no dialect. What differs they ask through `services/dialects/dialect`.
+/// The folders that know no dialect. They ask for differences through `services/dialects/dialect`.
 const ROOMS: [&str; 8] = [
     "schemas",
     "services/bus",
@@ -17,7 +17,7 @@ const ROOMS: [&str; 8] = [
     "services/planner-service",
 ];
 
-/// The names of dialects, and what the names of their variables begin with.
+/// The names of dialects, and the prefixes of their variables.
 const WORDS: [&str; 7] = ["slurm", "sbatch", "hpcpack", "hpc pack", "ccp", "pbs", "oar"];
 
 #[test]
@@ -47,21 +47,21 @@ fn sources_below(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The first word of a dialect in a line, also as a part of a name such as `muster_slurm`. The ids of requirements, such as
-/// `OAR-S-06`, name no dialect but a document.
+/// The first word of a dialect in a line, even inside a name such as `muster_slurm`. The ids of requirements, such as
+/// `OAR-S-06`, name a document and not a dialect.
 fn word_in(line: &str) -> Option<&'static str> {
     let line = line.to_lowercase();
     WORDS.into_iter().find(|word| {
         line.match_indices(word).any(|(at, _)| {
             let (before, after) = (&line[..at], &line[at + word.len()..]);
-            // Short ones are parts of other words, such as `board`.
+            // Short ones occur in other words, such as `board`.
             let is_whole = word.len() > 3 || !after.starts_with(char::is_alphanumeric);
             is_whole && !before.ends_with(char::is_alphanumeric) && !is_rest_of_id(after)
         })
     })
 }
 
-/// Whether this is what stands behind the first part of an id: `-S-06`.
+/// Whether the text continues an id: `-S-06`.
 fn is_rest_of_id(text: &str) -> bool {
     let mut parts = text.split('-');
     let is_word = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric());

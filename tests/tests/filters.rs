@@ -1,7 +1,7 @@
 //! Filters on real processes and a real NATS server, with runners that are killed.
 //!
-//! `MUSTER_FILTER_JOBS` says how many jobs are filtered while runners are killed at random, `MUSTER_FILTER_SEED` repeats the
-//! choices of a run (the moments are the machine's).
+//! `MUSTER_FILTER_JOBS` is the number of jobs that are filtered while runners are killed at random,
+//! `MUSTER_FILTER_SEED` repeats the choices of a run (the moments depend on the machine).
 
 use muster_bus::{LedgerClient, NatsBus, NatsConfig, SharedBus, testing::NatsServer};
 use muster_schemas::{
@@ -32,10 +32,10 @@ use std::{
 };
 use tokio::runtime::Runtime;
 
-/// Everything that is waited for comes within this time.
+/// The maximum time to wait for anything.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// A cluster of one node whose runners are processes of their own. All of it ends with the value.
+/// A cluster of one node whose runners are separate processes. Everything ends when this is dropped.
 struct Site {
     runtime: Runtime,
     ledger: LedgerClient,
@@ -105,7 +105,7 @@ impl Site {
         path.display().to_string()
     }
 
-    /// Asks for something that must be done.
+    /// Sends a command that must succeed.
     fn ask(&self, command: Command) -> Reply {
         let own = own_user();
         let actor = Actor::User(Owner { user: own.name, uid: own.uid.as_raw(), gid: own.gid.as_raw() });
@@ -131,7 +131,7 @@ impl Site {
         }
     }
 
-    /// All that happened.
+    /// All records of the log.
     fn records(&self) -> Vec<Record> {
         let mut records: Vec<Record> = Vec::new();
         loop {
@@ -149,7 +149,7 @@ impl Site {
         self.records().into_iter().map(|record| record.event).collect()
     }
 
-    /// Looks until there is something to find.
+    /// Polls until there is a result.
     fn poll<T>(&self, what: &str, look: impl Fn() -> Option<T>) -> T {
         let deadline = Instant::now() + DEADLINE;
         loop {
@@ -235,7 +235,7 @@ fn filter(name: &str, path: String, form: FilterForm) -> FilterSpec {
     FilterSpec { name: name.into(), path, form, revert_on_unknown: false }
 }
 
-/// One filter of all submissions, whose first attempt does `first` and whose others let the job pass.
+/// Defines one filter for all submissions: its first attempt does `first`, later ones let the job pass.
 fn with_submission_filter(site: &Site, first: &str) {
     let text = format!(
         "#!/bin/sh\necho \"$MUSTER_INVOCATION_ID $MUSTER_ATTEMPT\" >>{}\nif [ $MUSTER_ATTEMPT = 1 ]; then {first}; fi\nexit 0\n",
@@ -250,7 +250,7 @@ fn with_submission_filter(site: &Site, first: &str) {
     site.ask(Command::SetParameters { filters: Some(Box::new(settings)), scheduling: None });
 }
 
-/// Who was handed which attempts of the only call, and its verdicts.
+/// The runners that got attempts of the only call, and the verdicts.
 fn story(events: &[Event]) -> (Vec<(u32, &str)>, Vec<&FilterExit>) {
     let invoked = events.iter().filter_map(|event| match event {
         Event::FilterInvoked { attempt, runner, .. } => Some((*attempt, runner.as_str())),
@@ -263,7 +263,7 @@ fn story(events: &[Event]) -> (Vec<(u32, &str)>, Vec<&FilterExit>) {
     (invoked.collect(), verdicts.collect())
 }
 
-/// The worked example X-9 of HPC Pack (HPC-F-85): with a shorter limit.
+/// The worked example X-9 of HPC Pack (HPC-F-85), with a shorter limit.
 #[test]
 fn a_call_of_a_runner_that_is_killed_goes_to_another_one_with_the_same_id() {
     let mut site = Site::start();
@@ -334,8 +334,8 @@ fn without_runners_jobs_wait_and_go_on_when_one_comes() {
     assert_eq!(site.wait_until_finished(job), Outcome::Completed);
 }
 
-/// SL-B-01: a runner that is killed in the middle of staging is missed long before the time limit of the call, which is a
-/// day; another one makes it.
+/// SL-B-01: a runner that is killed while staging is missed long before the call's time limit, which is a day; another
+/// one makes the call.
 #[test]
 fn staging_goes_on_elsewhere_when_its_runner_is_killed() {
     let mut site = Site::start();
@@ -357,7 +357,8 @@ fn staging_goes_on_elsewhere_when_its_runner_is_killed() {
     assert_eq!(site.read("state/calls"), "stage_in 1\nstage_in 2\nstage_out 1\n");
 }
 
-/// A filter behind the licence counter that says "keep them" to a third of the calls, so that licences are given back.
+/// A filter after the licence counter that rejects a third of the calls with "keep them", so that
+/// licences are returned.
 const REFUSES_SOME: &str = "#!/bin/sh\n[ $2 = revert ] && exit 0\n[ $(($4 % 3)) = 0 ] && exit 2\nexit 0\n";
 
 fn number(variable: &str) -> Option<u64> {
@@ -365,7 +366,7 @@ fn number(variable: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{variable} is not a number: {text}")))
 }
 
-/// How many calls were handed out, and how many jobs are over.
+/// The number of calls handed out, and of finished jobs.
 fn progress(events: &[Event]) -> (u64, u64) {
     let count = |is_it: fn(&Event) -> bool| events.iter().filter(|event| is_it(event)).count() as u64;
     let made = count(|event| matches!(event, Event::FilterInvoked { .. }));
@@ -388,7 +389,7 @@ fn every_chain_is_complete_and_every_licence_given_back_whatever_runners_are_kil
     let submitted: Vec<JobId> = (0..jobs).map(|_| site.submit(&script, Some("Licensed"))).collect();
     let mut made = 0_u64;
     loop {
-        // A runner is killed whenever some more calls have been made, so on any machine while there is work.
+        // A runner is killed after every few calls, so that on any machine kills happen while there is work.
         let next = made + random.random_range(2..12_u64);
         let finished;
         (made, finished) = site.poll("calls and the ends of jobs", || {
@@ -417,7 +418,7 @@ fn every_chain_is_complete_and_every_licence_given_back_whatever_runners_are_kil
     assert_eq!(left, Vec::<std::ffi::OsString>::new(), "licences were not given back");
 }
 
-/// A template whose jobs need one of so many licences: the folder of licences that are taken.
+/// Defines a template whose jobs need one of this many licences; returns the folder of licences in use.
 fn with_licences(site: &Site, count: u32) -> PathBuf {
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/examples/filters/licence_counter.py");
     let text = fs::read_to_string(example).expect("the example");
@@ -447,7 +448,7 @@ fn with_licences(site: &Site, count: u32) -> PathBuf {
     licences
 }
 
-/// What is known of a chain.
+/// The state of a chain.
 #[derive(Debug, Default)]
 struct Chain {
     verdicts: Vec<CallId>,
@@ -457,8 +458,8 @@ struct Chain {
     is_rolled_back: bool,
 }
 
-/// Each chain ended; each call has one verdict; of a chain that failed exactly those that had passed were reverted, last
-/// first.
+/// Each chain ended; each call has one verdict; a chain that failed reverted exactly the filters that had passed,
+/// in reverse order.
 fn check_chains(events: &[Event]) {
     let mut chains: BTreeMap<u64, Chain> = BTreeMap::new();
     for event in events {

@@ -1,6 +1,7 @@
-//! What an earlier muster left on disk is read by this one: its log, snapshot, bundle, a node's spool, and the books of accounting.
+//! Files of earlier versions of muster are still readable: log, snapshot, bundle, a node's spool, and the
+//! books of accounting.
 //!
-//! `tests/golden/N` is what the N-th shape of stored types left. After a change of a stored shape, add another:
+//! `tests/golden/N` has the files of the N-th shape of stored types. After a change of a stored shape, add another:
 //!
 //! ```text
 //! cargo nextest run -p muster-tests --test golden --run-ignored only
@@ -51,10 +52,10 @@ use std::{
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-/// The history that is simulated: jobs with several components, filters, tasks, faults.
+/// The simulated history: jobs with several components, filters, tasks, faults.
 const SEED: u64 = 7;
 const OPTIONS: Options = Options { nodes: 3, users: 2, troubled_seconds: 6, runners: 1, components: true };
-/// Of a window of the books.
+/// The length of a window of the books.
 const WINDOW_SECONDS: u64 = 86_400;
 const CLUSTER: &str = "cluster of the golden spool";
 
@@ -62,7 +63,7 @@ fn golden() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("golden")
 }
 
-/// Everything in the log, applied one by one to an empty state and to new books; the kinds of events that there are.
+/// Applies the whole log, event by event, to an empty state and to new books; returns them with the kinds of events.
 fn fold(storage: &Storage) -> anyhow::Result<(State, Books, BTreeSet<String>)> {
     let (mut state, mut books, mut kinds) = (State::new(), Books::new(WINDOW_SECONDS), BTreeSet::new());
     let log = storage.log()?;
@@ -135,7 +136,7 @@ fn step_end() -> End {
     End { exit, statuses: vec![TaskStatus { ranks: IndexSet::first_n(2), status: ExitStatus::Code(4) }] }
 }
 
-/// What lies in a spool when a step has ended and the ledger was not told.
+/// Makes a spool as it is when a step has ended and the ledger has not been told.
 fn make_spool(root: &Path) -> anyhow::Result<()> {
     let mut spool = Spool::open(root)?;
     spool.bind_to_cluster(CLUSTER)?;
@@ -148,7 +149,7 @@ fn make_spool(root: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A ledger signs what it finds in its folder.
+/// A ledger signs the contents of its folder.
 async fn sign(data_dir: &Path) -> anyhow::Result<()> {
     let bus = LocalBus::new();
     let config = muster_ledger::Config {
@@ -182,13 +183,13 @@ async fn sign(data_dir: &Path) -> anyhow::Result<()> {
     ledger.await?
 }
 
-/// What RocksDB writes for people, or makes anew.
+/// Files that RocksDB writes for people, or recreates.
 fn is_needless(name: &str) -> bool {
     name.starts_with("LOG") || name.starts_with("OPTIONS") || name == "LOCK"
 }
 
-/// Leaves what a repository can keep, and as little as has to be read. The journal of launches is filled with zeros behind its
-/// last entry.
+/// Keeps what a repository can store and a test has to read, and no more. The journal of launches is padded with zeros
+/// after its last entry.
 fn make_small(folder: &Path) -> anyhow::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -206,7 +207,7 @@ fn make_small(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Adds a folder with what the stored types of today leave on disk. It is run by hand after a change of a stored shape.
+/// Adds a folder with the files that today's stored types leave on disk. Run by hand after a change of a stored shape.
 #[test]
 #[ignore = "it adds a folder to the repository"]
 fn add_a_golden_folder() -> anyhow::Result<()> {
@@ -274,7 +275,7 @@ fn check_spool(root: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whatever an earlier shape of stored types left on disk is read, and means the same.
+/// Files of every earlier shape of stored types are readable, and mean the same.
 #[test]
 fn what_earlier_musters_left_is_read() -> anyhow::Result<()> {
     let mut folders = 0;

@@ -1,8 +1,9 @@
-//! Roles are killed, stand still and are cut off in one direction, under a load of every kind of job, on real processes and a real NATS
-//! server. Whatever happens, each acknowledged job runs exactly once, and none that runs is said to be lost with its node.
+//! Roles are killed, paused and cut off in one direction, under a load of every kind of job, on real processes and a
+//! real NATS server. Whatever happens, each acknowledged job runs exactly once, and no running job is said to be
+//! lost with its node.
 //!
-//! `MUSTER_CRASH_ROUNDS` says how often something happens, `MUSTER_CRASH_SEED` repeats the choices of a run (the moments are the
-//! machine's).
+//! `MUSTER_CRASH_ROUNDS` is the number of faults, `MUSTER_CRASH_SEED` repeats the choices of a run (the moments depend
+//! on the machine).
 
 mod cluster;
 #[path = "cluster/relay.rs"]
@@ -23,17 +24,17 @@ use std::{
     time::Duration,
 };
 
-/// The node whose way to NATS can be cut.
+/// The node whose connection to NATS can be cut.
 const CUT_NODE: &str = "node4";
-/// Nobody is away for longer: well below the time after which a silent node is lost.
+/// The longest absence: well below the time after which a silent node is lost.
 const LONGEST_MILLIS: u64 = 8_000;
 
 /// Tasks of an array.
 const TASKS: usize = 100;
-/// So many of them wait, so that the planner has something to start as soon as it is in contact again.
+/// This many of them wait, so that the planner has something to start as soon as it is connected again.
 const BACKLOG: usize = 500;
 
-/// What a submitting thread asks for again and again.
+/// A kind of job that a submitting thread asks for again and again.
 #[derive(Clone, Copy, Debug)]
 struct Kind {
     name: &'static str,
@@ -49,8 +50,8 @@ const KINDS: [Kind; 5] = [
 ];
 
 impl Kind {
-    /// The marks that a job leaves: one for each of its tasks. Of a job with steps its script leaves one; how often its steps run
-    /// depends on whether they reach a gateway.
+    /// The marks that a job leaves: one for each of its tasks. If a job has steps, only its script leaves one: how
+    /// often its steps run depends on whether they reach a gateway.
     fn marks(self, job: &str) -> Vec<String> {
         match self.name {
             "array" => (0..TASKS).map(|index| format!("{job}_{index}/0")).collect(),
@@ -61,7 +62,7 @@ impl Kind {
     }
 }
 
-/// A cluster one of whose nodes reaches NATS through a relay.
+/// A cluster in which one node reaches NATS through a relay.
 struct Troubled {
     cluster: Cluster,
     relay: Relay,
@@ -98,7 +99,7 @@ impl Troubled {
         nix::sys::signal::kill(nix::unistd::Pid::from_raw(number), signal).expect("it runs");
     }
 
-    /// Submits jobs of a kind until told to stop: those that were acknowledged.
+    /// Submits jobs of a kind until told to stop; returns the acknowledged ones.
     fn submit_until(&self, kind: Kind, stop: &AtomicBool) -> Vec<String> {
         let markers = self.cluster.markers().display().to_string();
         let script = self.script_of(kind, &markers);
@@ -130,7 +131,7 @@ impl Troubled {
         acknowledged
     }
 
-    /// How many tasks of arrays have not run yet, about.
+    /// The approximate number of tasks of arrays that have not run yet.
     fn waiting_tasks(&self, acknowledged: &[String]) -> usize {
         let marks = fs::read_to_string(self.cluster.markers()).unwrap_or_default();
         let ran = marks.lines().filter(|line| line.contains("_")).count();
@@ -152,7 +153,7 @@ impl Troubled {
         }
     }
 
-    /// Kills a role that is started again a while later.
+    /// Kills a role and starts it again a while later.
     fn is_gone(&self, role: &str, pause: Duration) {
         println!("killing {role}, gone for {pause:?}");
         self.kill(role);
@@ -160,12 +161,13 @@ impl Troubled {
         self.restart(role);
     }
 
-    /// Without NATS for longer than a heartbeat all nodes find the contact lost, and greet when it is back with what they knew before.
+    /// Without NATS for longer than a heartbeat all nodes lose the connection. When it is back they greet with what
+    /// they knew before.
     fn lose_nats(&self, random: &mut SmallRng) {
         self.is_gone("nats", Duration::from_millis(random.random_range(3_500..LONGEST_MILLIS)));
     }
 
-    /// Lets something happen to somebody for a while.
+    /// Causes a random fault for a while.
     fn trouble(&self, random: &mut SmallRng) {
         let pause = Duration::from_millis(random.random_range(50..LONGEST_MILLIS));
         thread::sleep(Duration::from_millis(random.random_range(0..400)));
@@ -195,7 +197,7 @@ impl Troubled {
     }
 }
 
-/// What the marks and the log say of the jobs that were acknowledged.
+/// Compares the marks and the log with the acknowledged jobs.
 fn check(acknowledged: &[(Kind, String)], cluster: &Cluster) {
     let finished = wait_until_all_finished(cluster);
     let marks = marks(cluster);
@@ -224,7 +226,7 @@ fn check(acknowledged: &[(Kind, String)], cluster: &Cluster) {
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), acknowledged.len(), wrong.join("\n"));
 }
 
-/// M-SYS-3: also under pauses and cuts.
+/// M-SYS-3: even under pauses and cuts.
 #[test]
 fn no_job_that_runs_is_lost_whoever_stands_still_or_is_cut_off() {
     let rounds = number("MUSTER_CRASH_ROUNDS").unwrap_or(6);

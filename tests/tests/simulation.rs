@@ -1,5 +1,5 @@
-//! Some hundred seeds of the simulation with faults. `MUSTER_SIMULATION_SEED` repeats one, `MUSTER_SIMULATION_SEEDS` says
-//! how many are tried in each part; `muster-loadtest simulation` runs any number.
+//! A few hundred seeds of the simulation with faults. `MUSTER_SIMULATION_SEED` repeats one, `MUSTER_SIMULATION_SEEDS`
+//! is the number tried in each part; `muster-loadtest simulation` runs any number.
 
 use muster_tests::simulation::{self, Kills, Options, Report};
 use std::ops::Range;
@@ -14,7 +14,7 @@ fn number(variable: &str) -> Option<u64> {
 /// The same with filters, which takes longer.
 const FILTER_SEEDS_PER_PART: u64 = 25;
 
-/// The seeds of a part: several parts, so that two processors are busy.
+/// The seeds of a part; with several parts two processors are busy.
 fn seeds(part: u64, count: u64) -> Range<u64> {
     match number("MUSTER_SIMULATION_SEED") {
         Some(seed) => seed..seed + u64::from(part == 0),
@@ -50,7 +50,7 @@ fn check(part: u64) {
     }
 }
 
-/// Under any faults nothing acknowledged is lost, no run starts twice, replay equals state (M-SYS-2).
+/// Under any faults nothing acknowledged is lost, no run starts twice, and replay equals state (M-SYS-2).
 #[test]
 fn simulation_keeps_every_promise_under_faults() {
     check(0);
@@ -92,8 +92,8 @@ fn check_filters(part: u64) {
     }
 }
 
-/// Chains of filters under faults: each verdict and each revert is recorded once, in order, whatever is stopped
-/// (HPC-F-51, HPC-F-55, HPC-F-84..F-88) (M-FIL-4).
+/// Chains of filters under faults: each verdict and each revert is recorded once, in order, whatever stops (HPC-F-51,
+/// HPC-F-55, HPC-F-84..F-88) (M-FIL-4).
 #[test]
 fn filter_chains_keep_every_promise_under_faults() {
     check_filters(0);
@@ -104,8 +104,8 @@ fn filter_chains_keep_every_promise_under_faults_second_part() {
     check_filters(1);
 }
 
-/// Jobs with several components under faults: what is submitted together is one record, starts in one record or not at all,
-/// and ends together but for the components that are ended alone (SL-P-02, SL-P-07, SL-S-26, SL-M-02, SL-M-10, SL-I-12,
+/// Jobs with several components under faults: a submission is one record, starts in one record or not at all, and
+/// ends as one except for components that are ended alone (SL-P-02, SL-P-07, SL-S-26, SL-M-02, SL-M-10, SL-I-12,
 /// SL-I-13) (M-SYS-6).
 #[test]
 fn jobs_of_several_components_keep_every_promise_under_faults() {
@@ -115,7 +115,7 @@ fn jobs_of_several_components_keep_every_promise_under_faults() {
     if count >= SEEDS_PER_PART {
         assert!(total.attempts > 10 * count, "too few attempts have started: {total:?}");
         assert!(total.shared > count, "too few components shared nodes: {total:?}");
-        // Few: most are cancelled before they have started, or with their job.
+        // Few: most are cancelled before they start, or with their job.
         assert!(total.ended_alone > 0, "no component ended alone: {total:?}");
         assert!(total.requeued > count, "too little was put back into the queue: {total:?}");
         assert!(total.crashes > 5 * count, "too little was stopped: {total:?}");

@@ -34,10 +34,10 @@ use tokio::{runtime::Runtime, sync::oneshot, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 const NODE: &str = "node1";
-/// Everything that is waited for comes within this time.
+/// The maximum time to wait for anything.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A process has one.
+/// One per process.
 static COLLECTOR: LazyLock<SpanCollector> = LazyLock::new(SpanCollector::install);
 
 struct Service {
@@ -113,7 +113,7 @@ impl System {
         Client::new(Endpoint::Unix(self.path("socket")))
     }
 
-    /// A job that writes down the trace that it finds itself in, and a notification that leaves a mark.
+    /// A job that records its trace, and a notification that leaves a mark.
     fn job(&self) -> JobSpec {
         let text = format!("#!/bin/sh\nprintenv TRACEPARENT >{}\n", self.path("traceparent").display());
         let launch = Launch {
@@ -130,7 +130,7 @@ impl System {
         }
     }
 
-    /// Submits in the trace of the caller, whose context the request carries as every HTTP client sends it.
+    /// Submits in the caller's trace, whose context the request carries as from any HTTP client.
     fn submit_in_trace(&self, job: JobSpec, traceparent: &str) -> JobId {
         let body = serde_json::to_string(&SubmitRequest { jobs: vec![job] }).unwrap();
         let length = body.len();
@@ -193,11 +193,11 @@ fn all_services() -> BTreeSet<&'static str> {
     .into()
 }
 
-/// A trace whose spans have all ended: each has its parent in the trace, but for the one that it begins with.
+/// A trace whose spans have all ended: each but the first has its parent in the trace.
 struct Trace(BTreeMap<[u8; 8], CollectedSpan>);
 
 impl Trace {
-    /// Waits until the spans of all services have ended, and those that they are part of.
+    /// Waits until the spans of all services, and the spans that contain them, have ended.
     fn whole(trace_id: [u8; 16], root_parent: [u8; 8]) -> Self {
         let begun = Instant::now();
         loop {
@@ -214,7 +214,7 @@ impl Trace {
         }
     }
 
-    /// For a test that fails: who has which part, and of what.
+    /// For a failed test: the spans with their services and parents.
     fn text(&self) -> String {
         let mut text = String::new();
         for span in self.0.values() {
@@ -225,7 +225,8 @@ impl Trace {
         text
     }
 
-    /// Each span names the job, and its parents lead back to where the trace begins: one span of the gateway.
+    /// Checks that each span names the job, and that its parents lead back to the start of the trace: one span
+    /// of the gateway.
     fn assert_is_of(&self, job: JobId, root_parent: [u8; 8]) {
         let roots: Vec<_> = self.0.values().filter(|span| span.parent_span_id == root_parent).collect();
         assert_eq!(roots.len(), 1, "a trace begins once:\n{}", self.text());
@@ -241,7 +242,7 @@ impl Trace {
         }
     }
 
-    /// Which service's spans follow from which other's.
+    /// Which service's spans follow from which other service's.
     fn links(&self) -> BTreeSet<(&str, &str)> {
         let parent = |span: &CollectedSpan| self.0.get(&span.parent_span_id);
         self.0.values().filter_map(|span| Some((parent(span)?.service.as_str(), span.service.as_str()))).collect()

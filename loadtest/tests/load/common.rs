@@ -1,4 +1,4 @@
-//! What the tests of this folder share.
+//! Shared by the tests of this folder.
 
 use std::{
     path::{Path, PathBuf},
@@ -17,14 +17,14 @@ pub fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this package is a folder of the repository")
 }
 
-/// Replays the window of a real trace that the repository carries; says whether it went well, and what it printed.
+/// Replays the repository's window of a real trace; returns whether it succeeded, and its output.
 pub fn replay(arguments: &[&str]) -> (bool, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_muster-loadtest"));
     command.arg("replay").arg(repository().join("tests/data/hpc2n-window.swf")).args(arguments);
     run(command)
 }
 
-/// Runs a command to its end; says whether it went well, and what it printed.
+/// Runs a command to its end; returns whether it succeeded, and its output.
 pub fn run(mut command: Command) -> (bool, String) {
     let Output { status, stdout, stderr } = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     (status.success(), String::from_utf8_lossy(&[stdout, stderr].concat()).into_owned())

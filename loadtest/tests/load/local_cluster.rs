@@ -1,4 +1,4 @@
-//! The same work with every role in a process of its own, on a real NATS server with one user for each role.
+//! The same work with every role in a separate process, on a real NATS server with one user for each role.
 
 use crate::common;
 use std::{
@@ -36,7 +36,7 @@ impl Cluster {
         common::run(command)
     }
 
-    /// F20: passwords, logs and what passes through NATS are nobody else's.
+    /// F20: passwords, logs and the traffic of NATS are closed to others.
     fn keeps_its_files_to_itself(&self) {
         for name in ["etc", "log", "run", "nats"] {
             let mode = std::fs::metadata(self.folder.path().join(name)).expect("it is there").permissions().mode();
@@ -78,7 +78,7 @@ fn text_of(path: &Path) -> &str {
     path.to_str().expect("temporary folders have names in UTF-8")
 }
 
-/// Looks again and again, for as long as a busy machine may need.
+/// Polls for as long as a busy machine may need.
 fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !holds() {
@@ -87,7 +87,7 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Every role in a process of its own gives the same results (M-SYS-1).
+/// Separate processes for all roles give the same results (M-SYS-1).
 #[test]
 fn every_role_in_a_process_of_its_own_gives_the_same_results() {
     let cluster = Cluster::start("4", "60");

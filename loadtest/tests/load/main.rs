@@ -1,4 +1,4 @@
-//! The load generator and what `ops/` holds, on real systems.
+//! The load generator and the contents of `ops/`, on real systems.
 
 mod common;
 mod local_cluster;

@@ -1,4 +1,4 @@
-//! What `ops/` says of muster is so.
+//! The files in `ops/` are right about muster.
 
 use crate::common;
 use std::{
@@ -16,7 +16,7 @@ fn the_example_of_a_configuration_is_right() {
     assert!(success, "{text}");
 }
 
-/// The dashboard, the alerts and the table in the book name metrics that a service makes, and none twice (D8).
+/// The dashboard, the alerts and the table in the book name existing metrics, and none twice (D8).
 #[test]
 fn dashboard_alerts_and_book_name_metrics_that_exist() {
     let dashboard = read(&common::repository().join("ops/grafana/muster.json"));
@@ -37,7 +37,7 @@ fn dashboard_alerts_and_book_name_metrics_that_exist() {
     }
 }
 
-/// Every word that looks like the name of a metric, without what Prometheus adds to those of a histogram.
+/// Every word that looks like the name of a metric, without the suffixes that Prometheus adds to histograms.
 fn metrics_in(text: &str) -> BTreeSet<String> {
     let words = text.split(|character: char| !character.is_ascii_lowercase() && character != '_');
     words.filter(|word| word.starts_with("muster_")).map(|word| word.trim_end_matches("_bucket").to_owned()).collect()
@@ -62,7 +62,7 @@ fn read(path: &Path) -> String {
 fn every_role_of_the_units_and_of_the_passwords_has_a_user_on_nats() {
     let nats = read(&common::repository().join("ops/nats/accounts.conf.in"));
     for role in ["ledger", "planner", "executor", "filter-runner", "notifier", "accounting", "gateway"] {
-        // Each node has an executor of its own.
+        // Each node has its own executor.
         let user = if role == "executor" { "executor-@node@" } else { role };
         let password = if role == "executor" { "executor-node" } else { role };
         assert!(nats.contains(&format!("user: \"{user}\", password: \"@{password}@\"")), "{role}");
@@ -71,7 +71,7 @@ fn every_role_of_the_units_and_of_the_passwords_has_a_user_on_nats() {
     }
 }
 
-/// systemd gives all of a folder to the user of the unit, so units of different users must not share one.
+/// systemd gives the whole folder to the user of the unit, so units of different users must not share one.
 #[test]
 fn every_unit_has_its_data_in_a_folder_that_is_its_users() {
     let mut owners = BTreeMap::new();

@@ -6,8 +6,8 @@ use crate::common;
 #[test]
 fn a_window_of_a_real_trace_runs_as_it_did() {
     let muster = common::muster();
-    // A machine that is busy with other tests launches slowly: what is checked here is that nothing is lost, doubled or
-    // miscounted, not how fast it is.
+    // A machine busy with other tests launches slowly: this checks that nothing is lost, doubled or
+    // miscounted, not the speed.
     let arguments = ["--jobs", "120", "--speedup", "20000", "--verify", "--overhead-seconds", "10"];
     let muster = ["--muster", muster.to_str().expect("a path in UTF-8")];
     let (success, text) = common::replay(&[&arguments[..], &muster[..]].concat());

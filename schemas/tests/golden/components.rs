@@ -46,7 +46,7 @@ pub fn passed(fixture: &Fixture) -> Vec<Event> {
     vec![Event::BackfillPassed { pass: Arc::new(pass) }]
 }
 
-/// The events of what people change later.
+/// The events of later changes by people.
 pub fn altered(fixture: &Fixture) -> Vec<Event> {
     let Fixture { job_id: job, run, node, .. } = fixture.clone();
     vec![

@@ -1,4 +1,4 @@
-//! What the books say of histories.
+//! The books after given histories.
 
 use muster_accounting::Books;
 use muster_schemas::{
@@ -65,7 +65,7 @@ impl History {
         self.end_measured(seconds, job, run, outcome, None);
     }
 
-    /// The node's clock is an hour ahead: only the difference between what it tells counts.
+    /// The node's clock is an hour ahead: only the difference between its times counts.
     fn end_measured(&mut self, seconds: i64, job: JobId, run: u64, outcome: Outcome, lasted: Option<i64>) {
         let ended = Timestamp::from_unix_seconds(seconds + 3600);
         let exit = NodeExit {
@@ -95,7 +95,7 @@ fn by(dimensions: &[UsageDimension]) -> UsageQuery {
 }
 
 fn total(books: &Books, now: i64) -> UsageAmounts {
-    // Sums up everything that is told apart, so that nothing can hide between rows.
+    // Sums all rows with all keys, so that nothing can hide between rows.
     let rows = books.answer(&UsageQuery::default(), Timestamp::from_unix_seconds(now)).rows;
     rows.into_iter().fold(UsageAmounts::default(), |mut sum, row| {
         sum += row.amounts;
@@ -105,7 +105,7 @@ fn total(books: &Books, now: i64) -> UsageAmounts {
 
 const SECOND: u128 = 1_000_000;
 
-/// Used and asked time are cut at the borders of windows (OAR-A-02).
+/// Used and requested time are cut at the borders of windows (OAR-A-02).
 #[test]
 fn a_run_that_spans_windows_is_divided_between_them() {
     let mut history = History::default();
@@ -287,7 +287,7 @@ fn a_job_that_was_over_and_starts_again_is_learnt_from_its_history() {
 proptest! {
     #![proptest_config(ProptestConfig::with_failure_persistence(FileFailurePersistence::WithSource("regressions")))]
 
-    /// Whatever the length of windows, the sum over them is what the runs amount to.
+    /// For any length of windows, their sum is the total of the runs.
     #[test]
     fn the_sum_over_windows_is_the_total_of_the_runs(
         runs in prop::collection::vec((1_u32..64, 0_i64..100_000, 0_i64..50_000, prop::option::of(0_u64..200_000)), 1..20),

@@ -136,7 +136,7 @@ async fn a_snapshot_is_taken_up_and_a_broken_one_is_not_trusted() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("books");
     assert_eq!(used_core_seconds(config(&file), 4, 4).await, 20);
-    // The ledger knows only the last record now: what is answered can only come from the file.
+    // The ledger only knows the last record now: the answer can only come from the file.
     let last_record = || history().into_iter().skip(3).collect::<Vec<_>>();
     let query = UsageQuery { at_least: Some(Sequence(4)), ..UsageQuery::default() };
     assert_eq!(core_seconds(&ask_about(last_record(), config(&file), query.clone()).await), 20);

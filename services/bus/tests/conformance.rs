@@ -1,4 +1,4 @@
-//! What every bus does. Each case runs against the bus inside a process and against NATS.
+//! The behaviour of every bus. Each case runs against the bus inside a process and against NATS.
 
 mod common;
 
@@ -294,7 +294,7 @@ async fn a_feed_reports_what_the_ledger_cannot_give(setup: Setup) {
     read_to(&mut feed, 10).await;
 }
 
-/// A queue whose items are redelivered soon.
+/// A queue that redelivers its items soon.
 fn queue() -> WorkQueue {
     WorkQueue { name: "TEST_WORK".into(), subject: "test.work".into(), redeliver_after: Duration::from_millis(500) }
 }
@@ -308,7 +308,7 @@ async fn next_item(worker: &mut muster_bus::WorkStream) -> WorkItem {
     soon("an item", worker.next()).await.expect("the bus is open")
 }
 
-/// Whether there is nothing to do for longer than an item takes to be redelivered.
+/// Whether the queue offers nothing for longer than a redelivery takes.
 async fn is_idle(worker: &mut muster_bus::WorkStream) -> bool {
     tokio::time::timeout(queue().redeliver_after * 3, worker.next()).await.is_err()
 }
@@ -363,7 +363,7 @@ async fn an_item_of_a_worker_that_died_goes_to_one_that_waits(setup: Setup) {
     for bus in [&setup.here, &setup.there] {
         let mut worker = bus.worker(&queue()).await.expect("a worker");
         let sender = sender.clone();
-        // A worker that hangs with its first item.
+        // A worker that hangs on its first item.
         tokio::spawn(async move {
             let item = worker.next().await.expect("the bus is open");
             sender.send(item.deliveries).expect("the test waits");
@@ -417,7 +417,7 @@ async fn an_item_enqueued_twice_comes_once(setup: Setup) {
 
 async fn an_item_waits_for_a_worker(setup: Setup) {
     let mut worker = setup.there.worker(&queue()).await.expect("a worker");
-    // A wait that is given up must not swallow the next item.
+    // An abandoned wait must not swallow the next item.
     assert!(is_idle(&mut worker).await);
     enqueue(&setup, "a").await;
     let item = next_item(&mut worker).await;

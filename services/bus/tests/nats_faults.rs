@@ -1,5 +1,4 @@
-//! What only the bus over NATS has to survive: a server that dies, a store that is lost, a second writer, messages that
-//! are too large.
+//! Faults of the bus over NATS: a server that dies, a store that is lost, a second writer, messages that are too large.
 
 mod common;
 
@@ -27,7 +26,7 @@ async fn read_to(feed: &mut Feed, to: u64) {
     assert_eq!(feed.position(), Sequence(to + 1));
 }
 
-/// Enqueues, however often the connection is lost meanwhile.
+/// Enqueues an item, however often the connection is lost.
 async fn enqueue(bus: &SharedBus, key: &str) {
     soon("enqueueing", async {
         while let Err(error) = bus.enqueue(&WorkQueue::NOTIFY, key, Message::new(key.to_owned())).await {
@@ -44,7 +43,7 @@ enum Store {
     Lost,
 }
 
-/// Kills the server under everything that the bus does, three times, and checks that everything goes on.
+/// Kills the server three times while the bus does everything it can, and checks that it all continues.
 async fn survive(store: Store) {
     let mut server = NatsServer::start();
     let (here, there) = (connect(&server).await, connect(&server).await);
@@ -71,7 +70,7 @@ async fn survive(store: Store) {
         ledger.append(&commit(first + 1, first + 10).records);
         server.restart();
 
-        // The feed finds what was written while there was no bus, without waiting for anything new.
+        // The feed finds records that were written while there was no bus, without waiting for new ones.
         read_to(&mut feed, first + 10).await;
         ledger.commit(&*here, first + 11, first + 20).await;
         read_to(&mut feed, first + 20).await;
@@ -110,13 +109,13 @@ async fn survive(store: Store) {
     }
 }
 
-/// The bus survives that its server is killed (M-BUS-1).
+/// The bus survives a kill of its server (M-BUS-1).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_bus_survives_that_its_server_is_killed() {
     survive(Store::Kept).await;
 }
 
-/// The bus survives that its whole store is deleted (M-BUS-2).
+/// The bus survives the deletion of its whole store (M-BUS-2).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_bus_survives_that_its_whole_store_is_deleted() {
     survive(Store::Lost).await;
@@ -129,7 +128,7 @@ async fn a_client_waits_for_its_server() {
     let address = server.url().replace("nats://", "");
     let in_its_place = TcpListener::bind(address).await.expect("nobody else is there");
     let connecting = tokio::spawn(NatsBus::connect(config(&server)));
-    // It hangs up on each attempt. That there is a second one means that the first was not the last.
+    // It hangs up on each attempt. A second attempt shows that the client keeps trying.
     for _ in 0..2 {
         drop(soon("an attempt", in_its_place.accept()).await.expect("a connection"));
     }
@@ -244,7 +243,7 @@ async fn servers_and_clients_know_each_other_by_certificates() {
     }
 }
 
-/// The certificate of an authority is what one has at hand, and no server's.
+/// The certificate of an authority is often at hand, but it is not a server's.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_authority_that_is_used_as_a_server_is_told_in_words() {
     let file = |name: &str| std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tls").join(name);

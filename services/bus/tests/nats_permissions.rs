@@ -1,4 +1,4 @@
-//! What the users that `ops/nats/make-passwords` makes may do with the streams of steps, on a real server.
+//! The rights of the users made by `ops/nats/make-passwords` on the streams of steps, on a real server.
 
 use muster_bus::{Bus as _, Message, NatsBus, testing::NatsServer};
 use muster_schemas::{JobId, StepId, subjects};
@@ -16,7 +16,7 @@ const STRANGERS: [&str; 9] = [
     "integration",
 ];
 
-/// Over NATS only gateways ask nodes for the streams of steps (M-STEP-9).
+/// Over NATS only gateways can ask nodes for the streams of steps (M-STEP-9).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn only_gateways_ask_nodes_for_the_streams_of_steps() {
     let server = NatsServer::start_shipped(&["node1", "node2"], "");

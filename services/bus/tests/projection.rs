@@ -1,4 +1,4 @@
-//! The state that a projection shows, against the state that the same records give.
+//! The state of a projection, compared with the state that the same records give.
 
 mod common;
 
@@ -37,7 +37,7 @@ async fn follows_from_a_snapshot(setup: Setup) {
     ledger.serve(&setup.here).await;
     commit(&ledger, &setup.here, 1, 2000).await;
     ledger.set_snapshot(Sequence(1500), state_after(1500).to_snapshot_bytes().expect("small"));
-    // Only who begins with the snapshot can get the rest.
+    // Only a projection that begins with the snapshot can get the rest.
     ledger.archive(Sequence(1500));
     let projection = soon("opening", Projection::open(setup.there.clone())).await.expect("opened");
     assert_eq!(projection.read(State::digest), state_after(2000).digest());
@@ -82,7 +82,7 @@ async fn a_projection_jumps_over_what_was_archived() {
     ledger.serve(&bus).await;
     commit(&ledger, &bus, 1, 10).await;
     let projection = soon("opening", Projection::open(bus.clone())).await.expect("opened");
-    // What comes next is not published, and gone before it could be read.
+    // The next records are not published, and are gone before they can be read.
     ledger.append(&records(11, 100));
     ledger.set_snapshot(Sequence(60), state_after(60).to_snapshot_bytes().expect("small"));
     ledger.archive(Sequence(60));

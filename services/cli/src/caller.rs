@@ -39,7 +39,7 @@ impl Caller {
     }
 }
 
-/// The only way to ask for the mask is to set it; nothing else runs in this process meanwhile.
+/// The mask can only be read by setting it; nothing else runs in this process meanwhile.
 pub fn read_umask() -> u32 {
     let mask = nix::sys::stat::umask(nix::sys::stat::Mode::empty());
     nix::sys::stat::umask(mask);

@@ -1,4 +1,4 @@
-//! Which instance a command is for, and how it is reached.
+//! Which instance a command uses, and how it is reached.
 
 use crate::exit::{Failure, Status};
 use clap::Args;
@@ -9,13 +9,14 @@ use std::{
     time::Duration,
 };
 
-/// Where root's instance is, if it exists.
+/// The data folder of root's instance, if it exists.
 const SYSTEM_DATA: &str = "/var/lib/muster";
-/// What filters find the system by (HPC-F-62): the address of a gateway, or a data folder. It is there when nothing else is.
+/// The variable by which filters find the system (HPC-F-62): the address of a gateway, or a data folder.
+/// It is used last.
 const SCHEDULER: &str = "CCP_SCHEDULER";
-/// How many seconds a command waits for a gateway that is away.
+/// The variable for how many seconds a command waits for a gateway that is away.
 const WAIT_SECONDS: &str = "MUSTER_WAIT_SECONDS";
-/// As long as commands wait on which scripts rely, unless that says otherwise.
+/// How long commands that scripts rely on wait by default.
 const USUAL_WAIT: Duration = Duration::from_secs(60);
 /// Nobody waits longer than a day.
 const MAX_WAIT_SECONDS: u64 = 86_400;
@@ -75,7 +76,7 @@ pub struct ConnectionOptions {
         help_heading = "Connection"
     )]
     pub clear_token: bool,
-    /// Hears of each command of a client that is not done.
+    /// Called for each request of a client that fails.
     #[arg(skip)]
     pub on_failure: Option<fn(&ClientError)>,
 }
@@ -118,7 +119,7 @@ impl ConnectionOptions {
         }
     }
 
-    /// The variables by which commands find the same instance, also inside a job.
+    /// The variables by which commands find the same instance, even inside a job.
     pub fn variables(&self) -> Result<Vec<(&'static str, String)>, Failure> {
         let Some(server) = &self.server else {
             return Ok(vec![("MUSTER_DATA", self.data_dir()?.to_string_lossy().into_owned())]);
@@ -128,14 +129,14 @@ impl ConnectionOptions {
         Ok([("MUSTER_SERVER", server.clone())].into_iter().chain(authority).chain(clear).collect())
     }
 
-    /// A client of the gateway; it connects with its first request. It gives up at once if the gateway is away, unless
-    /// `MUSTER_WAIT_SECONDS` says how long it waits.
+    /// A client of the gateway, which connects with its first request. If the gateway is away it gives up at once, or
+    /// after the time in `MUSTER_WAIT_SECONDS`.
     pub fn client(&self) -> Result<Client, Failure> {
         self.client_waiting(Duration::ZERO)
     }
 
-    /// A client for a command that scripts rely on: a gateway that is away for a while, as while it is restarted, does not
-    /// make it fail.
+    /// A client for a command that scripts rely on: it does not fail while the gateway is away for a short time, for
+    /// instance for a restart.
     pub fn patient_client(&self) -> Result<Client, Failure> {
         self.client_waiting(USUAL_WAIT)
     }
@@ -150,7 +151,7 @@ impl ConnectionOptions {
     }
 }
 
-/// How long a gateway that is away is waited for.
+/// How long to wait for a gateway that is away.
 fn wait(given: Option<&str>, usual: Duration) -> Result<Duration, Failure> {
     let Some(given) = given.filter(|text| !text.is_empty()) else { return Ok(usual) };
     let seconds = given.parse().ok().filter(|seconds| *seconds <= MAX_WAIT_SECONDS);

@@ -1,7 +1,7 @@
 //! How a command ends: its exit status and what it says on standard error.
 
-/// Says a line to people, on standard error. That nobody can read it there (the disk is full, the pipe is closed) does not
-/// end a command that goes on with its work, as `eprintln!` would.
+/// Prints a line on standard error. If that fails (the disk is full, the pipe is closed) the command continues its
+/// work; `eprintln!` would end it.
 #[macro_export]
 macro_rules! stderr_line {
     ($($text:tt)*) => {{
@@ -19,7 +19,7 @@ use std::fmt;
 pub enum Status {
     /// It was refused or failed; the reason is on standard error.
     Failed = 1,
-    /// The command line, a script or a configuration file is wrong; nothing was asked.
+    /// The command line, a script or a configuration file is wrong; nothing was requested.
     Usage = 2,
     /// The caller may not do this.
     NoPermission = 3,
@@ -44,7 +44,7 @@ impl From<RefusalCode> for Status {
     }
 }
 
-/// Why a command did not do what was asked.
+/// Why a command failed.
 #[derive(Debug)]
 pub struct Failure {
     /// The exit status.
@@ -81,7 +81,7 @@ impl Failure {
         Self { status, message: format!("{position}: {message}"), positioned: true }
     }
 
-    /// Prints the reason and gives the status to exit with.
+    /// Prints the reason and returns the status to exit with.
     pub fn report(&self) -> u8 {
         if self.positioned {
             stderr_line!("{}", self.message);
@@ -110,5 +110,5 @@ impl From<std::io::Error> for Failure {
     }
 }
 
-/// What a command came to: the status of the process it stands for (0 for most), or why not.
+/// The result of a command: the status of the process it stands for (0 for most), or why it failed.
 pub type CommandResult = Result<u8, Failure>;

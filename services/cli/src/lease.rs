@@ -1,29 +1,30 @@
-//! How a command keeps the job that it holds.
+//! The lease by which a command keeps its job.
 
 use muster_client::Client;
 use muster_schemas::{CommandId, JobId};
 use std::{sync::mpsc, thread, time::Duration};
 
-/// A command that is not heard of for so long, and as long again, has lost its job.
+/// A command that is silent for twice this time loses its job.
 pub const LEASE_SECONDS: u32 = 60;
-/// So often it says that it lives.
+/// The interval between renewals.
 const RENEWAL: Duration = Duration::from_secs(20);
 
-/// Says again and again that this command lives: without it the job would hold its nodes until its walltime is over.
+/// Renews the lease of a job. Without it, a job whose command is gone would keep its nodes until the end
+/// of its walltime.
 pub struct Lease {
-    /// It stops when this is dropped.
+    /// Dropped to stop the thread.
     stop: mpsc::Sender<()>,
     thread: thread::JoinHandle<()>,
 }
 
 impl Lease {
-    /// Begins to say so, by a client of its own.
+    /// Starts renewing, with a client of its own.
     pub fn of(mut client: Client, job: JobId) -> Self {
         let (stop, stopped) = mpsc::channel::<()>();
         let thread = thread::spawn(move || {
             loop {
                 let kept = client.keep_job(CommandId::new_now(), job, Some(LEASE_SECONDS));
-                // A job that is over needs nobody. If it is not heard for another reason, the next one may be.
+                // A job that has ended needs no lease. After any other error the next renewal may succeed.
                 if kept.is_err_and(|error| error.is_refusal() && !error.is_unavailable())
                     || stopped.recv_timeout(RENEWAL) != Err(mpsc::RecvTimeoutError::Timeout)
                 {
@@ -34,10 +35,10 @@ impl Lease {
         Self { stop, thread }
     }
 
-    /// Nothing is said behind this.
+    /// Stops renewing.
     pub fn end(self) {
         drop(self.stop);
-        // It ends at its next word; if it panicked it has said so.
+        // The thread ends at its next message; if it panicked it has said so.
         let _ = self.thread.join();
     }
 }

@@ -1,6 +1,6 @@
-//! What command lines are made of, whichever dialect they are of: how they find the system and end, what they take over from
-//! who calls them, values as people write them, tables, times and stories as people read them, the terminal, what steps read
-//! and say.
+//! Building blocks for the command lines of all dialects: how they find the system and exit, what they take from
+//! the caller, values as people write them, tables, times and stories for people, the terminal, and the input and
+//! output of steps.
 
 pub mod caller;
 pub mod connection;

@@ -1,4 +1,4 @@
-//! How things are shown to people: times, fields, lists.
+//! How times, fields and lists are shown to people.
 
 use crate::{stderr_line, table::Table, terminal};
 use jiff::tz::TimeZone;
@@ -24,12 +24,12 @@ pub fn local_time_column(time: Timestamp, zone: &TimeZone) -> String {
     time.to_jiff().to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S%.3f").to_string()
 }
 
-/// A text in which points of time in UTC stand in this zone, to the second, as in columns: `2026-11-20 08:30:00`.
+/// A text with its UTC times converted to this zone, to the second, as in columns: `2026-11-20 08:30:00`.
 pub fn with_local_times(text: &str, zone: &TimeZone) -> String {
     with_times(text, zone, "%Y-%m-%d %H:%M:%S")
 }
 
-/// The same, and the zone is told as by [`local_time`]: `2026-11-20 08:30:00 CET`.
+/// As [`with_local_times`], with the zone as in [`local_time`]: `2026-11-20 08:30:00 CET`.
 pub fn with_zoned_times(text: &str, zone: &TimeZone) -> String {
     with_times(text, zone, "%Y-%m-%d %H:%M:%S %Z")
 }
@@ -59,12 +59,12 @@ fn with_times(text: &str, zone: &TimeZone, format: &str) -> String {
     local
 }
 
-/// So many things: `1 node`, `2 nodes`.
+/// A count with its noun: `1 node`, `2 nodes`.
 pub fn counted(count: u64, thing: &str) -> String {
     if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
 }
 
-/// Prints `KEY  value` lines, keys padded to one width. Lines without a value are left out.
+/// Prints `KEY  value` lines, with keys padded to one width. Keys without a value are left out.
 pub fn print_fields(fields: &[(&str, Option<String>)]) -> std::io::Result<()> {
     let width =
         fields.iter().filter(|(_, value)| value.is_some()).map(|(key, _)| key.chars().count()).max().unwrap_or(0);
@@ -77,7 +77,7 @@ pub fn print_fields(fields: &[(&str, Option<String>)]) -> std::io::Result<()> {
     out.flush()
 }
 
-/// Prints a table, or `empty` on standard error if it has no rows and a person reads it.
+/// Prints a table. If it has no rows, prints `empty` on standard error instead, at a terminal only.
 pub fn print_or_say(table: &Table, empty: &str) -> std::io::Result<()> {
     if table.is_empty() {
         if std::io::IsTerminal::is_terminal(&std::io::stdout()) {

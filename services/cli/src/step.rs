@@ -1,4 +1,4 @@
-//! What the tasks of a step read and say.
+//! The input and output of a step's tasks.
 
 pub mod input;
 pub mod output;

@@ -1,27 +1,26 @@
-//! The events of a job as people read them: with what a single event does not know, the names of its filters, and with
-//! what filters wrote.
+//! The events of a job for people: with the names of its filters, which single events lack, and the output of filters.
 
 use crate::table::printable;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// So many lines of an output are shown, the last ones; the event has all that were kept.
+/// The maximum number of lines of an output that are shown, counted from its end; the event has all that were kept.
 const MOST_LINES: usize = 10;
-/// So many characters of a line of output are shown.
+/// The maximum number of characters of a line of output that are shown.
 const MOST_CHARACTERS: usize = 200;
 
-/// The names of so many chains are known; those of older ones, which have ended long since, are forgotten.
+/// The number of chains whose filter names are remembered; older chains, long since ended, are forgotten.
 const MOST_CHAINS: usize = 10_000;
 
-/// Tells the events of a job, from its first on.
+/// Tells the events of a job, beginning with its first.
 #[derive(Debug, Default)]
 pub struct Story {
-    /// The filters of each chain so far, in their order.
+    /// The filters of each chain so far, in order.
     chains: BTreeMap<u64, Vec<String>>,
 }
 
 impl Story {
-    /// The sentence of an event, and the lines that stand below it.
+    /// The sentence of an event, and the lines below it.
     pub fn tell(&mut self, event: &Value) -> (String, Vec<String>) {
         let (summary, data) = (event["summary"].as_str().unwrap_or_default(), &event["data"]);
         if let (Some(chain), Some(filters)) = (data["chain"].as_u64(), data["filters"].as_array()) {
@@ -38,7 +37,7 @@ impl Story {
         (printable(&sentence), outputs.concat().into_iter().chain(cut).collect())
     }
 
-    /// The sentence of a call with its filter by name; what comes behind the last filter of a chain is the check.
+    /// The sentence of a call with its filter by name; the call after the last filter of a chain is the check.
     fn named(&self, summary: &str, call: &Value) -> Option<String> {
         let (kind, position) = (call["kind"].as_str()?, usize::try_from(call["position"].as_u64()?).ok()?);
         let numbered = format!("{kind} filter {}", position + 1);

@@ -1,22 +1,22 @@
-//! Tables for people: columns aligned, two spaces between them, nothing cut unless a terminal would wrap it.
+//! Tables for people: aligned columns, two spaces between them, cut only where a terminal would wrap.
 
 use std::io::Write;
 
-/// On which side a column is padded.
+/// The alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
-    /// Text: begins in one line.
+    /// Left: for text.
     Left,
-    /// Numbers: end in one line.
+    /// Right: for numbers.
     Right,
 }
 
 /// A column.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
-    /// What stands above it.
+    /// The heading.
     pub title: &'static str,
-    /// Which side is padded.
+    /// The alignment.
     pub align: Align,
 }
 
@@ -30,10 +30,10 @@ pub const fn right(title: &'static str) -> Column {
     Column { title, align: Align::Right }
 }
 
-/// What a cell looks like on a terminal with colours.
+/// The look of a cell on a terminal with colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Style {
-    /// As the terminal prints text.
+    /// No style.
     #[default]
     Plain,
     /// In order.
@@ -78,15 +78,15 @@ impl<T: AsRef<str>> From<T> for Cell {
     }
 }
 
-/// The text without characters that would steer a terminal: names come from users.
+/// The text without control characters, which could steer a terminal: names come from users.
 pub fn printable(text: &str) -> String {
     text.chars().map(|character| if character.is_control() { '?' } else { character }).collect()
 }
 
-/// How a table is put on paper.
+/// How a table is printed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Layout {
-    /// Cut lines to so many characters.
+    /// The width at which lines are cut.
     pub width: Option<usize>,
     /// Use colours.
     pub colours: bool,
@@ -97,7 +97,7 @@ pub struct Layout {
 pub struct Table {
     columns: Vec<Column>,
     rows: Vec<Vec<Cell>>,
-    /// Columns without any text are written, too.
+    /// Whether columns without any text are printed too.
     has_all_columns: bool,
 }
 
@@ -107,12 +107,12 @@ impl Table {
         Self { columns: columns.into(), rows: Vec::new(), has_all_columns: false }
     }
 
-    /// The same table, from which no column is left out when it is written.
+    /// The same table, printed with its empty columns.
     pub fn with_all_columns(self) -> Self {
         Self { has_all_columns: true, ..self }
     }
 
-    /// Puts a row at the end. It has a cell for each column.
+    /// Adds a row at the end, with one cell for each column.
     pub fn push(&mut self, row: impl Into<Vec<Cell>>) {
         let row = row.into();
         debug_assert_eq!(row.len(), self.columns.len());
@@ -124,7 +124,8 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// Writes it with its titles. Columns (but the first) in which every cell is empty are left out, unless all are wanted.
+    /// Writes the table with its headings. Columns (but the first) whose cells are all empty are left out, unless all
+    /// are wanted.
     pub fn write(&self, layout: Layout, out: &mut impl Write) -> std::io::Result<()> {
         let used: Vec<usize> = (0..self.columns.len())
             .filter(|at| *at == 0 || self.has_all_columns || self.rows.is_empty() || self.has_text(*at))

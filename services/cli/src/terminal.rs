@@ -1,4 +1,4 @@
-//! The terminal that a command is used at, and how we talk to a person there: colours, widths, progress.
+//! The terminal of a command: colours, widths, progress.
 
 use crate::table::{Layout, Table};
 use muster_schemas::steps::TerminalSize;
@@ -9,22 +9,22 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The size of the terminal that is standard input.
+/// The size of the terminal on standard input.
 pub fn size() -> Option<TerminalSize> {
     size_of(libc::STDIN_FILENO)
 }
 
-/// The size of the terminal that a descriptor of this process leads to, if it is one. Nobody may have said how large it is:
-/// then both numbers are 0.
+/// The size of the terminal on a descriptor of this process, or `None` if it is no terminal. Both numbers are 0 if the
+/// terminal does not know its size.
 pub fn size_of(descriptor: i32) -> Option<TerminalSize> {
     // SAFETY: all-zero is a valid winsize, and the call writes at most one to the address given.
     let mut size: libc::winsize = unsafe { std::mem::zeroed() };
-    // SAFETY: see above; the file descriptor is only asked.
+    // SAFETY: see above; the call only reads the file descriptor.
     let asked = unsafe { libc::ioctl(descriptor, libc::TIOCGWINSZ, &mut size) };
     (asked == 0).then_some(TerminalSize { rows: size.ws_row, columns: size.ws_col })
 }
 
-/// The terminal that is standard input, passing on every key as it is; it is put back at the end of this value.
+/// The terminal on standard input in raw mode; restored on drop.
 pub struct Raw {
     before: Termios,
 }
@@ -43,12 +43,12 @@ impl Raw {
 
 impl Drop for Raw {
     fn drop(&mut self) {
-        // If the terminal has gone there is nothing to put back.
+        // If the terminal is gone there is nothing to restore.
         let _ = tcsetattr(std::io::stdin(), SetArg::TCSANOW, &self.before);
     }
 }
 
-/// How standard output wants tables. Colours and cutting are for terminals only; `NO_COLOR` forbids colours.
+/// The layout of tables on standard output. Colours and cutting are for terminals only; `NO_COLOR` forbids colours.
 pub fn layout() -> Layout {
     let terminal = std::io::stdout().is_terminal();
     let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
@@ -67,7 +67,7 @@ pub fn print_table(table: &Table) -> std::io::Result<()> {
     out.flush()
 }
 
-/// Says on standard error how far something has come, once it has taken over a second, if a person is there to read it.
+/// Shows progress on standard error once the work has taken over a second, if that is a terminal.
 pub struct Progress {
     started: Instant,
     last_shown: Option<Instant>,
@@ -75,13 +75,13 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Nothing is shown yet.
+    /// Shows nothing yet.
     #[expect(clippy::new_without_default, reason = "it depends on the terminal")]
     pub fn new() -> Self {
         Self { started: Instant::now(), last_shown: None, enabled: std::io::stderr().is_terminal() }
     }
 
-    /// Shows the line instead of the one before; at most a few times a second.
+    /// Replaces the line shown, at most a few times a second.
     pub fn show(&mut self, line: impl FnOnce() -> String) {
         const PATIENCE: Duration = Duration::from_secs(1);
         const INTERVAL: Duration = Duration::from_millis(200);
@@ -102,14 +102,14 @@ impl Drop for Progress {
     }
 }
 
-/// Shows a line that is made anew every second, beginning after one, while something blocks.
+/// Shows a line, updated every second from the first second on, while something blocks.
 pub struct Ticker {
     stop: Option<mpsc::Sender<()>>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
 impl Ticker {
-    /// Starts it, if a person is there to read it.
+    /// Starts it, if standard error is a terminal.
     pub fn start(mut line: impl FnMut(Duration) -> Option<String> + Send + 'static) -> Self {
         if !std::io::stderr().is_terminal() {
             return Self { stop: None, thread: None };
@@ -124,7 +124,7 @@ impl Ticker {
                 }
             }
         };
-        // Without a thread nothing is shown, and nothing else is lost.
+        // Without a thread nothing is shown; nothing else changes.
         Self { stop: Some(stop), thread: std::thread::Builder::new().spawn(show).ok() }
     }
 }
@@ -133,13 +133,13 @@ impl Drop for Ticker {
     fn drop(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {
-            // It ends at once, or panicked and has said so.
+            // The thread ends at once, or panicked and has said so.
             let _ = thread.join();
         }
     }
 }
 
-/// Does something that can take long, and shows for how long it has.
+/// Does something that can take long, and shows how long it has taken.
 pub fn waiting<T>(what: &'static str, action: impl FnOnce() -> T) -> T {
     let _ticker = Ticker::start(move |elapsed| Some(format!("{what} ({} s)", elapsed.as_secs())));
     action()

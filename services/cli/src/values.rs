@@ -1,6 +1,6 @@
 //! Values as people write them: on the command line, in `#MUSTER` lines and in the configuration.
 //!
-//! Each parser takes text and gives the value or a message that says what was expected. None of them panics on any
+//! Each parser takes text and returns the value or a message that says what was expected. None of them panics on any
 //! input.
 
 mod condition;
@@ -70,7 +70,7 @@ pub fn format_size(bytes: u64) -> String {
     format!("{bytes}B")
 }
 
-/// A whole number from `min` on, in decimal digits.
+/// A whole number of at least `min`, in decimal digits.
 fn parse_number<T: FromStr>(text: &str, what: &str) -> Result<T, String> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().ok()).flatten().ok_or_else(|| format!("`{}` is not {what}", shorten(text)))
@@ -84,7 +84,7 @@ pub fn parse_positive(text: &str) -> Result<u32, String> {
     }
 }
 
-/// How many: `4`, a range `2-4`, or `all`.
+/// A count: `4`, a range `2-4`, or `all`.
 pub fn parse_count(text: &str) -> Result<Count, String> {
     if text == "all" {
         return Ok(Count::All);
@@ -114,7 +114,7 @@ pub fn signal_name(number: u8) -> String {
         .map_or_else(|_| number.to_string(), |signal| signal.as_str().trim_start_matches("SIG").to_owned())
 }
 
-/// A signal ahead of the end of the walltime.
+/// A signal to send before the end of the walltime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignalBefore {
     /// The signal's number.
@@ -197,7 +197,7 @@ fn parse_dependency(text: &str) -> Result<Vec<Dependency>, String> {
         .collect()
 }
 
-/// Floating licences: `matlab:2,ansys`; one of each that has no number.
+/// Floating licences: `matlab:2,ansys`; a name without a number means one.
 pub fn parse_licences(text: &str) -> Result<BTreeMap<String, u32>, String> {
     let mut licences = BTreeMap::new();
     for part in text.split(',') {
@@ -255,7 +255,7 @@ pub fn parse_environment_entry(text: &str) -> Result<EnvironmentEntry, String> {
     Ok(EnvironmentEntry { name: name.to_owned(), value })
 }
 
-/// What a notification tells of: `started`, `ended`, `failed`, `requeued`, `suspended`, `held`, `walltime_over`; and
+/// An occasion for a notification: `started`, `ended`, `failed`, `requeued`, `suspended`, `held`, `walltime_over`; and
 /// `each_task`.
 pub fn parse_occasion(text: &str) -> Result<Occasion, String> {
     Ok(match text {

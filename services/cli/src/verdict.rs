@@ -1,4 +1,4 @@
-//! Waiting for what submission filters say of a job.
+//! Waits for the verdict of submission filters on a job.
 
 use muster_client::{Client, ClientError, EventStream, Moment};
 use muster_schemas::{
@@ -7,15 +7,15 @@ use muster_schemas::{
 };
 use std::time::{Duration, Instant};
 
-/// How long a submission is watched although the gateway cannot be reached.
+/// How long to keep watching a submission while the gateway cannot be reached.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The pause before it is asked again.
+/// The pause before the next attempt.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// The job once it is in the queue, or refused. Its events tell when to look.
+/// The job once it is in the queue, or refused. Its events tell when to look again.
 ///
 /// # Errors
-/// The gateway refuses to tell, or cannot be reached for too long.
+/// The gateway refuses, or cannot be reached for too long.
 pub fn wait_until_decided(client: &mut Client, job: JobId) -> Result<JobView, ClientError> {
     let mut last_contact = Instant::now();
     let mut events = None;

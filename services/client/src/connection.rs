@@ -428,7 +428,7 @@ fn parse_head(bytes: &[u8]) -> Result<Head, ClientError> {
     Ok(head)
 }
 
-/// What stands before a chunk: its size in bytes, and extensions that mean nothing here.
+/// The size of a chunk in bytes, from the line before it. Extensions in that line are ignored.
 fn chunk_size(line: &[u8]) -> Option<u64> {
     let size = line.split(|byte| *byte == b';').next()?;
     number(size.trim_ascii(), 16)

@@ -12,24 +12,24 @@ use serde::Serialize;
 /// What a verification found.
 #[derive(Serialize)]
 pub struct Verdict {
-    /// The last record that is right.
+    /// The last record that verified.
     pub verified_to: Sequence,
-    /// The last record that there is.
+    /// The last record of the log.
     pub last: Sequence,
-    /// How many signed checkpoints there are.
+    /// The number of signed checkpoints.
     pub checkpoints: u64,
-    /// How many records at the end no signature covers.
+    /// The number of records at the end that no signature covers.
     pub unsigned_records: u64,
-    /// Since when.
+    /// The time of the first such record.
     pub unsigned_since: Option<Timestamp>,
-    /// What is wrong, if something is.
+    /// The first fault, if there is one.
     pub fault: Option<String>,
-    /// What that means.
+    /// The kind of that fault.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault_kind: Option<FaultKind>,
 }
 
-/// What is said of a fault before what is wrong.
+/// The words before a fault of this kind.
 pub const fn verdict_on(kind: Option<FaultKind>) -> &'static str {
     match kind {
         Some(FaultKind::Invalid) => "the history does not verify, something was altered",
@@ -48,7 +48,7 @@ impl Verdict {
         }
     }
 
-    /// Tells it to people, or to programs.
+    /// Prints the verdict, for people or as JSON.
     ///
     /// # Errors
     /// The history does not verify.
@@ -75,7 +75,7 @@ impl Verdict {
     }
 }
 
-/// Has the ledger verify its history.
+/// Asks the ledger to verify its history.
 pub(crate) fn verify(connection: &ConnectionOptions, json: bool) -> CommandResult {
     let mut progress = Progress::new();
     let report = connection.client()?.verify(Sequence(1), |report| {

@@ -11,7 +11,7 @@ use muster_schemas::{
     views::{ArrayView, JobView, NodeStateWord, OutcomeWord},
 };
 
-/// A job's state, or once it has ended its outcome.
+/// A job's state, or its outcome once it has ended.
 pub fn state_cell(job: &JobView) -> Cell {
     if let Some(outcome) = &job.outcome {
         let style = match outcome.outcome {
@@ -41,7 +41,7 @@ pub fn node_state_cell(state: NodeStateWord) -> Cell {
     Cell::styled(state.word(), style)
 }
 
-/// An id as people read it: of an array with the tasks that have not started, `12_[4-9%2]`.
+/// An id as people read it. For an array it includes the tasks that have not started: `12_[4-9%2]`.
 pub fn job_id_text(job: &JobView) -> String {
     match &job.array {
         Some(array) if !array.remaining.is_empty() => {
@@ -52,7 +52,7 @@ pub fn job_id_text(job: &JobView) -> String {
     }
 }
 
-/// What has become of an array's tasks: `2 running, 5 completed, 1 failed`.
+/// The states of an array's tasks: `2 running, 5 completed, 1 failed`.
 pub fn array_text(array: &ArrayView) -> String {
     let counts = [(array.waiting, "waiting"), (array.running, "running")];
     let counts = counts.into_iter().chain(array.finished.iter().map(|(outcome, count)| (*count, outcome.word())));
@@ -61,14 +61,14 @@ pub fn array_text(array: &ArrayView) -> String {
     texts.join(", ")
 }
 
-/// How long a job has run, or ran, to the nearest second; `None` before its first run.
+/// How long a job has run, to the nearest second; `None` before its first run.
 pub fn elapsed_seconds(job: &JobView, now: Timestamp) -> Option<i64> {
     let started = job.started.filter(|_| job.array.is_none())?;
     let until = job.ended.unwrap_or(now);
     Some((until.micros_since(started).max(0) + 500_000) / 1_000_000)
 }
 
-/// Why a job waits, or what else there is to say of it.
+/// Why a job waits, or another remark about it.
 pub fn remark(job: &JobView) -> String {
     let array = job.array.as_ref().filter(|array| array.waiting < array.total).map(array_text);
     let reason = job.reason.as_ref().map(|reason| with_local_times(&reason.text, &TimeZone::system()));

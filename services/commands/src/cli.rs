@@ -124,7 +124,7 @@ pub enum Command {
     Filter(FilterCommand),
     /// Why a job waits and what would start it now, or how its start came about
     Explain(ExplainOptions),
-    /// What runs, is reserved and is foreseen, as a table or a chart
+    /// Show running jobs, reservations and expected starts, as a table or a chart
     Plan(PlanOptions),
     /// Print what happened, as it happens with --follow
     Events(EventsOptions),
@@ -232,8 +232,8 @@ pub struct ServeOptions {
     pub log: LogOptions,
 }
 
-/// A role that a process can have, in the order in which they are started: the executor waits until the cluster has its
-/// node, which somebody adds through the gateway.
+/// A role of a process. The variants are in the order in which roles start: the executor waits until the cluster has
+/// its node, which somebody adds through the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum Role {
     /// The log and the authoritative state.
@@ -568,7 +568,7 @@ pub struct EventsOptions {
     pub at_seq: Option<u64>,
 }
 
-/// What rows of usage are told apart by.
+/// The columns by which rows of usage can be grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum UsageKey {
     /// The window of time.
@@ -697,7 +697,7 @@ pub struct DoctorOptions {
     pub json: bool,
 }
 
-/// The help of `events --kind`, with every kind that there is.
+/// The help of `events --kind`, with every kind.
 fn kinds_help() -> String {
     let kinds: BTreeSet<&str> = catalogue().iter().map(|event| event.kind).collect();
     let kinds: Vec<&str> = kinds.into_iter().collect();
@@ -756,7 +756,7 @@ mod tests {
         assert!(jobs.query.at.is_some());
     }
 
-    /// A kind that exists and stands nowhere cannot be found.
+    /// A kind that no help mentions cannot be found.
     #[test]
     fn the_help_of_events_names_every_kind() {
         let help = kinds_help();

@@ -9,11 +9,10 @@ use muster_schemas::{
 };
 use std::fmt::Write as _;
 
-/// What of accounts and classes can be enforced, as the file has it.
+/// The rules about accounts and classes that a file can enforce, by their names there.
 pub const ENFORCED: [&str; 4] = ["associations", "limits", "classes", "safe"];
 
-/// A cluster's configuration in the form of the configuration file. Nodes of one kind that stand side by side become one
-/// entry.
+/// A cluster's configuration in the form of the configuration file. Adjacent nodes of one kind become one entry.
 pub fn cluster_to_toml(config: &ClusterConfig) -> String {
     let mut text = String::from("[cluster]\n");
     write_settings(&mut text, &config.settings);
@@ -63,7 +62,7 @@ fn write_accounts(text: &mut String, settings: &AccountSettings) {
     }
 }
 
-/// Text as a TOML string; also right for a quoted key.
+/// Text as a TOML string, which is also valid as a quoted key.
 fn quote(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }

@@ -26,10 +26,10 @@ use muster_cli::exit::CommandResult;
 use muster_hpcpack_commands as hpcpack;
 use muster_slurm_commands as slurm;
 
-/// Does what the command line asks, or becomes the program that does.
+/// Runs the command, or becomes the program that does.
 ///
 /// # Errors
-/// What the command says of it.
+/// As the command.
 pub fn run(cli: Cli) -> CommandResult {
     let connection = &cli.connection;
     match cli.command {

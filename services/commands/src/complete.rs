@@ -1,4 +1,4 @@
-//! Completion of what is typed: the shell asks this program at each TAB, and it asks the system for jobs, queues and nodes.
+//! Shell completion: the shell runs this program at each TAB, which asks the system for jobs, queues and nodes.
 
 use crate::{cli::Cli, grammar::grammar, policies::BUILT_IN};
 use clap::{Arg, Command, Parser as _};
@@ -11,26 +11,27 @@ use muster_cli::exit::{CommandResult, Failure};
 use muster_client::{Client, ClientError, JobQuery, Moment};
 use std::{ffi::OsStr, time::Duration};
 
-/// The variable by which a shell asks. It is not the usual `COMPLETE`, which other programs may set for theirs.
+/// The variable by which a shell asks. Other programs may set the usual `COMPLETE` for theirs.
 const VARIABLE: &str = "MUSTER_COMPLETE";
-/// Nobody wants to choose among more.
+/// Nobody chooses among more.
 const MOST_JOBS: u32 = 200;
-/// Who presses TAB does not wait for a gateway that is away.
+/// Nobody who presses TAB waits longer for a gateway that is away.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Answers a shell that asks, and ends the process then.
+/// Answers a shell that asks for completions, and then ends the process.
 pub fn answer_if_asked() {
     if std::env::var_os(VARIABLE).is_none() {
         return;
     }
-    // Without it the C library would be asked where `~` is, which a static program may not do. Shells have it.
+    // Without `HOME` the C library would be asked for the home folder, which a static program may not
+    // do. Shells set it.
     if std::env::var_os("HOME").is_some_and(|home| !home.is_empty()) {
         CompleteEnv::with_factory(|| with_candidates(grammar())).var(VARIABLE).complete();
     }
     std::process::exit(0)
 }
 
-/// Prints what a shell has to run to ask this program.
+/// Prints what a shell must run to use this program for completion.
 pub fn registration(shell: clap_complete::Shell) -> CommandResult {
     let shells = Shells::builtins();
     let known = shells.completer(&shell.to_string());
@@ -41,7 +42,7 @@ pub fn registration(shell: clap_complete::Shell) -> CommandResult {
     Ok(0)
 }
 
-/// The grammar with candidates for the values of arguments, which are known by what these values are called.
+/// The grammar with candidates for the values of arguments, chosen by their value names.
 fn with_candidates(command: Command) -> Command {
     command.mut_args(with_candidates_of).mut_subcommands(with_candidates)
 }
@@ -58,9 +59,9 @@ fn with_candidates_of(argument: Arg) -> Arg {
     }
 }
 
-/// What a system that can be reached says; nothing of one that cannot.
+/// The answer of the system; empty if it cannot be reached.
 fn asked(ask: fn(&mut Client) -> Result<Vec<CompletionCandidate>, ClientError>) -> Vec<CompletionCandidate> {
-    // The options of the line are not known here, what the environment says is.
+    // The options of the line are unknown here; those in the environment are known.
     let connection = Cli::try_parse_from(["muster", "status"]).ok().map(|cli| cli.connection);
     let client = connection.and_then(|connection| connection.client().ok());
     client.and_then(|client| ask(&mut client.with_patience(PATIENCE)).ok()).unwrap_or_default()

@@ -5,7 +5,7 @@ use clap::Command;
 /// A line that can be typed, and what it does.
 pub type Example = (&'static str, &'static str);
 
-/// The examples of each command, by its words behind `muster`.
+/// The examples of each command, by its words after `muster`.
 const EXAMPLES: &[(&str, &[Example])] = &[
     (
         "",
@@ -206,7 +206,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ("version", &[("muster version", "which muster this is")]),
 ];
 
-/// The examples of a command by its words behind `muster`, such as `job show`; none if it speaks for itself.
+/// The examples of a command by its words after `muster`, such as `job show`; may be empty.
 pub fn of(words: &str) -> &'static [Example] {
     EXAMPLES.iter().find(|(command, _)| *command == words).map_or(&[], |(_, examples)| examples)
 }
@@ -243,7 +243,7 @@ mod tests {
         for (command, examples) in EXAMPLES {
             for (line, what) in *examples {
                 let words = split_words(line, 1).unwrap();
-                // Inside a job the environment names it.
+                // Inside a job the environment names the job.
                 let mut words: Vec<String> = words.into_iter().map(|(_, word)| word).collect();
                 if *command == "run" {
                     words.insert(2, "--job=1".to_owned());

@@ -1,4 +1,4 @@
-//! The filters that there are.
+//! The defined filters.
 
 use crate::{cli::QueryOptions, exit::Failure};
 use muster_client::Client;
@@ -10,16 +10,16 @@ use serde::Serialize;
 pub struct Defined {
     /// What it judges.
     pub kind: FilterKind,
-    /// The template that has it; `None` for a cluster-wide filter.
+    /// The template that names it; `None` for a cluster-wide filter.
     pub template: Option<String>,
-    /// A call of it may take so long.
+    /// The time limit of a call.
     pub time_limit_seconds: u32,
-    /// All of it.
+    /// The definition.
     #[serde(flatten)]
     pub filter: FilterSpec,
 }
 
-/// All filters, those that are called first in a chain before the others.
+/// All filters, in the order in which a chain calls them.
 fn defined(settings: &FilterSettings, templates: &[TemplateSpec]) -> Vec<Defined> {
     let mut all = Vec::new();
     for kind in [FilterKind::Submission, FilterKind::Activation] {
@@ -41,7 +41,7 @@ fn defined(settings: &FilterSettings, templates: &[TemplateSpec]) -> Vec<Defined
 /// All filters of the system.
 ///
 /// # Errors
-/// It cannot be reached, or refuses.
+/// The system cannot be reached, or refuses.
 pub fn read(client: &mut Client, options: &QueryOptions) -> Result<Vec<Defined>, Failure> {
     let settings = client.filter_settings(options.moment())?;
     let templates = client.templates(options.moment())?.templates;

@@ -1,4 +1,4 @@
-//! The options that describe a job, on the command line and in `#MUSTER` lines, and the job that they describe.
+//! The options that describe a job, on the command line and in `#MUSTER` lines, and the job made from them.
 
 use crate::{
     exit::Failure,
@@ -17,7 +17,7 @@ use muster_schemas::{
 };
 use std::collections::BTreeMap;
 
-/// Variables of the submitter that a job does not inherit: its secret, and what belongs to the job that submits.
+/// Variables of the submitter that a job does not inherit: its secret, and the id of the submitting job.
 const NOT_INHERITED: [&str; 2] = ["MUSTER_TOKEN", "MUSTER_JOB_ID"];
 
 /// Options that describe a job.
@@ -188,7 +188,7 @@ struct ScriptGrammar {
 }
 
 impl JobOptions {
-    /// The options in a script's `#MUSTER` lines. Of an option given twice the last one counts; lists add up.
+    /// The options in a script's `#MUSTER` lines. If an option is given twice, the last one counts; lists add up.
     pub fn from_script(script: &Script) -> Result<Self, Failure> {
         let all = script.option_lines.iter().flatten();
         match parse_words(all.map(|word| word.text.as_str())) {
@@ -197,12 +197,12 @@ impl JobOptions {
         }
     }
 
-    /// These options where they say something, else the others. `--env` of both are taken, these later.
+    /// These options where they are set, else the others. `--env` of both applies, these last.
     pub fn over(self, others: Self) -> Self {
         fn list<T>(first: Vec<T>, second: Vec<T>) -> Vec<T> {
             if first.is_empty() { second } else { first }
         }
-        // Memory and GPUs are each one wish that can be written in two ways: naming either replaces both.
+        // Memory and GPUs can each be given in two ways: either one replaces both.
         let names_memory = self.mem.is_some() || self.mem_per_cpu.is_some();
         let names_gpus = self.gpus.is_some() || self.gpus_per_node.is_some();
         Self {
@@ -287,7 +287,7 @@ impl JobOptions {
         }
     }
 
-    /// What is started, and with which files and signals.
+    /// The program to launch, with its files and signals.
     pub fn launch(&self, program: Program) -> Launch {
         Launch {
             program,
@@ -375,7 +375,7 @@ fn parse_words<'a>(words: impl Iterator<Item = &'a str>) -> Result<JobOptions, c
     Ok(ScriptGrammar::from_arg_matches(&matches)?.options)
 }
 
-/// Tells where in the script an error of its options is. A line that is wrong by itself is found by reading it alone.
+/// Tells where in the script an error of its options is, by parsing each line alone.
 fn locate(script: &Script, error: &clap::Error) -> Failure {
     for line in &script.option_lines {
         if let Err(error) = parse_words(line.iter().map(|word| word.text.as_str())) {

@@ -1,4 +1,4 @@
-//! Jobs as a table: which columns, in which order of rows.
+//! Jobs as a table: its columns and the order of its rows.
 
 use crate::{
     cells::{elapsed_seconds, job_id_text, remark, state_cell},
@@ -11,12 +11,12 @@ use jiff::tz::TimeZone;
 use muster_schemas::{Timestamp, views::JobView};
 use std::cmp::Ordering;
 
-/// The table of jobs as it was at `now`, with the usual columns; those in which nothing stands are left out.
+/// The table of jobs as it was at `now`, with the usual columns; empty columns are left out.
 pub fn jobs_table(jobs: &[JobView], now: Timestamp) -> Table {
     table(jobs, now, &JobColumn::USUAL)
 }
 
-/// The table of jobs with just these columns, also where nothing stands in them: programs count on their places.
+/// The table of jobs with exactly these columns, even if they are empty: programs count on their places.
 pub fn chosen_table(jobs: &[JobView], now: Timestamp, columns: &[JobColumn]) -> Table {
     table(jobs, now, columns).with_all_columns()
 }
@@ -79,7 +79,7 @@ fn cell(job: &JobView, column: JobColumn, now: Timestamp, zone: &TimeZone) -> Ce
     }
 }
 
-/// Orders jobs by these columns, the first of them before the others. Jobs that are equal in all of them keep their order.
+/// Sorts jobs by these columns, the first column first. Equal jobs keep their order.
 pub fn sort(jobs: &mut [JobView], keys: &[SortKey], now: Timestamp) {
     let by_all = |one: &JobView, other: &JobView| {
         let orders = keys.iter().map(|key| {

@@ -1,5 +1,5 @@
-//! The commands of muster: the grammar of all of them, and those that ask a gateway and print what it says. The others are done
-//! by the program of the services, which [`run`] becomes.
+//! The commands of muster: the grammar of all of them, and those that ask a gateway and print its answer. For the
+//! others [`run`] becomes the program of the services.
 
 pub mod audit;
 mod cells;

@@ -9,7 +9,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, parser::ValueSource};
 use muster_hpcpack_commands as hpcpack;
 use std::ffi::OsString;
 
-/// What the command line asks. If it is wrong, or asks for help, that is told and the process ends.
+/// Parses the command line. If it is wrong, or asks for help, prints that and ends the process.
 pub fn parse() -> Cli {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let is_submission = is_submission(&arguments);
@@ -23,7 +23,7 @@ pub fn parse() -> Cli {
         Cli::from_arg_matches(&matches)
     };
     let mut cli = parsed.unwrap_or_else(|error| error.exit());
-    // What was typed beats the environment, also where it is about another option.
+    // A typed option overrides the environment, even one for another option.
     let typed = |option| matches.value_source(option) == Some(ValueSource::CommandLine);
     if typed("data") && !typed("server") {
         cli.connection.server = None;
@@ -31,12 +31,12 @@ pub fn parse() -> Cli {
     cli
 }
 
-/// Whether this is `muster submit`. A dialect's command of that name is called through a link of another name.
+/// Whether this is `muster submit`. A dialect's command of that name is called through a link.
 fn is_submission(arguments: &[OsString]) -> bool {
     matches!(arguments, [path, first, ..] if !hpcpack::is_link(path) && first == "submit")
 }
 
-/// The arguments with the verbs of the HPC Pack dialect in its own part of the grammar.
+/// The arguments, with the verbs of the HPC Pack dialect moved to its own part of the grammar.
 fn rewritten(arguments: Vec<OsString>) -> Vec<OsString> {
     hpcpack::rewritten(arguments, || Cli::command().find_subcommand("job").cloned().unwrap_or_default())
 }

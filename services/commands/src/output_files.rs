@@ -1,4 +1,4 @@
-//! Where jobs write to.
+//! The output files of jobs.
 
 use muster_schemas::{
     output::{as_file_name, default_pattern, expand, of_job},
@@ -15,8 +15,8 @@ pub enum Stream {
     Errors,
 }
 
-/// The file that a job writes to, as the first of its tasks sees it; of a job that has not run as far as that is known. `None` for
-/// errors that go where the output goes, and for a job that starts no program.
+/// The file that a job writes to, as its first task sees it; before the job has run, as far as that is known. `None`
+/// for errors that go to the same file as the output, and for a job without a program.
 pub fn path(detail: &JobDetail, stream: Stream) -> Option<String> {
     let JobDetail { job, spec, runs, .. } = detail;
     let launch = &spec.components.first()?.launch;

@@ -1,4 +1,4 @@
-//! Policies by name or file, and what changes from one to another.
+//! Policies by name or file, and the differences between two of them.
 
 use crate::exit::{Failure, Status};
 use muster_planner::policy_file;
@@ -22,8 +22,7 @@ pub const BUILT_IN: [(&str, &str); BUILT_IN_POLICIES.len()] = [
     ("unicep", "jobs first that have waited long for their walltime and size, backfill as in easy"),
 ];
 
-/// The policy that is meant: a built-in one by its name, else that of a file. `./easy` is a file also if there is a
-/// built-in policy of its name.
+/// The named policy: a built-in one, else that of a file. `./easy` is a file even if a built-in policy has that name.
 pub fn load(name_or_file: &str) -> Result<Policy, Failure> {
     let is_path = name_or_file.contains('/') || Path::new(name_or_file).exists();
     if Policy::built_in(name_or_file).is_none() && is_path { load_file(name_or_file) } else { built_in(name_or_file) }
@@ -47,7 +46,7 @@ pub fn load_file(name: &str) -> Result<Policy, Failure> {
     read_policy(name, &bytes)
 }
 
-/// Whether the file is a policy file rather than a configuration: it names the version of its format.
+/// Whether the file is a policy file rather than a configuration: only a policy file states the version of its format.
 pub fn is_policy_file(path: &Path) -> bool {
     read(path).is_ok_and(|bytes| policy_file::names_version(&String::from_utf8_lossy(&bytes)))
 }
@@ -61,7 +60,7 @@ pub fn queues_of(policy: &Policy) -> BTreeSet<&str> {
     policy.queues.keys().map(String::as_str).chain(limited).collect()
 }
 
-/// The policy in the bytes of a file. All that is wrong in it is told at once.
+/// Parses the bytes of a policy file. All errors are reported at once.
 fn read_policy(name: &str, bytes: &[u8]) -> Result<Policy, Failure> {
     policy_file::parse_bytes(bytes, name).map_err(|errors| {
         let mut errors = errors.into_iter();
@@ -71,14 +70,14 @@ fn read_policy(name: &str, bytes: &[u8]) -> Result<Policy, Failure> {
     })
 }
 
-/// The bytes of a file, as far as a policy may be long.
+/// The bytes of a file, up to the maximum length of a policy.
 fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(policy_file::MOST_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// What becomes different, a line for each setting: `backfill.mode: "none" -> "easy"`. Empty if nothing does.
+/// The differences, one line for each setting: `backfill.mode: "none" -> "easy"`.
 pub fn changes(from: &Policy, to: &Policy) -> Vec<String> {
     let (from, to) = (settings(from), settings(to));
     let names: BTreeSet<&String> = from.keys().chain(to.keys()).collect();
@@ -90,7 +89,7 @@ pub fn changes(from: &Policy, to: &Policy) -> Vec<String> {
         .collect()
 }
 
-/// The settings of a policy as its file has them, by `section.key`. Limits are counted from 1.
+/// The settings of a policy as in its file, by `section.key`. Limits are numbered from 1.
 fn settings(policy: &Policy) -> BTreeMap<String, String> {
     let mut settings = BTreeMap::new();
     let (mut section, mut limits) = (String::new(), 0);

@@ -15,15 +15,15 @@ use std::{fmt, io::Read, path::Path};
 /// A script larger than this is not a script; the ledger would refuse it as well.
 const MOST_BYTES: u64 = 4 << 20;
 
-/// What begins a line of options.
+/// The beginning of a line of options.
 pub const MARKER: &str = "#MUSTER";
 
-/// Lines of options that the command of another scheduler reads.
+/// Option lines of another scheduler.
 #[derive(PartialEq)]
 struct Stranger {
     marker: &'static str,
     command: &'static str,
-    /// What else can be done.
+    /// What to do instead.
     advice: &'static str,
 }
 
@@ -47,7 +47,7 @@ impl Stranger {
 /// A place in a script, counted from 1 in lines and characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// The file as it was named.
+    /// The name of the file as it was given.
     pub file: String,
     /// The line.
     pub line: usize,
@@ -77,7 +77,7 @@ pub struct Script {
     pub text: String,
     /// The words of each `#MUSTER` line.
     pub option_lines: Vec<Vec<Word>>,
-    /// What looks like a mistake but is not refused.
+    /// Probable mistakes that are not refused.
     pub warnings: Vec<String>,
 }
 
@@ -96,7 +96,7 @@ impl Script {
         Self::parse(name, bytes)
     }
 
-    /// Makes a script of a file's bytes.
+    /// Parses a script from the bytes of a file.
     pub fn parse(name: &str, bytes: Vec<u8>) -> Result<Self, Failure> {
         if bytes.len() as u64 > MOST_BYTES {
             return Err(Failure::in_file(name, format_args!("larger than {} MiB", MOST_BYTES >> 20)));
@@ -131,7 +131,7 @@ impl Script {
                     script.warnings.push(format!("{}: this is a comment; options begin with `{MARKER} `", at(1)));
                 }
                 None if in_head => {
-                    // One line stands for all of its kind.
+                    // One warning for each kind of line.
                     let stranger = STRANGERS.iter().find(|stranger| stranger.begins(line));
                     if let Some(stranger) = stranger.filter(|stranger| !strangers.contains(stranger)) {
                         strangers.push(stranger);
@@ -170,7 +170,7 @@ fn check_text(name: &str, text: &str) -> Result<(), Failure> {
     }
 }
 
-/// The position of the character that comes after the text.
+/// The position of the character after the text.
 fn position_at(name: &str, before: &str) -> Position {
     let line_start = before.rfind('\n').map_or(0, |at| at + 1);
     Position {
@@ -180,13 +180,13 @@ fn position_at(name: &str, before: &str) -> Position {
     }
 }
 
-/// What follows the marker, if the line is one of options.
+/// The text after the marker, if the line is one of options.
 fn option_part(line: &str) -> Option<&str> {
     let rest = line.strip_prefix(MARKER)?;
     (rest.is_empty() || rest.starts_with([' ', '\t'])).then_some(rest)
 }
 
-/// Lines such as `# MUSTER -N 2` or `#muster -N 2`, which were probably meant to be options.
+/// Lines such as `# MUSTER -N 2` or `#muster -N 2`, which were probably meant as options.
 fn looks_like_marker(line: &str) -> bool {
     let Some(comment) = line.strip_prefix('#') else { return false };
     let mut words = comment.split_whitespace();

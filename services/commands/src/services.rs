@@ -1,4 +1,5 @@
-//! The second program, `muster-services`: the services, and the commands that need a part of them. This one becomes it.
+//! The second program, `muster-services`: the services, and the commands that need parts of them. This program becomes
+//! it by exec.
 
 use crate::exit::{CommandResult, Failure};
 use std::{
@@ -7,18 +8,18 @@ use std::{
     process::Command,
 };
 
-/// What it is called.
+/// Its name.
 const PROGRAM: &str = "muster-services";
-/// Where it may be, seen from the folder of this one.
+/// Where it can be, relative to the folder of this program.
 const FOLDERS: [&str; 2] = ["", "../libexec/muster"];
-/// Names it if it is elsewhere.
+/// The variable with its path if it is elsewhere.
 const VARIABLE: &str = "MUSTER_SERVICES";
 
-/// Has the second program do what the command line of this one asks, in its place: the process, its environment and its
-/// files stay.
+/// Replaces this program by the second one, with the same command line: the process, its environment and its files
+/// stay.
 ///
 /// # Errors
-/// It is not there, or cannot be started; otherwise this does not return.
+/// The program does not exist or cannot be started; otherwise this does not return.
 pub fn exec() -> CommandResult {
     let named = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
     let program = match named {
@@ -31,7 +32,7 @@ pub fn exec() -> CommandResult {
     Err(Failure::failed(format!("{} cannot be started: {error}", program.display())))
 }
 
-/// The second program beside the first.
+/// Finds the second program near the first.
 fn find(muster: &Path) -> Result<PathBuf, Failure> {
     let folder = muster.parent().unwrap_or(Path::new("/"));
     let places = FOLDERS.map(|below| folder.join(below).join(PROGRAM));

@@ -1,4 +1,4 @@
-//! Files that are written whole or not at all: what is read half would be taken for a result.
+//! Files that are written whole or not at all: half a file would be mistaken for a result.
 
 use crate::exit::Failure;
 use std::{
@@ -8,15 +8,15 @@ use std::{
 };
 use tempfile::NamedTempFile;
 
-/// A file that takes its place only once all of it is on disk. Making it early tells early that it cannot be written.
+/// A file that appears only once all of it is on disk. Creating it early reports early that it cannot be written.
 pub struct WholeFile {
     target: PathBuf,
-    /// Beside the target; `None` if that is a device or a pipe, which is never replaced.
+    /// A file beside the target; `None` if the target is a device or a pipe, which is never replaced.
     draft: Option<NamedTempFile>,
 }
 
 impl WholeFile {
-    /// Prepares a file that does not show under its name yet.
+    /// Prepares a file that is not visible under its name yet.
     pub fn create(path: &Path) -> Result<Self, Failure> {
         let cannot = |error: &dyn fmt::Display| cannot_write(path, error);
         let metadata = std::fs::metadata(path);
@@ -26,7 +26,7 @@ impl WholeFile {
         if metadata.is_ok_and(|found| !found.is_file()) {
             return Ok(Self { target: path.to_owned(), draft: None });
         }
-        // What a symbolic link names is replaced, not the link.
+        // The target of a symbolic link is replaced, not the link.
         let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let readable = std::os::unix::fs::PermissionsExt::from_mode(0o666);
@@ -34,13 +34,13 @@ impl WholeFile {
         Ok(Self { draft: Some(draft.map_err(|error| cannot(&error))?), target })
     }
 
-    /// Writes all of it and gives it its name.
+    /// Writes the whole content and gives the file its name.
     pub fn write(self, content: &[u8]) -> Result<(), Failure> {
         let target = self.target.clone();
         self.fill(|out| out.write_all(content).map_err(|error| cannot_write(&target, &error)))
     }
 
-    /// Gives it its name once `write` has written all of it.
+    /// Gives the file its name once `write` has written all of it.
     pub fn fill<T>(self, write: impl FnOnce(&mut dyn Write) -> Result<T, Failure>) -> Result<T, Failure> {
         let Self { target, draft } = self;
         let cannot = |error: std::io::Error| cannot_write(&target, &error);

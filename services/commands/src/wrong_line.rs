@@ -1,5 +1,5 @@
-//! What is said of a command line that is wrong: nothing of what stands in the environment, and of a verb that other programs
-//! have, what it is called here.
+//! Messages about wrong command lines. They do not mention options from the environment, and for verbs of other
+//! programs they name the one to use here.
 
 use clap::{
     Command,
@@ -40,12 +40,12 @@ const VERBS: [(&[&str], &str); 17] = [
     ),
 ];
 
-/// What to type instead of a verb that there is not.
+/// What to type instead of an unknown verb.
 fn advice(verb: &str) -> Option<&'static str> {
     VERBS.iter().find(|(verbs, _)| verbs.contains(&verb)).map(|(_, advice)| *advice)
 }
 
-/// Says what is wrong, or what was asked for instead of a command (help, the version), and ends the process.
+/// Reports the error, or prints what was asked for instead of a command (help, the version), and ends the process.
 pub fn tell(error: clap::Error, grammar: impl Fn() -> Command, arguments: &[OsString]) -> ! {
     if let Some(text) = text_for_verb(&error, &grammar(), arguments) {
         muster_cli::stderr_line!("muster: {text}");
@@ -54,7 +54,7 @@ pub fn tell(error: clap::Error, grammar: impl Fn() -> Command, arguments: &[OsSt
     as_typed(error, grammar(), arguments).exit()
 }
 
-/// What is said of a verb of `muster` itself that there is not; verbs of `muster job` are its own.
+/// The message for an unknown verb of `muster` itself; `muster job` has verbs of its own.
 fn text_for_verb(error: &clap::Error, grammar: &Command, arguments: &[OsString]) -> Option<String> {
     let Some(ContextValue::String(verb)) = error.get(ContextKind::InvalidSubcommand) else { return None };
     let mut before = arguments.iter().skip(1).take_while(|word| *word != verb.as_str());
@@ -63,12 +63,12 @@ fn text_for_verb(error: &clap::Error, grammar: &Command, arguments: &[OsString])
     Some(format!("there is no command `{verb}`: {advice}"))
 }
 
-/// The same error as if the environment said nothing: the usage that it shows has all options that are given, and would tell
-/// people that `--data` and `--token`, which they did not type, are required.
+/// The same error without the environment. Otherwise its usage would list all options that are set, and tell people
+/// that `--data` and `--token`, which they did not type, are required.
 fn as_typed(error: clap::Error, grammar: Command, arguments: &[OsString]) -> clap::Error {
     match without_environment(grammar).try_get_matches_from(arguments) {
         Err(other) if first_line(&other) == first_line(&error) => other,
-        // What the environment said is what is wrong, or was what makes the rest right.
+        // The environment caused the error, or supplied what the rest needs.
         _ => error,
     }
 }
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(text("muster nonsense"), None);
     }
 
-    /// A verb that there is cannot have advice, and what is advised must exist.
+    /// An existing verb must not have advice, and advised commands must exist.
     #[test]
     fn advice_is_about_commands_that_exist() {
         let command = Cli::command();

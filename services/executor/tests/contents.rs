@@ -1,4 +1,4 @@
-//! Orders some of which is named by its hash: what is missing is fetched once, and nothing is started without it.
+//! Orders with parts named by their hash: missing contents are fetched once, and nothing starts without them.
 
 mod common;
 
@@ -27,7 +27,7 @@ fn environment() -> BTreeMap<String, String> {
     variables
 }
 
-/// The order without its environment, script and nodes; and these.
+/// The order without its environment, script and nodes; and these contents.
 fn shortened(mut order: LaunchOrder) -> (NodeOrder, Vec<(ContentHash, Vec<u8>)>) {
     let environment = content(&environment());
     order.environment = [("BOTH".to_owned(), "of the order".to_owned())].into();
@@ -58,7 +58,7 @@ fn said(node: &Node, run: u64) -> String {
 
 const SCRIPT: &str = "echo $BOTH $LONG_39 $MUSTER_NODELIST";
 
-/// What is large is fetched in parts, once, and kept for the orders to come; what the order has itself goes over it.
+/// Large contents are fetched in parts, once, and kept for later orders; values in the order itself take precedence.
 #[tokio::test(flavor = "multi_thread")]
 async fn contents_are_fetched_once() {
     let mut node = Node::start(ContainmentMode::Process).await;
@@ -72,7 +72,7 @@ async fn contents_are_fetched_once() {
     assert_eq!(contents.iter().map(|(hash, _)| asked(&node, *hash)).collect::<Vec<_>>(), parts);
     assert!(parts[0] > 1);
 
-    // Many at the same time, of another job with the same contents.
+    // Many at the same time, for another job with the same contents.
     for run in 2..6 {
         node.order(shortened(node.script(run, SCRIPT)).0).await;
     }
@@ -84,8 +84,8 @@ async fn contents_are_fetched_once() {
     node.stop_executor().await;
 }
 
-/// A launch whose content is refused, or comes with another hash, is dropped: nothing is started, and no end is told. It runs when the
-/// order comes again.
+/// A launch whose content is refused, or arrives with another hash, is dropped: nothing starts, and no end is reported.
+/// It runs when the order comes again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_launch_without_its_contents_is_dropped_and_can_be_ordered_again() {
     let mut node = Node::start(ContainmentMode::Process).await;
@@ -94,7 +94,7 @@ async fn a_launch_without_its_contents_is_dropped_and_can_be_ordered_again() {
     knows(&node, &contents[..1]);
     node.order(order.clone()).await;
     has_asked(&node, script).await;
-    // Other bytes, which would decode well.
+    // Other bytes, which would decode without error.
     let (_, wrong) = content(&"#!/bin/sh\necho wrong\n");
     knows(&node, &[(script, wrong), contents[2].clone()]);
     let before = asked(&node, script);
@@ -120,7 +120,7 @@ async fn a_launch_without_its_contents_is_dropped_and_can_be_ordered_again() {
     node.stop_executor().await;
 }
 
-/// What is stopped while its contents are fetched never starts, whatever comes later.
+/// A run that is stopped while its contents are fetched never starts, whatever comes later.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_launch_that_is_stopped_while_its_contents_are_fetched_never_starts() {
     let mut node = Node::start(ContainmentMode::Process).await;
@@ -133,7 +133,7 @@ async fn a_launch_that_is_stopped_while_its_contents_are_fetched_never_starts() 
     assert_eq!((exit.started, exit.cause), (None, EndCause::Killed));
     knows(&node, &contents);
     node.notes.lock().unwrap().silent_about_contents = false;
-    // A run behind it shows that all before it was done.
+    // A later run shows that everything before it was done.
     node.order(order).await;
     let (next, more) = shortened(node.script(2, SCRIPT));
     knows(&node, &more);
@@ -144,7 +144,7 @@ async fn a_launch_that_is_stopped_while_its_contents_are_fetched_never_starts() 
     node.stop_executor().await;
 }
 
-/// What is forgotten while its contents are fetched is not started, and leaves nothing.
+/// A run that is forgotten while its contents are fetched does not start, and leaves nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_launch_that_is_forgotten_while_its_contents_are_fetched_leaves_nothing() {
     let mut node = Node::start(ContainmentMode::Process).await;

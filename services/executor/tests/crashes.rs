@@ -1,4 +1,4 @@
-//! What becomes of runs when executor, fork server, shim, ledger or machine die.
+//! The fate of runs when executor, fork server, shim, ledger or machine die.
 
 mod common;
 
@@ -17,7 +17,7 @@ use std::{
     time::Duration,
 };
 
-/// Runs go on without their executor and are found again (M-EXE-2).
+/// Runs continue without their executor and are found again (M-EXE-2).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn runs_go_on_without_their_executor_and_are_found_again() {
     let mut node = Node::start(ContainmentMode::Auto).await;
@@ -161,7 +161,7 @@ async fn each_state_of_a_spool_is_continued_from() {
     for run in 1..=5 {
         until("the result", || node.has_result(run).then_some(())).await;
     }
-    // Each is put back by hand to what it was when something died.
+    // Each spool is restored by hand to its state when something died.
     fs::create_dir(node.spool().join("runs/6")).unwrap();
     fs::write(log(6), &order(1)[..50]).unwrap(); // the executor, while it wrote an order
     fs::write(log(2), order(2)).unwrap(); // the executor, before it asked for a shim
@@ -178,13 +178,13 @@ async fn each_state_of_a_spool_is_continued_from() {
     }
     assert_eq!(node.run(node.script(6, "echo x >> starts-6")).await.status, code(0), "it had not begun before");
     node.spool_is_empty().await;
-    // Run 2 was started once before its spool was turned back by hand, and once after.
+    // Run 2 was started once before its spool was restored by hand, and once after.
     for (run, starts) in [(1, "x\n"), (2, "x\nx\n"), (3, "x\n"), (4, "x\n"), (5, "x\n"), (6, "x\n")] {
         assert_eq!(node.read(&format!("starts-{run}")), starts, "run {run}");
     }
 }
 
-/// An order's frame in a log as an earlier boot of the machine left it.
+/// An order's frame in a log from an earlier boot of the machine.
 fn of_other_boot(order: &[u8]) -> Vec<u8> {
     let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
     let (boot_id, mut order) = (boot_id.trim().as_bytes(), order.to_vec());
@@ -222,7 +222,7 @@ async fn until_all_ended(folder: &Path, runs: u64, random: &mut StdRng) -> u32 {
     loop {
         let mut executor = executor_process(folder, runs);
         let process = executor.id() as i32;
-        // The last rounds are left alone, so that it comes to an end.
+        // The last rounds are left alone, so that the test ends.
         let patience = Duration::from_millis(if kills < 40 { random.random_range(1..80) } else { 60_000 });
         let kill_fork_server = random.random_bool(0.3);
         let waited = tokio::time::timeout(patience, async {

@@ -1,4 +1,4 @@
-//! What users see of the executor: scripts, tasks, files, limits. With real processes, as root.
+//! The executor as users see it: scripts, tasks, files, limits. With real processes, as root.
 
 mod common;
 
@@ -106,7 +106,7 @@ async fn nodes_that_share_an_output_file_empty_it_once() {
     order.node_index = 1;
     order.first_rank = 1;
     node.run(order.clone()).await;
-    // The other node's part, as if it came to it later: the same run under another spool.
+    // The other node's part, as if it arrived later: the same run in another spool.
     let other = Node::start(ContainmentMode::Auto).await;
     order.node_index = 0;
     order.first_rank = 0;
@@ -133,7 +133,7 @@ async fn a_node_without_tasks_holds_its_place_until_it_is_stopped() {
 async fn a_run_over_its_walltime_is_warned_then_ended_by_force() {
     for mode in modes() {
         let node = Node::start(mode).await;
-        // Only the script is warned; what it has started would say so.
+        // Only the script is warned; its children would say so.
         let child = "(trap 'echo child' USR1; while :; do sleep 0.05; done)";
         let wait = "trap 'echo usr1' USR1; trap 'echo term' TERM; while :; do sleep 0.05; done";
         let mut order = node.script(1, &format!("{child} & {wait}"));
@@ -157,7 +157,7 @@ async fn a_suspended_run_stands_still_and_its_walltime_too() {
         node.launch(order).await;
         node.started(1).await;
         node.order(NodeOrder::Suspend { part: PartId::new(RunId(1), 0) }).await;
-        // It stands still once its output has not grown for a while in which it would have.
+        // It is stopped once its output has not grown for longer than it otherwise would.
         let mut length = 0;
         until("a standstill", || {
             std::thread::sleep(Duration::from_millis(300));
@@ -167,7 +167,7 @@ async fn a_suspended_run_stands_still_and_its_walltime_too() {
             still.then_some(())
         })
         .await;
-        // The whole walltime goes by, as another run shows.
+        // The whole walltime passes, as another run shows.
         let mut other = node.script(2, "sleep 1000");
         other.walltime_seconds = Some(2);
         other.kill_grace_seconds = 0;
@@ -193,7 +193,7 @@ async fn a_suspended_run_can_be_stopped() {
     }
 }
 
-/// SL-C-30: by a signal of its own or of somebody else; the executor knows nothing of that.
+/// SL-C-30: by its own signal or somebody else's; the executor knows nothing of that.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_process_that_has_been_stopped_hears_that_it_is_to_end() {
     for mode in modes() {
@@ -250,10 +250,10 @@ async fn a_longer_walltime_is_obeyed() {
     assert_eq!(node.ended(1).await.status, code(5));
 }
 
-/// Nothing is left of a run, also of processes that fork away or change session (M-EXE-3).
+/// Nothing is left of a run, not even processes that fork away or change session (M-EXE-3).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_left_of_a_run() {
-    // Forks away, changes session, ignores what can be ignored, and has closed its files.
+    // Forks away, changes session, ignores all signals it can, and has closed its files.
     let daemons = "trap '' TERM HUP; for i in 1 2 3; do setsid sh -c '(trap \"\" TERM HUP; exec sleep 1000) & ' < /dev/null > /dev/null 2>&1; done; \
                    (setsid sh -c 'exec sleep 1000' &) ; echo on";
     for mode in modes() {

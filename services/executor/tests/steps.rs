@@ -1,4 +1,4 @@
-//! Steps with places of their own: what their tasks run and are told, and what they and their client say to each other.
+//! Steps with places of their own: their tasks, the variables of these, and the streams between them and their client.
 //! With real processes.
 
 mod common;
@@ -27,9 +27,9 @@ use std::{
 
 const RUN: u64 = 1;
 const STEP: u32 = 1;
-/// What takes longer hangs.
+/// Anything that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// So much output may wait for the client; see `MAX_AHEAD_BYTES` of the shim.
+/// The output that may wait for the client; see `MAX_AHEAD_BYTES` of the shim.
 const AHEAD: u64 = 64 << 20;
 
 /// A run that holds the node.
@@ -85,7 +85,7 @@ async fn ask_step(node: &Node, step: u32, ask: IoAsk) -> Result<IoReply, BusErro
     Ok(node.bus.request(&subject, message, Duration::from_secs(20)).await?.decode().unwrap())
 }
 
-/// A client that has read so much, and takes the frames apart.
+/// A client that has read this far, and takes the frames apart.
 #[derive(Default)]
 struct Reader {
     offset: u64,
@@ -96,7 +96,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// Asks once. Whether it was all.
+    /// Asks once; returns whether that was all.
     async fn read(&mut self, node: &Node, max_bytes: u32) -> bool {
         let (from, acknowledged) = (self.offset, Some(self.offset - self.bytes.len() as u64));
         let read = IoAsk::Read { reader: 1, from, acknowledged, max_bytes, wait_millis: 5_000 };
@@ -146,7 +146,7 @@ impl Reader {
         assert!(self.bytes.is_empty(), "half a frame is left");
     }
 
-    /// Until a task has said so much.
+    /// Reads until a task has written this text.
     async fn until_said(&mut self, node: &Node, rank: u32, text: &str) {
         let deadline = Instant::now() + PATIENCE;
         while !self.text(rank).contains(text) {
@@ -160,7 +160,8 @@ impl Reader {
     }
 }
 
-/// Sends all of it, whatever the node takes at a time. Each piece is sent twice, as by a client that lost the answer.
+/// Sends all bytes, however few the node takes at a time. Each piece is sent twice, as by a client that
+/// lost the answer.
 async fn say(node: &Node, bytes: &[u8], is_last: bool) {
     let mut offset = 0;
     while offset < bytes.len() as u64 || is_last {
@@ -189,7 +190,7 @@ async fn a_thousand_tasks_run_each_once_with_a_rank_of_its_own() {
     let mut order = shell(&node, "1-1999:2", "echo $RANK $LOCAL $MUSTER_TASK_RANK");
     order.tasks.variables =
         [("RANK".to_owned(), TaskVariable::Rank), ("LOCAL".to_owned(), TaskVariable::LocalRank)].into();
-    // What a task is told of itself wins over what comes from outside.
+    // A task's own variables override those from outside.
     order.launch.environment.insert("RANK".into(), "x".into());
     order.launch.environment.insert("MUSTER_TASK_RANK".into(), "x".into());
     launch(&node, order).await;
@@ -246,7 +247,7 @@ async fn files_of_tasks_are_named_by_their_patterns() {
     assert_eq!((node.read("out.0.0.2"), node.read("out.0.0.3")), ("2\n".into(), "3\n".into()));
 }
 
-/// What a task says while the client does not listen waits with the task, and none of it is lost (M-STEP-4).
+/// Output of a task waits with the task while the client does not listen, and none of it is lost (M-STEP-4).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hundred_megabytes_come_whole_through_a_client_that_is_slow() {
     let node = Node::start(ContainmentMode::Auto).await;
@@ -273,7 +274,7 @@ async fn a_hundred_megabytes_come_whole_through_a_client_that_is_slow() {
 async fn what_the_client_says_comes_whole_to_every_task() {
     let node = Node::start(ContainmentMode::Auto).await;
     holding(&node).await;
-    // One of them reads nothing, and holds up no other.
+    // One of them reads nothing, and delays no other.
     let mut order = shell(&node, "0-3", "[ $MUSTER_TASK_RANK = 3 ] || exec md5sum");
     order.tasks.streams.stdin = StepInput::AllTasks;
     launch(&node, order).await;
@@ -288,7 +289,7 @@ async fn what_the_client_says_comes_whole_to_every_task() {
     assert_eq!(reader.text(3), "");
 }
 
-/// Of each of many steps the client says its last word before, while and after the shim comes to be.
+/// In each of many steps the client ends its input before, while or after the shim starts.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_the_client_says_is_heard_however_early_it_is_said() {
     let node = Node::start(ContainmentMode::Auto).await;

@@ -46,7 +46,7 @@ async fn step_ended(node: &Node, number: u32) -> NodeExit {
     .await
 }
 
-/// How often the ledger was told of the start of the run, retries of one command not counted.
+/// How often the start of the run was reported, without retries of one command.
 fn starts_told(node: &Node) -> usize {
     let notes = node.notes.lock().unwrap();
     let starts = notes.commands.iter().filter(|envelope| matches!(envelope.command, Command::NodeStarted { .. }));
@@ -86,7 +86,7 @@ async fn a_part_that_grows_or_shrinks_binds_what_runs_in_it_anew() {
         }
         node.stop(RUN, StopReason::TasksEnded, 1).await;
         node.ended(RUN).await;
-        // The signal that ends the run can reach the process before the word of it reaches the shim of the step.
+        // The signal that ends the run can reach the process before the shim of the step learns of it.
         let cause = step_ended(&node, 1).await.cause;
         assert!(matches!(cause, EndCause::Killed | EndCause::Itself), "{cause:?} under {mode:?}");
         node.spool_is_empty().await;
@@ -110,7 +110,7 @@ async fn a_run_leaves_a_node_and_comes_back() {
             node.spool_is_empty().await;
         }
         assert_eq!((node.read("step-1"), node.read("step-2")), ("here\n".into(), "here\n".into()));
-        // What has started a process is never started again, whatever its run does.
+        // A step that has started a process is never started again, whatever its run does.
         node.launch(step(&node, 1, "echo again", first_cores(1))).await;
         node.order(hold(&node, first_cores(1))).await;
         until("a third start", || (starts_told(&node) == 3).then_some(())).await;

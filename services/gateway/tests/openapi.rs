@@ -53,7 +53,7 @@ fn every_reference_leads_somewhere_and_every_operation_is_described() {
     }
 }
 
-/// Each place in a document, with what stands there.
+/// Visits each value in a document with its path.
 fn visit(value: &Value, place: &str, look: &mut impl FnMut(&str, &Value)) {
     look(place, value);
     match value {
@@ -63,7 +63,7 @@ fn visit(value: &Value, place: &str, look: &mut impl FnMut(&str, &Value)) {
     }
 }
 
-/// D5 of the operators' findings: what validators demand and generators of clients need.
+/// D5 of the operators' findings: requirements of validators and generators of clients.
 #[test]
 fn the_document_is_one_that_programs_take() {
     let document = serde_json::to_value(muster_gateway::openapi()).unwrap();
@@ -91,7 +91,7 @@ fn the_document_is_one_that_programs_take() {
     assert!(document.pointer("/paths/~1v1~1jobs/post/requestBody/content/application~1json/example").is_some());
 }
 
-/// The page of the book that lists the addresses.
+/// The page of the book that lists the paths.
 fn page(document: &Value) -> String {
     let mut text = String::from(
         "# HTTP API\n\n\

@@ -18,12 +18,12 @@ use std::{
 };
 use support::{Ledger, config};
 
-/// Snapshots, checkpoints and archives as often as can be.
+/// Snapshots, checkpoints and archives as often as possible.
 fn busy(folder: &Path) -> Config {
     Config { snapshot_every_records: 1000, checkpoint_every_records: 100, ..config(folder) }
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !is_so().await {
@@ -43,13 +43,13 @@ fn last_signed(folder: &Path) -> Sequence {
     storage.log().expect("log").last_signed().expect("read")
 }
 
-/// A verdict of `ops/verify-bundle`: whether it holds, and what it prints.
+/// The verdict of `ops/verify-bundle`: whether the bundle holds, and the output.
 fn verify_bundle(bundle: &Path) -> (bool, String) {
     let (status, text) = verdict(bundle, &[]);
     (status == 0, text)
 }
 
-/// The status of `ops/verify-bundle` with these options, and what it prints.
+/// The status of `ops/verify-bundle` with these options, and its output.
 fn verdict(bundle: &Path, options: &[&str]) -> (i32, String) {
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../ops/verify-bundle");
     let mut command = process::Command::new("python3");
@@ -58,7 +58,7 @@ fn verdict(bundle: &Path, options: &[&str]) -> (i32, String) {
     (output.status.code().expect("it ends by itself"), text)
 }
 
-/// The lines of a bundle with its chain and its checksum made right, and nothing signed: what somebody can write who knows the
+/// The lines of a bundle with valid chain and checksum, and without signatures: what somebody can write who knows the
 /// format and has no key.
 fn unsigned_bundle(header: &str, records: &[Value]) -> String {
     let digits = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
@@ -83,7 +83,7 @@ fn unsigned_bundle(header: &str, records: &[Value]) -> String {
     text + &format!("{{\"records\":{},\"sha256\":\"{sha256}\"}}\n", records.len())
 }
 
-/// Four bundles that were forged without the key, each with a right chain and a right checksum. M-LOG-9
+/// Four bundles forged without the key, each with a valid chain and checksum. M-LOG-9
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bundle_that_is_not_signed_proves_nothing() {
     let folder = tempfile::tempdir().unwrap();
@@ -278,7 +278,7 @@ async fn a_forged_checkpoint_is_found_by_both() {
     let ledger = Ledger::start(config(folder.path())).await;
     ledger.submit(3).await;
     ledger.stop().await;
-    // Another cluster's key signs: as if somebody had written the log anew without having the key.
+    // Signed by another cluster's key: as if somebody without the key had rewritten the log.
     let log = folder.path().join("ledger/log");
     let families = rocksdb::DB::list_cf(&rocksdb::Options::default(), &log).unwrap();
     let db = rocksdb::DB::open_cf(&rocksdb::Options::default(), &log, &families).unwrap();
@@ -304,18 +304,18 @@ async fn a_forged_checkpoint_is_found_by_both() {
     let bundle = folder.path().join("bundle");
     let refused = export(folder.path(), Sequence(1), Sequence(0), Vec::new(), |_| {}).unwrap_err();
     assert!(refused.to_string().contains("nothing of it is signed"), "{refused}");
-    // Who has no key writes what is there.
+    // Without the key the records are exported as they are.
     fs::remove_file(folder.path().join("ledger.key")).unwrap();
     export_to(folder.path(), &bundle, 1, 0);
     let (valid, text) = verify_bundle(&bundle);
     assert!(!valid && text.contains("not the cluster's"), "{text}");
 }
 
-/// Archived ranges are read on and still verify (M-LOG-13).
+/// Archived ranges can still be read and verified (M-LOG-13).
 #[tokio::test(flavor = "multi_thread")]
 async fn archived_records_are_read_on_and_still_verify() {
     let folder = tempfile::tempdir().unwrap();
-    // Jobs that are over are forgotten after a second, and with them the need of their records.
+    // Finished jobs are forgotten after a second, and their records are no longer needed.
     let forgetful = || {
         let mut config = Config { archive_after_days: Some(0), ..busy(folder.path()) };
         let cluster = config.cluster.as_mut().expect("a cluster");
@@ -337,7 +337,7 @@ async fn archived_records_are_read_on_and_still_verify() {
     assert!(records.iter().any(|record| matches!(record.event, Event::RangeArchived { .. })));
     let history = Query::JobHistory { job: JobId::job(1), from: Sequence(0) };
     assert!(ledger.client.query(&history).await.is_ok(), "what has left the log does not disturb");
-    // What led to archived records is found without reading an archive for each of them.
+    // The causes of archived records are found without reading an archive for each of them.
     let archives = support::files(&folder.path().join("ledger/archive"), ".musteraudit.gz");
     let archive_bytes: u64 = archives.iter().map(|archive| fs::metadata(archive).unwrap().len()).sum();
     let before = bytes_read();
@@ -361,7 +361,7 @@ async fn archived_records_are_read_on_and_still_verify() {
     let (valid, text) = verify_bundle(&bundle);
     assert!(valid, "{text}");
 
-    // Without the archive the ledger still runs, and says where what is asked for has gone.
+    // Without the archive the ledger still runs, and tells where the requested records went.
     let elsewhere = folder.path().join("elsewhere");
     fs::rename(folder.path().join("ledger/archive"), &elsewhere).unwrap();
     let ledger = Ledger::start(forgetful()).await;
@@ -370,7 +370,7 @@ async fn archived_records_are_read_on_and_still_verify() {
     ledger.stop().await;
 }
 
-/// What is no bundle is told as one that does not hold, and not by an error of Python.
+/// A file that is no bundle is reported as invalid, and not by a Python error.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bundle_of_another_form_is_not_valid_and_says_where() {
     let folder = tempfile::tempdir().unwrap();
@@ -402,7 +402,7 @@ async fn a_bundle_of_another_form_is_not_valid_and_says_where() {
         fs::write(&altered, format!("{odd}\n")).unwrap();
         is_told(1);
     }
-    // Compressed, as archives are, and damaged where the data begin: a kind of block that there is not.
+    // Compressed, as archives are, and damaged where the data begin: an invalid kind of block.
     fs::write(&altered, b"\x1f\x8b\x08\0\0\0\0\0\0\x03\xff\xff\xff\xff").unwrap();
     is_told(1);
 }

@@ -23,7 +23,7 @@ fn filter(name: &str) -> FilterSpec {
     FilterSpec { name: name.into(), path: format!("/f/{name}"), form: FilterForm::Exec, revert_on_unknown: false }
 }
 
-/// All submissions are judged by one filter.
+/// Defines one filter that judges all submissions.
 async fn with_filter(ledger: &Ledger) {
     let settings = FilterSettings { submission: Some(filter("check")), ..FilterSettings::default() };
     let command = Command::SetParameters { filters: Some(Box::new(settings)), scheduling: None };
@@ -83,7 +83,7 @@ async fn a_call_has_all_that_a_runner_needs_and_the_next_one_what_the_filter_cha
     let change = PropertyChange { property: "Name".into(), old: None, new: Some("changed".into()) };
     let file = FileAfter::Changed { document: changed.clone(), changes: vec![change], template: None };
     report(&ledger, "r1", &order, FilterExit::Code(1), file).await;
-    // The check behind the filters starts no program.
+    // The check after the filters starts no program.
     let (_, check) = next(&ledger.bus, &WorkQueue::CHECKS).await;
     assert!(matches!(check.work, FilterWork::Validate { .. }), "{check:?}");
     assert_eq!(check.job.document, Some(changed));
@@ -100,14 +100,14 @@ async fn calls_that_wait_are_offered_again_by_a_ledger_that_starts() {
     submit_described(&ledger).await;
     let (_, first) = next(&ledger.bus, &WorkQueue::FILTERS).await;
     ledger.stop().await;
-    // Another bus: everything that the first one held is gone.
+    // Another bus: everything in the first one is gone.
     let ledger = Ledger::start(config(folder.path())).await;
     let (_, again) = next(&ledger.bus, &WorkQueue::FILTERS).await;
     assert_eq!(again, first);
     assert!(claim(&ledger, "r1", &again).await);
     ledger.stop().await;
 
-    // One that is claimed is not.
+    // A claimed call is not.
     let bus: SharedBus = LocalBus::new();
     let ledger = Ledger::start_on(bus.clone(), config(folder.path())).await;
     let job = submit_described(&ledger).await;
@@ -137,7 +137,7 @@ async fn calls_that_the_bus_has_lost_are_offered_again() {
     ledger.stop().await;
 }
 
-/// A call that was taken out of the queue by somebody who never claimed it.
+/// A call was taken out of the queue by a runner that never claimed it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_nobody_claims_is_offered_again_while_a_runner_waits() {
     let folder = tempfile::tempdir().unwrap();
@@ -162,7 +162,7 @@ async fn a_call_that_nobody_claims_is_offered_again_while_a_runner_waits() {
     ledger.stop().await;
 }
 
-/// HPC-F-67: which persistent filters there are.
+/// HPC-F-67: the persistent filters.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_runner_is_told_which_persistent_filters_are_defined() {
     let folder = tempfile::tempdir().unwrap();
@@ -181,7 +181,7 @@ async fn a_runner_is_told_which_persistent_filters_are_defined() {
     ledger.stop().await;
 }
 
-/// HPC-F-91: only the ledger knows whether another runner is there.
+/// HPC-F-91: only the ledger knows whether there is another runner.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_missing_program_is_put_to_another_runner_only_if_there_is_one() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What led to a record is read from the log: whoever asks, in whatever order, and whenever the ledger was started.
+//! The cause of a record is read from the log: whoever asks, in any order, and whenever the ledger was started.
 
 mod support;
 
@@ -54,7 +54,7 @@ async fn causes(ledger: &Ledger, of: Vec<Sequence>) -> Vec<Option<Sequence>> {
     }
 }
 
-/// The record of this kind of a job.
+/// The first record of a job for which `is_it` holds.
 fn find(records: &[Record], job: JobId, is_it: impl Fn(&Event) -> bool) -> &Record {
     let mut records = records.iter();
     records.find(|record| record.event.job() == Some(job) && is_it(&record.event)).expect("a record")

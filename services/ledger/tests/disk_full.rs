@@ -1,5 +1,4 @@
-//! A disk that is full, and then is not any more. This is the only test of its program: it limits what the whole process may
-//! write.
+//! A disk that is full for a while. This is the only test of its program: it limits what the whole process may write.
 
 mod support;
 
@@ -17,7 +16,7 @@ use std::{
 };
 use support::{Ledger, config, submission};
 
-/// On a full disk nothing is acknowledged that is not on disk (M-LOG-6).
+/// On a full disk, nothing is acknowledged that is not on disk (M-LOG-6).
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_acknowledged_that_is_not_on_disk() {
     let folder = tempfile::tempdir().unwrap();
@@ -25,8 +24,8 @@ async fn nothing_is_acknowledged_that_is_not_on_disk() {
     let mut acknowledged = ledger.submit(5).await;
     let head = ledger.head().await;
 
-    // From here on no file can grow beyond what the write-ahead log has already.
-    // SAFETY: ignoring a signal runs no code of ours in a handler.
+    // From here on no file can grow beyond the present size of the write-ahead log. SAFETY: ignoring a signal runs no
+    // code of ours in a handler.
     unsafe { signal(Signal::SIGXFSZ, SigHandler::SigIgn) }.unwrap();
     let (_, unlimited) = getrlimit(Resource::RLIMIT_FSIZE).unwrap();
     let wal = support::files(&folder.path().join("ledger/log"), ".log").pop().unwrap();

@@ -1,4 +1,4 @@
-//! What happens to the data folder, and what the ledger says to it: a clear message, and no damage.
+//! Faults of the data folder, and the ledger's reaction: a clear message, and no damage.
 
 mod support;
 
@@ -19,7 +19,7 @@ async fn used_folder() -> tempfile::TempDir {
     folder
 }
 
-/// The same, with all of it in sorted tables.
+/// The same, with everything in sorted tables.
 async fn compacted_folder() -> tempfile::TempDir {
     let folder = used_folder().await;
     let log = folder.path().join("ledger/log");
@@ -70,7 +70,7 @@ async fn a_missing_key_and_another_one() {
     Ledger::start(config(folder.path())).await.stop().await;
 }
 
-/// A missing file is found and told, nothing is changed (M-LOG-8).
+/// A missing file is found and reported, and nothing is changed (M-LOG-8).
 #[tokio::test(flavor = "multi_thread")]
 async fn a_missing_file() {
     let folder = compacted_folder().await;
@@ -95,7 +95,7 @@ async fn a_missing_file() {
     }
 }
 
-/// Without the write-ahead log RocksDB would open an older, shorter log as if nothing had been.
+/// Without the write-ahead log RocksDB would silently open an older, shorter log.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_missing_write_ahead_log() {
     let folder = used_folder().await;
@@ -115,7 +115,7 @@ async fn a_log_folder_that_was_taken_away() {
     assert!(!folder.path().join("ledger/log").exists(), "nothing is put in its place");
 }
 
-/// Damaged contents are found and told (M-LOG-9).
+/// Damaged contents are found and reported (M-LOG-9).
 #[tokio::test(flavor = "multi_thread")]
 async fn damaged_contents() {
     let folder = compacted_folder().await;
@@ -159,7 +159,7 @@ async fn damaged_contents() {
     assert!(found + 1 >= damaged.len(), "{found} of {} damaged files were told", damaged.len());
 }
 
-/// All records, and the digest of the state that they lead to.
+/// All records, and the digest of the resulting state.
 fn contents(folder: &Path) -> anyhow::Result<(Vec<Record>, [u8; 32])> {
     let storage = Storage::open_read_only(folder)?;
     let log = storage.log()?;
@@ -167,7 +167,7 @@ fn contents(folder: &Path) -> anyhow::Result<(Vec<Record>, [u8; 32])> {
     Ok((records, storage.state_after(log.head()?.sequence)?.state.digest()))
 }
 
-/// What is looked up by command id, and rarely: damage there is found by who verifies. M-LOG-9
+/// Lookups by command id are rare: damage there is found by a verification. M-LOG-9
 #[tokio::test(flavor = "multi_thread")]
 async fn damage_in_each_index_is_told_by_verifying() {
     let folder = compacted_folder().await;
@@ -207,7 +207,7 @@ async fn damage_in_the_middle_of_the_write_ahead_log() {
     assert!(error.contains("damaged"), "{error}");
 }
 
-/// The end of a write-ahead log that a crash cut short: what is whole is there, and nothing else (M-LOG-5).
+/// A write-ahead log whose end a crash cut off: whole records are there, and nothing else (M-LOG-5).
 #[tokio::test(flavor = "multi_thread")]
 async fn a_write_torn_at_any_byte() {
     let folder = tempfile::tempdir().unwrap();
@@ -272,7 +272,7 @@ async fn an_altered_record() {
     let key = 20_u64.to_be_bytes();
     let value = db.get_cf(records, key).unwrap().unwrap();
 
-    // An altered record that is well-formed in itself: its neighbour's payload behind its own link.
+    // An altered record that is well-formed in itself: its neighbour's payload after its own link.
     let neighbour = db.get_cf(records, 21_u64.to_be_bytes()).unwrap().unwrap();
     let mut record: muster_schemas::event::Record = muster_schemas::codec::decode(&neighbour[32..]).unwrap();
     record.sequence = Sequence(20);
@@ -291,7 +291,7 @@ async fn an_altered_record() {
     }
 }
 
-/// What people submitted is not for everybody on the host, but a socket beside it is.
+/// Submissions are not readable for everybody on the host, but a socket beside them is.
 #[tokio::test(flavor = "multi_thread")]
 async fn only_the_owner_can_look_into_the_log() {
     use std::os::unix::fs::PermissionsExt as _;

@@ -1,4 +1,4 @@
-//! Several ledgers on one bus, and streams that hold what they should not: only the writer of the log stream answers (F9, F10).
+//! Several ledgers on one bus, and streams with wrong contents: only the writer of the log stream answers (F9, F10).
 
 mod support;
 
@@ -30,7 +30,7 @@ async fn refusal_to_start(server: &NatsServer, folder: &Path) -> String {
     }
 }
 
-/// Waits until the stream has all that the ledger has.
+/// Waits until the stream has all records of the ledger.
 async fn stream_catches_up(bus: &SharedBus, head: Sequence) {
     soon("the stream ends where the log does", async {
         loop {
@@ -49,7 +49,7 @@ async fn read_all(feed: &mut Feed, head: Sequence) {
     }
 }
 
-/// A copy of the data folder that is served beside the original does not start, and says why (F10).
+/// A copy of the data folder that is served in addition to the original does not start, and says why (F10).
 #[tokio::test(flavor = "multi_thread")]
 async fn a_copy_beside_the_ledger_does_not_start() {
     let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -69,7 +69,7 @@ async fn a_copy_beside_the_ledger_does_not_start() {
     ledger.stop().await;
 }
 
-/// A ledger whose place another one took acknowledges nothing more, answers no query, and ends with what there is to do (F10).
+/// A ledger whose place was taken acknowledges nothing more, answers no query, and ends with advice (F10).
 #[tokio::test(flavor = "multi_thread")]
 async fn a_ledger_that_is_not_the_writer_any_more_ends() {
     let folder = tempfile::tempdir().unwrap();
@@ -90,7 +90,7 @@ async fn a_ledger_that_is_not_the_writer_any_more_ends() {
     nobody.query(&Query::Head).await.expect_err("nobody answers");
 }
 
-/// What the old writer is asked after another one has appended is refused, also where it has not heard of the other yet (F10).
+/// After another ledger has appended, the old writer refuses everything, even before it has heard of the other (F10).
 #[tokio::test(flavor = "multi_thread")]
 async fn an_append_that_fails_stops_the_answers() {
     let folder = tempfile::tempdir().unwrap();
@@ -104,7 +104,7 @@ async fn an_append_that_fails_stops_the_answers() {
     other.log_tail().await.unwrap();
     other.claim_log([7; 16], records.last().unwrap().clone()).await.expect("the end is as it was found");
 
-    // Nobody has told it; its next append fails.
+    // It has not been told; its next append fails.
     let client = LedgerClient::new(other.clone()).with_patience(Duration::from_millis(50));
     soon("it ends", async {
         loop {
@@ -129,7 +129,7 @@ async fn an_append_that_fails_stops_the_answers() {
     soon("it ends", ledger.ended()).await.expect_err("it is not the writer");
 }
 
-/// A ledger that is connected but silent is fenced off: who starts takes its place (F10).
+/// A ledger that is connected but silent is fenced off: a starting ledger takes its place (F10).
 #[tokio::test(flavor = "multi_thread")]
 async fn a_silent_ledger_keeps_nobody_from_starting() {
     let folder = tempfile::tempdir().unwrap();
@@ -142,7 +142,8 @@ async fn a_silent_ledger_keeps_nobody_from_starting() {
     ledger.stop().await;
 }
 
-/// The stream of an old cluster is no reason not to start: the ledger has the history, the stream distributes it (F9, F10).
+/// The stream of an old cluster does not prevent a start: the ledger has the history, the stream
+/// distributes it (F9, F10).
 #[tokio::test(flavor = "multi_thread")]
 async fn the_stream_of_an_old_cluster_is_made_anew() {
     let (old, new) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -164,7 +165,7 @@ async fn the_stream_of_an_old_cluster_is_made_anew() {
     ledger.stop().await;
 }
 
-/// Rubbish in the log stream stops neither a ledger that runs nor one that starts (F9).
+/// Rubbish in the log stream stops neither a running ledger nor a starting one (F9).
 #[tokio::test(flavor = "multi_thread")]
 async fn a_poisoned_stream_is_made_anew() {
     let folder = tempfile::tempdir().unwrap();
@@ -189,7 +190,7 @@ async fn a_poisoned_stream_is_made_anew() {
     ledger.stop().await;
 }
 
-/// A copy that has gone on elsewhere holds another history than the stream: it is told what to do (F10).
+/// A copy that has continued elsewhere has another history than the stream: it is told what to do (F10).
 #[tokio::test(flavor = "multi_thread")]
 async fn a_copy_with_another_history_is_refused() {
     let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

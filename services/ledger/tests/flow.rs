@@ -1,4 +1,4 @@
-//! What a node and a notifier see of the ledger: orders, heartbeats, notifications, and what becomes of them when
+//! The ledger as a node and a notifier see it: orders, heartbeats, notifications, and their fate when
 //! something is lost.
 
 mod support;
@@ -22,7 +22,7 @@ use support::{Ledger, config, job, submitted};
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// A job that tells of its end.
+/// A job that notifies of its end.
 fn telling() -> JobSpec {
     let notification =
         Notification { on: vec![Occasion::Ended], sink: Sink::Exec("true".into()), spares_cancelled: false };
@@ -45,7 +45,7 @@ async fn beat_remembering(ledger: &Ledger, runs: &[RunId], highest_run: Option<R
     beat_as_of(ledger, runs, highest_run, None).await.orders
 }
 
-/// A sign of life whose list of runs is true for a moment.
+/// A heartbeat whose list of runs is true for one moment.
 async fn beat_as_of(ledger: &Ledger, runs: &[RunId], highest_run: Option<RunId>, as_of: Option<Mark>) -> Briefing {
     let heartbeat = Heartbeat {
         node: "n1".into(),
@@ -139,8 +139,8 @@ async fn a_launch_is_ordered_and_ordered_again_when_it_was_lost() {
     ledger.stop().await;
 }
 
-/// What a node has started and forgotten is over, as its next sign of life tells. A list that was made before the ledger told of the
-/// start, or that is true for a moment of another ledger, tells nothing.
+/// A run that a node has started and forgotten is over, as the next heartbeat tells. A list made before the ledger
+/// ordered the start, or true for a moment of another ledger, tells nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn signs_of_life_tell_what_is_forgotten_and_not_what_is_newer() {
     let folder = tempfile::tempdir().unwrap();
@@ -226,7 +226,7 @@ async fn a_notification_is_queued_until_it_is_done_whatever_is_lost() {
     assert_eq!((first.job, first.occasion), (job, Occasion::Ended));
     ledger.stop().await;
 
-    // Another bus: everything that the first one held is gone.
+    // Another bus: everything in the first one is gone.
     let ledger = Ledger::start(config(folder.path())).await;
     let again = next_notice(&ledger).await;
     assert_eq!(again, first);
@@ -294,7 +294,7 @@ async fn records_of_a_job_belong_to_its_trace() {
     end(&ledger, run).await;
     let records = ledger.records(answer.sequence).await;
     assert!(records.len() >= 4, "{records:?}");
-    // What a plan says is about many jobs, and belongs to the trace of none.
+    // A plan is about many jobs, and belongs to the trace of none.
     let mut of_job = records.iter().filter(|record| !matches!(record.event, Event::Planned { .. }));
     assert!(of_job.all(|record| record.trace.trace_id == [1; 16]), "{records:?}");
     ledger.stop().await;

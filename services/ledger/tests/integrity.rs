@@ -1,5 +1,5 @@
-//! What an attacker without the key, or a clumsy administrator, does to the data folder: the ledger and `audit verify` notice.
-//! M-LOG-9
+//! Changes to the data folder by an attacker without the key, or a clumsy administrator: the ledger and `audit verify`
+//! notice. M-LOG-9
 
 mod support;
 
@@ -29,7 +29,7 @@ use std::{
 };
 use support::{Ledger, config, copy, files};
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !is_so().await {
@@ -49,7 +49,7 @@ async fn witnessed(ledger: &Ledger, folder: &Path) {
     until("the end was signed", async || is_signed()).await;
 }
 
-/// What is found on disk after everything was killed, with the end of the log signed.
+/// The disk after everything was killed, with the end of the log signed.
 async fn killed(to: &Path) {
     let folder = tempfile::tempdir().unwrap();
     let ledger = Ledger::start(config(folder.path())).await;
@@ -61,7 +61,7 @@ async fn killed(to: &Path) {
     ledger.stop().await;
 }
 
-/// Rewrites records as somebody does who knows the format and has no key: with a right chain.
+/// Rewrites records like somebody who knows the format and has no key: with a valid chain.
 fn forge(folder: &Path, from: Sequence, change: impl Fn(&mut Record)) {
     let log = folder.join("ledger/log");
     let families = rocksdb::DB::list_cf(&rocksdb::Options::default(), &log).unwrap();
@@ -83,7 +83,7 @@ fn forge(folder: &Path, from: Sequence, change: impl Fn(&mut Record)) {
     db.flush_cf(records).unwrap();
 }
 
-/// Another user's name on what users did.
+/// Puts another user's name on the actions of users.
 fn of_mallory(record: &mut Record) {
     let mallory = || Owner { user: "mallory".into(), uid: 4711, gid: 4711 };
     if let Actor::User(_) = &*record.actor {
@@ -94,7 +94,7 @@ fn of_mallory(record: &mut Record) {
     }
 }
 
-/// Changes entries of an index as somebody does who knows its form: those for which `change` gives another value.
+/// Changes entries of an index like somebody who knows its form: those for which `change` returns another value.
 fn change_index(folder: &Path, index: &str, change: impl Fn(&[u8], &[u8]) -> Option<Vec<u8>>) {
     let log = folder.join("ledger/log");
     let families = rocksdb::DB::list_cf(&rocksdb::Options::default(), &log).unwrap();
@@ -111,11 +111,11 @@ fn change_index(folder: &Path, index: &str, change: impl Fn(&[u8], &[u8]) -> Opt
 
 /// The answer in an entry of `commands`.
 fn answer(value: &[u8]) -> Answer {
-    // A time and a fingerprint stand before it.
+    // A time and a fingerprint precede it.
     codec::decode(&value[24..]).unwrap()
 }
 
-/// What a verification says that does not pass; `None` if it passes.
+/// The message of a failed verification; `None` if it passes.
 fn objection(folder: &Path) -> Option<String> {
     match verify_folder(folder, |_| {}) {
         Ok(Progress { fault, .. }) => fault.map(|fault| fault.to_string()),
@@ -138,7 +138,7 @@ async fn both_object(folder: &Path, words: &str) {
     assert!(found.contains(words) && found.contains("--accept-log-end"), "start says: {found}");
 }
 
-/// Without the key, and with the chain made right. M-LOG-9
+/// Without the key, and with a valid chain. M-LOG-9
 #[tokio::test(flavor = "multi_thread")]
 async fn history_behind_the_last_checkpoint_cannot_be_rewritten() {
     let folder = tempfile::tempdir().unwrap();
@@ -151,7 +151,7 @@ async fn history_behind_the_last_checkpoint_cannot_be_rewritten() {
     both_object(folder.path(), "its witness is missing").await;
     fs::write(witness_of(folder.path()), &witness[..witness.len() - 3]).unwrap();
     both_object(folder.path(), "its witness cannot be read").await;
-    // One of a key of the attacker's own.
+    // A witness signed by the attacker's own key.
     let other = tempfile::tempdir().unwrap();
     let signer = Signer::load_or_draft(&other.path().join("key")).unwrap();
     let (cluster_id, head) = {
@@ -171,7 +171,8 @@ async fn history_behind_the_last_checkpoint_cannot_be_rewritten() {
     );
 }
 
-/// The end of the write-ahead log is where a crash leaves half a record: cut off there, the log opens as if nothing had been. M-LOG-9
+/// The end of the write-ahead log is where a crash leaves half a record: if it is cut off there, the log opens without
+/// complaint. M-LOG-9
 #[tokio::test(flavor = "multi_thread")]
 async fn a_log_that_lost_its_signed_end_is_told_with_the_remedy() {
     let whole = tempfile::tempdir().unwrap();
@@ -189,7 +190,7 @@ async fn a_log_that_lost_its_signed_end_is_told_with_the_remedy() {
     }
 }
 
-/// The log's families, opened as somebody does who knows RocksDB.
+/// Opens the column families of the log like somebody who knows RocksDB.
 fn in_the_log(folder: &Path, change: impl FnOnce(&rocksdb::DB)) {
     let log = folder.join("ledger/log");
     let families = rocksdb::DB::list_cf(&rocksdb::Options::default(), &log).unwrap();
@@ -197,7 +198,7 @@ fn in_the_log(folder: &Path, change: impl FnOnce(&rocksdb::DB)) {
     change(&db);
 }
 
-/// A record behind the last one, with a right chain, and another owner.
+/// Adds a record after the last one, with a valid chain and another owner.
 fn add_behind_the_end(folder: &Path) {
     in_the_log(folder, |db| {
         let records = db.cf_handle("records").unwrap();
@@ -219,8 +220,8 @@ async fn stopped() -> tempfile::TempDir {
     folder
 }
 
-/// Where the ledger stopped cleanly nothing comes behind it. Behind the end of one that was killed there can be records of the last
-/// moment, with what the indexes say of them. M-LOG-9
+/// After a clean stop nothing follows the end. After a kill there can be records of the last moment, with their index
+/// entries. M-LOG-9
 #[tokio::test(flavor = "multi_thread")]
 async fn a_record_behind_the_end_of_a_clean_stop_is_told() {
     let folder = stopped().await;
@@ -235,7 +236,7 @@ async fn a_record_behind_the_end_of_a_clean_stop_is_told() {
     assert!(found.contains("the index by job does not have it"), "{found}");
 }
 
-/// A key that is no sequence is passed over by none of those who read records. M-LOG-9
+/// No reader of records skips a key that is not a sequence. M-LOG-9
 #[tokio::test(flavor = "multi_thread")]
 async fn a_record_under_a_key_that_is_no_sequence_is_told() {
     for key in [&[0; 8][..], &[0, 0, 1], &[0, 0, 0, 0, 0, 0, 0, 2, 0]] {
@@ -250,7 +251,7 @@ async fn a_record_under_a_key_that_is_no_sequence_is_told() {
     }
 }
 
-/// The top of a file system has a folder that is none of the log's.
+/// The top of a file system has a folder that does not belong to the log.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_folder_of_another_name_beside_the_files_is_nothing_to_a_log() {
     let folder = stopped().await;
@@ -259,7 +260,7 @@ async fn a_folder_of_another_name_beside_the_files_is_nothing_to_a_log() {
     Ledger::start(config(folder.path())).await.stop().await;
 }
 
-/// A pipe would be read for ever by whoever starts or verifies. M-LOG-9
+/// Starting and verifying would read a pipe for ever. M-LOG-9
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pipe_in_place_of_a_file_is_told() {
     for name in ["ledger/log/CURRENT", "ledger/witness", "ledger.key"] {
@@ -270,13 +271,13 @@ async fn a_pipe_in_place_of_a_file_is_told() {
         assert!(made.expect("there is mkfifo").success());
         let said = refusal(config(folder.path())).await;
         assert!(said.contains("not a regular file"), "{name}: a start says: {said}");
-        // Whoever verifies needs no key.
+        // Verifying needs no key.
         let found = objection(folder.path());
         assert_eq!(found.is_some_and(|found| found.contains("not a regular file")), name != "ledger.key", "{name}");
     }
 }
 
-/// What the indexes have under keys of a wrong length is an error for who asks. M-LOG-9
+/// Index entries under keys of a wrong length give an error. M-LOG-9
 #[tokio::test(flavor = "multi_thread")]
 async fn an_index_with_a_key_of_a_wrong_length_is_an_error() {
     let folder = stopped().await;
@@ -290,7 +291,7 @@ async fn an_index_with_a_key_of_a_wrong_length_is_an_error() {
     assert!(found.as_ref().is_err_and(|error| error.to_string().contains("wrong length")), "{found:?}");
 }
 
-/// A checkpoint of a record that is not there is believed by nobody: the next checkpoints are made all the same. M-LOG-9
+/// A checkpoint of a missing record is not believed: the next checkpoints are still made. M-LOG-9
 #[tokio::test(flavor = "multi_thread")]
 async fn an_index_that_tells_of_a_checkpoint_to_come_stops_none() {
     let folder = stopped().await;
@@ -305,7 +306,7 @@ async fn an_index_that_tells_of_a_checkpoint_to_come_stops_none() {
     assert!(signed > Sequence(0) && signed < log.head().unwrap().sequence, "{signed}");
 }
 
-/// A ledger that runs signs records that a verification has passed already. M-LOG-9
+/// A running ledger signs records that a verification has already passed. M-LOG-9
 #[tokio::test(flavor = "multi_thread")]
 async fn a_checkpoint_that_comes_after_its_record_was_verified_is_right() {
     let [folder, before] = [(); 2].map(|()| tempfile::tempdir().unwrap());
@@ -324,7 +325,7 @@ async fn a_checkpoint_that_comes_after_its_record_was_verified_is_right() {
     assert_eq!((found.fault, found.checkpoints), (None, 1));
 }
 
-/// A bundle that is signed says that the history holds, so nothing is signed that the verification rejects. M-LOG-9
+/// A signed bundle says that the history holds, so nothing is signed that the verification rejects. M-LOG-9
 #[tokio::test(flavor = "multi_thread")]
 async fn what_does_not_verify_is_not_signed_by_an_export() {
     let folder = tempfile::tempdir().unwrap();
@@ -338,7 +339,7 @@ async fn what_does_not_verify_is_not_signed_by_an_export() {
     assert!(!export().unwrap().signed);
 }
 
-/// A snapshot that was good when the ledger looked is looked at again before it is given to anybody. M-LOG-12
+/// A snapshot that was good when the ledger checked it is checked again before anybody gets it. M-LOG-12
 #[tokio::test(flavor = "multi_thread")]
 async fn a_snapshot_that_is_forged_under_a_running_ledger_is_not_given() {
     let folder = tempfile::tempdir().unwrap();
@@ -361,7 +362,7 @@ async fn a_snapshot_that_is_forged_under_a_running_ledger_is_not_given() {
     ledger.stop().await;
 }
 
-/// What is unsigned is told: how many records, and since when. A ledger never leaves a minute of them. M-LOG-9
+/// Unsigned records are reported: how many, and since when. A ledger never leaves a minute of them. M-LOG-9
 #[tokio::test(flavor = "multi_thread")]
 async fn records_that_no_signature_covers_are_told() {
     let folder = tempfile::tempdir().unwrap();
@@ -416,7 +417,7 @@ async fn with_snapshot(folder: &Path) -> PathBuf {
     found.into_iter().next().unwrap()
 }
 
-/// A snapshot of a state in which all jobs are of somebody else.
+/// A snapshot of a state in which all jobs belong to somebody else.
 fn forged_snapshot(folder: &Path) -> Snapshot {
     let storage = Storage::open_read_only(folder).unwrap();
     let record_hash = storage.log().unwrap().hash_of(Sequence(1000)).unwrap();
@@ -444,8 +445,8 @@ fn state_digest(folder: &Path) -> [u8; 32] {
     storage.state_after(head.sequence).unwrap().state.digest()
 }
 
-/// A forged state is not believed: it is skipped, and the snapshot made anew. So is one that is signed and yet cannot be
-/// read. M-LOG-12
+/// A forged state is not believed: it is skipped, and the snapshot is made again. The same for a signed one that cannot
+/// be read. M-LOG-12
 #[tokio::test(flavor = "multi_thread")]
 async fn a_snapshot_that_the_ledger_did_not_sign_is_made_anew() {
     let folder = tempfile::tempdir().unwrap();
@@ -472,8 +473,8 @@ async fn a_snapshot_that_the_ledger_did_not_sign_is_made_anew() {
     }
 }
 
-/// Whoever has the key can sign a state that the records do not lead to: the verification of a running ledger finds
-/// it. M-LOG-9
+/// Somebody with the key can sign a state that does not follow from the records: the verification of a running ledger
+/// finds it. M-LOG-9
 #[tokio::test(flavor = "multi_thread")]
 async fn a_running_ledger_with_another_state_than_its_log_is_told() {
     let folder = tempfile::tempdir().unwrap();
@@ -495,7 +496,7 @@ async fn a_running_ledger_with_another_state_than_its_log_is_told() {
     assert!(fault.as_ref().is_some_and(|fault| fault.contains("state in memory")), "{fault:?}");
 }
 
-/// Once for each time that something happened, and not over and over.
+/// One after changes, and none while nothing happens.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_checkpoint_is_made_after_a_time_as_well() {
     let folder = tempfile::tempdir().unwrap();
@@ -518,7 +519,7 @@ async fn a_checkpoint_is_made_after_a_time_as_well() {
     assert_eq!(objection(folder.path()), None);
 }
 
-/// What is acknowledged must be where a restart finds it. M-LOG-9
+/// Acknowledged commands must be where a restart finds them. M-LOG-9
 #[tokio::test(flavor = "multi_thread")]
 async fn a_ledger_whose_folder_is_taken_away_stops_to_answer() {
     let folder = tempfile::tempdir().unwrap();
@@ -553,17 +554,18 @@ async fn a_new_log_beside_what_is_left_of_an_old_one_has_to_be_asked_for() {
     Ledger::start(config).await.stop().await;
 }
 
-/// A first start that was interrupted leaves nothing that the next one stumbles over.
+/// An interrupted first start leaves nothing that disturbs the next one.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_first_start_can_be_interrupted_anywhere() {
     let folder = tempfile::tempdir().unwrap();
     Ledger::start(config(folder.path())).await.stop().await;
-    // Behind the first record, before the key was put in its place.
+    // After the first record, before the key was put in its place.
     fs::rename(folder.path().join("ledger.key"), folder.path().join("ledger.key.new")).unwrap();
     Ledger::start(config(folder.path())).await.stop().await;
     assert!(folder.path().join("ledger.key").exists());
 
-    // An older program was stopped before the first record: there is a witness of it, a draft of the key, and a log without records.
+    // An older program was stopped before the first record: it left a witness, a draft of the key, and a log
+    // without records.
     let other = tempfile::tempdir().unwrap();
     let empty = Storage::open(other.path(), muster_ledger::retention::Commands::seconds(0)).unwrap();
     let signer = Signer::load_or_draft(&other.path().join("ledger.key")).unwrap();
@@ -574,7 +576,7 @@ async fn a_first_start_can_be_interrupted_anywhere() {
     assert_eq!(objection(other.path()), None);
 }
 
-/// A small history with a refusal that is recorded, a command that changed nothing, and a checkpoint at its end.
+/// A small history with a recorded refusal, a command that changed nothing, and a checkpoint at its end.
 async fn with_indexes(folder: &Path) {
     let ledger = Ledger::start(config(folder)).await;
     ledger.submit(3).await;
@@ -589,8 +591,8 @@ async fn with_indexes(folder: &Path) {
     ledger.stop().await;
 }
 
-/// An entry of an index that is as it can be, and is not what the records say: of each kind one that was altered, one that is gone and
-/// one too many. M-LOG-9
+/// Valid index entries that contradict the records: for each kind, one that was altered, one that is missing and one
+/// too many. M-LOG-9
 #[tokio::test(flavor = "multi_thread")]
 async fn an_index_that_lies_is_told() {
     let whole = tempfile::tempdir().unwrap();
@@ -635,7 +637,7 @@ async fn an_index_that_lies_is_told() {
         ),
         (
             "what has all of a job is not said to",
-            // The last, for programs of old marked none.
+            // The last one, as older programs did not mark any.
             Box::new(|folder| {
                 change_index(folder, "by_job", |key, value| (key[7] == 4 && !value.is_empty()).then(Vec::new));
             }),
@@ -700,7 +702,7 @@ async fn an_index_that_lies_is_told() {
     }
 }
 
-/// Changes an index by its last entry that tells of what was made, or by its last.
+/// Changes the last entry of an index that is the answer to a submission, or else its last entry.
 fn edit_index(folder: &Path, index: &str, edit: fn(&rocksdb::DB, &rocksdb::ColumnFamily, &[u8], &[u8])) {
     let log = folder.join("ledger/log");
     let families = rocksdb::DB::list_cf(&rocksdb::Options::default(), &log).unwrap();
@@ -714,8 +716,8 @@ fn edit_index(folder: &Path, index: &str, edit: fn(&rocksdb::DB, &rocksdb::Colum
     db.flush_cf(family).unwrap();
 }
 
-/// While a log is being made its folder has another name, so whatever a killed first start leaves there is no log: not with half a
-/// database, not without one, and not with a log whose making had come further than its witness and its key.
+/// While a log is being created its folder has another name, so whatever a killed first start leaves there is not a
+/// log: not half a database, not a missing one, and not a log that was finished before its witness and its key.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_killed_first_start_leaves_of_a_log_is_made_again() {
     let whole = tempfile::tempdir().unwrap();
@@ -723,7 +725,7 @@ async fn what_a_killed_first_start_leaves_of_a_log_is_made_again() {
     let log = whole.path().join("ledger/log");
     let mut names: Vec<_> = fs::read_dir(&log).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
-    // CURRENT comes last: the state in which RocksDB does not open it.
+    // CURRENT comes last: without it RocksDB does not open the database.
     names.sort_by_key(|name| name == "CURRENT");
     for count in 0..=names.len() {
         let folder = tempfile::tempdir().unwrap();
@@ -736,7 +738,7 @@ async fn what_a_killed_first_start_leaves_of_a_log_is_made_again() {
         Ledger::start(config(folder.path())).await.stop().await;
         assert!(!draft.exists() && folder.path().join("ledger.key").exists(), "{count} of {names:?}");
         assert_eq!(objection(folder.path()), None);
-        // What is in the way of a log that there is does no harm, and beside a key it stands for no log.
+        // A draft beside an existing log does no harm, and beside a key it does not count as a log.
         fs::create_dir(&draft).unwrap();
         Ledger::start(config(folder.path())).await.stop().await;
         fs::remove_dir_all(folder.path().join("ledger/log")).unwrap();
@@ -745,7 +747,7 @@ async fn what_a_killed_first_start_leaves_of_a_log_is_made_again() {
     }
 }
 
-/// The making of the log, seen from outside at each moment that can be caught: what is on disk then starts again.
+/// The creation of the log, copied from outside at as many moments as possible: each copy starts again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_first_start_copied_at_any_moment_starts_again() {
     let folder = tempfile::tempdir().unwrap();
@@ -754,7 +756,7 @@ async fn a_first_start_copied_at_any_moment_starts_again() {
     let mut count = 0;
     while !start.is_finished() && count < 12 {
         let target = copies.path().join(count.to_string());
-        // A file that goes away while it is copied spoils a copy, which a kill does not do.
+        // A file that disappears while it is copied spoils a copy; a kill does not do that.
         let copied = std::process::Command::new("cp").arg("-a").arg(folder.path()).arg(&target).output().unwrap();
         if copied.status.success() {
             count += 1;

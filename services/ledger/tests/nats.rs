@@ -25,7 +25,7 @@ async fn connect(server: &NatsServer) -> SharedBus {
     NatsBus::connect(NatsConfig { url: server.url(), ..NatsConfig::default() }).await.expect("connected")
 }
 
-/// Submits a job that tells of its end, and cancels it.
+/// Submits a job that notifies of its end, and cancels it.
 async fn submit_and_cancel(ledger: &Ledger) {
     let notification =
         Notification { on: vec![Occasion::Ended], sink: Sink::Exec("true".into()), spares_cancelled: false };
@@ -93,7 +93,7 @@ fn two_nodes() -> ClusterConfig {
     ClusterConfig { queues: vec![queue], nodes: NODES.iter().map(node).collect(), ..ClusterConfig::default() }
 }
 
-/// A client of the user of one role, which does not try for long.
+/// A client of the user of one role, which gives up soon.
 async fn client(server: &NatsServer, user: &str) -> (SharedBus, LedgerClient) {
     let bus = NatsBus::connect(server.user(user)).await.expect("connected");
     (bus.clone(), LedgerClient::new(bus).with_patience(SOON))
@@ -120,8 +120,8 @@ fn on_node(at: u32, job: JobId) -> Command {
     Command::CommitPlan { plan: Box::new(plan) }
 }
 
-/// F8: what an order names by its hash the node of the order fetches; with the credentials of another node nobody gets it, whether he
-/// asks in his own name or in that of the node.
+/// F8: a node can fetch the contents that its orders name by hash; with the credentials of another node nobody gets
+/// them, whether he asks in his own name or in that of the node.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_fetches_what_its_own_orders_name_and_nothing_of_other_nodes() {
     let folder = tempfile::tempdir().unwrap();

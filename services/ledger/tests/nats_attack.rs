@@ -1,5 +1,5 @@
-//! What users of the bus can do who mean harm: a real server with the configuration of `ops/nats`, a real ledger, and users who try
-//! every subject, consumers that deliver to anywhere, answers that go to anywhere, and rubbish (F8, F9).
+//! Malicious users of the bus: a real server with the configuration of `ops/nats`, a real ledger, and users who try
+//! every subject, consumers that deliver anywhere, answers that go anywhere, and rubbish (F8, F9).
 
 mod support;
 
@@ -24,12 +24,12 @@ use std::{
 use support::{Ledger, config, job, root, submitted};
 
 const SOON: Duration = Duration::from_secs(60);
-/// What nobody but the gateway, the ledger and the readers of the log may see.
+/// Only the gateway, the ledger and readers of the log may see this.
 const SECRET: &str = "the-password-of-ann";
-/// What every hostile message has in it.
+/// Contained in every hostile message.
 const MARK: &str = "hostile";
 const STREAMS: [&str; 5] = ["MUSTER_LOG", "MUSTER_EVENTS", "MUSTER_NOTIFY", "MUSTER_FILTERS", "MUSTER_CHECKS"];
-/// Subjects that everything is tried on, to listen and to speak.
+/// Subjects on which everything is tried, listening and sending.
 const SUBJECTS: [&str; 21] = [
     "muster.log",
     "muster.log-stored",
@@ -54,7 +54,7 @@ const SUBJECTS: [&str; 21] = [
     "muster.integration.STREAM.DELETE.MUSTER_EVENTS",
 ];
 
-/// A user, what it is there for, and so what it may hear and say.
+/// A user with its purpose, and so what it may receive and send.
 struct Role {
     user: &'static str,
     hears: &'static [&'static str],
@@ -84,7 +84,7 @@ struct Listener {
 impl Listener {
     async fn connect(url: &str, user: &str, password: &str, inbox: &str, patterns: &[&str]) -> Self {
         let options = ConnectOptions::with_user_and_password(user.to_owned(), password.to_owned());
-        // Each refusal is an event, of which the client would tell on standard error.
+        // Each refusal is an event, which the client would print on standard error.
         let options = options.custom_inbox_prefix(inbox).event_callback(async |_| {});
         let client = options.connect(url).await.expect("it has a password");
         let heard = Heard::default();
@@ -105,7 +105,7 @@ impl Listener {
         self.heard.lock().unwrap().clone()
     }
 
-    /// The answer, if there is one in time.
+    /// The answer, if it arrives in time.
     async fn ask(&self, subject: &str, payload: impl Into<Bytes>) -> Option<Bytes> {
         let request = async_nats::Request::new().payload(payload.into()).timeout(Some(Duration::from_secs(2)));
         self.client.send_request(subject.to_owned(), request).await.ok().map(|answer| answer.payload)
@@ -116,14 +116,14 @@ fn contains(text: &[u8], part: &str) -> bool {
     text.windows(part.len()).any(|window| window == part.as_bytes())
 }
 
-/// Whether JetStream has done what it was asked.
+/// Whether JetStream has executed the request.
 fn is_done(answer: Option<&Bytes>) -> bool {
     answer
         .and_then(|answer| serde_json::from_slice::<Value>(answer).ok())
         .is_some_and(|answer| answer["error"].is_null())
 }
 
-/// Asks JetStream for all that could do harm, and returns what it did.
+/// Asks JetStream for everything harmful, and returns what it did.
 async fn abuse_jetstream(hostile: &Listener) -> Vec<String> {
     let mut asked = Vec::new();
     let targets =
@@ -159,7 +159,7 @@ async fn abuse_jetstream(hostile: &Listener) -> Vec<String> {
     futures::future::join_all(answers).await.into_iter().flatten().collect()
 }
 
-/// Says rubbish everywhere, and asks what may be asked so that the answer would go elsewhere.
+/// Sends rubbish everywhere, and permitted requests whose answers would go elsewhere.
 async fn say_rubbish(hostile: &Listener, job: JobId) {
     let spec = codec::encode(&Query::JobSpec { job }).unwrap();
     let payloads = [MARK.as_bytes().to_vec(), [MARK.as_bytes(), &[0xff; 300]].concat(), spec];
@@ -172,7 +172,7 @@ async fn say_rubbish(hostile: &Listener, job: JobId) {
             }
         }
     }
-    // What the role may ask, with an answer for others.
+    // Requests that the role may make, with answers for others.
     for subject in ["muster.command.head", "muster.command.query", "muster.command.heartbeat.node1"] {
         let question = codec::encode(&Query::Head).unwrap();
         hostile.client.publish_with_reply(subject, "muster.log", question.into()).await.unwrap();
@@ -212,8 +212,8 @@ async fn soon<T>(what: &str, work: impl Future<Output = T>) -> T {
     tokio::time::timeout(SOON, work).await.unwrap_or_else(|_| panic!("not within {SOON:?}: {what}"))
 }
 
-/// Each of five roles, with the password of one node and of every kind of reader among them, hears nothing that is meant for
-/// others, makes nothing happen, and does not stop the ledger (F8, F9).
+/// Each of five roles, with the password of one node and of every kind of reader among them, receives nothing that is
+/// meant for others, makes nothing happen, and does not stop the ledger (F8, F9).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hostile_roles_hear_nothing_and_stop_nothing() {
     let server = NatsServer::start_shipped(
@@ -248,7 +248,7 @@ async fn hostile_roles_hear_nothing_and_stop_nothing() {
 
     for (role, hostile) in &hostiles {
         let done = abuse_jetstream(hostile).await;
-        // Integrations may make consumers of the mirror in their own account, which deliver there.
+        // Integrations may create consumers of the mirror in their own account, which deliver there.
         let in_own_account = |done: &String| {
             role.user == "integration" && done.starts_with("CONSUMER.") && done.contains("MUSTER_EVENTS")
         };
@@ -266,7 +266,7 @@ async fn hostile_roles_hear_nothing_and_stop_nothing() {
         }
     }
 
-    // The ledger goes on, and so does the stream.
+    // The ledger keeps running, and so does the stream.
     let job = submit_and_cancel(&gateway).await;
     assert!(gateway.query(&Query::JobSpec { job }).await.is_ok());
     let QueryAnswer::Head { last: head, .. } = gateway.query(&Query::Head).await.unwrap() else { panic!("no head") };
@@ -284,7 +284,7 @@ async fn hostile_roles_hear_nothing_and_stop_nothing() {
     })
     .await;
 
-    // What integrations are there for, they can do: the events are in their mirror, all of them and nothing else.
+    // Integrations can do their work: their mirror has all events and nothing else.
     let published = jetstream::new(spy.client.clone()).get_stream("MUSTER_EVENTS").await.unwrap();
     let integration = &hostiles[0].1;
     soon("the mirror has the events", async {

@@ -1,4 +1,5 @@
-//! What clients can rely on: answers are on disk, retries have no second effect, the bus gets everything once and in order.
+//! The guarantees for clients: answers are on disk, retries have no second effect, the bus gets everything
+//! once and in order.
 
 mod support;
 
@@ -36,11 +37,11 @@ async fn an_answer_means_on_disk() {
     unique.dedup();
     assert_eq!(unique.len(), 48, "no id was given twice");
     restarted.stop().await;
-    // A database that is open when its process ends can bring it down.
+    // An open database can bring the process down at its end.
     Arc::into_inner(ledger).expect("the clients are gone").stop().await;
 }
 
-/// A retry gets the first answer, also after a restart (M-LOG-2).
+/// A retry gets the first answer, even after a restart (M-LOG-2).
 #[tokio::test(flavor = "multi_thread")]
 async fn a_retry_gets_the_first_answer_also_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
@@ -100,7 +101,7 @@ async fn nobody_gets_the_answer_to_anothers_command() {
     ledger.stop().await;
 }
 
-/// A command that was sent many times at once is done once (M-LOG-3).
+/// A command that was sent many times at once is executed once (M-LOG-3).
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_command_many_times_at_once_is_done_once() {
     let folder = tempfile::tempdir().unwrap();
@@ -145,7 +146,7 @@ async fn queries_find_what_was_asked() {
     ledger.stop().await;
 }
 
-/// A subject takes commands only of the actors it is for (M-LOG-15).
+/// A subject accepts commands only from its actors (M-LOG-15).
 #[tokio::test(flavor = "multi_thread")]
 async fn subjects_are_for_their_own_actors() {
     let folder = tempfile::tempdir().unwrap();
@@ -169,8 +170,7 @@ async fn subjects_are_for_their_own_actors() {
     ledger.stop().await;
 }
 
-/// The bus outlives the ledger here: what the stream holds after several ledgers is the log, each record
-/// once (M-LOG-4).
+/// The bus outlives the ledger here: after several ledgers the stream holds the log, each record once (M-LOG-4).
 #[tokio::test(flavor = "multi_thread")]
 async fn the_stream_goes_on_after_a_restart_without_loss_doubles_or_disorder() {
     let folder = tempfile::tempdir().unwrap();
@@ -190,7 +190,7 @@ async fn the_stream_goes_on_after_a_restart_without_loss_doubles_or_disorder() {
         }
         ledger.stop().await;
     }
-    // A stream that held nothing begins behind the log that a ledger finds.
+    // An empty stream begins after the log that a ledger finds.
     let expected: Vec<Sequence> = (seen[0].0..=seen[seen.len() - 1].0).map(Sequence).collect();
     assert_eq!(seen, expected);
     assert!(seen[0] <= Sequence(2), "only the first record was written before the bus was looked at");

@@ -1,7 +1,7 @@
-//! Random tampers of everything that the history is made of. Each is found by verifying or at the start, or harms nothing: the
-//! records and the state are the same. M-LOG-9
+//! Random changes to everything that the history consists of. Each is found by verifying or at the start, or does no
+//! harm: the records and the state are the same. M-LOG-9
 //!
-//! `MUSTER_TAMPERS` says how many rounds (40), `MUSTER_SEED` with which random numbers; the seed is printed.
+//! `MUSTER_TAMPERS` is the number of rounds (40), `MUSTER_SEED` the seed of the random numbers; the seed is printed.
 
 mod support;
 
@@ -26,8 +26,8 @@ fn busy(folder: &Path) -> Config {
     Config { snapshot_every_records: 1000, checkpoint_every_records: 100, ..config(folder) }
 }
 
-/// A folder with snapshots and checkpoints, cleanly stopped and with all in tables, and one whose ledger was killed, with all in the
-/// write-ahead log and its end signed.
+/// A folder with snapshots and checkpoints, cleanly stopped and with everything in tables, and one whose ledger was
+/// killed, with everything in the write-ahead log and its end signed.
 async fn folders() -> [tempfile::TempDir; 2] {
     let [stopped, running, killed] = [(); 3].map(|()| tempfile::tempdir().unwrap());
     let ledger = Ledger::start(busy(stopped.path())).await;
@@ -59,7 +59,7 @@ async fn folders() -> [tempfile::TempDir; 2] {
     [stopped, killed]
 }
 
-/// The files that are worth tampering with, by kind, without those that are empty or only say what happened.
+/// The files worth changing, by kind, without empty ones and those that only say what happened.
 fn targets(folder: &Path) -> Vec<PathBuf> {
     let mut targets = vec![folder.join("ledger.key"), folder.join("ledger/witness")];
     let snapshots = folder.join("ledger/snapshots");
@@ -80,7 +80,7 @@ fn targets(folder: &Path) -> Vec<PathBuf> {
     targets.iter().map(|path| path.strip_prefix(folder).unwrap().to_owned()).collect()
 }
 
-/// One change of a file, of which there is none that changes nothing; says what it was.
+/// Changes a file, never without effect; returns a description.
 fn tamper(path: &Path, random: &mut StdRng) -> String {
     let whole = fs::read(path).unwrap();
     let mut bytes = whole.clone();
@@ -129,7 +129,7 @@ fn tamper(path: &Path, random: &mut StdRng) -> String {
     what
 }
 
-/// What is to be the same if nothing was found: all records as they are stored, and the state that they lead to.
+/// The contents that must be the same if nothing was found: all stored records, and the resulting state.
 #[derive(PartialEq, Eq)]
 struct Contents {
     records: Vec<u8>,
@@ -153,7 +153,7 @@ fn is_found(folder: &Path) -> bool {
     verify_folder(folder, |_| {}).map_or(true, |progress| progress.fault.is_some())
 }
 
-/// Whether a ledger starts on a folder. It is stopped again: RocksDB ends the program if it is still at work when that exits.
+/// Whether a ledger starts on a folder. It is stopped again: RocksDB ends the program if it is still at work at exit.
 async fn starts(folder: &Path) -> bool {
     match Ledger::try_start_on(LocalBus::new(), config(folder)).await {
         Ok(ledger) => {
@@ -223,7 +223,7 @@ async fn what_happens_to_a_data_folder_is_found_or_harmless() {
         }
         let is_same = contents(tampered.path()).is_ok_and(|found| found == *whole);
         assert!(is_same, "round {round}, missed: {}, {what}", target.display());
-        // Verifying has no need of the key.
+        // Verifying does not need the key.
         let is_key = target.ends_with("ledger.key");
         let signs = || Signer::load(&tampered.path().join("ledger.key")).is_ok();
         let is_refused = is_key && !starts(tampered.path()).await;

@@ -1,4 +1,4 @@
-//! Musters of different versions on one NATS server: who cannot be understood hears what is to be upgraded.
+//! Different versions of muster on one NATS server: a role that cannot be understood learns what to upgrade.
 
 mod support;
 
@@ -22,15 +22,15 @@ async fn connect(server: &NatsServer) -> SharedBus {
     NatsBus::connect(NatsConfig { url: server.url(), ..NatsConfig::default() }).await.expect("connected")
 }
 
-/// What a muster of another schema version would send.
+/// The message as another schema version of muster would send it.
 fn of_version(version: u8, message: &Message) -> Message {
     let mut bytes = message.payload.to_vec();
     bytes[1] = version;
     Message::new(bytes)
 }
 
-/// Whatever a role of another version says, the ledger answers, so that the role sees that it is of another version; and both sides
-/// say which one is to be upgraded.
+/// The ledger answers every message of a role with another version, so that the role notices; both sides say which
+/// one to upgrade.
 #[tokio::test(flavor = "multi_thread")]
 async fn roles_of_another_version_are_answered_and_not_heard() {
     let (folder, server) = (tempfile::tempdir().unwrap(), NatsServer::start());
@@ -62,7 +62,7 @@ async fn roles_of_another_version_are_answered_and_not_heard() {
     ledger.stop().await;
 }
 
-/// A role that finds a ledger of another version, or one that writes more than it can read, does not go on.
+/// A role stops if it finds a ledger of another version, or one that writes more than it can read.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_role_does_not_work_with_a_ledger_of_another_version() {
     let server = NatsServer::start();

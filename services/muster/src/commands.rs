@@ -1,4 +1,4 @@
-//! The commands that need a part of the services, one file for each.
+//! The commands that need parts of the services, one file for each.
 
 mod audit;
 mod config;
@@ -16,7 +16,7 @@ use crate::{
     roles,
 };
 
-/// Does what the command line asks.
+/// Runs the command.
 pub fn run(cli: &Cli) -> CommandResult {
     let connection = &cli.connection;
     match &cli.command {

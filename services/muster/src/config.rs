@@ -1,4 +1,4 @@
-//! The configuration file: what it may say, what it says, and the errors in it.
+//! The configuration file: its keys, its values, and the errors in it.
 //!
 //! [`keys`] is the one list of all keys with their meaning, default and range. The file is checked against it (so that
 //! every error has a line, a column and, for a wrong key, the nearest right one), and the reference in `docs/` is
@@ -21,12 +21,12 @@ use muster_telemetry::TelemetryConfig;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
-/// Where the configuration is looked for when no file is named.
+/// The configuration file if none is named.
 pub const DEFAULT_PATH: &str = "/etc/muster/muster.toml";
 
-/// Everything that a configuration file says, with defaults for what it does not.
+/// The contents of a configuration file, with defaults for everything else.
 ///
-/// It takes unknown keys: what a file may say is checked before.
+/// Unknown keys are accepted here: the file is checked before.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Configuration {
@@ -55,33 +55,33 @@ pub struct Configuration {
     pub cluster: ClusterFile,
 }
 
-/// `[slurm]`: what the commands of Slurm ask the gateway for.
+/// `[slurm]`: what Slurm's commands ask the gateway for.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct SlurmConfig {
-    /// As `SchedulerParameters` of `slurm.conf` (SL-M-05, SL-R-11).
+    /// As `SchedulerParameters` in `slurm.conf` (SL-M-05, SL-R-11).
     pub scheduler_parameters: String,
-    /// The words that begin staging directives; none means that they are comments (SL-B-01, SL-B-07).
+    /// The words that begin staging directives; if empty, directives are comments (SL-B-01, SL-B-07).
     pub burst_buffer_directives: Vec<String>,
-    /// What the directives are taken for (SL-B-02).
+    /// How directives are read (SL-B-02).
     pub burst_buffer_type: BurstBufferType,
-    /// Other clusters, each `NAME=ADDRESS`: what `--clusters` can name (SL-S-19).
+    /// Other clusters, each `NAME=ADDRESS`, for `--clusters` (SL-S-19).
     pub clusters: Vec<String>,
 }
 
-/// What staging directives are taken for.
+/// How staging directives are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BurstBufferType {
-    /// As those of DataWarp: they may make, name and remove persistent buffers.
+    /// As in DataWarp: they may create, name and remove persistent buffers.
     #[default]
     Datawarp,
-    /// Lines of the site, which only its staging program understands.
+    /// Lines that only the site's staging program understands.
     Script,
 }
 
 impl BurstBufferType {
-    /// The word for it.
+    /// The word in the file.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Datawarp => "datawarp",
@@ -93,15 +93,15 @@ impl BurstBufferType {
 /// A configuration and the file that it came from.
 #[derive(Clone, Debug, Default)]
 pub struct Loaded {
-    /// What holds.
+    /// The configuration in force.
     pub configuration: Configuration,
     /// The file, if there is one.
     pub path: Option<PathBuf>,
-    /// What the file says, key by key.
+    /// The contents of the file, key by key.
     pub file: CheckedFile,
 }
 
-/// Reads the file named, or the default one if it exists, else gives the defaults.
+/// Reads the named file, or the default one if it exists, otherwise returns the defaults.
 pub fn load(path: Option<&Path>) -> Result<Loaded, Failure> {
     let path = match path {
         Some(path) => path.to_owned(),

@@ -1,6 +1,6 @@
-//! How filter-runners read and write job descriptions, and how the ledger reads the limits of templates. Both are contracts
-//! with a site, about jobs of every dialect (HPC-F-02): job XML, job JSON and templates, as HPC Pack has them. What a job's own
-//! dialect has more to say stands beside that (SL-S-21).
+//! How filter-runners read and write job descriptions, and how the ledger reads the limits of templates. Both are
+//! contracts with a site about jobs of every dialect (HPC-F-02): job XML, job JSON and templates, as in HPC Pack. What
+//! a job's own dialect adds is kept separately (SL-S-21).
 
 use bytes::Bytes;
 use muster_dialect::Dialects;
@@ -23,7 +23,7 @@ use std::{collections::BTreeMap, ffi::CString, sync::Arc};
 /// The descriptions and templates of a site.
 #[derive(Clone, Copy, Debug)]
 pub struct SiteDescriptions {
-    /// Who knows what jobs ask for in words of their own.
+    /// Knows the dialect-specific requests of jobs.
     pub dialects: Dialects,
 }
 
@@ -67,7 +67,7 @@ impl Descriptions for SiteDescriptions {
         default_template: Option<&TemplateSpec>,
         now: Timestamp,
     ) -> Result<Validated, String> {
-        // Only an access list that names groups asks for them; it is in the template's text.
+        // Groups are only needed if an access list names them; the list is in the template's text.
         let has_access_list = templates.iter().any(|template| template.text.contains("Group="));
         let groups = if has_access_list { groups_of(&job.owner) } else { Vec::new() };
         let mut validated = jobs::validate(job, &groups, templates, default_template, now)?;
@@ -79,12 +79,12 @@ impl Descriptions for SiteDescriptions {
 }
 
 impl SiteDescriptions {
-    /// What a job, or the component that a call is about, asks for in words of its dialect.
+    /// The request of a job, or of the component that a call is about, in words of its dialect.
     fn request(&self, job: &DescribedJob) -> BTreeMap<String, String> {
         self.dialects.telling(&job.spec).map(|dialect| dialect.request(job)).unwrap_or_default()
     }
 
-    /// Takes over what filters changed of the requests of components.
+    /// Applies changes that filters made to the requests of components.
     fn take_requests(&self, job: &DescribedJob, validated: &mut Validated) -> Result<(), String> {
         let Some(dialect) = self.dialects.telling(&job.spec) else { return Ok(()) };
         let whole = job.document.iter().filter(|_| job.changed.is_empty()).map(|document| (0, document));
@@ -102,7 +102,7 @@ impl SiteDescriptions {
     }
 }
 
-/// Changes are held against templates by the ledger (HPC-T-10).
+/// The ledger checks changes against templates (HPC-T-10).
 impl TemplateLimits for SiteDescriptions {
     fn makes_checks(&self) -> bool {
         true
@@ -140,7 +140,7 @@ const fn hold(until: result_file::HoldUntil) -> FilterHold {
     }
 }
 
-/// What a submission filter left in its files (HPC-F-11 to HPC-F-17).
+/// Judges the files that a submission filter left (HPC-F-11 to HPC-F-17).
 fn judge_files(told: &Description, answer: &Answer) -> (FileAfter, Vec<JobWarning>) {
     let xml = (Format::Xml, &told.xml, &answer.document);
     let json = answer.document_json.as_ref().map(|after| (Format::Json, &told.json, after));
@@ -195,7 +195,7 @@ fn take(format: Format, before: &Bytes, after: &Left) -> (FileAfter, Vec<JobWarn
     (FileAfter::Changed { document, changes, template }, warnings)
 }
 
-/// The names of a user's groups, as this host knows them: templates are open to users and to groups (HPC-T-08).
+/// The names of a user's groups on this host: templates are open to users and to groups (HPC-T-08).
 fn groups_of(owner: &Owner) -> Vec<String> {
     use nix::unistd::{Gid, Group, getgrouplist};
     let Ok(name) = CString::new(owner.user.as_str()) else { return Vec::new() };

@@ -4,5 +4,5 @@ use muster_dialect::Dialects;
 use muster_hpcpack::HpcPack;
 use muster_slurm::Slurm;
 
-/// What jobs of no dialect ask for, filters and staging programs are told in the words of Slurm, as the book says.
+/// For jobs of no dialect, filters and staging programs get the requests in the words of Slurm, as documented.
 pub const DIALECTS: Dialects = Dialects::new(&[&HpcPack, &Slurm], Some(&Slurm));

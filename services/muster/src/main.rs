@@ -1,6 +1,6 @@
-//! muster: all that people and scripts call, as one small program that is linked statically. What needs the services is done
-//! by `muster-services`, which it becomes. Executors start their shims from this one: a shim and each of its tasks is a fork,
-//! and takes as long as there is memory to copy.
+//! muster: the small, statically linked program that people and scripts call. For everything that needs the services it
+//! becomes `muster-services`. Executors start their shims from this one: a shim and each of its tasks is a fork, and a
+//! fork takes longer the more memory there is to copy.
 
 mod dialects;
 

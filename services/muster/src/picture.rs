@@ -1,4 +1,4 @@
-//! Charts as pixels: PNG made from the SVG that is shown elsewhere.
+//! Charts as PNG, made from their SVG.
 
 use crate::exit::Failure;
 
@@ -19,7 +19,7 @@ fn draw(svg: &str) -> Result<Vec<u8>, String> {
         usvg::{Options, Tree},
     };
 
-    /// Pixels for each pixel of the SVG, so that text is sharp on today's screens.
+    /// Pixels for each pixel of the SVG, so that text is sharp on modern screens.
     const SCALE: f32 = 2.0;
 
     let mut options = Options::default();

@@ -1,14 +1,15 @@
-//! The records of a log, from its beginning: out of a data folder, or over a gateway.
+//! The records of a log, from its beginning: from a data folder, or through a gateway.
 
 use crate::{cli::ConnectionOptions, exit::Failure, terminal::Progress};
 use muster_ledger::storage::Storage;
 use muster_schemas::{Sequence, event::Record};
 use std::path::Path;
 
-/// At most so many bytes of records are asked for at a time.
+/// The maximum number of bytes of records in one request.
 const PAGE_BYTES: u32 = 4 << 20;
 
-/// Visits every record in order. Without `--server` the data folder itself is read, which a running system does not mind.
+/// Visits every record in order. Without `--server` it reads the data folder itself, which does not disturb a
+/// running system.
 pub fn each(connection: &ConnectionOptions, visit: &mut dyn FnMut(&Record)) -> Result<(), Failure> {
     match &connection.server {
         Some(_) => each_of_gateway(connection, visit),

@@ -26,17 +26,17 @@ use std::{
 };
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Enough for a small cluster and few enough for a small footprint. The decide loop of the ledger has its own thread.
+/// Enough for a small cluster, and few enough for a small footprint. The ledger's decide loop has its own thread.
 const WORKER_THREADS: usize = 2;
 
-/// The file of the accounting's books in the data folder.
+/// The accounting's books in the data folder.
 const BOOKS: &str = "accounting.books";
-/// The file of a spool that says which cluster's it is.
+/// The file in a spool that names its cluster.
 const SPOOL_IDENTITY: &str = "cluster";
 
 /// Runs a whole system with emulated nodes until it is told to stop.
 pub fn up(connection: &ConnectionOptions, options: &UpOptions) -> CommandResult {
-    // Before the log is looked at.
+    // Before the log is opened.
     speak_when_libraries_give_up();
     let mut loaded = config::load(options.config.as_deref())?;
     let policy = options.policy.as_deref().map(policies::load).transpose()?;
@@ -64,9 +64,11 @@ pub fn up(connection: &ConnectionOptions, options: &UpOptions) -> CommandResult 
         if let Some(policy) = policy {
             cluster::set_policy(&host.socket(), policy).await?;
         }
-        // Before the planner: the nodes' run numbers must be known when the first job starts, if the log is a restored one.
+        // Before the planner: if the log is a restored one, the run numbers of the nodes must be known before the first
+        // job starts.
         host.start_emulated(bus, &nodes).await?;
-        // Whoever tries muster as root need not make an account first: a filter that is called says that it is missing.
+        // Whoever tries muster as root need not create an account first: a filter that is called reports
+        // that it is missing.
         host.loaded.configuration.filter_runner.may_lack_programs = true;
         for role in [Role::Planner, Role::Notifier, Role::FilterRunner, Role::Accounting] {
             host.start(role, bus).await?;
@@ -75,7 +77,7 @@ pub fn up(connection: &ConnectionOptions, options: &UpOptions) -> CommandResult 
     })
 }
 
-/// Runs the roles named until it is told to stop.
+/// Runs the named roles until it is told to stop.
 pub fn serve(connection: &ConnectionOptions, options: &ServeOptions) -> CommandResult {
     let mut loaded = config::load(options.config.as_deref())?;
     let data_dir = connection.data_dir()?;
@@ -116,7 +118,7 @@ fn heed_log_options(loaded: &mut Loaded, options: LogOptions) {
     (ledger.new_log, ledger.accept_log_end) = (options.new_log, options.accept_log_end);
 }
 
-/// What telemetry says of this process.
+/// The identity of this process for telemetry.
 fn identity(service: &str, node: Option<String>, loaded: &Loaded) -> muster_telemetry::Identity {
     let configuration = &loaded.configuration;
     let of_file = || configuration.cluster.name().map(str::to_owned);
@@ -137,13 +139,15 @@ const fn role_name(role: Role) -> &'static str {
     }
 }
 
-/// The users of a host reach the socket in the folder, and their jobs the spool: everybody may pass, nobody may look.
+/// Users of the host reach the socket in the folder, and their jobs reach the spool: everybody may pass through, nobody
+/// may list.
 fn make_data_dir(data_dir: &Path) -> Result<(), Failure> {
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o711).create(data_dir);
     made.map_err(|error| Failure::failed(format!("cannot make the data folder {}: {error}", data_dir.display())))
 }
 
-/// Starts roles, says that they are ready, and runs them until it is told to stop. `start` gives what there is to say.
+/// Starts roles, reports that they are ready, and runs them until it is told to stop. `start` returns the
+/// text to report.
 fn in_runtime(
     identity: &muster_telemetry::Identity,
     data_dir: &Path,
@@ -161,13 +165,13 @@ fn in_runtime(
         .build()?;
     let host = Host { is_on_nats, loaded, telemetry, group: Group::default(), data_dir: data_dir.to_owned() };
     let result = runtime.block_on(host.run(start));
-    // What still blocks (a slow disk, a resolver) must not keep the process from ending.
+    // Blocking work (a slow disk, a resolver) must not keep the process from ending.
     runtime.shutdown_timeout(std::time::Duration::from_secs(1));
     result?;
     Ok(0)
 }
 
-/// RocksDB, which is C++, ends the process where it gets no memory or no thread: then it is said what to do.
+/// RocksDB, which is C++, ends the process if it gets no memory or no thread; this prints what to do.
 pub(crate) fn speak_when_libraries_give_up() {
     unsafe extern "C" {
         /// `std::set_terminate`
@@ -179,23 +183,23 @@ pub(crate) fn speak_when_libraries_give_up() {
             "muster: the storage got no memory or no thread and cannot continue; look at the limits of address space \
              (`ulimit -v`) and of processes (`ulimit -u`)"
         );
-        // SAFETY: the process ends here, and what libraries would take apart may be in any state.
+        // SAFETY: the process ends here; destructors of libraries would meet an unknown state.
         unsafe { libc::_exit(Status::Failed as i32) }
     }
     // SAFETY: the C++ runtime, which RocksDB is linked with, takes a function without arguments that does not return.
     unsafe { set_terminate(told) };
 }
 
-/// Whether whoever started this process wants the signal ignored.
+/// Whether the parent of this process set the signal to be ignored.
 fn is_ignored(number: libc::c_int) -> bool {
-    // SAFETY: an action of zeros is one that the call may overwrite, and without a new action it changes nothing.
+    // SAFETY: the call may overwrite an action of zeros, and without a new action it changes nothing.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         libc::sigaction(number, std::ptr::null(), &mut action) == 0 && action.sa_sigaction == libc::SIG_IGN
     }
 }
 
-/// Subscribers, RocksDB's files and shims need more than the usual 1,024.
+/// Subscribers, RocksDB's files and shims need more open files than the usual 1,024.
 fn raise_open_files() {
     use nix::sys::resource::{Resource, getrlimit, setrlimit};
     if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
@@ -205,7 +209,7 @@ fn raise_open_files() {
     }
 }
 
-/// The process: what it was configured to, and the roles that run in it.
+/// The process: its configuration, and the roles that run in it.
 struct Host {
     loaded: Loaded,
     telemetry: muster_telemetry::Guard,
@@ -303,14 +307,14 @@ impl Host {
         }
     }
 
-    /// Shims are started from the small program if it is where this one was installed, as their tasks are forks of them.
+    /// Shims are started from the small program if it is installed near this one, since their tasks are forks of them.
     fn executor(&self) -> muster_executor::Config {
         let mut config = self.loaded.configuration.executor.clone();
         config.shim_program = config.shim_program.or_else(|| small_program(&std::env::current_exe().ok()?));
         config
     }
 
-    /// Commands that filters call find the instance that this process belongs to.
+    /// Commands that filters call find the instance of this process.
     fn filter_runner(&self) -> RunnerConfig {
         let mut config = self.loaded.configuration.filter_runner.clone();
         if config.scheduler.is_empty() {
@@ -319,7 +323,7 @@ impl Host {
         config
     }
 
-    /// Files that a cluster leaves on this host when it has run: the books, and what the spools say whose they are.
+    /// Files of a cluster that remain on this host: the books, and the identities in spools.
     fn traces(&self) -> Vec<PathBuf> {
         let configuration = &self.loaded.configuration;
         let books = configuration.accounting.snapshot_file.clone().unwrap_or_else(|| self.data_dir.join(BOOKS));
@@ -355,8 +359,8 @@ impl Host {
     }
 
     /// Starts roles, and stops everything in order on SIGTERM or SIGINT, or when a role fails. SIGHUP reads the
-    /// configuration again. Without a configuration file it is the hang-up of a terminal, and ends what was started there
-    /// unless it was started to outlive it, as by `nohup`.
+    /// configuration again. Without a configuration file SIGHUP is the hang-up of a terminal and stops the roles,
+    /// unless they were started to outlive it, as by `nohup`.
     async fn run(
         mut self,
         start: impl AsyncFnOnce(&mut Self, &SharedBus) -> anyhow::Result<String>,
@@ -377,7 +381,7 @@ impl Host {
             Err(error) => Some(error),
             Ok(None) => None,
             Ok(Some(what)) => {
-                // Nobody need be there to read it.
+                // Perhaps nobody reads it.
                 let _ = writeln!(std::io::stdout(), "muster is ready: {what}");
                 loop {
                     tokio::select! {
@@ -408,8 +412,8 @@ impl Host {
         Ok(bus.await.context("the bus cannot be used")?)
     }
 
-    /// Reads the configuration again: what can change at once changes, what belongs to the cluster becomes a command, and
-    /// the rest is reported.
+    /// Reads the configuration again: changes that can take effect at once do so, the cluster's part becomes a command,
+    /// and the rest is reported.
     async fn reload(&mut self, path: &Path, bus: &SharedBus) {
         let loaded = match config::load(Some(path)) {
             Ok(loaded) => loaded,
@@ -443,7 +447,8 @@ impl Host {
     }
 }
 
-/// `muster`, seen from `muster-services`: in the same folder, or in `bin` if that one is in `libexec/muster`.
+/// The path of `muster` relative to `muster-services`: in the same folder, or in `bin` if `muster-services` is in
+/// `libexec/muster`.
 fn small_program(services: &Path) -> Option<PathBuf> {
     let folder = services.parent()?;
     ["muster", "../../bin/muster"].map(|path| folder.join(path)).into_iter().find(|path| path.is_file())

@@ -1,5 +1,5 @@
-//! muster-services: the services of muster, and the commands that need a part of them. People call `muster`, which becomes this
-//! program.
+//! muster-services: the services of muster, and the commands that need parts of them. People call `muster`, which
+//! becomes this program.
 
 mod commands;
 mod config;
@@ -16,7 +16,7 @@ use muster_cli::{connection, exit, process, show, table, terminal, values};
 use muster_commands::{cli, policies, whole_file};
 use std::process::ExitCode;
 
-/// Folding the log is mostly allocation.
+/// Folding the log is mostly memory allocation.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 

@@ -1,4 +1,4 @@
-//! `muster simulate` from the outside: what it prints, writes and refuses.
+//! `muster simulate` from the outside: its output, its files and its refusals.
 
 use serde_json::Value;
 use std::{
@@ -50,7 +50,7 @@ impl Folder {
         std::fs::read_to_string(self.path(name)).expect("the file is there")
     }
 
-    /// `muster simulate` with these words.
+    /// Runs `muster simulate` with these words.
     fn simulate(&self, line: &str) -> Output {
         let output = Command::new(env!("CARGO_BIN_EXE_muster"))
             .arg("simulate")
@@ -67,7 +67,7 @@ impl Folder {
         }
     }
 
-    /// The JSON of a run that ends well.
+    /// The JSON of a successful run.
     fn json(&self, line: &str) -> Value {
         let output = self.simulate(&format!("{line} --json"));
         assert_eq!((output.status, &*output.stderr), (0, ""), "{line}");
@@ -283,7 +283,7 @@ fn charts_are_drawn_as_svg_and_png() {
     assert!(svg.starts_with("<svg ") && svg.contains("Simulation of example.swf") && svg.ends_with("</svg>\n"));
     let png = std::fs::read(folder.path("chart.png")).expect("the file is there");
     assert_eq!(png[..8], *b"\x89PNG\r\n\x1a\n");
-    // The header says twice the size of the SVG.
+    // The header has twice the size of the SVG.
     let number = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().expect("four bytes"));
     assert_eq!((number(16), number(20)), (1920, 1800));
     assert_eq!(folder.simulate("example.swf --compare easy fcfs --svg both.svg").status, 0);

@@ -21,10 +21,10 @@ use std::{
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// Nothing here takes long; a test that waits for so long has failed.
+/// Nothing here takes long; a test that waits this long has failed.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// A mail server in a process of its own.
+/// A mail server in a separate process.
 struct SmtpServer {
     process: Child,
     lines: mpsc::UnboundedReceiver<serde_json::Value>,
@@ -84,7 +84,7 @@ fn python() -> PathBuf {
     python
 }
 
-/// A notifier on a bus of its own, and a ledger that says yes to everything.
+/// A notifier on its own bus, and a ledger that accepts everything.
 struct World {
     bus: SharedBus,
     done: mpsc::UnboundedReceiver<CommandEnvelope>,
@@ -116,7 +116,7 @@ impl World {
         self.bus.enqueue(&WorkQueue::NOTIFY, &item.key(), message).await.expect("enqueued");
     }
 
-    /// What the ledger is told next.
+    /// The next result that the ledger receives.
     async fn result(&mut self) -> DeliveryResult {
         let envelope = tokio::time::timeout(DEADLINE, self.done.recv()).await.expect("in time").expect("told");
         match envelope.command {
@@ -177,7 +177,7 @@ fn item(sink: Sink) -> NotifyItem {
     }
 }
 
-/// A dialect with subjects of its own.
+/// A dialect with its own subjects.
 #[derive(Debug)]
 struct Spoken;
 
@@ -211,7 +211,7 @@ async fn mail_arrives_with_a_stable_message_id_and_nothing_injected() {
     assert_eq!(world.result().await, DeliveryResult::Delivered);
 }
 
-/// D27: what people want to know of a job that is over.
+/// D27: information that people want about a finished job.
 #[tokio::test]
 async fn mail_at_the_end_has_run_time_exit_status_and_output_file() {
     let mut server = SmtpServer::start(&[]).await;
@@ -270,13 +270,13 @@ impl MailProgram {
         MailConfig { program: Some(self.folder.path().join("mail").display().to_string()), ..MailConfig::default() }
     }
 
-    /// What it wrote to a file, which is complete once the mail was delivered.
+    /// The contents of a file that it wrote, which is complete once the mail was delivered.
     fn wrote(&self, name: &str) -> String {
         std::fs::read_to_string(self.folder.path().join(name)).unwrap_or_default()
     }
 }
 
-/// SL-C-15, EX-22: `-s <subject> <user>`; F0: nothing before the address but the end of options.
+/// SL-C-15, EX-22: `-s <subject> <user>`; F0: only the end of options before the address.
 #[tokio::test]
 async fn a_mail_program_is_called_with_the_subject_and_the_address() {
     let program = MailProgram::new("for word in \"$@\"; do echo \"<$word>\"; done >said; cat >>said");
@@ -300,10 +300,10 @@ async fn a_mail_program_is_called_with_the_subject_and_the_address() {
     }
 }
 
-/// F0: not as root, not with its groups, its environment or its files.
+/// F0: not as root, nor with its groups, its environment or its files.
 #[tokio::test]
 async fn a_mail_program_runs_as_an_unprivileged_account_with_nothing_of_the_notifier_s() {
-    // A file that is open and closed by no `exec`, as what started muster may have left.
+    // An open file that no `exec` closes, as the process that started muster may have left.
     let leaked = std::fs::File::open("/dev/null").expect("there");
     nix::fcntl::fcntl(&leaked, nix::fcntl::FcntlArg::F_SETFD(nix::fcntl::FdFlag::empty())).expect("set");
     let program = MailProgram::new("{ id -u; id -G; ls /proc/self/fd | wc -l; env; } >said");
@@ -347,7 +347,7 @@ async fn an_address_that_is_an_option_comes_to_no_mail_program() {
     assert!(!program.folder.path().join("called").exists());
 }
 
-/// Mail programs hand the mail to another program and do not wait for it.
+/// Mail programs pass the mail to another program and do not wait for it.
 #[tokio::test]
 async fn what_a_mail_program_leaves_running_may_go_on_until_the_limit() {
     let program = MailProgram::new("(while [ ! -e go ]; do sleep 0.01; done; echo sent >sent) >/dev/null 2>&1 &");
@@ -374,7 +374,7 @@ async fn a_server_that_says_not_now_is_tried_again() {
     assert_eq!(world.result().await, DeliveryResult::Delivered);
 }
 
-/// A mail server that is down is waited for (M-NOT-1).
+/// Delivery waits for a mail server that is down (M-NOT-1).
 #[tokio::test]
 async fn a_server_that_is_down_is_waited_for() {
     let port = {
@@ -390,7 +390,7 @@ async fn a_server_that_is_down_is_waited_for() {
     assert_eq!(world.result().await, DeliveryResult::Delivered);
 }
 
-/// Waits until a metric is there, whatever the order of its labels.
+/// Waits until a metric exists, whatever the order of its labels.
 async fn wait_for_metric(wanted: &str) {
     let labels = |line: &str| {
         let mut parts: Vec<String> = line.split(['{', '}', ',']).map(str::to_owned).collect();
@@ -537,7 +537,7 @@ async fn a_command_that_hangs_is_killed_with_what_it_started() {
     wait_until_gone(pid.trim()).await;
 }
 
-/// F18: also not in a session of its own, and although its parent has ended.
+/// F18: not even in a session of its own, and after its parent has ended.
 #[tokio::test]
 async fn a_command_that_ends_leaves_nothing_running() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -554,7 +554,7 @@ async fn a_command_that_ends_leaves_nothing_running() {
     wait_until_gone(pid.trim()).await;
 }
 
-/// A notifier that is killed cannot end what it runs; the supervisor sees that it is gone.
+/// A killed notifier cannot end what it runs; the supervisor sees that it is gone.
 #[tokio::test]
 async fn a_command_ends_with_its_notifier() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -596,7 +596,7 @@ async fn output_without_end_is_bounded() {
 #[tokio::test]
 async fn a_command_runs_as_the_owner() {
     if !nix::unistd::Uid::effective().is_root() {
-        // Somebody else's commands are refused then, which is what there is to see.
+        // Others' commands are then refused, which is visible.
         let mut world = World::start(exec_config(CommandConfig::default(), 5)).await;
         world.enqueue(&item(Sink::Exec("true".into()))).await;
         let (attempts, error) = world.given_up().await;

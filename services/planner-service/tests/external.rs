@@ -8,7 +8,7 @@ use muster_schemas::{JobId, job::WaitReason, plan::ProposedPlan, subjects};
 use std::path::Path;
 use support::{Ledger, start_planner, started};
 
-/// A program that says what `answer` makes of each cycle.
+/// A program that answers each cycle with the result of `answer`.
 const PROGRAM: &str = r#"
 import json, os, sys, time
 here = os.path.dirname(os.path.abspath(__file__))
@@ -56,7 +56,7 @@ fn reason(plan: &ProposedPlan, job: JobId) -> String {
     given.map(|waiting| waiting.reason.to_string()).unwrap_or_default()
 }
 
-/// What a program that fails makes a job wait for.
+/// The reason that jobs wait for while the program fails.
 async fn failure_of(script: &Script, config: Config) -> String {
     let mut ledger = Ledger::start(1, 2).await;
     let job = ledger.submit(1, None).await;

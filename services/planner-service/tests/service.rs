@@ -34,7 +34,7 @@ async fn jobs_are_started_once_in_plans_of_bounded_size() {
     }
 }
 
-/// HPC-F-61, HPC-F-89: passes are counted from 1 for each planner, and each planner has an epoch of its own.
+/// HPC-F-61, HPC-F-89: passes are counted from 1 for each planner, and each planner has its own epoch.
 #[tokio::test]
 async fn plans_tell_which_pass_of_which_planner_they_are() {
     let mut ledger = Ledger::start(1, 8).await;

@@ -1,4 +1,4 @@
-//! Export over OTLP to a collector that is there, and to one that is not.
+//! Export over OTLP to a collector that is running, and to one that is not.
 
 use muster_telemetry::{Identity, TelemetryConfig, init, metrics};
 use std::{
@@ -10,7 +10,7 @@ use std::{
 
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// Takes everything that is posted to it; tells the path and the body of each request.
+/// Accepts every request; sends the path and the body of each.
 fn start_collector() -> (u16, mpsc::Receiver<(String, Vec<u8>)>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("bound").port();
@@ -59,7 +59,7 @@ fn contains(body: &[u8], text: &str) -> bool {
     body.windows(text.len()).any(|window| window == text.as_bytes())
 }
 
-// Inside an async runtime, as in the services: the exporter's client must not mind.
+// Inside an async runtime, as in the services: the exporter's client must work there.
 #[tokio::test]
 async fn spans_and_metrics_reach_the_collector_at_the_latest_when_telemetry_ends() {
     let (port, received) = start_collector();

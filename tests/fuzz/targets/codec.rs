@@ -27,11 +27,11 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = codec::decode::<Heartbeat>(&payload);
     let _ = codec::decode::<NotifyItem>(&payload);
     let _ = State::from_snapshot_bytes(&payload);
-    // As they are, too: headers that lie.
+    // Unchanged bytes too: headers that lie.
     let _ = codec::decode::<Record>(bytes);
 });
 
-/// CRC-32, so that the header is right and the decoder of the body is reached.
+/// CRC-32, so that the header is valid and the decoder of the body is reached.
 fn checksum(body: &[u8]) -> [u8; 4] {
     let mut crc = !0u32;
     for byte in body {

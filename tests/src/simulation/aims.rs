@@ -1,4 +1,4 @@
-//! What is aimed at, and what has been hit.
+//! Planned hits on chains of filters, and a count of those that hit.
 
 use super::{
     chains::{Chains, Phase},
@@ -9,18 +9,18 @@ use rand::{Rng, rngs::SmallRng};
 /// Stops that hit a chain of filters, each counted once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kills {
-    /// Of a runner that had a call: it had claimed it, made it, or reported on it and was not yet answered.
+    /// Stops of a runner with a call: it had claimed it, made it, or reported on it, and had no answer yet.
     pub of_runners: u64,
-    /// Of anything else while a chain was being rolled back.
+    /// Stops of anything else during a rollback.
     pub in_rollback: u64,
-    /// Of anything else while an activation chain was under way, and nothing was being rolled back.
+    /// Stops of anything else during an activation chain, without a rollback.
     pub in_activation: u64,
-    /// Of anything else while only submission chains were under way.
+    /// Stops of anything else during submission chains only.
     pub in_submission: u64,
 }
 
 impl Kills {
-    /// How many there were.
+    /// The total number.
     pub const fn total(&self) -> u64 {
         self.of_runners + self.in_rollback + self.in_activation + self.in_submission
     }
@@ -32,8 +32,7 @@ impl Kills {
         self.in_submission += other.in_submission;
     }
 
-    /// Counts a stop of anything but a runner: of the phases that are under way, for the one that is the rarest, or for
-    /// the one that was aimed at.
+    /// Counts a stop of anything but a runner: for the phase that was aimed at, otherwise for the rarest current phase.
     pub(super) fn count(&mut self, chains: &Chains, aimed_at: Option<Phase>) {
         let is_under_way = |phase: &Phase| chains.phases().any(|open| open == *phase);
         match aimed_at.filter(is_under_way).or_else(|| chains.phases().max()) {
@@ -45,7 +44,7 @@ impl Kills {
     }
 }
 
-/// What a call that is being made has come to.
+/// The progress of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// A runner has claimed it and waits for the answer.
@@ -56,16 +55,16 @@ pub(super) enum Step {
     Reported,
 }
 
-/// What the next hit at a phase is.
+/// The kind of the next hit at a phase.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Blow {
     /// The ledger stops in the round that decides on a claim of such a call, or on a report.
     Round(Crash),
-    /// Something stops soon after such a call has come to a step.
+    /// Something stops soon after such a call has reached a step.
     Soon(Step, Victim),
 }
 
-/// What stops.
+/// The part of the system that stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Victim {
     Ledger,

@@ -1,5 +1,5 @@
-//! What the log must say of every chain of filters: each call is judged once and in order, and what has passed in a chain
-//! that did not is taken back once, last first, before the next chain of the job begins.
+//! Rules for every chain of filters in the log: each call is judged once and in order, and when a chain fails, the
+//! filters that had passed are reverted once, in reverse order, before the job's next chain begins.
 
 use muster_schemas::{
     JobId,
@@ -14,15 +14,15 @@ use std::{
 /// The chains of a log.
 #[derive(Debug, Default)]
 pub(super) struct Chains {
-    /// Chains that are not over, by job.
+    /// Unfinished chains, by job.
     open: BTreeMap<JobId, Chain>,
     /// Calls whose end is recorded.
     ended: BTreeSet<CallId>,
-    /// How often a call was handed out.
+    /// The number of times that each call was handed out.
     attempts: BTreeMap<CallId, u32>,
-    /// How many are over.
+    /// The number of finished chains.
     pub(super) completed: u64,
-    /// How many reverts are recorded.
+    /// The number of recorded reverts.
     pub(super) reverts: u64,
 }
 
@@ -34,17 +34,17 @@ struct Chain {
 }
 
 impl Chains {
-    /// The phases of the chains that are not over.
+    /// The phases of the unfinished chains.
     pub(super) fn phases(&self) -> impl Iterator<Item = Phase> {
         self.open.values().map(|chain| Phase::of(chain.spec.kind, chain.is_rolling_back))
     }
 
-    /// Jobs with a chain that is not over.
+    /// Jobs with an unfinished chain.
     pub(super) fn open(&self) -> impl Iterator<Item = JobId> {
         self.open.keys().copied()
     }
 
-    /// Takes an event in.
+    /// Takes an event.
     pub(super) fn see(&mut self, event: &Event) -> Result<(), String> {
         match event {
             Event::FilterChainStarted { job, chain } => {
@@ -136,14 +136,14 @@ impl Chains {
     }
 }
 
-/// Whether the filter that ended the chain is taken back, too, because nobody knows how far it came.
+/// Whether the filter that ended the chain is reverted too, because nobody knows how far it came.
 fn reverts_unknown(chain: &Chain, position: u32) -> bool {
     let filter = chain.spec.filters.get(position as usize);
     filter.is_some_and(|filter| filter.spec.revert_on_unknown && filter.spec.form != FilterForm::Exec)
         && position as usize == chain.passed.len()
 }
 
-/// What of a chain is under way when something stops.
+/// The phase of a chain when something stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Phase {
     Submission,

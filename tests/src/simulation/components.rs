@@ -1,6 +1,6 @@
-//! What the log must say of jobs with several components: all of a submission is in one record, an attempt gives all components
-//! their resources in one record or none of them, no attempt counts as started while a component with a program has not,
-//! a component that ended alone is never heard of again in that attempt, and the end of a job is the end of all of it.
+//! Rules for jobs with several components in the log: a submission is one record; an attempt gives all components their
+//! resources in one record, or none of them; no attempt counts as started before every component with a program has
+//! started; a component that ended alone has no more events in that attempt; and when the job ends, all of it ends.
 
 use muster_schemas::{
     JobId, NodeId, PartId, RunId,
@@ -10,26 +10,26 @@ use muster_schemas::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The jobs of a log that have several components.
+/// The jobs with several components in a log.
 #[derive(Debug, Default)]
 pub(super) struct Components {
-    /// For each job whether its components have a program.
+    /// For each job, whether its components have a program.
     jobs: BTreeMap<JobId, Vec<bool>>,
-    /// Their attempts that are not over.
+    /// Their unfinished attempts.
     attempts: BTreeMap<RunId, Attempt>,
-    /// Runs that are over.
+    /// Finished runs.
     over: BTreeSet<RunId>,
     /// The lowest number that the next job may have.
     next: u64,
     /// Whether tasks of arrays have numbers of their own.
     are_tasks_numbered: bool,
-    /// How many attempts have started.
+    /// The number of started attempts.
     pub(super) started: u64,
-    /// In how many attempts that were given resources components shared a node.
+    /// The number of attempts whose components shared a node when they got resources.
     pub(super) shared: u64,
-    /// How many components have ended alone.
+    /// The number of components that ended alone.
     pub(super) ended_alone: u64,
-    /// How often such a job was put back into the queue.
+    /// The number of times that such a job was requeued.
     pub(super) requeued: u64,
 }
 
@@ -57,7 +57,7 @@ impl Attempt {
         Self { job, parts, has_started: false, stopping: BTreeSet::new(), over: BTreeSet::new() }
     }
 
-    /// The part that something happens to.
+    /// The part that an event is about.
     fn lasting(&mut self, node: NodeId, component: u32) -> Result<&mut Part, String> {
         let job = self.job;
         if self.over.contains(&component) {
@@ -74,7 +74,7 @@ impl Attempt {
 }
 
 impl Components {
-    /// Takes an event in.
+    /// Takes an event.
     pub(super) fn see(&mut self, event: &Event) -> Result<(), String> {
         match event {
             Event::JobNumbersSet { first } => {
@@ -115,7 +115,7 @@ impl Components {
         }
     }
 
-    /// Whether a part on a node is of a component that ended alone.
+    /// Whether a part on a node belongs to a component that ended alone.
     pub(super) fn is_over(&self, part: PartId, node: NodeId) -> bool {
         self.attempts.get(&part.run()).is_some_and(|attempt| {
             let of_node = attempt.parts.range((node, 0)..=(node, u32::MAX)).map(|((_, component), _)| *component);
@@ -204,7 +204,7 @@ impl Components {
         Ok(())
     }
 
-    /// What its last node says is in the same record, unless that node was lost.
+    /// The last node's report is in the same record, unless that node was lost.
     fn run_ended(&mut self, run: RunId, is_last_told: bool) -> Result<(), String> {
         let Some(attempt) = self.attempts.remove(&run) else { return Ok(()) };
         self.over.insert(run);

@@ -1,5 +1,5 @@
-//! What the model filters did, by invocation id, held against what the log says of them: no verdict and no revert that
-//! nobody made.
+//! The effects of the model filters, by invocation id, compared with the log: it has no verdict and no revert
+//! that nobody made.
 
 use muster_schemas::{
     event::Event,
@@ -7,19 +7,19 @@ use muster_schemas::{
 };
 use std::collections::BTreeMap;
 
-/// The ends that each call came to: more than one if it was made again after its runner was thought lost.
+/// The ends of each call: more than one if it was repeated after its runner was thought lost.
 #[derive(Debug, Default)]
 pub(super) struct Effects {
     made: BTreeMap<CallId, Vec<FilterExit>>,
 }
 
 impl Effects {
-    /// A filter came to its end.
+    /// A filter ended.
     pub(super) fn made(&mut self, call: CallId, exit: FilterExit) {
         self.made.entry(call).or_default().push(exit);
     }
 
-    /// Whether an event says what a filter really did.
+    /// Checks that an event agrees with what a filter really did.
     pub(super) fn check(&self, event: &Event) -> Result<(), String> {
         let (Event::FilterVerdict { call, report }
         | Event::FilterReverted { call, report }

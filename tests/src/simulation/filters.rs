@@ -1,4 +1,4 @@
-//! What the world has to do with filters: which there are, who gets to make a call, and what it comes to.
+//! The filters of the simulated world: which ones exist, who may make a call, and how it ends.
 
 use super::{
     Happening, SECOND, World,
@@ -18,11 +18,11 @@ use muster_schemas::{
 use rand::Rng;
 use std::sync::Arc;
 
-/// About as long an answer takes.
+/// The approximate time of an answer.
 const ANSWER_MICROS: i64 = 30_000;
 
 impl World {
-    /// Two templates with filters, and cluster-wide ones, of all forms.
+    /// Sets two templates with filters, and cluster-wide filters of all forms.
     pub(super) fn set_filters(&mut self) {
         let filter = |name: &str, form, revert_on_unknown| FilterSpec {
             name: name.into(),
@@ -68,7 +68,7 @@ impl World {
         }
     }
 
-    /// What the ledger hands out lies in the queue until a runner has taken it.
+    /// Puts calls from the ledger into the queue until a runner takes them.
     pub(super) fn enqueue_calls(&mut self, calls: Vec<(String, FilterOrder)>) {
         for (key, order) in calls {
             let order = Arc::new(order);
@@ -77,7 +77,7 @@ impl World {
         }
     }
 
-    /// The queue hands out again what nobody has taken.
+    /// Offers queued calls again that nobody has taken.
     pub(super) fn offer_calls(&mut self) {
         let orders: Vec<_> = self.queue.values().map(Arc::clone).collect();
         orders.into_iter().for_each(|order| self.offer(order));

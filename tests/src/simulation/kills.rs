@@ -1,5 +1,5 @@
-//! What is stopped, and when: at random, and, where there are filters, at calls of a phase that the seed chooses, because
-//! by chance alone hardly a stop would hit an activation or a rollback.
+//! Chooses what stops, and when: at random, and with filters also at calls of a phase that the seed chooses, since
+//! chance alone would rarely hit an activation or a rollback.
 
 use super::{
     Happening, SECOND, World,
@@ -12,12 +12,12 @@ use muster_schemas::{Timestamp, filter::CallId};
 use rand::Rng;
 
 impl World {
-    /// From here on calls of this phase are aimed at.
+    /// From here on aims at calls of this phase.
     pub(super) fn take_aim(&mut self, phase: Phase) {
         self.aims.insert(phase, Blow::any(&mut self.random));
     }
 
-    /// A call has come to a step, at which it stays for about so many microseconds.
+    /// A call has reached a step, where it stays for about this many microseconds.
     pub(super) fn call_reaches(&mut self, step: Step, call: CallId, runner: usize, micros: i64) {
         let phase = Phase::of_call(call);
         let Some(Blow::Soon(at, victim)) = self.aims.get(&phase).copied() else { return };
@@ -28,7 +28,7 @@ impl World {
         }
     }
 
-    /// Where the ledger stops in the round that is to come, and the phase at which that is aimed.
+    /// Where the ledger crashes in the next round, and the phase at which that is aimed.
     pub(super) fn crash_of_round(&mut self) -> Option<(Crash, Option<Phase>)> {
         if !self.troubled {
             return None;
@@ -41,7 +41,7 @@ impl World {
         Crash::perhaps(&mut self.random).map(|crash| (crash, None))
     }
 
-    /// What was aimed at is hit.
+    /// Hits the victim that was aimed at.
     pub(super) fn strike(&mut self, victim: Victim, phase: Phase, runner: usize) {
         if !self.troubled {
             return;
@@ -65,8 +65,8 @@ impl World {
         self.aim_again(phase);
     }
 
-    /// After a hit the world gets some rest, so that chains come to where they can be hit again: the more, the more there
-    /// is to hit.
+    /// After a hit the world gets some rest, so that chains reach a point where they can be hit again: the more there
+    /// is to hit, the longer.
     fn aim_again(&mut self, phase: Phase) {
         let longest = match phase {
             Phase::Submission => 50 * SECOND,
@@ -103,7 +103,7 @@ impl World {
     pub(super) fn stop_executor(&mut self, node: usize, aimed_at: Option<Phase>) {
         self.nodes[node].stops();
         self.drop_waiting(node);
-        // Who is gone asks no more; after its return it asks anew, under the same ids.
+        // A node that is gone does not ask; when it returns it asks again, under the same ids.
         self.network.open.retain(|_, (party, _)| *party != Party::Node(node));
         self.count_kill(aimed_at);
     }
@@ -121,7 +121,7 @@ impl World {
         self.agenda.after(back_after, Happening::RunnerReturns(runner));
     }
 
-    /// Something that is no runner was stopped.
+    /// Counts a stop of anything but a runner.
     fn count_kill(&mut self, aimed_at: Option<Phase>) {
         self.report.crashes += 1;
         self.report.kills.count(self.truth.chains(), aimed_at);

@@ -1,5 +1,5 @@
-//! The real ledger, stopped at the worst moments: its decide loop driven by hand, its log in a real folder whose last
-//! write is torn.
+//! The real ledger, stopped at the worst moments: its decide loop is driven by hand, and its log is in a real folder
+//! whose last write is torn.
 
 use super::{network::Parcel, node};
 use muster_ledger::stepped::{Input, Stepped};
@@ -17,30 +17,30 @@ use tempfile::TempDir;
 /// Where a crash hits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Crash {
-    /// Commands have arrived and nothing was decided.
+    /// Commands have arrived and nothing is decided.
     BeforeTheWrite,
     /// The write is torn at some byte.
     InTheWrite,
-    /// All is on disk, nobody was told.
+    /// Everything is on disk, nobody has an answer.
     AfterTheWrite,
-    /// Some were told.
+    /// Some have an answer.
     InTheAnswers,
 }
 
 impl Crash {
-    /// Now and then, somewhere.
+    /// A crash, now and then.
     pub(super) fn perhaps(random: &mut SmallRng) -> Option<Self> {
         (random.random_range(0..60) == 0).then(|| Self::any(random))
     }
 
-    /// Somewhere.
+    /// Any crash.
     pub(super) fn any(random: &mut SmallRng) -> Self {
         let all = [Self::BeforeTheWrite, Self::InTheWrite, Self::AfterTheWrite, Self::InTheAnswers];
         all[random.random_range(0..all.len())]
     }
 }
 
-/// A record as it stands in the log.
+/// A record as stored in the log.
 #[derive(Debug)]
 pub(super) struct StoredRecord {
     pub(super) record: Record,
@@ -48,13 +48,13 @@ pub(super) struct StoredRecord {
     pub(super) hash: [u8; 32],
 }
 
-/// What came of a round.
+/// The result of a round.
 #[derive(Debug, Default)]
 pub(super) struct Round {
     pub(super) written: Vec<StoredRecord>,
     pub(super) state_digest: Option<[u8; 32]>,
     pub(super) parcels: Vec<Parcel>,
-    /// For the work queue of filters, by key.
+    /// Calls for the work queue of filters, by key.
     pub(super) calls: Vec<(String, FilterOrder)>,
     pub(super) torn: bool,
 }
@@ -66,7 +66,7 @@ pub(super) struct LedgerHost {
 }
 
 impl LedgerHost {
-    /// A ledger on an empty folder. The folder is in memory where the system has such a place: what is simulated is the
+    /// A ledger on an empty folder. The folder is in memory if the system has such a place: the simulation needs the
     /// loss, not the wait.
     pub(super) fn new(now: Timestamp) -> Result<Self, String> {
         let memory = PathBuf::from("/dev/shm");
@@ -81,7 +81,7 @@ impl LedgerHost {
         self.running.is_some()
     }
 
-    /// Stops it between two rounds. What has arrived is lost.
+    /// Stops it between two rounds. Commands that have arrived are lost.
     pub(super) fn stop(&mut self) {
         self.running = None;
         self.inbox.clear();
@@ -106,7 +106,7 @@ impl LedgerHost {
         })
     }
 
-    /// Starts it, if it is not there; what the log then holds.
+    /// Starts it unless it is running; returns the contents of the log.
     pub(super) fn start(&mut self, now: Timestamp) -> Result<Vec<StoredRecord>, String> {
         if self.running.is_none() {
             self.running = Some(Stepped::open(self.folder.path(), now).map_err(text)?);
@@ -123,7 +123,7 @@ impl LedgerHost {
         Some(self.running.as_mut()?.next_wake())
     }
 
-    /// Takes a parcel into the next round; whether one has to be arranged.
+    /// Takes a parcel into the next round; returns whether a round has to be arranged.
     pub(super) fn takes(&mut self, parcel: Parcel) -> bool {
         if self.running.is_none() {
             return false;
@@ -132,7 +132,7 @@ impl LedgerHost {
         self.inbox.len() == 1
     }
 
-    /// One round of the decide loop; `None` if the ledger is not there.
+    /// One round of the decide loop; `None` if the ledger is stopped.
     pub(super) fn round(
         &mut self,
         now: Timestamp,
@@ -200,7 +200,7 @@ impl LedgerHost {
     }
 }
 
-/// The newest write-ahead file of the log, and how long it is.
+/// The newest write-ahead file of the log, and its length.
 fn wal_bytes(folder: &TempDir) -> Result<(PathBuf, u64), String> {
     let log = folder.path().join("ledger/log");
     let mut files = Vec::new();

@@ -10,7 +10,7 @@ use muster_schemas::{
 use rand::{Rng, rngs::SmallRng};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// Who waits for answers.
+/// A party that waits for answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Party {
     Planner,
@@ -20,7 +20,7 @@ pub(super) enum Party {
     Runner(usize),
 }
 
-/// What is on its way.
+/// A message on its way.
 #[derive(Clone, Debug)]
 pub(super) enum Parcel {
     Command {
@@ -59,14 +59,14 @@ pub(super) enum Parcel {
 /// The bus.
 #[derive(Debug, Default)]
 pub(super) struct Network {
-    /// Commands that nobody has answered yet.
+    /// Commands without an answer.
     pub(super) open: BTreeMap<CommandId, (Party, Arc<CommandEnvelope>)>,
-    /// Until then it carries nothing.
+    /// The bus carries nothing until then.
     pub(super) cut_until: i64,
 }
 
 impl Network {
-    /// After how many microseconds a parcel arrives: once for each time that it does.
+    /// The delays of a parcel in microseconds, one for each arrival.
     pub(super) fn delays(&self, random: &mut SmallRng, troubled: bool, now: i64) -> Vec<i64> {
         if !troubled {
             return vec![random.random_range(100..1_000)];

@@ -1,4 +1,4 @@
-//! A node as a model: an executor that stops and comes back, shims and results that outlive it, a disk that outlives
+//! A model of a node: an executor that stops and comes back, shims and results that outlive it, a disk that outlives
 //! both. It obeys orders by the rules of the real one: a launch is noted on disk before its first process exists, and a
 //! run that was once noted is never started again.
 
@@ -13,13 +13,13 @@ use rand::{Rng, rngs::SmallRng};
 use std::collections::{BTreeMap, BTreeSet};
 
 const SECOND: i64 = 1_000_000;
-/// The number of a run's own part, beside those of its steps.
+/// The step number of a run's own part.
 const WHOLE: StepId = StepId(0);
 
 /// A part of a run on the node: its own, or that of a step.
 pub(super) type Key = (PartId, StepId);
 
-/// The number of the node of a name.
+/// The number of a node, from its name.
 pub(super) fn number(name: &str) -> Option<usize> {
     name.strip_prefix("node")?.parse::<usize>().ok()?.checked_sub(1)
 }
@@ -35,13 +35,13 @@ pub(super) struct NodeHost {
     disk: Disk,
     boot: u32,
     up: bool,
-    /// The last moment that the executor was told of.
+    /// The last mark that the executor received.
     mark: Option<Mark>,
-    /// What the executor has asked and not been answered, and what of.
+    /// Unanswered requests of the executor, and what they are about.
     asked: BTreeMap<CommandId, Asked>,
 }
 
-/// What outlives the executor: the spool, and (until the machine boots) the processes.
+/// Everything that outlives the executor: the spool, and (until the machine boots) the processes.
 #[derive(Debug, Default)]
 struct Disk {
     journal: BTreeSet<Key>,
@@ -64,7 +64,7 @@ impl LocalRun {
 
 #[derive(Debug)]
 enum Status {
-    /// Noted, and no process started: the executor stopped in between.
+    /// Noted but not started: the executor stopped in between.
     Noted,
     /// Its processes run, or are held for steps.
     Running { since: Timestamp, stopping: bool },
@@ -79,24 +79,24 @@ enum Asked {
     Ended(Key),
 }
 
-/// What came of an order.
+/// The effects of an order.
 #[derive(Debug, Default)]
 pub(super) struct Effects {
     /// Parts whose processes were started.
     pub(super) started: Vec<Key>,
     /// Parts of runs that only hold resources from now on.
     pub(super) held: Vec<PartId>,
-    /// Parts that end after so many microseconds.
+    /// Parts that end after this many microseconds.
     pub(super) ends: Vec<(Key, i64)>,
-    /// What the executor has to report.
+    /// Reports of the executor.
     pub(super) commands: Vec<(CommandId, Command)>,
 }
 
-/// What came of the end of a run.
+/// The result when a run ends.
 pub(super) enum End {
     /// It is suspended: later.
     NotNow(i64),
-    /// What the executor has to report; nothing if it is not there.
+    /// The executor's reports; none if it is stopped.
     Reports(Vec<(CommandId, Command)>),
 }
 
@@ -124,7 +124,7 @@ impl NodeHost {
         self.asked.clear();
     }
 
-    /// The machine boots: its processes are gone and left no result.
+    /// The machine boots: its processes are gone without results.
     pub(super) fn reboots(&mut self, now: Timestamp) {
         self.boot += 1;
         for run in self.disk.runs.values_mut() {
@@ -134,7 +134,7 @@ impl NodeHost {
         }
     }
 
-    /// The executor starts: it greets, and reports what it finds.
+    /// The executor starts: it sends a greeting, and reports what it finds.
     pub(super) fn starts(&mut self, now: Timestamp) -> Vec<(CommandId, Command)> {
         self.up = true;
         for run in self.disk.runs.values_mut() {
@@ -150,14 +150,14 @@ impl NodeHost {
         commands
     }
 
-    /// It says what it knows, and waits for what it has to do.
+    /// The executor reports what it knows, and waits for orders.
     pub(super) fn greets(&mut self, now: Timestamp) -> (CommandId, Command) {
         let id = self.id(&[b"hello", &now.0.to_le_bytes()]);
         self.asked.insert(id, Asked::Hello);
         (id, self.hello())
     }
 
-    /// Whether processes of a run are there, or its resources are held.
+    /// Whether a run has processes here, or holds resources.
     pub(super) fn runs(&self, run: RunId) -> bool {
         let is_its = |(part, step): &Key| part.run() == run && *step == WHOLE;
         self.disk.runs.iter().any(|(key, known)| is_its(key) && matches!(known.status, Status::Running { .. }))
@@ -192,7 +192,7 @@ impl NodeHost {
         self.disk.runs.range((part, WHOLE)..=(part, StepId(u32::MAX))).map(|(key, _)| *key).collect()
     }
 
-    /// Obeys an order. If it crashes, it does so between noting a launch and starting it.
+    /// Obeys an order. A crash happens between noting a launch and starting it.
     pub(super) fn obeys(&mut self, order: &NodeOrder, now: Timestamp, crash: bool, random: &mut SmallRng) -> Effects {
         let mut effects = Effects::default();
         if !self.up {
@@ -220,10 +220,10 @@ impl NodeHost {
                     }
                 }
             }
-            // What a part has of the node, signals and words end nothing here.
+            // Resizes, signals and messages end nothing here.
             NodeOrder::Resize { .. } | NodeOrder::Signal { .. } | NodeOrder::SetWalltime { .. } => {}
             NodeOrder::Launch { tasks: Some(_), .. } | NodeOrder::SignalStep { .. } | NodeOrder::Tell { .. } => {}
-            // Nothing that is submitted here is so large.
+            // Nothing submitted here is that large.
             NodeOrder::ByHash(_) => {}
         }
         effects
@@ -293,17 +293,17 @@ impl NodeHost {
             }
             Some(_) => effects.commands.extend(self.end_report(key)),
             None => {
-                // A launch of it that comes late must not start it.
+                // A late launch of it must not start it.
                 self.disk.journal.insert(key);
                 let exit = NodeExit { cause: EndCause::Killed, ..lost("", now) };
-                // One that only holds resources may come again all the same.
+                // A part that only holds resources may come again.
                 self.disk.runs.insert(key, LocalRun { holds: true, ..LocalRun::new(Status::Ended(exit)) });
                 effects.commands.extend(self.end_report(key));
             }
         }
     }
 
-    /// The processes of a part are gone, and with the run's own part those of its steps.
+    /// Ends the processes of a part; a run's own part takes those of its steps with it.
     pub(super) fn ends(&mut self, key: Key, now: Timestamp, random: &mut SmallRng) -> End {
         let Some(LocalRun { status: Status::Running { since, stopping }, suspended, holds }) = self.disk.runs.get(&key)
         else {
@@ -340,7 +340,7 @@ impl NodeHost {
         })
     }
 
-    /// The ledger answered; the orders that came with it.
+    /// Takes the ledger's answer; returns the orders that came with it.
     pub(super) fn answered(&mut self, id: CommandId, answer: &Answer) -> Vec<NodeOrder> {
         match (self.asked.remove(&id), &answer.result) {
             (Some(Asked::Ended(_)), Err(Refusal { code: RefusalCode::Unavailable, .. })) => Vec::new(),
@@ -353,7 +353,7 @@ impl NodeHost {
         }
     }
 
-    /// Takes the moment that an answer tells of; the orders that came with it.
+    /// Takes the mark of an answer; returns the orders that came with it.
     pub(super) fn briefed(&mut self, briefing: &Briefing) -> Vec<NodeOrder> {
         if self.up && briefing.mark.is_some() {
             self.mark = briefing.mark;
@@ -361,7 +361,7 @@ impl NodeHost {
         briefing.orders.clone()
     }
 
-    /// The report that the run's own part has begun.
+    /// The report that the run's own part has started.
     fn start_report(&mut self, key: Key) -> Option<(CommandId, Command)> {
         let (part, step) = key;
         let known = self.disk.runs.get(&key).filter(|_| step == WHOLE)?;
@@ -385,7 +385,7 @@ impl NodeHost {
         Some((id, command))
     }
 
-    /// Told again it is the same report; of what can come to this node again the time is in it.
+    /// The same report again has the same id; for parts that can come to this node again the id includes the time.
     fn report_id(&self, kind: &[u8], (part, step): Key, time: Timestamp, can_come_again: bool) -> CommandId {
         let time = if can_come_again { time.0 } else { 0 };
         self.id(&[kind, &part.to_number().to_le_bytes(), &step.0.to_le_bytes(), &time.to_le_bytes()])

@@ -1,6 +1,6 @@
-//! Who stands still for a while and then goes on as if nothing had been: executors, whose processes run on meanwhile, and the ledger.
-//! Executors that think the contact lost greet again, and their greetings come late, or again. Whatever of that happens, nothing that
-//! runs on a node is said to be lost there.
+//! Pauses: executors, whose processes keep running, and the ledger stop for a while and then continue as if nothing had
+//! happened. Executors that consider the connection lost send a new greeting, and greetings arrive late or twice.
+//! Whatever happens, nothing that runs on a node may be called lost there.
 
 use super::{
     Happening, SECOND, World,
@@ -15,11 +15,11 @@ use muster_schemas::{
 };
 use rand::Rng;
 
-/// What the ledger says of parts that it takes for lost although their node reports.
+/// The ledger's messages about parts that it considers lost although their node reports.
 const FORGOTTEN: [&str; 2] = ["no longer knows it", "it was booted again"];
 
 impl World {
-    /// An executor stands still; processes on its node run on.
+    /// Pauses an executor; processes on its node keep running.
     pub(super) fn pause_executor(&mut self, node: usize, micros: i64) {
         if self.nodes[node].is_up() && !self.paused.contains_key(&node) {
             self.paused.insert(node, Vec::new());
@@ -28,7 +28,7 @@ impl World {
         }
     }
 
-    /// It goes on with what has come for it, and was due, meanwhile.
+    /// Resumes it, with everything that arrived or became due in the meantime.
     pub(super) fn executor_goes_on(&mut self, node: usize) {
         for waiting in self.paused.remove(&node).into_iter().flatten() {
             self.agenda.after(1, waiting);
@@ -36,7 +36,7 @@ impl World {
         self.greets_again(node);
     }
 
-    /// It is stopped while it stands still: only what concerns the processes of its node outlives it.
+    /// Stops it while it is paused: only what concerns the processes of its node remains.
     pub(super) fn drop_waiting(&mut self, node: usize) {
         for waiting in self.paused.remove(&node).into_iter().flatten() {
             if matches!(waiting, Happening::PartEnds { .. }) {
@@ -45,17 +45,17 @@ impl World {
         }
     }
 
-    /// The ledger stands still; what is sent to it waits.
+    /// Pauses the ledger; messages to it wait.
     pub(super) fn pause_ledger(&mut self, micros: i64) {
         self.report.pauses += 1;
         self.ledger_goes_on = self.agenda.now + micros;
     }
 
-    /// What happens, unless whom it concerns stands still: then it happens later.
+    /// The happening, unless its party is paused: then it happens later.
     pub(super) fn unless_paused(&mut self, happening: Happening) -> Option<Happening> {
         if matches!(happening, Happening::LedgerRound | Happening::LedgerWakes) && self.agenda.now < self.ledger_goes_on
         {
-            // What wakes it later finds it late.
+            // A wake-up during the pause comes late.
             self.agenda.after(self.ledger_goes_on - self.agenda.now, Happening::LedgerRound);
             return None;
         }
@@ -69,7 +69,7 @@ impl World {
         }
     }
 
-    /// An executor thinks that the contact was lost: it greets again, with what it knows now.
+    /// An executor considers the connection lost: it greets again, with what it knows now.
     pub(super) fn greets_again(&mut self, node: usize) {
         if self.nodes[node].is_up() {
             let greeting = self.nodes[node].greets(Timestamp(self.agenda.now));
@@ -77,7 +77,7 @@ impl World {
         }
     }
 
-    /// Somebody stands still, or an executor greets again.
+    /// Pauses something, or lets an executor greet again.
     pub(super) fn stand_still(&mut self) {
         let node = self.random.random_range(0..self.nodes.len());
         let micros = self.random.random_range(SECOND / 10..12 * SECOND);
@@ -88,7 +88,7 @@ impl World {
         }
     }
 
-    /// What runs on a node is not lost there, whatever its lists seem to say.
+    /// Checks that nothing that runs on a node is called lost there, whatever the node's lists seem to say.
     pub(super) fn check_losses(&self, written: &[StoredRecord]) -> Result<(), String> {
         for stored in written {
             let lost = match &stored.record.event {
@@ -121,7 +121,7 @@ impl World {
     }
 }
 
-/// The node whose executor must go on for this to happen.
+/// The node whose executor must be running for this to happen.
 fn executor_of(happening: &Happening) -> Option<usize> {
     match happening {
         Happening::Arrives(Parcel::Orders { node, .. } | Parcel::Briefed { node, .. })

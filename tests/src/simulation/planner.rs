@@ -1,4 +1,4 @@
-//! The planner's service as a model around the production planner: it follows the log, asks for what it missed, and has
+//! A model of the planner's service around the production planner: it follows the log, asks for what it missed, and has
 //! one plan outstanding at a time.
 
 use muster_domain::State;
@@ -11,7 +11,7 @@ use muster_schemas::{
 };
 use std::collections::BTreeSet;
 
-/// A gap is asked for again after so many microseconds.
+/// A gap is requested again after this many microseconds.
 const ASK_AGAIN_MICROS: i64 = 300_000;
 
 #[derive(Debug, Default)]
@@ -25,18 +25,18 @@ pub(super) struct PlannerHost {
 struct Follower {
     projection: Projection,
     left_out: BTreeSet<JobId>,
-    /// The newest record that was heard of.
+    /// The newest record that it has heard of.
     heard_of: Sequence,
-    /// A plan is worth making.
+    /// Whether a plan is worth making.
     is_due: bool,
-    /// When one is without anything having happened.
+    /// When to plan even if nothing has happened.
     wake: Option<Timestamp>,
-    /// It must be seen before the next plan is made.
+    /// The record that it must see before the next plan.
     wait_for: Sequence,
 }
 
 impl Follower {
-    /// Whether there are records that it has heard of, or must see, and does not have.
+    /// Whether it lacks records that it has heard of, or must see.
     fn is_behind(&self) -> bool {
         self.projection.state().sequence() < self.heard_of.max(self.wait_for)
     }
@@ -64,7 +64,7 @@ impl PlannerHost {
         self.running.is_some()
     }
 
-    /// Applies what follows on what it has, and notes what it hears of beyond.
+    /// Applies records that follow its state, and notes the newest one it has heard of.
     pub(super) fn receives(&mut self, commit: &Commit) {
         let Some(follower) = &mut self.running else { return };
         follower.heard_of = follower.heard_of.max(commit.last());
@@ -77,7 +77,7 @@ impl PlannerHost {
         }
     }
 
-    /// The record from which on it needs a replay, if it does and has not asked lately.
+    /// The record from which it needs a replay, unless it needs none or has asked lately.
     pub(super) fn missing(&mut self, now: i64) -> Option<Sequence> {
         let follower = self.running.as_ref()?;
         if !follower.is_behind() || now < self.asked_at + ASK_AGAIN_MICROS {
@@ -87,15 +87,15 @@ impl PlannerHost {
         Some(follower.projection.state().sequence().next())
     }
 
-    /// When it wants to look again without having heard of anything: to plan, or to ask again for what it missed.
+    /// When to wake it without news: to plan, or to ask again for what it missed.
     pub(super) fn wake(&self) -> Option<i64> {
         let follower = self.running.as_ref()?;
         let asks_again = follower.is_behind().then_some(self.asked_at + ASK_AGAIN_MICROS);
         follower.wake.map(|wake| wake.0).into_iter().chain(asks_again).min()
     }
 
-    /// The command of the next plan, if there is anything to say. A planner that knows only the outcome of the log must
-    /// plan the same.
+    /// The command for the next plan, if it has anything to say. A planner that only knows the outcome of the log
+    /// must plan the same.
     pub(super) fn plan(&mut self, now: i64) -> Result<Option<Command>, String> {
         let Some(follower) = self.running.as_mut() else { return Ok(None) };
         let is_behind = follower.projection.state().sequence() < follower.wait_for;

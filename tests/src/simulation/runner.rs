@@ -1,5 +1,5 @@
-//! Filter-runners as models: they claim calls that they are offered, make them for a while, and report; or stop in the
-//! middle and know nothing of it afterwards.
+//! Models of filter-runners: they claim offered calls, make them for a while, and report; or stop in the middle and
+//! have forgotten everything afterwards.
 
 use muster_schemas::{
     CommandId, Timestamp,
@@ -19,13 +19,13 @@ use std::{
 #[derive(Debug)]
 pub(super) struct RunnerHost {
     is_up: bool,
-    /// Claims that were sent and not answered.
+    /// Unanswered claims.
     claims: BTreeMap<CommandId, Arc<FilterOrder>>,
     /// Calls that are being made.
     calls: BTreeSet<(CallId, u32)>,
 }
 
-/// A claim that was answered.
+/// An answered claim.
 pub(super) struct Claim {
     pub(super) order: Arc<FilterOrder>,
     /// Whether the call is the runner's to make.
@@ -58,7 +58,7 @@ impl RunnerHost {
         self.is_up = true;
     }
 
-    /// The claim of a call that it is offered, unless it has it already.
+    /// The claim of an offered call, unless it has the call already.
     pub(super) fn offered(&mut self, order: Arc<FilterOrder>, id: CommandId) -> Option<Command> {
         let attempt = (order.call, order.attempt);
         let is_claimed = self.claims.values().any(|claimed| (claimed.call, claimed.attempt) == attempt);
@@ -69,7 +69,7 @@ impl RunnerHost {
         Some(Command::ClaimCalls { calls: vec![attempt] })
     }
 
-    /// What came of the claim that this answers.
+    /// The result of the claim that this answers.
     pub(super) fn answered(&mut self, id: CommandId, answer: &Answer) -> Option<Claim> {
         let order = self.claims.remove(&id)?;
         let is_mine = matches!(&answer.result, Ok(Reply::Claimed(mine)) if mine.first() == Some(&true));
@@ -79,7 +79,7 @@ impl RunnerHost {
         Some(Claim { order, is_mine })
     }
 
-    /// The report on a call that comes to its end now; `None` if the runner has stopped meanwhile.
+    /// The report on a call that ends now; `None` if the runner has stopped meanwhile.
     pub(super) fn ends(&mut self, order: &FilterOrder, outcome: CallOutcome, has_others: bool) -> Option<Command> {
         let (call, attempt) = (order.call, order.attempt);
         self.calls
@@ -88,7 +88,7 @@ impl RunnerHost {
     }
 }
 
-/// What a call comes to, at random; in peace all say yes.
+/// The outcome of a call, at random; without faults every filter passes.
 pub(super) fn outcome(random: &mut SmallRng, order: &FilterOrder, troubled: bool, now: Timestamp) -> CallOutcome {
     match order.work {
         FilterWork::Validate { .. } => validation(random, &order.job, troubled, now),
@@ -96,7 +96,7 @@ pub(super) fn outcome(random: &mut SmallRng, order: &FilterOrder, troubled: bool
     }
 }
 
-/// The check takes the job as it was submitted.
+/// The check accepts the job as it was submitted.
 fn validation(random: &mut SmallRng, job: &DescribedJob, troubled: bool, now: Timestamp) -> CallOutcome {
     if troubled && random.random_range(0..6) == 0 {
         return CallOutcome::Refused("[TemplateValueTooLarge] template 'small': RunTime = 2:0, allowed 1:0".into());

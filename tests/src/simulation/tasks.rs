@@ -1,5 +1,5 @@
-//! What the log must say of jobs that are lists of tasks: no instance of a task runs twice at the same time, and one that has
-//! ended well is not run again, whatever becomes of its job's runs.
+//! Rules for lists of tasks in the log: no instance of a task runs twice at the same time, and one that has succeeded
+//! is not run again, whatever happens to the job's runs.
 
 use muster_schemas::{
     JobId, RunId, StepId,
@@ -8,7 +8,7 @@ use muster_schemas::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// An instance that runs.
+/// A running instance.
 type Running = (JobId, TaskInstance);
 
 /// The tasks of a log.
@@ -18,14 +18,14 @@ pub(super) struct Tasks {
     lists: BTreeMap<JobId, Vec<TaskKind>>,
     running: BTreeMap<(RunId, StepId), Running>,
     done: BTreeSet<Running>,
-    /// How many instances have ended.
+    /// The number of instances that have ended.
     pub(super) ended: u64,
-    /// How often a run grew or gave something up.
+    /// The number of times that a run gained or lost resources.
     pub(super) resizes: u64,
 }
 
 impl Tasks {
-    /// Takes an event in.
+    /// Takes an event.
     pub(super) fn see(&mut self, event: &Event) -> Result<(), String> {
         match event {
             Event::JobSubmitted { job, intake: Some(intake), .. } => self.listed(*job, intake.tasks.as_ref()),
@@ -52,7 +52,7 @@ impl Tasks {
         }
     }
 
-    /// Whether an instance has to run well only once; services and the tasks of nodes are run again and again.
+    /// Whether an instance only has to succeed once; services and the tasks of nodes are run again and again.
     fn runs_once(&self, (job, instance): &Running) -> bool {
         let kind = self.lists.get(job).and_then(|kinds| kinds.get(instance.task as usize));
         matches!(kind, Some(TaskKind::Basic | TaskKind::Sweep { .. }))

@@ -1,4 +1,4 @@
-//! What the world knows to be so, held against what the system says.
+//! What really happened in the world, compared with what the system says.
 
 use super::{
     chains::Chains,
@@ -20,10 +20,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Default)]
 pub(super) struct Truth {
-    /// The fold of the durable log, made here anew.
+    /// The state after folding the durable log separately.
     replayed: State,
     last_hash: [u8; 32],
-    /// Answers that reached those who had asked.
+    /// Answers that reached their senders.
     answers: BTreeMap<CommandId, Answer>,
     acknowledged: BTreeSet<JobId>,
     submitted: BTreeSet<JobId>,
@@ -33,13 +33,13 @@ pub(super) struct Truth {
     started: BTreeMap<(Key, usize), u32>,
     /// Runs of tasks that nodes have held resources for.
     held: BTreeSet<RunId>,
-    /// What the log says of chains of filters.
+    /// The chains of filters in the log.
     chains: Chains,
-    /// What filters did.
+    /// The effects of filters.
     effects: Effects,
-    /// What the log says of tasks.
+    /// The tasks in the log.
     tasks: Tasks,
-    /// What the log says of jobs with several components.
+    /// The jobs with several components in the log.
     components: Components,
     /// A promise that was broken on a node.
     broken: Option<String>,
@@ -83,7 +83,7 @@ impl Truth {
         self.held.insert(part.run());
     }
 
-    /// A filter came to its end.
+    /// A filter ended.
     pub(super) fn called(&mut self, call: CallId, exit: FilterExit) {
         self.effects.made(call, exit);
     }
@@ -105,7 +105,7 @@ impl Truth {
     /// The ledger has written a round.
     pub(super) fn round(&mut self, round: &Round) -> Result<(), String> {
         if round.torn {
-            // What is left of it shows when the ledger is back.
+            // The part of it that survived shows when the ledger is back.
             return Ok(());
         }
         self.replay(&round.written)?;
@@ -152,7 +152,7 @@ impl Truth {
         Ok(())
     }
 
-    /// What must hold after every step.
+    /// Checks what must hold after every step.
     pub(super) fn check(&self) -> Result<(), String> {
         if let Some(broken) = &self.broken {
             return Err(broken.clone());
@@ -170,7 +170,7 @@ impl Truth {
         Ok(())
     }
 
-    /// What must hold when everything has come to rest.
+    /// Checks what must hold when everything is done.
     pub(super) fn final_checks(&mut self, log: &[StoredRecord]) -> Result<(), String> {
         self.ledger_restarted(log)?;
         invariants::check(&self.replayed)?;
@@ -184,7 +184,7 @@ impl Truth {
                     }
                 }
                 Event::JobRequeued { job, .. } => {
-                    // A task that is queued anew takes its array back from its end.
+                    // A task that is requeued reopens its array.
                     ended.remove(job);
                     ended.remove(&job.whole());
                 }

@@ -1,4 +1,4 @@
-//! Users who submit jobs and meddle with them, at random.
+//! Users who submit and change jobs at random.
 
 use muster_domain::{State, jobs::Job};
 use muster_schemas::{
@@ -34,7 +34,7 @@ impl UserHost {
         Owner { user, uid, gid: uid }
     }
 
-    /// Something that a user asks for. It need not make sense: what does not must be refused and change nothing.
+    /// A random command of a user. It need not make sense: the ledger must refuse nonsense and change nothing.
     pub(super) fn command(&self, random: &mut SmallRng, state: &State, has_filters: bool) -> Command {
         let jobs: Vec<JobId> = state.jobs().map(|job| job.id).collect();
         let some_job = |random: &mut SmallRng| {
@@ -78,7 +78,7 @@ impl UserHost {
 }
 
 impl UserHost {
-    /// Something that has to do with filters and holds until a time.
+    /// A command about filters that keep resources until a time.
     fn filtered(
         &self,
         random: &mut SmallRng,
@@ -120,10 +120,10 @@ impl UserHost {
     }
 }
 
-/// Something that has to do with jobs of several components.
+/// A command about jobs with several components.
 fn on_components(random: &mut SmallRng, state: &State, jobs: &[JobId]) -> Command {
     let several: Vec<&Job> = state.jobs().filter(|job| job.components.len() > 1).collect();
-    // What is to end alone runs, with others that do; the rest may stand as it likes.
+    // A component that is to end alone must be in a running job of which no component has ended alone.
     let may_end_alone = |job: &&Job| job.run().is_some() && job.single_ends.is_none();
     let running: Vec<&Job> = several.iter().copied().filter(may_end_alone).collect();
     if !running.is_empty() && random.random_range(0..3) == 0 {
@@ -152,7 +152,8 @@ fn on_components(random: &mut SmallRng, state: &State, jobs: &[JobId]) -> Comman
     }
 }
 
-/// A job of two or three components of one node each: the first has a script, the others hold resources, or run something.
+/// A job with two or three components of one node each: the first has a script, the others hold resources
+/// or run something.
 fn several_components(random: &mut SmallRng, jobs: &[JobId]) -> JobSpec {
     let mut spec = JobSpec { array: None, ..job(random, jobs) };
     let wanted = random.random_range(2..=3);
@@ -224,7 +225,7 @@ fn list_of_tasks(random: &mut SmallRng, jobs: &[JobId]) -> (JobSpec, TaskList) {
     let tasks = tasks(random, max);
     let until_cancelled = random.random_range(0..12) == 0;
     if until_cancelled || tasks.iter().any(|task| task.kind == TaskKind::Service) {
-        // It ends no earlier by itself.
+        // Only its walltime ends it.
         only.alternatives[0].walltime_seconds = Some(random.random_range(5..60));
     }
     let spec = JobSpec {
@@ -246,7 +247,8 @@ fn list_of_tasks(random: &mut SmallRng, jobs: &[JobId]) -> (JobSpec, TaskList) {
     (spec, list)
 }
 
-/// Tasks that go together: they may prepare and release nodes, and are a service or a few that depend on one another.
+/// Tasks that belong together: they may prepare and release nodes, and are a service or a few that
+/// depend on each other.
 fn tasks(random: &mut SmallRng, most: u32) -> Vec<TaskSpec> {
     let mut tasks = Vec::new();
     if random.random_range(0..4) == 0 {

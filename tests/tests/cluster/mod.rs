@@ -1,4 +1,4 @@
-//! A cluster of real processes for tests that trouble it, and what its log says of its jobs.
+//! A cluster of real processes for tests with faults, and what its log says about its jobs.
 
 use muster_tests::muster_binary;
 use std::{
@@ -10,10 +10,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Everything that is open when the killing ends is done within this time.
+/// Everything that is unfinished when the kills end is done within this time.
 const SETTLES_WITHIN: Duration = Duration::from_secs(120);
 
-/// A cluster of separate processes, ended with the value.
+/// A cluster of separate processes, which end when this is dropped.
 pub struct Cluster {
     pub folder: tempfile::TempDir,
     pub muster: PathBuf,
@@ -84,7 +84,7 @@ pub fn number(variable: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{variable} is not a number: {text}")))
 }
 
-/// All jobs that the system knows, by id: state and outcome.
+/// All known jobs, by id: state and outcome.
 pub fn jobs(cluster: &Cluster) -> Option<BTreeMap<String, (String, Option<String>)>> {
     let output = cluster.muster(&["jobs", "--all", "--json"]).output().expect("muster can be run");
     if !output.status.success() {

@@ -1,4 +1,4 @@
-//! A wire that can be cut in one direction: a TCP relay between a client and a server.
+//! A connection that can be cut in one direction: a TCP relay between a client and a server.
 
 use std::{
     io::{Read, Write},
@@ -7,19 +7,19 @@ use std::{
     thread,
 };
 
-/// The way that bytes take.
+/// A direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     ToServer,
     ToClient,
 }
 
-/// What becomes of bytes on a way.
+/// The fate of bytes in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// They wait, and come late.
+    /// They wait, and arrive late.
     Held,
-    /// They are gone, and with them in the end the connection.
+    /// They are lost, and finally the connection too.
     Dropped,
 }
 
@@ -43,7 +43,7 @@ impl Relay {
         let shared = Arc::clone(&wire);
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
-                // A client whose server is away finds its connection closed, as it would without the relay.
+                // If the server is away the client's connection is closed, as it would be without the relay.
                 if let Ok(server) = TcpStream::connect(("127.0.0.1", server)) {
                     carry(&client, &server, Way::ToServer, &shared);
                     carry(&server, &client, Way::ToClient, &shared);
@@ -68,7 +68,7 @@ impl Wire {
         self.cut.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits while bytes of this way are held; whether they are dropped.
+    /// Waits while bytes in this direction are held; returns whether they are dropped.
     fn pass(&self, way: Way) -> bool {
         let held = |cut: &mut Option<(Way, Cut)>| *cut == Some((way, Cut::Held));
         let cut = self.mended.wait_while(self.lock(), held).unwrap_or_else(PoisonError::into_inner);
@@ -82,7 +82,7 @@ fn carry(from: &TcpStream, to: &TcpStream, way: Way, wire: &Arc<Wire>) {
     thread::spawn(move || {
         let (mut buffer, mut has_hole) = (vec![0; 64 << 10], false);
         while let Ok(length @ 1..) = from.read(&mut buffer) {
-            // What comes behind a hole makes no sense to whoever reads it.
+            // After a gap the rest is useless to the reader.
             match wire.pass(way) {
                 true => has_hole = true,
                 false if has_hole || to.write_all(&buffer[..length]).is_err() => break,

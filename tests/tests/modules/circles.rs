@@ -1,4 +1,4 @@
-//! Files that use each other, each directly or by way of others.
+//! Circles of files that use each other, directly or through others.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -7,7 +7,7 @@ use std::{
 
 use crate::{names::Uses, source::Source};
 
-/// Files each of which uses all the others, directly or by way of them: more than one.
+/// Files each of which uses all the others, directly or through them: more than one.
 pub type Circle = BTreeSet<usize>;
 
 /// The circles of a crate, by their first file.

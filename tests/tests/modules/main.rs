@@ -1,17 +1,17 @@
-//! No files of a crate go round in a circle: none uses a definition of another one that uses, by way of any others, a
-//! definition of the first. So each file can be read, tested and replaced with only those below it in mind.
+//! Files of a crate do not use each other in circles: no file uses a definition in a file that, directly or through
+//! others, uses a definition in the first. So each file can be read, tested and replaced with only those below it in mind.
 //!
 //! What counts:
 //!
-//! - A file *uses* another one if it names a definition in it, in a `use` or by a path (`crate::a::b`, `super::c`, `d::e`).
-//!   Where the name comes from does not matter: what a parent only passes on (`pub use child::X`) is followed to the file that
-//!   defines it. Passing on is not using, nor is `mod child;`.
-//! - Parents and children are files like any others. A parent that calls its child, which takes a type from the parent, is a
-//!   circle; the type belongs in a file of its own, below both.
-//! - Libraries and programs of the workspace count, and in them everything but what is `#[cfg(test)]`.
+//! - A file *uses* another one if it names a definition in it, in a `use` or by a path (`crate::a::b`, `super::c`,
+//!   `d::e`). Where the name comes from does not matter: a name that a parent only re-exports (`pub use child::X`) is
+//!   followed to the file that defines it. A re-export is not a use, nor is `mod child;`.
+//! - Parents and children are files like any others. A parent and a child that takes a type from the parent are a circle
+//!   if the parent calls the child; the type belongs in a separate file, below both.
+//! - Libraries and programs of the workspace count, and in them everything except `#[cfg(test)]` items.
 //!
-//! What is not seen: methods, because only the compiler knows whose they are, and macros that a child calls without importing
-//! them.
+//! The check does not see methods, because only the compiler knows whose they are, and macros that a child calls
+//! without importing them.
 
 use std::{
     collections::BTreeSet,
@@ -30,12 +30,12 @@ mod circles;
 mod names;
 mod source;
 
-/// A circle that is there for a reason, or still.
+/// A circle that exists for a reason, or still exists.
 struct Known {
     package: &'static str,
-    /// One of its files, which tells it from the others of the package.
+    /// One of its files, which distinguishes it from the package's other circles.
     file: &'static str,
-    /// How many files it has at most.
+    /// The maximum number of its files.
     files: usize,
     reason: &'static str,
 }
@@ -111,7 +111,7 @@ fn text(value: &Value) -> String {
     value.as_str().expect("cargo writes texts").to_owned()
 }
 
-/// The circles of a made-up crate, as they are shown, and the paths in it that lead nowhere.
+/// The circles of a made-up crate, as they are shown, and its paths that cannot be resolved.
 fn circles_in(files: &[(&str, &str)]) -> (Vec<String>, Uses) {
     let text_of =
         |path: &Path| files.iter().find(|(name, _)| Path::new(name) == path).map(|(_, text)| (*text).to_owned());

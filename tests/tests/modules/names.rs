@@ -1,4 +1,4 @@
-//! Which file defines what a path names.
+//! Finds the file that defines the name in a path.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use crate::source::{Imported, Module, Source, Token};
 /// The first module of a crate.
 const ROOT: usize = 0;
 
-/// What a path leads to.
+/// The target of a path.
 pub enum Found {
     Module(usize),
-    /// A definition, and the module that it stands in.
+    /// A definition, and the module that contains it.
     Item(usize, String),
     /// Something of another crate.
     Elsewhere,
@@ -25,7 +25,7 @@ pub struct Use {
     pub item: String,
 }
 
-/// All uses between the files of a crate, and the paths that lead nowhere: there should be none.
+/// All uses between the files of a crate, and the paths that cannot be resolved: there should be none.
 #[derive(Default)]
 pub struct Uses {
     pub uses: BTreeSet<Use>,
@@ -37,7 +37,8 @@ pub fn uses_in(source: &Source) -> Uses {
     let mut uses = Uses::default();
     for (id, module) in source.modules.iter().enumerate() {
         for import in &module.imports {
-            // A module that passes a name on does not use it; whoever takes it from here uses the file that defines it.
+            // A module that re-exports a name does not use it; a file that imports it from there uses the file
+            // that defines it.
             let found = resolve(source, id, &import.path);
             uses.add(source, id, &import.path, found, import.is_passed_on);
         }
@@ -65,13 +66,13 @@ impl Uses {
     }
 }
 
-/// Whether a path that starts so leads into this crate.
+/// Whether a path with this first word leads into this crate.
 fn is_within(head: &str) -> bool {
     ["crate", "self", "super"].contains(&head)
 }
 
-/// The paths in a piece of code that may name something of the crate, also those of one word. Fields, methods, variables and
-/// names that are being defined are none.
+/// The paths in a piece of code that may name something of the crate, including single words. Fields, methods,
+/// variables and names being defined do not count.
 fn paths_in(code: &[Token]) -> Vec<Vec<String>> {
     let word = |at: usize| match code.get(at) {
         Some(Token::Word(word)) => Some(word.as_str()),
@@ -99,7 +100,7 @@ fn paths_in(code: &[Token]) -> Vec<Vec<String>> {
     paths
 }
 
-/// What a path in the code of a module means, where that is a use of its own.
+/// The meaning of a path in the code of a module, if it is a use of its own.
 fn meaning(source: &Source, module: usize, path: &[String]) -> Option<Found> {
     let head = path[0].as_str();
     match path.len() {
@@ -112,7 +113,7 @@ fn meaning(source: &Source, module: usize, path: &[String]) -> Option<Found> {
     }
 }
 
-/// A word that is defined here, or whose own `use` counts, needs no second look.
+/// Whether a word is defined here, or has a `use` that counts anyway.
 fn is_seen_already(module: &Module, word: &str) -> bool {
     let is_imported = |passed_on: bool| {
         let named = |name: &Imported| matches!(name, Imported::As(name) if name == word);
@@ -126,7 +127,7 @@ fn resolve(source: &Source, module: usize, path: &[String]) -> Found {
     resolve_unseen(source, module, path, &mut Vec::new())
 }
 
-/// The places that a search has been to, so that modules which import each other's names do not send it round and round.
+/// The places that a search has visited, so that modules which import each other's names do not make it loop.
 type Seen = Vec<(usize, Vec<String>)>;
 
 fn resolve_unseen(source: &Source, module: usize, path: &[String], seen: &mut Seen) -> Found {
@@ -134,7 +135,7 @@ fn resolve_unseen(source: &Source, module: usize, path: &[String], seen: &mut Se
         "crate" => (Some(0), &path[1..]),
         "self" => (Some(module), &path[1..]),
         "super" => (Some(module), path),
-        // A name that is not in scope is that of a crate or of the prelude.
+        // A name that is not in scope belongs to a crate or to the prelude.
         _ => match lookup(source, module, path, seen) {
             Found::Nothing => return Found::Elsewhere,
             found => return found,
@@ -151,7 +152,8 @@ fn resolve_unseen(source: &Source, module: usize, path: &[String], seen: &mut Se
     }
 }
 
-/// What a path means that starts with a name in a module. What follows an item (variants, functions of a type) is its own.
+/// The meaning of a path whose first word is a name in a module. Whatever follows an item (variants, functions of a
+/// type) belongs to it.
 fn lookup(source: &Source, at: usize, path: &[String], seen: &mut Seen) -> Found {
     let place = (at, path.to_vec());
     if seen.contains(&place) {
@@ -170,7 +172,7 @@ fn lookup(source: &Source, at: usize, path: &[String], seen: &mut Seen) -> Found
         return Found::Item(*exporter, name.clone());
     }
     let mut is_perhaps_elsewhere = false;
-    // Names that are imported one by one hide those that come with a `*`.
+    // Names that are imported one by one hide those imported with `*`.
     let (globs, named): (Vec<_>, Vec<_>) = module.imports.iter().partition(|import| import.name == Imported::All);
     for import in named.into_iter().filter(|import| matches!(&import.name, Imported::As(found) if found == name)) {
         match resolve_unseen(source, at, &import.path, seen) {
@@ -186,7 +188,7 @@ fn lookup(source: &Source, at: usize, path: &[String], seen: &mut Seen) -> Found
                 Found::Elsewhere => is_perhaps_elsewhere = true,
                 found => return found,
             },
-            // The variants of an enum, or names of another crate: nobody says which.
+            // Variants of an enum, or names of another crate: unknown here.
             Found::Item(..) | Found::Elsewhere => is_perhaps_elsewhere = true,
             Found::Nothing => {}
         }

@@ -1,4 +1,4 @@
-//! A crate as it is written: its files, their modules, and in each what it defines, imports and says.
+//! The source of a crate: its files, their modules, and the definitions, imports and code in each.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,11 +14,11 @@ use syn::{Attribute, Item, ItemMacro, ItemMod, ItemUse, UseTree, Visibility};
 pub struct Source {
     pub files: Vec<String>,
     pub modules: Vec<Module>,
-    /// The modules with the macros that are `#[macro_export]`: these are found in the root.
+    /// The modules with `#[macro_export]` macros, which are found in the root.
     pub exported: BTreeMap<String, usize>,
 }
 
-/// A module: a file, or a `mod` with braces in one. What is only for tests is left out.
+/// A module: a file, or a `mod` with braces inside one. Test-only code is left out.
 #[derive(Default)]
 pub struct Module {
     /// Its place in the crate's list of files.
@@ -26,10 +26,10 @@ pub struct Module {
     pub parent: Option<usize>,
     pub children: BTreeMap<String, usize>,
     pub defined: BTreeSet<String>,
-    /// Every word in the macros that the module defines or calls: what they make has one of these names.
+    /// Every word in the macros that the module defines or calls: names that these macros produce are among them.
     pub in_macros: BTreeSet<String>,
     pub imports: Vec<Import>,
-    /// One list for each definition, so that no path reaches from one into the next.
+    /// One list for each definition, so that no path continues from one into the next.
     pub code: Vec<Vec<Token>>,
 }
 
@@ -37,7 +37,7 @@ pub struct Module {
 pub struct Import {
     pub path: Vec<String>,
     pub name: Imported,
-    /// Whether it is seen from outside: `pub use`, `pub(crate) use`.
+    /// Whether it is visible outside: `pub use`, `pub(crate) use`.
     pub is_passed_on: bool,
 }
 
@@ -47,7 +47,7 @@ pub enum Imported {
     All,
 }
 
-/// What matters of a token in the search for paths.
+/// The parts of a token that matter when searching for paths.
 #[derive(PartialEq)]
 pub enum Token {
     Word(String),
@@ -57,7 +57,7 @@ pub enum Token {
     Other,
 }
 
-/// Reads a crate from its root file on. `text_of` gives the text of a file, if it exists.
+/// Reads a crate from its root file. `text_of` returns the text of a file, if it exists.
 pub fn read(root: &Path, text_of: &dyn Fn(&Path) -> Option<String>) -> Source {
     let folder = root.parent().unwrap_or(root).to_owned();
     let mut reader = Reader { text_of, folder: folder.clone(), source: Source::default() };
@@ -190,7 +190,7 @@ impl Module {
         self.code.push(tokens);
     }
 
-    /// The tokens without their groups. A `use` inside of a function becomes an import of the module.
+    /// The tokens without their groups. A `use` inside a function becomes an import of the module.
     fn flatten(&mut self, stream: TokenStream, tokens: &mut Vec<Token>) {
         let mut trees = stream.into_iter().peekable();
         while let Some(tree) = trees.next() {

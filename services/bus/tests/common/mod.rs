@@ -1,4 +1,4 @@
-//! What the tests of the bus share: a ledger that keeps its log in memory, and both kinds of bus.
+//! Shared by the tests of the bus: a ledger that keeps its log in memory, and both kinds of bus.
 
 #![allow(dead_code, reason = "not every test program uses all of it")]
 
@@ -17,7 +17,7 @@ use std::{
 };
 use tokio::task::JoinHandle;
 
-/// No condition of a test takes so long.
+/// Longer than any condition of a test takes.
 pub const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Fails the test if the work is not done by the deadline.
@@ -91,7 +91,7 @@ struct Inner {
 }
 
 impl TestLedger {
-    /// Appends records to the log, which does not publish them.
+    /// Appends records to the log without publishing them.
     pub fn append(&self, records: &[Record]) {
         let mut inner = self.inner.lock().expect("no test panics with the lock");
         inner.records.extend_from_slice(records);
@@ -110,7 +110,7 @@ impl TestLedger {
         .await;
     }
 
-    /// The next commands and queries are refused as "not now".
+    /// Refuses the next commands and queries as "not now".
     pub fn refuse_next(&self, count: u32) {
         self.inner.lock().expect("no test panics with the lock").refusals_left = count;
     }
@@ -119,12 +119,12 @@ impl TestLedger {
         self.inner.lock().expect("no test panics with the lock").snapshot = Some((sequence, bytes));
     }
 
-    /// Records up to this can no longer be replayed.
+    /// Records up to this one can no longer be replayed.
     pub fn archive(&self, to: Sequence) {
         self.inner.lock().expect("no test panics with the lock").archived = to;
     }
 
-    /// How many commands had an effect.
+    /// The number of commands that had an effect.
     pub fn commands(&self) -> u64 {
         self.inner.lock().expect("no test panics with the lock").commands
     }

@@ -1,4 +1,4 @@
-//! What this process reads, for the tasks of a step.
+//! Standard input of this process, for the tasks of a step.
 
 use crate::stderr_line;
 use crate::terminal;
@@ -19,12 +19,12 @@ pub struct Input {
 }
 
 impl Input {
-    /// Passes on what is read until there is no more, on threads of their own: they end with this process. With a terminal
-    /// on both sides its keys go to the step as they are, and its size follows this one's.
+    /// Forwards standard input until it ends, on separate threads that end with this process. If both sides have a
+    /// terminal, keys go to the step as they are, and the step's terminal follows the size of this one.
     pub fn start(client: Client, address: StepAddress, has_terminal: bool) -> Self {
         let raw = (has_terminal && io::stdin().is_terminal()).then(terminal::Raw::enter).flatten();
         let signals = watched_signals();
-        // The threads below have this mask too, so that the signals come to the one that waits for them.
+        // The threads below inherit this mask, so only the thread that waits for signals gets them.
         if signals.thread_block().is_ok() {
             let signalled = client.another();
             thread::spawn(move || obey_signals(signalled, address, &signals));
@@ -42,7 +42,8 @@ fn watched_signals() -> SigSet {
     signals
 }
 
-/// The first interrupt asks the step to end, the next ends it at once; the command goes on to the last words of the step.
+/// The first interrupt asks the step to end, the next ends it at once; the command still waits for the
+/// step's last output.
 fn obey_signals(mut client: Client, address: StepAddress, signals: &SigSet) {
     let mut is_forced = false;
     while let Ok(signal) = signals.wait() {
@@ -58,7 +59,7 @@ fn obey_signals(mut client: Client, address: StepAddress, signals: &SigSet) {
     }
 }
 
-/// What this process reads, without a buffer of its own. Without any it is empty.
+/// Standard input of this process, unbuffered; empty if it is closed.
 pub fn standard_input() -> Box<dyn io::Read + Send> {
     match io::stdin().as_fd().try_clone_to_owned().map(File::from) {
         Ok(stdin) if stdin.is_terminal() => Box::new(Terminal(stdin)),
@@ -67,11 +68,11 @@ pub fn standard_input() -> Box<dyn io::Read + Send> {
     }
 }
 
-/// A terminal that this process reads from only while it is in the foreground there. Reading in the background would stop the
-/// whole command (`srun ... &`).
+/// A terminal that is only read while this process is in the foreground. Reading in the background would stop the whole
+/// command (`srun ... &`).
 struct Terminal(File);
 
-/// After this time a command in the background looks whether it is in the foreground now.
+/// How often a command in the background checks whether it is in the foreground.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 impl Terminal {
@@ -82,7 +83,7 @@ impl Terminal {
 
 impl io::Read for Terminal {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // Where the signal is blocked, reading in the background is an error instead.
+        // With the signal blocked, reading in the background is an error instead.
         let mut stops = SigSet::empty();
         stops.add(Signal::SIGTTIN);
         stops.thread_block()?;
@@ -97,7 +98,7 @@ impl io::Read for Terminal {
     }
 }
 
-/// Whether there will never be anything to read, as in batch scripts.
+/// Whether there will never be any input, as in batch scripts.
 pub fn is_null_device() -> bool {
     use std::os::unix::fs::MetadataExt as _;
     let of_stdin = io::stdin().as_fd().try_clone_to_owned().map(File::from).and_then(|file| file.metadata());
@@ -106,8 +107,8 @@ pub fn is_null_device() -> bool {
         .unwrap_or(false)
 }
 
-/// Passes on what is read to the tasks of a step, or only to those of some of its groups, to its end. A step that has ended
-/// takes no more, which ends this too.
+/// Forwards input to the tasks of a step, or only to those of some of its groups, until it ends. This stops when the
+/// step has ended, since it takes no more input.
 pub fn pass_on(mut client: Client, address: StepAddress, groups: Option<IndexSet>, mut source: impl io::Read) {
     let mut buffer = vec![0; 64 << 10];
     let mut offset = 0;

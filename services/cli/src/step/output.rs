@@ -1,4 +1,4 @@
-//! What tasks say, on standard output and standard error of this process.
+//! Prints the output of tasks on standard output and standard error of this process.
 
 use muster_schemas::{
     job::ExitStatus,
@@ -9,23 +9,23 @@ use std::{
     io::{self, Write as _},
 };
 
-/// A line that grows longer than this is shown as several.
+/// A longer line is split.
 const MAX_LINE_BYTES: usize = 1 << 20;
 
-/// How it is shown.
+/// How output is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// As it comes: it is all of one task, or somebody waits for each letter.
+    /// As it arrives: it comes from one task, or somebody waits for each character.
     AsItComes,
-    /// A line when it is whole, or its task is over: tasks that write in blocks do not cut each other's lines. No byte is
-    /// added.
+    /// Lines once they are complete or their task has ended, so that tasks that write in blocks do not cut each other's
+    /// lines. No byte is added.
     WholeLines,
-    /// Whole lines, each behind the rank of its task in so many columns.
+    /// Complete lines, each after the rank of its task, padded to this many columns.
     Labelled(usize),
 }
 
 impl Form {
-    /// With the width of the ranks in front of lines, if they are wanted; of so many tasks, at once or line by line.
+    /// The form for this label width, if labels are wanted, and for this many tasks, at once or line by line.
     pub fn of(label_width: Option<usize>, tasks: u32, at_once: bool) -> Self {
         match label_width {
             Some(width) => Self::Labelled(width),
@@ -35,10 +35,10 @@ impl Form {
     }
 }
 
-/// Collects what tasks say.
+/// Collects the output of tasks.
 pub struct Lines {
     form: Form,
-    /// Lines whose end has not come, by rank and whether they are errors.
+    /// Incomplete lines, by rank and whether they are errors.
     partial: BTreeMap<(u32, bool), Vec<u8>>,
     output: Vec<u8>,
     errors: Vec<u8>,
@@ -48,16 +48,16 @@ pub struct Lines {
     ended: u32,
 }
 
-/// Where what tasks say goes.
+/// A destination of output.
 pub type Sink = Box<dyn io::Write>;
 
 impl Lines {
-    /// All goes to this process's own streams.
+    /// Writes to the standard streams of this process.
     pub fn new(form: Form) -> Self {
         Self::into(form, Box::new(io::stdout()), Box::new(io::stderr()))
     }
 
-    /// As above, to somewhere else.
+    /// As [`Self::new`], with other destinations.
     pub fn into(form: Form, output: Sink, errors: Sink) -> Self {
         Self {
             form,
@@ -70,17 +70,17 @@ impl Lines {
         }
     }
 
-    /// The highest status of a task so far.
+    /// The highest status of any task so far.
     pub fn highest_status(&self) -> u8 {
         self.highest
     }
 
-    /// How many tasks have told how they ended.
+    /// The number of tasks that have reported their end.
     pub fn ended_tasks(&self) -> u32 {
         self.ended
     }
 
-    /// Takes what has come.
+    /// Takes a frame.
     pub fn take(&mut self, frame: Frame<'_>) {
         match frame.content {
             Content::Output(bytes) => self.add(frame.rank, false, bytes),
@@ -146,7 +146,7 @@ impl Lines {
         sink.extend_from_slice(line);
     }
 
-    /// A line that its task did not end is ended here, if a label can follow.
+    /// Ends a line that its task left unfinished, if a label can follow.
     fn end(&mut self, rank: u32) {
         for is_error in [false, true] {
             let Some(mut line) = self.partial.remove(&(rank, is_error)) else { continue };
@@ -160,7 +160,7 @@ impl Lines {
         }
     }
 
-    /// Shows what there is.
+    /// Writes what has been collected.
     pub fn flush(&mut self) -> io::Result<()> {
         for (text, sink) in [&mut self.output, &mut self.errors].into_iter().zip(&mut self.sinks) {
             if !text.is_empty() {
@@ -172,7 +172,7 @@ impl Lines {
         Ok(())
     }
 
-    /// Shows all that is left: of tasks whose end nobody saw.
+    /// Writes everything that is left: output of tasks whose end nobody saw.
     pub fn finish(&mut self) -> io::Result<()> {
         let ranks: Vec<u32> = self.partial.keys().map(|(rank, _)| *rank).collect();
         ranks.into_iter().for_each(|rank| self.end(rank));

@@ -3,7 +3,7 @@
 use super::shorten;
 use muster_schemas::resources::{NodeFilter, PropertyValue, Relation};
 
-/// No condition is nested deeper; protects the stack from `((((...`.
+/// The maximum depth of a condition; protects the stack from `((((...`.
 const MOST_DEPTH: u32 = 64;
 
 /// Reads a condition.
@@ -42,7 +42,7 @@ impl<'a> Parser<'a> {
         self.at = self.text.len() - self.rest().trim_start().len();
     }
 
-    /// Whether the text goes on with the token, which is then taken.
+    /// Takes the token if the text continues with it.
     fn take(&mut self, token: &str) -> bool {
         self.skip_space();
         let found = self.rest().starts_with(token);
@@ -97,7 +97,7 @@ impl<'a> Parser<'a> {
     }
 
     fn relation(&mut self) -> Option<Relation> {
-        // The longer ones first: `<=` begins with `<`.
+        // Longer ones first: `<=` begins with `<`.
         const RELATIONS: [(&str, Relation); 7] = [
             ("==", Relation::Equal),
             ("!=", Relation::NotEqual),

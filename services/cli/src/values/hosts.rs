@@ -1,4 +1,4 @@
-//! Lists of node names as options and settings have them.
+//! Lists of node names in options and settings.
 
 pub use muster_schemas::hosts::compress as compress_hosts;
 use muster_schemas::hosts::expand;

@@ -1,6 +1,6 @@
-//! Texts that were given, in messages.
+//! Given texts, as they appear in messages.
 
-/// The text itself if it is short, else its beginning: what was given can be megabytes long.
+/// The text itself if it is short, else its beginning: it can be megabytes long.
 pub fn shorten(text: &str) -> String {
     const MOST: usize = 60;
     match text.char_indices().nth(MOST) {

@@ -64,7 +64,7 @@ pub fn parse_past(text: &str) -> Result<Timestamp, String> {
     parse_when(text, &Zoned::now(), Lean::Past)
 }
 
-/// A moment of the past that something is looked at, for `--at`: as [`parse_past`]; nobody knows what has not been yet.
+/// The moment to look at, for `--at`: as [`parse_past`], but the future is refused.
 pub fn parse_at(text: &str) -> Result<Timestamp, String> {
     let time = parse_past(text)?;
     if time > Timestamp::now() { Err(format!("`{}` has not been yet", shorten(text))) } else { Ok(time) }
@@ -81,7 +81,7 @@ pub fn parse_future(text: &str) -> Result<Timestamp, String> {
     parse_when(text, &Zoned::now(), Lean::Future)
 }
 
-/// Which of the many moments of a clock time is meant.
+/// Which moment with a clock time is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lean {
     /// The last one.

@@ -24,7 +24,7 @@ pub enum JobColumn {
     State,
     /// How long it has run.
     Time,
-    /// The longest that it may run.
+    /// The longest time that it may run.
     Walltime,
     /// How many CPUs it has or asks for.
     Cpus,
@@ -38,12 +38,12 @@ pub enum JobColumn {
     Started,
     /// When it ended.
     Ended,
-    /// Why it waits, or what else there is to say of it.
+    /// Why it waits, or another remark about it.
     Reason,
 }
 
 impl JobColumn {
-    /// What is shown unless other columns are asked for.
+    /// The columns shown by default.
     pub const USUAL: [Self; 9] = [
         Self::Job,
         Self::Name,
@@ -67,7 +67,7 @@ impl JobColumn {
 pub struct SortKey {
     /// The column.
     pub column: JobColumn,
-    /// The greatest comes first.
+    /// Whether the greatest comes first.
     pub is_descending: bool,
 }
 

@@ -61,7 +61,7 @@ pub struct FilterTestOptions {
     pub more: Vec<String>,
 }
 
-/// What is judged.
+/// The kind of judgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Kind {
     /// Whether a job may enter the queue.

@@ -1,4 +1,4 @@
-//! The grammar of verbs that stand for what people want to know or do first.
+//! The grammar of the verbs that people try first.
 
 use super::QueryOptions;
 use crate::{job_options::JobOptions, values};

@@ -59,7 +59,7 @@ pub struct ReplayOptions {
     pub json: bool,
 }
 
-/// A point in the past, or for how long back: `1d` is a day ago.
+/// A point in the past, or a length of time before now: `1d` is a day ago.
 fn parse_since(text: &str) -> Result<Timestamp, String> {
     let is_length = text.starts_with(|first: char| first.is_ascii_digit())
         && text.ends_with(|last: char| last.is_ascii_alphabetic())

@@ -1,4 +1,4 @@
-//! Of which moment an answer is wanted, and in which form.
+//! The options for the moment and the form of an answer.
 
 use crate::values;
 use clap::Args;
@@ -20,7 +20,7 @@ pub struct QueryOptions {
 }
 
 impl QueryOptions {
-    /// Of which moment the answer is wanted.
+    /// The moment that the answer should describe.
     pub fn moment(&self) -> Moment {
         match (self.at, self.at_seq) {
             (Some(time), _) => Moment::Time(time),

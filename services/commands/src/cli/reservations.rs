@@ -1,4 +1,4 @@
-//! The grammar of reservations and of times in which nodes serve no jobs.
+//! The grammar of reservations and closures of nodes.
 
 use super::QueryOptions;
 use crate::values;

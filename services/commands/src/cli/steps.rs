@@ -51,8 +51,8 @@ impl FromStr for StepName {
     }
 }
 
-/// A signal and the step that gets it, in the order of `kill` and `muster job signal`. As a step has a dot and a signal has none,
-/// the other order is clear, too.
+/// A signal and the step that gets it, in the order of `kill` and `muster job signal`. The other order works too: a
+/// step has a dot and a signal has none.
 #[derive(Debug, Args)]
 pub struct StepSignalWords {
     /// The signal: a name such as USR1, or a number
@@ -67,7 +67,7 @@ impl StepSignalWords {
     /// The number of the signal, and the step.
     ///
     /// # Errors
-    /// One of them is not what it should be; for people.
+    /// One of them is invalid; the message is for people.
     pub fn signal_and_step(&self) -> Result<(u8, StepName), String> {
         let (signal, step) = match self.first.contains('.') {
             true => (&self.second, &self.first),

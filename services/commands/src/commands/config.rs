@@ -1,4 +1,4 @@
-//! `muster config ...`, as far as it is about what is in force and about policies.
+//! `muster config ...`: the configuration in force, and policies.
 
 use crate::{
     cli::{ConfigCommand, ConnectionOptions, QueryOptions},
@@ -18,7 +18,7 @@ pub fn run(connection: &ConnectionOptions, command: &ConfigCommand) -> CommandRe
         ConfigCommand::Show { policy: true, query } => show_policy(connection, query),
         ConfigCommand::Apply { policy: Some(policy), .. } => apply_policy(connection, policy),
         ConfigCommand::Policies { name } => list_policies(name.as_deref()),
-        // Configuration files say what the services are to do, too.
+        // Configuration files configure the services too.
         ConfigCommand::Check { .. } | ConfigCommand::Apply { policy: None, .. } | ConfigCommand::Reference => {
             services::exec()
         }
@@ -62,7 +62,7 @@ fn apply_policy(connection: &ConnectionOptions, name_or_file: &str) -> CommandRe
     Ok(0)
 }
 
-/// Says which queues the policy names and the cluster does not have. They may come later, or be misspelt.
+/// Warns about queues that the policy names and the cluster does not have: they may be added later, or misspelt.
 fn note_unknown_queues(client: &mut Client, policy: &Policy) -> Result<(), Failure> {
     let cluster = client.config(Moment::Now)?;
     for name in policies::queues_of(policy) {

@@ -15,10 +15,10 @@ use muster_schemas::{JobId, Sequence, Timestamp};
 use serde::Deserialize;
 use std::{io::Write, time::Duration};
 
-/// Lines below an event begin so far to the right.
+/// The indentation of lines below an event.
 const BELOW: usize = 11;
 
-/// What is shown of a CloudEvent.
+/// The fields of a CloudEvent that are shown.
 #[derive(Deserialize)]
 struct Shown {
     id: String,
@@ -63,14 +63,14 @@ pub fn events(connection: &ConnectionOptions, options: &EventsOptions) -> Comman
         }
     }
     printer.out.flush()?;
-    // Nothing happened to a job that there never was; one that is forgotten has its events.
+    // An unknown job has no events; a forgotten one has.
     if let Some(job) = options.job.filter(|_| !any) {
         client.job(job, Moment::Now)?;
     }
     Ok(0)
 }
 
-/// Someone who follows wants to go on when the gateway is back.
+/// With `--follow`, continue when the gateway is back.
 fn wait_after(error: &ClientError, lost: &mut bool) {
     if !std::mem::replace(lost, true) {
         stderr_line!("muster: {error}; trying again");
@@ -105,7 +105,7 @@ fn parse(json: &str) -> Result<Shown, Failure> {
 struct Printer {
     json: bool,
     zone: TimeZone,
-    /// Knows the names of filters, which most events tell by their places.
+    /// Maps the places of filters, which most events have, to their names.
     story: Story,
     out: std::io::BufWriter<std::io::Stdout>,
 }
@@ -126,13 +126,13 @@ impl Printer {
             return Ok(());
         }
         let shown = parse(json)?;
-        // Few events are about filters, and all that are name their chain.
+        // Few events are about filters, and all of them name their chain.
         let told = json.contains("\"chain\"").then(|| serde_json::from_str(json).ok()).flatten();
         let sentence = told.map_or_else(|| printable(&shown.summary), |event| self.story.tell(&event).0);
         self.line(&shown, &sentence)
     }
 
-    /// The line of an event, with this sentence.
+    /// The line of an event with its sentence.
     fn line(&mut self, event: &Shown, sentence: &str) -> Result<(), Failure> {
         let time = show::local_time_column(event.time, &self.zone);
         let sentence = show::with_zoned_times(sentence, &self.zone);

@@ -18,7 +18,7 @@ use muster_schemas::{
 };
 use std::io::Write as _;
 
-/// So many nodes of a promise are shown.
+/// The maximum number of nodes of a promise that are shown.
 const SHOWN_NODES: usize = 8;
 
 /// Explains a job.
@@ -36,7 +36,7 @@ pub fn explain(connection: &ConnectionOptions, options: &ExplainOptions) -> Comm
 
 type ShowTime<'t> = &'t dyn Fn(Timestamp) -> String;
 
-/// What is said of a job, for people.
+/// The explanation for people.
 fn text(explanation: &Explanation, time: ShowTime) -> String {
     let job = explanation.job;
     if let Some(wait) = &explanation.waiting {
@@ -49,7 +49,7 @@ fn text(explanation: &Explanation, time: ShowTime) -> String {
     }
 }
 
-/// Lines with their keys; a line without a key goes on with the one before.
+/// Lines with their keys; a line without a key continues the one before.
 fn page(title: &str, lines: Vec<(&str, String)>) -> String {
     let width = lines.iter().map(|(key, _)| key.len()).max().unwrap_or(0);
     let lines = lines.iter().map(|(key, value)| format!("  {key:width$}  {}\n", printable(value)));
@@ -119,7 +119,7 @@ fn promise_text(promise: &PromiseView, time: ShowTime) -> String {
     format!("{}{end} on {}", time(promise.start), nodes.join(", "))
 }
 
-/// What is promised of a node: `node1 (4 CPUs, 1 GPU)`.
+/// The promised share of a node: `node1 (4 CPUs, 1 GPU)`.
 pub fn node_text(node: &NodePromise) -> String {
     let mut parts = vec![counted(node.cores, "CPU")];
     if node.gpus > 0 {
@@ -131,7 +131,7 @@ pub fn node_text(node: &NodePromise) -> String {
     format!("{} ({})", node.node, parts.join(", "))
 }
 
-/// The change, and how it is asked for where one option does it.
+/// The change, with the command for it if one option does it.
 fn change_text(job: JobId, change: &SuggestedChange) -> String {
     let option = match (change.kind, change.change.walltime_seconds, &change.change.queue) {
         (ChangeKind::Walltime, Some(seconds), _) => {

@@ -1,4 +1,4 @@
-//! `muster filter`: which filters there are.
+//! `muster filter list`.
 
 use crate::{
     cli::{ConnectionOptions, FilterCommand, QueryOptions},
@@ -10,7 +10,7 @@ use crate::{
 };
 use muster_schemas::filter::FilterForm;
 
-/// Does what is asked about filters.
+/// Runs `muster filter`.
 pub fn run(connection: &ConnectionOptions, command: &FilterCommand) -> CommandResult {
     match command {
         FilterCommand::List(options) => list(connection, options),

@@ -1,4 +1,4 @@
-//! `muster install-commands`: links by which the program is the commands of the dialects.
+//! `muster install-commands`: links under which this program acts as the commands of the dialects.
 
 use crate::exit::{CommandResult, Failure};
 use muster_hpcpack_commands as hpcpack;
@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Makes a link for each command in a folder. What is there already and is no link to muster stays as it is.
+/// Makes a link for each command in a folder. Existing files that are not links to muster stay as they are.
 pub fn install(dir: &Path) -> CommandResult {
     let program =
         std::env::current_exe().map_err(|error| Failure::failed(format!("cannot tell where muster is: {error}")))?;
@@ -32,12 +32,12 @@ pub fn install(dir: &Path) -> CommandResult {
     Ok(0)
 }
 
-/// Whether something is there that an earlier call did not make.
+/// Whether the path exists and was not made by an earlier call.
 fn is_foreign(path: &Path, program: &Path) -> bool {
     match std::fs::read_link(path) {
         Ok(target) => {
             let name = target.file_name().unwrap_or_default();
-            // As by an earlier version: `muster-1.0`.
+            // An earlier version may have another name, such as `muster-1.0`.
             let is_of_muster = name.as_encoded_bytes().starts_with(b"muster");
             !is_of_muster && program.file_name() != Some(name)
         }

@@ -32,7 +32,7 @@ const ALL_STATES: [JobState; 7] = [
 /// Lists jobs.
 pub fn jobs(connection: &ConnectionOptions, options: JobsOptions) -> CommandResult {
     let filter = options.filter;
-    // Who names states wants these, whether or not finished jobs are among them.
+    // Named states are listed whether or not finished jobs are included.
     let states = if options.all && filter.state.is_empty() { ALL_STATES.to_vec() } else { filter.state };
     let query = JobQuery {
         moment: options.query.moment(),
@@ -46,7 +46,7 @@ pub fn jobs(connection: &ConnectionOptions, options: JobsOptions) -> CommandResu
         after: None,
     };
     let mut client = connection.client()?;
-    // A limit is for one page; without one every page is wanted.
+    // With a limit one page is enough; without one every page is read.
     let mut page =
         waiting("reading jobs", || if query.limit.is_some() { client.jobs_page(&query) } else { client.jobs(&query) })?;
     let past = options.query.at.or(options.query.at_seq.map(|_| page.time));
@@ -92,7 +92,7 @@ pub fn nodes(connection: &ConnectionOptions, options: &NodesOptions) -> CommandR
     Ok(0)
 }
 
-/// A row for all nodes that have the same state, size and properties, in the order of the first of them.
+/// One row for all nodes with the same state, size and properties, in the order of the first of them.
 fn nodes_summary(nodes: &[NodeView]) -> Table {
     let mut table = Table::new([
         right("NODES"),

@@ -1,9 +1,9 @@
 //! `muster logs`: what a job wrote.
 //!
-//! While the job runs, a step inside it reads the file where the job writes it: on its first node, as its owner, and the output
-//! of the step comes over the gateway as that of any other step. So nobody reads more than who may manage the job, no service
-//! reads files for users, and no shared file system is needed. When the job is over nothing of it runs that could read, and
-//! the file is looked for on this host, with the rights of who asks.
+//! While the job runs, a step inside it reads the file where the job writes it: on its first node, as its owner. The
+//! output of the step comes through the gateway like that of any other step. So only those who may manage the job can
+//! read it, no service reads files for users, and no shared file system is needed. After the job nothing of it runs
+//! that could read, so the file is looked for on this host, with the rights of the caller.
 
 use super::step::{self, Said};
 use crate::{
@@ -19,7 +19,7 @@ use std::{
     io::{self, BufRead as _, BufReader, Seek as _, SeekFrom},
 };
 
-/// A job that ends is over so long after its steps, at the latest.
+/// The longest time between the end of a job's steps and the end of the job.
 const END_SECONDS: u32 = 10;
 
 /// Shows what a job wrote.
@@ -38,12 +38,12 @@ pub fn logs(connection: &ConnectionOptions, options: &LogsOptions) -> CommandRes
     let Some(said) = inside(&mut client, &detail, options, &path)? else {
         return on_this_host(&detail, &path, From::Lines(options.lines));
     };
-    // The job ends its steps a moment before it is over itself. If it goes on, somebody ended the step alone.
+    // The job ends its steps shortly before it ends itself. If it keeps running, somebody ended this step alone.
     if !options.follow || client.wait_for_end(options.job, END_SECONDS)?.outcome.is_none() {
         return Ok(said.status);
     }
     let detail = readable(&mut client, options.job)?;
-    // The job ends its steps when it ends: what it wrote last was perhaps not read.
+    // The end of the job also ended this step, which may have missed the last output.
     let is_shown = options.lines.is_none() && on_this_host(&detail, &path, From::Byte(said.bytes)).is_ok();
     if !is_shown {
         stderr_line!("muster: job {} has ended; its last lines may be missing here", options.job);
@@ -51,7 +51,7 @@ pub fn logs(connection: &ConnectionOptions, options: &LogsOptions) -> CommandRes
     Ok(0)
 }
 
-/// The job, if its output is for whoever asks.
+/// The job, if the caller may read its output.
 fn readable(client: &mut Client, job: JobId) -> Result<JobDetail, Failure> {
     let detail = client.job(job, Moment::Now)?;
     if detail.redacted {
@@ -75,7 +75,7 @@ fn file_of(detail: &JobDetail, options: &LogsOptions) -> Result<String, Failure>
     path.ok_or_else(|| Failure::failed(format!("job {} starts no program that could write", detail.job.id)))
 }
 
-/// Reads inside the running job; nothing if nothing can run inside it.
+/// Reads inside the running job; `None` if nothing can run inside it.
 fn inside(client: &mut Client, detail: &JobDetail, options: &LogsOptions, path: &str) -> Result<Option<Said>, Failure> {
     if detail.job.state != JobState::Running {
         return Ok(None);
@@ -101,11 +101,11 @@ fn inside(client: &mut Client, detail: &JobDetail, options: &LogsOptions, path: 
     step::show_command(client, &step)
 }
 
-/// From where on a file is shown.
+/// The place in a file from which it is shown.
 #[derive(Clone, Copy)]
 enum From {
     Byte(u64),
-    /// So many lines before its end; all of it without a number.
+    /// This many lines before its end; the whole file without a number.
     Lines(Option<u32>),
 }
 
@@ -145,7 +145,7 @@ fn skip_to_last(file: &mut File, lines: u64) -> io::Result<()> {
         }
         for (place, _) in buffer.iter().enumerate().filter(|(_, byte)| **byte == b'\n') {
             starts.push_back(at + place as u64 + 1);
-            // One more than wanted: behind the last line there may be another that is empty.
+            // One more than wanted: the last line may be followed by an empty one.
             if starts.len() as u64 > lines + 1 {
                 starts.pop_front();
             }

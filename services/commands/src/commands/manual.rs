@@ -5,7 +5,7 @@ use clap::CommandFactory;
 use clap_mangen::roff::{Inline, Roff, bold, italic, roman};
 use std::path::Path;
 
-/// What every command ends with; `docs/reference/exit-status.md` is the contract.
+/// The exit statuses of every command; `docs/reference/exit-status.md` is the contract.
 const STATUSES: [(&str, &str); 6] = [
     ("0", "Done."),
     ("1", "Refused or failed; the reason is on standard error."),
@@ -14,10 +14,10 @@ const STATUSES: [(&str, &str); 6] = [
     ("4", "What was named does not exist."),
     ("5", "The service cannot be reached; nothing changed."),
 ];
-/// What these end with is the status of what they stand for.
+/// Commands that exit with the status of the job or step they stand for.
 const STAND_FOR_OTHERS: [&str; 5] = ["submit", "run", "shell", "step run", "job wait"];
 
-/// What else the statuses of `audit verify` mean, which are those of `ops/verify-bundle`.
+/// Further meanings of the statuses of `audit verify`, the same as those of `ops/verify-bundle`.
 const OF_VERIFY: [(&str, &str); 3] = [
     ("1", "Something was altered."),
     ("2", "The history is damaged, or cannot be read."),
@@ -54,7 +54,7 @@ fn shown_below(command: &clap::Command) -> impl Iterator<Item = &clap::Command> 
     command.get_subcommands().filter(|below| !below.is_hide_set())
 }
 
-/// The page of a command, whose words behind `muster` are these.
+/// The page of a command; `words` are its words after `muster`.
 fn text_of(page: &clap_mangen::Man, command: &clap::Command, words: &str) -> std::io::Result<Vec<u8>> {
     let mut text = Vec::new();
     page.render_title(&mut text)?;
@@ -105,7 +105,7 @@ fn entry(roff: &mut Roff, tag: Inline, text: &str) {
     roff.text([roman(text)]);
 }
 
-/// A sentence of a few words.
+/// Words as a sentence, with a capital and a full stop.
 fn capital(words: &str) -> String {
     let mut characters = words.chars();
     let first = characters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
@@ -160,7 +160,7 @@ mod tests {
             for section in ["SYNOPSIS", "EXAMPLES", "EXIT STATUS", "ENVIRONMENT", "SEE ALSO"] {
                 assert!(text.contains(section), "{}: {section}", page.display());
             }
-            // A page that is named is there.
+            // Every page that is referred to exists.
             let also =
                 text.split("SEE ALSO").nth(1).unwrap().replace("\\fI", " ").replace("\\-", "-").replace("\\fR", "");
             for named in also.split([' ', ',', '\n']).filter_map(|word| word.strip_suffix("(1)")) {

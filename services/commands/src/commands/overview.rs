@@ -1,4 +1,4 @@
-//! `muster status` and `muster top`: how the cluster is doing.
+//! `muster status` and `muster top`: the state of the cluster.
 
 use super::lists::{self, queues_table};
 use crate::{
@@ -22,18 +22,18 @@ use std::{
     time::Duration,
 };
 
-/// `muster top` asks for no more jobs: no terminal has more lines.
+/// `muster top` asks for this many jobs at most: no terminal has more lines.
 const MOST_JOBS: u32 = 500;
-/// What a terminal has if nobody says how large it is.
+/// The height assumed for a terminal of unknown size.
 const USUAL_ROWS: usize = 24;
-/// The cursor goes to the first place, and all behind it vanishes.
+/// Moves the cursor to the first place and clears everything after it.
 const CLEAR: &str = "\x1b[H\x1b[J";
 
 /// The cluster in numbers.
 #[derive(Serialize)]
 struct Overview {
     cluster: String,
-    /// How many nodes are in each state.
+    /// The number of nodes in each state.
     nodes: BTreeMap<&'static str, usize>,
     cores_used: u64,
     cores: u64,
@@ -49,7 +49,7 @@ struct Overview {
 }
 
 impl Overview {
-    /// Nodes that are lost have nothing that jobs could use.
+    /// Lost nodes have nothing that jobs could use.
     fn of(cluster: String, nodes: &NodesPage, queues: &QueuesPage) -> Self {
         let mut states = BTreeMap::new();
         for node in &nodes.nodes {
@@ -93,7 +93,7 @@ impl Overview {
     }
 }
 
-/// Says how the cluster is doing, or some of its jobs.
+/// Prints the state of the cluster, or of some jobs.
 pub fn status(connection: &ConnectionOptions, options: StatusOptions) -> CommandResult {
     if !options.ids.is_empty() {
         let StatusOptions { query, ids } = options;
@@ -128,7 +128,7 @@ fn look(client: &mut Client, moment: Moment) -> Result<(Overview, QueuesPage), F
     Ok((Overview::of(cluster, &nodes, &queues), queues))
 }
 
-/// Shows nodes, queues and jobs until it is interrupted, or once if nobody watches.
+/// Shows nodes, queues and jobs until it is interrupted, or once if the output is not a terminal.
 pub fn top(connection: &ConnectionOptions, options: &TopOptions) -> CommandResult {
     let mut client = connection.client()?;
     let watches = std::io::stdout().is_terminal() && !options.once;
@@ -141,7 +141,7 @@ pub fn top(connection: &ConnectionOptions, options: &TopOptions) -> CommandResul
             return Ok(0);
         }
         let rows = size_of(libc::STDOUT_FILENO).map_or(USUAL_ROWS, |size| usize::from(size.rows));
-        // The line behind the last would move the first away.
+        // A line break after the last line would scroll the first one away.
         let shown = page.len().min(rows.saturating_sub(1));
         out.write_all(format!("{CLEAR}{}\n", page[..shown].join("\n")).as_bytes())?;
         out.flush()?;
@@ -150,7 +150,7 @@ pub fn top(connection: &ConnectionOptions, options: &TopOptions) -> CommandResul
     }
 }
 
-/// All that there is to show, those jobs first that have been given resources.
+/// The whole page, with the jobs that have resources first.
 fn page(client: &mut Client) -> Result<Vec<String>, Failure> {
     let (overview, queues) = look(client, Moment::Now)?;
     let of_states =

@@ -1,4 +1,4 @@
-//! `muster plan`: what runs, what is promised and what is foreseen, and how well starts were foreseen.
+//! `muster plan`: running jobs, promised and foreseen starts, and the accuracy of past predictions.
 
 use super::explain::node_text;
 use crate::{
@@ -17,7 +17,7 @@ use muster_schemas::{
     views::{NodePromise, PlanAccuracy, PredictionErrors, Timetable},
 };
 
-/// So many nodes are shown with what is taken of each; of more only the names.
+/// For this many nodes the share taken is shown; for the others only the names.
 const SHOWN_NODES: usize = 4;
 const A_DAY_SECONDS: i64 = 86_400;
 

@@ -41,7 +41,7 @@ fn spec(options: ReserveOptions) -> Result<ReservationSpec, Failure> {
     Ok(ReservationSpec { name, start, end, nodes, users, accounts })
 }
 
-/// Gives a reservation up.
+/// Deletes a reservation.
 pub fn unreserve(connection: &ConnectionOptions, name: &str) -> CommandResult {
     connection.client()?.remove_reservation(CommandId::new_now(), name)?;
     Ok(0)
@@ -91,7 +91,7 @@ fn table(reservations: &[ReservationView]) -> Table {
     table
 }
 
-/// Closes nodes for a time, beside the times in which they are closed already.
+/// Closes nodes for a time, in addition to their other closures.
 pub fn close(connection: &ConnectionOptions, options: CloseOptions) -> CommandResult {
     let CloseOptions { from, until, reason, nodes } = options;
     let names = parse_hosts(&nodes).map_err(Failure::usage)?;
@@ -105,7 +105,7 @@ pub fn close(connection: &ConnectionOptions, options: CloseOptions) -> CommandRe
     Ok(0)
 }
 
-/// The nodes of these names, those together that are closed at the same times.
+/// The nodes of these names, grouped by equal closures.
 fn by_closures(client: &mut Client, names: Vec<String>) -> Result<BTreeMap<Vec<NodeClosure>, Vec<String>>, Failure> {
     let page = waiting("reading nodes", || client.nodes(Moment::Now))?;
     let mut known: BTreeMap<String, Vec<NodeClosure>> =
@@ -119,7 +119,7 @@ fn by_closures(client: &mut Client, names: Vec<String>) -> Result<BTreeMap<Vec<N
     Ok(groups)
 }
 
-/// Takes all closures of nodes away.
+/// Removes all closures of nodes.
 pub fn open(connection: &ConnectionOptions, nodes: &str) -> CommandResult {
     let nodes = parse_hosts(nodes).map_err(Failure::usage)?;
     let request = ClosuresRequest { nodes, closures: Vec::new() };

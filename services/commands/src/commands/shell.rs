@@ -20,7 +20,7 @@ use muster_schemas::{
 };
 use std::io::IsTerminal as _;
 
-/// Opens a shell, and gives its status.
+/// Opens a shell, and returns its status.
 pub fn shell(connection: &ConnectionOptions, options: ShellOptions) -> CommandResult {
     let ShellOptions { id, words, job } = options;
     let words = if words.is_empty() { vec![own_shell()] } else { words };
@@ -38,7 +38,7 @@ pub fn shell(connection: &ConnectionOptions, options: ShellOptions) -> CommandRe
         Ok(status) => client.conclude_job(CommandId::new_now(), id, ExitStatus::Code(*status)).map(drop),
         Err(_) => client.cancel(CommandId::new_now(), &JobsRequest { jobs: JobSelection::Ids(vec![id]) }).map(drop),
     };
-    // It can be over by now: its walltime, or somebody who cancelled it. What the shell came to counts more.
+    // The job may have ended, at its walltime or because it was cancelled. The status of the shell matters more.
     match given_back {
         Err(error) if !error.is_refusal() => {
             stderr_line!("muster: job {id} may hold its nodes for another {} s: {error}", 2 * LEASE_SECONDS);
@@ -59,7 +59,7 @@ fn inside(connection: &ConnectionOptions, job: JobId, words: Vec<String>) -> Com
         cpus_per_task: 1,
         label: false,
         input_to: None,
-        // In a script it is a command like others.
+        // In a script it is an ordinary command.
         pty: std::io::stdin().is_terminal(),
         overlap: true,
         kill_on_failure: false,

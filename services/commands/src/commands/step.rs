@@ -28,7 +28,7 @@ use muster_schemas::{
 };
 use std::collections::BTreeSet;
 
-/// So long one request waits for cores; then it is asked anew.
+/// The time that one request waits for cores before it is sent again.
 const WAIT_SECONDS: u32 = 60;
 
 /// `muster step`.
@@ -51,9 +51,9 @@ pub fn run(connection: &ConnectionOptions, command: StepCommand) -> CommandResul
     }
 }
 
-/// Runs a command inside a running job, with its input and output here, and gives its status.
+/// Runs a command inside a running job, with its input and output here, and returns its status.
 pub fn run_command(connection: &ConnectionOptions, options: StepRunOptions) -> CommandResult {
-    // A script goes on whatever its steps come to: one that could not be launched for a restart would be missing.
+    // A script continues whatever the status of its steps: one that failed to launch during a restart would be missing.
     let mut client = connection.patient_client()?;
     let detail = client.job(options.job, Moment::Now)?;
     let groups = place::groups(&detail, &options)?;
@@ -82,7 +82,7 @@ pub fn run_command(connection: &ConnectionOptions, options: StepRunOptions) -> C
     if lines.ended_tasks() == spec.total_tasks() {
         return Ok(lines.highest_status());
     }
-    // Some were not started, or are lost: the log says why.
+    // Some tasks did not start, or were lost: the log has the reason.
     let view = client.wait_for_step(options.job, run, step)?;
     if let Some(why) = view.why() {
         stderr_line!("muster: step {step} of job {}: {why}", options.job);
@@ -103,16 +103,16 @@ fn spec(options: &StepRunOptions, groups: Vec<StepGroup>, streams: StepStreams) 
     }
 }
 
-/// What a command said that was run inside a job.
+/// The outcome of a command inside a job.
 pub struct Said {
-    /// How much, on standard output.
+    /// The number of bytes on standard output.
     pub bytes: u64,
-    /// How it ended.
+    /// Its status.
     pub status: u8,
 }
 
-/// Runs a command inside a running job without any input, and shows what it says. `None` if the job takes no step: it is over,
-/// or its tasks share its cores out themselves.
+/// Runs a command inside a running job without input, and shows its output. `None` if the job takes no step: it is
+/// over, or its tasks divide its cores among themselves.
 pub fn show_command(client: &mut Client, options: &StepRunOptions) -> Result<Option<Said>, Failure> {
     let detail = client.job(options.job, Moment::Now)?;
     let Ok(groups) = place::groups(&detail, options) else { return Ok(None) };
@@ -150,7 +150,7 @@ pub fn show_command(client: &mut Client, options: &StepRunOptions) -> Result<Opt
 fn launch(client: &mut Client, options: &StepRunOptions, spec: &StepSpec) -> Result<StepAnswer, Failure> {
     let mut waits = false;
     loop {
-        // The first asks without patience, so that a person is told what is waited for.
+        // The first request does not wait, so that a person is told what the step waits for.
         let seconds = if waits { WAIT_SECONDS } else { 0 };
         match client.launch_step(CommandId::new_now(), options.job, spec, seconds) {
             Err(ClientError::Refused(refusal)) if refusal.code == ErrorCode::Busy && !options.now => {

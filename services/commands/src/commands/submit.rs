@@ -27,7 +27,7 @@ use std::{
     sync::OnceLock,
 };
 
-/// Submits a job and says its number once it is durable.
+/// Submits a job and prints its number once it is durable.
 pub fn submit(connection: &ConnectionOptions, options: SubmitOptions) -> CommandResult {
     let (wait, parsable, dry_run, no_wait) = (options.wait, options.parsable, options.dry_run, options.no_wait);
     let follow = options.follow;
@@ -53,18 +53,18 @@ pub fn submit(connection: &ConnectionOptions, options: SubmitOptions) -> Command
     }
     tell_when_interrupted(&[job]);
     if follow && let Err(failure) = logs::logs(connection, &LogsOptions::following(job)) {
-        // How it ended still counts.
+        // The job's status still counts.
         failure.report();
     }
     wait_for(connection, &mut client, job)
 }
 
-/// Who gives up waiting is told that the jobs go on.
+/// Tells a user who interrupts the wait that the jobs keep running.
 fn tell_when_interrupted(jobs: &[JobId]) {
     static TEXT: OnceLock<String> = OnceLock::new();
     extern "C" fn told(signal: libc::c_int) {
         let text = TEXT.get().map_or("", String::as_str);
-        // SAFETY: both may be called in a handler, and the text stays as it is.
+        // SAFETY: both functions may be called in a handler, and the text never changes.
         unsafe {
             libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len());
             libc::_exit(128 + signal);
@@ -75,8 +75,8 @@ fn tell_when_interrupted(jobs: &[JobId]) {
     let go = if jobs.len() == 1 { format!("job {ids} goes") } else { format!("jobs {ids} go") };
     let text = format!("\nmuster: {go} on: `muster job wait {ids}` waits again, `muster cancel {ids}` cancels\n");
     let _ = TEXT.set(text);
-    // SAFETY: the handler calls nothing that a handler may not. What is started in the background ignores the signal, and so
-    // does this then.
+    // SAFETY: the handler only calls what a handler may call. A background process ignores the signal, and this keeps
+    // it so.
     unsafe {
         if libc::signal(libc::SIGINT, told as *const () as libc::sighandler_t) == libc::SIG_IGN {
             libc::signal(libc::SIGINT, libc::SIG_IGN);
@@ -84,7 +84,7 @@ fn tell_when_interrupted(jobs: &[JobId]) {
     }
 }
 
-/// Tells what submission filters have to say of a job.
+/// Prints what submission filters say about a job.
 ///
 /// # Errors
 /// They refused it.
@@ -102,8 +102,8 @@ fn heed(job: &JobView) -> Result<(), Failure> {
     Err(Failure::failed(format!("job {} was refused: {}", job.id, said.join("; "))))
 }
 
-/// Whether the words were written after `--`, and so are a command rather than a script. They are the last of the
-/// arguments, and once the script is named nothing is taken for an option any more.
+/// Whether the words were written after `--`, and so are a command rather than a script. They are the last arguments,
+/// and after the name of a script nothing is an option any more.
 fn is_command_form(arguments: impl Iterator<Item = std::ffi::OsString>, words: usize) -> bool {
     let arguments: Vec<_> = arguments.collect();
     let before = arguments.len().checked_sub(words + 1);
@@ -131,10 +131,10 @@ fn file_name(path: &str) -> String {
     Path::new(path).file_name().map_or_else(|| path.to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// Waits until a job has ended and gives its status. How it ended is told on standard error, if it did not end well or a person
-/// is there to read it.
+/// Waits until a job has ended and returns its status. Its end is reported on standard error if it did not end well or
+/// standard error is a terminal.
 fn wait_for(connection: &ConnectionOptions, client: &mut Client, job: JobId) -> CommandResult {
-    // The wait blocks its connection; what is shown meanwhile is asked on another.
+    // The wait blocks its connection, so progress is asked for on another one.
     let mut asking = connection.client()?;
     let ticker = Ticker::start(move |_| Some(progress_text(asking.job(job, Moment::Now).ok()?.job)));
     let ended = client.wait_for_job(job);
@@ -147,7 +147,7 @@ fn wait_for(connection: &ConnectionOptions, client: &mut Client, job: JobId) -> 
     Ok(outcome.shell_code())
 }
 
-/// Starts a step inside a job, waits for it and gives its status.
+/// Starts a step inside a job, waits for it and returns its status.
 pub fn run_step(connection: &ConnectionOptions, options: RunOptions) -> CommandResult {
     let output = StepOutput::choose(options.output.as_deref(), options.error.is_some())?;
     let streams = StepStreams {
@@ -183,16 +183,16 @@ pub fn run_step(connection: &ConnectionOptions, options: RunOptions) -> CommandR
     Ok(ended.exit_status.map_or(1, muster_schemas::job::ExitStatus::shell_code))
 }
 
-/// A step of a script waits so long until the other nodes of its job have started.
+/// How long a step of a script waits until the other nodes of its job have started.
 const START_WAIT_SECONDS: u32 = 60;
 
-/// Where a step's output goes. Its tasks run elsewhere, so it must be a file.
+/// The destination of a step's output. Its tasks run elsewhere, so it must be a file.
 enum StepOutput {
     /// The file named, a pattern.
     Named(String),
-    /// The file that is this process' standard output: written behind what it has.
+    /// The file that is this process's standard output; the step appends to it.
     Inherited(PathBuf),
-    /// A file that is copied to standard output when the step has ended, and removed.
+    /// A file that is copied to standard output and removed when the step has ended.
     Copied(PathBuf),
 }
 
@@ -203,8 +203,8 @@ impl StepOutput {
         }
         let link = Path::new("/proc/self/fd/1");
         let is_file = std::fs::metadata(link).is_ok_and(|target| target.is_file());
-        // A step appends to both of its files or to none: with a file of its own for errors, which it begins anew, the
-        // inherited one would be cut off.
+        // A step appends to both of its files or to none: a separate file for errors is truncated, and so the inherited
+        // one would be truncated too.
         if is_file
             && !own_error
             && let Ok(path) = std::fs::read_link(link)
@@ -236,7 +236,7 @@ impl StepOutput {
 impl Drop for StepOutput {
     fn drop(&mut self) {
         if let Self::Copied(path) = self {
-            // It is in the user's folder and of no use to anybody; a failure to remove it harms nothing.
+            // The file is in the user's folder and no longer needed; a failure to remove it does no harm.
             let _ = std::fs::remove_file(path);
         }
     }
@@ -249,7 +249,7 @@ fn own_file(folder: &Path) -> std::io::Result<PathBuf> {
     Ok(path)
 }
 
-/// Waits for several jobs and gives the first status that is not 0.
+/// Waits for several jobs and returns the first status that is not 0.
 pub fn wait_for_all(connection: &ConnectionOptions, client: &mut Client, jobs: &[JobId]) -> CommandResult {
     let mut status = 0;
     tell_when_interrupted(jobs);
@@ -260,7 +260,7 @@ pub fn wait_for_all(connection: &ConnectionOptions, client: &mut Client, jobs: &
     Ok(status)
 }
 
-/// How a job stands, in a line: `job 7 is running (1:05)`, `job 8 is queued: 5 waiting, 3 running, 42 completed`.
+/// A job's progress in one line: `job 7 is running (1:05)`, `job 8 is queued: 5 waiting, 3 running, 42 completed`.
 fn progress_text(job: JobView) -> String {
     let elapsed = cells::elapsed_seconds(&job, Timestamp::now());
     let elapsed = elapsed.map(|seconds| format!(" ({})", format_duration(seconds))).unwrap_or_default();
@@ -273,7 +273,7 @@ fn progress_text(job: JobView) -> String {
 mod tests {
     use super::*;
 
-    /// Another host has a process of the same number, or one that was killed has left its file.
+    /// Another host has a process with the same number, or a killed process has left its file.
     #[test]
     fn the_file_of_a_step_is_new_whoever_has_made_one_in_the_folder() {
         let folder = tempfile::tempdir().unwrap();

@@ -12,7 +12,7 @@ use jiff::tz::TimeZone;
 use muster_schemas::usage::{UsageAnswer, UsageDimension, UsageQuery, UsageRow};
 use std::{borrow::Cow, io::Write};
 
-/// Prints what was asked for and used.
+/// Prints requested and used resources.
 pub fn usage(connection: &ConnectionOptions, options: &UsageOptions) -> CommandResult {
     let by = if options.by.is_empty() {
         vec![UsageDimension::User, UsageDimension::Account, UsageDimension::Queue]

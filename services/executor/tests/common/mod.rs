@@ -31,11 +31,11 @@ use tokio::{sync::oneshot, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 pub const NODE: &str = "n1";
-/// A content is given in parts of so many bytes.
+/// The size of the parts in which contents are sent, in bytes.
 pub const PART_BYTES: usize = 1000;
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// The ways to keep runs together that this host has; the process tree is always one.
+/// The ways of containment that this host has; the process tree is always one.
 pub fn modes() -> Vec<ContainmentMode> {
     let all = [ContainmentMode::Cgroup2, ContainmentMode::Cgroup1, ContainmentMode::Process];
     let modes: Vec<_> =
@@ -55,14 +55,14 @@ pub fn shim_program() -> PathBuf {
 #[derive(Default)]
 pub struct Notes {
     pub commands: Vec<CommandEnvelope>,
-    /// What the next greeting or heartbeat is answered with.
+    /// The answer to the next greeting or heartbeat.
     pub orders: Vec<NodeOrder>,
-    /// Commands are not answered while this is set.
+    /// Whether commands stay without an answer.
     pub silent: bool,
-    /// What can be fetched; of the rest it is said that it is not there, unless nothing is said.
+    /// The contents that can be fetched; others are refused, or not answered.
     pub contents: BTreeMap<ContentHash, Vec<u8>>,
     pub silent_about_contents: bool,
-    /// What was asked for, from which byte on.
+    /// The fetched contents, with the first byte of each request.
     pub asked: Vec<(ContentHash, u64)>,
 }
 
@@ -81,7 +81,7 @@ impl Node {
         Self::start_with(containment, folder.path().to_owned(), Some(folder)).await
     }
 
-    /// On a spool that outlives it.
+    /// Starts on a spool that outlives it.
     pub async fn start_in(folder: &Path) -> Self {
         Self::start_with(ContainmentMode::Auto, folder.to_owned(), None).await
     }
@@ -170,12 +170,12 @@ impl Node {
         .await;
     }
 
-    /// Waits until the ledger has been told something.
+    /// Waits until the ledger has received a matching command.
     pub async fn told<T>(&self, what: &str, pick: impl Fn(&Command) -> Option<T>) -> T {
         until(what, || self.notes.lock().unwrap().commands.iter().find_map(|envelope| pick(&envelope.command))).await
     }
 
-    /// How often the ledger has been told of the end of a run, retries of one command not counted.
+    /// How often the end of a run was reported, without retries of one command.
     pub fn ends_told(&self, run: u64) -> usize {
         let notes = self.notes.lock().unwrap();
         let ends = notes
@@ -251,7 +251,7 @@ impl Node {
 }
 
 impl Drop for Node {
-    /// What a failed test left behind goes too.
+    /// Processes left by a failed test are killed too.
     fn drop(&mut self) {
         if let Some((_, shutdown)) = self.executor.take() {
             shutdown.cancel();
@@ -260,7 +260,7 @@ impl Drop for Node {
             let run =
                 entry.file_name().to_string_lossy().split('.').next().and_then(|run| run.parse().ok()).unwrap_or(0);
             muster_executor::containment::processes::signal_all(&self.processes_of(run), libc::SIGKILL);
-            // A shim that only holds has no process that could be found.
+            // A shim that only holds resources has no process that could be found.
             let stop = protocol::Control::Stop { reason: StopReason::NodeLost, grace_seconds: 0 };
             drop(protocol::write_to_pipe(&entry.path().join("control"), &stop));
         }

@@ -49,7 +49,7 @@ async fn a_template_level_filter_gets_kind_and_action_first() {
     assert_eq!(reverted[3..], ["[7]", "[3]", "[true]", "[16]"]);
 }
 
-/// SL-S-21: a filter that judges one of several components is told which, and nothing else is different.
+/// SL-S-21: a filter that judges one of several components is told which, and nothing else differs.
 #[tokio::test]
 async fn a_filter_of_one_component_is_told_which_and_of_how_many() {
     let site = Site::new();
@@ -61,7 +61,7 @@ async fn a_filter_of_one_component_is_told_which_and_of_how_many() {
     assert_eq!(arguments(&site, &submission(&path)).await[1..], ["0", "1"]);
 }
 
-/// SL-B-01: the staging program gets what it is to do and the script of the component.
+/// SL-B-01: the staging program gets its verb and the script of the component.
 #[tokio::test]
 async fn the_staging_program_gets_its_verb_and_the_script_of_the_component() {
     let site = Site::new();
@@ -97,7 +97,7 @@ async fn environment(site: &Site, call: &Call) -> Vec<String> {
     variables
 }
 
-/// What a shell was started with; what it sets itself does not show there.
+/// The initial environment of a shell; variables that it sets itself do not show there.
 const ENVIRONMENT: &str = "tr '\\0' '\\n' < /proc/$$/environ";
 
 /// HPC-F-62
@@ -235,7 +235,7 @@ async fn a_filter_leads_a_session_and_a_group_of_its_own_and_has_no_signal_block
     assert!(numbers.len() == 3 && numbers.iter().all(|number| *number == numbers[0]), "{text}");
     for line in &lines[1..] {
         let mask = u64::from_str_radix(line.rsplit('\t').next().unwrap(), 16).unwrap();
-        // Those above are the C library's own.
+        // Those above belong to the C library.
         assert_eq!(mask & 0x7fff_ffff, 0, "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! What filters do to their files.
+//! The effect of filters on their files.
 
 use crate::site::{DOCUMENT, Site, account, submission};
 use bytes::Bytes;
@@ -58,7 +58,7 @@ async fn files_that_the_account_does_not_own_are_not_read_for_it() {
     if !nix::unistd::Uid::effective().is_root() {
         return muster_surroundings::skipped("only root can switch to another account");
     }
-    // A link is as good as the file, and where links to other users' files are allowed, anybody could make this one.
+    // A link is as good as the file: where links to other users' files are allowed, anybody could make this one.
     let secret = site.program("secret", "secret", 0o600);
     let path = site.script("touch ready; until [ -e linked ]; do sleep 0.01; done");
     let call = submission(path);

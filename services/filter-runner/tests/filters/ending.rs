@@ -1,4 +1,4 @@
-//! How calls end: by themselves, by the time limit, by a cancel, and never by what they leave behind.
+//! The end of calls: by themselves, by the time limit, by a cancellation, and never by what they leave behind.
 
 use crate::site::{Site, number_in, runs, submission, until};
 use muster_filter_runner::{Call, RunError};
@@ -44,11 +44,11 @@ async fn who_ignores_that_is_killed_two_seconds_later() {
     assert_eq!(answer.result, FilterExit::TimedOut);
     assert!(!runs(number_in(&process).await));
     let told: u64 = std::fs::read_to_string(goes_on).unwrap().trim().parse().unwrap();
-    // It ran on for at least most of the grace: the shell notices the signal some milliseconds late.
+    // It kept running for at least most of the grace: the shell notices the signal some milliseconds late.
     assert!(ended - Duration::from_nanos(told) > Duration::from_millis(1500));
 }
 
-/// A child that leaves session, group and parent behind, and does not mind signals.
+/// A child that leaves session, group and parent, and ignores signals.
 const ESCAPE: &str = "setsid sh -c 'trap \"\" TERM HUP; (echo $$ > PROCESS.new; mv PROCESS.new PROCESS; \
      while :; do sleep 0.01; done) & wait' &
      until [ -e PROCESS ]; do sleep 0.01; done";
@@ -92,7 +92,7 @@ async fn children_that_fork_on_and_on_are_killed_all_the_same() {
     }
 }
 
-/// How many processes have this in their command line.
+/// The number of processes with this in their command line.
 fn processes_of(program: &str) -> usize {
     let processes = std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let command_line = |process: String| std::fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
@@ -155,7 +155,7 @@ async fn who_drops_a_call_ends_it_and_all_that_it_started() {
     let (process, escaped) = (site.state("process"), site.state("escaped"));
     let escape = ESCAPE.replace("PROCESS", &escaped.display().to_string());
     let path = site.script(&format!("{escape}\necho $$ > {}; sleep 120", process.display()));
-    // Much longer than this test waits: the limit is not what ends it.
+    // Much longer than this test waits: the limit does not end it.
     let call = limited(120, submission(path));
     let started = async { (number_in(&process).await, number_in(&escaped).await) };
     let (process, escaped) = tokio::select! {
@@ -193,7 +193,7 @@ async fn folders_that_killed_runners_left_behind_go_when_the_next_starts() {
     std::fs::create_dir_all(&left).unwrap();
     let first = muster_filter_runner::Runner::new(crate::site::config(folder.path())).unwrap();
     assert!(!left.exists());
-    // One that lives keeps its own.
+    // A living one keeps its own.
     let _second = muster_filter_runner::Runner::new(crate::site::config(folder.path())).unwrap();
     assert_eq!(std::fs::read_dir(folder.path().join("scratch")).unwrap().count(), 2);
     drop(first);

@@ -9,7 +9,7 @@ use muster_schemas::{
 };
 use std::{fs, os::unix::fs::chown, path::PathBuf};
 
-/// Puts an example where nobody but the test's user can write: folders that the sources lie in may be open to others.
+/// Puts an example where only the test's user can write: the folders of the sources may be open to others.
 fn install(site: &Site, name: &str) -> PathBuf {
     let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/filters/");
     let text = fs::read_to_string(format!("{examples}{name}")).unwrap();
@@ -113,7 +113,7 @@ async fn a_call_that_comes_twice_takes_one_licence_and_a_revert_gives_back_what_
         assert_eq!(counter.ask(1, 1).await, FilterExit::Code(0));
     }
     assert_eq!(counter.ask(2, 1).await, FilterExit::Code(0));
-    // Job 1 wants to grow, which is taken back: it keeps what it has.
+    // Job 1 wants to grow, which is reverted: it keeps what it has.
     assert_eq!(counter.ask(1, 5).await, FilterExit::Code(0));
     for _ in 0..2 {
         counter.revert(1, 5).await;

@@ -1,4 +1,4 @@
-//! Filters that stay.
+//! Persistent filters.
 
 use crate::site::{PARAMETERS, Site, activation, runs, submission, until, with_form};
 use bytes::Bytes;
@@ -9,7 +9,7 @@ use muster_schemas::{
 };
 use std::{fs, path::PathBuf};
 
-/// Writes what it is told to `log` and does what the job's description says.
+/// Writes its input to `log` and does what the job's description says.
 const PROGRAM: &str = r#"#!/usr/bin/env python3
 import json, os, signal, sys, time
 log = open("LOG", "a")
@@ -66,7 +66,7 @@ impl Filter {
         self.site.state("log")
     }
 
-    /// What the program was told: by which process, and what.
+    /// The input of the program: which process got it, and its lines.
     fn told(&self) -> Vec<(i32, serde_json::Value)> {
         let log = fs::read_to_string(self.log()).unwrap();
         let entry = |line: &str| {
@@ -76,7 +76,7 @@ impl Filter {
         log.lines().map(entry).collect()
     }
 
-    /// The types of the lines that it was told.
+    /// The types of its input lines.
     fn types(&self) -> Vec<String> {
         self.told().iter().map(|(_, line)| line["type"].as_str().unwrap().to_owned()).collect()
     }
@@ -142,7 +142,7 @@ async fn an_answer_may_have_a_message_and_a_hold_and_may_have_changed_the_docume
 #[tokio::test]
 async fn a_crash_counts_as_an_undefined_exit_code_and_the_program_is_restarted() {
     let filter = Filter::new();
-    // Code 0 and 1 of a program that ends are no verdicts.
+    // Codes 0 and 1 of a program that ends are no verdicts.
     for (order, code) in [("exit 0", 255), ("crash", 139), ("exit 1", 255), ("close", 255)] {
         let answer = filter.ask(order).await;
         assert_eq!(answer.result.code(), Some(code), "{order}: {:?}", answer.result);
@@ -154,7 +154,7 @@ async fn a_crash_counts_as_an_undefined_exit_code_and_the_program_is_restarted()
     assert!(processes.into_iter().all(|process| !runs(process)));
 }
 
-/// HPC-F-86, HPC-F-67: whatever a program writes to a call that it has answered is no answer to the next one.
+/// HPC-F-86, HPC-F-67: further output for an answered call is no answer to the next one.
 #[tokio::test]
 async fn a_second_answer_is_not_taken_for_the_answer_to_the_next_call() {
     let mut filter = Filter::new();

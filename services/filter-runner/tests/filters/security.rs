@@ -1,4 +1,4 @@
-//! Whom filters run as, and which programs are run at all.
+//! The user that filters run as, and the programs that may run at all.
 
 use crate::site::{Site, account, config, submission};
 use muster_filter_runner::{Runner, SetupError};
@@ -29,7 +29,7 @@ async fn filters_run_under_the_account_with_its_groups_alone() {
     }
 }
 
-/// F0: what started the runner may have left files open that no `exec` closes.
+/// F0: the process that started the runner may have left files open that no `exec` closes.
 #[tokio::test]
 async fn filters_have_no_files_of_the_runner_open() {
     let leaked = fs::File::open("/dev/null").unwrap();
@@ -110,13 +110,13 @@ async fn a_program_in_a_folder_that_others_can_write_is_not_run() {
     assert_eq!(site.judge(&path).await.result, FilterExit::Code(0));
     set_mode(&outer, 0o777);
     assert_refused(&site, &path, &format!("{} can be written", outer.display())).await;
-    // By way of a link too, wherever that lies.
+    // Through a link too, wherever it is.
     let link = site.programs().join("link");
     symlink("outer/inner", &link).unwrap();
     assert_refused(&site, &link.join("filter"), "can be written").await;
     set_mode(&outer, 0o755);
     assert_eq!(site.judge(link.join("filter")).await.result, FilterExit::Code(0));
-    // Others cannot replace what lies in a sticky folder.
+    // Others cannot replace files in a sticky folder.
     set_mode(&outer, 0o1777);
     assert_eq!(site.judge(&path).await.result, FilterExit::Code(0));
 }
@@ -157,7 +157,7 @@ async fn the_hash_of_the_program_follows_its_file() {
     assert_eq!(first, Some(blake3::hash(&text).to_hex().to_string()));
     assert_eq!(site.judge(site.programs().join("filter")).await.program_hash, first);
     assert_ne!(site.run_script("exit 1").await.program_hash, first);
-    // What has the same size and is written in place is another program too.
+    // A program changed in place, with the same size, is another program too.
     fs::write(site.programs().join("filter"), "#!/bin/sh\nexit 2\n").unwrap();
     let third = site.judge(site.programs().join("filter")).await;
     assert_eq!(third.result, FilterExit::Code(2));

@@ -23,7 +23,7 @@ use tempfile::TempDir;
 use tokio::{sync::oneshot, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
-/// Tells filters the name of a job; whoever answers may say what it likes.
+/// Gives filters the name of a job; any answer is accepted.
 struct Names;
 
 impl Descriptions for Names {
@@ -51,7 +51,7 @@ impl Descriptions for Names {
     }
 }
 
-/// What a ledger does about runners: who claims a call first has it.
+/// A ledger as runners see it: the first to claim a call gets it.
 #[derive(Default)]
 struct Ledger {
     claims: BTreeMap<(CallId, u32), String>,
@@ -300,8 +300,8 @@ async fn runners_share_the_calls_and_each_is_made_once() {
     assert_eq!(made, (1..=40).collect::<Vec<_>>());
 }
 
-/// HPC-F-80: R runners of C slots decide N calls in ceil(N / (R * C)) rounds. While calls wait every slot is busy, and none
-/// has two: each call waits until the test lets its round go.
+/// HPC-F-80: R runners with C slots decide N calls in ceil(N / (R * C)) rounds. While calls wait every slot is busy,
+/// and none has two: each call waits until the test releases its round.
 #[tokio::test]
 async fn as_many_calls_are_made_at_a_time_as_there_are_slots() {
     for (runners, slots, calls) in [(1, 1, 3), (1, 4, 3), (1, 4, 4), (1, 4, 5), (3, 2, 6), (3, 2, 13)] {
@@ -337,7 +337,7 @@ async fn as_many_calls_are_made_at_a_time_as_there_are_slots() {
     }
 }
 
-/// HPC-F-91. On NATS, where whoever has waited longest is served first.
+/// HPC-F-91. On NATS, where the one that has waited longest is served first.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_whose_program_is_not_here_is_left_to_others_for_a_while() {
     let server = NatsServer::start();
@@ -347,7 +347,7 @@ async fn a_call_whose_program_is_not_here_is_left_to_others_for_a_while() {
     let first = world.runner("r1").await;
     let order = world.call(1, &path).await;
     assert_eq!(world.exit_of(&order).await, FilterExit::NotFound(path.display().to_string()));
-    // The ledger puts it to another one: the first does not even ask for it.
+    // The ledger offers it to another runner: the first does not even ask for it.
     let again = FilterOrder { attempt: 2, ..order.clone() };
     world.offer(&again.key(), &again).await;
     let second = world.runner("r2").await;

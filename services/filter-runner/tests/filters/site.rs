@@ -14,7 +14,7 @@ use std::{
 };
 use tempfile::TempDir;
 
-/// What jobs look like here.
+/// The jobs of these tests.
 pub const DOCUMENT: &str = "<Job Name=\"a\" MinCores=\"2\"/>\n";
 /// For an activation.
 pub const PARAMETERS: ActivationParameters = ActivationParameters {
@@ -47,7 +47,7 @@ impl Site {
         Self { runner: Runner::new(config).unwrap(), folder }
     }
 
-    /// Where programs lie; nobody but the user of the test can write to it.
+    /// The folder of programs; only the user of the test can write to it.
     pub fn programs(&self) -> &Path {
         self.folder.path()
     }
@@ -57,12 +57,12 @@ impl Site {
         self.folder.path().join("state").join(name)
     }
 
-    /// A program of these lines.
+    /// A program with these lines.
     pub fn script(&self, text: &str) -> PathBuf {
         self.program("filter", &format!("#!/bin/sh\n{text}\n"), 0o755)
     }
 
-    /// Any file as a program. One that is there is replaced: it may be running.
+    /// Any file as a program. An existing one is replaced: it may be running.
     pub fn program(&self, name: &str, text: &str, mode: u32) -> PathBuf {
         let (path, new) = (self.programs().join(name), self.programs().join("new"));
         fs::write(&new, text).unwrap();
@@ -85,7 +85,7 @@ impl Site {
         self.judge(self.script(text)).await
     }
 
-    /// What is left of calls.
+    /// Files and folders that calls left.
     pub fn leftovers(&self) -> Vec<PathBuf> {
         let runners = fs::read_dir(self.folder.path().join("scratch")).unwrap();
         runners
@@ -113,7 +113,7 @@ fn supervisor() -> PathBuf {
     program
 }
 
-/// The user number that filters have.
+/// The user id of filters.
 pub fn account() -> u32 {
     let own = nix::unistd::Uid::effective();
     if own.is_root() { nix::unistd::User::from_name("nobody").unwrap().unwrap().uid.as_raw() } else { own.as_raw() }

@@ -1,4 +1,4 @@
-//! Callers who take more than their part: connections without end, bodies that do not come, requests that are too large.
+//! Greedy callers: endless connections, bodies that never come, requests that are too large.
 
 use crate::system::{System, TOKEN, job};
 use muster_client::{Client, Endpoint};
@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-/// Nothing that is waited for here takes this long; a connection that stays open for it is one that nobody ends.
+/// Longer than anything awaited here; a connection that stays open longer is never ended.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn unix(socket: &std::path::Path) -> UnixStream {
@@ -29,7 +29,7 @@ fn tcp(address: std::net::SocketAddr) -> TcpStream {
     stream
 }
 
-/// All that comes until the gateway ends the connection.
+/// Everything until the gateway ends the connection.
 fn until_end(stream: &mut impl Read) -> String {
     let mut text = Vec::new();
     match stream.read_to_end(&mut text) {
@@ -40,7 +40,8 @@ fn until_end(stream: &mut impl Read) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// F7: a connection without a token that sends no whole head ends, and until then only so many of an address are let in.
+/// F7: a connection without a token that sends no complete head is ended, and until then the number from one
+/// address is limited.
 #[test]
 fn connections_without_end_shut_nobody_out() {
     let system = System::start();
@@ -65,7 +66,7 @@ fn connections_without_end_shut_nobody_out() {
     system.stop(Some(gateway.service));
 }
 
-/// F7: so does a connection that is kept open and asks nothing any more, but not one that follows events.
+/// F7: so is an idle connection, but not one that follows events.
 #[test]
 fn who_follows_events_is_not_idle() {
     let system = System::start();
@@ -87,7 +88,7 @@ fn who_follows_events_is_not_idle() {
     system.stop(Some(gateway.service));
 }
 
-/// F6: a body that is announced as too large is refused before any of it is read, and the connection with it (F21).
+/// F6: a body announced as too large is refused before any of it is read, and the connection with it (F21).
 #[test]
 fn what_is_announced_too_large_is_refused_unread() {
     let system = System::start();
@@ -98,7 +99,7 @@ fn what_is_announced_too_large_is_refused_unread() {
     assert!(answer.contains("the body is larger than 1048576 bytes"), "{answer}");
 }
 
-/// F21: what is refused before its body is read ends the connection and says so, whatever the reason.
+/// F21: a refusal before the body is read ends the connection and says so, whatever the reason.
 #[test]
 fn early_refusals_say_that_they_end_the_connection() {
     let system = System::start();
@@ -110,7 +111,7 @@ fn early_refusals_say_that_they_end_the_connection() {
         let answer = until_end(&mut caller);
         assert!(answer.starts_with("HTTP/1.1 4") && answer.contains("connection: close"), "{head}: {answer:?}");
     }
-    // One that is read to its end keeps it.
+    // A request that is read to its end keeps it.
     let mut caller = unix(&system.socket());
     caller.write_all(b"POST /v1/jobs HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\n\r\n{").unwrap();
     let mut buffer = [0; 4096];
@@ -128,7 +129,7 @@ fn announce(mut caller: impl Read + Write, bytes: usize, token: &str) -> (impl R
     (caller, String::from_utf8_lossy(&answer[..read]).into_owned())
 }
 
-/// F6: unfinished bodies of a caller take no more than his part, and leave room for what is small.
+/// F6: unfinished bodies of a caller take no more than his share, and leave room for small requests.
 #[test]
 fn unfinished_bodies_take_no_more_than_a_part() {
     let system = System::start();
@@ -149,7 +150,7 @@ fn unfinished_bodies_take_no_more_than_a_part() {
     system.stop(Some(gateway.service));
 }
 
-/// F6: a body that does not come ends its request in time.
+/// F6: a body that does not arrive ends its request in time.
 #[test]
 fn unfinished_bodies_end_in_time() {
     let system = System::start();
@@ -166,7 +167,7 @@ fn unfinished_bodies_end_in_time() {
     system.stop(Some(gateway.service));
 }
 
-/// Follows all events from the first on.
+/// Follows all events from the first.
 fn follow(gateway: std::net::SocketAddr) -> TcpStream {
     let mut follower = tcp(gateway);
     let head = format!("GET /v1/events?from=1 HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {TOKEN}\r\n\r\n");
@@ -174,8 +175,8 @@ fn follow(gateway: std::net::SocketAddr) -> TcpStream {
     follower
 }
 
-/// What followers of events do not take in counts among the bytes of their caller, and no more when they are gone; who reads
-/// beside them and after them has no gap.
+/// Unread events of followers count among their caller's bytes until the followers are gone; other readers miss
+/// nothing, then and later.
 #[test]
 fn events_that_nobody_reads_count() {
     let system = System::start();
@@ -186,7 +187,7 @@ fn events_that_nobody_reads_count() {
     let gateway = system.gateway_with(|config| {
         (config.max_body_bytes, config.max_bytes_in_flight_per_caller) = (1 << 20, 1 << 20);
     });
-    // The gateway takes in a body while the followers leave it the room for it.
+    // The gateway accepts a body while the followers leave room for it.
     let wait_for = |wanted: &str| {
         let deadline = std::time::Instant::now() + PATIENCE;
         loop {
@@ -216,7 +217,7 @@ fn events_that_nobody_reads_count() {
     system.stop(Some(gateway.service));
 }
 
-/// Only so many connections of one caller follow events.
+/// The number of a caller's connections that follow events is limited.
 #[test]
 fn too_many_followers_are_refused_early() {
     let system = System::start();
@@ -237,7 +238,7 @@ fn too_many_followers_are_refused_early() {
     system.stop(Some(gateway.service));
 }
 
-/// An address with a part that is no text is refused as everything else is.
+/// An address that is not valid text is refused like any other.
 #[test]
 fn addresses_that_are_no_text_are_refused_as_json() {
     let system = System::start();
@@ -280,9 +281,8 @@ fn body_of(answer: &str) -> &str {
     answer.split_once("\r\n\r\n").expect("an answer has a head").1
 }
 
-/// Lists of many waiting jobs that no planner has looked at are linear, whole and in order, and hold up no submission. The
-/// job at the head of the order is found once for all of them: with the cost of one look for each pair of jobs this would
-/// take minutes.
+/// Lists of many waiting jobs without a planner take linear time, are complete and in order, and delay no submission.
+/// The job at the head of the order is found once for all of them: a search for each pair of jobs would take minutes.
 #[test]
 fn a_list_of_very_many_jobs_holds_up_nobody() {
     const JOBS: usize = 20_000;
@@ -310,7 +310,7 @@ fn a_list_of_very_many_jobs_holds_up_nobody() {
     assert_eq!(page.jobs, client.jobs(&Default::default()).unwrap().jobs, "both kinds of lists say the same");
 }
 
-/// A job with little in it, for lists of very many.
+/// A small job, for lists of very many.
 fn small(name: &str) -> JobSpec {
     JobSpec { environment: Default::default(), notifications: Vec::new(), ..job(name) }
 }

@@ -35,7 +35,7 @@ fn a_job_from_submission_to_its_end() {
     let answer = client.submit(CommandId::new_now(), &[job("first"), job("second")]).unwrap();
     let [first, second] = answer.jobs[..] else { panic!("{answer:?}") };
 
-    // What was answered is seen at once.
+    // A query sees an acknowledged command at once.
     let page = client.jobs(&JobQuery::default()).unwrap();
     assert!(page.sequence >= answer.sequence);
     let names: Vec<&str> = page.jobs.iter().map(|job| job.name.as_str()).collect();
@@ -70,7 +70,7 @@ fn a_job_from_submission_to_its_end() {
         .collect();
     assert_eq!(types, ["job.submitted", "job.allocated", "job.started", "run.ended", "job.finished"]);
 
-    // A list shows finished jobs only if they are asked for.
+    // A list shows finished jobs only on request.
     assert_eq!(client.jobs(&JobQuery::default()).unwrap().jobs[0].id, second);
     let by_id = JobQuery { ids: vec![first], ..JobQuery::default() };
     assert_eq!(client.jobs(&by_id).unwrap().jobs[0].id, first);
@@ -155,7 +155,7 @@ fn others_see_jobs_but_not_their_secrets() {
     assert_eq!(refusal(nobody.records(Sequence(1), 1 << 20)).0, ErrorCode::PermissionDenied);
     assert_eq!(refusal(nobody.cancel(CommandId::new_now(), &ids(&[ours]))).0, ErrorCode::PermissionDenied);
     assert_eq!(refusal(nobody.configure(CommandId::new_now(), &cluster().into(), true)).0, ErrorCode::PermissionDenied);
-    // Their own jobs they may touch.
+    // They may change their own jobs.
     let own = nobody.submit(CommandId::new_now(), &[job("own")]).unwrap().jobs[0];
     assert_eq!(nobody.job(own, Moment::Now).unwrap().job.owner, "nobody");
     nobody.cancel(CommandId::new_now(), &ids(&[own])).unwrap();
@@ -196,7 +196,7 @@ fn the_cluster_is_told_in_numbers() {
     ] {
         assert_eq!(number(&text, metric, labels), Some(expected), "{metric} {labels:?}\n{text}");
     }
-    // What this gateway has answered is in the very next numbers.
+    // The very next numbers include this gateway's answers.
     client.submit(CommandId::new_now(), &[job("d")]).unwrap();
     assert_eq!(client.jobs(&JobQuery::default()).unwrap().jobs.len(), 4);
     let text = teller.text("/metrics").unwrap();
@@ -251,7 +251,7 @@ fn whole_lists_and_several_jobs_come_in_one_answer() {
     let many: Vec<String> = (1..=1001).map(|number| number.to_string()).collect();
     let refused = refusal(client.get::<JobDetailsPage>(&format!("/v1/jobs/details?id={}", many.join(","))));
     assert_eq!(refused.0, ErrorCode::Invalid);
-    // The encoded page is the one that was compared, not the JSON that it gives way to.
+    // The encoded page is the one that was compared, not the JSON that stands in for it.
     let views = muster_schemas::codec::encode(&all).unwrap();
     assert_eq!(muster_schemas::codec::decode::<JobsPage>(&views).unwrap(), all);
 }
@@ -309,7 +309,7 @@ fn bad_requests_say_what_is_wrong_and_change_nothing() {
         let error: serde_json::Value = serde_json::from_str(body).unwrap_or_else(|_| panic!("not JSON: {answer}"));
         assert!(error["code"].is_string() && error["message"].is_string(), "{answer}");
     }
-    // What the ledger itself refused leaves a record of that, and nothing else (SL-L-10).
+    // A refusal by the ledger leaves a record of it, and nothing else (SL-L-10).
     let records = system.client().records(before.next(), 1 << 20).unwrap().records;
     let commands: Vec<&str> = records
         .iter()
@@ -321,7 +321,7 @@ fn bad_requests_say_what_is_wrong_and_change_nothing() {
     assert_eq!(commands, ["submit", "cancel"]);
 }
 
-/// SL-L-10: a program tells what it refused by itself. The log has who, what and why, as of what the ledger refuses, and
+/// SL-L-10: a program reports its own refusal. The log has who, what and why, as for a refusal by the ledger, and
 /// nothing else changes.
 #[test]
 fn what_a_program_refused_by_itself_is_in_the_log() {
@@ -356,7 +356,7 @@ fn what_a_program_refused_by_itself_is_in_the_log() {
             unrecorded: 0,
         }
     );
-    // Nobody fills the log with them.
+    // Nobody can fill the log with them.
     for _ in 0..30 {
         nobody.note_refusal(CommandId::new_now(), &note("srun", "again")).unwrap();
     }
@@ -412,7 +412,7 @@ fn an_event_says_what_led_to_it_live_and_from_the_log() {
     assert_eq!(parsed(&replayed.next_until_caught_up().unwrap().unwrap().json), second);
 }
 
-/// A node that is removed and a cluster that is renamed are told of as on the day, and so are runs that nobody knows any more.
+/// A removed node and a renamed cluster appear in the history as they were then, and so do runs that are forgotten.
 #[test]
 fn history_keeps_the_names_of_its_time() {
     let system = System::start();
@@ -434,7 +434,7 @@ fn history_keeps_the_names_of_its_time() {
     }
 }
 
-/// Event streams go on behind the last event (M-GATE-2).
+/// Event streams continue after the last event (M-GATE-2).
 #[test]
 fn event_streams_go_on_behind_the_last_event() {
     let mut system = System::start();
@@ -447,7 +447,7 @@ fn event_streams_go_on_behind_the_last_event() {
     system.start_gateway();
     let second = client.submit(CommandId::new_now(), &[job("b")]).unwrap();
     assert_eq!(stream.next().unwrap().sequence, second.sequence, "nothing twice, nothing lost");
-    // Over plain HTTP by the header that browsers send.
+    // Over plain HTTP, with the header that browsers send.
     let mut socket = UnixStream::connect(system.socket()).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     write!(socket, "GET /v1/events HTTP/1.1\r\nhost: x\r\nlast-event-id: {}\r\n\r\n", first.sequence).unwrap();
@@ -495,7 +495,7 @@ fn a_thousand_questions_after_answers_see_them() {
                 for number in 0..250 {
                     let name = format!("t{thread}n{number}");
                     let answer = client.submit(CommandId::new_now(), &[job(&name)]).unwrap();
-                    // Another connection sees it as well.
+                    // Another connection sees it too.
                     let view = system.client().job(answer.jobs[0], Moment::Now).unwrap().job;
                     assert_eq!(view.name, name);
                 }
@@ -593,8 +593,8 @@ fn reservations_and_closures_are_made_shown_and_taken_back() {
     assert_eq!(client.node("node1", Moment::Now).unwrap().closures, [closure]);
 }
 
-/// The answer to a command is its answer for ever, also after a restart; a step that was refused as busy is still launched
-/// when its client asks again and what it was refused for is over.
+/// The answer to a command never changes, even after a restart; a step that was refused as busy is still launched when
+/// its client asks again and the cause of the refusal is over.
 #[test]
 fn a_step_that_was_busy_before_a_restart_is_launched_when_it_is_asked_for_again() {
     let mut system = System::start();

@@ -1,4 +1,4 @@
-//! What the planner knows is kept between questions, which changes no answer.
+//! The planner's knowledge is kept between questions, which changes no answer.
 
 use super::system::{System, array, ids, job, node};
 use muster_client::{Client, Moment};
@@ -14,7 +14,7 @@ use muster_schemas::{
 };
 use std::collections::BTreeSet;
 
-/// A job of so many cores.
+/// A job with this many cores.
 fn sized(cores: u32, walltime_seconds: u64) -> JobSpec {
     let mut spec = job("sized");
     let request = Request { tasks: Some(cores), ..Request::default() };
@@ -24,7 +24,7 @@ fn sized(cores: u32, walltime_seconds: u64) -> JobSpec {
     spec
 }
 
-/// Plans once and has the ledger do it, as the planner does.
+/// Plans once and lets the ledger commit the plan, as the planner does.
 fn plan(system: &System) {
     let commit = system.client().records(Sequence(1), 1 << 24).unwrap();
     let mut state = muster_domain::State::new();
@@ -34,13 +34,13 @@ fn plan(system: &System) {
     system.command(Actor::Planner, Command::CommitPlan { plan: Box::new(planned.plan) });
 }
 
-/// All explanations and the timetable, for a moment to come, so that the clock is in none of them.
+/// All explanations and the timetable, for a future moment, so that they do not depend on the clock.
 fn answers(client: &mut Client, jobs: &[JobId], at: Timestamp) -> (Vec<Explanation>, Timetable) {
     let explanations = jobs.iter().map(|job| client.explanation(*job, Moment::Time(at)).unwrap()).collect();
     (explanations, client.timetable(None, None, Moment::Time(at)).unwrap())
 }
 
-/// What is kept of the planner between questions changes no answer (M-GATE-5).
+/// Keeping the planner's knowledge between questions changes no answer (M-GATE-5).
 #[test]
 fn what_is_kept_explains_as_what_is_made_anew() {
     let system = System::start();

@@ -140,14 +140,14 @@ impl System {
         }
     }
 
-    /// One more gateway, which knows nothing of what the other was asked.
+    /// Another gateway, which knows nothing of the first one's queries.
     pub fn other_gateway(&self) -> (Service, Client) {
         let socket = self.folder.path().join("other.sock");
         let config = muster_gateway::Config { socket: Some(socket.clone()), ..Default::default() };
         (self.serve(config).expect("the gateway starts"), Client::new(Endpoint::Unix(socket)))
     }
 
-    /// One more gateway, with other settings, which can be reached both ways.
+    /// Another gateway with other settings, which can be reached both ways.
     pub fn gateway_with(&self, change: impl Fn(&mut muster_gateway::Config)) -> OtherGateway {
         let socket = self.folder.path().join("changed.sock");
         // Another test may take a port that was just found free.
@@ -172,11 +172,11 @@ impl System {
         Ok(Service { task, shutdown })
     }
 
-    /// Why a gateway with this configuration does not start.
+    /// The reason why a gateway with this configuration does not start.
     pub fn refused_gateway(&self, config: muster_gateway::Config) -> String {
         let (bus, shutdown, (ready, _)) = (self.bus.clone(), CancellationToken::new(), oneshot::channel());
         let ended = self.runtime.block_on(async {
-            // What should be refused and is not ends all the same.
+            // A gateway that is not refused by mistake still ends.
             let stop = shutdown.clone();
             tokio::spawn(async move {
                 tokio::time::sleep(std::time::Duration::from_secs(20)).await;
@@ -259,12 +259,12 @@ impl System {
         self.client().job(job, Moment::Now).unwrap().job.run.expect("the job has a run")
     }
 
-    /// The executor of node1 says that a run has started there.
+    /// The executor of node1 reports that a run has started there.
     pub fn started(&self, run: RunId) {
         self.command(Actor::Executor("node1".into()), Command::NodeStarted { part: PartId::new(run, 0) });
     }
 
-    /// The number of node1, which only the log tells.
+    /// The number of node1, which is only in the log.
     pub fn node1(&self) -> u32 {
         let commit = self.client().records(Sequence(1), 1 << 20).unwrap();
         let added = commit.records.iter().find_map(|record| match &record.event {

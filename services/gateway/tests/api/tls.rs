@@ -1,4 +1,5 @@
-//! TLS: callers over TCP are encrypted, know the gateway by its certificate, and cannot shut others out by not agreeing on keys.
+//! TLS: callers over TCP are encrypted, recognise the gateway by its certificate, and cannot shut others out by
+//! delaying the handshake.
 
 use crate::system::{OtherGateway, System, TOKEN, job};
 use muster_client::{Client, ClientError, Endpoint, Moment, Tls};
@@ -11,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Nothing that is waited for here takes this long.
+/// Longer than anything awaited here.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A certificate, which is its own authority.
@@ -20,13 +21,13 @@ struct Identity {
     key: PathBuf,
 }
 
-/// Writes one for these names to files; what was there before is replaced.
+/// Writes one for these names to files, replacing earlier ones.
 fn identity(folder: &Path, name: &str, hosts: &[&str]) -> Identity {
     let hosts: Vec<String> = hosts.iter().map(|host| (*host).to_owned()).collect();
     written(folder, name, &rcgen::generate_simple_self_signed(hosts).unwrap())
 }
 
-/// The same, but for an authority's, as `openssl req -x509` makes it.
+/// The same for an authority, as `openssl req -x509` makes it.
 fn authority(folder: &Path, name: &str, host: &str) -> Identity {
     let mut parameters = rcgen::CertificateParams::new([host.to_owned()]).unwrap();
     parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
@@ -64,7 +65,7 @@ fn message<T: std::fmt::Debug>(result: Result<T, ClientError>) -> String {
     error.to_string()
 }
 
-/// D7: commands, lists and streams go over TLS; who cannot be sure of the gateway does not send it a token.
+/// D7: commands, lists and streams use TLS; a client that cannot verify the gateway does not send it a token.
 #[test]
 fn callers_over_tls_know_the_gateway_by_its_certificate() {
     let system = System::start();
@@ -94,7 +95,7 @@ fn callers_over_tls_know_the_gateway_by_its_certificate() {
     let wrong = message(client(&gateway, &authority.certificate).info(Moment::Now));
     assert!(wrong.contains("is not trusted: it shows the certificate of an authority (CA:TRUE)"), "{wrong}");
 
-    // Each side says what is wrong when only one of them speaks TLS.
+    // Each side reports the fault when only one of them uses TLS.
     let clear = Endpoint::Tcp { address: gateway.tcp.to_string(), token: Some(TOKEN.to_owned()), tls: None };
     let told = message(Client::new(clear).info(Moment::Now));
     assert!(told.contains("the gateway speaks TLS"), "{told}");
@@ -105,7 +106,7 @@ fn callers_over_tls_know_the_gateway_by_its_certificate() {
     system.stop(Some(gateway.service));
 }
 
-/// D7, F7: a caller who never agrees on keys takes no more connections than another, and is ended in time.
+/// D7, F7: a caller who never finishes the handshake gets no more connections than others, and is ended in time.
 #[test]
 fn handshakes_without_end_shut_nobody_out() {
     let system = System::start();
@@ -133,7 +134,7 @@ fn handshakes_without_end_shut_nobody_out() {
     system.stop(Some(gateway.service));
 }
 
-/// All that comes until the gateway ends the connection.
+/// Everything until the gateway ends the connection.
 fn all_of(stream: &mut TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     match stream.read_to_end(&mut bytes) {
@@ -142,7 +143,7 @@ fn all_of(stream: &mut TcpStream) -> Vec<u8> {
     }
 }
 
-/// D7: a certificate that was renewed is used without a restart; one that cannot be used changes nothing.
+/// D7: a renewed certificate is used without a restart; an unusable one changes nothing.
 #[test]
 fn a_renewed_certificate_is_taken_up() {
     let system = System::start();
@@ -172,7 +173,8 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// D7: tokens do not go over a network in clear unless somebody says so, and a key that everybody reads is no secret.
+/// D7: tokens do not cross a network in clear text unless somebody allows it, and a key readable by
+/// everybody is no secret.
 #[test]
 fn what_would_show_secrets_is_refused() {
     let system = System::start();

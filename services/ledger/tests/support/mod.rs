@@ -15,7 +15,7 @@ use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 use tokio::{sync::oneshot, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
-/// A ledger that runs.
+/// A running ledger.
 pub struct Ledger {
     pub bus: SharedBus,
     pub client: LedgerClient,
@@ -39,7 +39,7 @@ pub fn config(data_dir: &Path) -> Config {
 }
 
 impl Ledger {
-    /// Starts one on a bus of its own.
+    /// Starts one on its own bus.
     pub async fn start(config: Config) -> Self {
         Self::start_on(LocalBus::new(), config).await
     }
@@ -52,7 +52,7 @@ impl Ledger {
         }
     }
 
-    /// Starts one, or says why it does not start.
+    /// Starts one, or returns why it does not start.
     pub async fn try_start_on(bus: SharedBus, config: Config) -> anyhow::Result<Self> {
         let (ready, is_ready) = oneshot::channel();
         let shutdown = CancellationToken::new();
@@ -82,7 +82,7 @@ impl Ledger {
         self.client.send(&envelope).await.expect("an answer")
     }
 
-    /// Submits so many jobs in one command and returns their ids.
+    /// Submits this many jobs in one command and returns their ids.
     pub async fn submit(&self, count: usize) -> Vec<JobId> {
         submitted(&self.send(CommandId::new_now(), submission(count)).await)
     }
@@ -95,7 +95,7 @@ impl Ledger {
         }
     }
 
-    /// All records from one on.
+    /// All records from this one on.
     pub async fn records(&self, from: Sequence) -> Vec<Record> {
         let (mut records, mut next) = (Vec::new(), from);
         loop {
@@ -124,7 +124,7 @@ pub fn job() -> JobSpec {
     JobSpec { components: vec![component], working_directory: "/tmp".into(), ..JobSpec::default() }
 }
 
-/// Submits so many jobs.
+/// Submits this many jobs.
 pub fn submission(count: usize) -> Command {
     Command::Submit { jobs: vec![job(); count] }
 }
@@ -137,7 +137,7 @@ pub fn submitted(answer: &Answer) -> Vec<JobId> {
     }
 }
 
-/// A copy of a folder as it is on disk at this moment: what a machine finds after everything was killed.
+/// A copy of a folder as it is on disk at this moment, as a machine finds it after everything was killed.
 pub fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("folder");
     for entry in std::fs::read_dir(from).expect("folder") {
@@ -151,7 +151,7 @@ pub fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The files of a folder whose names end so, in order.
+/// The files of a folder whose names have this ending, in order.
 pub fn files(folder: &Path, end: &str) -> Vec<std::path::PathBuf> {
     let entries = std::fs::read_dir(folder).expect("folder").map(|entry| entry.expect("entry").path());
     let mut files: Vec<_> = entries.filter(|path| path.to_string_lossy().ends_with(end)).collect();

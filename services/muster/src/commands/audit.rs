@@ -1,4 +1,4 @@
-//! `muster audit ...` of the log in a data folder.
+//! `muster audit ...` on the log in a data folder.
 
 use crate::{
     cli::{AuditCommand, ConnectionOptions},
@@ -38,7 +38,7 @@ pub fn run(connection: &ConnectionOptions, command: &AuditCommand) -> CommandRes
     }
 }
 
-/// Refuses a log that was begun with another key than the one that is known, in hexadecimal: it is another history, whoever
+/// Refuses a log that was begun with another key than the known one, in hexadecimal: it is another history, whoever
 /// signed it.
 fn check_key(data_dir: &Path, known: &str) -> Result<(), Failure> {
     let identity = Storage::open_read_only(data_dir).and_then(|storage| storage.identity());
@@ -72,7 +72,7 @@ fn verify_folder(data_dir: &Path, json: bool) -> CommandResult {
     Verdict { verified_to, last, checkpoints, unsigned_records, unsigned_since, fault, fault_kind }.tell(json)
 }
 
-/// Writes a bundle, whole or not at all; what is said of it goes to standard error if the bundle itself is standard output.
+/// Writes a bundle, whole or not at all; messages go to standard error if the bundle goes to standard output.
 fn export(data_dir: &Path, from: Option<u64>, to: Option<u64>, path: &Path) -> CommandResult {
     let range = (Sequence(from.unwrap_or(1)), Sequence(to.unwrap_or(0)));
     let is_printed = path == Path::new("-");

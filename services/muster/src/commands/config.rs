@@ -1,4 +1,4 @@
-//! `muster config ...`, as far as it is about configuration files: they say what the services are to do, too.
+//! `muster config ...`: configuration files, which configure the services too.
 
 use crate::{
     cli::{ConfigCommand, ConnectionOptions},
@@ -54,7 +54,7 @@ fn check(file: &Path, is_policy: bool) -> CommandResult {
 
 /// How a file is applied.
 struct Apply {
-    /// Whether what the file does not name stays.
+    /// Whether everything that the file does not name stays.
     keeps_unnamed: bool,
     /// Whether the difference is only shown.
     is_dry_run: bool,

@@ -1,4 +1,4 @@
-//! `muster doctor`: what is wrong with this installation.
+//! `muster doctor`: finds faults of this installation.
 
 use crate::{
     cli::{ConnectionOptions, DoctorOptions},
@@ -25,27 +25,27 @@ use std::{
     time::Duration,
 };
 
-/// How a check came out.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Verdict {
     Good,
-    /// It works, and somebody should look at it.
+    /// It works, but somebody should look at it.
     Warning,
     /// Something does not work.
     Bad,
 }
 
-/// A thing that was looked at.
+/// The result for one thing that was checked.
 #[derive(Debug, Serialize)]
 struct Finding {
     what: &'static str,
     verdict: Verdict,
-    /// What was found, and for what is not good what to do.
+    /// What was found; if it is not good, also what to do.
     text: String,
 }
 
-/// Looks at everything and tells what it found.
+/// Checks everything and prints the findings.
 pub fn doctor(connection: &ConnectionOptions, options: &DoctorOptions) -> CommandResult {
     let mut findings = Findings::default();
     let loaded = findings.configuration(options.config.as_deref());
@@ -149,7 +149,7 @@ impl Findings {
         self.private_file("log folder", &data_dir.join("ledger"));
     }
 
-    /// A file that must exist for nobody but its owner. Without it there is nothing to say: it may not be needed here.
+    /// Checks a file that only its owner may read. If it does not exist there is no finding: it may not be needed here.
     fn private_file(&mut self, what: &'static str, path: &Path) {
         let Ok(found) = std::fs::metadata(path) else { return };
         if found.permissions().mode() & 0o077 == 0 {
@@ -170,7 +170,7 @@ impl Findings {
         }
     }
 
-    /// Whether a filter-runner that this user starts could run filters.
+    /// Whether a filter-runner started by this user could run filters.
     fn filters(&mut self, loaded: &Loaded) {
         const WHAT: &str = "filters";
         match loaded.configuration.filter_runner.account_fault() {
@@ -179,13 +179,13 @@ impl Findings {
                 self.add(WHAT, Verdict::Good, format!("they would run as `{account}`"));
             }
             None => self.add(WHAT, Verdict::Good, "for runners of this user: they would run as this user"),
-            // Only who has filters needs it.
+            // Only clusters with filters need it.
             Some(fault) => self.add(WHAT, Verdict::Warning, fault),
         }
     }
 
     fn clock(&mut self) {
-        // SAFETY: all-zero is a valid timex that asks for nothing to be changed, and the call writes at most one.
+        // SAFETY: all-zero is a valid timex that requests no change, and the call writes at most one.
         let mut timex: libc::timex = unsafe { std::mem::zeroed() };
         // SAFETY: see above.
         let state = unsafe { libc::adjtimex(&mut timex) };
@@ -196,7 +196,8 @@ impl Findings {
         }
     }
 
-    /// What an executor that this user starts would use. To know what can be written, groups are made and removed.
+    /// The containment that an executor started by this user would use. Creates and removes groups to know what
+    /// can be written.
     fn containment(&mut self, mode: ContainmentMode) {
         const WHAT: &str = "containment";
         let instance = format!("doctor-{}", std::process::id());
@@ -225,7 +226,7 @@ impl Findings {
         }
     }
 
-    /// What the gateway says. A host of a cluster whose roles are on several need not have one.
+    /// Checks the gateway. If the roles are spread over several hosts, a host need not have one.
     fn system(&mut self, connection: &ConnectionOptions, is_of_several: bool) {
         const WHAT: &str = "gateway";
         let endpoint = match connection.endpoint() {
@@ -274,7 +275,7 @@ impl Findings {
         }
     }
 
-    /// What the first jobs in the queue say of the planner.
+    /// What the first jobs of the queue tell about the planner.
     fn planner(&mut self, connection: &ConnectionOptions) {
         const WHAT: &str = "planner";
         let query = JobQuery { states: vec![JobState::Queued], limit: Some(100), ..JobQuery::default() };

@@ -1,5 +1,5 @@
-//! `muster filter test`: one call of a filter under the same account, limits and environment as any other, of a job that does
-//! not exist (HPC-F-69).
+//! `muster filter test`: one call of a filter under the same account, limits and environment as any other, for a job
+//! that does not exist (HPC-F-69).
 
 use crate::{
     cli::{ConnectionOptions, FilterTestOptions, QueryOptions},
@@ -27,7 +27,7 @@ use muster_schemas::{
 };
 use std::{fmt::Write as _, path::Path, sync::Arc};
 
-/// What is to be tried.
+/// The call to try.
 struct Trial {
     filter: FilterSpec,
     time_limit_seconds: u32,
@@ -36,7 +36,7 @@ struct Trial {
     parameters: Option<ActivationParameters>,
 }
 
-/// Runs one filter and tells what it answered. The status is 0 if the job would have passed.
+/// Runs one filter and prints its answer. The status is 0 if the job would have passed.
 pub fn test(connection: &ConnectionOptions, options: &FilterTestOptions) -> CommandResult {
     let loaded = config::load(options.config.as_deref())?;
     let trial = trial(connection, options)?;
@@ -83,7 +83,7 @@ fn trial(connection: &ConnectionOptions, options: &FilterTestOptions) -> Result<
     })
 }
 
-/// A filter that is defined, with what it judges and its time limit.
+/// A defined filter, with the kind of its judgement and its time limit.
 fn find(
     connection: &ConnectionOptions,
     name: &str,
@@ -99,7 +99,7 @@ fn find(
     Ok((found.filter, found.kind, found.time_limit_seconds))
 }
 
-/// What is said about an activation, in either way of writing.
+/// The parameters of an activation, in either notation.
 fn parameters(options: &FilterTestOptions) -> Result<ActivationParameters, Failure> {
     let mut parameters = ActivationParameters {
         pass: options.pass.unwrap_or_default(),
@@ -135,7 +135,7 @@ fn take(parameters: &mut ActivationParameters, word: &str) -> Result<(), Failure
     Ok(())
 }
 
-/// The template of a name, if the system can be asked and has it; else one that allows everything.
+/// The template of a name, if the system can be reached and has it; else one that allows everything.
 fn template(connection: &ConnectionOptions, name: &str) -> TemplateSpec {
     let templates = connection.client().ok().and_then(|mut client| client.templates(Moment::Now).ok());
     let templates = templates.map(|page| page.templates).unwrap_or_default();
@@ -143,7 +143,7 @@ fn template(connection: &ConnectionOptions, name: &str) -> TemplateSpec {
     found.unwrap_or_else(|| TemplateSpec { name: name.to_owned(), ..TemplateSpec::default() })
 }
 
-/// The job of a file as a filter would be told of it: as it was specified, or for an activation with all defaults.
+/// The job of a file as a filter would see it: as it was specified, or for an activation with all defaults.
 fn described(file: &Path, kind: FilterKind, template: impl Fn(&str) -> TemplateSpec) -> Result<Description, Failure> {
     let name = file.display();
     let bytes = read_file(&name.to_string())?;
@@ -191,7 +191,7 @@ fn priority(spec: &JobSpec) -> i64 {
     spec.components.first().and_then(|component| component.priority).unwrap_or_default()
 }
 
-/// Who tries a filter out submits the job.
+/// The user who tries a filter out is the owner of the job.
 fn caller() -> Owner {
     let (uid, gid) = (nix::unistd::getuid().as_raw(), nix::unistd::getgid().as_raw());
     let user = User::numbered(uid).map_or_else(|| uid.to_string(), |user| user.name);
@@ -240,7 +240,7 @@ impl Trial {
         text + &answer.report(&told.xml)
     }
 
-    /// What it would mean for a job, in words.
+    /// What the answer would mean for a job, in words.
     fn verdict(&self, report: &FilterReport) -> String {
         let answer = self.answer(report);
         match (self.action, self.kind) {

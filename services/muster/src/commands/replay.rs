@@ -1,4 +1,4 @@
-//! `muster replay`: folds the log again, and makes the planner's decisions again.
+//! `muster replay`: folds the log and repeats the planner's decisions.
 
 use crate::{
     cli::{ConnectionOptions, ReplayOptions},
@@ -16,12 +16,12 @@ use muster_schemas::{
 use serde::Serialize;
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Instant};
 
-/// At most so many bytes of records are asked for at a time.
+/// The maximum number of bytes of records in one request.
 const PAGE_BYTES: u32 = 4 << 20;
-/// So many differences of decisions are told.
+/// The maximum number of different decisions that are printed.
 const TOLD_DIFFERENCES: usize = 20;
 
-/// What a replay came to.
+/// The result of a replay.
 #[derive(Serialize)]
 struct Replayed {
     records: u64,
@@ -29,7 +29,7 @@ struct Replayed {
     jobs: usize,
     seconds: f64,
     verified: bool,
-    /// The decisions that were made again, if that was asked for.
+    /// The repeated decisions, if they were asked for.
     decisions: Option<Verdict>,
 }
 
@@ -91,20 +91,20 @@ fn print(result: &Replayed, replay: &Replay) {
     }
 }
 
-/// A state that is being folded, with the digests that it must have had.
+/// A state being folded, with the digests that it must have.
 #[derive(Default)]
 struct Replay {
     state: State,
     is_local: bool,
-    /// Checkpoints that were compared.
+    /// The number of checkpoints compared.
     compared: u64,
-    /// Digests at the records that checkpoints can still name, newest last; empty unless verifying.
+    /// Digests after the records that checkpoints can still name, newest last; empty unless verifying.
     expected: BTreeMap<Sequence, [u8; 32]>,
     verifier: Option<Verifier>,
 }
 
 impl Replay {
-    /// From a state on, with the decisions made again if the options want them.
+    /// Starts from a state, and repeats decisions if the options ask for it.
     fn from(state: State, options: &ReplayOptions) -> Result<Self, Failure> {
         let verifier = || Verifier::new(state.clone(), TOLD_DIFFERENCES);
         let verifier = match &options.against {
@@ -161,7 +161,7 @@ fn replay_folder(data_dir: &Path, options: &ReplayOptions) -> Result<Replay, Fai
     Ok(replay)
 }
 
-/// The digests that checkpoints up to a record state, of records from the first on.
+/// The digests that checkpoints up to `last` state for records from `first` on.
 fn signed_digests(storage: &Storage, first: Sequence, last: Sequence) -> Result<BTreeMap<Sequence, [u8; 32]>, Failure> {
     let mut digests = BTreeMap::new();
     read(storage, first, last, |record| {
@@ -192,7 +192,7 @@ fn read(
     failure
 }
 
-/// Over a gateway there are records alone: digests are not compared, and it begins with the first.
+/// A gateway only has records: digests are not compared, and the replay begins with the first record.
 fn replay_remote(connection: &ConnectionOptions, options: &ReplayOptions) -> Result<Replay, Failure> {
     if options.from_seq.is_some() {
         return Err(Failure::usage("--from-seq needs the snapshots of the data folder: use it on the ledger's host"));

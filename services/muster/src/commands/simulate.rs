@@ -1,4 +1,4 @@
-//! `muster simulate`: a job trace under a policy, or several, in simulated time.
+//! `muster simulate`: a job trace under one or more policies, in simulated time.
 
 mod figures;
 
@@ -28,10 +28,10 @@ use std::{
 
 /// `--out -`
 const STANDARD_OUTPUT: &str = "-";
-/// The bar is moved after so many jobs.
+/// The progress bar moves after this many jobs.
 const JOBS_PER_STEP: usize = 1000;
 
-/// Simulates what the options say.
+/// Runs the simulations that the options ask for.
 pub fn simulate(options: &SimulateOptions) -> CommandResult {
     let names = options.policy.iter().chain(&options.compare);
     let policies: Vec<Arc<Policy>> = names.map(|name| policies::load(name).map(Arc::new)).collect::<Result<_, _>>()?;
@@ -46,7 +46,7 @@ pub fn simulate(options: &SimulateOptions) -> CommandResult {
     tell(options, &results)
 }
 
-/// A simulation and what was dropped before it.
+/// A simulation, and the jobs dropped before it.
 struct Run {
     simulation: Simulation,
     dropped: Dropped,
@@ -65,7 +65,7 @@ fn unreadable(error: SwfError) -> Failure {
     }
 }
 
-/// A pool that is too large to be counted is refused when it is simulated.
+/// A pool that is too large to count is refused by the simulation.
 fn pool(trace: &Trace) -> Machine {
     Machine::Pool { procs: u32::try_from(trace.machine_procs).unwrap_or(u32::MAX) }
 }
@@ -80,7 +80,7 @@ fn cluster(path: &Path) -> Result<Machine, Failure> {
     Ok(Machine::Cluster(Box::new(config)))
 }
 
-/// All policies, on as many threads as there are processors; the results are in the order of the policies.
+/// Runs all policies, on as many threads as there are processors; the results are in the order of the policies.
 fn run_all(
     trace: &Trace,
     window: &[TraceJob],
@@ -137,7 +137,7 @@ fn run_one(
     Ok(Run { simulation, dropped: Dropped { size, ..trace.dropped } })
 }
 
-/// On standard error, if that is a terminal.
+/// A progress bar on standard error, if that is a terminal.
 fn progress_bar(jobs: u64) -> ProgressBar {
     let bar = ProgressBar::new(jobs);
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {human_pos} of {human_len} jobs, {eta} left") {
@@ -146,7 +146,7 @@ fn progress_bar(jobs: u64) -> ProgressBar {
     bar
 }
 
-/// The files asked for, made before the work so that one that cannot be written is told at once.
+/// The output files, created before the work so that one that cannot be written is reported at once.
 struct Outputs {
     csv: Option<WholeFile>,
     csv_to_standard_output: bool,
@@ -187,7 +187,7 @@ impl Outputs {
     }
 }
 
-/// The rows of the one simulation; several have no CSV in common.
+/// The rows of the only simulation; several have no common CSV.
 fn csv(runs: &[Run]) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     for run in runs {
@@ -229,7 +229,7 @@ fn tell(options: &SimulateOptions, runs: &[Run]) -> CommandResult {
     Ok(0)
 }
 
-/// One line.
+/// JSON on one line.
 fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
     let text = serde_json::to_string(value).map_err(|error| Failure::failed(error.to_string()))?;
     Ok(text + "\n")

@@ -18,10 +18,10 @@ use std::sync::Arc;
 
 /// `--policy in-force`
 const IN_FORCE: &str = "in-force";
-/// So many users are shown to people; programs get all.
+/// The maximum number of users shown to people; programs get all.
 const SHOWN_USERS: usize = 20;
 
-/// Replays the log and says what would have been different.
+/// Replays the log and prints the differences.
 pub fn whatif(connection: &ConnectionOptions, options: &WhatifOptions) -> CommandResult {
     if !(options.tolerance.is_finite() && options.tolerance >= 0.0) {
         return Err(Failure::usage("--tolerance must be 0 or more seconds"));
@@ -144,7 +144,7 @@ fn print_jobs<'r>(title: &str, jobs: impl Iterator<Item = (&'r JobDifference, &'
     print_table(&table)
 }
 
-/// What of the replay is a guess.
+/// Prints which parts of the replay are guesses.
 fn tell_notes(notes: &Notes) {
     let Notes { runs_of_walltime, runs_without_end, started_before_cancelled, refused_commands, refused_starts } =
         *notes;

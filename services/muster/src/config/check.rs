@@ -8,14 +8,14 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-/// A file in which every key is known and every value of the right type and in range, as text by `section.key`.
+/// A file in which every key is known and every value has the right type and range, as text by `section.key`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckedFile {
     values: BTreeMap<String, String>,
 }
 
 impl CheckedFile {
-    /// Reads the text. All faults are told at once.
+    /// Reads the text. All errors are reported at once.
     pub fn check(name: &str, text: &str) -> Result<Self, Failure> {
         let table = DeTable::parse(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
@@ -37,7 +37,7 @@ impl CheckedFile {
         Err(Failure::in_file(position(name, text, at), first + &others))
     }
 
-    /// Whether the file says anything about this key.
+    /// Whether the file has this key.
     pub fn names(&self, section: &str, key: &str) -> bool {
         self.values.contains_key(&format!("{section}.{key}"))
     }
@@ -50,7 +50,7 @@ impl CheckedFile {
         })
     }
 
-    /// The keys outside the cluster's sections that the files do not say the same of.
+    /// The keys outside the cluster's sections whose values differ between the files.
     pub fn process_keys_that_differ(&self, other: &Self) -> Vec<String> {
         let belongs_to_process = |key: &String| {
             let section = key.split('.').next().unwrap_or_default();
@@ -66,7 +66,7 @@ impl CheckedFile {
 
 struct Checker<'a> {
     text: &'a str,
-    /// Byte offsets and what is wrong there.
+    /// Byte offsets and the errors there.
     faults: Vec<(usize, String)>,
     values: BTreeMap<String, String>,
 }
@@ -230,7 +230,7 @@ fn is_limits(table: &DeTable<'_>) -> bool {
     table.len() == 2 && is_amount("max_age_seconds") && is_amount("max_bytes")
 }
 
-/// `FILE:LINE:COLUMN` of a byte.
+/// `FILE:LINE:COLUMN` of a byte offset.
 pub fn position(name: &str, text: &str, at: usize) -> String {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {

@@ -1,4 +1,4 @@
-//! The part of a configuration that belongs to the cluster, and what it becomes for the ledger.
+//! The part of a configuration that belongs to the cluster, and its conversion for the ledger.
 
 use crate::{exit::Failure, values};
 use muster_commands::cluster_toml::ENFORCED;
@@ -23,7 +23,7 @@ pub struct ClusterFile {
     accounts: Option<AccountsEntry>,
 }
 
-/// `[accounts]`: what of accounts and classes is enforced.
+/// `[accounts]`: which rules about accounts and classes are enforced.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct AccountsEntry {
@@ -56,7 +56,7 @@ struct ClusterEntry {
 
 impl<'de> Deserialize<'de> for ClusterEntry {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // The settings take no unknown keys, so that the others are taken out first.
+        // The settings take no unknown keys, so the other keys are taken out first.
         let mut table = toml::Table::deserialize(deserializer)?;
         let first =
             table.remove("first_job_number").map(u64::deserialize).transpose().map_err(serde::de::Error::custom)?;
@@ -65,7 +65,7 @@ impl<'de> Deserialize<'de> for ClusterEntry {
     }
 }
 
-/// `[[nodes]]`: one node, or many of one kind.
+/// `[[nodes]]`: one node, or several of one kind.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NodeEntry {
@@ -98,12 +98,12 @@ impl ClusterFile {
         self.cluster.settings.name.as_deref()
     }
 
-    /// Checks what a single value cannot tell: node lists, names used twice.
+    /// Checks what involves several values: node lists, names used twice.
     pub fn check(&self, name: &str) -> Result<(), Failure> {
         self.to_change().map(|_| ()).map_err(|message| Failure::in_file(name, message))
     }
 
-    /// What the file makes of nothing: a cluster with defaults for what it does not name.
+    /// The configuration made from the file alone, with defaults for what it does not name.
     pub fn to_config(&self) -> Result<ClusterConfig, String> {
         let mut config = self.to_change()?.onto(ClusterConfig::default());
         let default = &config.settings.default_queue;
@@ -113,7 +113,8 @@ impl ClusterFile {
         Ok(config)
     }
 
-    /// What the file names. A default queue that it names and does not describe is made if the cluster does not have it.
+    /// The change that the file describes. A default queue that it names but does not describe is created if the
+    /// cluster lacks it.
     pub fn to_change(&self) -> Result<ClusterChange, String> {
         let ClusterEntry { settings, first_job_number } = self.cluster.clone();
         let mut queues = self.queues.clone();

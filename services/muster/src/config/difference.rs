@@ -1,4 +1,4 @@
-//! What a change of the configuration would change, for people.
+//! The effect of a configuration change, for people.
 
 use crate::values::compress_hosts;
 use muster_schemas::cluster::{ClusterChange, ClusterConfig};
@@ -22,7 +22,8 @@ pub fn outcome(change: &ClusterChange, from: &ClusterConfig, keeps_unnamed: bool
     to
 }
 
-/// One line for each setting that differs, and one for each queue and each set of nodes alike that come or go.
+/// One line for each setting that differs, and one for each queue and each set of similar nodes that are
+/// added or removed.
 pub fn differences(from: &ClusterConfig, to: &ClusterConfig) -> Vec<String> {
     let mut lines = fields(&settings(from), &settings(to));
     lines.extend(by_name("queue", &named(&from.queues), &named(&to.queues)));
@@ -30,8 +31,8 @@ pub fn differences(from: &ClusterConfig, to: &ClusterConfig) -> Vec<String> {
     lines
 }
 
-/// The lists of users that have somebody and would have nobody: nobody administers any more, or everybody may use a queue. In
-/// the words of [`differences`].
+/// The lists of users that would become empty: nobody could administer any more, or everybody could use a queue. In the
+/// words of [`differences`].
 pub fn emptied(from: &ClusterConfig, to: &ClusterConfig) -> Vec<String> {
     let is_emptied = |from: &[String], to: &[String]| !from.is_empty() && to.is_empty();
     let settings = [
@@ -51,7 +52,7 @@ pub fn emptied(from: &ClusterConfig, to: &ClusterConfig) -> Vec<String> {
 
 type Fields = BTreeMap<String, Value>;
 
-/// What stands for itself, by the names that the file has for it.
+/// The settings outside queues and nodes, by their names in the file.
 fn settings(config: &ClusterConfig) -> Fields {
     let ClusterConfig { settings, queues: _, nodes: _, licences, staging, accounts, first_job_number } = config;
     let sections = [
@@ -85,7 +86,7 @@ fn named<T: Serialize>(entries: &[T]) -> BTreeMap<String, Fields> {
     entries.iter().map(entry).collect()
 }
 
-/// Those to which the same happens share a line.
+/// Entries with the same change share a line.
 fn by_name(kind: &str, from: &BTreeMap<String, Fields>, to: &BTreeMap<String, Fields>) -> Vec<String> {
     let names: BTreeSet<&String> = from.keys().chain(to.keys()).collect();
     let mut happenings: BTreeMap<String, Vec<&str>> = BTreeMap::new();

@@ -12,7 +12,7 @@ pub enum Kind {
         /// The largest.
         max: i64,
     },
-    /// Seconds, also parts of them: from a hundredth to a year.
+    /// Seconds, with fractions: from a hundredth to a year.
     Seconds,
     /// Any text.
     Text,
@@ -75,22 +75,22 @@ pub struct Key {
     pub name: &'static str,
     /// What its value must be.
     pub kind: Kind,
-    /// What holds without it, as TOML; empty if that is "nothing"; `None` if it must be given.
+    /// The default, as TOML; empty if that is "nothing"; `None` if the key is required.
     pub default: Option<&'static str>,
     /// What it means.
     pub doc: &'static str,
-    /// When a change takes effect; of no meaning in the cluster's sections.
+    /// When a change takes effect; meaningless in the cluster's sections.
     pub takes: Takes,
 }
 
-/// How a section is written.
+/// The syntax of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// `[name]`
     Table,
     /// `[[name]]`, any number of times.
     Tables,
-    /// `[name]` with any names as keys, all of the one kind of the section's only key.
+    /// `[name]` with any names as keys; all values have the kind of the section's only key.
     Numbers,
 }
 
@@ -99,18 +99,18 @@ pub enum Shape {
 pub struct Section {
     /// Its name.
     pub name: &'static str,
-    /// How it is written.
+    /// Its syntax.
     pub shape: Shape,
-    /// Whether it belongs to the cluster and so to its history, rather than to the process that reads it.
+    /// Whether it belongs to the cluster, and so to its history, rather than to the process that reads it.
     pub cluster: bool,
-    /// What it is about.
+    /// What it configures.
     pub doc: &'static str,
     /// Its keys.
     pub keys: &'static [Key],
 }
 
 impl Section {
-    /// The section as it is written in a file.
+    /// The section's heading in a file.
     pub fn title(&self) -> String {
         match self.shape {
             Shape::Table | Shape::Numbers => format!("[{}]", self.name),

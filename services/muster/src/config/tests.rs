@@ -110,7 +110,7 @@ fn only_keys_of_the_process_need_a_restart() {
     assert!(!checked("[telemetry]\n").describes_cluster());
 }
 
-/// The names of a type's fields, as its own reader tells them when it meets another name.
+/// The names of a type's fields, as its deserializer lists them for an unknown name.
 fn fields_of<T: DeserializeOwned>() -> Vec<String> {
     let message = toml::from_str::<T>("surely_not_a_key = 0").err().expect("unknown keys are refused").to_string();
     let known = message.split("expected").nth(1).expect("the reader names the keys that it knows");
@@ -119,10 +119,10 @@ fn fields_of<T: DeserializeOwned>() -> Vec<String> {
     names
 }
 
-/// The list of keys names exactly the fields of the type, with the type's own defaults.
+/// The list of keys has exactly the fields of the type, with the type's own defaults.
 fn assert_in_step<T: DeserializeOwned + Default + Debug>(name: &str, hidden: &[&str]) {
     let section = SECTIONS.iter().find(|section| section.name == name).unwrap();
-    // What is in the section of the settings and is recorded beside them.
+    // A key of the section that is recorded separately from the settings.
     let is_beside = |key: &str| name == "cluster" && key == "first_job_number";
     let mut listed: Vec<String> =
         section.keys.iter().map(|key| key.name.to_owned()).filter(|key| !is_beside(key)).collect();

@@ -1,4 +1,4 @@
-//! What the roles of this process make of the cluster's configuration: emulated nodes, the first start, changes.
+//! The cluster's configuration as roles of this process use it: emulated nodes, the first start, changes.
 
 use crate::{cli::UpOptions, config::Loaded, exit::Failure, values::compress_hosts};
 use anyhow::Context as _;
@@ -15,16 +15,16 @@ use muster_schemas::{
 };
 use std::path::Path;
 
-/// Below the data folder: one folder for each node that an executor of this host serves.
+/// The folder in the data folder with one spool for each node that an executor of this host serves.
 pub const SPOOLS: &str = "spool";
-/// More emulated nodes than this help nobody.
+/// The maximum number of emulated nodes; more would be of no use.
 const MOST_NODES: usize = 1024;
 
 /// The nodes that `muster up` emulates.
 #[derive(Clone, Debug)]
 pub struct Emulated {
     nodes: Vec<NodeSpec>,
-    /// Whether the command line says what a node has, so that nodes that exist already change.
+    /// Whether the command line gives sizes, so that existing nodes change.
     sized: bool,
 }
 
@@ -59,14 +59,14 @@ impl Emulated {
         self.nodes.iter().map(|node| node.name.as_str())
     }
 
-    /// For people: how many nodes there are, and which.
+    /// For people: the number and the names of the nodes.
     pub fn text(&self) -> String {
         let names: Vec<&str> = self.names().collect();
         let plural = if names.len() == 1 { "" } else { "s" };
         format!("{} node{plural} ({})", names.len(), compress_hosts(&names))
     }
 
-    /// Adds the nodes that the cluster does not have, and changes those that the command line gives another size. Tells
+    /// Adds nodes that the cluster lacks, and changes those to which the command line gives another size. Returns
     /// whether anything changed.
     pub fn add_missing(&self, cluster: &mut ClusterConfig) -> bool {
         let mut changed = false;
@@ -103,18 +103,17 @@ fn spools_in(data_dir: &Path) -> usize {
     (1..=MOST_NODES).take_while(|number| data_dir.join(SPOOLS).join(format!("node{number}")).is_dir()).count()
 }
 
-/// Whether the log in the data folder has nothing yet but its beginning. A folder that cannot be read is told by the
-/// ledger, which says why.
+/// Whether the log in the data folder is missing or has only its first record. A log that cannot be read counts as
+/// having more: the ledger reports why it cannot.
 pub fn is_first_start(data_dir: &Path) -> bool {
     match Storage::open_read_only(data_dir).and_then(|storage| storage.log()?.head()) {
         Ok(head) => head.sequence <= Sequence(1),
-        // A log is there whole or not at all; the folder around it may be left of a start that was killed.
+        // A log is complete or missing; the folder around it may be left from a start that was killed.
         Err(_) => !data_dir.join("ledger/log").exists(),
     }
 }
 
-/// The user that runs the ledger may do everything: otherwise a cluster that is not run by root would have nobody who
-/// can configure it.
+/// The user that runs the ledger may do everything: otherwise nobody could configure a cluster that root does not run.
 pub fn with_own_user(mut change: ClusterChange) -> ClusterChange {
     let Owner { user, uid, .. } = own_user();
     if uid != 0 {
@@ -145,7 +144,7 @@ pub async fn configure_missing_nodes(socket: &Path, nodes: Emulated) -> anyhow::
     configured.await?.context("the nodes cannot be added to the cluster")
 }
 
-/// Puts the policy in force, through the gateway, if another one is.
+/// Puts the policy in force through the gateway, if another one is.
 pub async fn set_policy(socket: &Path, policy: Policy) -> anyhow::Result<()> {
     let mut client = Client::new(Endpoint::Unix(socket.to_owned()));
     let set = tokio::task::spawn_blocking(move || {
@@ -157,7 +156,7 @@ pub async fn set_policy(socket: &Path, policy: Policy) -> anyhow::Result<()> {
     set.await?.context("the policy cannot be put in force")
 }
 
-/// Asks the ledger to make the cluster what the file says. What the file does not name stays.
+/// Asks the ledger to apply the file. Everything that the file does not name stays.
 pub async fn reconfigure(bus: &SharedBus, loaded: &Loaded) -> anyhow::Result<Sequence> {
     let wanted = loaded.configuration.cluster.to_change().map_err(anyhow::Error::msg)?;
     let command = Command::Configure { change: Box::new(with_own_user(wanted)), keep_unnamed: true };
@@ -215,7 +214,7 @@ mod tests {
         assert!(is_first_start(dir.path()));
     }
 
-    /// What a first start leaves that was killed before there was a log is no log.
+    /// A first start that is killed before there is a log leaves no log.
     #[test]
     fn a_start_is_the_first_until_there_is_a_log() {
         let folder = tempfile::tempdir().unwrap();

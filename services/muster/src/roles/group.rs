@@ -1,4 +1,4 @@
-//! The roles that run in this process: started one after the other, stopped with the ledger last.
+//! The roles that run in this process: started one by one, stopped with the ledger last.
 
 use anyhow::{Context as _, anyhow, bail};
 use std::{future::Future, time::Duration};
@@ -8,7 +8,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// Roles that have not ended so long after they were told to are left behind.
+/// Roles that take longer to stop are abandoned.
 const STOP_WITHIN: Duration = Duration::from_secs(20);
 
 /// A role that was started and may not be ready yet.
@@ -86,11 +86,11 @@ impl Group {
         if started.ready.await.is_ok() {
             return Ok(());
         }
-        // It ended without being ready; what ended is in the set, perhaps behind another that ended as well.
+        // It ended before it was ready; its result is in the set, perhaps behind that of another role.
         Err(self.next_failure().await.unwrap_or_else(|| anyhow!("the {} ended before it was ready", started.name)))
     }
 
-    /// Waits until a role fails, or ends without having been told to.
+    /// Waits until a role fails or ends by itself.
     pub async fn failure(&mut self) -> anyhow::Error {
         let Some(ledger) = &mut self.ledger else {
             return match self.next_failure().await {
@@ -137,17 +137,17 @@ impl Group {
     }
 }
 
-/// Runs a role on a thread of its own. The requests that share the other threads do not wait for it, however long it computes.
+/// Runs a role on a thread of its own, so that its computations do not delay requests on the other threads.
 ///
 /// # Errors
-/// As the role; no thread can be had.
+/// The role fails, or no thread can be started.
 pub async fn on_own_thread<F>(name: &str, role: F) -> anyhow::Result<()>
 where
     F: Future<Output = anyhow::Result<()>> + Send + 'static,
 {
     let (sender, ended) = oneshot::channel();
     let run = move || {
-        // Made and dropped on this thread: a runtime cannot be dropped on one that runs tasks.
+        // Created and dropped on this thread: a runtime cannot be dropped on a thread that runs tasks.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let result = runtime.map_err(anyhow::Error::new).and_then(|runtime| runtime.block_on(role));
         // Nobody listens any more once the process stops.

@@ -1,11 +1,11 @@
-//! The book is true: every block of it is executed, in order, and what a page shows is what is seen.
+//! The book is true: every block of it is executed, in order, and its pages show what really happens.
 
 mod chapters;
 
 use crate::system::System;
 use std::{collections::BTreeSet, path::Path};
 
-/// A command of a page, and what the page shows of its output.
+/// A command of a page, and the output that the page shows.
 struct Shown<'a> {
     /// The line of the page.
     line: usize,
@@ -15,11 +15,11 @@ struct Shown<'a> {
 
 enum Content<'a> {
     Console(Vec<Shown<'a>>),
-    /// What is not typed line by line: its language, and its text.
+    /// Text that is not typed line by line: its language, and the text.
     Text(&'a str, String),
 }
 
-/// What a page has between two fences, and the line of the first.
+/// The part of a page between two fences, and its first line.
 struct Block<'a> {
     line: usize,
     content: Content<'a>,
@@ -51,9 +51,9 @@ fn follow(system: &mut System, shown: &Shown<'_>) {
             system.stop();
             system.restart(options);
         }
-        // It wants a terminal and somebody who leaves it; `steps.rs` has such steps.
+        // It needs a terminal and a person who leaves it; `steps.rs` tests such steps.
         ["muster", "step", "run", .., "--pty", _, "--", "top"] => {}
-        // Who types is not as quick as this to name a job that was only just submitted.
+        // A person would not type the number of a new job this quickly.
         ["muster", "step", "run", ..] => {
             let job = words.iter().position(|word| *word == "--").map(|at| words[at - 1]);
             system.wait_for_state(job.expect("a command stands behind --"), "running");
@@ -63,7 +63,7 @@ fn follow(system: &mut System, shown: &Shown<'_>) {
     }
 }
 
-/// What the command writes, or its error where the page shows one. That a command waits is told beside its output.
+/// The output of the command, or its error if the page shows one. Messages about waiting are on standard error.
 fn said(system: &System, shown: &Shown<'_>) -> String {
     let output = system.shell(&shown.command);
     let is_error = shown.output.first().is_some_and(|line| line.starts_with("muster: "));
@@ -77,8 +77,8 @@ fn done(system: &System, script: &str) -> String {
     output.stdout
 }
 
-/// What must be the same whatever the machine and its clock: what is said and written word for word, the headings of
-/// tables, numbers and names of jobs, what happened to a job.
+/// Compares what must be the same on any machine at any time: messages and files word for word, the headings of tables,
+/// numbers and names of jobs, the history of a job.
 fn compare(shown: &Shown<'_>, words: &[&str], seen: &str) {
     let page: Vec<&str> = shown.output.iter().copied().filter(|line| line.trim() != "...").collect();
     let seen: Vec<&str> = seen.lines().collect();
@@ -91,7 +91,7 @@ fn compare(shown: &Shown<'_>, words: &[&str], seen: &str) {
             let happened = |lines: &[&str]| sorted(lines).into_iter().map(sentence).collect::<BTreeSet<_>>();
             assert_eq!(happened(&page), happened(&seen), "{}", told("another history"));
         }
-        // What was ten seconds ago depends on how quickly one types.
+        // How far back ten seconds reaches depends on how quickly one types.
         ["muster", "jobs", ..] if !words.contains(&"--at") => {
             let jobs = |lines: &[&str]| lines.iter().map(|line| first_words(line, 2)).collect::<BTreeSet<_>>();
             let missing: Vec<_> = jobs(&page).difference(&jobs(&seen)).cloned().collect();
@@ -118,8 +118,8 @@ fn first_words(line: &str, count: usize) -> String {
     line.split_whitespace().take(count).collect::<Vec<_>>().join(" ")
 }
 
-/// What a line of events says behind number, date, time and actor, without what differs from one try to the next: the user,
-/// and which of two nodes is the last to start.
+/// The text of a line of events after number, date, time and actor, without what varies between runs: the user, and
+/// which of two nodes starts last.
 fn sentence(line: &str) -> String {
     let user = std::env::var("USER").unwrap_or_default();
     let word = |word: &str| match word {

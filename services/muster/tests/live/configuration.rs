@@ -1,4 +1,4 @@
-//! Changing the configuration of a cluster that runs: what a file does not name stays.
+//! Changes the configuration of a running cluster: everything that a file does not name stays.
 
 use crate::system::System;
 use nix::sys::signal::Signal;
@@ -15,7 +15,7 @@ users = ["ada"]
 max_walltime_seconds = 3600
 "#;
 
-/// What is in force, without the node and the licences.
+/// The configuration in force, without the node and the licences.
 fn rules(system: &System) -> serde_json::Value {
     let mut config = system.json(&["config", "show", "--json"]);
     config.as_object_mut().unwrap().retain(|key, _| key == "settings" || key == "queues");
@@ -26,8 +26,8 @@ fn licences(system: &System) -> serde_json::Value {
     system.json(&["config", "show", "--json"])["licences"].clone()
 }
 
-/// A file with one section applied, put in force by a reload, and given at a restart: administrators stay administrators,
-/// and a restricted queue stays restricted.
+/// A file with one section is applied, reloaded, and given at a restart: administrators stay administrators, and a
+/// restricted queue stays restricted.
 #[test]
 fn what_a_file_does_not_name_stays() {
     let mut system = System::stopped();
@@ -54,7 +54,7 @@ fn what_a_file_does_not_name_stays() {
     assert_eq!((&node["name"], &node["cores"]), (&"node1".into(), &2.into()), "as the first start made it");
 }
 
-/// The difference is shown; without a terminal nobody is asked; what takes rights away has to be said.
+/// The difference is shown; without a terminal nobody is asked; removing rights needs an explicit option.
 #[test]
 fn a_whole_file_is_shown_and_lists_of_users_are_not_forgotten() {
     let mut system = System::stopped();
@@ -84,7 +84,7 @@ fn a_whole_file_is_shown_and_lists_of_users_are_not_forgotten() {
     assert!(applied.contains(r#"cluster.administrators: ["ada","ben"] -> []"#), "{applied}");
 }
 
-/// D1: where nobody can be asked, nobody loses a list of users unless it is said.
+/// D1: if nobody can be asked, a list of users is only emptied with an explicit option.
 #[test]
 fn a_list_of_users_is_emptied_only_if_that_is_said() {
     let mut system = System::stopped();
@@ -106,7 +106,7 @@ fn a_list_of_users_is_emptied_only_if_that_is_said() {
         let dry = system.ok(&["config", "apply", "--keep", "--dry-run", "next.toml"]);
         assert!(dry.contains("nothing was changed"), "{dry}");
     }
-    // Others than before are no emptying.
+    // Replacing users does not empty a list.
     system.write("next.toml", "[cluster]\nadministrators = [\"ada\"]\n");
     system.ok(&["config", "apply", "--keep", "next.toml"]);
     system.write("next.toml", "[cluster]\nadministrators = []\n");

@@ -1,14 +1,14 @@
-//! Jobs of several dialects side by side: each is of the dialect whose command submitted it, and of no other.
+//! Jobs of several dialects side by side: each belongs to the dialect whose command submitted it.
 
 use crate::{slurm::Site, system::Output};
 
-/// How many variables of Slurm a job has whose output is this.
+/// The number of Slurm variables in the output of a job.
 fn count_of_slurm(said: &str) -> usize {
     said.lines().filter(|line| line.starts_with("SLURM_")).count()
 }
 
-/// SL-E-08: a job that `muster submit` makes is not Slurm's, whatever it inherits of its environment: it has what it inherits and
-/// nothing more, also in a script of Slurm, and is not told of in Slurm's words when it is ended.
+/// SL-E-08: a job submitted with `muster submit` is not Slurm's, whatever environment it inherits: it has the inherited
+/// variables and no more, even inside a Slurm script, and its end is not reported in Slurm's words.
 #[test]
 fn a_job_is_of_the_dialect_that_submitted_it_whatever_it_inherits() {
     let site = Site::start();
@@ -17,7 +17,7 @@ fn a_job_is_of_the_dialect_that_submitted_it_whatever_it_inherits() {
     system.ok(&["submit", "--wait", "--env", "SLURM_SUBMIT_HOST=x", "-o", "plain", "job.sh"]);
     assert_eq!(system.read("plain"), "SLURM_SUBMIT_HOST=x\n");
 
-    // The same inside a script of Slurm: what it inherits is told unchanged.
+    // The same inside a Slurm script: inherited variables are passed on unchanged.
     let muster = env!("CARGO_BIN_EXE_muster");
     let inner = format!("env | grep ^SLURM_ >outer; exec {muster} submit --wait -o inner job.sh");
     site.ok(&format!("sbatch -W -o log --wrap '{inner}'"));
@@ -30,7 +30,7 @@ fn a_job_is_of_the_dialect_that_submitted_it_whatever_it_inherits() {
     };
     assert_eq!(sorted(&inner), sorted(&outer));
 
-    // Its end is not told of in Slurm's words.
+    // Its end is not reported in Slurm's words.
     system.write("long.sh", "#!/bin/sh\necho ready\nsleep 1000\n");
     let job = system.submit(&["--env", "SLURM_SUBMIT_HOST=x", "-o", "ended", "long.sh"]);
     system.wait_until("it runs", || system.read("ended") == "ready\n");
@@ -39,7 +39,8 @@ fn a_job_is_of_the_dialect_that_submitted_it_whatever_it_inherits() {
     assert_eq!(system.read("ended"), "ready\n");
 }
 
-/// SL-E-13: a step that `srun` launches is Slurm's, also in a job that is not: its tasks have the limits and variables of one.
+/// SL-E-13: a step launched by `srun` is Slurm's, even in another dialect's job: its tasks have Slurm's
+/// limits and variables.
 #[test]
 fn a_step_is_of_the_dialect_that_launched_it() {
     let site = Site::start();
@@ -53,7 +54,7 @@ fn a_step_is_of_the_dialect_that_launched_it() {
     assert!(count_of_slurm(&said) > 25, "{said}");
 }
 
-/// A job says whose it is, in every form of the list.
+/// Every form of the list shows a job's dialect.
 #[test]
 fn a_job_shows_its_dialect() {
     let site = Site::start();

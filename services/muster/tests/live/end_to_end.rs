@@ -1,4 +1,4 @@
-//! Life of a job, and what people and scripts see of it.
+//! The life of a job, as people and scripts see it.
 
 use crate::system::{Output, System};
 use serde_json::Value;
@@ -128,7 +128,7 @@ fn bad_scripts_are_refused_with_their_place_and_change_nothing() {
     let huge = "x".repeat(100_000);
     assert_eq!(system.run(&["submit", "--name", &huge, "--", "true"]).status, 1);
     assert_eq!(system.run(&["submit", "--nodes", "1099511627776", "--", "true"]).status, 2);
-    // What the ledger itself refuses leaves a record of that, and nothing else (SL-L-10).
+    // A refusal by the ledger leaves a record of it, and nothing else (SL-L-10).
     let after = system.json(&["jobs", "--json"])["sequence"].as_u64().unwrap();
     assert!(after <= before + 1, "{before} and then {after}");
     if after > before {
@@ -205,7 +205,7 @@ fn nodes_can_be_drained_and_resumed() {
     assert!(system.ok(&["node", "show", "node1"]).contains("State   up"));
 }
 
-/// Jobs outlive a stop of the whole system, and history goes on (M-CLI-3).
+/// Jobs outlive a stop of the whole system, and the history continues (M-CLI-3).
 #[test]
 fn a_job_outlives_the_system_and_the_history_goes_on() {
     let mut system = System::start(2);
@@ -223,7 +223,7 @@ fn a_job_outlives_the_system_and_the_history_goes_on() {
     assert_eq!(nodes["nodes"].as_array().unwrap().len(), 2, "the nodes of the first start are there again");
 }
 
-/// A log that is gone is told, and not begun anew in silence on what is left of it. M-LOG-9
+/// A missing log is reported; no new one is silently begun beside what is left of it. M-LOG-9
 #[test]
 fn a_lost_log_does_not_become_a_new_cluster() {
     let mut system = System::start(1);
@@ -243,7 +243,7 @@ fn a_lost_log_does_not_become_a_new_cluster() {
     system.ok(&["submit", "--wait", "--", "true"]);
 }
 
-/// What verifies says how much of it is signed, also of a system that was killed. M-LOG-9
+/// The verification reports how much of the log is signed, even if the system was killed. M-LOG-9
 #[test]
 fn verifying_says_what_is_signed() {
     let mut system = System::start(1);
@@ -266,7 +266,7 @@ fn verifying_says_what_is_signed() {
     assert!(system.ok(&["audit", "verify"]).starts_with("the history verifies"));
 }
 
-/// What kind of fault there is stands first; the status is 1 whatever it is. M-LOG-9
+/// The kind of fault comes first; the status is 1 for every kind. M-LOG-9
 #[test]
 fn verifying_says_what_kind_of_fault_it_found() {
     let mut system = System::start(1);
@@ -305,7 +305,7 @@ fn verifying_says_what_kind_of_fault_it_found() {
 #[test]
 fn jobs_run_after_an_older_ledger_was_restored() {
     let mut system = System::start(1);
-    // What waits in the backup starts as soon as the restored system does.
+    // Jobs waiting in the backup start as soon as the restored system does.
     system.ok(&["submit", "--begin", "now+2s", "--", "true"]);
     system.stop();
     system.copy("data/ledger", "backup");

@@ -18,7 +18,8 @@ fn reason(system: &System, job: &str) -> String {
     explained(system, job)["waiting"]["reason"]["code"].as_str().unwrap_or_default().to_owned()
 }
 
-/// A system in which each of these waits, in this order: for its walltime's room, behind that, and on its own gates.
+/// A system in which each of these waits, in this order: for room for its walltime, behind that one, and
+/// on its own gates.
 struct Busy {
     system: System,
     runs: String,
@@ -42,7 +43,7 @@ fn busy() -> Busy {
     Busy { system, runs, reserved, delaying, held, dependent, later }
 }
 
-/// What holds each job is named in a live system (M-PLAN-14).
+/// The cause of each wait is named in a live system (M-PLAN-14).
 #[test]
 fn what_holds_each_job_is_named() {
     let Busy { system, runs, reserved, delaying, held, dependent, later } = busy();
@@ -69,7 +70,7 @@ fn what_holds_each_job_is_named() {
     assert_eq!(system.run(&["explain", "999"]).status, 4);
 }
 
-/// A limit, a gate, a shortage is named with what would help, and the change shown starts the job (M-PLAN-13).
+/// A limit, a gate or a shortage is named with a remedy, and the suggested change starts the job (M-PLAN-13).
 #[test]
 fn a_suggested_change_starts_the_job_and_the_past_still_tells_why_it_waited() {
     let Busy { system, delaying, reserved, .. } = busy();
@@ -104,7 +105,7 @@ fn the_plan_is_a_table_json_and_a_chart() {
     assert_eq!(system.run(&["plan", "--queue", "nosuch"]).status, 4);
 }
 
-/// Decisions are made again from the log and are the same (M-PLAN-15).
+/// Repeating decisions from the log gives the same decisions (M-PLAN-15).
 #[test]
 fn a_busy_history_verifies_and_tells_how_good_its_promises_were() {
     let system = system_under("conservative");

@@ -1,4 +1,4 @@
-//! A program that plans, in a live system.
+//! An external planner in a live system.
 
 use crate::system::System;
 
@@ -37,7 +37,7 @@ fn the_example_of_an_external_planner_runs_jobs() {
 fn a_planner_that_crashes_is_told_to_those_who_wait_and_by_the_doctor() {
     let system = system_with("no-planner.py", "");
     let job = system.submit(&["--", "true"]);
-    // What Python calls itself in its message depends on how it was installed.
+    // Python's name in its message depends on how it was installed.
     let is_told = |text: &str| {
         text.contains("external planner: exited with status 2: ") && text.contains("python3: can't open file")
     };
@@ -45,7 +45,7 @@ fn a_planner_that_crashes_is_told_to_those_who_wait_and_by_the_doctor() {
     let doctor = system.run(&["doctor", "--config", "muster.toml"]);
     assert!(is_told(&doctor.stdout), "{}", doctor.stdout);
     assert_eq!(system.state(&job), "queued");
-    // A program that works is found without a restart.
+    // A working program is found without a restart.
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ops/examples/external_planner.py");
     system.write("no-planner.py", &std::fs::read_to_string(example).expect("the example"));
     system.ok(&["job", "wait", &job]);

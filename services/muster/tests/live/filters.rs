@@ -24,7 +24,7 @@ esac
 exit 0
 "#;
 
-/// A system whose filters run as `nobody`, if it is root's.
+/// A system whose filters run as `nobody`, if the test runs as root.
 pub fn system() -> System {
     let mut system = System::stopped();
     std::fs::set_permissions(system.path(""), Permissions::from_mode(0o755)).unwrap();
@@ -50,7 +50,7 @@ fn judged_by(system: &System, path: &str) {
     assert_eq!(client.filter_settings(Moment::Now).unwrap(), settings);
 }
 
-/// What became of a job of this name, and all that is shown of it.
+/// The outcome of a job with this name, and everything shown of it.
 fn outcome(system: &System, name: &str) -> (String, String) {
     let submitted = system.run(&["submit", "--parsable", "--name", name, "--", "true"]);
     let job = submitted.stdout.trim().to_owned();
@@ -100,7 +100,7 @@ fn who_submits_is_told_what_the_filter_has_to_say_and_need_not_wait_for_it() {
     system.wait_until("its filter was ended", || system.ok(&["job", "view", &id]).contains("SubmissionFilterTimedOut"));
 }
 
-/// HPC-C-03: muster's own commands tell it as well.
+/// HPC-C-03: muster's own commands print it as well.
 #[test]
 fn muster_s_own_commands_tell_what_a_filter_has_to_say() {
     let system = system();
@@ -129,7 +129,7 @@ fn the_story_of_a_job_names_its_filters_and_shows_what_they_wrote() {
     }
 }
 
-/// HPC-F-63, HPC-C-07: an output of which a part is missing says so, to people and to programs.
+/// HPC-F-63, HPC-C-07: a truncated output says so, to people and to programs.
 #[test]
 fn an_output_that_was_cut_is_told_to_be_cut() {
     let system = system();
@@ -147,15 +147,15 @@ fn an_output_that_was_cut_is_told_to_be_cut() {
     assert!(!verdict.contains(&"x".repeat(65_537)));
 }
 
-/// HPC-F-68: the command line is called on the very job that is judged.
+/// HPC-F-68: the filter calls a command on the job that it judges.
 #[test]
 fn a_filter_can_cancel_the_job_that_it_judges() {
     let system = system();
-    // Where it was built the filters' account may not look.
+    // The filters' account has no access to the build folder.
     std::fs::copy(env!("CARGO_BIN_EXE_muster"), system.path("job")).unwrap();
     let cancel = format!("{} cancel $MUSTER_JOB_ID /message:by-filter", system.path("job").display());
     judged_by(&system, &program(&system, "judge", &format!("#!/bin/sh\n{cancel} || exit 3\nexit 0\n")));
-    // Longer than it takes to start the command on a busy machine.
+    // Longer than the command takes to start on a busy machine.
     system.ok(&["cluscfg", "setparams", "SubmissionFilterTimeout=60"]);
     let job = system.submit(&["--no-wait", "--", "true"]);
     system.wait_for_state(&job, "finished");
@@ -163,7 +163,7 @@ fn a_filter_can_cancel_the_job_that_it_judges() {
     assert!(shown.contains("Canceled") && shown.contains("by-filter"), "{shown}");
 }
 
-/// Writes down its calls, and fails the second task of an array.
+/// Records its calls, and fails the second task of an array.
 const NOTES: &str = r#"#!/bin/sh
 echo "$MUSTER_FILTER_KIND $MUSTER_JOB_ID $MUSTER_RESOURCE_COUNT" >>CALLS
 case $MUSTER_FILTER_KIND-$MUSTER_JOB_ID in

@@ -1,4 +1,4 @@
-//! The HPC Pack dialect on a live system, by the commands that people type.
+//! The HPC Pack dialect on a live system, through the commands that people type.
 
 use crate::system::{Output, System};
 
@@ -224,7 +224,7 @@ fn a_job_that_breaks_rules_fails_and_stays_readable() {
     submit(&system, &["/jobtemplate:Short", "/runtime:1", "true"]);
 }
 
-/// HPC-T-10: muster's own commands know nothing of templates, and lead no job out of its limits either.
+/// HPC-T-10: muster's own commands do not know templates, but cannot take a job out of its limits either.
 #[test]
 fn no_command_leads_a_job_out_of_the_limits_of_its_template() {
     let system = System::start(1);
@@ -249,7 +249,7 @@ fn no_command_leads_a_job_out_of_the_limits_of_its_template() {
     assert_eq!(shown, ["10", "1-2 cores", "wheel"]);
 }
 
-/// HPC-T-10: an administrator may set any priority on a job that waits or runs, its owner one within the limits.
+/// HPC-T-10: an administrator may give a waiting or running job any priority, its owner one within the limits.
 #[test]
 fn administrators_alone_may_set_a_priority_outside_the_limits_of_the_template() {
     let system = System::start_for_others();
@@ -322,7 +322,7 @@ fn jobs_are_canceled_and_finished_with_a_message() {
     assert_eq!(shown(&system, &canceled, "Message"), "enough");
 }
 
-/// Submits a job that says when it runs and, if it is given the time, that it has cleaned up behind itself.
+/// Submits a job that reports when it runs and, if it gets the time, that it has cleaned up.
 fn submit_cleaning(system: &System, name: &str) -> String {
     let text =
         format!("trap 'echo cleaned > {name}.cleaned; exit 0' TERM; echo > {name}.runs; while :; do sleep 0.01; done");
@@ -367,7 +367,7 @@ fn a_job_that_is_ended_gracefully_ends_the_tasks_that_run_and_begins_no_more() {
     system.ok(&["job", "cancel", &plain, "/force"]);
 }
 
-/// HPC-C-05, HPC-J-13: a task that could use more than its job may have gets it once the job may have more.
+/// HPC-C-05, HPC-J-13: a task that could use more than its job's maximum gets more once the maximum is raised.
 #[test]
 fn a_task_uses_what_its_job_was_given_later() {
     let system = System::start(1);

@@ -1,4 +1,4 @@
-//! A new cluster, on which nobody has set a scheduling mode: jobs of the HPC Pack dialect beside those of Slurm's.
+//! A new cluster on which nobody has set a scheduling mode: jobs of the HPC Pack dialect beside Slurm jobs.
 
 use crate::{
     filters,
@@ -7,7 +7,7 @@ use crate::{
     system::{Output, System},
 };
 
-/// A list of so many tasks; task N runs until there is a file `NAME-N`.
+/// A list of this many tasks; task N runs until the file `NAME-N` exists.
 fn list(site: &Site, name: &str, attributes: &str, tasks: u32) -> String {
     let line = format!("until [ -e {name}-* ]; do sleep 0.01; done");
     let sweep = format!("<Task Type='ParametricSweep' StartValue='1' EndValue='{tasks}' CommandLine='{line}'/>");
@@ -20,7 +20,7 @@ fn end_tasks(site: &Site, name: &str, tasks: std::ops::RangeInclusive<u32>) {
     tasks.for_each(|task| site.system.write(&format!("{name}-{task}"), ""));
 }
 
-/// A batch job of so many tasks, which runs until there is a file of its name.
+/// A batch job of this many tasks, which runs until the file with its name exists.
 fn batch(site: &Site, name: &str, tasks: u32, minutes: u32) -> String {
     let script = format!("until [ -e {name} ]; do sleep 0.01; done");
     site.ok(&format!("sbatch --parsable -J {name} -n{tasks} -t{minutes} --wrap '{script}'")).trim().to_owned()
@@ -30,14 +30,14 @@ fn wait_for(system: &System, job: &str, field: &str, part: &str) {
     system.wait_until(&format!("{field} of job {job} has {part}"), || shown(system, job, field).contains(part));
 }
 
-/// When a job that waits is promised to start.
+/// The promised start of a waiting job.
 fn promised(system: &System, job: &str) -> String {
     let reason = || system.json(&["job", "show", job, "--json"])["job"]["reason"].clone();
     system.wait_until(&format!("job {job} is promised a start"), || reason()["code"] == "reserved");
     reason()["text"].as_str().unwrap_or_default().to_owned()
 }
 
-/// A job that was submitted later has been planned and has run.
+/// Waits until a job submitted later has been planned and has run.
 fn let_it_plan(site: &Site) {
     let small = site.ok("sbatch --parsable -n1 -t1 --wrap true");
     site.is_over(small.trim());
@@ -78,8 +78,8 @@ fn on_a_new_cluster_lists_grow_and_shrink_and_no_promise_of_a_slurm_job_moves() 
     verify(system);
 }
 
-/// HPC-S-01, HPC-S-12, HPC-S-13: lists make way for lists, gracefully. A Slurm job neither makes way nor has others do so, and
-/// what is given up is not for one that waits behind.
+/// HPC-S-01, HPC-S-12, HPC-S-13: lists make way for lists, gracefully. A Slurm job neither makes way nor makes others
+/// do so, and resources given up do not go to a job that waits behind.
 #[test]
 fn on_a_new_cluster_lists_make_way_for_lists_and_for_nobody_else() {
     let site = Site::start();
@@ -114,7 +114,7 @@ fn on_a_new_cluster_lists_make_way_for_lists_and_for_nobody_else() {
     verify(system);
 }
 
-/// A job has been looked at by the planner and waits.
+/// Waits until the planner has looked at a job and the job waits.
 fn let_it_wait(system: &System, job: &str) {
     system.wait_until(&format!("job {job} was looked at"), || {
         let code = system.json(&["job", "show", job, "--json"])["job"]["reason"]["code"].clone();
@@ -122,7 +122,8 @@ fn let_it_wait(system: &System, job: &str) {
     });
 }
 
-/// HPC-S-01, HPC-C-09: a parameter does what its name says, what is shown is what is in force, and a mode is set by name.
+/// HPC-S-01, HPC-C-09: a parameter does what its name says, the values shown are those in force, and a mode
+/// is set by name.
 #[test]
 fn a_parameter_changes_no_other_and_no_mode() {
     let system = System::start(1);
@@ -159,7 +160,7 @@ fn a_parameter_changes_no_other_and_no_mode() {
     assert!(!line("PriorityBias").contains("no effect"), "{}", line("PriorityBias"));
 }
 
-/// HPC-S-14, HPC-S-11: that a job with an activation filter does not grow by preemption is told where the job is looked at.
+/// HPC-S-14, HPC-S-11: a job with an activation filter does not grow by preemption, and its view says so.
 #[test]
 fn a_job_that_does_not_grow_by_preemption_says_so() {
     let system = filters::system();

@@ -1,5 +1,5 @@
-//! The HPC Pack dialect where planner, ledger, executor and runner meet: scheduling modes, preparation of nodes, templates
-//! and filters that stay.
+//! The HPC Pack dialect across planner, ledger, executor and runner: scheduling modes, preparation of nodes, templates
+//! and persistent filters.
 
 use crate::{
     filters,
@@ -7,7 +7,7 @@ use crate::{
     system::{Output, System},
 };
 
-/// A list of so many tasks, each of which runs until there is a file `go`.
+/// A list of this many tasks, each of which runs until the file `go` exists.
 fn waiting_tasks(system: &System, size: &str, tasks: u32) -> String {
     let line = "until [ -e go ]; do sleep 0.01; done";
     let sweep = format!("<Task Type='ParametricSweep' StartValue='1' EndValue='{tasks}' CommandLine='{line}'/>");
@@ -19,7 +19,7 @@ fn wait_for(system: &System, job: &str, field: &str, part: &str) {
     system.wait_until(&format!("{field} of job {job} has {part}"), || shown(system, job, field).contains(part));
 }
 
-/// HPC-S-12, HPC-S-13: tasks that are stopped because their job makes way run again, whichever report comes first.
+/// HPC-S-12, HPC-S-13: tasks stopped because their job makes way run again, whichever report comes first.
 #[test]
 fn immediate_preemption_loses_no_task() {
     let system = System::start(2);
@@ -37,7 +37,8 @@ fn immediate_preemption_loses_no_task() {
     }
 }
 
-/// HPC-S-06, HPC-S-08, HPC-S-14: who comes gets his least of what others have above theirs, although no task of theirs ends.
+/// HPC-S-06, HPC-S-08, HPC-S-14: a new job gets its minimum from what others have above theirs, although none of
+/// their tasks ends.
 #[test]
 fn balanced_mode_makes_room_without_waiting_for_tasks_to_end() {
     let system = System::start(1);
@@ -54,7 +55,7 @@ fn balanced_mode_makes_room_without_waiting_for_tasks_to_end() {
     assert_eq!(shown(&system, &first, "Tasks"), "8 Finished");
 }
 
-/// HPC-J-22: a node that cannot be prepared is there for others, the job is told and does not get it again.
+/// HPC-J-22: a node that cannot be prepared is free for others; the job is told and does not get it again.
 #[test]
 fn a_node_that_cannot_be_prepared_is_given_back() {
     let system = System::start(2);
@@ -81,7 +82,7 @@ fn a_node_that_cannot_be_prepared_is_given_back() {
     assert_eq!(system.read("ran"), "node2\n".repeat(4));
 }
 
-/// HPC-J-16: sockets are held against the sockets of the cluster.
+/// HPC-J-16: a request for sockets is checked against the sockets of the cluster.
 #[test]
 fn a_job_for_more_sockets_than_there_are_is_refused() {
     let system = System::start(1);
@@ -95,7 +96,7 @@ fn a_job_for_more_sockets_than_there_are_is_refused() {
     wait_for(&system, &fits, "State", "Finished");
 }
 
-/// HPC-F-18, HPC-T-07, HPC-T-08: a filter moves a job to another template, whose limits and permissions count then.
+/// HPC-F-18, HPC-T-07, HPC-T-08: a filter moves a job to another template, whose limits and permissions then apply.
 #[test]
 fn a_submission_filter_can_move_a_job_to_another_template() {
     let system = filters::system();
@@ -128,7 +129,7 @@ fn a_submission_filter_can_move_a_job_to_another_template() {
     }
 }
 
-/// HPC-F-86, HPC-F-67: what a filter that stays answers once more is recorded, and no other job's answer.
+/// HPC-F-86, HPC-F-67: a second answer of a persistent filter is recorded, and does not become another job's answer.
 #[test]
 fn a_filter_that_answers_twice_fails_no_other_job() {
     const TWICE: &str = "#!/usr/bin/env python3\nimport json, sys\nfor line in sys.stdin:\n    \

@@ -1,9 +1,9 @@
-//! The document that a gateway serves about itself, taken by programs of others: a validator, and a generator of clients.
+//! A gateway's description of its own API, used by other programs: a validator, and a generator of clients.
 
 use crate::system::System;
 use std::path::PathBuf;
 
-/// What takes longer hangs.
+/// Anything that takes longer hangs.
 const PATIENCE_SECONDS: u32 = 240;
 
 /// The Python that has validator and generator. `None` if `ops/test` could not install them and has said so.
@@ -16,7 +16,7 @@ fn python() -> Option<PathBuf> {
     Some(python.expect("set MUSTER_OPENAPI_TOOLS to a Python with the tools, or run ops/test"))
 }
 
-/// D5 of the operators' findings: a client that was made from the document submits a job and reads it.
+/// D5 of the operators' findings: a client generated from the document submits a job and reads it.
 #[test]
 fn clients_can_be_made_from_the_document() {
     let Some(python) = python() else {

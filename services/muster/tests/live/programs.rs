@@ -1,4 +1,4 @@
-//! The two programs: what the small one has in it, and how it becomes the other.
+//! The two programs: the contents of the small one, and how it becomes the other.
 
 use crate::system::{Output, System};
 use std::{
@@ -9,7 +9,7 @@ use std::{
 const MUSTER: &str = env!("CARGO_BIN_EXE_muster");
 const SERVICES: &str = env!("CARGO_BIN_EXE_muster-services");
 
-/// The names that a program defines or needs.
+/// The symbols that a program defines or needs.
 fn symbols(program: &str) -> Vec<String> {
     let listed = Command::new("nm").arg(program).output().unwrap();
     let listed = String::from_utf8(listed.stdout).unwrap();
@@ -19,8 +19,8 @@ fn symbols(program: &str) -> Vec<String> {
     names
 }
 
-/// A program that is linked statically would load modules of another version of the C library for each of these. `getpwuid_r` is
-/// in it, for the home folder of who has no `HOME`; nothing that needs it is called then (`complete.rs`).
+/// For each of these a statically linked program would load modules of another version of the C library. `getpwuid_r`
+/// is present, for the home folder of a user without `HOME`; nothing that needs it is called then (`complete.rs`).
 #[test]
 fn the_program_of_the_commands_asks_the_c_library_for_no_name() {
     let symbols = symbols(MUSTER);
@@ -29,7 +29,7 @@ fn the_program_of_the_commands_asks_the_c_library_for_no_name() {
     }
 }
 
-/// What lies in the program of the commands is brought in at each of their starts, and copied with each task.
+/// The contents of the commands' program are loaded at each of their starts, and copied with each task.
 #[test]
 fn the_program_of_the_commands_is_small_and_has_no_storage_in_it() {
     let is_storage = |symbol: &String| symbol.contains("rocksdb");
@@ -41,13 +41,13 @@ fn the_program_of_the_commands_is_small_and_has_no_storage_in_it() {
         let row = listed.lines().nth(1).unwrap_or_default();
         row.split_whitespace().nth(3).and_then(|bytes| bytes.parse::<u64>().ok()).unwrap_or_else(|| panic!("{listed}"))
     };
-    // What is optimised is a third of that.
+    // An optimised build is a third of that.
     let most = 40 << 20;
     assert!(size(MUSTER) < most, "{} bytes of code and data", size(MUSTER));
     assert!(size(MUSTER) * 2 < size(SERVICES));
 }
 
-/// Where there is no archive of the C library it is linked as any other program.
+/// Without an archive of the C library the program is linked dynamically.
 #[test]
 fn the_program_of_the_commands_needs_no_library() {
     let archive = Command::new("gcc").arg("-print-file-name=libc.a").output().unwrap();
@@ -88,12 +88,12 @@ fn what_needs_the_services_is_done_by_the_other_program_wherever_it_is() {
     std::fs::create_dir_all(&libexec).unwrap();
     std::os::unix::fs::symlink(SERVICES, libexec.join("muster-services")).unwrap();
     assert!(run(&["config", "reference"], "").stdout.starts_with("# Configuration"));
-    // A command line that is wrong is told by either of them in the same words.
+    // Both report a wrong command line in the same words.
     let wrong = run(&["up", "--nodse", "3"], "");
     assert!(wrong.status == 2 && wrong.stderr.contains("muster up"), "{}", wrong.stderr);
 }
 
-/// Who calls the program of the services by its own name hears which one to call.
+/// Calling the services' program by its own name tells which one to call.
 #[test]
 fn commands_that_need_no_services_are_not_those_of_the_other_program() {
     let output = Command::new(SERVICES).args(["jobs", "--all"]).stdin(Stdio::null()).output().unwrap();

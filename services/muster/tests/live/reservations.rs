@@ -1,4 +1,4 @@
-//! Reservations and closures on a live system, by the commands that people type.
+//! Reservations and closures on a live system, through the commands that people type.
 
 use crate::system::System;
 
@@ -15,7 +15,7 @@ fn await_reason(system: &System, job: &str, wanted: &[&str]) {
 fn a_reservation_keeps_its_nodes_for_its_jobs() {
     let mut system = System::stopped();
     system.restart(&["--nodes", "2", "--cpus", "4", "--memory", "4G", "--policy", "easy"]);
-    // Longer than it is to the start: on node1 it would run into the reservation.
+    // Longer than the time until the start: on node1 it would run into the reservation.
     system.ok(&["reserve", "course", "--start", "+5s", "--duration", "1h", "--nodes", "node1"]);
     let listed = system.ok(&["reservations"]);
     assert!(listed.contains("course") && listed.contains("planned") && listed.contains("node1"), "{listed}");
@@ -61,7 +61,7 @@ fn a_closed_node_runs_nothing_until_it_is_opened() {
     system.ok(&["job", "wait", &job]);
 }
 
-/// D16: times are those of whoever reads them, in columns as in sentences.
+/// D16: times are in the reader's zone, in columns and in sentences.
 #[test]
 fn sentences_of_events_have_local_times() {
     let system = System::start(1);

@@ -1,4 +1,4 @@
-//! The Slurm dialect on a live system, by the commands that people type, through links on PATH.
+//! The Slurm dialect on a live system, through the commands that people type, by links on PATH.
 
 use crate::system::{Output, System};
 use std::process::{Child, Command, Stdio};
@@ -15,12 +15,12 @@ impl Site {
         Self { system }
     }
 
-    /// With this in the configuration.
+    /// A site with these lines in the configuration.
     pub fn with(configuration: &str) -> Self {
         Self::on(System::stopped(), configuration)
     }
 
-    /// As a system that was stopped, with this in the configuration.
+    /// A site on a stopped system, with these lines in the configuration.
     pub fn on(mut system: System, configuration: &str) -> Self {
         system.write("site.toml", configuration);
         let config = system.path("site.toml").display().to_string();
@@ -29,7 +29,7 @@ impl Site {
         Self { system }
     }
 
-    /// A command line for a shell, in the system's folder and about the system.
+    /// A command line for a shell, in the system's folder and for this system.
     pub fn command(&self, line: &str) -> Command {
         let mut command = Command::new("sh");
         command
@@ -43,7 +43,7 @@ impl Site {
         command
     }
 
-    /// Starts a command line that goes on meanwhile.
+    /// Starts a command line in the background.
     pub fn spawn(&self, line: &str) -> Child {
         let line = format!("exec {line}");
         self.command(&line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("there is a shell")
@@ -166,7 +166,7 @@ fn a_component_of_a_running_job_is_cancelled_alone_and_its_node_is_free() {
     assert_eq!(accounted, expected);
     let shown = site.ok(&format!("scontrol -o show job {job}+1"));
     assert!(shown.contains(" JobState=CANCELLED "), "{shown}");
-    // What has ended is quiet; the number of a component is that component.
+    // Parts that have ended are silent; the number of a component names that component.
     assert_eq!(site.fails(&format!("scancel {job}+1")), (0, String::new()));
     site.ok(&format!("scancel {}", job + 2));
     site.system.wait_until("another has ended", || listed() == runs(&[0]));
@@ -214,7 +214,7 @@ fn components_are_changed_alone_and_dependencies_are_on_whole_jobs() {
     for unknown in ["afterok:99999", "afternotok:99999", "afterany:99998,afterok:99999"] {
         assert_eq!(site.fails(&format!("sbatch -d {unknown} --wrap true")), (1, refused.to_owned()), "{unknown}");
     }
-    // SL-C-20: it is over, whatever it came to.
+    // SL-C-20: it is over, whatever its outcome.
     site.ok("sbatch -W -d afterany:99999,after:99998 --wrap true && srun -d 99997 true");
     site.ok(&format!("scancel {next} {job}"));
 }
@@ -356,8 +356,8 @@ fn tasks_of_an_array_that_wait_share_a_line_and_are_cancelled_by_index() {
     site.is_over(&job);
 }
 
-/// SL-L-08, SL-L-10: what a command decides by itself not to do is in the log as what the system refuses is, once, with who,
-/// what and why; and nothing else has happened.
+/// SL-L-08, SL-L-10: a refusal by a command itself is in the log like a refusal by the system, once, with who, what and
+/// why; and nothing else has happened.
 #[test]
 fn what_a_command_refuses_by_itself_is_in_the_log_once() {
     let site = Site::start();
@@ -422,13 +422,13 @@ fn what_a_command_refuses_by_itself_is_in_the_log_once() {
     assert_eq!((who, what.as_str()), (&user, "srun"));
     assert!(why.ends_with(": More processors requested than permitted"), "{why}");
 
-    // What the system refused it tells once.
+    // A refusal by the system is recorded once.
     let [[who, what, why]] = &told("sbatch -p nope --wrap true")[..] else { panic!("not one") };
     assert!(who == &user && what == "submit" && why.contains("nope"), "{what}: {why}");
-    // Several of one command line are several.
+    // Several refusals of one command line are several records.
     let both = told(&format!("scancel {job}+1 {}", job.parse::<u64>().expect("a number") + 1));
     assert_eq!(both.len(), 2, "{both:?}");
-    // Nothing was asked for, or it is no command line at all.
+    // Nothing was requested, or it is no command line at all.
     for line in ["sbatch --bogus --wrap true", "squeue -j x", "scontrol show job 99", "salloc -Q -n1 false"] {
         assert_eq!(told(line), Vec::<[String; 3]>::new(), "{line}");
     }

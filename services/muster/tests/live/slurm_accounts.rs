@@ -1,4 +1,4 @@
-//! Accounts, QOS and their limits on a live system, as a site that comes from Slurm sets them up and its users meet them.
+//! Accounts, QOS and their limits on a live system, as a former Slurm site sets them up and its users meet them.
 
 use crate::{
     slurm::Site,
@@ -34,8 +34,8 @@ fn says(site: &Site, line: &str, status: i32, stdout: &str, stderr: &str) {
     assert_eq!(told, (status, stdout, stderr), "{line}");
 }
 
-/// SL-L-07, SL-C-35: who has no association submits nothing; accounts, users and QOS are made, asked about, shown and deleted
-/// as in Slurm.
+/// SL-L-07, SL-C-35: users without an association submit nothing; accounts, users and QOS are created, queried, shown
+/// and deleted as in Slurm.
 #[test]
 fn accounts_users_and_qos_are_made_shown_changed_and_deleted() {
     let site = Site::with(CONFIGURATION);
@@ -89,7 +89,7 @@ fn accounts_users_and_qos_are_made_shown_changed_and_deleted() {
     says(&site, "sacctmgr -P list associations format=cluster,account,user", 0, header, "");
 }
 
-/// SL-L-03, SL-L-04, SL-L-10: three components are three jobs; a refusal changes nothing and leaves a record of who and why.
+/// SL-L-03, SL-L-04, SL-L-10: three components are three jobs; a refusal changes nothing and records who and why.
 #[test]
 fn a_submission_beyond_what_may_be_submitted_is_refused_and_recorded() {
     let site = site();
@@ -128,7 +128,7 @@ fn a_job_of_more_components_than_may_run_waits_for_ever() {
     site.system.wait_until("the plain job waits", || shown("7", "%t %R") == "PD (AssocMaxJobsLimit)\n");
 }
 
-/// SL-C-39, SL-C-36: limits of a QOS, its priority, and a job that is put into another.
+/// SL-C-39, SL-C-36: the limits of a QOS, its priority, and a job that moves to another.
 #[test]
 fn a_qos_limits_its_jobs_and_gives_them_priority() {
     let site = site();
@@ -156,8 +156,8 @@ fn a_qos_limits_its_jobs_and_gives_them_priority() {
     site.system.wait_until("it waits", || site.system.ok(&["explain", "4"]).contains("3 cores of all in class high"));
 }
 
-/// SL-L-07: what `sacctmgr` shows as the QOS of an association is what its user may use, be it its own list or that of an
-/// account above it; `qos+=` adds to that list. Operators may use every QOS.
+/// SL-L-07: the QOS that `sacctmgr` shows for an association are those that its user may use, from its own list or that
+/// of an account above it; `qos+=` adds to that list. Operators may use every QOS.
 #[test]
 fn a_user_may_use_the_qos_that_are_shown_and_no_others() {
     let system = System::stopped();
@@ -202,16 +202,16 @@ fn a_user_may_use_the_qos_that_are_shown_and_no_others() {
     site.ok("sacctmgr -i modify user nobody set qos-=normal");
     shows("long");
     refused("sbatch -q normal --wrap true");
-    // Without a list of its own it has that of the account above its account; who may use one only, uses that.
+    // Without a list of its own it has that of the parent account; a user with only one QOS uses that.
     site.ok("sacctmgr -i modify user nobody set defaultqos=-1 qos=''");
     shows("normal");
     site.ok("sacctmgr -i modify account physics set qos=long");
     shows("long");
     refused("sbatch -q normal --wrap true");
     assert_eq!(class_of(""), "long\n");
-    // A default that may not be used is none.
+    // A QOS that the user may not use cannot be the default.
     assert_eq!(site.run("sacctmgr -i modify user nobody set defaultqos=normal").status, 1);
-    // Operators may use what there is.
+    // Operators may use every QOS.
     site.ok("sacctmgr -i add user root account=optics");
     site.ok("sbatch -H -q normal --wrap true");
 }

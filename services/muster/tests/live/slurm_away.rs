@@ -1,11 +1,11 @@
-//! The commands of Slurm while the head is away: they wait for it, and say so in Slurm's words when they give up.
+//! Slurm's commands while the head is away: they wait for it, and give up in Slurm's words.
 
 use crate::slurm::Site;
 use nix::sys::signal::Signal;
 
-/// As `Site::start` starts it.
+/// The options of `Site::start`.
 const NODES: [&str; 6] = ["--nodes", "4", "--cpus", "4", "--memory", "4G"];
-/// How many steps a script has.
+/// The number of steps in a script.
 const STEPS: usize = 40;
 
 /// SL-R-08, SL-R-23, SL-C-06: neither an orderly restart of the head nor its sudden end loses a step of a script, or runs one
@@ -31,7 +31,7 @@ fn each_step_of_a_script_runs_once_while_the_head_is_restarted() {
             0 => site.system.stop(),
             _ => site.system.signal(Signal::SIGKILL),
         }
-        // For as long as this takes nobody answers.
+        // Nobody answers while this runs.
         assert_ne!(site.run("MUSTER_WAIT_SECONDS=0 squeue").status, 0, "the head is away");
         site.system.restart(&NODES);
     }
@@ -52,8 +52,8 @@ fn each_step_of_a_script_runs_once_while_the_head_is_restarted() {
     }
 }
 
-/// SL-C-09, SL-C-24, SL-C-25: programs tell by Slurm's words that the system is away, and so do not take a job that runs for
-/// one that nobody knows.
+/// SL-C-09, SL-C-24, SL-C-25: programs recognise by Slurm's words that the system is away, and do not take a running
+/// job for an unknown one.
 #[test]
 fn who_gives_up_says_so_in_slurm_s_words_and_lists_nothing() {
     let mut site = Site::start();
@@ -84,7 +84,7 @@ fn who_gives_up_says_so_in_slurm_s_words_and_lists_nothing() {
     let told = site.run("MUSTER_WAIT_SECONDS=soon squeue");
     let expected = "squeue: error: MUSTER_WAIT_SECONDS is `soon`, and must be 0 to 86400\n";
     assert_eq!((told.status, told.stderr.as_str()), (1, expected));
-    // Whoever waits has its answer as soon as there is one.
+    // A waiting command gets its answer as soon as there is one.
     let waiting = site.spawn("sbatch --parsable --wrap true");
     site.system.restart(&NODES);
     let waited = waiting.wait_with_output().expect("it ends");

@@ -1,4 +1,4 @@
-//! What Slurm's commands change of components, of jobs that are held and of those that wait, and what they refuse to do.
+//! Slurm's commands that change components, held jobs and waiting jobs, and the changes they refuse.
 
 use crate::{
     slurm_steps::reference,
@@ -42,7 +42,7 @@ fn each_component_keeps_what_an_update_of_the_leader_does_not_name() {
     assert_eq!(site.fails(&format!("scontrol hold {job}")), (1, over));
 }
 
-/// SL-C-03: also where the partition has a default time.
+/// SL-C-03: even if the partition has a default time.
 #[test]
 fn a_job_can_have_no_time_limit() {
     let site = reference();
@@ -109,8 +109,8 @@ fn the_signal_that_kills_ends_jobs_and_others_do_not_reach_those_that_wait() {
     site.is_over(&array);
 }
 
-/// SL-C-31, SL-C-34: what somebody may not touch does not keep his command from his own jobs, and of what he may not see nothing
-/// is made up.
+/// SL-C-31, SL-C-34: jobs that a user may not touch do not keep his command from his own jobs, and nothing is made up
+/// about jobs that he may not see.
 #[test]
 fn jobs_of_others_do_not_stand_in_the_way() {
     let system = System::start_for_others();
@@ -131,7 +131,7 @@ fn jobs_of_others_do_not_stand_in_the_way() {
     assert_eq!(system.ok(&["slurm", "sacct", "-X", "-n", "-P", "-o", "JobID", "-j", &own]), format!("{own}\n"));
 }
 
-/// SL-C-30, SL-M-17: a signal to a job of somebody else is refused, also where no step or script is there to get it.
+/// SL-C-30, SL-M-17: a signal to another user's job is refused, even if no step or script is there to get it.
 #[test]
 fn a_signal_to_the_job_of_another_is_refused_whatever_runs_of_it() {
     let system = System::start_nodes_for_others(2);
@@ -166,7 +166,7 @@ fn a_signal_to_the_job_of_another_is_refused_whatever_runs_of_it() {
                 && line.ends_with(": Access/permission denied")
         };
         assert!(!stderr.is_empty() && stderr.lines().all(denied), "{line:?}: {stderr}");
-        // Nor is its owner told anything if there is no step.
+        // Its owner is not told anything either if there is no step.
         assert_eq!(system.run(&line).stderr, "", "{line:?}");
     }
 }

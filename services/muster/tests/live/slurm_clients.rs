@@ -1,5 +1,5 @@
-//! Programs of others that drive Slurm, unmodified, against a live system: small workloads run to their end through the
-//! look-alike commands on PATH. `ops/test` installs the programs; the workloads are in `tests/slurm-clients`.
+//! Unmodified third-party programs that drive Slurm, against a live system: small workloads run to their end through
+//! the commands on PATH. `ops/test` installs the programs; the workloads are in `tests/slurm-clients`.
 
 use crate::slurm::Site;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ fn python() -> Option<PathBuf> {
     Some(python)
 }
 
-/// Runs a program of the environment to its end, with the folder of the system as its home, and gives what it printed.
+/// Runs a program of the environment to its end, with the folder of the system as its home, and returns its output.
 /// `WORKLOADS` in the line is the folder of the workloads.
 fn run(site: &Site, line: &str) -> Option<String> {
     let Some(python) = python() else {

@@ -1,4 +1,4 @@
-//! What the commands of Slurm tell of jobs that are not submitted, and what operators change, on the reference cluster of the
+//! Slurm's commands about jobs that are not submitted, and changes by operators, on the reference cluster of the
 //! dialect's specification.
 
 use crate::{
@@ -12,13 +12,13 @@ use muster_schemas::{
     job::{Component, JobSpec, Launch, Program},
 };
 
-/// Who the test runs as.
+/// The user who runs the test.
 fn user() -> String {
     let user = nix::unistd::User::from_uid(nix::unistd::Uid::current());
     user.ok().flatten().expect("the user has a name").name
 }
 
-/// A command that succeeds, and what it says on standard error.
+/// Runs a command that succeeds, and returns its standard error.
 fn told(site: &Site, line: &str) -> String {
     let Output { status, stdout, stderr } = site.run(line);
     assert_eq!((status, stdout.as_str()), (0, ""), "{line}\n{stderr}");
@@ -64,7 +64,7 @@ fn a_test_tells_when_and_where_a_job_would_start_and_submits_nothing() {
     let behind = (moment(&start) - moment(&begun)).get_seconds();
     assert!((-1..=60).contains(&behind), "behind the job that has all nodes: {start}, {begun}");
     assert!(line.starts_with("sbatch: Job 2 ") && line.contains(" using 3 processors on nodes nid00001 "), "{line}");
-    // Of a list of partitions the one that starts the job first.
+    // With a list of partitions, the one that starts the job first.
     site.ok("scancel 1");
     site.is_over("1");
     site.ok("sbatch -p p2 -N5 --exclusive -t 10 --wrap 'sleep 1000'");
@@ -285,7 +285,7 @@ fn of_a_running_job_the_leader_stands_for_all_components() {
     );
 }
 
-/// SL-C-37: what waits can be neither suspended nor resumed.
+/// SL-C-37: a waiting job can be neither suspended nor resumed.
 #[test]
 fn a_job_that_waits_is_not_suspended() {
     let site = Site::start();
@@ -298,7 +298,7 @@ fn a_job_that_waits_is_not_suspended() {
     }
 }
 
-/// SL-C-37: CPUs of a suspended job are for others, and it goes on when it has them back; nobody jumps in.
+/// SL-C-37: others can use the CPUs of a suspended job, and it resumes when it has them back; nobody gets in between.
 #[test]
 fn cpus_of_a_suspended_job_are_for_others_until_it_goes_on() {
     let site = reference();
@@ -329,7 +329,7 @@ fn cpus_of_a_suspended_job_are_for_others_until_it_goes_on() {
     is(&late, "R 1\n");
 }
 
-/// SL-B-06: without a name the script of a component goes into a file of its own, and not over the leader's.
+/// SL-B-06: without a name the script of a component goes into its own file, and does not overwrite the leader's.
 #[test]
 fn scripts_are_written_into_files_with_the_numbers_of_their_components() {
     let site = Site::start();
@@ -405,7 +405,7 @@ fn the_scheduler_is_diagnosed() {
     assert!(site.ok("sdiag -V").starts_with("slurm "));
 }
 
-/// Two clusters that know each other, with so many nodes each; the links and the commands are those of the first.
+/// Two clusters that know each other, with this many nodes each; the links and the commands belong to the first.
 fn two(nodes: u32) -> (Site, System) {
     let (mut one, mut other) = (System::stopped(), System::stopped());
     let config = |name: &str, peer: &str, address: &System| {
@@ -429,7 +429,7 @@ fn a_job_goes_as_a_whole_to_the_cluster_that_starts_it_first() {
     let (site, other) = two(2);
     assert_eq!(site.ok("sbatch -M one,other --wrap 'sleep 1000'"), "Submitted batch job 1 on cluster one\n");
     site.ok("sbatch -t 10 -N2 --exclusive --wrap 'sleep 1000'");
-    // Its components have room on one node of each cluster, and only together on the other.
+    // Each component alone has room on either cluster; both together only on the other one.
     let job = "sbatch -t 5 --clusters=one,other --exclusive : --exclusive --wrap 'sleep 1000'";
     assert_eq!(site.ok(job), "Submitted batch job 1 on cluster other\n");
     assert_eq!(site.ok("sbatch --parsable -M other -H --wrap true"), "3;other\n");
@@ -450,18 +450,19 @@ fn a_job_goes_as_a_whole_to_the_cluster_that_starts_it_first() {
         assert_eq!(failed, (1, format!("{command}: error: {unknown}")));
     }
     assert_eq!(site.fails("sbatch -M nope --wrap true"), (1, format!("sbatch: error: {unknown}")));
-    // What runs in a job, or beside an allocation, is about the cluster where it is.
+    // Commands inside a job or an allocation are about its cluster.
     site.ok("scancel -M other 1 3");
     other.wait_for_state("1", "finished");
     assert_eq!(site.ok("salloc -M other -Q squeue -h -o %i"), "4\n");
     site.ok("sbatch -W -M other -o said --wrap 'squeue -h -o %i'");
     assert_eq!(site.system.read("said"), "5\n");
-    // Without the option a job stays where it is submitted, whatever the other could do (SL-P-11).
+    // Without the option a job stays where it is submitted, even if the other cluster would suit it better (SL-P-11).
     assert!(site.ok("sbatch -H --exclusive : --exclusive --wrap true").starts_with("Submitted batch job "));
     assert_eq!(other.json(&["jobs", "--json"])["jobs"].as_array().map(Vec::len), Some(0));
 }
 
-/// SL-C-13, SL-C-36: only operators raise a priority, at submission too. That of others counts for nothing, as in Slurm.
+/// SL-C-13, SL-C-36: only operators raise a priority, even at submission. A priority given by others is
+/// ignored, as in Slurm.
 #[test]
 fn only_operators_put_their_jobs_before_others() {
     let system = System::start_for_others();
@@ -489,7 +490,7 @@ fn only_operators_put_their_jobs_before_others() {
     assert_eq!((status, stderr), (1, format!("Access/permission denied for job {job}\n")));
 }
 
-/// SL-C-37: its owner does not release what an operator holds, and is told so.
+/// SL-C-37: the owner cannot release an operator's hold, and is told so.
 #[test]
 fn the_hold_of_an_operator_is_not_released_by_the_owner() {
     let system = System::start_for_others();
@@ -510,19 +511,19 @@ fn the_hold_of_an_operator_is_not_released_by_the_owner() {
     assert_eq!(reason(), "JobHeldAdmin\n");
     system.ok(&["slurm", "scontrol", "release", &job]);
     assert_eq!(reason(), "BeginTime\n");
-    // A task of an array that is held as a whole neither.
+    // Neither can he release a task of an array that is held as a whole.
     let submit = ["slurm", "sbatch", "--parsable", "--begin=now+1hour", "-a", "1-3", "--wrap", "true"];
     let array = system.run_as_nobody(&submit).stdout.trim().to_owned();
     system.ok(&["slurm", "scontrol", "hold", &array]);
     let task = format!("{array}_2");
     let Output { status, stderr, .. } = system.run_as_nobody(&["slurm", "scontrol", "release", &task]);
     assert_eq!((status, stderr), (1, format!("Access/permission denied for job {task}\n")));
-    // What an operator holds as its user would, its owner releases.
+    // The owner can release a hold that an operator set as the user.
     system.ok(&["slurm", "scontrol", "uhold", &job]);
     assert_eq!((own("release"), reason()), ((0, String::new()), "BeginTime\n".to_owned()));
 }
 
-/// SL-C-18: what holds one task of an array is not why the others wait.
+/// SL-C-18: the hold of one task of an array is not the reason why the others wait.
 #[test]
 fn tasks_that_are_held_singly_say_so_and_the_others_do_not() {
     let site = Site::start();
@@ -536,7 +537,7 @@ fn tasks_that_are_held_singly_say_so_and_the_others_do_not() {
     assert!(shown.contains(" JobState=PENDING Reason=JobHeldUser ") && shown.contains(" Priority=0 "), "{shown}");
     site.ok(&format!("scontrol release {array}_3"));
     assert_eq!(listed(), format!("{array}_1 None\n{array}_[2-4%1] JobArrayTaskLimit\n"));
-    // By its own number too, and it is cancelled alone.
+    // Its own number works too, and it is cancelled alone.
     let own = site.ok(&format!("squeue -h -r -j {array}_3 -o %A")).trim().to_owned();
     site.ok(&format!("scontrol hold {own}"));
     assert_eq!(listed(), held);
@@ -546,7 +547,7 @@ fn tasks_that_are_held_singly_say_so_and_the_others_do_not() {
     site.is_over(&array);
 }
 
-/// SL-C-19: of several dependencies each is shown as it stands, and a delay behind a start is one.
+/// SL-C-19: each of several dependencies is shown with its state, and a delay after a start is one.
 #[test]
 fn each_dependency_is_shown_as_it_stands() {
     let site = Site::start();

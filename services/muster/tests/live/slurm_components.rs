@@ -24,7 +24,7 @@ fn components_wait_start_and_end_together() {
     );
     let starts = site.ok(&format!("sacct -X -n -P -j {job} -o Start,End | sort -u"));
     assert!(starts.lines().count() == 1 && !starts.contains("Unknown"), "{starts}");
-    // One record for the submission, one for the resources of all, one for the start, one for the end.
+    // One record each for the submission, the resources of all, the start, and the end.
     let events = site.system.ok(&["events", "--json", "--from", "1"]);
     for kind in ["job.submitted", "job.allocated", "job.started", "job.finished"] {
         let of_kind = events.lines().filter(|line| line.contains(&format!("\"muster.{kind}.v1\"")));
@@ -56,7 +56,7 @@ fn what_is_done_to_the_leader_is_done_to_all_components() {
     let all = |word: &str| format!("{job}+0 {word}\n{job}+1 {word}\n");
     site.system.wait_until("it runs", || listed() == all("R"));
 
-    // Single components are refused in Slurm's words, and nothing is changed.
+    // Single components are refused in Slurm's words, and nothing changes.
     let own = (job + 1).to_string();
     let (first, second) = (format!("{job}+0"), format!("{job}+1"));
     for id in [&own, &first, &second] {
@@ -77,7 +77,7 @@ fn what_is_done_to_the_leader_is_done_to_all_components() {
     site.ok(&format!("scontrol resume {job}"));
     site.system.wait_until("all of it goes on", || listed() == all("R"));
 
-    // A signal for the leader reaches the tasks on every component, by both of its names.
+    // A signal to the leader reaches the tasks of every component, by either of its names.
     let heard = |rank: u32| site.system.read(&format!("slurm-{job}.out")).contains(&format!("{rank}: heard\n"));
     site.system.wait_until("both tasks have heard it", || {
         site.ok(&format!("scancel -s USR1 {job}"));
@@ -107,13 +107,13 @@ fn filters_of_scancel_are_held_against_each_component() {
     let runs =
         |job: u64, offsets: &[u64]| offsets.iter().map(|offset| format!("{job}+{offset} R\n")).collect::<String>();
     let line = "sbatch --parsable -J pair -A first -n1 : -p p2 -A second -n1 --wrap 'sleep 1000'";
-    // While it waits, one that only another component matches is left alone.
+    // While the job waits, a filter that matches only another component leaves it alone.
     let waits = submit(&site, &line.replace("-J pair", "-J pair -H"));
     site.ok("scancel -p p2");
     site.ok("scancel -A second");
     site.ok("scancel -t PENDING -p p2");
     assert_eq!(listed(waits), format!("{waits}+0 PD\n{waits}+1 PD\n"));
-    // A filter that the leader matches is about all of it.
+    // A filter that matches the leader applies to the whole job.
     site.ok("scancel -t PENDING -A first");
     site.is_over(&waits.to_string());
     for filter in ["-p p2", "-A second"] {
@@ -151,7 +151,7 @@ fn filters_of_scancel_are_held_against_each_component() {
 fn accounting_from_a_replay_of_the_log_is_what_it_was() {
     let mut site = Site::start();
     let job = submit(&site, "sbatch --parsable -W -J one --wrap true");
-    // What has ended is listed at once.
+    // Ended jobs are listed at once.
     assert_eq!(site.ok(&format!("sacct -X -n -P -j {job} -o State")), "COMPLETED\n");
     site.run("sbatch -W -n1 : -n1 --wrap 'srun --het-group=0,1 true; exit 3'");
     site.run("sbatch -W -a 1-3 --wrap 'exit $SLURM_ARRAY_TASK_ID'");
@@ -171,26 +171,26 @@ fn accounting_from_a_replay_of_the_log_is_what_it_was() {
     let before = accounting(&site);
     assert!(before[0].lines().count() > 15, "{}", before[0]);
     site.system.stop();
-    // Without snapshots all of the state comes from the log. Of so short a one there is none as a rule.
+    // Without snapshots the whole state comes from the log. A log this short usually has none.
     let _ = std::fs::remove_dir_all(site.system.path("data/ledger/snapshots"));
     site.system.restart(&["--nodes", "4", "--cpus", "4", "--memory", "4G"]);
     assert_eq!(accounting(&site), before);
 }
 
-/// What `sacct` lists of everything, in several ways.
+/// The lists of `sacct` for everything, in several forms.
 fn accounting(site: &Site) -> [String; 4] {
     let fields = "JobID%30,JobIDRaw,JobName,Partition,Account,AllocCPUS,NNodes,NodeList,State%30,ExitCode,Submit,Eligible,\
                   Start,End,Elapsed,Timelimit,User,UID,GID,Priority,QOS,NTasks,TotalCPU,MaxRSS,WorkDir,SubmitLine%80";
     ["", "-D", "-X -P", "--json"].map(|options| site.ok(&format!("sacct -S 2000-01-01 {options} -o {fields}")))
 }
 
-/// Only what is held is left.
+/// Waits until only held jobs are left.
 fn nothing_of_these_runs(site: &Site) {
     site.system.wait_until("nothing runs", || site.ok("squeue -h -t R,CG,CF").is_empty());
 }
 
-/// SL-P-01, SL-P-06, SL-P-15: where the policy has it so only passes of backfill start them, at their interval, and `sdiag`
-/// tells which was the last and what they have started.
+/// SL-P-01, SL-P-06, SL-P-15: if the policy says so, only passes of backfill start them, at their interval, and `sdiag`
+/// shows the last pass and what passes have started.
 #[test]
 fn passes_of_backfill_start_components_and_are_told() {
     let site = Site::start();
@@ -219,8 +219,8 @@ fn passes_of_backfill_start_components_and_are_told() {
     assert_eq!(backfilled.map(number), [Some(1), Some(2)], "the other one has started in its turn");
 }
 
-/// SL-P-07: where the policy lets them, components share nodes on which they do not fit otherwise, each with cores, tasks
-/// and an end of its own.
+/// SL-P-07: if the policy allows it, components share nodes when they do not fit otherwise, each with its own
+/// cores, tasks and end.
 #[test]
 fn components_share_nodes_where_the_site_lets_them() {
     let site = Site::start();
@@ -258,7 +258,7 @@ fn components_share_nodes_where_the_site_lets_them() {
     }
     assert_eq!(site.ok("sinfo -h -o %C"), "12/4/0/16\n");
 
-    // The end of one component leaves the others alone, also on its own node.
+    // The end of one component leaves the others alone, even on its own node.
     let last = places.len() - 1;
     let neighbour = places.iter().position(|node| *node == places[last]).expect("it is its own");
     assert_ne!(neighbour, last, "its node has another component: {places:?}");
@@ -272,7 +272,7 @@ fn components_share_nodes_where_the_site_lets_them() {
     let steps = site.ok(&format!("sacct -n -P -j {job} -o JobID,State | grep '\\.0|'"));
     assert_eq!(steps.lines().filter(|line| line.ends_with("|COMPLETED")).count(), 6, "{steps}");
 
-    // What a component wants for itself it does not share.
+    // A component that wants a node exclusively does not share it.
     let whole =
         submit(&site, &format!("sbatch --parsable --exclusive -n1 : {} --wrap 'sleep 30'", ["-n1"; 3].join(" : ")));
     site.system.wait_until("it runs", || site.ok(&format!("squeue -h -j {whole}+0 -o %t")) == "R\n");
@@ -282,7 +282,7 @@ fn components_share_nodes_where_the_site_lets_them() {
     site.ok(&format!("scancel {whole}"));
 }
 
-/// SL-P-07: allocations, copies, input and lists know nodes that components share.
+/// SL-P-07: allocations, copies, input and lists support nodes that components share.
 #[test]
 fn clients_of_components_that_share_nodes() {
     let site = Site::start();

@@ -1,4 +1,4 @@
-//! What becomes of steps when something is wrong around them, and what is carried to them from where they are launched.
+//! Faults around steps, and what is passed to steps from where they are launched.
 
 use crate::{
     slurm::Site,
@@ -18,7 +18,7 @@ fn in_job(site: &Site, line: &str) -> Output {
     site.run(&format!("export SLURM_JOB_ID=1; {line}"))
 }
 
-/// SL-R-26: a step does not outlive the command that cannot attend to it any more, and leaves its resources to the next.
+/// SL-R-26: a step does not outlive a command that can no longer attend to it, and leaves its resources to the next.
 #[test]
 fn nothing_that_srun_has_launched_outlives_its_error() {
     let site = allocated();
@@ -39,7 +39,7 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// Descriptors that a caller has closed are not taken by the connection to the gateway.
+/// The connection to the gateway does not take descriptors that the caller has closed.
 #[test]
 fn closed_standard_streams_are_like_empty_ones() {
     let site = allocated();
@@ -50,7 +50,7 @@ fn closed_standard_streams_are_like_empty_ones() {
     assert_eq!((said.status, said.stderr.as_str()), (0, ""));
 }
 
-/// SL-R-23: what a command has to say besides its work does not decide how the work ends.
+/// SL-R-23: a failure to print messages does not affect the outcome of the work.
 #[test]
 fn an_error_stream_that_takes_nothing_does_not_end_a_command() {
     let site = allocated();
@@ -64,7 +64,7 @@ fn an_error_stream_that_takes_nothing_does_not_end_a_command() {
     }
 }
 
-/// SL-R-14: also without labels lines come whole, however their tasks write them.
+/// SL-R-14: even without labels lines stay whole, however their tasks write them.
 #[test]
 fn tasks_that_write_in_blocks_do_not_cut_lines_of_each_other() {
     let site = reference();
@@ -74,7 +74,7 @@ fn tasks_that_write_in_blocks_do_not_cut_lines_of_each_other() {
     assert_eq!(site.ok("srun -n2 printf no-end"), "no-endno-end", "no byte is added");
 }
 
-/// SL-R-14: of eleven tasks on eight CPUs.
+/// SL-R-14: with eleven tasks on eight CPUs.
 #[test]
 fn labels_are_right_aligned_to_the_largest_rank() {
     let site = allocated();
@@ -107,7 +107,7 @@ fn ends_are_told_by_node_and_the_highest_status_counts() {
     assert_eq!(sorted(&stderr), expected);
 }
 
-/// SL-C-30: who sees only that its tasks were terminated does not know why.
+/// SL-C-30: the termination of the tasks alone does not tell the reason.
 #[test]
 fn a_step_that_has_used_up_its_time_says_so() {
     let site = allocated();
@@ -119,7 +119,7 @@ fn a_step_that_has_used_up_its_time_says_so() {
     assert_eq!(second, "srun: error: nid00001: task 0: Terminated\n");
 }
 
-/// SL-C-30: so does one that somebody ended, or whose job was ended.
+/// SL-C-30: the same for a step that somebody ended, or whose job was ended.
 #[test]
 fn a_step_that_was_cancelled_says_so() {
     let site = allocated();
@@ -135,7 +135,7 @@ fn a_step_that_was_cancelled_says_so() {
     }
 }
 
-/// SL-R-23, SL-A-09: the kernel tells why it killed a task. A later step that fails has not used too much because of that.
+/// SL-R-23, SL-A-09: the kernel reports why it killed a task. That does not count for a later step that fails.
 #[test]
 fn a_step_that_has_used_too_much_memory_says_so() {
     let site = reference();
@@ -143,7 +143,7 @@ fn a_step_that_has_used_too_much_memory_says_so() {
         return muster_surroundings::skipped("this machine has no control group that limits memory");
     }
     site.ok("salloc --no-shell -n1 --mem=60");
-    // It keeps a line that has no end, but for its own sake not for ever.
+    // `tail` buffers a line without end; the limit keeps it from doing so for ever.
     let Output { status, stderr, .. } = in_job(&site, "ulimit -v 1000000; srun -t 1 tail /dev/zero");
     assert_eq!(status, 137, "{stderr}");
     let expected = [
@@ -179,7 +179,7 @@ fn a_step_over_components_starts_as_a_whole() {
     assert!(holder.wait().expect("it ends").success());
 }
 
-/// SL-E-07, SL-E-04: a step on another component does not see the sizes of the one that the script runs on.
+/// SL-E-07, SL-E-04: a step on another component does not see the sizes of the script's component.
 #[test]
 fn a_step_on_one_component_sees_the_sizes_of_that_component() {
     let site = reference();
@@ -199,7 +199,7 @@ fn a_step_on_one_component_sees_the_sizes_of_that_component() {
     assert_eq!(of("given", "SLURM_CPUS_PER_TASK"), "7\n", "what is asked for by name is given");
 }
 
-/// SL-R-25: the streams of a task belong to its user, who may open them by their names.
+/// SL-R-25: the streams of a task belong to its user, who may open them by name.
 #[test]
 fn streams_of_tasks_belong_to_their_user() {
     let system = System::start_for_others();
@@ -210,7 +210,7 @@ fn streams_of_tasks_belong_to_their_user() {
     assert_eq!((said.status, said.stdout.as_str()), (0, "\nis open\n"));
 }
 
-/// SL-C-13: a job has as long as is left until its deadline, and of a list of partitions each has to exist.
+/// SL-C-13: a job has the time that is left until its deadline, and each partition of a list must exist.
 #[test]
 fn a_job_with_a_deadline_has_the_time_that_is_left() {
     let site = reference();
@@ -232,7 +232,7 @@ fn a_job_with_a_deadline_has_the_time_that_is_left() {
     assert!(status == 1 && told.contains("emory"), "no node has as much: {told}");
 }
 
-/// SL-C-31: what was cancelled and is still ending cannot be cancelled again, and nobody is asked whether it should be.
+/// SL-C-31: a cancelled job that is still ending cannot be cancelled again, and no confirmation is asked for.
 #[test]
 fn what_is_cancelled_already_is_over_for_scancel() {
     let site = Site::start();
@@ -245,7 +245,7 @@ fn what_is_cancelled_already_is_over_for_scancel() {
     assert_eq!((again.status, again.stdout.as_str(), again.stderr.as_str()), (1, "", told));
 }
 
-/// SL-E-13: soft limits, as far as `--propagate` has them.
+/// SL-E-13: soft limits, as selected by `--propagate`.
 #[test]
 fn soft_limits_are_carried_to_jobs_and_steps() {
     let site = reference();
@@ -259,7 +259,7 @@ fn soft_limits_are_carried_to_jobs_and_steps() {
     assert_ne!(usual, "345\n");
     assert_eq!(limited("srun -n1 --propagate=core sh -c 'ulimit -S -n'"), usual);
     assert_eq!(limited("srun -n1 --propagate=CORE,NOFILE sh -c 'ulimit -S -n'"), "345\n");
-    // What the node does not allow is not had.
+    // Limits above those of the node are not granted.
     let hard: u64 = site.ok("ulimit -H -n").trim().parse().expect("a number");
     let low = site.ok(&format!("ulimit -S -n {hard}; srun -n1 sh -c 'ulimit -H -n'"));
     assert!(low.trim().parse::<u64>().is_ok_and(|low| low <= hard), "{low}");
@@ -286,7 +286,7 @@ fn exit_statuses_for_errors_are_chosen_by_variables() {
     assert!(holder.wait().expect("it ends").success());
 }
 
-/// SL-R-21: without a terminal here there is none there.
+/// SL-R-21: without a local terminal there is no remote one.
 #[test]
 fn a_terminal_is_asked_for_where_there_is_none() {
     let site = allocated();
@@ -318,7 +318,7 @@ fn copies_find_their_place() {
     assert!(said.status == 0 && said.stdout.ends_with("/copied\n"), "{}{}", said.stdout, said.stderr);
 }
 
-/// SL-C-21: the command of an allocation may launch steps where a token is needed; what runs in the job does not get it.
+/// SL-C-21: the command of an allocation may launch steps if a token is needed; what runs in the job does not get it.
 #[test]
 fn the_command_of_an_allocation_keeps_the_token() {
     let site = reference();

@@ -1,10 +1,10 @@
-//! What people and programs that come from Slurm take for granted, on a live system.
+//! Habits of people and programs that come from Slurm, on a live system.
 
 use crate::{slurm::Site, slurm_steps::reference};
 use nix::pty::openpty;
 use std::io::Write as _;
 
-/// SL-C-12, SL-E-09: a counted feature is about some of the nodes: there are as many as were asked for, in order.
+/// SL-C-12, SL-E-09: a counted feature concerns some of the nodes: the number of nodes stays as requested, in order.
 #[test]
 fn counted_features_leave_the_number_of_nodes_as_it_is_asked_for() {
     let site = reference();
@@ -31,7 +31,7 @@ fn counted_features_leave_the_number_of_nodes_as_it_is_asked_for() {
     assert!(status == 1 && told.contains("Requested node configuration is not available"), "{told}");
 }
 
-/// SL-P-01: a new cluster backfills, and says so; with `fcfs` everybody waits for the first.
+/// SL-P-01: a new cluster backfills, and says so; with `fcfs` all jobs wait for the first.
 #[test]
 fn a_new_cluster_backfills() {
     let site = Site::start();
@@ -41,7 +41,7 @@ fn a_new_cluster_backfills() {
     site.ok("sbatch -N1 -t 1 --wrap 'sleep 1000'");
     let states = || site.ok("squeue -h -S i -o '%i %t'");
     site.system.wait_until("the short job goes around", || states() == "1 R\n2 PD\n3 R\n");
-    // What never ends as far as anybody knows goes around only on nodes that the first does not need: all are needed here.
+    // A job without a known end may only run ahead on nodes that the first job does not need: all are needed here.
     site.ok("sbatch -N1 --wrap true");
     site.ok("scancel 3");
     site.ok("sbatch -N1 -t 1 --wrap 'sleep 1000'");
@@ -54,13 +54,13 @@ fn a_new_cluster_backfills() {
     site.system.wait_until("it waits behind the first", || waits() == "PD Priority\n");
 }
 
-/// SL-C-09, SL-C-33: lines that stand in every cheat sheet, and a script that says how its number is to be printed.
+/// SL-C-09, SL-C-33: lines of every cheat sheet, and a script that chooses how its number is printed.
 #[test]
 fn cheat_sheets_and_wrappers_work_as_they_are() {
     let site = Site::start();
     site.system.write("job.sh", "#!/bin/sh\n#SBATCH --parsable -H\ntrue\n");
     assert_eq!(site.ok("sbatch job.sh"), "1\n");
-    // The planner looks at the job again between two calls.
+    // The planner may look at the job again between two calls.
     let job = |line: &str| -> Vec<String> {
         let shown = site.ok(&format!("scontrol {line}"));
         shown.split_whitespace().filter(|word| !word.starts_with("LastSchedEval=")).map(str::to_owned).collect()
@@ -74,7 +74,7 @@ fn cheat_sheets_and_wrappers_work_as_they_are() {
     assert_eq!(site.ok("scontrol show partitions"), site.ok("scontrol show partition"));
     assert_eq!(site.ok("scontrol show reservations"), "No reservations in the system\n");
     assert!(site.ok("scontrol show node node1,").starts_with("NodeName=node1 "));
-    // 0 means held, and nothing else has it.
+    // 0 means held, and no other job has it.
     assert_eq!(site.ok("squeue -h -j 1 -o %Q"), "0\n");
     site.ok("sbatch --nice=200 -d afterany:1 --wrap true");
     site.ok("sbatch -d afterany:1 --wrap true");
@@ -83,7 +83,7 @@ fn cheat_sheets_and_wrappers_work_as_they_are() {
     assert!(shown.contains(" Priority=1 ") || shown.contains("Priority=1 "), "{shown}");
 }
 
-/// SL-A-06: who met a limit of its own is told so; whom the limit of its job ends is cancelled.
+/// SL-A-06: a step that meets its own limit is reported as such; one ended by its job's limit is cancelled.
 #[test]
 fn a_step_that_meets_its_own_time_limit_is_told_as_such() {
     let site = Site::with("[[queues]]\nname = \"short\"\ndefault_walltime_seconds = 4\n");
@@ -96,7 +96,7 @@ fn a_step_that_meets_its_own_time_limit_is_told_as_such() {
     assert_eq!(site.ok("sacct -n -P -j 2 -o JobID,State"), "2|TIMEOUT\n2.batch|CANCELLED\n2.0|CANCELLED\n");
 }
 
-/// SL-C-38: what has no time limit has as long as its reservation.
+/// SL-C-38: a job without a time limit has the time of its reservation.
 #[test]
 fn a_job_without_a_time_limit_starts_in_a_reservation() {
     let site = Site::start();
@@ -112,7 +112,7 @@ fn a_job_without_a_time_limit_starts_in_a_reservation() {
     assert!(limit.starts_with("9:"), "{limit}");
 }
 
-/// SL-R-20: in the background of a shell a step reads nothing of its terminal, and goes on.
+/// SL-R-20: a step in the background of a shell reads nothing from its terminal, and keeps running.
 #[test]
 fn a_step_in_the_background_of_an_interactive_shell_goes_on() {
     let site = Site::start();
@@ -123,7 +123,7 @@ fn a_step_in_the_background_of_an_interactive_shell_goes_on() {
     drop((command, terminal.slave));
     let mut master = std::fs::File::from(terminal.master);
     let mut reader = master.try_clone().expect("a stream");
-    // Somebody has to read what the shell says.
+    // Somebody has to read the shell's output.
     let said = std::thread::spawn(move || std::io::copy(&mut reader, &mut std::io::sink()));
     master.write_all(b"{ srun -n1 sh -c 'echo T1; sleep 1; echo T2' >said; touch over; } &\r").expect("it reads");
     site.system.wait_until("the command in the background is over", || site.system.path("over").exists());
@@ -134,7 +134,7 @@ fn a_step_in_the_background_of_an_interactive_shell_goes_on() {
     let _ = said.join();
 }
 
-/// SL-E-03: more tasks than CPUs in an allocation are for its steps too.
+/// SL-E-03: the steps of an overcommitted allocation also have more tasks than CPUs.
 #[test]
 fn steps_of_an_overcommitted_allocation_have_its_tasks() {
     let site = Site::start();

@@ -1,4 +1,4 @@
-//! What a batch job of Slurm's users sees and says: its record, its variables, its files, its mail, its end; and terminals.
+//! Batch jobs as Slurm's users see them: record, variables, files, mail, messages, end; and terminals.
 
 use crate::{
     slurm::Site,
@@ -14,7 +14,7 @@ use nix::{
 };
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 
-/// The names of a record's pairs, line by line.
+/// The keys of a record, line by line.
 fn names(record: &str) -> Vec<Vec<&str>> {
     record
         .lines()
@@ -196,7 +196,7 @@ fn a_plain_batch_job_has_all_its_variables() {
     }
 }
 
-/// SL-E-03, SL-E-08, SL-E-09: what the job has on each node, which can be more than its tasks need; also in a job that was
+/// SL-E-03, SL-E-08, SL-E-09: the CPUs of the job on each node, which can be more than its tasks need; even in a job
 /// submitted from within another.
 #[test]
 fn a_script_is_told_the_cpus_of_every_node() {
@@ -231,7 +231,7 @@ fn a_script_that_runs_again_knows_how_often_it_did_and_has_files_of_its_own() {
     site.system.wait_until("it runs again", || said(1) == "count=1\n");
     site.ok("scancel 1");
     site.is_over("1");
-    // A backslash switches all patterns off; an array has its numbers, in any width.
+    // A backslash turns all patterns off; an array has its numbers, in any width.
     site.ok("sbatch -W -o 'back\\%j' --wrap 'echo plain'");
     assert_eq!(site.system.read("back%j"), "plain\n");
     site.ok("sbatch -W -a 13 -o 'of%A.%3a.%b' -e none --wrap 'echo task; echo lost >&2'");
@@ -251,7 +251,7 @@ fn a_script_that_reaches_its_time_limit_says_so() {
     assert_eq!(site.ok("sacct -n -P -X -j 1 -o State,ExitCode"), "TIMEOUT|0:0\n");
 }
 
-/// SL-C-13: `--signal` is for steps, with `B:` for the batch script.
+/// SL-C-13: `--signal` is for steps, or with `B:` for the batch script.
 #[test]
 fn a_signal_ahead_of_the_time_limit_is_for_steps_or_for_the_script() {
     let site = Site::with("[[queues]]\nname = \"short\"\ndefault_walltime_seconds = 6\n");
@@ -274,7 +274,7 @@ fn a_signal_ahead_of_the_time_limit_is_for_steps_or_for_the_script() {
     assert!(said(2).contains(&"script".to_owned()), "{:?}", said(2));
 }
 
-/// SL-C-30: `-b` is for the script alone, without it a signal is for the steps.
+/// SL-C-30: with `-b` a signal is for the script alone, otherwise for the steps.
 #[test]
 fn a_signal_is_for_the_script_the_steps_or_both() {
     let site = Site::start();
@@ -312,7 +312,7 @@ fn a_cancelled_component_loses_its_tasks_of_a_step_and_the_others_go_on() {
         assert_eq!(output.next().expect("a line").expect("text"), "ready");
     }
     site.ok("scancel 1+1");
-    // When the one has been here twice, the other has been here too if it lives.
+    // If the first has appeared twice, the other has appeared too if it lives.
     let other_lives =
         "rm -f on.1; for i in 1 2; do rm -f on.0; until [ -e on.0 ]; do sleep 0.02; done; done; [ -e on.1 ]";
     site.system.wait_until("only the other task goes on", || site.run(other_lives).status != 0);
@@ -326,7 +326,7 @@ fn a_cancelled_component_loses_its_tasks_of_a_step_and_the_others_go_on() {
     assert!(told.contains("srun: error: nid00002: task 1: "), "{told}");
 }
 
-/// SL-R-21: as of scripts that start commands at a terminal of their own.
+/// SL-R-21: as with scripts that start commands in a terminal of their own.
 #[test]
 fn a_terminal_that_has_no_size_is_one_too() {
     let site = reference();
@@ -370,7 +370,7 @@ fn a_step_has_a_terminal_where_it_asks_for_one() {
     assert_eq!((status, stdout.as_str()), (1, "not a tty\n"));
 }
 
-/// SL-C-21: the command of `salloc` gets its signals itself, and one that people send to end a shell is no failure.
+/// SL-C-21: the command of `salloc` gets its signals itself, and the usual signals that end a shell are no failure.
 #[test]
 fn the_command_of_salloc_gets_its_signals() {
     let site = reference();
@@ -380,7 +380,7 @@ fn the_command_of_salloc_gets_its_signals() {
     }
 }
 
-/// SL-C-21: the allocation of a client that is gone ends with its lease.
+/// SL-C-21: the allocation of a dead client ends with its lease.
 #[test]
 fn a_killed_salloc_loses_its_allocation_when_its_lease_is_over() {
     let site = reference();
@@ -391,7 +391,7 @@ fn a_killed_salloc_loses_its_allocation_when_its_lease_is_over() {
     kill(Pid::from_raw(i32::try_from(holds.id()).expect("a process")), Signal::SIGKILL).expect("it runs");
     holds.wait().expect("it ends");
     assert_eq!(site.ok("squeue -h -o '%i %t'"), "1 R\n", "nobody has noticed yet");
-    // The rest of the minute is spared: nobody says anything for it any more, so that it ends after twice the least time.
+    // To save the rest of the minute: nobody renews the lease any more, so it ends after twice the shortest time.
     let mut client = Client::new(Endpoint::Unix(site.system.path("data/muster.sock")));
     client.keep_job(CommandId::new_now(), JobId::job(1), Some(10)).expect("it is kept");
     nothing_runs(&site);

@@ -1,12 +1,12 @@
-//! Mail about jobs of Slurm's users, by a mail program of the site.
+//! Mail about jobs of Slurm's users, sent by a mail program of the site.
 
 use crate::{slurm::Site, system::System};
 
-/// A site whose mail program writes down how it is called and as which user.
+/// A site whose mail program records how it is called and as which user.
 fn site() -> Site {
     let folder = System::stopped();
     let (program, calls) = (folder.path("mailer"), folder.path("calls"));
-    // The call comes last: who has seen it finds the text complete.
+    // The call comes last, so its text is complete when it is seen.
     let script = format!("cat >>{0}.said; echo \"$(id -u) $1 <$2> $3 $4\" >>{0}", calls.display());
     folder.write("mailer", &format!("#!/bin/sh\n{script}\n"));
     folder.write("calls", "");
@@ -20,14 +20,14 @@ fn site() -> Site {
     Site::on(folder, &format!("[notifier.mail]\nprogram = \"{}\"\n", program.display()))
 }
 
-/// The number of the user that mail programs run as: `nobody`, or who runs the test if it is not root.
+/// The user id that mail programs run as: `nobody`, or the user of the test if that is not root.
 fn mail_user() -> u32 {
     let own = nix::unistd::Uid::effective();
     let nobody = || nix::unistd::User::from_name("nobody").ok().flatten().expect("every host has it").uid;
     if own.is_root() { nobody().as_raw() } else { own.as_raw() }
 }
 
-/// Waits until the mail program was called so often, and gives the calls, with what differs from run to run cut out.
+/// Waits until the mail program was called this often, and returns the calls, without what differs from run to run.
 fn calls(site: &Site, count: usize) -> Vec<String> {
     let read = || std::fs::read_to_string(site.system.path("calls")).unwrap_or_default();
     site.system.wait_until(&format!("{count} mails are sent"), || read().lines().count() >= count);
@@ -76,7 +76,7 @@ fn mail_of_a_job_with_components_is_one_at_its_start_and_one_at_its_end() {
     );
 }
 
-/// F0: a mail program takes an address for what it is, and whoever submits says whom it is sent to; so what is no address is
+/// F0: a mail program takes an address literally, and the submitter chooses it; so everything that is no address is
 /// refused, by every way in.
 #[test]
 fn what_is_no_address_is_refused_and_no_mail_program_sees_it() {

@@ -29,7 +29,7 @@ fn each_task_of_an_array_has_a_number_of_its_own() {
     assert!(shown("43").contains(rest), "{}", shown("43"));
     assert!(site.ok("scontrol write batch_script 44 -").contains("sleep 1000"));
 
-    // What is done to a number is done to the task.
+    // An action on a number applies to the task.
     site.ok("scontrol hold 46");
     assert_eq!(site.ok("squeue -h -r -j 46 -o '%i %t %r'"), "43_4 PD JobHeldUser\n");
     site.ok("scontrol release 46");
@@ -160,7 +160,7 @@ fn a_site_says_where_numbers_begin() {
     let steps = site.ok("sacct -n -P -j 67769 -o JobID");
     assert_eq!(steps, "67769+0\n67769+0.batch\n67769+1\n");
 
-    // Jobs of muster's own commands have numbers of the same row.
+    // Jobs of muster's own commands are numbered in the same sequence.
     assert_eq!(site.system.submit(&["--", "true"]), "67771");
     let shown = site.ok("scontrol show config");
     for (name, value) in [("FirstJobId", "67767"), ("NEXT_JOB_ID", "67772")] {
@@ -169,19 +169,19 @@ fn a_site_says_where_numbers_begin() {
     }
 }
 
-/// The number of a job that is submitted.
+/// Submits a job and returns its number.
 fn submit(site: &Site, line: &str) -> u64 {
     site.ok(&format!("sbatch --parsable {line}")).trim().parse().expect("a number")
 }
 
-/// Waits until a job has components in these states, such as `0 R,1 R`.
+/// Waits until the components of a job have these states, such as `0 R,1 R`.
 fn stands(site: &Site, job: u64, wanted: &str) {
     let wanted: String = wanted.split(',').map(|part| format!("{job}+{part}\n")).collect();
     let listed = || site.ok(&format!("squeue -h -j {job} -o '%i %t' | sort"));
     site.system.wait_until("its components stand so", || listed() == wanted);
 }
 
-/// SL-M-17, SL-C-31: a filter beside a number is held against each component; one that matches nothing is no failure.
+/// SL-M-17, SL-C-31: a filter beside a number is checked against each component; matching nothing is no failure.
 #[test]
 fn filters_beside_a_number_choose_among_its_components() {
     let site = reference();
@@ -210,7 +210,7 @@ fn filters_beside_a_number_choose_among_its_components() {
     site.ok(&format!("scancel -p p2 {job}"));
     site.is_over(&job.to_string());
 
-    // Of an array the tasks that match.
+    // For an array, the tasks that match.
     let array = submit(&site, "-a 1-4%2 --wrap 'sleep 1000'");
     let listed = || site.ok(&format!("squeue -h -r -j {array} -o '%K %t' | sort"));
     site.system.wait_until("two tasks run", || listed() == "1 R\n2 R\n3 PD\n4 PD\n");
@@ -219,7 +219,7 @@ fn filters_beside_a_number_choose_among_its_components() {
     site.ok(&format!("scancel {array}"));
 }
 
-/// SL-M-12: a component that was ended alone keeps no file from the others.
+/// SL-M-12: a component that was ended alone does not keep a file from the others.
 #[test]
 fn a_file_is_copied_to_the_components_that_go_on() {
     let site = reference();
@@ -239,7 +239,7 @@ fn a_file_is_copied_to_the_components_that_go_on() {
     site.ok(&format!("scancel {job}"));
 }
 
-/// SL-C-30, SL-M-15: one component's part of a step is signalled and ended, and is over for the listings then.
+/// SL-C-30, SL-M-15: one component's part of a step is signalled and ended, and then no longer listed.
 #[test]
 fn the_part_of_a_step_in_a_component_is_ended_alone() {
     let site = reference();

@@ -8,8 +8,8 @@ use muster_schemas::{
 };
 use std::{fs::Permissions, os::unix::fs::PermissionsExt as _};
 
-/// Copies what each component names in its directives, and writes down its calls. The first call for the second component
-/// hangs; staging out waits for a file.
+/// Copies the files that each component's directives name, and records its calls. The first call for the second
+/// component hangs; staging out waits for a file.
 const STAGE: &str = r#"#!/bin/sh
 set -e
 burst=BURST/$MUSTER_JOB_ID.$MUSTER_COMPONENT_OFFSET
@@ -24,7 +24,7 @@ case $1 in
 esac
 "#;
 
-/// Each component brings a file in, and takes another out.
+/// Each component stages one file in and another out.
 const JOB: &str = "#!/bin/sh
 #SBATCH -n1
 #DW stage_in source=DIR/in0
@@ -36,7 +36,7 @@ const JOB: &str = "#!/bin/sh
 for n in 0 1; do tr a-z A-Z <BURST/$SLURM_JOB_ID.$n >BURST/$SLURM_JOB_ID.$n.out; done
 ";
 
-/// A system with such a staging program; everybody may write to `burst`.
+/// A system with this staging program; everybody may write to `burst`.
 struct Staged {
     site: Site,
     options: Vec<String>,
@@ -47,7 +47,7 @@ impl Staged {
         Self::with(program, "")
     }
 
-    /// With this in the configuration as well.
+    /// The same, with more lines in the configuration.
     fn with(program: &str, more: &str) -> Self {
         let system = System::stopped();
         let open = |name: &str, mode| std::fs::set_permissions(system.path(name), Permissions::from_mode(mode));
@@ -93,8 +93,8 @@ impl Staged {
     }
 }
 
-/// SL-B-01, SL-B-05, SL-B-06, SL-B-08, HPC-F-85: files of both components are brought in before the job starts, although
-/// the runner is started anew in the middle, and out after its end.
+/// SL-B-01, SL-B-05, SL-B-06, SL-B-08, HPC-F-85: files of both components are staged in before the job starts, although
+/// the runner restarts in the middle, and out after its end.
 #[test]
 fn files_of_both_components_are_staged_in_and_out_although_the_runner_is_started_anew() {
     let mut staged = Staged::new(STAGE);
@@ -124,7 +124,7 @@ fn files_of_both_components_are_staged_in_and_out_although_the_runner_is_started
     assert!(story.contains("stage_in chain 1 passed") && story.contains("stage_out chain 2 passed"), "{story}");
 }
 
-/// What a program says to a component that asks for too much.
+/// The program's answer to a component that asks for too much.
 const PICKY: &str = r#"#!/bin/sh
 if [ "$1" = stage_in ] && [ ! -e BURST/enough ] && grep -q 'capacity=99' "$2"; then
   echo "message=no room" >"$MUSTER_RESULT_FILE"
@@ -133,12 +133,12 @@ fi
 exit 0
 "#;
 
-/// EX-13 as it stands, through the commands; SL-B-02, SL-B-03, SL-B-05 to B-08 (SL-B-06, SL-B-08).
+/// EX-13 as specified, through the commands; SL-B-02, SL-B-03, SL-B-05 to B-08 (SL-B-06, SL-B-08).
 #[test]
 fn the_worked_example_of_burst_buffers() {
     let staged = Staged::new(PICKY);
     let site = &staged.site;
-    // The jobs before, so that the numbers are those of the example.
+    // Earlier jobs, so that the numbers are those of the example.
     site.system.write("early.sh", "#!/bin/sh\n#DW persistentdw name=alpha\ntrue\n");
     assert_eq!(site.ok("sbatch --parsable early.sh"), "1\n");
     let early = site.ok("for n in $(seq 2 95); do sbatch --parsable -H --wrap true; done");
@@ -180,7 +180,7 @@ hostname
     site.is_over("1");
     let buffers = site.ok("scontrol show burstbuffer");
     assert!(buffers.starts_with("Name=datawarp ") && buffers.contains("\n    Name=alpha CreateTime="), "{buffers}");
-    // SL-B-08: what cannot be staged in holds the job until it is released; `--bb` and `--bbf` say what is staged.
+    // SL-B-08: a failure to stage in holds the job until it is released; `--bb` and `--bbf` describe the staging.
     assert_eq!(site.ok("sbatch --parsable --bb='capacity=99' --wrap hostname"), "98\n");
     staged.wait_until_shows("squeue -h -j 98 -o '%T %r'", "PENDING BurstBufferOperation\n");
     assert!(site.system.ok(&["job", "show", "98"]).contains("no room"));
@@ -195,7 +195,7 @@ hostname
     site.ok("scancel 99");
     site.ok("sbatch -W --bbf=lines --wrap true");
     assert!(!site.ok("scontrol show burstbuffer").contains("alpha"));
-    // SL-B-03: components for which the script has no part.
+    // SL-B-03: components without a part in the script.
     let third = site.ok("J=$(sbatch --parsable -H -n1 : -n1 : -n1 example.sh); scontrol write batch_script $J+2 -");
     assert_eq!(third, "#!/bin/bash\nexit 0\n");
     let script =
@@ -204,7 +204,7 @@ hostname
     assert!(site.ok(&format!("{script} -")).starts_with("#!/bin/sh\n#BB destroy_persistent name=alpha\n# Made"));
 }
 
-/// SL-B-07: without words the lines are comments.
+/// SL-B-07: without configured words the lines are comments.
 #[test]
 fn without_a_plugin_the_lines_are_comments() {
     let site = Site::start();
@@ -215,7 +215,7 @@ fn without_a_plugin_the_lines_are_comments() {
     assert!(!site.ok("scontrol show job 1").contains("BurstBuffer="));
 }
 
-/// Refuses a component with more than two tasks, and writes down what it is told.
+/// Refuses a component with more than two tasks, and records its input.
 const JUDGE: &str = r#"#!/bin/sh
 cores=$(grep -o 'MinCores="[0-9]*"' "$1" | tr -dc 0-9)
 echo "${MUSTER_COMPONENT_OFFSET:-none} of ${MUSTER_COMPONENT_COUNT:-none}: $cores" >>BURST/calls
@@ -230,8 +230,8 @@ fi
 exit 0
 "#;
 
-/// SL-S-12, SL-S-21: the filter is asked once for each component; what it says names the component, and of a job that was
-/// refused nobody has a number. A job with one component is judged as ever.
+/// SL-S-12, SL-S-21: the filter is asked once for each component; its messages name the component, and a refused job
+/// has no number. A job with one component is judged as before.
 #[test]
 fn a_submission_filter_judges_each_component_and_sbatch_tells_what_it_says() {
     let staged = Staged::new(JUDGE);
@@ -260,8 +260,8 @@ fn a_submission_filter_judges_each_component_and_sbatch_tells_what_it_says() {
     assert!(priority(1) > priority(0), "only the second component was changed: {detail}");
 }
 
-/// Routes by partition: what is for `small` goes to `big`, as a class, with memory, features, nodes and tasks of its own; in the
-/// first format that `MUSTER_COMPONENT_OFFSET` says, XML or JSON.
+/// Routes by partition: components for `small` go to `big`, as a class, with their own memory, features, nodes and
+/// tasks; in the first format that `MUSTER_COMPONENT_OFFSET` names, XML or JSON.
 const ROUTES: &str = r#"#!/usr/bin/env python3
 import json, os, re, sys
 offset = os.environ.get("MUSTER_COMPONENT_OFFSET", "0")
@@ -282,8 +282,8 @@ else:
 sys.exit(1)
 "#;
 
-/// SL-S-21: a filter is told partition, QOS, memory, features, nodes and tasks of each component, and may change them, in XML or
-/// JSON; what it makes of a component counts and is shown, and is checked as if the user had asked for it.
+/// SL-S-21: a filter gets partition, QOS, memory, features, nodes and tasks of each component, and may change them, in
+/// XML or JSON; its changes apply and are shown, and are checked as if the user had asked for them.
 #[test]
 fn a_submission_filter_routes_components_by_their_partition_and_changes_what_they_ask_for() {
     let queue = |name: &str, more: &str| format!("[[queues]]\nname = \"{name}\"\n{more}");
@@ -324,7 +324,7 @@ fn a_submission_filter_routes_components_by_their_partition_and_changes_what_the
     site.is_over(&job);
     let nodes = site.ok(&format!("sacct -X -n -P -j {job} -o NodeList,Partition,QOS"));
     assert_eq!(nodes.lines().nth(1), Some("node[3-4]|big|fat"));
-    // Whatever dialect a user says that a job is of, the filter is told what it asks for, and is obeyed.
+    // Whatever dialect a user claims for a job, the filter gets its request, and its changes apply.
     let mut client = Client::new(Endpoint::Unix(site.system.path("data/muster.sock")));
     for dialect in [None, Some("slurm"), Some("hpcpack"), Some("unknown")] {
         let launch = Launch { program: Program::Tasks { argv: vec!["true".into()] }, ..Launch::default() };
@@ -338,7 +338,7 @@ fn a_submission_filter_routes_components_by_their_partition_and_changes_what_the
         site.is_over(&job);
         assert_eq!(site.ok(&format!("sacct -X -n -P -j {job} -o Partition")), "big\n", "{dialect:?}");
     }
-    // What the filter makes of a job is refused where nobody could have asked for it.
+    // A filter's change is refused if a user could not have asked for the result.
     let text = site.system.read("stage").replace("big", "nowhere");
     site.system.write("stage", &text);
     let (status, told) = site.fails("sbatch -p small --wrap true");

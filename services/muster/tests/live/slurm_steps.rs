@@ -55,12 +55,12 @@ pub fn reference() -> Site {
     reference_from(1)
 }
 
-/// The configuration of the reference cluster, with numbers of jobs from this one on.
+/// The configuration of the reference cluster, with job numbers from this one on.
 pub fn reference_cluster(first_job_number: u64) -> String {
     REFERENCE_CLUSTER.replacen("[cluster]\n", &format!("[cluster]\nfirst_job_number = {first_job_number}\n"), 1)
 }
 
-/// The reference cluster, with numbers of jobs from this one on.
+/// The reference cluster, with job numbers from this one on.
 pub fn reference_from(first_job_number: u64) -> Site {
     let mut system = System::stopped();
     system.write("cluster.toml", &reference_cluster(first_job_number));
@@ -69,7 +69,7 @@ pub fn reference_from(first_job_number: u64) -> Site {
     Site { system }
 }
 
-/// Waits until no job has anything, so that the next begins on the first node.
+/// Waits until no job has any resources, so that the next begins on the first node.
 pub fn nothing_runs(site: &Site) {
     site.system.wait_until("no job is left", || site.ok("squeue -h").is_empty());
 }
@@ -80,7 +80,7 @@ pub fn sorted(text: &str) -> Vec<&str> {
     lines
 }
 
-/// Text without what stands at the beginning of each line.
+/// Text without the indentation of its lines.
 pub fn unindented(text: &str) -> String {
     text.lines().map(|line| format!("{}\n", line.trim_start())).collect()
 }
@@ -280,7 +280,7 @@ fn where_the_site_says_so_no_step_spans_components() {
     assert_eq!(site.ok("salloc -Q -n1 : -n1 srun --het-group=1 echo one"), "one\n");
 }
 
-/// SL-R-06, SL-R-18: groups on one component share its nodes out among them.
+/// SL-R-06, SL-R-18: groups on one component divide its nodes among them.
 #[test]
 fn where_the_site_says_so_a_component_takes_part_in_a_step_more_than_once() {
     let site = Site::with("[slurm]\nscheduler_parameters = \"repeat_het_groups\"\n");
@@ -312,7 +312,7 @@ fn steps_count_through_the_whole_job_and_each_is_a_world_of_its_own() {
     }
     assert_eq!(sorted(&site.system.read("said")), ["0: 3", "0: 3", "0: 3", "1: 1", "2: 3", "2: 3", "2: 3"]);
     assert_eq!(site.ok("sacct -n -P -j 1 -o JobIDRaw,NTasks | grep '[.]'"), "1.0|1\n1.1|1\n1.2|1\n2.0|2\n2.2|2\n");
-    // Files of steps over several components are written behind what they have, those of others anew.
+    // Files of steps over several components are appended to, others are truncated.
     for _ in 0..2 {
         site.ok("srun --jobid=1 --het-group=0,1 -o whole echo word");
         site.ok("srun --jobid=1 --het-group=0 -o one echo word");
@@ -393,7 +393,7 @@ fn a_file_of_programs_is_checked_before_anything_is_submitted() {
     assert_eq!(sorted(&site.ok("srun --multi-prog ranks")), ["1", "2", "one"]);
 }
 
-/// SL-E-13: whatever is exported, the commands inside a job find the instance of their submitter.
+/// SL-E-13: whatever is exported, commands inside a job find the instance of their submitter.
 #[test]
 fn commands_inside_a_job_find_the_instance_whatever_is_exported() {
     let site = reference();
@@ -408,7 +408,7 @@ fn commands_inside_a_job_find_the_instance_whatever_is_exported() {
     }
 }
 
-/// SL-E-13: what `--export` leaves out comes from a login on the node, under what is exported.
+/// SL-E-13: variables that `--export` leaves out come from a login on the node; exported ones take precedence.
 #[test]
 fn a_batch_script_has_the_environment_of_a_login() {
     let site = reference();
@@ -502,7 +502,7 @@ fn an_allocation_and_its_step_go_on_though_the_system_is_started_anew() {
     assert_eq!(site.ok("sacct -n -P -X -j 1 -o State,ExitCode"), "FAILED|3:0\n");
 }
 
-/// SL-A-05, SL-A-08, SL-R-23: of the highest status of its tasks, and with what they used.
+/// SL-A-05, SL-A-08, SL-R-23: with the highest status of its tasks, and the resources they used.
 #[test]
 fn each_component_of_a_step_has_a_record_of_its_own_end() {
     let site = reference();
@@ -526,7 +526,7 @@ fn each_component_of_a_step_has_a_record_of_its_own_end() {
     assert!(steps[0][3] < steps[1][3], "the loop ran in one of them: {records}");
 }
 
-/// SL-O-01, SL-O-03, SL-O-07: what a group of a step is told holds for it and for those behind it.
+/// SL-O-01, SL-O-03, SL-O-07: options of a group of a step apply to it and to later groups.
 #[test]
 fn each_group_of_a_step_has_streams_folders_and_variables_of_its_own() {
     let site = reference();
@@ -555,7 +555,7 @@ fn each_group_of_a_step_has_streams_folders_and_variables_of_its_own() {
     );
     assert_eq!(read("echo word | srun -l -n1 cat : -i 1 -n1 cat : -n1 cat"), "0: word\n1: word");
     assert_eq!(read("srun -l -i text -n1 cat : -i none -n1 cat : -n1 cat </dev/null"), "0: from a file");
-    // A pipe that nobody writes to yet holds up no other group: this one's task writes to it.
+    // A pipe without a writer holds up no other group: this one's task writes to it.
     site.ok("mkfifo pipe");
     assert_eq!(read("srun -l -i pipe -n1 cat : -i none -n1 sh -c 'echo word >pipe'"), "0: word");
 }
@@ -591,7 +591,7 @@ fn signals_are_for_the_tasks_and_two_interrupts_end_the_step() {
     send(&step, Signal::SIGINT);
     assert_eq!(next(), "srun: interrupt (one more within 1 sec to abort)");
     assert_eq!(next(), "srun: StepId=2.0 tasks 0-1: running");
-    // Whoever is late is asked again.
+    // Late tasks are asked again.
     loop {
         send(&step, Signal::SIGINT);
         if next() == "srun: sending Ctrl-C to StepId=2.0" {
@@ -599,7 +599,7 @@ fn signals_are_for_the_tasks_and_two_interrupts_end_the_step() {
         }
         assert_eq!(next(), "srun: StepId=2.0 tasks 0-1: running");
     }
-    // Behind the interrupt a request to end comes; whichever a task sees first ends it.
+    // A request to end follows the interrupt; whichever a task sees first ends it.
     let mut told = next();
     if told.starts_with("slurmstepd: error: *** STEP 2.0 ON nid00001 CANCELLED AT 20") {
         told = next();
@@ -631,7 +631,7 @@ fn a_command_holds_its_allocation_until_it_or_somebody_else_ends_it() {
     assert_eq!(status, 1);
     assert!(told.ends_with("salloc: error: Job submit/allocate failed: Invalid partition name specified\n"), "{told}");
 
-    // An interrupt gives up what is waited for.
+    // An interrupt gives up waiting.
     let mut waits = site.spawn("salloc -w nid00001 true");
     let mut told = BufReader::new(waits.stderr.take().expect("it is piped")).lines();
     let mut next = || told.next().expect("a line").expect("text");
@@ -642,7 +642,7 @@ fn a_command_holds_its_allocation_until_it_or_somebody_else_ends_it() {
     assert_eq!(waits.wait().expect("it ends").code(), Some(1));
     site.is_over("4");
 
-    // What is waited for comes.
+    // The allocation arrives.
     let mut waits = site.spawn("salloc -w nid00001 echo there");
     let mut told = BufReader::new(waits.stderr.take().expect("it is piped")).lines();
     let mut next = || told.next().expect("a line").expect("text");
@@ -654,7 +654,7 @@ fn a_command_holds_its_allocation_until_it_or_somebody_else_ends_it() {
     assert_eq!(next(), "salloc: Relinquishing job allocation 5");
     let ended = waits.wait_with_output().expect("it ends");
     assert_eq!((ended.status.code(), ended.stdout.as_slice()), (Some(0), &b"there\n"[..]));
-    // Somebody else ends it; the command goes on, unless it is to be told.
+    // Somebody else ends it; the command keeps running, unless it is to be told.
     let revoked = |job: u32| format!("{}salloc: Job allocation {job} has been revoked.\n", granted(job));
     let waits_for_end = "until [ -e over ]; do sleep 0.05; done; echo on";
     let goes_on = site.spawn(&format!("salloc sh -c 'scancel $SLURM_JOB_ID; {waits_for_end}'"));
@@ -727,7 +727,7 @@ fn a_running_step_is_attached_to() {
         (process, output)
     });
     site.system.write("go", "");
-    // Of what comes at the very end somebody who only watches may miss a part.
+    // A client that only watches may miss part of the very end.
     for ((mut process, mut output), ranks) in attached.into_iter().zip([vec![0], vec![1, 2]]) {
         let mut expected: Vec<String> = ranks.iter().map(|rank| format!("{rank}: there")).collect();
         while !expected.is_empty() {
@@ -748,7 +748,7 @@ fn a_running_step_is_attached_to() {
     site.ok("scancel 1");
 }
 
-/// SL-R-21, SL-O-01: prolog and epilog of tasks, which hold for later groups too.
+/// SL-R-21, SL-O-01: prolog and epilog of tasks, which apply to later groups too.
 #[test]
 fn tasks_have_a_prolog_and_an_epilog_on_their_nodes() {
     let site = reference();
@@ -767,13 +767,13 @@ fn tasks_have_a_prolog_and_an_epilog_on_their_nodes() {
     assert_eq!((status, sorted(&stdout)), (3, expected.iter().map(String::as_str).collect()), "{stderr}");
     assert_eq!(stderr, "srun: error: nid00002: task 2: Exited with exit code 3\n");
     assert_eq!(sorted(&site.system.read("ends")), ["0 nid00001 1", "1 nid00001 1", "2 nid00002 1"]);
-    // By variables; what the prolog does not let run has its epilog too.
+    // By variables; a task that the prolog refuses has its epilog too.
     program("prolog", "exit 5");
     let (status, told) = site.fails("SLURM_TASK_PROLOG=prolog SLURM_TASK_EPILOG=epilog srun -Q -n1 true");
     assert_eq!(status, 5);
     assert!(told.contains("error: --task-prolog failed status=5\n"), "{told}");
     assert_eq!(site.system.read("ends").lines().count(), 4);
-    // The signal that ends a task is its end, and the name of the step is that of its program.
+    // The signal that ends a task is its status, and the step is named after its program.
     let (status, told) = site.fails("srun -Q -n1 --task-epilog=epilog sh -c 'kill -9 $$'");
     assert_eq!((status, told.as_str()), (137, "srun: error: nid00001: task 0: Killed\n"));
     assert_eq!(site.ok("sacct -n -P -j 4.0 -o JobName,ExitCode"), "sh|0:9\n");

@@ -1,5 +1,5 @@
-//! Steps inside running jobs, with their input and output at the command that runs them, and jobs that hold resources for
-//! a client.
+//! Steps inside running jobs, with their input and output at the command that runs them, and jobs that hold
+//! resources for a client.
 
 use crate::system::{Output, System};
 use muster_client::{Client, Endpoint, Moment};
@@ -125,7 +125,7 @@ fn client(system: &System) -> Client {
     Client::new(Endpoint::Unix(system.path("data/muster.sock")))
 }
 
-/// A job of two components that runs nothing by itself.
+/// A job of two components without a program of its own.
 fn allocation(system: &System) -> JobSpec {
     let path = vec![
         LevelCount { level: Level::Node, count: Count::exactly(1) },
@@ -195,7 +195,7 @@ fn a_client_holds_resources_runs_steps_on_their_components_and_says_how_it_ends(
     }
 }
 
-/// SL-C-21: within twice the time that it gave itself, which is 10 s at least.
+/// SL-C-21: within twice its own interval, which is at least 10 s.
 #[test]
 fn a_job_whose_client_is_not_heard_of_is_cancelled() {
     let system = System::start(2);

@@ -12,12 +12,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Nothing that a test waits for takes this long on a machine that works.
+/// Longer than anything a test waits for on a working machine.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// What `nobody` shows over TCP.
+/// The token of `nobody` over TCP.
 const TOKEN: &str = "a-token-for-nobody-only";
 
-/// What a command came to.
+/// The result of a command.
 #[derive(Debug)]
 pub struct Output {
     pub status: i32,
@@ -25,18 +25,18 @@ pub struct Output {
     pub stderr: String,
 }
 
-/// `muster up` in a temporary folder. Commands run in that folder and are about this system.
+/// `muster up` in a temporary folder. Commands run in that folder and talk to this system.
 pub struct System {
     folder: tempfile::TempDir,
     process: Option<Child>,
     /// The TCP address for callers other than the user of the test.
     listens: Option<String>,
-    /// The file of the authority that vouches for it there, if it speaks TLS.
+    /// The certificate file of the authority that vouches for the address, if it uses TLS.
     authority: Option<PathBuf>,
 }
 
 impl System {
-    /// What `nobody` shows to one that was started for others.
+    /// The token of `nobody` for a system that was started for others.
     pub const TOKEN: &str = TOKEN;
 
     /// A folder in which nothing runs yet.
@@ -44,7 +44,7 @@ impl System {
         Self { folder: tempfile::tempdir().expect("a temporary folder"), process: None, listens: None, authority: None }
     }
 
-    /// A system with so many nodes, which is ready.
+    /// A system with this many nodes, which is ready.
     pub fn start(nodes: u32) -> Self {
         let mut system = Self::stopped();
         system.restart(&["--nodes", &nodes.to_string(), "--cpus", "4", "--memory", "4G"]);
@@ -56,7 +56,7 @@ impl System {
         Self::start_nodes_for_others(1)
     }
 
-    /// A system with so many nodes that also answers callers who are not the user of the test.
+    /// A system with this many nodes that also answers callers who are not the user of the test.
     pub fn start_nodes_for_others(nodes: u32) -> Self {
         Self::stopped().listening(nodes, "")
     }
@@ -92,7 +92,7 @@ impl System {
         system
     }
 
-    /// Starts `muster up` on its folder and waits until it says that it is ready.
+    /// Starts `muster up` on its folder and waits until it reports that it is ready.
     pub fn restart(&mut self, options: &[&str]) {
         self.launch("up", options);
         let line = self.await_ready();
@@ -107,7 +107,7 @@ impl System {
         self.process = Some(command.spawn().expect("muster starts"));
     }
 
-    /// The line that it says when it is ready, or nothing if it ends before.
+    /// The line that it prints when it is ready, or nothing if it ends before.
     pub fn await_ready(&mut self) -> String {
         let stdout = self.process.as_mut().and_then(|process| process.stdout.take()).expect("it is piped");
         let mut line = String::new();
@@ -115,7 +115,7 @@ impl System {
         line
     }
 
-    /// Stops it as a service manager does. Jobs go on.
+    /// Stops it as a service manager does. Jobs keep running.
     pub fn stop(&mut self) {
         let Some(mut process) = self.process.take() else { return };
         kill(Pid::from_raw(process.id() as i32), Signal::SIGTERM).expect("it runs");
@@ -134,13 +134,13 @@ impl System {
         kill(Pid::from_raw(process.id() as i32), signal).expect("it runs");
     }
 
-    /// Copies a folder with all that is in it.
+    /// Copies a folder with everything in it.
     pub fn copy(&self, from: &str, to: &str) {
         let copied = Command::new("cp").arg("-a").args([self.path(from), self.path(to)]).status();
         assert!(copied.expect("there is cp").success());
     }
 
-    /// What it wrote to standard error.
+    /// Its standard error.
     pub fn log(&self) -> String {
         self.read("up.log")
     }
@@ -222,7 +222,7 @@ impl System {
         }
     }
 
-    /// Runs a command to its end, which reads this.
+    /// Runs a command to its end with this input.
     pub fn run_with(&self, arguments: &[&str], input: &[u8]) -> Output {
         let mut command = self.command(arguments);
         let mut child =
@@ -237,7 +237,7 @@ impl System {
         }
     }
 
-    /// Runs a command that must succeed, and gives what it printed.
+    /// Runs a command that must succeed, and returns its output.
     pub fn ok(&self, arguments: &[&str]) -> String {
         let Output { status, stdout, stderr } = self.run(arguments);
         assert_eq!(status, 0, "muster {arguments:?}\n{stdout}{stderr}\n{}", self.log());
@@ -250,7 +250,7 @@ impl System {
         serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("muster {arguments:?}: {error}\n{stdout}"))
     }
 
-    /// Submits a job and gives its number.
+    /// Submits a job and returns its number.
     pub fn submit(&self, arguments: &[&str]) -> String {
         let arguments: Vec<&str> = ["submit", "--parsable"].iter().chain(arguments).copied().collect();
         self.ok(&arguments).trim().to_owned()
@@ -265,7 +265,7 @@ impl System {
         self.wait_until(&format!("job {job} is {state}"), || self.state(job) == state);
     }
 
-    /// Looks until it is so.
+    /// Polls until the condition holds.
     pub fn wait_until(&self, what: &str, is_so: impl Fn() -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !is_so() {

@@ -10,7 +10,7 @@ use muster_schemas::{
 };
 use std::os::unix::fs::PermissionsExt as _;
 
-/// A folder in which everybody may write, on a way that everybody may go.
+/// A folder that everybody can reach and write to.
 fn open_folder(system: &System) {
     let set = |path: &std::path::Path, mode| {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("it is our own");
@@ -21,7 +21,7 @@ fn open_folder(system: &System) {
     }
     set(&system.path("open"), 0o777);
     set(&system.path("programs"), 0o755);
-    // Where it is built not everybody may be.
+    // Not everybody has access to the build folder.
     let (built, own) = (env!("CARGO_BIN_EXE_muster"), system.path("programs/muster"));
     if std::fs::hard_link(built, &own).is_err() {
         std::fs::copy(built, &own).expect("it can be copied");
@@ -32,8 +32,8 @@ fn code<T: std::fmt::Debug>(result: Result<T, ClientError>) -> ErrorCode {
     result.expect_err("it should be refused").code().expect("the gateway answers")
 }
 
-/// SL-R-01, D6: a job of somebody who showed a token starts steps through a token of that job, with which nothing else can be
-/// had, and nothing at all when the run is over.
+/// SL-R-01, D6: the job of a user with a token starts steps with a token of its own, which is good for nothing else,
+/// and for nothing at all after the run.
 #[test]
 fn a_job_that_came_over_tcp_starts_steps_with_a_token_of_its_own() {
     let system = System::start_for_others();
@@ -44,7 +44,7 @@ fn a_job_that_came_over_tcp_starts_steps_with_a_token_of_its_own() {
         assert_eq!(status, 0, "{stderr}");
         stdout.trim().parse().expect("a job")
     };
-    // Of the same user: it is the token that does not reach it.
+    // It has the same owner, but its token does not reach it.
     let other = submitted(&["-o", "/dev/null", "--", "sleep", "1000"]);
     let script = "#!/bin/sh\nprograms/muster run -n 1 -o open/step -- sh -c 'echo a step; echo $MUSTER_TOKEN > open/of-step' || exit 9\n\
         echo $MUSTER_TOKEN > open/token.new; mv open/token.new open/token\n\
@@ -75,7 +75,7 @@ fn a_job_that_came_over_tcp_starts_steps_with_a_token_of_its_own() {
     assert_eq!(code(own.submit(CommandId::new_now(), &[JobSpec::default()])), ErrorCode::PermissionDenied);
     assert_eq!(code(own.text("/metrics")), ErrorCode::PermissionDenied);
 
-    // Nobody makes one for another job or run out of it.
+    // Nobody can forge one for another job or run from it.
     let proof = token.rsplit('.').next().expect("it has parts");
     let changed = format!("{}{}", &token[..token.len() - 1], if token.ends_with('0') { '1' } else { '0' });
     for forged in
@@ -90,7 +90,8 @@ fn a_job_that_came_over_tcp_starts_steps_with_a_token_of_its_own() {
     assert_eq!(system.json(&["job", "show", &job.to_string(), "--json"])["job"]["outcome"]["outcome"], "completed");
 }
 
-/// D7: commands, and the steps of the job that they submit, go over TLS to a gateway that an authority of the site vouches for.
+/// D7: commands, and the steps of the jobs they submit, use TLS to a gateway whose certificate an authority of the
+/// site has signed.
 #[test]
 fn commands_and_steps_go_over_tls() {
     let system = System::start_over_tls();
@@ -102,7 +103,7 @@ fn commands_and_steps_go_over_tls() {
     assert!(system.server().starts_with("https://"));
     let over = system.run_as_nobody(&["slurm", "srun", "-n1", "-D", "/", "sh", "-c", "echo over TLS"]);
     assert_eq!((over.status, over.stdout.as_str()), (0, "over TLS\n"), "{}", over.stderr);
-    // Without the authority it is not trusted, and the token stays here.
+    // Without the authority the gateway is not trusted, and the token stays here.
     let shell = |line: &str| system.shell(&format!("set +e; MUSTER_SERVER={} MUSTER_TOKEN=x {line}", system.server()));
     let Output { status, stderr, .. } = shell("muster nodes");
     assert!(status == 1 && stderr.contains("is not trusted"), "{stderr}");

@@ -1,4 +1,4 @@
-//! Verbs that people type, what a job wrote, and what is said of lines that are wrong.
+//! Verbs that people type, the output of jobs, and messages about wrong lines.
 
 use crate::system::{Output, System};
 use nix::sys::signal::Signal;
@@ -101,7 +101,7 @@ fn what_a_job_writes_is_shown_while_it_runs_and_when_it_is_over() {
     system.ok(&["cancel", &held]);
 }
 
-/// What a job writes is its owner's.
+/// The output of a job is only for its owner.
 #[test]
 fn others_may_not_read_what_a_job_wrote() {
     let system = System::start_for_others();
@@ -185,7 +185,7 @@ fn a_bundle_can_be_written_to_standard_output() {
     assert!(is_json(first(&stdout)) && is_json(first(&system.read("bundle"))), "{stdout}");
 }
 
-/// What is started at a terminal ends with it; a configuration file makes the signal mean something else.
+/// Processes started at a terminal end with it; with a configuration file the signal means something else.
 #[test]
 fn a_hang_up_without_a_configuration_file_is_the_end() {
     let mut system = System::start(1);
@@ -197,7 +197,7 @@ fn a_hang_up_without_a_configuration_file_is_the_end() {
     system.restart(&[]);
 }
 
-/// RocksDB is C++, which ended with a line of its runtime.
+/// RocksDB is C++, which used to end with a line of its runtime.
 #[test]
 fn without_room_for_its_storage_it_says_so() {
     let system = System::stopped();
@@ -250,7 +250,7 @@ fn who_waits_sees_what_the_job_writes_how_it_ended_and_that_it_goes_on() {
     system.wait_until("it waits", || {
         let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
         let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).map(str::trim);
-        // The second bit is that of SIGINT.
+        // The second bit is SIGINT.
         caught.and_then(|mask| u64::from_str_radix(mask, 16).ok()).is_some_and(|mask| mask & 2 != 0)
     });
     nix::sys::signal::kill(id, Signal::SIGINT).unwrap();
@@ -259,7 +259,7 @@ fn who_waits_sees_what_the_job_writes_how_it_ended_and_that_it_goes_on() {
     system.ok(&["cancel", "2"]);
 }
 
-/// D26: the examples of the manual pages work as they stand there. Those that go on for ever, need another program or change the host
+/// D26: the examples of the manual pages work as written. Those that never end, need another program or change the host
 /// are executed elsewhere or not at all.
 #[test]
 fn examples_of_manual_pages_work() {
@@ -316,7 +316,7 @@ fn examples_of_manual_pages_work() {
     }
 }
 
-/// A node of a cluster has an executor and no gateway: nothing is wrong with it.
+/// A node of a cluster has an executor and no gateway: that is no fault.
 #[test]
 fn a_host_without_a_gateway_is_no_fault_where_the_roles_are_on_several() {
     let system = System::stopped();

@@ -35,7 +35,7 @@ fn a_live_history_is_replayed_under_another_policy() {
     // The live planner plans after the event, the replay at the same moment.
     assert_eq!(in_force["later"], 0, "{in_force}");
 
-    // Job 3 is over before job 1 could be, so it would have gone around job 2.
+    // Job 3 would end before job 1 could, so it would have gone ahead of job 2.
     let easy = system.json(&["whatif", "--policy", "easy", "--json", "--tolerance", "0", "--svg", "chart.svg"]);
     assert!(jobs_of(&easy["gained"]).contains(&"3"), "{easy}");
     let figures = &easy["users"][0];

@@ -30,7 +30,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// A cluster of nodes `node1`, `node2`, ... with so many cores each.
+    /// A cluster of nodes `node1`, `node2`, ... with this many cores each.
     pub async fn start(nodes: u32, cores: u32) -> Self {
         let bus: SharedBus = LocalBus::new();
         bus.log_tail().await.expect("an empty stream");
@@ -90,7 +90,7 @@ impl Ledger {
         self.records.push(record);
     }
 
-    /// Submits a job of so many tasks with a core each.
+    /// Submits a job of this many tasks with one core each.
     pub async fn submit(&mut self, tasks: u32, walltime_seconds: Option<u64>) -> JobId {
         let requests = vec![Demand { tasks: Some(tasks), ..Demand::default() }];
         let alternatives = vec![Alternative { requests, walltime_seconds, ..Alternative::default() }];
@@ -103,7 +103,7 @@ impl Ledger {
         }
     }
 
-    /// The end of the run of a job that runs.
+    /// Ends the run of a running job.
     pub async fn end(&mut self, job: JobId) {
         let run = self.state.job(job).and_then(|job| job.run()).expect("it runs");
         let run = self.state.run(run).expect("it runs");
@@ -143,7 +143,7 @@ impl Ledger {
         tokio::time::timeout(DEADLINE, next).await.expect("a command in time")
     }
 
-    /// Commits the next plan; gives it, and what was refused of it.
+    /// Commits the next plan; returns it with its refused parts.
     pub async fn commit_next_plan(&mut self) -> (ProposedPlan, Vec<JobId>) {
         let (request, plan) = self.next_plan().await;
         let reply = self.command(&Actor::Planner, Command::CommitPlan { plan: Box::new(plan.clone()) }).await;

@@ -1,4 +1,4 @@
-//! Jobs with several components: the passes that start them, the nodes that they get, and that none waits for ever.
+//! Jobs with several components: the passes that start them, the nodes they get, and that none waits for ever.
 
 mod order;
 mod passes;
@@ -25,7 +25,7 @@ use world::{World, job, node, queue};
 const MINUTE: i64 = 60;
 const HOUR: i64 = 60 * MINUTE;
 
-/// What Slurm does: backfill of all jobs, and jobs with several components in its passes only.
+/// Slurm's behaviour: backfill for all jobs, and jobs with several components only in its passes.
 fn backfill_passes() -> Policy {
     let components = Components { start: ComponentStart::BackfillPass, ..Components::default() };
     let backfill = Backfill { mode: BackfillMode::Easy, reservations: Some(500), components, ..Backfill::default() };
@@ -38,19 +38,19 @@ fn reference_cluster(policy: &Policy) -> World {
     let mut p2 = queue("p2");
     p2.nodes = (1..=5).map(|number| format!("nid{number:05}")).collect();
     let mut world = World::new(policy, nodes, vec![queue("default"), p2]);
-    // Every plan is looked at by the test itself.
+    // The test itself looks at every plan.
     world.wait(1);
     world
 }
 
-/// A whole node by its name, for so many minutes.
+/// A whole node by its name, for this many minutes.
 fn on(number: u32, minutes: i64) -> JobSpec {
     let nodes = vec![format!("nid{number:05}")];
     let request = Request { nodes, sharing: Sharing::WholeNodes, ..Request::default() };
     job(request, u64::try_from(minutes * MINUTE).unwrap())
 }
 
-/// So many whole nodes of a queue, for so many minutes.
+/// This many whole nodes of a queue, for this many minutes.
 fn some(nodes: u32, queue: &str, minutes: i64) -> JobSpec {
     let path = vec![LevelCount { level: Level::Node, count: Count::exactly(nodes) }];
     let request = Request { path, sharing: Sharing::WholeNodes, ..Request::default() };
@@ -59,7 +59,7 @@ fn some(nodes: u32, queue: &str, minutes: i64) -> JobSpec {
     spec
 }
 
-/// One job of all these.
+/// One job of all these parts.
 fn together(parts: impl IntoIterator<Item = JobSpec>) -> JobSpec {
     let mut parts = parts.into_iter();
     let mut spec = parts.next().expect("there is one");
@@ -68,7 +68,7 @@ fn together(parts: impl IntoIterator<Item = JobSpec>) -> JobSpec {
     spec
 }
 
-/// Plans once and commits it: what starts, and when a plan is worth making next.
+/// Plans once and commits the plan; returns the started jobs, and when to plan next.
 fn pass(world: &mut World) -> (Vec<JobId>, Option<Timestamp>) {
     let Planned { plan, next_wake, .. } = world.projection.plan(world.now, &BTreeSet::new());
     let starts = plan.starts.iter().map(|start| start.job).collect();
@@ -87,7 +87,7 @@ fn passes(world: &World) -> Vec<Arc<BackfillPass>> {
     passes.collect()
 }
 
-/// When the last pass thinks that the components of a job start, in seconds from a moment on.
+/// The starts that the last pass expects for the components of a job, in seconds after a moment.
 fn expected(world: &World, job: JobId, since: Timestamp) -> Vec<Option<i64>> {
     let planned = world.state().backfill_passes().jobs.get(&job);
     let seconds = |at: Timestamp| at.micros_since(since) / 1_000_000;
@@ -99,7 +99,7 @@ fn reason(world: &World, job: JobId) -> Option<WaitReason> {
     world.state().wait_reason(world.job(job))
 }
 
-/// The names of the nodes of each component of a job that runs.
+/// The names of the nodes of each component of a running job.
 fn places(world: &World, job: JobId) -> Vec<Vec<String>> {
     let run = world.state().run(world.job(job).run().expect("it runs")).expect("it is known");
     let names = |placed: &muster_schemas::resources::ComponentPlacement| {

@@ -1,4 +1,4 @@
-//! Where jobs with several components stand in the order.
+//! The place of jobs with several components in the order.
 
 use crate::{backfill_passes, pass, reference_cluster, some, together};
 use muster_schemas::{
@@ -6,17 +6,18 @@ use muster_schemas::{
     policy::{ComponentPriority, ComponentStart, Components},
 };
 
-/// The order in which two jobs start that need all nodes: one whose components have the priorities 9 and 2, then one of 5.
+/// The order in which two jobs start that both need all nodes: one whose components have the priorities 9 and 2,
+/// then one with 5.
 fn order(priority: ComponentPriority) -> Vec<u64> {
     order_with(priority, 5)
 }
 
-/// The same, with a priority of the second job.
+/// The same, with this priority of the second job.
 fn order_with(priority: ComponentPriority, of_plain: i64) -> Vec<u64> {
     order_of([9, 2], priority, of_plain)
 }
 
-/// The same, with the priorities of the components.
+/// The same, with these priorities of the components.
 fn order_of(components: [i64; 2], priority: ComponentPriority, of_plain: i64) -> Vec<u64> {
     let mut policy = backfill_passes();
     policy.backfill.components = Components { start: ComponentStart::AnyPass, priority, ..Components::default() };

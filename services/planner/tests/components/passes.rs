@@ -1,4 +1,4 @@
-//! Passes of backfill: their modes, what they record, and what is there for others.
+//! Passes of backfill: their modes, their records, and what they leave for others.
 
 use crate::{
     HOUR, MINUTE, backfill_passes, expected, on, pass, passes, places, reason, reference_cluster, some, together,
@@ -119,7 +119,7 @@ fn what_a_deferred_component_does_not_have_is_there_for_others() {
     assert!(!world.has_started(long));
 }
 
-/// SL-P-04: of a node of which a deferred component has a part, the rest is there for others.
+/// SL-P-04: if a deferred component has part of a node, the rest is free for others.
 #[test]
 fn the_rest_of_the_nodes_of_a_deferred_component_is_there_for_others() {
     let mut world = reference_cluster(&backfill_passes());
@@ -181,7 +181,7 @@ fn interval_window_and_look_ahead_are_settings() {
     assert_eq!(expected(&world, first, zero), [Some(14), None, Some(HOUR)]);
 }
 
-/// SL-P-15: as many jobs as have reservations, and as many as are tried ahead.
+/// SL-P-15: the limits on jobs with reservations, and on jobs tried ahead.
 #[test]
 fn a_pass_looks_at_no_more_jobs_than_the_policy_says() {
     let mut policy = backfill_passes();
@@ -199,7 +199,7 @@ fn a_pass_looks_at_no_more_jobs_than_the_policy_says() {
         let looked_at: Vec<JobId> = passes.last().unwrap().jobs.iter().map(|planned| planned.job).collect();
         assert_eq!(looked_at, jobs[..3]);
     }
-    // Who is not looked at is told so once.
+    // Jobs that are skipped are told so once.
     let waits = WaitReason::Resources("nodes for all components in a pass of backfill".into());
     assert_eq!(reason(&world, elsewhere), Some(waits));
     let reasons = world.records.iter().filter_map(|record| match &record.event {
@@ -209,7 +209,7 @@ fn a_pass_looks_at_no_more_jobs_than_the_policy_says() {
     assert_eq!(reasons.sum::<usize>(), 1);
 }
 
-/// SL-P-15: jobs that are no candidates themselves are tried before it as well.
+/// SL-P-15: jobs before it that are no candidates themselves are tried too.
 #[test]
 fn plain_jobs_count_for_the_look_ahead_of_a_pass() {
     let mut policy = backfill_passes();
@@ -227,7 +227,7 @@ fn plain_jobs_count_for_the_look_ahead_of_a_pass() {
     assert_eq!(go_to(&mut world, zero, 30), [job], "it is the second that is tried");
 }
 
-/// SL-P-15: those for which no start is found count for the look-ahead as well, also where nothing is free.
+/// SL-P-15: jobs without a start count for the look-ahead too, even if nothing is free.
 #[test]
 fn jobs_without_a_start_count_for_the_look_ahead_of_a_pass() {
     let mut policy = backfill_passes();
@@ -247,7 +247,7 @@ fn jobs_without_a_start_count_for_the_look_ahead_of_a_pass() {
     assert_eq!(expected(&world, others[1], zero), [None, None]);
 }
 
-/// What was found out about a job counts for equal ones, which come to the same starts as if each was looked for.
+/// Results for a job apply to equal ones, which get the same starts as if each were searched for.
 #[test]
 fn equal_jobs_stand_one_behind_the_other() {
     let (mut world, first, zero) = example();
@@ -265,7 +265,7 @@ fn equal_jobs_stand_one_behind_the_other() {
     }
 }
 
-/// SL-P-03: what a pass recorded stands until the next one has come to its end.
+/// SL-P-03: the results of a pass stand until the next one is complete.
 #[test]
 fn a_pass_that_is_cut_short_goes_on_in_the_next_plan() {
     let (mut world, job, zero) = example_under(&Policy { max_starts: 2, ..backfill_passes() });
@@ -283,7 +283,7 @@ fn a_pass_that_is_cut_short_goes_on_in_the_next_plan() {
     assert_eq!((passes(&world).len(), expected(&world, job, zero)), (2, vec![Some(2 * HOUR); 3]));
 }
 
-/// SL-P-06: a pass that a planner made whose clock was ahead holds up nobody until then.
+/// SL-P-06: a pass recorded by a planner whose clock was ahead does not delay later passes.
 #[test]
 fn a_pass_of_a_clock_that_is_ahead_is_not_waited_for() {
     let (mut world, job, zero) = example();
@@ -373,7 +373,7 @@ fn the_log_says_which_pass_it_was_and_what_it_found() {
     assert_eq!(found(&altered), (1, Some(What::Components)));
 }
 
-/// SL-P-06: the snapshot has what the next pass goes by.
+/// SL-P-06: the snapshot has everything that the next pass needs.
 #[test]
 fn a_planner_that_begins_with_a_snapshot_goes_on() {
     let (mut world, job, zero) = example();
@@ -404,7 +404,7 @@ fn starts_beyond_the_window_are_not_looked_for() {
     assert!(!world.has_started(behind));
 }
 
-/// A policy that starts them in any pass is as it was: nothing is recorded, and they start at once.
+/// With a policy that starts them in any pass nothing is recorded, and they start at once.
 #[test]
 fn by_default_they_start_in_any_pass() {
     let mut world = reference_cluster(&Policy::built_in("easy").unwrap());
@@ -415,7 +415,7 @@ fn by_default_they_start_in_any_pass() {
     assert_eq!(passes(&world), []);
 }
 
-/// A policy that keeps promises and one that makes them anew do not go together.
+/// A policy that keeps promises cannot have passes that renew them.
 #[test]
 fn a_policy_with_promises_has_no_such_passes() {
     let mut policy = backfill_passes();
@@ -425,7 +425,7 @@ fn a_policy_with_promises_has_no_such_passes() {
     assert!(faults[0].starts_with("`backfill.components.start`: backfill passes renew their reservations"));
 }
 
-/// SL-P-10: nothing takes turns. Who runs keeps its nodes to its end, whoever waits.
+/// SL-P-10: jobs do not take turns. A running job keeps its nodes to its end, whoever waits.
 #[test]
 fn a_job_that_runs_is_not_put_aside_for_others() {
     let mut world = reference_cluster(&backfill_passes());

@@ -1,4 +1,4 @@
-//! Which nodes the components of a job get.
+//! The nodes that the components of a job get.
 
 use crate::{
     MINUTE, backfill_passes, on, pass, places, reason, reference_cluster, some, together,
@@ -19,7 +19,7 @@ fn names(numbers: impl IntoIterator<Item = u32>) -> Vec<String> {
     numbers.into_iter().map(|number| format!("n{number:02}")).collect()
 }
 
-/// Nodes of one core, and queues that have some of them.
+/// Nodes with one core, and queues with some of them.
 fn cluster(nodes: u32, queues: &[(&str, Vec<String>)]) -> World {
     let nodes = names(1..=nodes).iter().map(|name| node(name, 1, 0)).collect();
     let queue_of = |(name, nodes): &(&str, Vec<String>)| QueueSpec { nodes: nodes.clone(), ..queue(name) };
@@ -43,7 +43,7 @@ fn the_first_component_leaves_the_second_its_nodes() {
     assert_eq!(places(&world, job), [names(6..=10), names(1..=5)]);
 }
 
-/// SL-P-08: where the order alone does not do, nodes are dealt out.
+/// SL-P-08: if the order alone does not work, nodes are assigned by search.
 #[test]
 fn nodes_are_dealt_out_where_first_fit_does_not_do() {
     let mut world = cluster(3, &[("a", names([1, 3])), ("b", names([1, 2])), ("c", names([2]))]);
@@ -52,19 +52,19 @@ fn nodes_are_dealt_out_where_first_fit_does_not_do() {
     assert_eq!(places(&world, job), [names([3]), names([1]), names([2])]);
 }
 
-/// SL-P-08: also if what is free leaves one way only.
+/// SL-P-08: even if the free nodes allow only one assignment.
 #[test]
 fn nodes_are_dealt_out_of_what_is_free() {
     let mut world = cluster(4, &[("a", names([1, 3])), ("b", names([1, 2, 4])), ("taken", names([2, 4]))]);
     let taken = world.submit(some(2, "taken", 10));
     assert_eq!(pass(&mut world).0, [taken]);
-    // Of `b` there is node 1 alone, which `a` would have first.
+    // `b` only has node 1, which `a` would take first.
     let job = world.submit(all(&[(1, "a"), (1, "b")]));
     assert_eq!(pass(&mut world).0, [job]);
     assert_eq!(places(&world, job), [names([3]), names([1])]);
 }
 
-/// SL-P-08: a node that has no room for an equal part of the tasks is not dealt out for them.
+/// SL-P-08: a node without room for an equal part of the tasks is not assigned to them.
 #[test]
 fn nodes_are_dealt_out_that_have_room_for_their_part_of_the_tasks() {
     let nodes = (1..=6).map(|number| node(&format!("n{number:02}"), if number > 2 { 3 } else { 2 }, 0)).collect();
@@ -80,7 +80,7 @@ fn nodes_are_dealt_out_that_have_room_for_their_part_of_the_tasks() {
     assert_eq!(places(&world, job), [names([5, 6]), names([3, 4])]);
 }
 
-/// SL-P-08, SL-P-09: nodes of a reservation are dealt out among the components that name it.
+/// SL-P-08, SL-P-09: nodes of a reservation are assigned among the components that name it.
 #[test]
 fn nodes_of_a_reservation_are_dealt_out_too() {
     let mut world = cluster(3, &[("a", names([1, 3])), ("b", names([1, 2])), ("c", names([2]))]);
@@ -105,7 +105,7 @@ fn nodes_of_a_reservation_are_dealt_out_too() {
     assert_eq!(places(&world, named), [names([3]), names([1]), names([2])]);
 }
 
-/// SL-P-08: a job that no choice helps waits for resources, and is told so: they are kept for it.
+/// SL-P-08: a job that no assignment helps waits for resources, and is told so: they are kept for it.
 #[test]
 fn who_is_helped_by_no_choice_waits_for_resources() {
     let mut world = cluster(3, &[("a", names([1, 2, 3])), ("b", names([1, 2])), ("one", names([1]))]);
@@ -118,7 +118,7 @@ fn who_is_helped_by_no_choice_waits_for_resources() {
     assert_eq!(pass(&mut world).0, [waits]);
 }
 
-/// SL-P-07: whatever there is room for on a node, no other component of a job is there as long as it fits elsewhere.
+/// SL-P-07: whatever room a node has, it gets no second component of a job that fits elsewhere.
 #[test]
 fn components_are_on_different_nodes() {
     let mut world = reference_cluster(&backfill_passes());

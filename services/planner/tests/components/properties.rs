@@ -1,4 +1,4 @@
-//! What holds for every cluster and every set of jobs.
+//! Properties of every cluster and every set of jobs.
 
 use crate::{
     MINUTE, backfill_passes, pass, places, reason, some, together,
@@ -15,17 +15,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const NODES: u32 = 6;
 const QUEUES: [&str; 3] = ["left", "middle", "right"];
-/// More passes than that are no progress.
+/// More passes than this mean no progress.
 const MOST_PASSES: usize = 20_000;
 
-/// A component: so many nodes of a queue.
+/// A component: the number of nodes, and their queue.
 type Part = (u32, usize);
 
 #[derive(Clone, Debug)]
 struct Case {
     /// The nodes of each queue.
     queues: Vec<BTreeSet<u32>>,
-    /// For each job its minutes, its components, and how many seconds after the one before it comes.
+    /// For each job its minutes, its components, and the seconds since the previous submission.
     jobs: Vec<(i64, Vec<Part>, i64)>,
     policy: Policy,
 }
@@ -67,7 +67,7 @@ fn never_fits(world: &World, job: JobId) -> bool {
     matches!(reason(world, job), Some(WaitReason::NeverFits(_)))
 }
 
-/// A run has all of its job's components, each of them as many nodes as it asks for, and no node twice.
+/// A run has all components of its job, each with as many nodes as it asks for, and no node twice.
 fn check_whole(world: &World, job: JobId, parts: &[Part]) {
     let places = places(world, job);
     let sizes: Vec<usize> = places.iter().map(Vec::len).collect();
@@ -80,8 +80,8 @@ fn check_whole(world: &World, job: JobId, parts: &[Part]) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, max_shrink_iters: 300, ..ProptestConfig::default() })]
 
-    /// Every job that can ever run does when nothing more comes, whichever passes start it; none runs partly; and what is
-    /// promised for good never moves later.
+    /// Every job that can ever run does so when nothing more arrives, whichever passes start it; none runs partly; and
+    /// lasting promises never move later.
     #[test]
     fn every_job_runs_whole_in_the_end(case in cases()) {
         let mut world = world(&case);
@@ -95,7 +95,7 @@ proptest! {
             prop_assert!(count < MOST_PASSES, "it does not come to an end: {case:?}");
             while let Some((minutes, parts, after)) = next_coming.filter(|_| comes_at <= world.now) {
                 let spec = together(parts.iter().map(|(nodes, queue)| some(*nodes, QUEUES[*queue], *minutes)));
-                // What can be seen to be too much at once is refused.
+                // Requests that are plainly too large are refused.
                 if let Ok(Reply::Submitted(jobs)) = world.command(&user("ada"), Command::Submit { jobs: vec![spec] }) {
                     parts_of.insert(jobs[0], (*minutes, parts.clone()));
                 }

@@ -26,7 +26,7 @@ fn built_in(name: &str) -> Policy {
     sharing(Policy::built_in(name).expect("it is built in"), true)
 }
 
-/// So many nodes of four cores with 2 GiB for each and two GPUs.
+/// This many nodes with four cores, 2 GiB per core and two GPUs.
 fn cluster(policy: &Policy, nodes: u32) -> World {
     let nodes = (1..=nodes).map(|number| node(&format!("n{number}"), 4, 2)).collect();
     let mut world = World::new(policy, nodes, vec![queue("default")]);
@@ -34,12 +34,12 @@ fn cluster(policy: &Policy, nodes: u32) -> World {
     world
 }
 
-/// Components of so many cores each, all on one node, for ten minutes.
+/// Components with these numbers of cores, each on one node, for ten minutes.
 fn cores(counts: &[u32]) -> JobSpec {
     together(counts.iter().map(|count| wanting(*count, |_| {})))
 }
 
-/// A component of so many cores on one node that wants more than that.
+/// A component with this many cores on one node and further wishes.
 fn wanting(cores: u32, more: impl FnOnce(&mut Request)) -> JobSpec {
     let mut request = Request { tasks: Some(1), cpus_per_task: cores, ..Request::default() };
     more(&mut request);
@@ -55,7 +55,7 @@ fn core_sets(world: &World, job: JobId) -> Vec<String> {
     shares(world, job).iter().map(|share| share.cores.to_string()).collect()
 }
 
-/// SL-P-07: each has a node of its own as long as there is one, and else what another one leaves.
+/// SL-P-07: each has its own node as long as there is one, and otherwise the rest of another's.
 #[test]
 fn components_share_a_node_only_where_they_do_not_fit_otherwise() {
     let mut world = cluster(&built_in("easy"), 3);
@@ -65,18 +65,18 @@ fn components_share_a_node_only_where_they_do_not_fit_otherwise() {
     let larger = world.submit(cores(&[4]));
     assert_eq!(pass(&mut world).0, [larger]);
     assert_eq!(places(&world, larger), [["n3"]]);
-    // Two nodes have three cores each, so two components have one each, and the third what is left of the first.
+    // Two nodes have three cores each, so two components have one each, and the third has the rest of the first.
     let shared = world.submit(cores(&[1, 2, 1]));
     assert_eq!(pass(&mut world).0, [shared]);
     assert_eq!(places(&world, shared), [["n1"], ["n1"], ["n2"]]);
     assert_eq!(core_sets(&world, shared), ["3", "1-2", "1"]);
 }
 
-/// SL-P-07: without the setting nothing is otherwise than before, and who fits only so is told that he never does.
+/// SL-P-07: without the setting nothing changes, and a job that only fits with sharing is told that it never fits.
 #[test]
 fn without_the_setting_no_node_is_shared() {
     for share_nodes in [false, true] {
-        // What can be seen to be too much at once is refused.
+        // Requests that are plainly too large are refused.
         let mut world = cluster(&sharing(Policy::default(), true), 1);
         let job = world.submit(cores(&[1, 1]));
         let policy = Box::new(sharing(Policy::default(), share_nodes));
@@ -87,7 +87,7 @@ fn without_the_setting_no_node_is_shared() {
     }
 }
 
-/// SL-P-07: what has room for them only on shared nodes waits while it is in use, and then starts.
+/// SL-P-07: a job that only fits on shared nodes waits while they are in use, and then starts.
 #[test]
 fn who_fits_only_on_shared_nodes_is_not_told_that_he_never_does() {
     let mut world = cluster(&sharing(Policy::built_in("fcfs").unwrap(), true), 1);
@@ -102,7 +102,7 @@ fn who_fits_only_on_shared_nodes_is_not_told_that_he_never_does() {
     assert_eq!(places(&world, waits), [["n1"], ["n1"]]);
 }
 
-/// SL-P-07: those that need most of a node are placed first, so that small ones find room beside them.
+/// SL-P-07: components that need most of a node are placed first, so that small ones find room beside them.
 #[test]
 fn small_components_find_room_beside_large_ones() {
     let mut world = cluster(&built_in("easy"), 2);
@@ -136,7 +136,7 @@ fn no_memory_and_no_gpu_is_given_twice() {
     }
 }
 
-/// SL-P-07: what a component wants for itself is not shared with another one of the job.
+/// SL-P-07: a node that a component wants exclusively is not shared with another component of the job.
 #[test]
 fn a_node_that_a_component_wants_for_itself_is_not_shared() {
     for kind in [Sharing::Exclusive, Sharing::WholeNodes] {
@@ -155,7 +155,7 @@ fn a_node_that_a_component_wants_for_itself_is_not_shared() {
     }
 }
 
-/// SL-P-07: a reservation for components on a shared node is kept, and what it does not need is there for others.
+/// SL-P-07: a reservation for components on a shared node is kept, and the rest of the node is free for others.
 #[test]
 fn backfilling_keeps_what_components_are_to_share() {
     for name in ["easy", "conservative"] {
@@ -173,13 +173,13 @@ fn backfilling_keeps_what_components_are_to_share() {
         world.now = start;
         world.end(runs);
         assert_eq!(pass(&mut world).0, [waits], "{name}");
-        // Core 2 has the job that goes on. Who was promised it has another one, and each its own.
+        // Core 2 has the job that keeps running. The job with the promise has another one, and each its own.
         let cores = core_sets(&world, waits);
         assert_eq!(cores, if name == "easy" { ["3", "0-1"] } else { ["0", "1,3"] }, "{name}");
     }
 }
 
-/// SL-P-07, SL-P-12: an explanation names a node once that components share.
+/// SL-P-07, SL-P-12: an explanation names a shared node once.
 #[test]
 fn a_shared_node_is_shown_once() {
     let mut world = cluster(&built_in("conservative"), 1);
@@ -205,7 +205,7 @@ fn a_pass_of_backfill_expects_components_on_shared_nodes() {
         assert_eq!(pass(&mut world).0, []);
         let second = if share_nodes { 0 } else { 10 * MINUTE };
         assert_eq!(expected(&world, job, zero), [Some(0), Some(second), Some(2 * HOUR)]);
-        // In the end each has a node of its own.
+        // In the end each has its own node.
         world.now = zero.plus_seconds(2 * HOUR);
         runs.into_iter().for_each(|run| world.end(run));
         assert_eq!(pass(&mut world).0, [job]);
@@ -213,7 +213,7 @@ fn a_pass_of_backfill_expects_components_on_shared_nodes() {
     }
 }
 
-/// SL-P-07: the ledger takes no placement on shared nodes under a policy that lets none share them.
+/// SL-P-07: the ledger refuses a placement on shared nodes under a policy without sharing.
 #[test]
 fn a_placement_on_shared_nodes_is_refused_under_another_policy() {
     let mut world = cluster(&built_in("easy"), 1);
@@ -227,7 +227,7 @@ fn a_placement_on_shared_nodes_is_refused_under_another_policy() {
     assert!(refused[0].reason.contains("the policy lets none share it"), "{refused:?}");
 }
 
-/// A component of a random job: cores, GPUs, GiB, and whether it wants its node for itself.
+/// A component of a random job: cores, GPUs, GiB, and whether it wants its node exclusively.
 type Part = (u32, u32, u64, bool);
 
 fn part((cores, gpus, gibibytes, alone): Part) -> JobSpec {
@@ -238,7 +238,7 @@ fn part((cores, gpus, gibibytes, alone): Part) -> JobSpec {
     })
 }
 
-/// Panics if something of a node is given twice, or a node is shared that somebody wants for itself.
+/// Panics if any resource is given twice, or a node is shared that a job wants exclusively.
 fn assert_exact(world: &World) {
     let mut of_nodes: BTreeMap<NodeId, Vec<NodeShare>> = BTreeMap::new();
     for share in world.state().runs().flat_map(|run| run.placement.shares()) {
@@ -267,7 +267,7 @@ fn starts_apart(world: &World, job: JobId) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
-    /// SL-P-07: whatever is asked for, nothing is given twice, nodes are shared only by jobs that would not start at once
+    /// SL-P-07: for any request, nothing is given twice, nodes are shared only by jobs that would not start at once
     /// otherwise, and the same state gives the same plan.
     #[test]
     fn what_components_share_is_counted_exactly(
@@ -281,7 +281,7 @@ proptest! {
         let mut world = cluster(&built_in(name), nodes);
         for parts in jobs {
             let spec = together(parts.iter().copied().map(part));
-            // What can be seen to be too much at once is refused.
+            // Requests that are plainly too large are refused.
             let reply = world.command(&user("ada"), Command::Submit { jobs: vec![spec] });
             let Ok(Reply::Submitted(jobs)) = reply else { continue };
             let job = jobs[0];

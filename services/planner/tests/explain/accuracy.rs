@@ -1,4 +1,4 @@
-//! How good predictions were.
+//! The accuracy of predictions.
 
 use crate::world::{World, node, queue, tasks};
 use muster_domain::State;
@@ -27,7 +27,7 @@ fn report(world: &World, from: usize) -> PlanAccuracy {
     accuracy.finish()
 }
 
-/// A job that was first thought to start after 1,000 s, an hour later after 200 s, and started after 100 s.
+/// A job that was first predicted to start after 1,000 s, an hour later after 200 s, and started after 100 s.
 fn history() -> World {
     let mut world = World::new(&Policy::default(), vec![node("n1", 4, 0)], vec![queue("default")]);
     let first = world.run(tasks(4, 10_000));

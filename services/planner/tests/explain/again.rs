@@ -1,4 +1,4 @@
-//! Decisions made again come out as they were recorded, and a changed record is found.
+//! Repeated decisions are the same as the recorded ones, and a changed record is found.
 
 use crate::world::{World, node, queue, tasks};
 use muster_domain::State;
@@ -23,7 +23,7 @@ fn world(policy: &str) -> World {
     World::new(&policy, vec![node("n1", 4, 0), node("n2", 4, 0)], vec![queue("default")])
 }
 
-/// Jobs come, run shorter than they said, and end.
+/// Jobs arrive, run for less time than they said, and end.
 fn lived(policy: &str, jobs: &[(u32, u64, i64)]) -> World {
     let mut world = world(policy);
     let mut ends: Vec<(muster_schemas::Timestamp, muster_schemas::JobId)> = Vec::new();

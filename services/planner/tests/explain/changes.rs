@@ -1,4 +1,4 @@
-//! What is suggested works, and asking changes nothing.
+//! Suggested changes work, and asking for them changes nothing.
 
 use crate::world::{GIB, World, job_of, node, queue, user};
 use muster_planner::projection::Projection;
@@ -52,13 +52,13 @@ fn world(policy: &str) -> World {
     World::new(&policy, nodes, vec![queue("default"), fast])
 }
 
-/// Some jobs after each other, with plans between, until some wait.
+/// Jobs one after the other, with plans between, until some wait.
 fn lived(policy: &str, jobs: Vec<(JobSpec, u8)>) -> World {
     let mut world = world(policy);
     for (spec, seconds) in jobs {
         world.wait(i64::from(seconds));
         let owner = user_of(&spec);
-        // What could never run is refused.
+        // A job that could never run is refused.
         let _ = world.command(&user(owner), Command::Submit { jobs: vec![spec] });
         world.settle();
     }

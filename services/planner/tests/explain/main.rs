@@ -1,4 +1,4 @@
-//! Explanations of waiting jobs, the timetable, the accuracy of predictions, and decisions made again.
+//! Explanations of waiting jobs, the timetable, the accuracy of predictions, and repeated decisions.
 
 mod accuracy;
 mod again;

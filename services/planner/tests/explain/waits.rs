@@ -1,4 +1,4 @@
-//! Each thing that a job can wait for is named.
+//! Each cause of waiting is named.
 
 use crate::world::{GIB, World, job, node, queue, tasks, user};
 use muster_schemas::{
@@ -82,7 +82,7 @@ fn shortages_are_named_with_what_would_fit() {
     let behind = world.run(job(Request { memory: odd, ..Request::default() }, 600));
     let texts: Vec<String> = world.explain(behind).changes.into_iter().map(|change| change.text).collect();
     assert_eq!(texts, ["2 GiB memory for each node instead of 4 GiB"]);
-    // It is the first in order, so it is promised the place of the run that ends first.
+    // It is the first in order, so it is promised the resources of the run that ends first.
     assert_eq!(explanation.reason.code, ReasonWord::Reserved);
     let promise = explanation.promise.expect("the first job that waits is promised something");
     assert_eq!((promise.start, promise.nodes.len()), (world.now.plus_seconds(600), 1));

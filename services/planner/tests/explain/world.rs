@@ -30,7 +30,7 @@ pub fn queue(name: &str) -> QueueSpec {
     QueueSpec { name: name.into(), ..QueueSpec::default() }
 }
 
-/// A node of so many cores, with 2 GiB for each and so many GPUs.
+/// A node with this many cores, 2 GiB per core, and this many GPUs.
 pub fn node(name: &str, cores: u32, gpus: usize) -> NodeSpec {
     NodeSpec {
         name: name.into(),
@@ -60,7 +60,7 @@ pub fn job_of(alternatives: Vec<Alternative>) -> JobSpec {
     JobSpec { components: vec![component], working_directory: "/tmp".into(), ..JobSpec::default() }
 }
 
-/// So many tasks of one core.
+/// This many tasks with one core each.
 pub fn tasks(count: u32, walltime_seconds: u64) -> JobSpec {
     job(Request { tasks: Some(count), ..Request::default() }, walltime_seconds)
 }
@@ -134,7 +134,7 @@ impl World {
         self.projection.clone().plan(self.now, &BTreeSet::new())
     }
 
-    /// Plans and commits once; tells what started.
+    /// Plans and commits once; returns the started jobs.
     pub fn step(&mut self) -> Vec<JobId> {
         let Planned { plan, .. } = self.projection.plan(self.now, &BTreeSet::new());
         let started = plan.starts.iter().map(|start| start.job).collect();
@@ -180,7 +180,7 @@ impl World {
         self.command(&owner, Command::Modify { jobs: JobSelection::Ids(vec![job]), change })
     }
 
-    /// Why a job waits that does.
+    /// The explanation of a waiting job.
     pub fn explain(&self, job: JobId) -> WaitExplanation {
         explain(self.projection.engine(), self.state(), self.job(job), self.now).expect("it waits")
     }

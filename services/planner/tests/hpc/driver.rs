@@ -1,4 +1,4 @@
-//! A cluster that does what the planner says: an engine, and a clock that is moved by hand.
+//! A cluster that carries out plans: an engine, and a clock that is moved by hand.
 
 use muster_domain::tasks::Elastic;
 use muster_planner::{
@@ -34,19 +34,19 @@ pub struct Job {
     pub max: u32,
     pub minutes: Option<u64>,
     pub priority: i64,
-    /// How many more units it could use than it has, while it runs.
+    /// How many more units it could use, while it runs.
     pub work: u32,
     pub preemptable: bool,
     /// Only nodes of this group.
     pub group: Option<&'static str>,
-    /// Instead, only nodes of one of these groups, all of the same.
+    /// Instead, only nodes of one of these groups, all from the same one.
     pub one_of: &'static [&'static str],
     pub is_filtered: bool,
     /// Whether it is a list of tasks, as the jobs of the examples are.
     pub is_list: bool,
 }
 
-/// A job of so many cores.
+/// A job with this many cores.
 pub fn cores(min: u32, max: u32) -> Job {
     Job {
         unit: SizeUnit::Core,
@@ -63,7 +63,7 @@ pub fn cores(min: u32, max: u32) -> Job {
     }
 }
 
-/// A job of so many whole nodes.
+/// A job with this many whole nodes.
 pub fn nodes(min: u32, max: u32) -> Job {
     Job { unit: SizeUnit::Node, ..cores(min, max) }
 }
@@ -85,7 +85,7 @@ impl Job {
         Self { group: Some(group), ..self }
     }
 
-    /// It is one program and no list of tasks, as jobs of other dialects are.
+    /// Makes it one program and no list of tasks, like jobs of other dialects.
     pub fn plain(self) -> Self {
         Self { is_list: false, ..self }
     }
@@ -129,7 +129,7 @@ pub struct Cluster {
     jobs: BTreeMap<JobId, Job>,
     running: BTreeMap<JobId, ActiveRun>,
     allocated: BTreeMap<JobId, Timestamp>,
-    /// Runs that went around others, which do not grow.
+    /// Runs that were backfilled, which do not grow.
     backfilled: BTreeSet<JobId>,
     last: u64,
 }
@@ -147,12 +147,12 @@ pub fn balanced() -> SchedulingSettings {
 }
 
 impl Cluster {
-    /// Nodes with so many cores each; the first half of them is in group `a`, the others are in group `b`.
+    /// Nodes with this many cores each; the first half is in group `a`, the others are in group `b`.
     pub fn new(nodes: u32, cores: u32, settings: SchedulingSettings) -> Self {
         Self::with_backfill(nodes, cores, settings, Backfill::default())
     }
 
-    /// With this backfill while there is no scheduling mode.
+    /// As [`Self::new`], with this backfill while there is no scheduling mode.
     pub fn with_backfill(nodes: u32, cores: u32, settings: SchedulingSettings, backfill: Backfill) -> Self {
         let order = vec![OrderKey::Priority];
         Self::with_policy(nodes, cores, settings, Policy { order, backfill, ..Policy::default() })
@@ -211,12 +211,12 @@ impl Cluster {
         id
     }
 
-    /// Puts a job into the queue that is to be served by one of these groups alone.
+    /// Queues a job that must be served by one of these groups alone.
     pub fn wait_for_one_of(&mut self, job: Job, one_of: &'static [&'static str]) -> JobId {
         self.wait(Job { one_of, ..job })
     }
 
-    /// Says what activation filters have to do with a job that waits.
+    /// Sets the state of activation filters for a waiting job.
     pub fn wait_with(&mut self, id: JobId, activation: Option<Activation>) {
         let job = &self.jobs[&id];
         let arrival = Timestamp::from_unix_seconds(i64::try_from(id.number).expect("small"));
@@ -234,7 +234,7 @@ impl Cluster {
         });
     }
 
-    /// Keeps resources for a job that waits, as the verdict of its filter says.
+    /// Keeps resources for a waiting job, as its filter's verdict says.
     pub fn keep(&mut self, id: JobId, placement: Placement, ask_again: Timestamp) {
         let kept = Arc::new(placement);
         let run = ActiveRun {
@@ -250,7 +250,7 @@ impl Cluster {
         self.wait_with(id, Some(activation));
     }
 
-    /// Plans. The same engine plans the same.
+    /// Plans. The same engine gives the same plan.
     pub fn plan(&mut self) -> Plan {
         let again = self.engine.clone().pass(self.now, &BTreeSet::new());
         let plan = self.engine.pass(self.now, &BTreeSet::new());
@@ -260,8 +260,8 @@ impl Cluster {
         plan
     }
 
-    /// Does what a plan says, as the ledger would if all filters passed at once. Runs that are to shrink do so at once, as if
-    /// no task were there, and those that are to make way are put back into the queue.
+    /// Carries out a plan, as the ledger would if all filters passed at once. Runs that must shrink do so at once, as
+    /// if they had no tasks there, and those that must make way are requeued.
     pub fn commit(&mut self, plan: &Plan) {
         for shrink in &plan.shrinks {
             let run = self.running[&shrink.job].clone();
@@ -286,14 +286,14 @@ impl Cluster {
         }
     }
 
-    /// Plans and does what the plan says.
+    /// Plans and carries out the plan.
     pub fn go(&mut self) -> Plan {
         let plan = self.plan();
         self.commit(&plan);
         plan
     }
 
-    /// Plans and does what the plans say until nothing more starts or grows. The jobs that were started.
+    /// Plans and carries out plans until nothing more starts or grows; returns the started jobs.
     pub fn settle(&mut self) -> Vec<JobId> {
         let mut started = Vec::new();
         for _ in 0..100 {
@@ -356,7 +356,7 @@ impl Cluster {
         self.engine.set_elastic(id, Some(elastic));
     }
 
-    /// Changes what is known of a run that can use more or fewer resources.
+    /// Changes the facts about a run that can use more or fewer resources.
     pub fn change_elastic(&mut self, id: JobId, change: impl FnOnce(&mut ElasticRun)) {
         let mut elastic = self.engine.elastic(id).expect("it runs").clone();
         change(&mut elastic);
@@ -387,7 +387,7 @@ impl Cluster {
         &self.jobs[&id]
     }
 
-    /// The jobs that do not run and have not run.
+    /// The jobs that have not run yet.
     pub fn waiting(&self) -> Vec<JobId> {
         self.jobs.keys().copied().filter(|id| !self.allocated.contains_key(id)).collect()
     }

@@ -1,4 +1,4 @@
-//! What activation filters have to do with plans.
+//! Activation filters and plans.
 
 use crate::driver::{ABOVE_NORMAL, BELOW_NORMAL, Cluster, balanced, cores, nodes, queued, started, units};
 use muster_planner::model::Activation;
@@ -31,7 +31,7 @@ fn asked_again(at: i64, cluster: &Cluster) -> Option<Activation> {
     Some(Activation { is_filtered: true, ask_again, ..Activation::default() })
 }
 
-/// HPC-F-82, HPC-F-61, X-5: strict ordering offers one job, and nothing of its priority or below starts.
+/// HPC-F-82, HPC-F-61, X-5: strict ordering offers one job, and nothing with its priority or less starts.
 #[test]
 fn an_offer_holds_back_its_priority_and_below() {
     let (mut cluster, [one, ..]) = scene(queued());
@@ -68,7 +68,7 @@ fn jobs_without_filters_start_without_any_wait() {
     assert_eq!(plan.facts.len(), 1, "only filters need to be told anything");
 }
 
-/// HPC-F-31, X-5 verdict 1: a block is for its priority and below, but not for the blocker, and not for growth.
+/// HPC-F-31, X-5 verdict 1: a block applies to its priority and below, but not to the blocker, and not to growth.
 #[test]
 fn a_block_is_for_its_priority_and_below() {
     let (mut cluster, [one, ..]) = scene(queued());
@@ -91,7 +91,7 @@ fn placement_of(cluster: &mut Cluster, job: JobId) -> Placement {
     plan.starts.iter().find(|start| start.job == job).expect("it starts").placement.clone()
 }
 
-/// HPC-F-35, HPC-F-36, X-5 verdict 2: what is kept is nobody else's; the others go on.
+/// HPC-F-35, HPC-F-36, X-5 verdict 2: resources kept for a job are closed to others; the others continue.
 #[test]
 fn what_is_kept_for_a_job_is_nobody_elses() {
     let (mut cluster, [one, two, three]) = scene(queued());
@@ -108,7 +108,7 @@ fn what_is_kept_for_a_job_is_nobody_elses() {
     assert!(!cluster.is_running(four));
 }
 
-/// HPC-F-82: who is asked again on what is kept for him holds up nobody.
+/// HPC-F-82: a job that is asked again about resources kept for it delays nobody.
 #[test]
 fn who_is_asked_again_on_what_is_kept_holds_up_nobody() {
     let (mut cluster, [one, two, three]) = scene(queued());
@@ -118,7 +118,7 @@ fn who_is_asked_again_on_what_is_kept_holds_up_nobody() {
     assert_eq!(started(&cluster.plan()), [one, two, three]);
 }
 
-/// HPC-F-82: nor does anybody hold him up, also not one ahead of him who waits for what is kept.
+/// HPC-F-82: nor does anybody delay it, not even an earlier job that waits for these resources.
 #[test]
 fn who_is_asked_again_on_what_is_kept_waits_for_nobody() {
     for mode in [BackfillMode::None, BackfillMode::Easy] {
@@ -164,7 +164,7 @@ fn more_is_kept_as_it_becomes_free() {
     );
 }
 
-/// HPC-F-30, HPC-F-35: in balanced mode the least is offered and kept.
+/// HPC-F-30, HPC-F-35: in balanced mode the minimum is offered and kept.
 #[test]
 fn in_balanced_mode_the_least_is_offered_and_kept() {
     let (mut cluster, [one, ..]) = scene(balanced());
@@ -175,7 +175,7 @@ fn in_balanced_mode_the_least_is_offered_and_kept() {
     assert!(cluster.plan().reserved.is_empty());
 }
 
-/// HPC-F-37, HPC-F-82: attempts to go around somebody hold up nobody; who must not be asked yet is passed over.
+/// HPC-F-37, HPC-F-82: attempts at backfill delay nobody; a job that must not be asked yet is passed over.
 #[test]
 fn backfill_attempts_hold_up_nobody() {
     let mut cluster = Cluster::new(4, 2, queued());
@@ -192,7 +192,7 @@ fn backfill_attempts_hold_up_nobody() {
     assert!(!cluster.is_running(top));
 }
 
-/// HPC-B-14: what is kept has no end that anybody knows, so it opens no window.
+/// HPC-B-14: kept resources have no known end, so they open no window.
 #[test]
 fn what_is_kept_opens_no_window() {
     let mut cluster = Cluster::new(2, 2, queued());
@@ -205,7 +205,7 @@ fn what_is_kept_opens_no_window() {
     assert!(started(&cluster.go()).is_empty());
 }
 
-/// HPC-B-02, HPC-F-61: who is being asked has his place, and counts among those behind the first.
+/// HPC-B-02, HPC-F-61: a job being asked has its place, and counts among those after the first.
 #[test]
 fn who_is_being_asked_has_his_place_in_the_queue() {
     let settings = SchedulingSettings { backfill_look_ahead: Some(2), ..queued() };
@@ -223,7 +223,7 @@ fn who_is_being_asked_has_his_place_in_the_queue() {
     assert_eq!(started(&cluster.plan()), [asked, second]);
 }
 
-/// Without a mode filters hold back, block and keep just so (HPC-F-31, HPC-F-35, HPC-F-82).
+/// Without a mode filters hold back, block and keep in the same way (HPC-F-31, HPC-F-35, HPC-F-82).
 #[test]
 fn filters_count_without_a_mode() {
     let (mut cluster, [one, two, three]) = scene(SchedulingSettings::default());

@@ -1,9 +1,9 @@
-//! Running jobs get more, and give up what they do not need.
+//! Running jobs grow, and give up what they do not need.
 
 use crate::driver::{ABOVE_NORMAL, BELOW_NORMAL, Cluster, NORMAL, cores, nodes, queued, started, units};
 use muster_schemas::{JobId, event::ShrinkReason, scheduling::SchedulingSettings, tasks::SizeUnit};
 
-/// A run of so many cores that could use more: of two dual-core nodes.
+/// A run with this many cores that could use more, on two dual-core nodes.
 fn growing(settings: SchedulingSettings) -> (Cluster, JobId) {
     let mut cluster = Cluster::new(2, 2, settings);
     let job = cluster.wait(cores(2, 2));
@@ -12,7 +12,7 @@ fn growing(settings: SchedulingSettings) -> (Cluster, JobId) {
     (cluster, job)
 }
 
-/// HPC-S-09: only what has work for more grows, and not beyond its greatest size.
+/// HPC-S-09: only a run with more work grows, and not beyond its maximum.
 #[test]
 fn a_run_grows_to_its_greatest_size_if_it_has_work() {
     let (mut cluster, job) = growing(queued());
@@ -34,7 +34,7 @@ fn nothing_grows_if_growth_is_off() {
     assert!(cluster.go().growths.is_empty());
 }
 
-/// HPC-F-34: who was refused more is offered more again only when his filters may be asked.
+/// HPC-F-34: a run whose growth was refused is offered more again only when its filters may be asked.
 #[test]
 fn growth_is_offered_again_when_filters_may_be_asked_again() {
     let (mut cluster, job) = growing(queued());
@@ -44,7 +44,7 @@ fn growth_is_offered_again_when_filters_may_be_asked_again() {
     let plan = cluster.plan();
     assert!(plan.growths.is_empty());
     assert_eq!(plan.next_wake, Some(again));
-    // Meanwhile what it was refused is there for others (HPC-F-33).
+    // Meanwhile the refused resources are free for others (HPC-F-33).
     assert_eq!(started(&plan), [waiting]);
     cluster.pass_seconds(10);
     assert_eq!(cluster.plan().growths.len(), 1);
@@ -64,7 +64,7 @@ fn runs_grow_in_the_order_of_the_queue() {
     assert_eq!((cluster.size(low), cluster.size(high)), (2, 4));
 }
 
-/// Whole nodes are added to who counts nodes.
+/// A run that counts nodes grows by whole nodes.
 #[test]
 fn a_run_of_nodes_grows_by_nodes() {
     let mut cluster = Cluster::new(4, 2, queued());
@@ -77,7 +77,7 @@ fn a_run_of_nodes_grows_by_nodes() {
     assert!(plan.growths[0].added.shares().all(|share| share.cores.len() == 2 && share.exclusive));
 }
 
-/// HPC-S-10: what has no tasks any more is given up, the nodes without tasks first; the setting stops it.
+/// HPC-S-10: resources without tasks are given up, nodes without tasks first; the setting turns this off.
 #[test]
 fn what_no_task_uses_is_given_up() {
     let mut cluster = Cluster::new(3, 2, queued());
@@ -96,7 +96,7 @@ fn what_no_task_uses_is_given_up() {
     assert!(cluster.plan().shrinks.is_empty());
 }
 
-/// HPC-S-01: a change of the mode starts and stops nothing by itself.
+/// HPC-S-01: a change of the mode alone starts and stops nothing.
 #[test]
 fn another_mode_stops_nothing() {
     let mut cluster = Cluster::new(2, 2, queued());

@@ -1,5 +1,5 @@
-//! Random histories with filters that answer as they like: nothing that the planner proposes is refused, the ledger's
-//! invariants hold after every command (the world looks), and the log gives the same decisions again.
+//! Random histories with filters that answer at random: no proposal of the planner is refused, the ledger's invariants
+//! hold after every command (the world checks them), and the log gives the same decisions again.
 
 use crate::{
     driver::{balanced, queued},
@@ -17,7 +17,7 @@ use proptest::{prelude::*, sample::select};
 struct Arrival {
     second: i64,
     wanted: Wanted,
-    /// What its filter answers, if it has one.
+    /// The answers of its filter, if it has one.
     answers: Option<Vec<(i64, u8)>>,
 }
 
@@ -49,7 +49,7 @@ fn modes() -> impl Strategy<Value = SchedulingSettings> {
     })
 }
 
-/// HPC-F-90: a growth that is refused, because its job was cancelled meanwhile, is recorded as that and not as a start.
+/// HPC-F-90: a growth that is refused because its job was cancelled is recorded as such, and not as a start.
 #[test]
 fn a_refused_growth_is_planned_again_by_the_replay() {
     let mut world = World::new(3, SchedulingSettings { growth: Some(false), ..queued() });
@@ -69,8 +69,8 @@ fn a_refused_growth_is_planned_again_by_the_replay() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// HPC-F-31, HPC-F-35, HPC-F-82, HPC-F-84, HPC-S-12: what the planner proposes is never refused, so it starts no job that
-    /// is blocked, held back, or being asked, and touches nothing that is kept for others.
+    /// HPC-F-31, HPC-F-35, HPC-F-82, HPC-F-84, HPC-S-12: the planner's proposals are never refused, so it starts no job
+    /// that is blocked, held back, or being asked, and takes nothing that is kept for others.
     #[test]
     fn what_is_proposed_is_never_refused(
         settings in modes(),

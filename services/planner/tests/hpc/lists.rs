@@ -54,7 +54,7 @@ fn a_list_grows_into_what_nobody_needs_and_gives_up_what_it_does_not() {
     }
 }
 
-/// HPC-S-01: growth comes behind what is promised to others, and behind those of whom nobody knows when they start.
+/// HPC-S-01: growth comes after the promises of others, and after jobs without a known start.
 #[test]
 fn a_list_does_not_grow_into_what_a_waiting_job_is_promised() {
     for (minutes, walltime_of_other, grows) in [(30, Some(10), false), (10, Some(10), true), (30, None, false)] {
@@ -76,7 +76,7 @@ fn a_list_does_not_grow_into_what_a_waiting_job_is_promised() {
     }
 }
 
-/// HPC-S-01: no more than a start, growth is not for those whom an outstanding verdict holds back.
+/// HPC-S-01: jobs held back by an outstanding verdict neither start nor grow.
 #[test]
 fn a_list_that_is_held_back_does_not_grow() {
     let mut cluster = new_cluster(2);
@@ -92,7 +92,8 @@ fn a_list_that_is_held_back_does_not_grow() {
     assert_eq!(cluster.plan().growths.iter().map(|growth| growth.job).collect::<Vec<_>>(), [list]);
 }
 
-/// HPC-S-01, HPC-S-12: lists of tasks make way for one another, and for nobody else; jobs of other kinds make way for nobody.
+/// HPC-S-01, HPC-S-12: lists of tasks make way for one another, and for no other jobs; jobs of other kinds make
+/// way for nobody.
 #[test]
 fn only_lists_make_way_and_only_for_lists() {
     for (is_victim_list, is_gainer_list) in [(true, true), (true, false), (false, true)] {
@@ -113,7 +114,7 @@ fn only_lists_make_way_and_only_for_lists() {
     }
 }
 
-/// HPC-S-01: what lists would give up were for the job that waits ahead, so they do not.
+/// HPC-S-01: lists do not give up resources that would go to an earlier waiting job.
 #[test]
 fn nobody_makes_way_for_a_list_behind_another_job_that_waits() {
     let mut cluster = new_cluster(2);
@@ -124,7 +125,7 @@ fn nobody_makes_way_for_a_list_behind_another_job_that_waits() {
     assert!(cluster.plan().preemptions.is_empty());
 }
 
-/// HPC-S-01, HPC-S-04: what is idle, and what is given up, is kept for the list that it is given up for, and no more than that.
+/// HPC-S-01, HPC-S-04: idle and given-up resources are kept for the list they are meant for, and no more than that.
 #[test]
 fn nobody_goes_around_on_what_a_list_is_to_have() {
     for (preemption, starts) in [(Preemption::Graceful, false), (Preemption::None, true)] {
@@ -139,7 +140,7 @@ fn nobody_goes_around_on_what_a_list_is_to_have() {
         if preemption != Preemption::Graceful {
             continue;
         }
-        // A unit is on its way: no more is claimed, and still nobody goes around.
+        // A unit is on its way: no more is claimed, and nobody is backfilled.
         let removed = plan.preemptions[0].claims[0].clone();
         cluster.change_elastic(low, |run| run.shrinking = Some(removed.into()));
         let plan = cluster.plan();
@@ -151,7 +152,7 @@ fn nobody_goes_around_on_what_a_list_is_to_have() {
     }
 }
 
-/// HPC-B-12: a list that goes around a job that waits is marked and does not grow; a job of another kind is not.
+/// HPC-B-12: a list that is backfilled is marked and does not grow; a job of another kind is not marked.
 #[test]
 fn a_list_that_goes_around_is_marked() {
     let mut cluster = new_cluster(2);
@@ -166,7 +167,7 @@ fn a_list_that_goes_around_is_marked() {
     assert_eq!(marked, [list]);
 }
 
-/// HPC-S-12, HPC-S-14: the kind of preemption that is set holds between lists; growth by preemption needs a mode.
+/// HPC-S-12, HPC-S-14: the configured kind of preemption applies between lists; growth by preemption needs a mode.
 #[test]
 fn lists_grow_by_preemption_in_a_mode_only() {
     for (base, takes) in [(SchedulingSettings::default(), false), (queued(), true)] {
@@ -233,8 +234,8 @@ fn happen(cluster: &mut Cluster, step: &Step) {
 }
 
 proptest! {
-    /// HPC-S-01: to jobs of other kinds, and to what is promised them, it is as if lists neither grew nor shrank; and where
-    /// lists make way for one another, nobody else does.
+    /// HPC-S-01: jobs of other kinds, and their promises, do not notice whether lists grow or shrink; and where lists
+    /// make way for one another, nobody else does.
     #[test]
     fn other_jobs_do_not_notice(
         steps in steps(),
@@ -269,7 +270,7 @@ proptest! {
             for job in resized {
                 prop_assert!(cluster.job(job).is_list);
             }
-            // After what lists took beside the starts, nobody is promised anything later than if they had not.
+            // After the lists have grown, no promise is later than if they had not.
             let mut grown = cluster.clone();
             grown.commit(&plan);
             let mut kept = plain.clone();

@@ -1,4 +1,4 @@
-//! Scheduling modes: windows, growth, shares and preemption, and what activation filters have to do with plans.
+//! Scheduling modes: windows, growth, shares and preemption, and the effect of activation filters on plans.
 
 mod driver;
 mod gates;

@@ -1,4 +1,4 @@
-//! Who makes way for whom.
+//! Which jobs make way for which.
 
 use crate::driver::{ABOVE_NORMAL, BELOW_NORMAL, Cluster, NORMAL, cores, queued, started, units};
 use muster_schemas::{
@@ -13,7 +13,7 @@ fn with(preemption: Preemption) -> SchedulingSettings {
     SchedulingSettings { preemption: Some(preemption), ..queued() }
 }
 
-/// Four dual-core nodes with three runs: two cores of a normal job, two and four of jobs below.
+/// Four dual-core nodes with three runs: two cores of a normal job, two and four of jobs below normal.
 fn full(settings: SchedulingSettings) -> (Cluster, [JobId; 3]) {
     let mut cluster = Cluster::new(4, 2, settings);
     let normal = cluster.wait(cores(2, 2).priority(NORMAL));
@@ -28,7 +28,7 @@ fn full(settings: SchedulingSettings) -> (Cluster, [JobId; 3]) {
     (cluster, [normal, early, late])
 }
 
-/// HPC-S-12: lowest priority first, of those the one that started last, and no more than are needed.
+/// HPC-S-12: lowest priority first, among these the last to start, and no more than needed.
 #[test]
 fn the_least_important_that_started_last_makes_way() {
     let (mut cluster, [_, early, late]) = full(with(Preemption::Immediate));
@@ -46,8 +46,8 @@ fn the_least_important_that_started_last_makes_way() {
     assert!(plan.preemptions[0].victims.contains(&early) && !plan.preemptions[0].victims.contains(&normal));
 }
 
-/// HPC-S-12, HPC-S-13: where the queue is not in the order of priorities, a job that made way would stand ahead of the one
-/// that it made way for, and take the place from it again.
+/// HPC-S-12, HPC-S-13: if the queue is not in the order of priorities, a preempted job could stand ahead of the job
+/// that it made way for, and take its place again.
 #[test]
 fn nobody_makes_way_who_would_stand_ahead_again() {
     for (order, makes_way) in [
@@ -97,7 +97,7 @@ fn nobody_makes_way_for_equals_or_if_he_may_not_be_stopped_or_it_is_off() {
     assert!(cluster.plan().preemptions.is_empty());
 }
 
-/// Nobody makes way for what would not start even so.
+/// Nobody makes way for a job that would not start even then.
 #[test]
 fn nobody_makes_way_in_vain() {
     let (mut cluster, _) = full(with(Preemption::Immediate));
@@ -109,7 +109,7 @@ fn nobody_makes_way_in_vain() {
     assert!(cluster.plan().preemptions.is_empty());
 }
 
-/// HPC-S-12: a graceful preemption claims what is needed.
+/// HPC-S-12: a graceful preemption claims the resources needed.
 #[test]
 fn a_graceful_preemption_claims_what_is_needed() {
     let (mut cluster, [.., late]) = full(with(Preemption::Graceful));
@@ -120,7 +120,7 @@ fn a_graceful_preemption_claims_what_is_needed() {
     assert_eq!(units(SizeUnit::Core, &preemption.claims[0]), 1);
 }
 
-/// What is on its way is waited for: no further job makes way, and nobody goes around meanwhile.
+/// While claimed resources are being released no further job makes way, and nobody is backfilled.
 #[test]
 fn nobody_else_makes_way_while_what_was_claimed_is_given_up() {
     let (mut cluster, [.., late]) = full(with(Preemption::Graceful));
@@ -132,7 +132,7 @@ fn nobody_else_makes_way_while_what_was_claimed_is_given_up() {
     assert!(cluster.plan().preemptions.is_empty());
 }
 
-/// HPC-S-14: only as many tasks as needed are stopped, if the job keeps its least.
+/// HPC-S-14: only as many tasks as needed are stopped, if the job keeps its minimum.
 #[test]
 fn only_tasks_are_stopped_if_that_is_enough() {
     let settings = SchedulingSettings { task_preemption: Some(true), ..with(Preemption::Immediate) };
@@ -168,7 +168,7 @@ fn a_running_job_grows_by_preemption_only_if_that_is_wanted() {
     assert_eq!(cluster.go().growths[0].count, 2);
 }
 
-/// HPC-S-15: nobody is stopped before the filters of the job that gains have passed, and others wait for their answer.
+/// HPC-S-15: nobody is stopped before the filters of the gaining job have passed, and others wait for their answer.
 #[test]
 fn the_filters_of_who_gains_are_asked_first() {
     let settings = SchedulingSettings { task_preemption: Some(true), ..with(Preemption::Immediate) };
@@ -179,7 +179,7 @@ fn the_filters_of_who_gains_are_asked_first() {
     assert_eq!((plan.preemptions[0].for_job, &plan.preemptions[0].victims[..]), (high, &[late][..]));
 }
 
-/// Who can be made to give up what he gets does not get it while a job of higher priority waits for room.
+/// A job does not get resources that it could be made to give up while a job of higher priority waits for room.
 #[test]
 fn what_a_job_gave_up_does_not_come_back_to_it() {
     let mut cluster = Cluster::new(2, 2, with(Preemption::Graceful));
@@ -190,7 +190,7 @@ fn what_a_job_gave_up_does_not_come_back_to_it() {
     let plan = cluster.plan();
     assert!(plan.growths.is_empty());
     assert_eq!(plan.preemptions[0].for_job, high);
-    // One of its own priority does not keep it from growing.
+    // A job of the same priority does not keep it from growing.
     let mut cluster = Cluster::new(2, 2, with(Preemption::Graceful));
     let run = cluster.wait(cores(1, 2));
     cluster.go();

@@ -1,4 +1,4 @@
-//! What holds for every history of a cluster in a mode.
+//! Properties of every history of a cluster in a mode.
 
 use crate::driver::{Cluster, Job, balanced, cores, nodes, queued, started};
 use muster_planner::{model::Activation, pass::Plan};
@@ -82,7 +82,7 @@ fn happen(cluster: &mut Cluster, step: &Step) {
     }
 }
 
-/// When a job starts as runs end by their walltimes.
+/// When a job starts if runs end by their walltimes.
 fn start_in_turn(cluster: &Cluster, job: JobId) -> Option<Timestamp> {
     let mut ahead = cluster.clone();
     for _ in 0..200 {
@@ -100,35 +100,35 @@ fn start_in_turn(cluster: &Cluster, job: JobId) -> Option<Timestamp> {
     None
 }
 
-/// When a job alone could start: it is let wait with nobody else there.
+/// When a job could start if it waited alone.
 fn start_alone(cluster: &Cluster, job: JobId) -> Option<Timestamp> {
     let mut alone = cluster.clone();
     cluster.waiting().into_iter().filter(|other| *other != job).for_each(|other| alone.engine.dequeue(other));
     start_in_turn(&alone, job)
 }
 
-/// The first of those that wait for the same nodes, or for nodes of one another.
+/// The first of those that wait for the same nodes, or for overlapping ones.
 struct Top {
     job: JobId,
-    /// The groups whose nodes it or those behind it could use.
+    /// The groups with nodes that it or those behind it could use.
     groups: BTreeSet<&'static str>,
     /// When it can start.
     start: Option<Timestamp>,
 }
 
-/// Whether there are as many nodes or cores as a job needs at least. Who never fits keeps nobody from starting.
+/// Whether the cluster has the nodes or cores of a job's minimum. A job that never fits keeps nobody from starting.
 fn may_ever_start(job: &Job) -> bool {
     let nodes = if job.group.is_some() { 2 } else { 4 };
     job.min <= if job.unit == SizeUnit::Node { nodes } else { 2 * nodes }
 }
 
-/// Plans and does what the plan says, and looks whether it keeps to the order. Who waits behind another starts before that
-/// one only by going around it, even on nodes that the other cannot use: so no start is foreseen for it that somebody might
-/// delay, but who goes around both must be over when the first of them starts.
+/// Plans, carries out the plan, and checks that it keeps to the order. A job behind another starts before it only by
+/// backfill, even on nodes that the other cannot use. So no start is foreseen for it that could be delayed, but a job
+/// that overtakes both must be over when the first of them starts.
 fn go_in_order(cluster: &mut Cluster) -> Plan {
     let plan = cluster.plan();
     let around: BTreeSet<JobId> = plan.facts.iter().filter(|facts| facts.backfill).map(|facts| facts.job).collect();
-    // As it is at the turn of a job: those before it have started.
+    // The state at the turn of a job: those before it have started.
     let mut at_turn = cluster.clone();
     let mut queue = cluster.waiting();
     queue.sort_by_key(|job| cluster.place(*job));
@@ -161,13 +161,14 @@ fn go_in_order(cluster: &mut Cluster) -> Plan {
     plan
 }
 
-/// Nobody takes anything from others that wait or run.
+/// Nobody takes anything from waiting or running jobs.
 fn plain() -> SchedulingSettings {
     SchedulingSettings { preemption: Some(Preemption::None), growth: Some(false), ..queued() }
 }
 
-/// HPC-S-04, HPC-B-10: the second that waits could use what is free beside the nodes for which the first waits, and alone it
-/// would start earlier than the first. It waits for the first all the same, so that who is over by then does not delay it.
+/// HPC-S-04, HPC-B-10: the second waiting job could use free resources beside the nodes that the first waits for, and
+/// alone it would start earlier than the first. It still waits for the first, so that a job which is over by then
+/// does not delay it.
 #[test]
 fn who_goes_around_two_is_over_when_the_first_of_them_starts() {
     let mut cluster = Cluster::new(4, 2, plain());
@@ -190,7 +191,7 @@ proptest! {
     // An engine that is wrong by a minute delays the first in one of a thousand of these histories.
     #![proptest_config(ProptestConfig::with_cases(3000))]
 
-    /// HPC-S-05, HPC-B-05, HPC-B-07, HPC-B-10: nobody that goes around the first makes it start later.
+    /// HPC-S-05, HPC-B-05, HPC-B-07, HPC-B-10: no backfilled job delays the first one.
     #[test]
     fn who_goes_around_the_first_does_not_delay_it(steps in steps()) {
         let mut cluster = Cluster::new(4, 2, plain());
@@ -204,8 +205,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// Nothing is given twice (the driver looks), nobody has more than his greatest or starts with less than his least, and
-    /// equal inputs give equal plans (the driver plans three times).
+    /// Nothing is given twice (the driver checks), no job has more than its maximum or starts with less than its
+    /// minimum, and equal inputs give equal plans (the driver plans three times).
     #[test]
     fn never_more_than_there_is(settings in modes(), steps in steps()) {
         let mut cluster = Cluster::new(4, 2, settings);
@@ -224,7 +225,8 @@ proptest! {
         }
     }
 
-    /// HPC-F-31, HPC-F-82, HPC-F-35: a priority that is blocked or held back never starts, and what is kept is nobody's.
+    /// HPC-F-31, HPC-F-82, HPC-F-35: a priority that is blocked or held back never starts, and kept resources are
+    /// closed to others.
     #[test]
     fn a_blocked_priority_never_starts(
         settings in modes(),

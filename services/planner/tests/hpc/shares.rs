@@ -33,8 +33,8 @@ fn what_is_left_is_shared_by_priority() {
     }
 }
 
-/// HPC-S-06, HPC-S-08, HPC-S-14: who comes later gets his least of what others have above theirs, and then his share. Tasks
-/// are stopped for it, unless preemption is graceful.
+/// HPC-S-06, HPC-S-08, HPC-S-14: a later job gets its minimum from what others have above theirs, and then its share.
+/// Tasks are stopped for it, unless preemption is graceful.
 #[test]
 fn who_comes_later_gets_his_share_when_shares_are_levelled() {
     for (balanced_preemption, reason) in [
@@ -68,7 +68,7 @@ fn levelled(settings: SchedulingSettings, reason: ShrinkReason) {
     assert!(cluster.size(a) >= 2 && cluster.size(b) >= 2);
 }
 
-/// HPC-S-07: what a job cannot use goes to the others.
+/// HPC-S-07: resources that a job cannot use go to the others.
 #[test]
 fn nobody_gets_more_than_he_can_use() {
     let mut cluster = Cluster::new(8, 2, balanced());
@@ -78,7 +78,7 @@ fn nobody_gets_more_than_he_can_use() {
     assert_eq!((cluster.size(small), cluster.size(large)), (4, 12));
 }
 
-/// HPC-B-16: backfill works in this mode, too.
+/// HPC-B-16: backfill works in this mode too.
 #[test]
 fn somebody_goes_around_the_first_that_waits() {
     let mut cluster = Cluster::new(4, 2, balanced());

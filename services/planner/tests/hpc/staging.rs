@@ -1,4 +1,4 @@
-//! What staging has to do with plans.
+//! Staging and plans.
 
 use crate::{
     driver::queued,
@@ -17,8 +17,8 @@ fn staging(creates: &[&str], uses: &[&str]) -> ComponentStaging {
     ComponentStaging { directives, creates: names(creates), uses: names(uses), ..ComponentStaging::default() }
 }
 
-/// SL-B-08: what is still to be staged in is not planned and holds up nobody; it starts once all is there. The world looks
-/// that nothing is proposed which the ledger refuses.
+/// SL-B-08: a job with files still to be staged in is not planned and delays nobody; it starts once all are there. The
+/// world checks that nothing is proposed that the ledger refuses.
 #[test]
 fn what_is_still_to_be_staged_in_is_not_planned() {
     let mut world = World::new(1, queued());
@@ -43,7 +43,7 @@ fn what_is_still_to_be_staged_in_is_not_planned() {
     assert!(world.chain(uses).is_none());
 }
 
-/// SL-B-08: while staging takes its time others go first, also those behind.
+/// SL-B-08: during the staging others go first, even later ones.
 #[test]
 fn others_start_while_files_are_brought_in() {
     let mut world = World::new(1, queued());

@@ -19,7 +19,7 @@ struct Scene {
     four: JobId,
 }
 
-/// four dual-core nodes; J1 with its filter, J2, J3; J4 comes in second 5. Up to that second.
+/// four dual-core nodes; J1 with its filter, J2, J3; J4 arrives in second 5. Runs up to that second.
 fn scene(settings: SchedulingSettings, answer: Answer) -> Scene {
     let none = Some(Preemption::None);
     let settings =
@@ -162,8 +162,8 @@ fn a_filter_that_is_not_there_reserves_with_a_warning() {
     assert_eq!(scene.world.asked_at(scene.one), [0, 10]);
 }
 
-/// HPC-B-13, HPC-B-15, HPC-F-37: a job that goes around another is told so, and does not start if the answer comes so late
-/// that it would not be over in time.
+/// HPC-B-13, HPC-B-15, HPC-F-37: a job's filter is told that the start is backfill, and the job does not start if the
+/// answer comes too late for it to be over in time.
 #[test]
 fn a_start_around_another_job_waits_for_its_verdict_only_so_long() {
     for (seconds, starts) in [(10, true), (11, false)] {
@@ -183,7 +183,7 @@ fn a_start_around_another_job_waits_for_its_verdict_only_so_long() {
     }
 }
 
-/// HPC-F-37: a job that may not go around another now blocks and reserves nothing; the next one may try.
+/// HPC-F-37: a refused backfill blocks and reserves nothing; the next job may try.
 #[test]
 fn a_no_to_a_start_around_another_job_only_means_not_now() {
     for code in [1, 2, 9] {
@@ -199,8 +199,8 @@ fn a_no_to_a_start_around_another_job_only_means_not_now() {
     }
 }
 
-/// two dual-core nodes; J1 runs on two cores with tasks that wait, and two come free while J2 waits for them. Up to
-/// the verdict in second 61.
+/// two dual-core nodes; J1 runs on two cores with waiting tasks, and two come free while J2 waits for them. Runs
+/// up to the verdict in second 61.
 fn growing(exit: FilterExit) -> (World, JobId, JobId) {
     let mut world = World::new(2, queued());
     let blocker = world.submit(&Wanted { minutes: 1, ..cores(2, 2) });

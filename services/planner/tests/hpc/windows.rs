@@ -1,9 +1,10 @@
-//! The first job that waits, and who goes around it.
+//! The first waiting job, and the jobs that overtake it.
 
 use crate::driver::{Cluster, cores, nodes, queued, started};
 use muster_schemas::{JobId, Timestamp, scheduling::SchedulingSettings};
 
-/// The scene of: six dual-core nodes, on two of which R runs since 5 min, and T waits for all of them.
+/// The scene of: six dual-core nodes; R has been running on two of them for 5 min, and T waits
+/// for all of them.
 struct Scene {
     cluster: Cluster,
     r: JobId,
@@ -39,7 +40,7 @@ fn a_job_that_fits_the_window_exactly_goes_around_the_first() {
     assert_eq!(started(&plan), [k]);
     let [facts] = &plan.facts[..] else { panic!("{:?}", plan.facts) };
     assert_eq!((facts.job, facts.count, facts.backfill, facts.index), (k, 8, true, 4));
-    // It may wait for a verdict no longer than it would still end in time (HPC-B-15).
+    // It may not wait for a verdict longer than it could still end in time (HPC-B-15).
     assert_eq!(facts.latest_start, Some(scene.cluster.now.plus_minutes(5)));
     assert!(started(&scene.cluster.go()).is_empty(), "nothing is left for L and M");
 }
@@ -97,7 +98,7 @@ fn running_jobs_grow_before_anybody_goes_around() {
     let mut cluster = Cluster::new(4, 2, queued());
     let r = cluster.wait(cores(2, 6).minutes(60));
     assert_eq!(cluster.plan().starts.len(), 1);
-    // It begins with 2 of its 6, and has 10 tasks of one core that wait.
+    // It begins with 2 of its 6, and has 10 waiting tasks of one core.
     let mut plan = cluster.plan();
     plan.starts[0].placement.components[0].shares.truncate(1);
     cluster.commit(&plan);
@@ -113,7 +114,7 @@ fn running_jobs_grow_before_anybody_goes_around() {
     assert_eq!((cluster.size(r), cluster.is_running(k)), (6, false));
 }
 
-/// HPC-S-05: who cannot use the same nodes is not behind it; who can use some of them is.
+/// HPC-S-05: a job that cannot use the same nodes is not behind it; one that can use some of them is.
 #[test]
 fn who_has_no_node_in_common_with_the_first_does_not_wait_for_it() {
     let mut cluster = Cluster::new(4, 2, queued());
@@ -141,8 +142,8 @@ fn jobs_start_in_order_with_as_much_as_they_can_use() {
     assert_eq!((cluster.size(first), cluster.size(second), cluster.size(third)), (6, 2, 0));
 }
 
-/// HPC-J-17: of node groups of which one is to serve the job alone the first does that has enough free, also if none of the
-/// ways has an end that is known.
+/// HPC-J-17: if one of several node groups must serve the job alone, the first with enough free does, even if no
+/// alternative has a known end.
 #[test]
 fn one_of_several_groups_serves_the_job_alone() {
     for minutes in [None, Some(10)] {
@@ -160,7 +161,7 @@ fn one_of_several_groups_serves_the_job_alone() {
     }
 }
 
-/// HPC-B-12: what went around somebody does not grow.
+/// HPC-B-12: a backfilled run does not grow.
 #[test]
 fn what_went_around_somebody_does_not_grow() {
     let mut scene = scene(queued(), Some(20), true);

@@ -1,5 +1,5 @@
-//! A ledger, a planner, nodes and filters without any process: each command is decided and applied at once, filters answer
-//! after a time from a table, and the clock goes from one thing that is due to the next.
+//! A ledger, a planner, nodes and filters without any process: each command is decided and applied at once, filters
+//! answer after a time from a table, and the clock moves from one due happening to the next.
 
 use muster_domain::{State, decide, filters::Chain, invariants::assert_invariants, runs::Run};
 use muster_planner::{
@@ -28,14 +28,14 @@ use std::{
 /// The template whose jobs have an activation filter.
 const FILTERED: &str = "Filtered";
 
-/// What a filter answers, and after how many seconds.
+/// A filter's answer, and after how many seconds it comes.
 pub type Answer = (i64, FilterExit);
 
 pub struct World {
     projection: Projection,
     start: Timestamp,
     now: Timestamp,
-    /// What the filters of each job answer: the first time, the second time, and so on; the last one for ever.
+    /// The answers of each job's filters: the first, the second, and so on; the last one is repeated.
     answers: BTreeMap<JobId, Vec<Answer>>,
     /// Calls that a runner has, with the time of the answer.
     called: BTreeMap<CallId, (Timestamp, FilterExit)>,
@@ -44,9 +44,9 @@ pub struct World {
     plan_is_due: bool,
     wake: Option<Timestamp>,
     passes: u64,
-    /// What activation filters were told, by job, with the second.
+    /// The parameters of activation filters, by job, with the second.
     pub asked: Vec<(i64, JobId, ActivationParameters)>,
-    /// Everything that happened.
+    /// All records.
     records: Vec<Record>,
 }
 
@@ -56,7 +56,7 @@ pub struct Wanted {
     pub max: u32,
     pub minutes: i64,
     pub priority: i64,
-    /// Of a job that is a list of tasks: how many of one core each.
+    /// For a list of tasks: the number of its tasks, each with one core.
     pub tasks: u32,
 }
 
@@ -120,7 +120,7 @@ impl World {
         self.projection.state()
     }
 
-    /// The second that it is.
+    /// The current second.
     fn second(&self) -> i64 {
         self.now.micros_since(self.start) / 1_000_000
     }
@@ -156,7 +156,7 @@ impl World {
         self.records.push(record);
     }
 
-    /// Makes every decision of the planner again, from the records.
+    /// Repeats every decision of the planner from the records.
     pub fn verdict(&self) -> Verdict {
         let mut verifier = Verifier::new(State::new(), 10);
         self.records.iter().for_each(|record| verifier.read(record));
@@ -167,27 +167,27 @@ impl World {
         self.submit_with(wanted, None)
     }
 
-    /// A job with an activation filter, and what that answers.
+    /// A job with an activation filter, and the filter's answers.
     pub fn submit_filtered(&mut self, wanted: &Wanted, answers: Vec<Answer>) -> JobId {
         let job = self.submit_with(wanted, Some(FILTERED.into()));
         self.answers.insert(job, answers);
         job
     }
 
-    /// A job that comes at this second.
+    /// A job that arrives in this second.
     pub fn submit_at(&mut self, second: i64, wanted: &Wanted) -> JobId {
         self.now = self.start.plus_seconds(second);
         self.submit(wanted)
     }
 
-    /// From here on what jobs ask for is staged.
+    /// From here on requested staging is carried out.
     pub fn set_staging(&mut self) {
         let staging = StagingSettings { program: Some("/site/stage".into()), ..StagingSettings::default() };
         let change = Box::new(ClusterChange { staging: Some(staging), ..ClusterChange::default() });
         self.command(&Actor::Ledger, Command::Configure { change, keep_unnamed: true });
     }
 
-    /// A job for which this is staged, and what the staging program answers.
+    /// A job with this staging, and the answers of the staging program.
     pub fn submit_staged(&mut self, wanted: &Wanted, staging: ComponentStaging, answers: Vec<Answer>) -> JobId {
         let job = self.submit_as(wanted, None, vec![staging]);
         self.answers.insert(job, answers);
@@ -242,7 +242,7 @@ impl World {
         }
     }
 
-    /// Lets everything happen up to and in this second.
+    /// Lets everything happen up to and including this second.
     pub fn to(&mut self, second: i64) {
         let until = self.start.plus_seconds(second);
         loop {
@@ -278,7 +278,7 @@ impl World {
         is_due
     }
 
-    /// Nodes start what is launched at once.
+    /// Nodes start launched runs at once.
     fn launch(&mut self) -> bool {
         let new: Vec<RunId> =
             self.state().runs().map(|run| run.id).filter(|run| !self.ends.contains_key(run)).collect();
@@ -347,7 +347,7 @@ impl World {
         !due.is_empty()
     }
 
-    /// Plans as the planner does. One that begins anew plans the same, and nothing of a plan is refused.
+    /// Plans as the planner does. A new planner plans the same, and nothing of a plan is refused.
     fn plan(&mut self) -> bool {
         if !self.plan_is_due && self.wake.is_none_or(|wake| wake > self.now) {
             return false;
@@ -367,12 +367,12 @@ impl World {
         true
     }
 
-    /// From here on resources are given in this way.
+    /// From here on resources are given with these settings.
     pub fn set(&mut self, settings: SchedulingSettings) {
         self.command(&Actor::Ledger, Command::SetParameters { filters: None, scheduling: Some(Box::new(settings)) });
     }
 
-    /// Plans, and before the plan is there a user asks for something: what of the plan is refused.
+    /// Plans, and before the plan arrives executes a user's command; returns what is refused of the plan.
     pub fn plan_while(&mut self, command: Command) -> Vec<RefusedStart> {
         let planned = self.projection.plan(self.now, &BTreeSet::new());
         let owner = Actor::User(Owner { user: "ada".into(), uid: 1000, gid: 100 });

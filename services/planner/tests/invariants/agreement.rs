@@ -82,7 +82,7 @@ pub fn assert_agrees_with_reference(planned: &Planned, after: &World) {
 proptest! {
     #![proptest_config(cases())]
 
-    /// Nothing goes around a job that waits (M-PLAN-10).
+    /// No job overtakes a waiting one (M-PLAN-10).
     #[test]
     fn agrees_with_the_reference_without_backfill(
         history in histories(Kind { modes: &[BackfillMode::None], loses_capacity: false, overruns: false }),
@@ -90,7 +90,7 @@ proptest! {
         replay(&history, |twin, planned| assert_agrees_with_reference(planned, &twin.world));
     }
 
-    /// The first jobs that wait have reservations (M-PLAN-8).
+    /// The first waiting jobs have reservations (M-PLAN-8).
     #[test]
     fn agrees_with_the_reference_under_easy(
         history in histories(Kind { modes: &[BackfillMode::Easy], loses_capacity: false, overruns: false }),
@@ -98,7 +98,7 @@ proptest! {
         replay(&history, |twin, planned| assert_agrees_with_reference(planned, &twin.world));
     }
 
-    /// Every job that waits has a reservation (M-PLAN-9).
+    /// Every waiting job has a reservation (M-PLAN-9).
     #[test]
     fn agrees_with_the_reference_under_conservative(
         history in histories(Kind { modes: &[BackfillMode::Conservative], loses_capacity: false, overruns: false }),
@@ -135,8 +135,8 @@ proptest! {
         replay(&history, |_, planned| assert_agrees_with_fresh_engines(planned));
     }
 
-    /// The same while runs last longer than they said. (A promise that such a run is in the way of is looked at when
-    /// something else is lost, so here two engines may differ under `conservative`.)
+    /// The same while runs last longer than they said. (A promise blocked by such a run is looked at when something
+    /// else is lost, so under `conservative` two engines may differ.)
     #[test]
     fn overdue_runs_do_not_make_engines_differ(
         history in histories(Kind { modes: &[BackfillMode::None, BackfillMode::Easy], loses_capacity: true, overruns: true }),
@@ -155,8 +155,8 @@ fn assert_agrees_with_fresh_engines(planned: &Planned) {
     assert_eq!(found, bytes(&reversed), "told in reverse order");
 }
 
-/// A component that can be served in two ways may want to wait, and start after all when others have taken the better way:
-/// that an equal job did not start says nothing of the next.
+/// A component with two alternatives may want to wait, and start after all when others have taken the better one: that
+/// an equal job did not start says nothing about the next.
 #[test]
 fn an_equal_job_with_a_choice_is_looked_at_again() {
     let node = |number: usize, cores, sockets| NodeSpec {

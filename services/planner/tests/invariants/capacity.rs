@@ -1,4 +1,4 @@
-//! Never more in use than exists, and all components of a job or none.
+//! Never more is in use than exists, and a job has all of its components or none.
 
 use crate::{
     clusters::ALL_MODES,
@@ -15,7 +15,7 @@ use muster_schemas::{
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-/// What is held after a plan: by runs, by what it starts, and by what it promises.
+/// Resources held after a plan: by runs, by starts, and by promises.
 fn held_after<'p>(planned: &Planned<'p>, after: &World) -> Holdings<'p> {
     let mut held = planned.world.held_by_runs(planned.now);
     for start in &planned.plan.starts {
@@ -30,7 +30,7 @@ fn held_after<'p>(planned: &Planned<'p>, after: &World) -> Holdings<'p> {
     held
 }
 
-/// Panics if the placement is not all that the job asks for, on nodes that its queues and requests allow.
+/// Panics if the placement lacks anything that the job asks for, or uses nodes that its queues and requests exclude.
 fn assert_complete(world: &World, demand: &Demand, placement: &Placement) {
     assert_eq!(placement.components.len(), demand.components.len(), "components of {placement:?}");
     let is_on_other_nodes = |components: &[ComponentPlacement]| {
@@ -68,8 +68,8 @@ fn assert_complete(world: &World, demand: &Demand, placement: &Placement) {
 proptest! {
     #![proptest_config(cases())]
 
-    /// Whatever happens, what a plan starts is free, and as long as runs keep to their walltimes and nothing is lost, so
-    /// is all that it promises, for all time to come (M-PLAN-4).
+    /// Whatever happens, the resources of a plan's starts are free; and as long as runs keep to their walltimes and
+    /// nothing is lost, so are those of all its promises, for all time (M-PLAN-4).
     #[test]
     fn never_more_is_in_use_than_exists(history in histories(Kind { modes: ALL_MODES, loses_capacity: false, overruns: false })) {
         replay(&history, |twin, planned| {
@@ -78,7 +78,7 @@ proptest! {
         });
     }
 
-    /// The same when nodes are lost and closed and runs last too long. What was taken from under a run is not held
+    /// The same when nodes are lost and closed and runs last too long. Resources taken away from a run are not held
     /// against the plan.
     #[test]
     fn what_starts_is_free_whatever_was_lost(history in histories(Kind { modes: ALL_MODES, loses_capacity: true, overruns: true })) {
@@ -96,8 +96,8 @@ proptest! {
         });
     }
 
-    /// All components start together, each with what it asks for, or none; and on nodes of their own, unless the policy lets
-    /// them share some (SL-P-07).
+    /// All components start together, each with what it asks for, or none; and on separate nodes, unless the policy
+    /// lets them share (SL-P-07).
     #[test]
     fn all_components_start_together_or_none(history in histories(Kind { modes: ALL_MODES, loses_capacity: true, overruns: true })) {
         replay(&history, |_, planned| {

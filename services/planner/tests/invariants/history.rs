@@ -1,4 +1,4 @@
-//! Random histories of a cluster: what happens, applied to an engine and to the plain lists of the reference alike.
+//! Random histories of a cluster: happenings, applied both to an engine and to the plain lists of the reference.
 
 use crate::{
     clusters::{Cluster, clusters, policies},
@@ -20,7 +20,7 @@ pub struct Draft {
     pub priority: i64,
     /// Tasks of an array, and how many of them may run at a time.
     pub array: Option<(u32, u32)>,
-    /// How long it runs, as a part of what it is allowed, in percent; a job without walltime runs so many seconds.
+    /// How long it runs, in percent of its walltime; a job without walltime runs this many seconds.
     pub runs_percent: u32,
     /// How many equal jobs are submitted together.
     pub copies: u32,
@@ -30,47 +30,47 @@ pub struct Draft {
 #[derive(Clone, Debug)]
 pub enum Step {
     Submit(Draft),
-    /// So many seconds go by, and runs end when their time has come.
+    /// This many seconds pass, and runs end when their time has come.
     Pass(u32),
-    /// The clock is set back by so many seconds.
+    /// The clock is set back by this many seconds.
     SetBack(u32),
     EndRun(Index),
     /// A waiting job is cancelled.
     Cancel(Index),
-    /// A waiting job is held, or the first one that is held is released.
+    /// A waiting job is held, or the first held one is released.
     Hold(Index),
     Release,
     Priority(Index, i64),
     LoseNode(Index),
     ReturnNode(Index),
-    /// A node becomes something else.
+    /// A node changes.
     ChangeNode(Index, Box<NodeSpec>),
     RemoveNode(Index),
-    /// A node comes back that was removed.
+    /// A removed node comes back.
     AddNode,
-    /// From so many seconds from now on, for so many.
+    /// Seconds from now until the closure begins, and how many it lasts.
     Close(Index, u32, u32),
     Reopen(Index),
     /// The name, its nodes as bits, when it begins and how long it lasts.
     Reserve(usize, u16, u32, u32),
     CancelReservation(usize),
     Licences(u32),
-    /// Another policy is put in force.
+    /// Another policy comes into force.
     Policy(Box<Policy>),
 }
 
-/// What may happen in a history.
+/// The kinds of happenings in a history.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
     pub modes: &'static [BackfillMode],
-    /// Capacity is lost: nodes go, are closed or reserved, licences are fewer. Or the policy changes, or the clock is set
-    /// back.
+    /// Capacity is lost: nodes go, are closed or reserved, licences become fewer. Or the policy changes, or the
+    /// clock is set back.
     pub loses_capacity: bool,
-    /// Runs may last longer than their walltimes say.
+    /// Runs may last longer than their walltimes.
     pub overruns: bool,
 }
 
-/// A cluster, a policy and what happens.
+/// A cluster, a policy and the happenings.
 #[derive(Clone, Debug)]
 pub struct History {
     pub cluster: Cluster,
@@ -105,7 +105,8 @@ fn steps(kind: Kind) -> impl Strategy<Value = Step> {
         1 => (index(), -1_i64..=2).prop_map(|(job, priority)| Step::Priority(job, priority)),
     ];
     let name = || 0..RESERVATIONS.len();
-    // Who has seen that a run is overdue knows more of its end than who has not, and the clock may be set back before that.
+    // An engine that has seen an overdue run knows more about its end than one that has not, and the clock may be set
+    // back before that.
     let most_seconds_back = if kind.overruns { 0 } else { 15 };
     let set_back = (0_u32..=most_seconds_back).prop_map(Step::SetBack);
     let losses = prop_oneof![

@@ -1,4 +1,4 @@
-//! What the planner promises, over random clusters, queues and histories.
+//! The planner's guarantees, over random clusters, queues and histories.
 
 mod agreement;
 mod capacity;

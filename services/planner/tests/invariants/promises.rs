@@ -1,4 +1,4 @@
-//! What is promised is kept.
+//! Promises are kept.
 
 use crate::{
     history::{Kind, cases, histories},
@@ -8,7 +8,7 @@ use crate::{
 use muster_schemas::{job::WaitReason, policy::BackfillMode};
 use proptest::prelude::*;
 
-/// What runs and starts.
+/// Resources of runs and starts.
 fn held_by_runs_and_starts<'p>(planned: &Planned<'p>) -> Holdings<'p> {
     let mut held = planned.world.held_by_runs(planned.now);
     for start in &planned.plan.starts {
@@ -21,8 +21,8 @@ fn held_by_runs_and_starts<'p>(planned: &Planned<'p>) -> Holdings<'p> {
 proptest! {
     #![proptest_config(cases())]
 
-    /// What the first jobs that wait are promised stays free beside all that the plan starts. (The plan tells when they
-    /// start; where is what the reference found for the same start.) (M-PLAN-5).
+    /// The promised resources of the first waiting jobs stay free beside everything that the plan starts. (The plan
+    /// tells the times; the places are those that the reference found for the same start.) (M-PLAN-5).
     #[test]
     fn backfilling_delays_no_reservation(
         history in histories(Kind { modes: &[BackfillMode::Easy], loses_capacity: false, overruns: false }),
@@ -50,11 +50,11 @@ proptest! {
                 let Some(promised) = &job.slot else { continue };
                 let started = planned.plan.starts.iter().any(|start| start.job.whole() == job.id);
                 let now = twin.engine.slot(job.id);
-                // No promise holds against a limit that others have come up against meanwhile.
+                // A promise does not override a limit that others have reached in the meantime.
                 let limited = planned.plan.reasons.iter().any(|waiting| {
                     waiting.job == job.id && matches!(waiting.reason, WaitReason::Limit(_))
                 });
-                // Nor against that of its own array, when a later task went ahead of the one that was promised.
+                // Nor that of its own array, when a later task overtook the promised one.
                 let is_array_full = job.tasks.as_ref().is_some_and(|tasks| tasks.headroom == 0);
                 let limited = limited || is_array_full;
                 let is_cut_short = planned.plan.is_cut_short;

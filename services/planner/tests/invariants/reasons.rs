@@ -1,4 +1,4 @@
-//! Everybody who waits is told why, and it is so.
+//! Every waiting job is told why it waits, and the reason is true.
 
 use crate::{
     clusters::ALL_MODES,
@@ -11,12 +11,12 @@ use muster_schemas::{JobId, job::WaitReason, policy::BackfillMode, resources::Co
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// A plan as seen by those who still wait after it.
+/// A plan as seen by the jobs that still wait after it.
 struct After<'p> {
     planned: &'p Planned<'p>,
     waiting: &'p World,
     reasons: BTreeMap<JobId, &'p WaitReason>,
-    /// What runs and what starts.
+    /// Resources of runs and starts.
     held: Holdings<'p>,
     usage: Usage,
 }
@@ -34,7 +34,7 @@ impl<'p> After<'p> {
         Self { planned, waiting, reasons, held, usage }
     }
 
-    /// Whether a reason holds for a job.
+    /// Whether a reason is true for a job.
     fn is_true(&self, job: &QueuedJob, reason: &WaitReason) -> bool {
         let demand = self.open(job);
         let fits_beside_runs = || self.held.place_now(job.id, &demand).is_some();
@@ -44,8 +44,8 @@ impl<'p> After<'p> {
             WaitReason::Limit(_) => self.is_limited(job) || self.was_limited(job),
             WaitReason::ArrayLimit => job.tasks.as_ref().is_some_and(|tasks| tasks.headroom == 0),
             WaitReason::Resources(_) => {
-                // For who wants all there are, less may be enough once others have begun to hold some: his reason was true
-                // when it was his turn.
+                // A job that wants everything may need less once others hold some of it: its reason was
+                // true at its turn.
                 wants_all(job) || !fits_beside_runs() || self.with_promises().place_now(job.id, &demand).is_none()
             }
             WaitReason::Reserved { start } => *start > self.planned.now || !fits_beside_runs(),
@@ -57,7 +57,7 @@ impl<'p> After<'p> {
         }
     }
 
-    /// What a job asks for, without the ways that limits shut.
+    /// The request of a job, without the alternatives that limits exclude.
     fn open(&self, job: &QueuedJob) -> Demand {
         let mut demand = Demand::clone(&job.demand);
         for (number, component) in demand.components.iter_mut().enumerate() {
@@ -74,8 +74,8 @@ impl<'p> After<'p> {
         demand
     }
 
-    /// Whether the state tells without a planner why a job waits: it has a promise, its array runs as many tasks as it
-    /// may, or it is behind another.
+    /// Whether the state alone, without a planner, tells why a job waits: it has a promise, its array runs its maximum
+    /// of tasks, or it is behind another.
     fn is_told_by_state(&self, job: &QueuedJob) -> bool {
         let is_full = job.tasks.as_ref().is_some_and(|tasks| tasks.headroom == 0);
         let is_behind = || self.waiting.jobs.keys().any(|other| self.is_ahead(*other, job));
@@ -86,7 +86,7 @@ impl<'p> After<'p> {
         hopeless(self.planned.world, self.planned.now, &job.demand)
     }
 
-    /// Whether a limit would be exceeded if the job ran: with the least that it needs, or with what it would get.
+    /// Whether the job would exceed a limit if it ran, with its minimum or with what it would get.
     fn is_limited(&self, job: &QueuedJob) -> bool {
         let found = [&self.held, &self.with_promises()].map(|held| held.earliest(job.id, &job.demand));
         let given = found.into_iter().flatten().map(|found| Counted::new(&job.holder, &job.demand, &found.placement));
@@ -95,7 +95,7 @@ impl<'p> After<'p> {
         given.chain([least]).any(is_full) || self.has_no_way(job)
     }
 
-    /// Whether limits shut all ways of a component that anything could serve.
+    /// Whether limits exclude all alternatives of a component that anything could serve.
     fn has_no_way(&self, job: &QueuedJob) -> bool {
         (0..job.demand.components.len()).any(|number| {
             let component = &job.demand.components[number];
@@ -113,13 +113,13 @@ impl<'p> After<'p> {
         })
     }
 
-    /// The same with what it would have got when it was looked at, before those behind it were promised something.
+    /// The same with what it would have got at its turn, before later jobs had promises.
     fn was_limited(&self, job: &QueuedJob) -> bool {
         let Planned { world, policy, now, .. } = self.planned;
         reference::pass(world, policy, *now).waiting.get(&job.id) == Some(&Why::Limit)
     }
 
-    /// What runs, starts and is promised.
+    /// Resources of runs, starts and promises.
     fn with_promises(&self) -> Holdings<'p> {
         let mut held = self.held.clone();
         for job in self.waiting.jobs.values() {
@@ -149,7 +149,7 @@ fn wants_all(job: &QueuedJob) -> bool {
 proptest! {
     #![proptest_config(cases())]
 
-    /// Every job that waits after a plan has a reason, and it is true at that moment (M-PLAN-11).
+    /// Every job that waits after a plan has a reason, and the reason is true at that moment (M-PLAN-11).
     #[test]
     fn nobody_waits_without_a_true_reason(history in histories(Kind { modes: ALL_MODES, loses_capacity: true, overruns: true })) {
         replay(&history, |twin, planned| {
@@ -171,7 +171,7 @@ proptest! {
         });
     }
 
-    /// A job that fits nowhere, ever, is told so by the first plan that looks at it, and nobody else is (M-PLAN-12).
+    /// A job that can never fit is told so by the first plan that looks at it, and no other job is (M-PLAN-12).
     #[test]
     fn who_never_fits_is_told_so(
         history in histories(Kind { modes: &[BackfillMode::Conservative], loses_capacity: true, overruns: false }),

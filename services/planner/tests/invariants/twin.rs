@@ -36,7 +36,7 @@ pub struct Twin {
     next_wake: Option<Timestamp>,
 }
 
-/// One plan, with what it was made from.
+/// One plan, with its input.
 pub struct Planned<'p> {
     /// Before the plan.
     pub world: &'p World,
@@ -45,7 +45,7 @@ pub struct Planned<'p> {
     pub plan: &'p Plan,
 }
 
-/// Runs a history and shows each plan.
+/// Replays a history and passes each plan to `look`.
 pub fn replay(history: &History, mut look: impl FnMut(&Twin, &Planned)) {
     let mut twin = Twin::new(history);
     for step in &history.steps {
@@ -175,7 +175,7 @@ impl Twin {
         self.world.jobs.remove(&id)
     }
 
-    /// Time goes by. Whatever is due on the way happens at its moment.
+    /// Time passes. Everything due on the way happens at its moment.
     fn pass_time(&mut self, seconds: u32, look: &mut impl FnMut(&Self, &Planned)) {
         let target = self.now.plus_seconds(i64::from(seconds));
         loop {
@@ -237,7 +237,7 @@ impl Twin {
         self.world.runs.remove(&id);
         self.world.capacity_freed = true;
         self.engine.end(id);
-        // A task that is over makes room for the next one of its array.
+        // A finished task makes room for the next one of its array.
         if let Some(mut job) = self.world.jobs.get(&id.whole()).filter(|_| id.index.is_some()).cloned() {
             if let Some(tasks) = &mut job.tasks {
                 tasks.headroom += 1;
@@ -257,7 +257,7 @@ impl Twin {
         }
     }
 
-    /// What ran on a lost node is lost.
+    /// Runs on a lost node are lost.
     fn end_all_on(&mut self, id: NodeId) {
         let is_there = |run: &ActiveRun| run.placement.shares().any(|share| share.node == id);
         let lost: Vec<JobId> = self.world.runs.values().filter(|run| is_there(run)).map(|run| run.job).collect();
@@ -309,7 +309,7 @@ impl Twin {
     }
 }
 
-/// The cluster after a plan, but that what it starts does not run yet: who still waits, with what promise.
+/// The cluster after a plan before its starts run: the jobs that still wait, with their promises.
 pub fn waiting_after(before: &World, plan: &Plan) -> World {
     let mut after = World { capacity_freed: false, ..before.clone() };
     for (id, slot) in &plan.slots {
@@ -335,7 +335,7 @@ pub fn waiting_after(before: &World, plan: &Plan) -> World {
     after
 }
 
-/// An engine that is told all that there is at once.
+/// An engine that is told the whole state at once.
 pub fn engine_of(world: &World, policy: &Arc<Policy>) -> Engine {
     let mut engine = Engine::new(policy.clone()).expect("a policy that can be followed");
     engine.set_capacity_freed(world.capacity_freed);

@@ -1,4 +1,4 @@
-//! The limits of accounts and service classes while planning.
+//! The limits of accounts and service classes in plans.
 
 use crate::world::{World, component, nodes, owner};
 use muster_planner::explain::explain;
@@ -35,7 +35,7 @@ fn class(name: &str, priority: i64, limits: UseLimits) -> AccountChange {
     AccountChange::Class { before: None, after: Some(spec) }
 }
 
-/// Accounts `test` and `abc` below `top`, users `ada` and `bob` with `test` as their own, and what else is said.
+/// Accounts `test` and `abc` below `top`, users `ada` and `bob` with `test` as their own, and further changes.
 fn world(settings: AccountSettings, more: Vec<AccountChange>) -> World {
     let queue = |name: &str| QueueSpec { name: name.into(), ..QueueSpec::default() };
     let queues = vec![queue("default"), queue("night")];
@@ -64,7 +64,7 @@ fn part(cores: u32) -> Component {
     shared(cores, Sharing::Shared)
 }
 
-/// So many cores of nodes that are shared in a way; a whole node has four.
+/// This many cores of nodes with this sharing; a whole node has four.
 fn shared(cores: u32, sharing: Sharing) -> Component {
     let request = Request { tasks: Some(cores), sharing, ..Request::default() };
     component(vec![Alternative { requests: vec![request], walltime_seconds: Some(600), ..Alternative::default() }])
@@ -88,7 +88,7 @@ fn limit(text: &str) -> Option<WaitReason> {
 
 const MAX_JOBS: &str = "2 running jobs of each user in association test/ada";
 
-/// EX-15, SL-L-05: with MaxJobs=2 a plain job starts while one of three components waits, of which no component ever runs.
+/// EX-15, SL-L-05: with MaxJobs=2 a plain job starts while a job of three components waits, none of which ever runs.
 #[test]
 fn a_job_of_more_components_than_may_run_never_starts_partly() {
     let mut world = world(settings(), vec![association("test", Some("ada"), each_user(running(2)))]);
@@ -115,7 +115,7 @@ fn a_job_of_as_many_components_as_may_run_keeps_others_waiting() {
     assert_eq!(world.settle(), [plain]);
 }
 
-/// SL-L-05: where the site says so it is refused at once.
+/// SL-L-05: if the site is so configured it is refused at once.
 #[test]
 fn a_job_of_more_components_than_may_run_is_refused_where_the_site_says_so() {
     let strict = AccountSettings { refuses_hopeless: true, ..settings() };
@@ -125,7 +125,7 @@ fn a_job_of_more_components_than_may_run_is_refused_where_the_site_says_so() {
     world.submit(job(&[1, 1]));
 }
 
-/// SL-C-39: each kind of limit, and what it says of a job that it holds.
+/// SL-C-39: each kind of limit, and the reason that it gives a held job.
 #[test]
 fn every_kind_of_limit_holds_jobs_and_says_so() {
     let together = |bounds| UseLimits { together: bounds, ..UseLimits::default() };
@@ -160,7 +160,7 @@ fn every_kind_of_limit_holds_jobs_and_says_so() {
     }
 }
 
-/// `explain` tells of each limit that counts a job, how much is in use and what the job would add.
+/// `explain` reports for each limit on a job how much is in use and what the job would add.
 #[test]
 fn an_explanation_names_the_limits_of_accounts() {
     let together = UseLimits { together: Bounds { cores: Some(6), ..Bounds::default() }, ..each_user(running(2)) };
@@ -176,7 +176,7 @@ fn an_explanation_names_the_limits_of_accounts() {
     assert_eq!(limits, [("6 cores of all in association test/ada", 4, 3, 6), (MAX_JOBS, 2, 1, 2)]);
 }
 
-/// The class adds to the priority of a job.
+/// The class contributes to the priority of a job.
 #[test]
 fn jobs_of_a_higher_class_go_first() {
     let changes = vec![
@@ -194,7 +194,7 @@ fn jobs_of_a_higher_class_go_first() {
     assert_eq!(world.settle(), [plain]);
 }
 
-/// Limits that change count what runs already; another class of a job that waits lets it start.
+/// Changed limits count what already runs; another class lets a waiting job start.
 #[test]
 fn changed_limits_and_classes_count_from_then_on() {
     let mut world =
@@ -211,7 +211,8 @@ fn changed_limits_and_classes_count_from_then_on() {
     assert_eq!(world.settle(), [third]);
 }
 
-/// SL-L-01: each component is one job for the limits of queues and of the policy too, by its own queue and account.
+/// SL-L-01: each component counts as one job for the limits of queues and of the policy too, by its own
+/// queue and account.
 #[test]
 fn components_count_singly_for_queues_and_policies() {
     let mut world = World::configured(ClusterConfig {
@@ -245,7 +246,8 @@ fn components_count_singly_for_queues_and_policies() {
     assert_eq!(world.reason(same), limit("1 running jobs of account a"));
 }
 
-/// SL-L-01: for limits of accounts, queues and the policy. A component that has ended counts no more while others go on.
+/// SL-L-01: for limits of accounts, queues and the policy. A component that has ended no longer counts
+/// while others run.
 #[test]
 fn components_and_tasks_count_singly_until_they_end() {
     let queue = |most| QueueSpec { name: "default".into(), max_running_jobs: most, ..QueueSpec::default() };
@@ -278,7 +280,7 @@ fn components_and_tasks_count_singly_until_they_end() {
     }
 }
 
-/// SL-L-06: it is let in with the one core that it asks for, and would get all four of a node.
+/// SL-L-06: it is admitted with the one core that it asks for, and would get all four of a node.
 #[test]
 fn what_a_job_gets_is_held_against_the_limits_when_it_is_to_start() {
     for policy in ["fcfs", "easy", "conservative"] {
@@ -293,7 +295,7 @@ fn what_a_job_gets_is_held_against_the_limits_when_it_is_to_start() {
     }
 }
 
-/// The first node, for one of these numbers of cores with its seconds.
+/// The first node, for one of these numbers of cores, each with its seconds.
 fn in_ways(ways: &[(u32, u64)]) -> Component {
     let way = |(cores, seconds): &(u32, u64)| Alternative {
         requests: vec![Request { tasks: Some(*cores), nodes: vec!["n1".into()], ..Request::default() }],
@@ -305,7 +307,7 @@ fn in_ways(ways: &[(u32, u64)]) -> Component {
 
 const WAYS: [(u32, u64); 2] = [(4, 1800), (1, 7200)];
 
-/// A limit on each job leaves a job the ways that are within it, whichever ends first or fits now.
+/// A limit per job leaves a job the alternatives within it, whichever ends first or fits now.
 #[test]
 fn a_job_is_served_in_a_way_that_is_within_the_limits() {
     let each_job = |bounds| UseLimits { each_job: bounds, ..UseLimits::default() };
@@ -320,7 +322,7 @@ fn a_job_is_served_in_a_way_that_is_within_the_limits() {
             world
         };
         let spec = || JobSpec { components: vec![in_ways(&WAYS)], ..JobSpec::default() };
-        // The second way fits, but takes too long.
+        // The second alternative fits, but takes too long.
         let mut world = make(&short);
         let mut other = JobSpec { components: vec![in_ways(&[(3, 10_000)])], ..JobSpec::default() };
         other.components[0].class = Some("wide".into());
@@ -330,12 +332,12 @@ fn a_job_is_served_in_a_way_that_is_within_the_limits() {
         world.end(other);
         assert_eq!(world.settle(), [waits], "{policy}");
         assert_eq!(world.placement(waits)[0].alternative, 0);
-        // The first way ends first, but takes too much.
+        // The first alternative ends first, but takes too much.
         let mut world = make(&narrow);
         let job = world.submit(spec());
         assert_eq!(world.settle(), [job], "{policy}");
         assert_eq!(world.placement(job)[0].alternative, 1);
-        // Neither way is within both limits.
+        // Neither alternative is within both limits.
         let mut world = make(&neither);
         let job = world.submit(spec());
         assert_eq!(world.settle(), [], "{policy}");
@@ -343,7 +345,7 @@ fn a_job_is_served_in_a_way_that_is_within_the_limits() {
     }
 }
 
-/// So it is with each component of a job.
+/// The same for each component of a job.
 #[test]
 fn each_component_is_served_in_a_way_that_is_within_the_limits() {
     let narrow = JobBounds { cores: Some(2), ..JobBounds::default() };
@@ -358,7 +360,7 @@ fn each_component_is_served_in_a_way_that_is_within_the_limits() {
     assert_eq!(ways, [1, 0]);
 }
 
-/// Something that happens between two plans.
+/// A happening between two plans.
 #[derive(Clone, Debug)]
 enum Step {
     Submit(&'static str, Box<JobSpec>),
@@ -411,7 +413,7 @@ fn limits() -> impl Strategy<Value = UseLimits> {
     (bounds(), bounds()).prop_map(|(together, each_user)| UseLimits { together, each_user, ..UseLimits::default() })
 }
 
-/// What is in use, summed up anew from the runs for somebody: jobs, cores, nodes.
+/// Jobs, cores and nodes in use by somebody, summed from the runs.
 #[derive(Clone, Copy, Default)]
 struct InUse {
     jobs: u64,
@@ -421,7 +423,7 @@ struct InUse {
 
 type Sums = BTreeMap<(String, Option<String>), InUse>;
 
-/// By account, by account and user, by class, by class and user; written without the code under test.
+/// By account, by account and user, by class, by class and user; computed without the code under test.
 fn in_use(world: &World, of_class: bool) -> Sums {
     let mut sums = Sums::new();
     for run in world.state().runs() {
@@ -464,7 +466,7 @@ fn happen(world: &mut World, step: &Step) {
             let jobs: Vec<JobId> = world.state().jobs().map(|job| job.id).collect();
             if !jobs.is_empty() {
                 let jobs = JobSelection::Ids(vec![jobs[at.index(jobs.len())]]);
-                // Jobs that do not wait any more are refused.
+                // For jobs that no longer wait this is refused.
                 let _ = world.command(&Actor::Ledger, Command::ChangeClass { jobs, class: (*class).into() });
             }
         }
@@ -474,8 +476,8 @@ fn happen(world: &mut World, step: &Step) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
-    /// SL-L-01, SL-L-02: whatever is submitted, ends and changes, no plan leads beyond a limit of association or class,
-    /// and whoever a limit holds waits for it.
+    /// SL-L-01, SL-L-02: whatever is submitted, ends and changes, no plan exceeds a limit of association or class, and
+    /// a job that a limit holds waits for it.
     #[test]
     fn no_plan_exceeds_a_limit(
         of_top in limits(),
@@ -497,7 +499,7 @@ proptest! {
         for step in &steps {
             happen(&mut world, step);
             world.settle();
-            // A class that has a limit takes the place of the association's: then only the class is held against it.
+            // A limit of the class replaces that of the association: then only the class counts.
             let has = |pick: fn(&UseLimits) -> Bounds| [&of_normal, &of_high].iter().any(|one| pick(one) != Bounds::default());
             for ((name, user), used) in in_use(&world, true) {
                 let limits = match name.as_str() { "normal" => &of_normal, "high" => &of_high, _ => continue };
@@ -508,7 +510,7 @@ proptest! {
                 let (pick, limits): (fn(&UseLimits) -> Bounds, _) = match (name.as_str(), user) {
                     ("top", None) => (|one| one.together, &of_top),
                     ("test", None) => (|one| one.together, &of_test),
-                    // What is of each user in `top` is so in each account below it, if that says nothing itself.
+                    // The limit for each user in `top` also applies in each account below it without its own.
                     ("test", Some(_)) => (|one| one.each_user, &of_test),
                     _ => continue,
                 };

@@ -1,4 +1,4 @@
-//! When a job would start that is not submitted (SL-C-10, SL-S-24).
+//! When a job that is not submitted would start (SL-C-10, SL-S-24).
 
 use crate::world::{World, component, job_of, node, nodes, owner};
 use muster_planner::{forecast::foresee_within, predict::Effort};
@@ -14,7 +14,7 @@ use muster_schemas::{
     views::Forecast,
 };
 
-/// A job that has whole nodes, one for each component, for so long.
+/// A job with whole nodes, one for each component, for this long.
 fn whole(components: usize, seconds: u64) -> JobSpec {
     let request = Request { sharing: Sharing::Exclusive, ..Request::default() };
     let asked = Alternative { requests: vec![request], walltime_seconds: Some(seconds), ..Alternative::default() };
@@ -70,7 +70,7 @@ fn a_begin_time_counts_and_holds_and_dependencies_do_not() {
     assert_eq!(foresee(&world, spec).start, Some(later));
 }
 
-/// What is to be staged in is taken to be there.
+/// Staging is assumed to be complete.
 #[test]
 fn files_to_be_staged_hold_up_no_forecast() {
     let mut world = World::new(nodes(1, 4));
@@ -83,7 +83,7 @@ fn files_to_be_staged_hold_up_no_forecast() {
     assert_eq!(foresee(&world, spec).start, Some(world.state().time()));
 }
 
-/// A job starts when its reservation begins, behind those that wait for it as well.
+/// A job starts when its reservation begins, also after others that wait for it.
 #[test]
 fn a_reservation_to_come_is_waited_for() {
     let mut world = World::new(nodes(2, 4));
@@ -109,7 +109,7 @@ fn a_reservation_to_come_is_waited_for() {
     assert_eq!(foresee(&world, spec).start, Some(later));
 }
 
-/// The longer the queue, the fewer cycles are looked ahead.
+/// The longer the queue, the fewer cycles the forecast simulates.
 #[test]
 fn a_forecast_goes_no_further_than_it_may() {
     let mut world = World::new(nodes(1, 4));

@@ -1,4 +1,4 @@
-//! What the planner decides, with every plan checked by the rules that the ledger will check it by.
+//! The planner's decisions, with every plan checked by the ledger's rules.
 
 mod accounts;
 mod forecast;

@@ -1,4 +1,4 @@
-//! Where jobs are placed.
+//! The places of jobs.
 
 use crate::world::{GIB, World, component, job, job_of, node, nodes, tasks, with_property};
 use muster_schemas::{
@@ -20,7 +20,7 @@ fn counts<const N: usize>(levels: [(Level, Count); N]) -> Vec<LevelCount> {
     levels.map(|(level, count)| LevelCount { level, count }).to_vec()
 }
 
-/// Starts a job, which must start at once, and tells its shares.
+/// Submits a job that must start at once; returns its shares.
 fn shares_of(world: &mut World, spec: JobSpec) -> Vec<(String, String, u32)> {
     let job = started(world, spec);
     world.shares(job)
@@ -36,7 +36,7 @@ fn share(node: &str, cores: &str, tasks: u32) -> (String, String, u32) {
     (node.into(), cores.into(), tasks)
 }
 
-/// Submits a job that must wait, and tells why it does.
+/// Submits a job that must wait; returns the reason.
 fn waits(world: &mut World, spec: JobSpec) -> Option<WaitReason> {
     let job = world.submit(spec);
     assert_eq!(world.settle(), []);
@@ -240,7 +240,7 @@ fn the_alternative_that_ends_first_is_taken_of_those_that_fit() {
     let moldable = || job_of(component(vec![alternative(1, 1900), alternative(4, 1000), alternative(2, 1500)]));
     started(&mut world, tasks(2));
     // Four cores are free on one node, two on the other, and one more job finds only one core. No job would end sooner
-    // if it waited for more.
+    // by waiting for more.
     let taken: Vec<u32> = [0, 0, 1]
         .map(|fill| {
             if fill > 0 {
@@ -301,7 +301,7 @@ fn several_requests_of_a_component_are_met_together() {
     assert_eq!(shares_of(&mut world, spec), [share("g", "0-7", 8), share("n", "0-1", 2)]);
 }
 
-/// What a job lacks is told of the ways that no limit shuts.
+/// The missing resources of a job concern the alternatives that no limit excludes.
 #[test]
 fn a_way_that_a_limit_shuts_is_not_what_a_job_waits_for() {
     let with_gpus = NodeSpec { gpus: vec!["new".into(); 2], ..node("n3", 1, 2) };
@@ -318,7 +318,7 @@ fn a_way_that_a_limit_shuts_is_not_what_a_job_waits_for() {
     assert_eq!(waits(&mut world, job_of(component(ways))), resources("cores"));
 }
 
-/// SL-C-13: of the times in which a job with a deadline can be served the first that is over by then.
+/// SL-C-13: among the possible times of a job with a deadline, the first that is over by then.
 #[test]
 fn a_job_with_a_deadline_gets_as_long_as_is_left() {
     let hour = 3_600;
@@ -350,7 +350,7 @@ fn a_job_with_a_deadline_gets_as_long_as_is_left() {
     }
 }
 
-/// SL-C-12, SL-E-09: requests that have nodes of their own get as many nodes as they ask for together, told in the order of
+/// SL-C-12, SL-E-09: requests with separate nodes get as many nodes as they ask for together, listed in the order of
 /// the nodes; a node that only one of them can use is left to that one.
 #[test]
 fn scattered_requests_have_nodes_of_their_own() {

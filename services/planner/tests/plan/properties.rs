@@ -1,5 +1,5 @@
-//! What holds for every history. Each record is also checked against the domain's invariants: nothing is given twice, and
-//! no more than there is.
+//! Properties of every history. Each record is also checked against the domain's invariants: nothing is given twice,
+//! and no more than there is.
 
 use crate::{
     requests::{GROUP, LICENCE, MODELS, alternatives, node_name, one_or_two},
@@ -17,7 +17,7 @@ use muster_schemas::{
 };
 use proptest::{prelude::*, sample::select};
 
-/// Something that happens between two plans.
+/// A happening between two plans.
 #[derive(Clone, Debug)]
 enum Step {
     Submit(usize, Box<JobSpec>),
@@ -110,7 +110,7 @@ fn steps() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Does a step. Many make no sense at their moment: that they are refused is fine.
+/// Does a step. Many make no sense at their moment and are refused, which is fine.
 fn happen(world: &mut World, step: &Step) {
     let job = |world: &World, at: &prop::sample::Index| {
         let jobs: Vec<JobId> = world.state().jobs().map(|job| job.id).collect();
@@ -161,7 +161,7 @@ fn happen(world: &mut World, step: &Step) {
             Some(Command::DrainNodes { nodes: vec![node(world, at).1], reason: "test".into(), is_down: false })
         }
         Step::Resume(at) => {
-            // A node that was lost comes back, one that was drained takes jobs again.
+            // A lost node comes back, a drained one takes jobs again.
             let (_, name) = node(world, at);
             let hello =
                 Command::NodeHello { boot_id: "boot".into(), parts: Vec::new(), highest_run: None, as_of: None };
@@ -182,7 +182,7 @@ fn happen(world: &mut World, step: &Step) {
     }
 }
 
-/// After a plan every job that waits knows why, and a job that is behind another is behind one that waits.
+/// After a plan every waiting job has a reason, and a job that is behind another is behind a waiting one.
 fn assert_reasons(world: &World) {
     for job in world.state().jobs().filter(|job| job.is_waiting()) {
         match world.state().wait_reason(job) {
@@ -198,8 +198,8 @@ fn assert_reasons(world: &World) {
 }
 
 proptest! {
-    /// Plans are the same for the same view, accepted as they are, and leave nobody without a reason. (The world checks
-    /// the first two in `settle`.) (M-PLAN-1, PBS-C-12).
+    /// Plans are the same for the same view, are accepted as they are, and leave no job without a reason. (The world
+    /// checks the first two in `settle`.) (M-PLAN-1, PBS-C-12).
     #[test]
     fn plans_are_accepted_and_everybody_knows_why_he_waits(steps in prop::collection::vec(steps(), 1..40)) {
         let mut world = World::configured(config());
@@ -215,7 +215,7 @@ proptest! {
         }
     }
 
-    /// When everything that runs ends, everything that waited and can be served at all has its turn (M-PLAN-3).
+    /// When all runs end, every waiting job that can be served at all has its turn (M-PLAN-3).
     #[test]
     fn nobody_waits_for_ever(specs in prop::collection::vec((0..USERS.len(), jobs()), 1..20)) {
         let mut world = World::configured(config());
@@ -234,7 +234,7 @@ proptest! {
         }
     }
 
-    /// All components of a run are placed, on nodes of their own (M-PLAN-2).
+    /// All components of a run are placed, on separate nodes (M-PLAN-2).
     #[test]
     fn all_components_start_together(spec in jobs(), busy in jobs()) {
         let mut world = World::configured(config());

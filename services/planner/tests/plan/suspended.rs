@@ -1,4 +1,4 @@
-//! The cores of suspended jobs serve others, who give them back when those are to go on (SL-C-37).
+//! The cores of suspended jobs serve others, which give them back when the suspended jobs resume (SL-C-37).
 
 use crate::world::{GIB, World, job, job_of, node, nodes, owner, tasks};
 use muster_schemas::{
@@ -14,7 +14,7 @@ fn standing(world: &World, job: JobId) -> JobState {
     world.state().job_state(world.state().job(job).expect("it is known"))
 }
 
-/// So many tasks for so many seconds.
+/// This many tasks for this many seconds.
 fn lasting(count: u32, seconds: u64) -> JobSpec {
     let alternative = Alternative {
         requests: vec![Request { tasks: Some(count), ..Request::default() }],
@@ -67,7 +67,7 @@ fn what_a_suspended_job_does_not_lend_is_not_given_to_others() {
     assert_eq!(world.settle(), [too_large]);
 }
 
-/// A node on which a suspended job has memory is not one that another job can have for itself.
+/// A node on which a suspended job has memory cannot be given exclusively to another job.
 #[test]
 fn whole_nodes_are_shared_while_their_job_is_suspended() {
     let mut world = World::new(nodes(1, 4));
@@ -90,7 +90,7 @@ fn whole_nodes_are_shared_while_their_job_is_suspended() {
     assert_eq!(world.settle(), [late]);
 }
 
-/// For limits a suspended job has what it had: it is to go on.
+/// For limits a suspended job keeps its resources: it will resume.
 #[test]
 fn a_suspended_job_counts_against_limits() {
     let mut world = World::new(nodes(2, 4));
@@ -105,7 +105,7 @@ fn a_suspended_job_counts_against_limits() {
     assert_eq!(world.settle(), [second]);
 }
 
-/// Cores that a promise counts on go to the job that goes on; the promise is made anew, and nothing is refused.
+/// Cores that a promise counts on go to the resuming job; the promise is renewed, and nothing is refused.
 #[test]
 fn promises_give_way_to_a_job_that_goes_on() {
     let mut world = World::new(nodes(1, 4));
@@ -129,7 +129,7 @@ fn promises_give_way_to_a_job_that_goes_on() {
     assert_eq!(world.settle(), [next]);
 }
 
-/// A run that goes on at once has its cores in the engine too, and gives them back.
+/// A run that resumes at once has its cores in the engine too, and gives them back.
 #[test]
 fn a_job_that_goes_on_at_once_takes_its_cores_from_nobody() {
     let mut world = World::new(nodes(1, 4));

@@ -47,17 +47,17 @@ impl World {
         self.projection.state()
     }
 
-    /// The cluster and what plans for it.
+    /// The cluster with its planner.
     pub fn projection(&self) -> &Projection {
         &self.projection
     }
 
-    /// What plans for it.
+    /// The planner's engine.
     pub fn engine(&self) -> &muster_planner::Engine {
         self.projection.engine()
     }
 
-    /// Decides a command and applies what it leads to.
+    /// Decides a command and applies its events.
     pub fn command(&mut self, actor: &Actor, command: Command) -> Result<Reply, Refusal> {
         let now = Timestamp(self.state().time().0 + 1_000_000);
         let decision = decide(self.state(), actor, &command, now)?;
@@ -96,7 +96,7 @@ impl World {
         self.command(&owner(user), Command::Submit { jobs: vec![spec] })
     }
 
-    /// Plans. A projection that is made anew plans the same.
+    /// Plans. A new projection gives the same plan.
     pub fn plan(&mut self) -> Planned {
         self.plan_without(&BTreeSet::new())
     }
@@ -109,7 +109,7 @@ impl World {
         made
     }
 
-    /// Plans and commits until nothing more starts; no start is refused. Tells what was started.
+    /// Plans and commits until nothing more starts; no start is refused. Returns the started jobs.
     pub fn settle(&mut self) -> Vec<JobId> {
         let mut started = Vec::new();
         loop {
@@ -125,7 +125,7 @@ impl World {
         }
     }
 
-    /// When a job of somebody would start if it were submitted.
+    /// When a job of this owner would start if it were submitted.
     pub fn foresee(&self, owner: &Owner, spec: JobSpec) -> Result<Forecast, Refusal> {
         muster_planner::forecast::foresee(&self.projection, owner, spec, self.state().time())
     }
@@ -157,7 +157,7 @@ impl World {
         }
     }
 
-    /// Ends a component of a job that runs, which all others survive, and gives its node back.
+    /// Ends a component of a running job, which all others survive, and gives its node back.
     pub fn end_component(&mut self, job: JobId, component: u32) {
         let run = self.state().job(job).and_then(|job| job.run()).expect("it runs");
         let own = self.placement(job)[component as usize].shares[0].node;
@@ -185,7 +185,7 @@ impl World {
         self.command(&Actor::Ledger, Command::Suspend { jobs: JobSelection::Ids(vec![job]) }).expect("it runs");
     }
 
-    /// Lets a suspended job go on, now or when it can.
+    /// Resumes a suspended job, now or when possible.
     pub fn resume(&mut self, job: JobId) {
         self.command(&Actor::Ledger, Command::Resume { jobs: JobSelection::Ids(vec![job]) }).expect("suspended");
     }
@@ -233,7 +233,7 @@ pub fn owner(user: &str) -> Actor {
 
 pub const GIB: u64 = 1 << 30;
 
-/// A node with so many cores and GiB.
+/// A node with this many cores and GiB.
 pub fn node(name: &str, cores: u32, gibibytes: u64) -> NodeSpec {
     NodeSpec {
         name: name.into(),
@@ -267,7 +267,7 @@ pub fn job(request: Request) -> JobSpec {
     job_of(component(vec![Alternative { requests: vec![request], ..Alternative::default() }]))
 }
 
-/// A job of so many tasks with a core each.
+/// A job of this many tasks with one core each.
 pub fn tasks(count: u32) -> JobSpec {
     job(Request { tasks: Some(count), ..Request::default() })
 }

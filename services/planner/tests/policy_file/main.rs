@@ -1,4 +1,4 @@
-//! Policy files: what they say, what is said about wrong ones, and that no bytes do harm.
+//! Policy files: their contents, the errors in wrong ones, and that no bytes do harm.
 
 use muster_planner::policy_file::{self, MOST_BYTES, MOST_ERRORS, PolicyFileError};
 use muster_schemas::policy::{
@@ -157,7 +157,7 @@ fn the_example_of_the_reference_is_a_policy_with_every_key() {
     }
 }
 
-/// The formula with numbers in the places of `c`, `x` and `y`.
+/// The formula with numbers in place of `c`, `x` and `y`.
 fn with_numbers(formula: &str) -> String {
     let no_word = |c: char| !c.is_alphanumeric();
     let parts = formula.split_inclusive(no_word).map(|part| match part.trim_end_matches(no_word) {
@@ -222,7 +222,7 @@ fn golden() -> (std::path::PathBuf, String) {
     (path, text)
 }
 
-/// Wrong policy files are told in place with what was expected (M-PLAN-24).
+/// Errors in policy files are reported with their position and what was expected (M-PLAN-24).
 #[test]
 fn wrong_files_are_told_in_place_with_what_was_expected() {
     let (path, text) = golden();
@@ -411,7 +411,7 @@ fn policy() -> impl Strategy<Value = Policy> {
         .prop_filter("limits of the same jobs", |policy| policy.faults().is_empty())
 }
 
-/// A right file with some damage: a piece cut out, doubled, or replaced by other bytes.
+/// A valid file with some damage: a piece cut out, doubled, or replaced by other bytes.
 fn damaged_file() -> impl Strategy<Value = Vec<u8>> {
     let damage = proptest::collection::vec(any::<u8>(), 0..6);
     (policy(), any::<prop::sample::Index>(), 0..20_usize, damage, any::<bool>()).prop_map(

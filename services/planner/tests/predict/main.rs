@@ -1,4 +1,4 @@
-//! Predicted starts: what a simulation forward in time says of the jobs that wait.
+//! Predicted starts: the result of a simulation of the waiting jobs.
 
 use muster_planner::{
     Engine,
@@ -60,7 +60,7 @@ fn wait(engine: &mut Engine, job: u64, user: &str, cores: u32, walltime_seconds:
     });
 }
 
-/// A run of all cores until then.
+/// A run on all cores until that time.
 fn run(engine: &mut Engine, job: u64, until: Timestamp) {
     let share = NodeShare {
         node: NodeId(1),
@@ -80,7 +80,7 @@ fn run(engine: &mut Engine, job: u64, until: Timestamp) {
     });
 }
 
-/// What is foreseen at second 10: job and second.
+/// The predictions at second 10: job and second.
 fn foreseen(engine: &Engine) -> Vec<(u64, Option<i64>)> {
     let predicted = predict(engine, at(10), Effort::default());
     assert_eq!(predicted, predict(engine, at(10), Effort::default()), "the same engine and time");

@@ -1,4 +1,4 @@
-//! What is held when, as a list, and what is left over a window of time.
+//! A list of what is held when, and what is left over a window of time.
 
 use super::World;
 use muster_planner::{
@@ -22,7 +22,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// From a start on so long, or for ever.
+    /// From a start for this long, or for ever.
     pub fn of(start: Timestamp, walltime_seconds: Option<u64>) -> Self {
         let lasts = walltime_seconds.map(|seconds| i64::try_from(seconds).unwrap_or(i64::MAX));
         let end = lasts.map_or(Timestamp::MAX, |seconds| start.plus_seconds(seconds).min(Timestamp::MAX));
@@ -45,7 +45,7 @@ pub struct Holding {
     pub window: Window,
     pub placed: ComponentPlacement,
     pub licences: BTreeMap<String, u32>,
-    /// Whether it runs, or starts in this plan: then it is known which cores and GPUs it holds, and not only how many.
+    /// Whether it runs, or starts in this plan: then the very cores and GPUs are known, and not only their number.
     pub has_begun: bool,
 }
 
@@ -66,7 +66,7 @@ impl Holding {
     }
 }
 
-/// How much of a node there is, in numbers.
+/// The resources of a node, as numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Amounts {
     pub cores: i64,
@@ -105,13 +105,13 @@ impl Amounts {
     }
 }
 
-/// All that is held from now on.
+/// Everything held from now on.
 #[derive(Clone, Debug)]
 pub struct Holdings<'w> {
     pub world: &'w World,
     pub now: Timestamp,
     pub list: Vec<Holding>,
-    /// What components of a job have while others of it are placed that may share their nodes.
+    /// The shares of a job's components while others of it are placed that may share their nodes.
     pub own: Vec<NodeShare>,
 }
 
@@ -124,7 +124,7 @@ impl<'w> Holdings<'w> {
         self.list.push(holding);
     }
 
-    /// A job holds a placement from a start on, all components as long as the last of them may run.
+    /// A job holds a placement from a start on, with all components until the last of them must end.
     pub fn hold(&mut self, job: JobId, demand: &Demand, placement: &Placement, start: Timestamp, has_begun: bool) {
         let components = || demand.components.iter().zip(&placement.components);
         let ends = components().map(|(component, placed)| {
@@ -141,13 +141,13 @@ impl<'w> Holdings<'w> {
         self.list.retain(|holding| holding.job != job);
     }
 
-    /// Moments of a window at which something new is held, and its beginning: between them nothing becomes less.
+    /// The beginning of a window, and the moments in it at which something new is held: between them nothing decreases.
     pub fn moments(&self, window: Window) -> BTreeSet<Timestamp> {
         let starts = self.list.iter().map(|holding| holding.window.start);
         starts.filter(|start| window.contains(*start)).chain([window.start]).collect()
     }
 
-    /// What is left of a node at a moment.
+    /// The free amounts of a node at a moment.
     pub fn left_at(&self, node: NodeId, moment: Timestamp) -> Amounts {
         let spec = &self.world.nodes[&node].spec;
         let mut left = Amounts::of_node(spec);
@@ -157,7 +157,7 @@ impl<'w> Holdings<'w> {
         left
     }
 
-    /// Whether anything that is free changes at a moment. Who holds it does not matter.
+    /// Whether the free amounts change at a moment. Who holds them does not matter.
     pub fn changes_at(&self, moment: Timestamp) -> bool {
         let before = moment.plus_micros(-1);
         let of_node = |node: &NodeId| {
@@ -172,13 +172,13 @@ impl<'w> Holdings<'w> {
         self.world.nodes.keys().any(of_node) || self.world.licences.keys().any(of_licence)
     }
 
-    /// The least that is left of a node over a window.
+    /// The least free amounts of a node over a window.
     fn least_left(&self, node: NodeId, window: Window) -> Amounts {
         let full = Amounts::of_node(&self.world.nodes[&node].spec);
         self.moments(window).into_iter().fold(full, |least, moment| least.min(&self.left_at(node, moment)))
     }
 
-    /// Something that is held more often than there is of it, or shared though somebody has it for himself.
+    /// A resource that is held more often than it exists, or a node that is shared although a job wants it exclusively.
     pub fn conflict(&self) -> Option<String> {
         let always = Window { start: Timestamp::MIN, end: Timestamp::MAX };
         self.moments(always).into_iter().find_map(|moment| {
@@ -213,7 +213,7 @@ impl<'w> Holdings<'w> {
         })
     }
 
-    /// Whether every holding of a job is on nodes that serve it all the time, and in nobody's way.
+    /// Whether every holding of a job is on nodes that serve it all the time, and without conflict.
     pub fn are_open(&self, job: JobId, demand: &Demand) -> bool {
         let own = self.list.iter().filter(|holding| holding.job == job);
         own.zip(&demand.components).all(|(holding, component)| {
@@ -222,7 +222,7 @@ impl<'w> Holdings<'w> {
         })
     }
 
-    /// Whether nobody else has, at the same time, what a job holds.
+    /// Whether no other job holds the same resources at the same time.
     pub fn is_alone_with_own(&self, job: JobId) -> bool {
         self.list.iter().filter(|holding| holding.job == job).all(|own| {
             // It may begin a little late.
@@ -241,11 +241,11 @@ impl<'w> Holdings<'w> {
         })
     }
 
-    /// A promised placement with cores and GPUs that are free at this moment: the same ones, or as many others.
+    /// A promised placement made of cores and GPUs that are free at this moment: the same ones, or as many others.
     pub fn made_of_what_is_free(&self, promised: &Placement) -> Option<Placement> {
         let now = Window { start: self.now, end: self.now.plus_micros(1) };
         let mut placement = promised.clone();
-        // What components before it have of the same nodes.
+        // The shares of earlier components on the same nodes.
         let mut own: Vec<NodeShare> = Vec::new();
         for share in placement.components.iter_mut().flat_map(|component| &mut component.shares) {
             let spec = &self.world.nodes.get(&share.node)?.spec;
@@ -301,7 +301,8 @@ impl<'w> Holdings<'w> {
         all.map(|(name, total)| (name.as_str(), self.free_licences(name, *total, window))).collect()
     }
 
-    /// A node as it is free over a window, and whether all its cores are; `None` if it cannot be used then at all.
+    /// The free part of a node over a window, and whether all its cores are free; `None` if it cannot be
+    /// used then at all.
     pub fn free_node(&self, node: NodeId, reservation: Option<&str>, window: Window) -> Option<(FreeNode<'w>, bool)> {
         if !self.is_open(node, reservation, window) {
             return None;
@@ -331,7 +332,7 @@ impl<'w> Holdings<'w> {
         Some((free, least.cores == i64::from(spec.cores)))
     }
 
-    /// Cores and GPUs that may be taken: those that no run has if the window begins now, else any.
+    /// Cores and GPUs that may be taken: if the window begins now, those without a run, otherwise any.
     fn actually_free(&self, node: NodeId, window: Window) -> (IndexSet, IndexSet) {
         let spec = &self.world.nodes[&node].spec;
         let mut cores = IndexSet::first_n(spec.cores);

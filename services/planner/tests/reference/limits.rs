@@ -1,4 +1,4 @@
-//! What runs of whom, against what may run.
+//! Running jobs of each holder, compared with the limits.
 
 use super::World;
 use muster_domain::requests::minimum;
@@ -16,7 +16,7 @@ pub struct Counted {
     parts: Vec<Part>,
 }
 
-/// A component: its queue, and how many jobs, nodes, cores and GPUs it comes to.
+/// A component: its queue, and its numbers of jobs, nodes, cores and GPUs.
 #[derive(Clone, Debug)]
 struct Part {
     queue: String,
@@ -34,13 +34,13 @@ impl Counted {
         Self { holder: holder.clone(), parts: parts.collect() }
     }
 
-    /// The least that a job comes to: of each amount the least of the ways of a component.
+    /// The minimum of a job: the least of each amount over the alternatives of a component.
     pub fn least(holder: &Holder, demand: &Demand) -> Self {
         let all = demand.components.iter().map(|component| &component.alternatives[..]);
         Self::of_ways(holder, demand, all)
     }
 
-    /// The same if a component is served in a way.
+    /// The same if a component is served by this alternative.
     pub fn in_way(holder: &Holder, demand: &Demand, number: usize, way: usize) -> Self {
         let ways = demand.components.iter().enumerate().map(|(other, component)| match other == number {
             true => &component.alternatives[way..=way],
@@ -64,7 +64,7 @@ impl Counted {
     }
 }
 
-/// The least that a way comes to.
+/// The minimum of an alternative.
 fn amounts_of(way: &Alternative) -> [u64; 4] {
     let mut amounts = [1, 0, 0, 0];
     for request in &way.requests {
@@ -76,7 +76,7 @@ fn amounts_of(way: &Alternative) -> [u64; 4] {
     amounts
 }
 
-/// All that run.
+/// All running jobs.
 #[derive(Clone, Debug, Default)]
 pub struct Usage {
     pub all: Vec<Counted>,
@@ -87,7 +87,7 @@ impl Usage {
         Self { all: world.runs.values().map(|run| Counted::new(&run.holder, &run.demand, &run.placement)).collect() }
     }
 
-    /// Whether one more would be more than a queue or the policy allows.
+    /// Whether one more would exceed a limit of a queue or of the policy.
     pub fn is_full(&self, world: &World, policy: &Policy, more: &Counted) -> bool {
         world.queues.values().any(|queue| self.is_queue_full(queue, more))
             || policy.limits.iter().any(|limit| self.is_limit_reached(limit, more))
@@ -109,7 +109,7 @@ impl Usage {
         })
     }
 
-    /// Whether what runs and one more come to more than there may be; who has no part in it exceeds nothing.
+    /// Whether the running jobs and one more exceed a maximum; a job that adds nothing exceeds nothing.
     fn is_exceeded(
         &self,
         which: usize,
@@ -123,7 +123,7 @@ impl Usage {
     }
 }
 
-/// For whom a limit counts a component; nobody if it does not concern it.
+/// The subject to which a limit counts a component; `None` if it does not apply.
 fn subject(limit: &Limit, holder: &Holder, part: &Part) -> Option<String> {
     if limit.queue.as_ref().is_some_and(|queue| part.queue != *queue) {
         return None;

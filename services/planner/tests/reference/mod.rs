@@ -1,5 +1,5 @@
-//! A planner that is slow and plain: it keeps lists of what is held and looks through all of them for each question.
-//! What the real planner keeps up to date, this one computes from nothing, so that the two can be compared.
+//! A slow and plain planner: it keeps lists of what is held and searches all of them for each question. Everything that
+//! the real planner keeps up to date, this one computes again each time, so that the two can be compared.
 
 mod holdings;
 mod limits;
@@ -16,19 +16,19 @@ use muster_planner::model::{ActiveRun, Closure, QueuedJob, Reservation};
 use muster_schemas::{JobId, NodeId, Timestamp, cluster::QueueSpec, resources::NodeSpec};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// All that a plan depends on, apart from the policy and the time.
+/// Everything that a plan depends on, except the policy and the time.
 #[derive(Clone, Debug, Default)]
 pub struct World {
     pub nodes: BTreeMap<NodeId, Node>,
     pub licences: BTreeMap<String, u32>,
     pub queues: BTreeMap<String, QueueSpec>,
     pub default_memory_per_core_bytes: Option<u64>,
-    /// Whether components of a job may share nodes, as the policy says.
+    /// Whether the policy lets components of a job share nodes.
     pub shares_nodes: bool,
     pub reservations: BTreeMap<Arc<str>, Reservation>,
     pub runs: BTreeMap<JobId, ActiveRun>,
     pub jobs: BTreeMap<JobId, QueuedJob>,
-    /// Whether something came free since the last plan, so that promises may move to earlier times.
+    /// Whether capacity was freed since the last plan, so that promises may move to earlier times.
     pub capacity_freed: bool,
 }
 
@@ -40,7 +40,7 @@ pub struct Node {
 }
 
 impl World {
-    /// What the runs hold. One that should be over by now is expected to be so in a second.
+    /// Resources of the runs. An overdue run is expected to end in a second.
     pub fn held_by_runs(&self, now: Timestamp) -> Holdings<'_> {
         let mut holdings = Holdings::new(self, now);
         for run in self.runs.values() {

@@ -1,4 +1,4 @@
-//! Which job is looked at first: keys are computed for each job and compared one by one.
+//! The order of jobs: keys are computed for each job and compared one by one.
 
 use super::World;
 use muster_planner::model::QueuedJob;
@@ -53,7 +53,7 @@ fn compare(world: &World, order: &[OrderKey], now: Timestamp, one: &QueuedJob, o
     order.iter().map(by_key).find(|ordering| ordering.is_ne()).unwrap_or_else(ties)
 }
 
-/// A job without walltime counts as one that never ends.
+/// A job without walltime counts as endless.
 fn value(key: &OrderKey, now: Timestamp, job: &QueuedJob) -> f64 {
     let walltime = walltime_seconds(job).map_or(f64::INFINITY, |seconds| seconds as f64);
     let processors = processors(job) as f64;

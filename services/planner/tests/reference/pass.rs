@@ -1,4 +1,4 @@
-//! One plan, made from nothing.
+//! One plan, computed from nothing.
 
 use super::{
     Found, Holdings, Node, Usage, Window, World,
@@ -16,31 +16,31 @@ use std::{
     sync::Arc,
 };
 
-/// What a plan decides.
+/// The decisions of a plan.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     pub starts: Vec<(JobId, Placement)>,
-    /// What jobs are promised from now on.
+    /// Promises from now on.
     pub slots: BTreeMap<JobId, Slot>,
-    /// What jobs are promised for this plan only.
+    /// Promises for this plan only.
     pub reservations: BTreeMap<JobId, Slot>,
     pub waiting: BTreeMap<JobId, Why>,
 }
 
-/// Why a job waits, as far as it must be told one way.
+/// Why a job waits, if only one reason is right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
     NeverFits,
     NodesUnavailable,
     /// A limit of a queue or of the policy.
     Limit,
-    /// As many tasks of its array run as may.
+    /// Its array runs its maximum of tasks.
     ArrayLimit,
-    /// A job ahead of it waits and it may not go around it.
+    /// A job ahead of it waits, and it may not overtake that job.
     Behind(JobId),
-    /// It has a place from then on.
+    /// It has a promise for that time.
     Reserved(Timestamp),
-    /// Resources, of others that run or of those that have a promise.
+    /// Resources of runs, or of jobs with a promise.
     Resources,
 }
 
@@ -75,7 +75,7 @@ struct Pass<'w> {
     now: Timestamp,
     held: Holdings<'w>,
     usage: Usage,
-    /// Queues whose jobs may not start, for the sake of which job.
+    /// Queues whose jobs may not start, with the job that blocks them.
     blocked: BTreeMap<String, JobId>,
     is_cut_short: bool,
     failed: Vec<Arc<Demand>>,
@@ -83,7 +83,7 @@ struct Pass<'w> {
 }
 
 impl<'w> Pass<'w> {
-    /// Jobs one after the other; one that does not fit lets no later job have nodes of its queues.
+    /// Jobs one by one; once one does not fit, later jobs get no nodes of its queues.
     fn without_backfill(&mut self, jobs: &[&'w QueuedJob]) {
         for job in jobs {
             match self.start_all(job) {
@@ -97,7 +97,7 @@ impl<'w> Pass<'w> {
         }
     }
 
-    /// The first jobs that do not fit get reservations; the others start if they are in the way of none of them.
+    /// The first jobs that do not fit get reservations; the others start if they delay none of them.
     fn easy(&mut self, jobs: &[&'w QueuedJob], backfill: &Backfill) {
         let mut depth = backfill.reservations.unwrap_or(1);
         let mut jobs = jobs.iter().copied();
@@ -132,7 +132,7 @@ impl<'w> Pass<'w> {
         }
     }
 
-    /// Every job that waits has a promise, kept until it starts.
+    /// Every waiting job has a promise, kept until it starts.
     fn conservative(&mut self, jobs: &[&'w QueuedJob], backfill: &Backfill) {
         jobs.iter().for_each(|job| self.drop_if_shut_out(job));
         if self.world.capacity_freed {
@@ -151,7 +151,8 @@ impl<'w> Pass<'w> {
 }
 
 impl<'w> Pass<'w> {
-    /// Starts a job, or as many tasks of an array as may and can, unless it may not go around a job ahead of it.
+    /// Starts a job, or as many tasks of an array as the limits allow and fit, unless it may not overtake a
+    /// job ahead of it.
     fn start_all(&mut self, job: &'w QueuedJob) -> Attempt {
         if let Some(why) = self.behind(job) {
             self.wait(job, why);
@@ -180,7 +181,7 @@ impl<'w> Pass<'w> {
             self.wait(job, Why::Limit);
             return Attempt::Held;
         }
-        // What did not fit once in a plan is not tried again in it.
+        // A demand that did not fit is not tried again in the same plan.
         let found = if self.failed.contains(&job.demand) { None } else { self.held.place_now(id, &self.served(job)) };
         let Some(placement) = found else {
             if !has_choice(&job.demand) {
@@ -204,13 +205,13 @@ impl<'w> Pass<'w> {
         self.outcome.starts.push((id, placement));
     }
 
-    /// Whether a limit lets not even the least of what it wants run.
+    /// Whether a limit excludes even the minimum of the job.
     fn is_held_back(&self, job: &QueuedJob) -> bool {
         let is_full = self.usage.is_full(self.world, self.policy, &Counted::least(&job.holder, &job.demand));
         is_full || (0..job.demand.components.len()).any(|number| self.has_no_way(job, number))
     }
 
-    /// Whether limits shut all ways in which a component could be served.
+    /// Whether limits exclude all alternatives of a component.
     fn has_no_way(&self, job: &QueuedJob, number: usize) -> bool {
         let component = &job.demand.components[number];
         let can_serve = |way: &usize| {
@@ -222,13 +223,13 @@ impl<'w> Pass<'w> {
         has_choice(&job.demand) && !ways.is_empty() && ways.iter().all(|way| self.is_shut(job, number, *way))
     }
 
-    /// Whether a limit does not let a component be served in a way.
+    /// Whether a limit excludes an alternative of a component.
     fn is_shut(&self, job: &QueuedJob, number: usize, way: usize) -> bool {
         let more = Counted::in_way(&job.holder, &job.demand, number, way);
         self.usage.is_full(self.world, self.policy, &more)
     }
 
-    /// What a job asks for, but that nothing serves the ways that limits shut.
+    /// The demand of a job, without service for the alternatives that limits exclude.
     fn served(&self, job: &QueuedJob) -> Demand {
         let mut demand = Demand::clone(&job.demand);
         if !has_choice(&demand) {
@@ -246,12 +247,12 @@ impl<'w> Pass<'w> {
         demand
     }
 
-    /// Whether a limit does not let it have this placement.
+    /// Whether a limit excludes this placement.
     fn is_limited_to_less(&self, job: &QueuedJob, placement: &Placement) -> bool {
         self.usage.is_full(self.world, self.policy, &Counted::new(&job.holder, &job.demand, placement))
     }
 
-    /// The job that it may not go around, if there is one.
+    /// The job that it may not overtake, if there is one.
     fn behind(&self, job: &QueuedJob) -> Option<Why> {
         let mut queues = job.demand.components.iter().map(|component| &*component.queue);
         queues.find_map(|queue| self.blocked.get(queue)).map(|blocker| Why::Behind(*blocker))
@@ -276,7 +277,7 @@ impl<'w> Pass<'w> {
         }
     }
 
-    /// Reserves its earliest start for a job, unless a limit does not let it have that place.
+    /// Reserves the job's earliest start, unless a limit excludes that placement.
     fn reserve(&mut self, job: &QueuedJob) -> bool {
         match self.held.earliest(job.id, &self.served(job)) {
             Some(found) if self.is_limited_to_less(job, &found.placement) => {
@@ -296,7 +297,7 @@ impl<'w> Pass<'w> {
         true
     }
 
-    /// Lets nobody have the nodes of a job of which nobody knows the start, unless it is its reservation that lacks time.
+    /// Closes the nodes of a job without a known start to others, unless only its reservation is too short.
     fn block_unless_reserved(&mut self, job: &QueuedJob) -> bool {
         let is_reserved = job.demand.components.iter().any(|component| component.reservation.is_some());
         if !is_reserved {
@@ -305,8 +306,8 @@ impl<'w> Pass<'w> {
         !is_reserved
     }
 
-    /// What was promised before, as far as it can still be kept and the policy keeps promises. Of two that cannot both be
-    /// kept the earlier job's is.
+    /// Earlier promises that can still be kept, if the policy keeps promises. If two conflict, the
+    /// earlier job's is kept.
     fn recall(&mut self, blocks: &[Block<'w>]) {
         for job in self.world.jobs.values() {
             if let Some(slot) = &job.slot {
@@ -325,7 +326,7 @@ impl<'w> Pass<'w> {
         }
     }
 
-    /// Whether nothing else has the resources of a promise meanwhile. One that is due may have to wait for a run.
+    /// Whether the resources of a promise are still free. A promise that is due may have to wait for a run.
     fn can_keep(&self, job: &QueuedJob, slot: &Slot) -> bool {
         let is_open = self.held.are_open(job.id, &job.demand);
         is_open && (slot.start <= self.now || self.held.is_alone_with_own(job.id))
@@ -341,7 +342,7 @@ impl<'w> Pass<'w> {
         self.outcome.slots.insert(job.id, slot);
     }
 
-    /// Takes back a promise that is overdue, if its nodes do not serve the job from now on.
+    /// Withdraws an overdue promise if its nodes no longer serve the job.
     fn drop_if_shut_out(&mut self, job: &QueuedJob) {
         let Some(slot) = self.outcome.slots.get(&job.id).filter(|slot| slot.start < self.now) else { return };
         let mut from_now = Holdings::new(self.world, self.now);
@@ -351,7 +352,7 @@ impl<'w> Pass<'w> {
         }
     }
 
-    /// Gives up a promise for the earliest start that there is now, if that is earlier.
+    /// Replaces a promise by the earliest start now, if that is earlier.
     fn renew(&mut self, job: &QueuedJob) {
         let Some(old) = self.outcome.slots.get(&job.id).filter(|slot| slot.start > self.now).cloned() else { return };
         self.take_back(job);
@@ -360,7 +361,7 @@ impl<'w> Pass<'w> {
         self.give(job, better.unwrap_or(old));
     }
 
-    /// Promises a job its earliest start; whether it has one.
+    /// Promises a job its earliest start; returns whether it has one.
     fn promise(&mut self, job: &QueuedJob) -> bool {
         if let Some(why) = self.behind(job) {
             self.wait(job, why);
@@ -395,7 +396,7 @@ impl<'w> Pass<'w> {
         }
     }
 
-    /// Starts a job, or the next task of an array, whose time has come, on what it was promised.
+    /// Starts a job, or the next task of an array, on its promised resources when its time has come.
     fn redeem(&mut self, job: &'w QueuedJob) {
         let Some(slot) = self.outcome.slots.get(&job.id).filter(|slot| slot.start <= self.now).cloned() else { return };
         self.is_cut_short |= self.outcome.starts.len() >= self.policy.max_starts as usize;
@@ -408,7 +409,7 @@ impl<'w> Pass<'w> {
         };
         let has_headroom = job.tasks.as_ref().is_none_or(|tasks| tasks.headroom > 0);
         if !has_headroom || self.is_limited_to_less(job, &slot.placement) {
-            // Who is held up by a limit when its time comes does not keep others from what it cannot use.
+            // A job that a limit holds when its time comes does not keep others from resources that it cannot use.
             self.take_back(job);
             return self.wait(job, if has_headroom { Why::Limit } else { Why::ArrayLimit });
         }
@@ -419,7 +420,7 @@ impl<'w> Pass<'w> {
         }
     }
 
-    /// Only the next task of an array has a promise. Others start if they are in the way of none.
+    /// Only the next task of an array has a promise. Others start if they delay nobody.
     fn start_further_tasks(&mut self, job: &'w QueuedJob) {
         let Some(tasks) = &job.tasks else { return };
         for index in tasks.indices.iter().skip(1) {
@@ -436,7 +437,7 @@ impl<'w> Pass<'w> {
     }
 }
 
-/// Whether a component can be served in several ways.
+/// Whether a component has several alternatives.
 fn has_choice(demand: &Demand) -> bool {
     demand.components.iter().any(|component| component.alternatives.len() > 1)
 }
@@ -445,7 +446,7 @@ fn slot_of(found: Found) -> Slot {
     Slot { start: found.start, placement: Arc::new(found.placement) }
 }
 
-/// Whether an earlier slot is better than another. Of alternatives the one that ends first is wanted.
+/// Whether an earlier slot is better than another. Among alternatives the one that ends first is wanted.
 fn is_better(demand: &Demand, found: &Slot, old: &Slot) -> bool {
     let end = |slot: &Slot| {
         let components = demand.components.iter().zip(&slot.placement.components);
@@ -458,7 +459,7 @@ fn is_better(demand: &Demand, found: &Slot, old: &Slot) -> bool {
     !is_choice || end(found) <= end(old)
 }
 
-/// Why no waiting helps, if none does: the nodes are too few or too small, or not available.
+/// Why waiting does not help, if it does not: the nodes are too few or too small, or not available.
 pub fn hopeless(world: &World, now: Timestamp, demand: &Demand) -> Option<Why> {
     let fits = |is_available: fn(&Node) -> bool| {
         let mut empty = World {
@@ -491,15 +492,15 @@ pub fn order_of(world: &World, policy: &Policy, now: Timestamp) -> Vec<JobId> {
     blocks(world, policy, now).iter().flat_map(|block| &block.jobs).map(|job| job.id).collect()
 }
 
-/// What came of a look at a job.
+/// The result of an attempt to start a job.
 enum Attempt {
-    /// It started; of an array as many tasks as may and can.
+    /// It started; for an array, as many tasks as the limits allow and fit.
     Started,
-    /// Something else than resources holds it back, which is told.
+    /// Something other than resources holds it back, and it has been told.
     Held,
-    /// A job ahead of it waits, which is told.
+    /// A job ahead of it waits, and it has been told.
     Behind,
-    /// No waiting helps, which is told.
+    /// Waiting does not help, and it has been told.
     Hopeless,
     /// There is no room for it.
     NoRoom,

@@ -1,4 +1,4 @@
-//! Where and from when on a demand fits: every moment is tried, one after the other.
+//! Where and when a demand fits: every moment is tried, one after the other.
 
 use super::{Holding, Holdings, Window};
 use muster_domain::requests::minimum;
@@ -22,12 +22,12 @@ pub struct Found {
 }
 
 impl Holdings<'_> {
-    /// The moments from now on at which something that did not fit before could fit: where what is free changes. A request
-    /// for all nodes there are can fit when others begin to have nodes for themselves.
+    /// The moments from now on at which a demand may fit for the first time: whenever the free amounts change. A
+    /// request for all nodes can fit once others have nodes exclusively.
     pub fn possible_starts(&self) -> BTreeSet<Timestamp> {
         let held = self.list.iter().flat_map(|holding| [holding.window.start, holding.window.end]);
         let held = held.filter(|moment| self.changes_at(*moment));
-        // On a node that takes no jobs nothing opens.
+        // A node that takes no jobs opens nothing.
         let takes_jobs = |id: &NodeId| self.world.nodes.get(id).is_some_and(|node| node.is_available);
         let nodes = self.world.nodes.iter().filter(|(id, _)| takes_jobs(id));
         let closures = nodes.flat_map(|(_, node)| &node.closures).map(|closure| closure.until);
@@ -37,7 +37,7 @@ impl Holdings<'_> {
         all.filter(|moment| self.now < *moment && *moment < Timestamp::MAX).chain([self.now]).collect()
     }
 
-    /// The earliest start of a job from now on; `None` if nothing that is expected to end lets it fit.
+    /// The earliest start of a job from now on; `None` if no expected end lets it fit.
     ///
     /// A job with one component takes the alternative that ends first.
     pub fn earliest(&self, job: JobId, demand: &Demand) -> Option<Found> {
@@ -60,12 +60,12 @@ impl Holdings<'_> {
         of_each.min_by_key(|(end, number, _)| (*end, *number)).map(|(_, _, found)| found)
     }
 
-    /// The place of a job that can start now, if that is its earliest start.
+    /// The placement of a job that can start now, if that is its earliest start.
     pub fn place_now(&self, job: JobId, demand: &Demand) -> Option<Placement> {
         self.earliest(job, demand).filter(|found| found.start == self.now).map(|found| found.placement)
     }
 
-    /// Places all components at a time, of each the shortest alternative that fits.
+    /// Places all components at a time, each with the shortest alternative that fits.
     fn place_only(&self, job: JobId, demand: &Demand, start: Timestamp, only: Option<u32>) -> Option<Placement> {
         if let [component] = &demand.components[..] {
             let placed = self.place_component(component, start, None, only, &BTreeSet::new())?;
@@ -73,7 +73,7 @@ impl Holdings<'_> {
         }
         self.place_several(job, demand, start, only, &[])
             .or_else(|| {
-                // Nodes dealt out so that each has enough may do where first fit does not.
+                // Assigning nodes so that each has enough may work where first fit does not.
                 let window = Window::of(start, longest_walltime(demand));
                 let nobody = BTreeSet::new();
                 let wanted = |component: &ComponentDemand| {
@@ -94,8 +94,8 @@ impl Holdings<'_> {
             })
     }
 
-    /// Several components of which each has what those before it leave, also of their nodes. Those come first that fewest
-    /// nodes can serve, of equal ones those that need most of a node.
+    /// Places several components, each in what earlier ones leave, even on their nodes. Components that the fewest
+    /// nodes can serve come first, among equal ones those that need most of a node.
     fn place_beside_each_other(
         &self,
         job: JobId,
@@ -140,8 +140,8 @@ impl Holdings<'_> {
         Some(Placement { components })
     }
 
-    /// Several components hold what they have until the last of them is over, whichever alternatives are taken. None is
-    /// placed on nodes that were dealt out to others.
+    /// Several components hold their resources until the last of them is over, whichever alternatives are taken. None
+    /// is placed on nodes that were assigned to others.
     fn place_several(
         &self,
         job: JobId,
@@ -153,7 +153,7 @@ impl Holdings<'_> {
         let window = Window::of(start, longest_walltime(demand));
         let mut with_job = self.clone();
         let mut taken = BTreeSet::new();
-        // Those that fewest nodes can serve are placed first.
+        // Components that the fewest nodes can serve are placed first.
         let mut order: Vec<usize> = (0..demand.components.len()).collect();
         order.sort_by_key(|number| self.nodes_of_kind(&demand.components[*number]));
         let mut components = vec![ComponentPlacement::default(); demand.components.len()];
@@ -174,7 +174,7 @@ impl Holdings<'_> {
         Some(Scope { queue_nodes: &queue.nodes, taken_nodes, default_memory_per_core_bytes })
     }
 
-    /// How many nodes are of the kind that some alternative of a component asks for.
+    /// The number of nodes that match some alternative of a component.
     fn nodes_of_kind(&self, component: &ComponentDemand) -> usize {
         let queue_nodes = self.world.queues.get(&*component.queue).map_or(&[][..], |queue| &queue.nodes);
         let serves = |spec: &NodeSpec| {
@@ -212,7 +212,7 @@ impl Holdings<'_> {
         taken_nodes: &BTreeSet<NodeId>,
     ) -> Option<ComponentPlacement> {
         let scope = self.scope(component, taken_nodes)?;
-        // Which cores are free later is not known, so whole sockets are only sure on nodes with all cores free.
+        // It is unknown which cores are free later, so whole sockets are only certain on nodes with all cores free.
         let only_all_cores = window.start > self.now && wants_sockets(alternative);
         let nodes = self.world.nodes.keys().filter_map(|node| {
             let (mut free, has_all_cores) = self.free_node(*node, component.reservation.as_deref(), window)?;
@@ -232,13 +232,13 @@ impl Holdings<'_> {
     }
 }
 
-/// Whether two components can do with a part of a node, in some way.
+/// Whether two components can do with a part of a node in some alternative.
 fn can_share(demand: &Demand) -> bool {
     let is_shared = |way: &Alternative| way.requests.iter().all(|request| request.sharing == Sharing::Shared);
     demand.components.iter().filter(|component| component.alternatives.iter().any(is_shared)).count() > 1
 }
 
-/// How long the longest alternative of all components may run.
+/// The longest walltime of the alternatives of all components.
 fn longest_walltime(demand: &Demand) -> Option<u64> {
     let alternatives = demand.components.iter().flat_map(|component| component.alternatives.iter());
     alternatives.map(|alternative| alternative.walltime_seconds).collect::<Option<Vec<u64>>>()?.into_iter().max()

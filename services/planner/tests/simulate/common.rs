@@ -21,7 +21,7 @@ pub fn run(jobs: &[TraceJob], headers: &Headers, procs: u32, policy: &Policy) ->
     simulate(&machine, &workload, &Arc::new(policy.clone()), &mut |_| {}).expect("it can be simulated")
 }
 
-/// The times at which the jobs start; all of them do.
+/// The start times of the jobs; all of them start.
 pub fn starts(simulation: &Simulation) -> Vec<i64> {
     simulation.jobs.iter().map(|job| job.start_seconds.expect("every job starts")).collect()
 }
@@ -32,7 +32,7 @@ pub fn csv(simulation: &Simulation) -> String {
     String::from_utf8(bytes).expect("the rows are text")
 }
 
-/// A job without people and programs.
+/// A job without user and program.
 pub fn job(id: i64, submit_seconds: i64, runtime_seconds: i64, estimate_seconds: i64, procs: u64) -> TraceJob {
     TraceJob {
         id,

@@ -46,7 +46,7 @@ pub fn unicep(job: &TraceJob, now: i64, _: i64) -> f64 {
     -wait / ((job.procs.max(2) as f64).log2() * job.estimate_seconds as f64)
 }
 
-/// When each job starts, with the promises that were broken on the way (there must be none).
+/// The start of each job, with the promises that were broken on the way (there must be none).
 pub fn starts(jobs: &[TraceJob], procs: u64, naive: Naive) -> Vec<i64> {
     let mut machine = Machine { jobs, procs, naive, starts: vec![None; jobs.len()], promises: vec![None; jobs.len()] };
     let mut now = jobs.iter().map(|job| job.submit_seconds).min();
@@ -164,7 +164,7 @@ impl Machine<'_> {
         assert!(self.running(now).iter().map(|at| self.jobs[*at].procs).sum::<u64>() <= self.procs);
     }
 
-    /// The earliest time from `now` on at which the job fits for all of its estimate, among what runs and what is
+    /// The earliest time from `now` on at which the job fits for its whole estimate, beside what runs and what is
     /// promised to others.
     fn earliest_start(&self, now: i64, at: usize) -> i64 {
         let taken: Vec<(i64, i64, u64)> = (0..self.jobs.len())

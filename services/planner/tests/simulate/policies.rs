@@ -1,4 +1,5 @@
-//! Policy files: what a built-in policy says gives the same bytes, and SWF fields reach orders, queues and limits.
+//! Policy files: a file equal to a built-in policy gives the same bytes, and SWF fields reach orders,
+//! queues and limits.
 
 use super::{
     common::{built_in, csv, job, run, run_trace, starts},
@@ -24,7 +25,7 @@ fn headers(text: &str) -> Headers {
     Trace::read(text.as_bytes(), "headers", Some(1)).expect("the size is given").headers
 }
 
-/// A policy file that says what a built-in policy says gives the same bytes (M-SIM-4).
+/// A policy file equal to a built-in policy gives the same bytes (M-SIM-4).
 #[test]
 fn a_file_that_says_what_a_built_in_policy_says_gives_the_same_bytes() {
     let files = [
@@ -67,7 +68,7 @@ fn a_formula_uses_the_fields_of_the_trace() {
         partition,
         ..job(id, 0, 10, 10, 1)
     };
-    // Under each field another job stands first.
+    // Each field puts another job first.
     let jobs = [fields(1, 5, 5, 5, 5, 5), fields(2, 4, 9, 9, 9, 9), fields(3, 9, 4, 9, 9, 9), fields(4, 9, 9, 4, 9, 9)];
     for (formula, first) in
         [("user", 1), ("group", 2), ("application", 3), ("-queue", 1), ("attribute(\"partition\")", 0)]

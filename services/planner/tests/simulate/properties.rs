@@ -8,7 +8,7 @@ use muster_schemas::policy::{BackfillMode, CandidateOrder, OrderKey, Policy};
 use muster_swf::{Headers, TraceJob};
 use proptest::prelude::*;
 
-/// Few distinct values, so that ties and jobs that just fit are frequent.
+/// Few distinct values, so that ties and exact fits are frequent.
 fn trace() -> impl Strategy<Value = (u64, Vec<TraceJob>)> {
     let line = |procs: u64| {
         let early = prop_oneof![Just(0i64), 0..40i64];
@@ -51,7 +51,7 @@ proptest! {
         }
     }
 
-    /// Named orders and backfill orders sort as they say (M-SIM-3).
+    /// Named orders and backfill orders sort as documented (M-SIM-3).
     #[test]
     fn every_named_order_sorts_the_whole_queue_before_each_pass((procs, jobs) in trace()) {
         for (name, key, order) in ORDERS {

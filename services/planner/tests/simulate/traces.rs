@@ -33,7 +33,7 @@ const TABLE: [Row; 15] = [
     (LUBLIN, "conservative", 10000, "131567.509", 994667, "489.2013", 8729497, "0.936472", "61071328a0feecfa"),
 ];
 
-/// `MUSTER_TRACES`, else the folder beside the repository where it is developed.
+/// `MUSTER_TRACES`, else the folder beside the repository on developers' machines.
 fn folder() -> Option<PathBuf> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let folder = std::env::var_os("MUSTER_TRACES").map_or_else(beside, PathBuf::from);

@@ -64,7 +64,7 @@ job_id,submit,start,end,procs,wait,bounded_slowdown
 
 #[test]
 fn a_job_goes_around_the_head_on_processors_that_the_head_leaves() {
-    // t = 40 under easy: job 8 would end after the shadow time of job 3, but takes the one processor that is extra.
+    // t = 40 under easy: job 8 would end after the shadow time of job 3, but takes the one spare processor.
     assert_eq!(starts(&simulated("easy"))[7], 40);
     // Under conservative it would take a processor that was promised to job 7.
     assert_eq!(starts(&simulated("conservative"))[7], 55);

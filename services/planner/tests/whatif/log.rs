@@ -1,4 +1,4 @@
-//! Logs of systems that never were: what people and machines do, and how long runs take.
+//! Logs of imaginary systems: the actions of people and machines, and the lengths of runs.
 
 use muster_planner::whatif::{History, replay};
 use muster_schemas::{
@@ -11,7 +11,7 @@ use muster_schemas::{
 };
 use std::{collections::BTreeMap, sync::Arc};
 
-/// The records of a log that is being made by hand. Runs are only there to say how long jobs take.
+/// The records of a log made by hand. Its runs only tell how long jobs take.
 pub struct Script {
     records: Vec<Record>,
     runs: u64,
@@ -27,7 +27,7 @@ pub fn user(name: &str) -> Arc<Actor> {
 }
 
 impl Script {
-    /// So many nodes of four cores that are up, a default queue, and a policy.
+    /// This many nodes with four cores that are up, a default queue, and a policy.
     pub fn new(nodes: u32, policy: &Policy) -> Self {
         let mut script = Self { records: Vec::new(), runs: 0, jobs: 0 };
         let ledger = Arc::new(Actor::Ledger);
@@ -65,7 +65,7 @@ impl Script {
         self.records.push(record);
     }
 
-    /// A job of so many one-core tasks.
+    /// A job of this many one-core tasks.
     pub fn submit(&mut self, seconds: i64, name: &str, tasks: u32, walltime_seconds: Option<u64>) -> JobId {
         self.submit_spec(seconds, name, spec(tasks, walltime_seconds))
     }
@@ -80,7 +80,7 @@ impl Script {
         job
     }
 
-    /// Says how long the next run of a job takes, and how it ends.
+    /// Sets how long the next run of a job takes, and how it ends.
     pub fn takes(&mut self, job: JobId, seconds: i64, outcome: Outcome) {
         self.runs += 1;
         let run = RunId(self.runs);
@@ -92,7 +92,7 @@ impl Script {
         self.add(last + seconds, &ledger, end);
     }
 
-    /// The records in order of time. Runs that have not ended yet do not keep anybody from submitting.
+    /// The records in order of time. Unfinished runs do not prevent submissions.
     pub fn records(&self) -> Vec<Record> {
         let mut records = self.records.clone();
         records.sort_by_key(|record| record.time);
@@ -131,7 +131,7 @@ pub fn history(records: &[Record]) -> History {
     history
 }
 
-/// What a system that follows the policy makes of a history: its log.
+/// The log of a system that follows the policy through a history.
 pub fn lived(history: &History, policy: Option<&Policy>) -> Vec<Record> {
     let mut records = Vec::new();
     let policy = policy.map(|policy| Arc::new(policy.clone()));
@@ -150,7 +150,7 @@ pub fn starts(records: &[Record]) -> BTreeMap<JobId, f64> {
     starts
 }
 
-/// The jobs that are over, with how.
+/// The finished jobs with their outcomes.
 pub fn finished(records: &[Record]) -> BTreeMap<JobId, Outcome> {
     let outcome = |record: &Record| match &record.event {
         Event::JobFinished { job, outcome } => Some((*job, outcome.clone())),

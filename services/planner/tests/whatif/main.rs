@@ -1,4 +1,4 @@
-//! What-if over logs that a simulated system has written.
+//! What-if over logs written by a simulated system.
 
 mod log;
 mod replays;

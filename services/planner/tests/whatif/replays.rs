@@ -1,4 +1,4 @@
-//! Under the policy in force a history repeats itself; under another it does what that policy does.
+//! Under the policy in force a history repeats itself; under another policy it follows that one.
 
 use super::log::{Script, array, at, failed, finished, history, lived, spec, starts, user};
 use muster_planner::whatif::{History, Report, courses_of, replay};
@@ -22,7 +22,7 @@ fn report(records: &[Record], policy: Option<&str>) -> Report {
     Report::new(&history, &replayed, policy, 0.0)
 }
 
-/// A day on two nodes of four cores: job 2 waits for job 1, job 3 goes around it under easy.
+/// A day on two nodes of four cores: job 2 waits for job 1, job 3 overtakes it under easy.
 fn three_jobs(policy: &str) -> Script {
     let mut script = Script::new(2, &built_in(policy));
     let first = script.submit(10, "anna", 6, Some(100));
@@ -82,7 +82,8 @@ fn a_job_cancelled_while_it_waited_is_cancelled_unless_it_has_started() {
     let records = lived(&history(&script.records()), None);
     assert_eq!(finished(&records)[&waits], Outcome::Cancelled);
     assert!(!starts(&records).contains_key(&waits));
-    // With shortest first it starts before job 2 and before it was cancelled: not here, the machine is full until 60.
+    // With shortest first it starts before job 2 and before it was cancelled: not here, since the machine
+    // is full until 60.
     let mut idle = Script::new(2, &built_in("fcfs"));
     let runs = idle.submit(0, "cleo", 1, Some(70));
     idle.add(5, &user("cleo"), Event::JobFinished { job: runs, outcome: Outcome::Cancelled });
@@ -144,7 +145,7 @@ fn a_replay_can_begin_in_the_middle() {
         let replayed = replay(&history, Some(&easy), &mut |_| {});
         Report::new(&history, &replayed, Some("easy"), 0.0)
     };
-    // At 30 job 1 runs on until it did end; jobs 2 and 3 wait, and job 3 goes around at once.
+    // At 30 job 1 keeps running until its real end; jobs 2 and 3 wait, and job 3 is backfilled at once.
     let report = later(30, 1_000);
     assert_eq!((report.jobs, report.earlier, report.gained[0].seconds), (2, 1, -90.0));
     assert_eq!(report.notes, Default::default());
@@ -185,7 +186,7 @@ fn the_course_before_and_after_is_drawn() {
     assert_eq!(after.jobs_waiting.iter().map(|(_, count)| *count).max(), Some(1));
 }
 
-/// What happens to a job of a random history.
+/// The fate of a job in a random history.
 #[derive(Clone, Debug)]
 enum Fate {
     Plain,
@@ -215,7 +216,7 @@ fn fate() -> impl Strategy<Value = Fate> {
     ]
 }
 
-/// Submissions with gap, tasks, walltime, share of the walltime that is used (in tenths), fate.
+/// Submissions with gap, tasks, walltime, used share of the walltime (in tenths), fate.
 fn submissions() -> impl Strategy<Value = Vec<(i64, u32, u64, u64, Fate)>> {
     prop::collection::vec((0..30i64, 1..=8u32, 10..100u64, 1..=10u64, fate()), 1..30)
 }
@@ -285,7 +286,7 @@ proptest! {
         let found = report(&records, None);
         prop_assert_eq!(found.max_difference_seconds, 0.0, "{:?}", found.first_differences);
         prop_assert_eq!((found.same, found.started_only_before, found.started_only_after), (found.jobs, 0, 0));
-        // The same policy named is the same as in force, and the replay is a log that repeats itself to the byte.
+        // Naming the policy in force gives the same, and the replay is a log that repeats itself to the byte.
         let named = report(&records, Some(policy));
         prop_assert_eq!(named.max_difference_seconds, 0.0);
         let again = lived(&history(&records), None);
@@ -299,7 +300,8 @@ proptest! {
         before in prop::sample::select(&BUILT_IN_POLICIES[..]),
         after in prop::sample::select(&BUILT_IN_POLICIES[..]),
     ) {
-        // What was refused because a job was over by then is not in the log; under another policy it might not have been.
+        // A refusal because a job was over is not in the log; under another policy the command might
+        // have been accepted.
         let depends_on_time = |fate: &Fate| matches!(fate, Fate::CancelledWaiting(_) | Fate::Reprioritised(_));
         let kept: Vec<_> = submissions.into_iter().filter(|(.., fate)| !depends_on_time(fate)).collect();
         let script = script("fcfs", &kept);

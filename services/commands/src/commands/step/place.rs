@@ -7,7 +7,7 @@ use muster_schemas::{
     views::{JobDetail, RunNodeView},
 };
 
-/// Groups of tasks, one for each component that the tasks come to.
+/// Groups of tasks, one for each component that gets tasks.
 pub fn groups(detail: &JobDetail, options: &StepRunOptions) -> Result<Vec<StepGroup>, Failure> {
     let run = detail.runs.iter().rev().find(|run| run.ended.is_none());
     let run = run.ok_or_else(|| Failure::failed(format!("job {} does not run", detail.job.id)))?;

@@ -1,4 +1,4 @@
-//! Changes of jobs in the queue: what descriptions say of them, and the limits that they keep.
+//! Changes of queued jobs: their descriptions, and the limits that apply.
 
 use crate::{
     described::{NO_GROUPS, NOW, TASK, checked, received, with_bytes, without_description},
@@ -23,7 +23,7 @@ fn queued(description: &JobDescription) -> DescribedJob {
     DescribedJob { document, is_entering: false, state: JobState::Queued, ..without_description(spec) }
 }
 
-/// What such attributes ask for.
+/// The request of these attributes.
 fn asked(attributes: &str) -> Vec<Alternative> {
     checked(attributes, TASK).spec.components[0].alternatives.clone()
 }
@@ -49,7 +49,7 @@ fn what_a_queued_job_was_changed_to_ask_for_is_what_its_description_says() {
     assert!(text.contains("cad:*") && text.contains("AutoCalculateMax=\"true\""), "{text}");
 }
 
-/// What a change of a queued job on one or two cores breaks of a template.
+/// The limits of a template that a change of a queued job on one or two cores breaks.
 fn broken(items: &str, change: &JobChange, by_administrator: bool) -> Vec<String> {
     let text = format!("<JobTemplate Name='T'>{items}</JobTemplate>");
     let template = TemplateSpec { name: "T".into(), text, ..TemplateSpec::default() };

@@ -1,4 +1,4 @@
-//! What of a filter's changed file is taken.
+//! The changes that are accepted from a filter's file.
 
 use crate::support::{codes, read};
 use muster_hpcpack::{
@@ -25,7 +25,7 @@ fn input() -> String {
     read(JOB).write(&system())
 }
 
-/// What is taken when the filter replaces one text by another in its file, each of which must be there.
+/// The accepted changes after the filter has replaced texts in its file, each of which must be there.
 fn edited(edits: &[(&str, &str)]) -> Result<Taken, BadOutput> {
     let mut output = input();
     for (old, new) in edits {

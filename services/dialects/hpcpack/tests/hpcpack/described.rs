@@ -1,4 +1,4 @@
-//! From descriptions to jobs and back: what filters see, and the check behind them.
+//! From descriptions to jobs and back: the filters' view, and the check after them.
 
 use crate::support::job_with_tasks;
 use muster_hpcpack::{
@@ -376,8 +376,8 @@ fn changes_of_a_job_of_another_dialect_are_taken_and_the_rest_stays() {
     assert!(validated.warnings[0].text.starts_with("OrderBy"));
 }
 
-/// SL-S-21: a filter that judges one component is told of that one as if it were the job, and what it changes is taken over
-/// into that one alone; what belongs to the job as a whole is taken from its first component.
+/// SL-S-21: a filter that judges one component sees it as if it were the job, and its changes apply to that component
+/// alone; whatever belongs to the job as a whole is taken from its first component.
 #[test]
 fn changes_of_single_components_are_taken_into_each() {
     let mut job = native();

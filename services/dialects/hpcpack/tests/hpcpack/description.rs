@@ -1,4 +1,4 @@
-//! Job XML and JSON: what is read, what is refused, what is written.
+//! Job XML and JSON: what is read, refused and written.
 
 use crate::support::{codes, job, read, refusal};
 use muster_hpcpack::{
@@ -120,7 +120,7 @@ fn system_attributes_are_ignored_and_unknown_ones_warned_of() {
     assert!(["Colour", "Wheels", "Sound", "Door"].iter().all(|name| texts.contains(name)), "{texts}");
 }
 
-/// HPC-J-45: whatever element it is that has it.
+/// HPC-J-45: in any element.
 #[test]
 fn what_is_unknown_is_told_wherever_it_stands() {
     let pair = |inside: &str| format!("<Name>a</Name><Value>b</Value>{inside}");
@@ -241,7 +241,7 @@ fn what_is_too_large_or_made_to_do_harm_is_refused() {
     );
     assert_eq!(read(&text).tasks.len(), 1);
     let deep = format!("<Job>{}{}</Job>", "<a>".repeat(200_000), "</a>".repeat(200_000));
-    // Whether it is taken with a warning or refused, it must not overflow the stack.
+    // A warning or a refusal, but no stack overflow.
     let _ = JobDescription::read(deep.as_bytes());
     let json = format!("{{\"Tasks\": {}", "[".repeat(200_000));
     assert!(JobDescription::read_as(Format::Json, json.as_bytes()).is_err());
@@ -272,7 +272,7 @@ fn texts_over_their_limits_are_refused_and_never_cut() {
     );
 }
 
-/// HPC-J-06, HPC-E-10: names stand in tables and messages.
+/// HPC-J-06, HPC-E-10: names appear in tables and messages.
 #[test]
 fn a_control_character_in_a_name_is_refused_with_a_code() {
     for (description, field) in [

@@ -1,4 +1,4 @@
-//! What holds for every description and for any bytes.
+//! Properties of every description and of any bytes.
 
 use muster_hpcpack::{
     changes::judge,
@@ -17,7 +17,7 @@ use muster_hpcpack::{
 use proptest::{collection::vec, prelude::*, sample};
 use std::collections::BTreeMap;
 
-/// Texts that each attribute can have.
+/// Valid texts for each attribute.
 fn text_for(name: &'static str) -> BoxedStrategy<String> {
     let number = (0..100_000u32).prop_map(|number| number.to_string());
     let name_list = vec("[a-z0-9-]{1,8}", 0..4).prop_map(|names| names.join(","));
@@ -119,7 +119,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    /// Any description that can be made.
+    /// Any possible description.
     pub fn descriptions()(
         attributes in some_of(Attribute::ALL, Attribute::name),
         variable_pairs in pairs(), extended in pairs(), custom in pairs(),
@@ -235,7 +235,7 @@ proptest! {
         let mut template = Template::new(name);
         template.description = description;
         for (attribute, text) in defaults {
-            // Empty defaults are none.
+            // An empty default does not count.
             let default = Some(text.as_str()).filter(|text| !text.is_empty());
             let limits = Limits { max: (attribute == Attribute::Priority).then_some(max), ..Limits::default() };
             let _ = template.set(attribute, default, limits);

@@ -1,4 +1,4 @@
-//! Jobs as users read them, and settings and templates as the core keeps them.
+//! Jobs as users see them, and settings and templates as the core stores them.
 
 use muster_hpcpack::{
     core_settings::{acts_for, no_effect_because, to_filters, to_scheduling, with_core},
@@ -15,7 +15,7 @@ use muster_schemas::{
 };
 use serde_json::{Value, json};
 
-/// A job with these members beside those that every job has.
+/// A job with these members in addition to those of every job.
 fn job(members: Value) -> JobView {
     let mut all = json!({
         "id": "7", "name": "n", "owner": "ann", "queue": "default", "account": null, "priority": 2000,
@@ -181,7 +181,7 @@ fn a_parameter_changes_itself_alone() {
     assert_eq!(NAMES.iter().filter(|name| !set(name)).count(), 7, "those about filters");
 }
 
-/// HPC-S-01, HPC-C-09, HPC-S-14: what is told of a parameter is what it does as things are.
+/// HPC-S-01, HPC-C-09, HPC-S-14: a parameter is described by its present effect.
 #[test]
 fn what_a_parameter_does_is_told() {
     let with_mode =

@@ -1,18 +1,18 @@
-//! What several tests use.
+//! Shared by several tests.
 
 use muster_hpcpack::{
     codes::{Code, Warning},
     description::{DescriptionError, JobDescription},
 };
 
-/// The description of a job XML that must be right and give no warning.
+/// The description of valid job XML without warnings.
 pub fn read(xml: &str) -> JobDescription {
     let (description, warnings) = JobDescription::read(xml.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{xml}"));
     assert_eq!(warnings, [], "{xml}");
     description
 }
 
-/// The refusal of a job XML that must be wrong.
+/// The refusal of invalid job XML.
 pub fn refusal(xml: &str) -> DescriptionError {
     match JobDescription::read(xml.as_bytes()) {
         Err(error) => error,

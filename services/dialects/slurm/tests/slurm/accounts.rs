@@ -1,4 +1,4 @@
-//! `sacctmgr add`, `modify` and `delete`: what is asked of the system, and what is said.
+//! `sacctmgr add`, `modify` and `delete`: the requests to the system, and the messages.
 
 use muster_schemas::{
     Sequence, Timestamp,
@@ -23,7 +23,7 @@ fn command(line: &str) -> Sacctmgr {
     }
 }
 
-/// What there is after a command line, with what was said.
+/// Applies a command line; returns its result with the messages.
 fn after(page: &mut AccountsPage, line: &str) -> Proposal {
     let proposal = propose(&command(line), page, "alpha");
     for change in &proposal.changes {
@@ -134,7 +134,7 @@ fn users_are_added_to_accounts_and_partitions() {
     fails(&mut page, "add user carl account=nope", error);
 }
 
-/// SL-L-02: limits are set and taken away, lists are changed, and who else is meant stays as it is.
+/// SL-L-02: limits are set and removed, lists are changed, and everybody not named stays the same.
 #[test]
 fn what_is_meant_is_modified() {
     let mut page = page();
@@ -146,7 +146,7 @@ fn what_is_meant_is_modified() {
     let ann = find(&page, of("test", Some("ann")));
     assert_eq!(ann.limits.each_user.running_jobs, Some(2));
     assert_eq!((ann.limits.each_job.cores, ann.limits.each_job.nodes), (Some(4), Some(2)));
-    // It is added to what she had of her account.
+    // It is added to the list that she has from her account.
     assert_eq!(ann.classes, ["high", "normal"]);
     assert_eq!(find(&page, of("abc", Some("ann"))).limits, AssociationSpec::default().limits);
     says(&mut page, "modify user ann account=test set maxjobs=-1 maxtres=cpu=-1 qos-=high", said);
@@ -193,7 +193,7 @@ fn deleting_takes_what_hangs_on_it() {
     fails(&mut page, "delete account test", error);
     let said = " Deleting user associations...\n  C = alpha      A = abc        U = ann      \n";
     says(&mut page, "delete user ann account=abc", said);
-    // Her only account goes, and with it she herself.
+    // Her only account goes, and she goes with it.
     says(&mut page, "delete account science", " Deleting accounts...\n  science\n");
     let names: Vec<&str> = page.accounts.iter().map(|account| account.name.as_str()).collect();
     assert_eq!((names, page.users.len(), page.associations.len()), (vec!["abc"], 0, 1));
@@ -212,7 +212,7 @@ fn deleting_takes_what_hangs_on_it() {
     );
 }
 
-/// SL-C-39, SL-L-04: the core's words for limits of associations and classes are Slurm's.
+/// SL-C-39, SL-L-04: the core's limits of associations and classes are named in Slurm's words.
 #[test]
 fn limits_of_associations_and_classes_have_slurms_words() {
     let cases = [

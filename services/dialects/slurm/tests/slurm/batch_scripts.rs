@@ -49,7 +49,7 @@ fn a_script_is_looked_for_by_path_or_name() {
     assert_eq!(paths("/x/job.sh"), ["/x/job.sh"]);
 }
 
-/// SL-C-06, SL-C-08: which script a command line wants.
+/// SL-C-06, SL-C-08: the script that a command line asks for.
 #[test]
 fn a_command_line_names_a_script_or_wraps_a_command() {
     let wants = |line: &str| wanted(&parse(Command::Sbatch, line));
@@ -113,7 +113,7 @@ fn wrong_option_lines_are_refused() {
     assert_eq!(wrong.unwrap_err(), Refusal::BadValue("time"));
 }
 
-/// SL-S-05: `hetjob` in any case, with options behind it; `packjob` with a warning.
+/// SL-S-05: `hetjob` in any case, followed by options; `packjob` with a warning.
 #[test]
 fn a_line_with_hetjob_begins_the_next_component() {
     let text = "#!/bin/sh\n#SBATCH -n1\n#SBATCH HetJob -n2\n#SBATCH -c3\n#SBATCH packjob\n#SBATCH -n4\ndate\n";
@@ -149,7 +149,7 @@ proptest! {
     }
 }
 
-/// SL-C-16: lines for PBS are not read, and that is known where nothing else says what the job asks for.
+/// SL-C-16: lines for PBS are not read, and this is reported if nothing else says what the job asks for.
 #[test]
 fn scripts_that_only_pbs_reads_are_known_as_such() {
     let is_for_pbs = |text: &str| muster_slurm::script::options(text).expect("options").is_for_pbs;

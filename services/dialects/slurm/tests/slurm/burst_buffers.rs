@@ -45,7 +45,7 @@ hostname
     assert_eq!(scripts[0].directives.len(), 2);
 }
 
-/// The scripts of so many components.
+/// The scripts of this many components.
 fn texts(text: &str, components: usize) -> Vec<String> {
     scripts(text, &DIRECTIVE_WORDS, components).into_iter().map(|script| script.text).collect()
 }
@@ -53,7 +53,7 @@ fn texts(text: &str, components: usize) -> Vec<String> {
 /// A script with one part.
 const ONE_PART: &str = "#!/bin/bash\n#SBATCH -n1\n#DW a\n\n# note\necho hi\n\n#DW late\n#SBATCH hetjob\n";
 
-/// SL-B-03, SL-B-04: components of the command line, for which the script has no part, have none of its comments.
+/// SL-B-03, SL-B-04: components of the command line without a part in the script have no comments in theirs.
 #[test]
 fn components_of_the_command_line_have_scripts_without_comments() {
     let alone = "#!/bin/bash\nexit 0\n";
@@ -66,7 +66,7 @@ fn components_of_the_command_line_have_scripts_without_comments() {
     assert_eq!(texts("#!/bin/sh\n#DW a", 2), ["#!/bin/sh\n#DW a\n", "#!/bin/sh\nexit 0\n"], "without a command");
 }
 
-/// SL-B-03, SL-B-05, SL-B-08: also where an option of a component says what is staged.
+/// SL-B-03, SL-B-05, SL-B-08: even if an option of a component says what is staged.
 #[test]
 fn scripts_are_rebuilt_whatever_says_what_is_staged() {
     let words = rules(&DIRECTIVE_WORDS, true);
@@ -87,7 +87,7 @@ fn scripts_are_rebuilt_whatever_says_what_is_staged() {
     assert_eq!(shown("-n1", SUBMITTED), texts(SUBMITTED, 2), "more parts than groups");
 }
 
-/// SL-B-04: all comment lines are kept, directives behind the first command are switched off.
+/// SL-B-04: all comment lines are kept, directives after the first command are turned off.
 #[test]
 fn details_of_the_rebuild() {
     let text =
@@ -145,7 +145,8 @@ fn staged(job: &JobSpec) -> &[ComponentStaging] {
     &job.staging
 }
 
-/// EX-13, SL-B-01, SL-B-02: the job says what is staged for each component, and which persistent buffers it makes and uses.
+/// EX-13, SL-B-01, SL-B-02: the job has the staging of each component, and the persistent buffers that it
+/// makes and uses.
 #[test]
 fn a_job_says_what_is_staged_for_each_component() {
     let job = submit_with(Command::Sbatch, "", SUBMITTED, &rules(&DIRECTIVE_WORDS, true)).unwrap();
@@ -177,7 +178,7 @@ fn the_names_of_persistent_buffers_are_read_from_the_lines() {
     assert_eq!((staging.uses, staging.directives.len()), (vec!["c".to_owned()], 6));
 }
 
-/// SL-B-08: `--bb` of a component counts if its part of the script has no directives.
+/// SL-B-08: `--bb` of a component applies if its part of the script has no directives.
 #[test]
 fn an_option_says_what_is_staged_where_the_script_does_not() {
     let words = rules(&DIRECTIVE_WORDS, true);
@@ -199,7 +200,7 @@ fn an_option_says_what_is_staged_where_the_script_does_not() {
     assert_eq!(Attributes(&none.attributes).component(0, component::BURST_BUFFER), Some("capacity=1G"));
 }
 
-/// The gateway is asked for the words only if a script may have some.
+/// The gateway is only asked for the words if a script may have directives.
 #[test]
 fn most_scripts_cannot_have_directives() {
     for text in ["#!/bin/sh\n#SBATCH -n1\n# note\n#\ndate\n#DW late\n", "#!/bin/sh\n"] {
@@ -217,8 +218,8 @@ fn the_lines_of_a_file_go_behind_the_first() {
 }
 
 proptest! {
-    /// SL-B-03: every directive belongs to exactly one component, and is switched off in the first one's script if it is
-    /// another's.
+    /// SL-B-03: every directive belongs to exactly one component; a directive of another component is turned off in the
+    /// first one's script.
     #[test]
     fn every_directive_belongs_to_one_component(lines in proptest::collection::vec("#DW [a-z]{1,3}|#SBATCH hetjob|# x|", 0..12)) {
         let text = format!("#!/bin/sh\n{}\ndate\n", lines.join("\n"));

@@ -24,7 +24,7 @@ fn features_are_joined_by_and_and_or() {
     );
 }
 
-/// SL-C-09: every feature that is named can be looked for.
+/// SL-C-09: every named feature is listed, so that it can be checked.
 #[test]
 fn the_features_of_a_constraint_are_listed() {
     let all = |text: &'static str| names(text).collect::<Vec<_>>();

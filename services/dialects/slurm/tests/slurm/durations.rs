@@ -46,7 +46,7 @@ fn each_command_prints_times_in_its_own_way() {
 }
 
 proptest! {
-    /// SL-C-03: what is printed is read as the same time.
+    /// SL-C-03: printed times read back as the same time.
     #[test]
     fn printed_times_are_read_again(seconds in 0u64..100_000_000) {
         prop_assert_eq!(parse_seconds(&long(seconds)), Some(seconds));

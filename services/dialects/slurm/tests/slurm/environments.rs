@@ -1,4 +1,4 @@
-//! What comes from the environment, and what batch scripts and allocation commands see.
+//! Settings from the environment, and the variables of batch scripts and allocation commands.
 
 use muster_slurm::{
     environment::{
@@ -76,7 +76,7 @@ fn the_listed_variables_give_defaults() {
     assert_eq!(given(Command::Salloc, None, &[("SLURM_CLUSTERS", "a")]), [("clusters", "a".to_owned())]);
 }
 
-/// SL-E-11: a variable of another command, or without value, gives nothing.
+/// SL-E-11: another command's variable, or one without a value, sets nothing.
 #[test]
 fn other_variables_give_nothing() {
     let variables = [("SALLOC_ACCOUNT", "x"), ("SLURM_NTASKS", "4"), ("SBATCH_QOS", ""), ("SLURM_ACCOUNT", "y")];
@@ -84,7 +84,7 @@ fn other_variables_give_nothing() {
     assert_eq!(verbosity(Command::Sbatch, |name| (name == "SBATCH_DEBUG").then(|| "2".to_owned())), 2);
 }
 
-/// SL-R-13: in a heterogeneous job each component has variables of its own; those of another do not count.
+/// SL-R-13: in a heterogeneous job each component has its own variables; those of others are ignored.
 #[test]
 fn a_step_takes_the_sizes_of_its_own_component() {
     let variables = [
@@ -129,7 +129,7 @@ fn the_export_list_chooses_variables() {
     assert_eq!(left, ["SPANK_Y"], "what is for plugins passes as well");
 }
 
-/// SL-E-13: what is not exported comes from a login on the node.
+/// SL-E-13: variables that are not exported come from a login on the node.
 #[test]
 fn a_login_gives_what_the_export_list_leaves_out() {
     for (export, loads) in [
@@ -155,7 +155,7 @@ fn a_login_gives_what_the_export_list_leaves_out() {
     assert_eq!(said("no login\n"), None);
 }
 
-/// SL-E-13: soft limits travel in variables, as far as `--propagate` names them.
+/// SL-E-13: soft limits are passed in variables, as selected by `--propagate`.
 #[test]
 fn limits_are_carried_in_variables() {
     let some = SoftLimit { resource: "NOFILE", most: Some(345) };
@@ -237,7 +237,7 @@ fn the_command_of_an_allocation_sees_each_component() {
     );
 }
 
-/// SL-E-03: the suffixed set; those from an option only if it was given, memory in megabytes without unit.
+/// SL-E-03: the suffixed set; variables of an option only if it was given, memory in megabytes without a unit.
 #[test]
 fn the_suffixed_set_is_complete() {
     let mut facts = example();
@@ -293,7 +293,7 @@ fn a_batch_script_has_the_variables_of_the_first_component() {
     assert!(plain.keys().all(|name| !name.contains("HET") && name != "SLURM_RESTART_COUNT" && name != "SLURM_NTASKS"));
 }
 
-/// SL-E-08: variables that exist only if there is something to say.
+/// SL-E-08: variables that only exist with a value.
 #[test]
 fn optional_variables_of_a_batch_script() {
     let asked = ComponentFacts {
@@ -330,7 +330,7 @@ fn the_old_names_are_added_on_demand() {
 }
 
 proptest! {
-    /// SL-E-13: what is exported was there or is in the list.
+    /// SL-E-13: exported variables existed before or are in the list.
     #[test]
     fn any_export_list_is_read(export in "(ALL|NONE|NIL|A|B=[a-z,'\"]{0,4})?(,[A-Z=]{0,4}){0,3}|\\PC{0,12}") {
         let environment = vec![("A".to_owned(), "1".to_owned()), ("SLURM_X".to_owned(), "2".to_owned())];
@@ -358,7 +358,7 @@ proptest! {
     }
 }
 
-/// SL-O-01: what a file of `--export-file` has.
+/// SL-O-01: the format of an `--export-file`.
 #[test]
 fn variables_of_a_file_end_with_a_line_or_a_nul() {
     let of = |text: &str| of_file(text).into_iter().map(|(name, value)| format!("{name}={value}"));

@@ -1,4 +1,4 @@
-//! What submission filters are told of components, and what they change.
+//! The view that submission filters have of components, and their changes.
 
 use super::submissions::{request, submit};
 use muster_schemas::{
@@ -16,7 +16,7 @@ fn terms(pairs: &[(&str, &str)]) -> Terms {
     pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-/// SL-S-21: each component is told with its own request, and nothing of what it did not ask for.
+/// SL-S-21: a component is described by its own request, without anything that it did not ask for.
 #[test]
 fn a_component_is_told_in_the_words_of_scontrol() {
     let job =
@@ -39,7 +39,7 @@ fn a_component_is_told_in_the_words_of_scontrol() {
     assert!(told_of(&submit(""), 0).is_empty());
 }
 
-/// SL-S-21: what a filter changes is that of the component, and is shown so; what it leaves alone stays.
+/// SL-S-21: a filter's changes apply to the component and are shown; everything else stays.
 #[test]
 fn changes_are_taken_over_into_the_component() {
     let mut job = submit("-n1 : -p p2,p3 --qos=high -C gamma -N2 -n4 --mem=300 -w n[1-2]");
@@ -58,11 +58,11 @@ fn changes_are_taken_over_into_the_component() {
     assert_eq!(asked.memory, Some(Memory { bytes: 1 << 30, per: Per::Core }));
     let both = vec![NodeFilter::Has("knl".into()), NodeFilter::Has("fast".into())];
     assert_eq!(asked.filter, Some(NodeFilter::All(both)));
-    // It is told, and shown, as it is now.
+    // The filter sees, and users are shown, the changed request.
     assert_eq!(told_of(&job, 1), after);
 }
 
-/// SL-S-21: what cannot be is said, with the words that can be.
+/// SL-S-21: impossible changes are reported, with the possible words.
 #[test]
 fn what_a_filter_cannot_change_is_refused() {
     let refused = |line: &str, pairs: &[(&str, &str)]| {

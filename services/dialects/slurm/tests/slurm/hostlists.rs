@@ -59,7 +59,7 @@ fn names() -> impl Strategy<Value = Vec<String>> {
 }
 
 proptest! {
-    /// SL-C-05: what is compressed is expanded again.
+    /// SL-C-05: compressed names expand to the same names.
     #[test]
     fn compressed_names_are_expanded_to_the_same(names in names()) {
         prop_assert_eq!(expand(&compress(&names)).unwrap(), names);

@@ -1,4 +1,4 @@
-//! How jobs, components, tasks and steps are named.
+//! The names of jobs, components, tasks and steps.
 
 use muster_schemas::{
     ids::JobId,
@@ -57,7 +57,7 @@ fn components_have_consecutive_numbers() {
     assert_eq!(component_set(123, 1), "123");
 }
 
-/// SL-M-12, D-9: what `sbcast --jobid` names.
+/// SL-M-12, D-9: the target of `sbcast --jobid`.
 #[test]
 fn a_file_is_copied_to_a_job_a_component_or_a_step() {
     let target = |text: &str, heterogeneous: bool| BroadcastTarget::of(&parse(text), heterogeneous);
@@ -92,7 +92,7 @@ fn dependencies_are_read() {
 }
 
 proptest! {
-    /// SL-C-18: what is written is read as the same id.
+    /// SL-C-18: a printed id reads back as the same id.
     #[test]
     fn an_id_is_read_as_it_was_written(text in "[1-9][0-9]{0,6}([+][0-9]{1,2}|_[0-9]{1,2}|_\\[1-9(%[1-9])?\\]|_\\*)?([.](batch|extern|interactive|[0-9]{1,3}))?") {
         let id = parse(&text);

@@ -66,7 +66,7 @@ fn the_fewest_nodes_are_tried_first_where_that_is_asked_for() {
     assert_eq!(paths("-N2 --use-min-nodes").len(), 1);
 }
 
-/// SL-S-10: memory for each CPU counts within the component.
+/// SL-S-10: memory per CPU counts within the component.
 #[test]
 fn memory_for_each_cpu_is_counted_by_core() {
     let job = submit("--cpus-per-task=4 --mem-per-cpu=16g --ntasks=1 : -n1");
@@ -76,7 +76,7 @@ fn memory_for_each_cpu_is_counted_by_core() {
     assert_eq!(request(&job, 1).memory, None);
 }
 
-/// SL-C-12: nodes by name; with fewer names than nodes the rest may be any others.
+/// SL-C-12: nodes by name; if there are fewer names than nodes, any others complete them.
 #[test]
 fn named_nodes_are_part_of_the_placement() {
     let job = submit("-w n[1-2]");
@@ -114,7 +114,7 @@ fn choices_and_counts_of_features_become_alternatives_and_requests() {
             (nodes(1, 1), Some(2), None),
         ]
     );
-    // The parts have nodes of their own, so they are four nodes.
+    // The parts have different nodes, so they are four nodes.
     assert!(job.components[0].alternatives[0].scatter && !submit("-N4 -C a").components[0].alternatives[0].scatter);
     assert_eq!(rejected("-C a&&b"), Rejection::Feature);
 }
@@ -168,8 +168,8 @@ fn the_options_of_a_component_become_its_gates() {
     assert_eq!(attributes.component(0, component::RESERVATION), Some("r1,r2"));
 }
 
-/// SL-C-13: without `B:` only steps get the signal; a priority of 0 is a hold; a begin that is past is none; 0 is no limit,
-/// which is the longest there is (SL-C-03).
+/// SL-C-13: without `B:` only steps get the signal; a priority of 0 is a hold; a begin time in the past is ignored; 0
+/// is no limit, which is the longest there is (SL-C-03).
 #[test]
 fn values_that_mean_nothing_or_something_else() {
     let job = submit("--signal=USR1 --priority=0 --begin=now -t 0 --mem=0");
@@ -191,7 +191,7 @@ fn nodes_have_the_least_number_of_cpus() {
     assert_eq!(request(&submit("--mincpus=16 -C knl"), 0).filter, Some(both));
 }
 
-/// SL-C-12, SL-C-13, SL-C-19: what has no effect is told.
+/// SL-C-12, SL-C-13, SL-C-19: options without effect are reported.
 #[test]
 fn options_without_effect_are_told() {
     let told = |line: &str| warnings(Command::Sbatch, &super::submissions::settings(line)[0]);
@@ -206,7 +206,7 @@ fn options_without_effect_are_told() {
     assert!(!submit("--kill-on-invalid-dep=no").cancelled_if_never_met);
 }
 
-/// SL-C-13: a job is its submitter's.
+/// SL-C-13: a job belongs to its submitter.
 #[test]
 fn other_owners_are_refused() {
     for line in ["--uid=bob", "--uid=0", "--gid=wheel", "-n1 : --uid=root -n1"] {
@@ -232,7 +232,7 @@ fn nodes_are_named_by_a_file() {
     assert_eq!(Refusal::NodeFile.exit_status(ExitStatuses::default()), 255);
 }
 
-/// SL-S-09: the script is the first component's alone.
+/// SL-S-09: only the first component gets the script.
 #[test]
 fn only_the_first_component_runs_the_script() {
     let job = submit("-n1 : -n2 : -n3");
@@ -251,7 +251,7 @@ fn each_component_has_its_own_gates() {
     assert!(!first.holds.user && second.holds.user);
 }
 
-/// EX-18, in the model: what component 1 has and has not.
+/// EX-18, in the model: what component 1 has and what it lacks.
 #[test]
 fn the_worked_example_of_propagation_in_the_model() {
     let job = submit(
@@ -279,7 +279,7 @@ fn the_worked_example_of_propagation_in_the_model() {
     assert_eq!(attributes.component(1, component::MAIL_TYPE), None);
 }
 
-/// SL-O-05, D-5: output given for a later component alone is not the leader's.
+/// SL-O-05, D-5: output given only for a later component is not the leader's.
 #[test]
 fn output_of_a_later_group_is_not_the_leaders() {
     let job = submit("-n1 : -n1 -o late.%j");
@@ -287,7 +287,7 @@ fn output_of_a_later_group_is_not_the_leaders() {
     assert_eq!(job.components[1].launch.stdout.as_deref(), Some("late.%J"));
 }
 
-/// SL-M-06, SL-C-15: mail of the leader alone.
+/// SL-M-06, SL-C-15: only the leader has mail.
 #[test]
 fn mail_is_for_the_leader_alone() {
     let job = submit("--mail-type=BEGIN,end --mail-user=bob : --mail-type=ALL --mail-user=eve");
@@ -303,7 +303,7 @@ fn mail_is_for_the_leader_alone() {
     assert_eq!(rest.on, [Occasion::WalltimeOver, Occasion::EachTask]);
 }
 
-/// SL-C-13: times that cannot be are refused; with `--time-min` a job takes what is left until its deadline.
+/// SL-C-13: impossible times are refused; with `--time-min` a job takes the time that is left until its deadline.
 #[test]
 fn deadlines_limits_and_beginnings_fit_together() {
     assert_eq!(rejected("--deadline=2015-03-27T04:30:00 -t1"), Rejection::TimeLimit);
@@ -324,7 +324,7 @@ fn deadlines_limits_and_beginnings_fit_together() {
     assert_eq!(limits("--time-min=20", 600), [600]);
 }
 
-/// SL-S-23: nodes that one component names are not for the others.
+/// SL-S-23: nodes that one component names are closed to the others.
 #[test]
 fn named_nodes_of_one_component_are_excluded_from_the_others() {
     let job = submit("-w n1 : -n1 -x n9 : -w n1,n2");
@@ -336,7 +336,7 @@ fn named_nodes_of_one_component_are_excluded_from_the_others() {
     assert_eq!(excluded, ["n3", "n1,n3", "n1"], "from those before it and those behind it");
 }
 
-/// SL-M-06, SL-O-09: what is asked for mail of a later component is not kept.
+/// SL-M-06, SL-O-09: mail options of a later component are dropped.
 #[test]
 fn mail_of_a_later_component_is_not_kept() {
     let job = submit("-n1 --mail-type=END --mail-user=ann : -n1 --mail-type=FAIL --mail-user=bob");
@@ -438,7 +438,7 @@ fn name_from(source: ScriptSource) -> String {
     lower(&submission).unwrap().name
 }
 
-/// SL-E-13: what the job takes over.
+/// SL-E-13: what the job takes from the submitter.
 #[test]
 fn a_job_takes_over_the_submitters_surroundings() {
     let job = submit("");
@@ -462,7 +462,7 @@ fn options_without_function_are_kept() {
     assert_eq!(attributes.component(1, component::ACCTG_FREQ), Some("30"));
 }
 
-/// SL-C-13: `--requeue` and `--no-requeue`; the site says the rest.
+/// SL-C-13: `--requeue` and `--no-requeue`; otherwise the site decides.
 #[test]
 fn the_last_word_on_requeueing_counts() {
     let requeues = |line: &str| submit(line).requeue.on_node_lost;
@@ -480,7 +480,7 @@ fn one_invalid_component_rejects_the_job() {
     assert!(submit_script("-n1 : -C )( : -n1", "#!/bin/sh\n").is_err());
 }
 
-/// The options of sizing, each with values that it takes.
+/// The sizing options, each with valid values.
 fn sizing_option() -> impl Strategy<Value = String> {
     prop_oneof![
         (1u32..9).prop_map(|n| format!("-N{n}")),
@@ -494,7 +494,7 @@ fn sizing_option() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// SL-C-12: requests never lose a task, never ask for fewer nodes than asked for, and keep the limit for each node.
+    /// SL-C-12: requests never lose a task, never have fewer nodes than asked for, and keep the limit per node.
     #[test]
     fn requests_have_all_tasks_and_nodes(options in vec(sizing_option(), 0..6)) {
         let line = options.join(" ");

@@ -1,4 +1,4 @@
-//! Refusals word for word.
+//! Refusals, word for word.
 
 use muster_schemas::job::ExitStatus;
 use muster_slurm::{
@@ -48,7 +48,7 @@ fn rejections_of_a_batch_job() {
     }
 }
 
-/// SL-L-04: the limit goes before.
+/// SL-L-04: the limit comes first.
 #[test]
 fn a_limit_is_told_before_the_rejection() {
     assert_eq!(
@@ -60,7 +60,7 @@ fn a_limit_is_told_before_the_rejection() {
     );
 }
 
-/// SL-S-12, SL-S-21: what a filter says stands ahead of the line that tells of the rejection.
+/// SL-S-12, SL-S-21: a filter's message precedes the line with the rejection.
 #[test]
 fn a_filters_message_goes_first() {
     let told = lines(Command::Sbatch, Rejection::Filter("1: no GPUs today".into()));

@@ -48,7 +48,7 @@ fn every_form_of_a_moment_is_read() {
     }
 }
 
-/// SL-C-04: a past time of day is tomorrow's, a past day without year is next year's.
+/// SL-C-04: a time of day in the past is tomorrow's, a day without a year in the past is next year's.
 #[test]
 fn what_is_past_comes_round_again() {
     assert_eq!(shown("9:59"), "2026-11-21T09:59:00");
@@ -57,7 +57,7 @@ fn what_is_past_comes_round_again() {
     assert_eq!(shown("2020-01-01"), "2020-01-01T00:00:00");
 }
 
-/// SL-C-04: a day later is 24 hours later, also when the clocks change.
+/// SL-C-04: a day later is 24 hours later, even when the clocks change.
 #[test]
 fn a_clock_that_changes_does_not_move_an_offset() {
     let before: jiff::Zoned = "2026-10-24T12:00:00[Europe/Zurich]".parse().unwrap();
@@ -105,7 +105,7 @@ fn times_are_printed_as_the_variable_says() {
 }
 
 proptest! {
-    /// SL-C-04: what is printed is read as the same second.
+    /// SL-C-04: a printed time reads back as the same second.
     #[test]
     fn a_printed_moment_is_read_again(seconds in 0i64..4_000_000_000) {
         let utc = now().with_time_zone(jiff::tz::TimeZone::UTC);

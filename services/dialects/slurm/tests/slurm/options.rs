@@ -1,4 +1,4 @@
-//! Command lines: how options are written, groups, help.
+//! Command lines: the syntax of options, groups, help.
 
 use super::submissions::{now, parse, words};
 use muster_slurm::{
@@ -168,7 +168,7 @@ fn a_script_keeps_its_own_arguments() {
     assert_eq!(line.words(), ["new.sh", ":", "-n2"]);
 }
 
-/// SL-O-09: what Slurm knows and muster has no meaning for parses.
+/// SL-O-09: options that Slurm knows and muster ignores are accepted.
 #[test]
 fn options_without_function_are_taken() {
     let line = "--slurmd-debug=3 --acctg-freq=task=30 --network=ib --cpu-bind=none --mpi=none --threads=2 --x11 prog";
@@ -213,7 +213,7 @@ fn each_option_knows_its_variables() {
 }
 
 proptest! {
-    /// SL-C-01: an abbreviation that only one option fits is that option.
+    /// SL-C-01: an abbreviation that fits only one option means that option.
     #[test]
     fn a_unique_abbreviation_is_its_option(command in sample::select(COMMANDS.to_vec()), pick: sample::Index, length in 1usize..20) {
         let option = *pick.get(&of(command));

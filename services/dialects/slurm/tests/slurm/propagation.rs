@@ -1,4 +1,4 @@
-//! Which options hold for which component, and which source wins.
+//! Which options apply to which component, and which source wins.
 
 use super::submissions::{now, settings, settings_of};
 use muster_slurm::{
@@ -21,7 +21,7 @@ const RESET: &str = "partition constraint nodes ntasks cpus-per-task mem-per-cpu
     gpus-per-task licenses exclusive oversubscribe overcommit contiguous mincpus tmp switches core-spec thread-spec \
     threads-per-core hint spread-job use-min-nodes mail-type mail-user bb network cpu-freq";
 
-/// The option of a command, as it would be written with some value that it takes.
+/// The option of a command, written with a valid value.
 fn written(option: &OptionSpec) -> String {
     let values = ["1", "noon", "block", "append", "END", "yes", "USR1", "user", "multithread", "task"];
     let value = values.iter().find(|value| option.kind().is_none_or(|kind| kind.accepts(value, &now())));
@@ -31,13 +31,13 @@ fn written(option: &OptionSpec) -> String {
     }
 }
 
-/// In which of three groups an option holds that is given in the first.
+/// In which of three groups an option applies that is given in the first.
 fn holds(command: Command, option: &OptionSpec) -> [bool; 3] {
     let all = settings_of(command, &format!("{} : : x", written(option)), "", &[]).unwrap();
     [0, 1, 2].map(|offset| all[offset].is_set(option.name))
 }
 
-/// The commands that have options of these names, with the options.
+/// The commands that have options with these names, with the options.
 fn named(names: &str) -> Vec<(Command, &'static OptionSpec)> {
     let commands = [Command::Sbatch, Command::Salloc, Command::Srun];
     let each = names.split_whitespace().flat_map(|name| {
@@ -128,7 +128,7 @@ fn the_worked_example_of_propagation() {
     }
 }
 
-/// SL-S-08: defaults of the environment hold for every component.
+/// SL-S-08: defaults from the environment apply to every component.
 #[test]
 fn the_environment_applies_to_every_component() {
     let variables = [("SBATCH_ACCOUNT", "abc"), ("SBATCH_PARTITION", "p2")];
@@ -137,7 +137,7 @@ fn the_environment_applies_to_every_component() {
     assert_eq!(texts(&all, "partition"), [Some("p2"); 2]);
 }
 
-/// SL-E-12: command line over environment over script.
+/// SL-E-12: the command line wins over the environment, and the environment over the script.
 #[test]
 fn a_later_source_wins() {
     let script = "#!/bin/sh\n#SBATCH -A s -p s -q s\n";
@@ -151,7 +151,8 @@ fn a_later_source_wins() {
     );
 }
 
-/// SL-S-07: section and group of the same place go together; as many components as the longer form has.
+/// SL-S-07: the section and the group in the same place belong together; the longer form gives the
+/// number of components.
 #[test]
 fn script_sections_and_groups_are_joined_by_place() {
     let script = "#!/bin/sh\n#SBATCH -A s0 -n1\n#SBATCH hetjob\n#SBATCH -A s1 -n2\n";
@@ -163,7 +164,7 @@ fn script_sections_and_groups_are_joined_by_place() {
     assert_eq!(all.len(), 2);
 }
 
-/// SL-O-01 over SL-S-08: what was asked for on the command line is not replaced by a default in a later component.
+/// SL-O-01 over SL-S-08: an option of the command line is not replaced by a default in a later component.
 #[test]
 fn a_default_does_not_replace_what_was_asked_for() {
     let all = settings_of(Command::Sbatch, "-A x : -n1", "", &[("SBATCH_ACCOUNT", "abc")]).unwrap();
@@ -183,7 +184,7 @@ fn memory_for_each_cpu_drops_a_carried_memory_for_each_node() {
     assert_eq!(clash.unwrap_err(), Refusal::MemoryOptionsClash);
 }
 
-/// SL-C-02: of cores and threads left to the system only one can be asked for; the command line outweighs variables.
+/// SL-C-02: cores and threads left to the system exclude each other; the command line wins over variables.
 #[test]
 fn cores_and_threads_for_the_system_exclude_each_other() {
     let said = |line: &str, script: &str, variables: &[(&str, &str)]| {

@@ -504,7 +504,7 @@ fn scancel_tells_what_it_does_and_asks_before() {
     assert_eq!(question, "Cancel step_id=7.0 name=foo partition=debug [y/n]? ");
 }
 
-/// SL-C-31: what is not there is an error where jobs are looked up first.
+/// SL-C-31: a missing job is an error if jobs are looked up first.
 #[test]
 fn scancel_misses_jobs_where_it_looks_them_up() {
     assert!(!run(scancel("7 8")).looks_up() && !run(scancel("-v -f 7")).looks_up());
@@ -569,7 +569,7 @@ fn sacctmgr_takes_a_deed_a_kind_and_pairs() {
 }
 
 proptest! {
-    /// No command line makes a command panic, and a refusal says something and has a status.
+    /// No command line makes a command panic, and a refusal has a message and a status.
     #[test]
     fn any_words_are_taken_or_refused(words in prop::collection::vec("\\PC{0,12}|--?[a-zA-Z=]{0,10}|[a-z]+=[0-9+-]{0,4}", 0..6)) {
         let around = around(&no_variable);

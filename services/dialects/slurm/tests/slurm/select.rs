@@ -1,4 +1,4 @@
-//! Which jobs, components and tasks commands mean.
+//! The jobs, components and tasks that commands select.
 
 use crate::support::{component, detailed, records, running, view};
 use muster_schemas::{ids::JobId, job::Usage};
@@ -17,8 +17,8 @@ use proptest::prelude::*;
 use serde_json::json;
 use std::sync::Arc;
 
-/// Job 93 with three components runs, 5 with three waits, 7 is a plain job that waits, 8 one that is over, 43 an array of
-/// which two tasks run and three wait.
+/// Job 93 with three components runs, 5 with three waits, 7 is a plain waiting job, 8 is over, 43 is an array with two
+/// running and three waiting tasks.
 fn jobs() -> Vec<JobRecord> {
     let array = json!({ "total": 5, "remaining": "3-5", "waiting": 3, "running": 2, "finished": {}, "max_running": 2 });
     let ended = json!({ "outcome": "completed", "exit_status": { "code": 0 }, "detail": null });
@@ -216,7 +216,7 @@ fn cancelling_what_is_over_or_unknown_is_no_failure() {
     let over = "Kill job error on job id 8: Job/step already completing or completed".to_owned();
     assert_eq!(chosen(Cancel, "8", false), Ok(Chosen::Nothing(over.clone())));
     let ending = records([view(json!({ "id": "9", "state": "finishing" }))]);
-    // It may be about to be put back into the queue.
+    // It may be about to be requeued.
     let ending = choose(Cancel, &part("9"), &ending, false);
     let all_of_it = |job| Ok(Chosen::Targets(vec![Target { job: JobId::job(job), component: None }]));
     assert_eq!(ending, all_of_it(9));
@@ -231,7 +231,7 @@ fn cancelling_what_is_over_or_unknown_is_no_failure() {
     let stands = [component(json!({})), over];
     let one_left = records([running("5", 9, &["n1"], json!({ "components": 2, "by_component": stands }))]);
     assert!(matches!(choose(Cancel, &part("6"), &one_left, false), Ok(Chosen::Nothing(_))));
-    // The other component runs on (SL-M-05).
+    // The other component keeps running (SL-M-05).
     assert_eq!(choose(Cancel, &part("6"), &one_left, true), all_of_it(5));
     let unknown = "Kill job error on job id 99: Invalid job id specified".to_owned();
     assert_eq!(chosen(Cancel, "99", false), Ok(Chosen::Nothing(unknown)));
@@ -306,7 +306,7 @@ fn filters_take_whole_jobs_by_their_leader_and_running_components_alone() {
     assert_eq!(matching(&ann, &all, false), [whole(5), whole(10), whole(93)]);
 }
 
-/// SL-M-17: filters are held against each part of what an id means.
+/// SL-M-17: filters are checked against each part of an id.
 #[test]
 fn filters_leave_a_part_of_what_an_id_means() {
     let mut all = jobs();
@@ -326,10 +326,10 @@ fn filters_leave_a_part_of_what_an_id_means() {
         let other = if id == "93+0" { "p2" } else { "debug" };
         assert_eq!(left(id, &of(other), false), Some(Vec::new()), "{id}");
     }
-    // SL-C-31: what is unknown or over matches nothing.
+    // SL-C-31: an unknown or finished job matches nothing.
     assert_eq!(left("8", &of("debug"), false), Some(Vec::new()));
     assert_eq!(left("99", &of("debug"), false), Some(Vec::new()));
-    // Of an array the tasks that match.
+    // For an array, the tasks that match.
     let waiting = JobFilter { states: vec![State::Pending], ..JobFilter::default() };
     let tasks = |indices: &[u32]| {
         Some(indices.iter().map(|index| Target { job: JobId::task(43, *index), component: None }).collect::<Vec<_>>())
@@ -398,7 +398,7 @@ fn accounting_lists_a_step_alone_if_it_is_named() {
 }
 
 proptest! {
-    /// Whatever is named: what is chosen exists, and a refusal says why.
+    /// For any names: selected parts exist, and a refusal has a message.
     #[test]
     fn targets_exist_and_refusals_have_words(
         number in 1u64..100, offset in 0u32..5, form in 0u8..4, action in 0u8..7, whole in any::<bool>()
@@ -437,7 +437,7 @@ fn scheduler_parameters_are_words_between_commas() {
     }
 }
 
-/// SL-M-09: what its owner does not want to run twice is not put back.
+/// SL-M-09: a job whose owner does not want it to run twice is not requeued.
 #[test]
 fn a_job_that_must_not_run_twice_is_not_requeued() {
     let text = "Requested operation is presently disabled for job 7".to_owned();
@@ -451,7 +451,7 @@ fn a_job_that_must_not_run_twice_is_not_requeued() {
     }
 }
 
-/// SL-C-18: an id can name far more tasks than there are.
+/// SL-C-18: an id can name far more tasks than exist.
 #[test]
 fn only_tasks_that_there_are_are_looked_at() {
     let tasks = |index| Target { job: JobId::task(43, index), component: None };
@@ -459,7 +459,7 @@ fn only_tasks_that_there_are_are_looked_at() {
     assert_eq!(chosen(Cancel, "43_[0-4000000000]", false), Ok(all));
 }
 
-/// SL-C-25, SL-C-32: what was put back and is held waits.
+/// SL-C-25, SL-C-32: a requeued and held job counts as waiting.
 #[test]
 fn who_asks_for_jobs_that_wait_means_held_ones_too() {
     assert!(State::RequeueHold.is_in(&[State::Pending]) && State::Pending.is_in(&[State::Pending]));

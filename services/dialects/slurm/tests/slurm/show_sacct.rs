@@ -202,7 +202,8 @@ fn jobs_are_chosen_by_state_owner_and_window() {
     assert_eq!(with(Wanted { nodes: ["n1".to_owned()].into(), ..Wanted::default() }), "7 ");
 }
 
-/// SL-A-07: with a time that is over, a state is what a job was then: it waited or ran in a part of it, or ended in it.
+/// SL-A-07: with a past time, a state is what a job was then: it waited or ran at some point of that time,
+/// or ended in it.
 #[test]
 fn states_are_those_of_the_time_that_is_asked_for() {
     let ended = |id: &str, submitted: i64, started: i64, ended: i64| {
@@ -270,7 +271,7 @@ fn json_tells_components_and_their_steps() {
     }
 }
 
-/// A batch job of two components that was put back into the queue once and ran to its end then.
+/// A batch job of two components that was requeued once and then ran to its end.
 fn requeued() -> JobDetail {
     let outcome = |word: &str| json!({ "outcome": word, "exit_status": null, "detail": null });
     let completed = json!({ "outcome": "completed", "exit_status": { "code": 0 }, "detail": null });
@@ -295,7 +296,7 @@ fn requeued() -> JobDetail {
     .expect("details")
 }
 
-/// SL-A-05, SL-A-07, SL-A-08: each component with what it has used.
+/// SL-A-05, SL-A-07, SL-A-08: each component with the resources it used.
 #[test]
 fn all_attempts_are_listed_if_they_are_asked_for_and_the_script_is_a_step_of_each() {
     let sources = sources();
@@ -310,7 +311,7 @@ fn all_attempts_are_listed_if_they_are_asked_for_and_the_script_is_a_step_of_eac
     assert_eq!(list(sacct::rows(&requeued(), &beside, true), &format), all);
 }
 
-/// SL-A-07, SL-A-10: an attempt is over when it was put back, and not only when the next one starts; also if none comes.
+/// SL-A-07, SL-A-10: a requeue ends the attempt, not the start of the next one, which may never come.
 #[test]
 fn what_was_put_back_waits_without_an_attempt() {
     let sources = sources();
@@ -382,7 +383,7 @@ fn who_cancelled_a_job_or_a_component_is_told() {
     let alone = json!([cancel(1, Some(1), 1001)]);
     let goes_on = of("running", &serde_json::Value::Null);
     assert_eq!(listed(goes_on, alone), "93+0|RUNNING\n93+1|CANCELLED by 1001\n");
-    // A cancel of another attempt is none of this one.
+    // A cancellation of another attempt does not count here.
     let both = json!([cancel(9, None, 1), cancel(1, Some(1), 1001), cancel(1, None, 0)]);
     assert_eq!(listed(of("finished", &cancelled), both), "93+0|CANCELLED by 0\n93+1|CANCELLED by 1001\n");
 }

@@ -102,7 +102,7 @@ fn dependencies_are_shown_as_they_were_written() {
     assert!(shown.contains(" Dependency=(null) "), "{shown}");
 }
 
-/// SL-C-19: of several each is shown as it stands, and those that are met are not.
+/// SL-C-19: each of several is shown with its state, except those that are met.
 #[test]
 fn dependencies_tell_singly_how_they_stand() {
     let ended = |job: &str| json!({ "kind": "ended", "job": job });
@@ -127,7 +127,7 @@ fn dependencies_tell_singly_how_they_stand() {
     assert_eq!(shown(one, json!([["never", "met"]])), "(null)");
 }
 
-/// SL-C-34: what was asked for of GPUs.
+/// SL-C-34: the request for GPUs.
 #[test]
 fn gpus_are_shown_as_they_were_asked_for() {
     let spec = json!({ "components": [{}], "attributes": {
@@ -140,7 +140,7 @@ fn gpus_are_shown_as_they_were_asked_for() {
     assert!(shown.contains(" TresPerNode=gres:gpu:1,gres:gpu:2 ") && shown.contains(end), "{shown}");
 }
 
-/// SL-C-34: the group is the one in which the job was submitted, which need not be the first of its owner.
+/// SL-C-34: the group is the one that the job was submitted with, which need not be the owner's first.
 #[test]
 fn the_group_is_that_of_the_submission() {
     let shown = |attributes: Value| {
@@ -160,7 +160,7 @@ fn a_component_is_shown_by_its_own_name() {
     assert_eq!(names, ["foo", "bar"]);
 }
 
-/// SL-C-34: of somebody else's job nothing is made up.
+/// SL-C-34: nothing is made up about another user's job.
 #[test]
 fn what_is_not_told_of_a_job_is_shown_as_nothing() {
     let script = json!({ "launch": { "program": { "script": { "text": "", "args": [] } } } });
@@ -177,7 +177,7 @@ fn what_is_not_told_of_a_job_is_shown_as_nothing() {
     }
 }
 
-/// SL-C-12: `--mincpus` is shown as what it is, not as a feature.
+/// SL-C-12: `--mincpus` is shown as such, not as a feature.
 #[test]
 fn the_least_number_of_cpus_is_shown() {
     let request = json!({ "filter": { "compare": { "property": "cores", "relation": "greater_or_equal", "value": { "number": 16 } } } });
@@ -188,7 +188,7 @@ fn the_least_number_of_cpus_is_shown() {
     assert!(shown.contains(" MinCPUsNode=16 ") && shown.contains(" Features=(null) "), "{shown}");
 }
 
-/// SL-C-13: a job that waits for its time shows it as its start.
+/// SL-C-13: a job that waits for its begin time shows it as its start.
 #[test]
 fn a_begin_time_is_when_a_job_is_thought_to_start() {
     let shown = |members: Value| scontrol::job(&records([view(members)]).remove(0), Lines::One, &clock());
@@ -196,7 +196,7 @@ fn a_begin_time_is_when_a_job_is_thought_to_start() {
     assert!(shown(json!({})).contains(" StartTime=Unknown "));
 }
 
-/// SL-C-13: until it starts, a job may be of any partition of its list.
+/// SL-C-13: until it starts, a job may belong to any partition of its list.
 #[test]
 fn a_job_that_waits_shows_all_its_partitions() {
     let spec = json!({ "components": [{ "queue": "debug" }], "attributes": { "slurm.0.partition": "debug,p2" } });
@@ -343,7 +343,7 @@ fn output_files_are_shown_with_their_patterns_filled_in() {
     assert!(native.contains(" StdErr=/w/muster-7.out StdIn=/dev/null StdOut=/w/muster-7.out"), "{native}");
 }
 
-/// SL-C-34: what only the events of a job tell of its suspensions.
+/// SL-C-34: details of suspensions that only a job's events have.
 #[test]
 fn a_suspended_job_shows_since_when() {
     let event = |kind: &str, seconds: i64| json!({ "type": format!("muster.job.{kind}.v1"), "time": ago(seconds) });
@@ -351,7 +351,7 @@ fn a_suspended_job_shows_since_when() {
     job.state = JobState::Suspended;
     let mut record = records([job]).remove(0);
     let events = [
-        // Of the run before, which ended so.
+        // From the previous run, which ended like this.
         event("suspended", 300),
         event("started", 100),
         event("suspended", 90),

@@ -191,7 +191,7 @@ fn json_tells_nodes_with_their_partitions() {
     assert_eq!((&object["nodes"][0]["cpus"], &object["nodes"][0]["alloc_cpus"]), (&json!(4), &json!(2)));
 }
 
-/// SL-C-29: what jobs still have of a node that serves no more is not counted twice.
+/// SL-C-29: cores that jobs still have on a node out of service are not counted twice.
 #[test]
 fn cores_are_with_jobs_free_or_of_no_use() {
     let counts = |state: &str, used: u32| {

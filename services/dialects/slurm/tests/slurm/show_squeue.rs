@@ -85,7 +85,7 @@ fn a_component_that_was_cancelled_alone_is_not_listed_any_more() {
     let jobs = records([job(json!({}))]);
     assert_eq!((jobs[1].state, jobs[1].ended), (State::Cancelled, Some(ago(2))));
     assert_eq!(list(jobs, &letters("%i %t %N")), "93+0 R n1\n93+2 R n3\n");
-    // Its end stays its own when the others come to theirs.
+    // Its end stays when the others end.
     let completed = json!({ "outcome": "completed", "exit_status": { "code": 0 }, "detail": null });
     let over = job(json!({ "state": "finished", "outcome": completed, "ended": ago(1) }));
     let states: Vec<State> = records([over]).iter().map(|record| record.state).collect();
@@ -126,7 +126,7 @@ fn each_component_shows_its_own_account() {
     let waits = |account: &str| component(json!({ "account": account, "state": "queued", "walltime_seconds": 3600 }));
     let stands = ["test", "test", "abc"].map(waits);
     let job = view(json!({ "id": "123", "components": 3, "by_component": stands }));
-    // It is as it was changed to be, not as it was submitted.
+    // It is shown as it was changed, not as it was submitted.
     let spec = json!({ "components": [{ "account": "old" }, { "account": "old" }, { "account": "old" }] });
     let listed = list(detailed(job, spec, json!([])), &letters("%i %a %l"));
     assert_eq!(listed, "123+0 test 1:00:00\n123+1 test 1:00:00\n123+2 abc 1:00:00\n");
@@ -147,7 +147,7 @@ fn waiting_tasks_of_an_array_share_a_line_and_others_have_their_own() {
     assert_eq!(by_task, "43_3 43 3\n43_4 43 4\n43_5 43 5\n43_1 43 1\n43_2 43 2\n");
 }
 
-/// SL-C-18: what holds some tasks of an array is not why the others wait.
+/// SL-C-18: the hold of some tasks of an array is not the reason why the others wait.
 #[test]
 fn tasks_of_an_array_that_are_held_singly_have_lines_of_their_own() {
     let none = json!({ "user": false, "operator": false, "system": false });
@@ -174,7 +174,7 @@ fn tasks_of_an_array_that_are_held_singly_have_lines_of_their_own() {
     assert_eq!(by_task, expected);
 }
 
-/// SL-C-19: a dependency that is met after a delay is no begin time.
+/// SL-C-19: a dependency that is met after a delay is not a begin time.
 #[test]
 fn a_delay_behind_the_start_of_another_job_is_a_dependency() {
     let until = |begin: muster_schemas::Timestamp| reason("begin_time", &format!("not before {begin}"));
@@ -327,7 +327,7 @@ fn jobs_are_ordered_by_partition_state_and_priority_and_then_by_number() {
     assert_eq!(error.unwrap_err().to_string(), "Invalid sort specification: !");
 }
 
-/// SL-C-25: `-L` takes names of licences, however many of them the job asks for.
+/// SL-C-25: `-L` takes names of licences, whatever number of them the job asks for.
 #[test]
 fn jobs_are_chosen_by_the_licences_that_they_ask_for() {
     let spec = json!({ "components": [{}], "attributes": { "slurm.0.licenses": "matlab,ansys:2" } });
@@ -336,7 +336,7 @@ fn jobs_are_chosen_by_the_licences_that_they_ask_for() {
     assert_eq!(["matlab", "ansys", "ansys:2", "other"].map(takes), [true, true, false, false]);
 }
 
-/// SL-C-25: of equal tasks of an array those that started come in the order of their index, and the rest behind them.
+/// SL-C-25: among equal tasks of an array those that started come first, in the order of their index.
 #[test]
 fn tasks_that_have_not_started_come_behind_those_that_have() {
     let array = json!({ "total": 5, "remaining": "3-5", "waiting": 3, "running": 2, "finished": {} });
@@ -426,7 +426,7 @@ proptest! {
         let listed = list(records(jobs.iter().map(job)), &listing);
         let mut wanted = jobs.clone();
         wanted.sort_by_key(|(number, ..)| *number);
-        // A stable sort by each key, the weightiest last.
+        // A stable sort by each key, the most significant last.
         for key in sort.split(',').rev().filter(|key| !key.is_empty()) {
             wanted.sort_by(|left, right| {
                 let order = match &key[key.len() - 1..] {

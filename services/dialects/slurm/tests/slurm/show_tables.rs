@@ -135,7 +135,7 @@ fn accounts_users_classes_and_clusters_have_their_usual_columns() {
     assert_eq!(listed, "     alpha            head         6817 \n");
 }
 
-/// SL-P-06: what a gateway counts in the terms of `sdiag`.
+/// SL-P-06: a gateway's counts in the terms of `sdiag`.
 #[test]
 fn a_gateway_s_counts_are_what_sdiag_tells() {
     let statistics = Statistics {

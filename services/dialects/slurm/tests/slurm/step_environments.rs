@@ -1,4 +1,4 @@
-//! What the tasks of steps see.
+//! The variables of the tasks of steps.
 
 use muster_slurm::{
     environment::{ComponentFacts, JobFacts, StepFacts, StepPart, of_task},
@@ -91,7 +91,7 @@ fn a_step_on_one_component_sees_that_component() {
     }
 }
 
-/// SL-E-05: components that share a node have it once in the merged list.
+/// SL-E-05: a node shared by components appears once in the merged list.
 #[test]
 fn a_node_of_two_components_stands_once_in_the_list() {
     let all = tasks(&job(&["nid00001", "nid00002"]), &[0, 1]);

@@ -10,7 +10,7 @@ use muster_slurm::{
 };
 use proptest::{collection::vec, prelude::*, sample};
 
-/// A component with so many CPUs on each of its nodes, the first of which has a number.
+/// A component with these CPUs on its nodes, the first of which has this number.
 fn component(number: u64, first_node: usize, cpus: &[u64]) -> ComponentFacts {
     ComponentFacts {
         number,
@@ -38,7 +38,7 @@ fn planned(job: &JobFacts, line: &str) -> Result<StepPlan, Vec<String>> {
     })
 }
 
-/// What `srun -l LINE printenv SLURMD_NODENAME | sort -n` prints.
+/// The output of `srun -l LINE printenv SLURMD_NODENAME | sort -n`.
 fn printed(job: &JobFacts, line: &str) -> Vec<String> {
     let step = planned(job, line).unwrap();
     let facts = step.facts(job, 0);
@@ -87,7 +87,7 @@ fn tasks_are_dealt_out_in_each_component() {
     assert_eq!(printed(&uneven, "-m cyclic x"), ["0: nid00001", "1: nid00002", "2: nid00001", "3: nid00001"]);
 }
 
-/// SL-O-04: a distribution that is given once holds for the later groups, in each component by itself.
+/// SL-O-04: a distribution given once applies to the later groups, in each component separately.
 #[test]
 fn a_distribution_given_once_holds_in_each_component() {
     let job = job(vec![component(1, 1, &[2, 2]), component(2, 3, &[2, 2])]);
@@ -97,7 +97,7 @@ fn a_distribution_given_once_holds_in_each_component() {
     );
 }
 
-/// EX-10: as many tasks as the components have; no component beyond the last.
+/// EX-10: the default is the tasks of the components; no component beyond the last.
 #[test]
 fn the_default_size_is_the_components() {
     let asked = |tasks, component| ComponentFacts { asked_tasks: Some(tasks), ..component };
@@ -191,7 +191,7 @@ fn sizes_and_nodes_are_checked_against_the_allocation() {
     assert_eq!(wrong.exit_status(ExitStatuses::default()), 255);
 }
 
-/// SL-R-13: what a component has by its own options is its steps' default; a step's own options go first.
+/// SL-R-13: a component's own options are the defaults of its steps; a step's own options take precedence.
 #[test]
 fn defaults_that_do_not_fit_give_way() {
     let asked = ComponentFacts {
@@ -232,7 +232,7 @@ fn option() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// SL-R-09, SL-R-12: whatever the options, a step that is planned runs each task on a node of its part, and never more
+    /// SL-R-09, SL-R-12: whatever the options, a planned step runs each task on a node of its part, and never more
     /// tasks on a node than it has CPUs for unless overcommitted.
     #[test]
     fn planned_tasks_are_on_nodes_of_their_part(

@@ -15,7 +15,7 @@ use muster_slurm::{
 };
 use proptest::{collection::vec, prelude::*};
 
-/// The parts of `srun LINE` in a job of so many components.
+/// The parts of `srun LINE` in a job with this many components.
 fn parts_of(line: &str, components: u32) -> Result<Vec<Part>, StepError> {
     parts_with(line, components, SchedulerParameters::default())
 }
@@ -101,7 +101,7 @@ fn a_component_takes_part_once() {
     assert_eq!(told("--het-group=1 a : b", 2), duplicate);
 }
 
-/// SL-R-06, SL-R-18: a site may let several groups be on one component.
+/// SL-R-06, SL-R-18: a site may allow several groups on one component.
 #[test]
 fn a_component_takes_part_more_than_once_where_the_site_says_so() {
     let site = SchedulerParameters { repeat_het_groups: true, ..SchedulerParameters::default() };
@@ -146,7 +146,7 @@ fn layout(distribution: Distribution, places: &[u32], tasks: u32) -> Vec<Vec<u32
     distribute(distribution, &rooms(places), tasks, false, 9).unwrap()
 }
 
-/// EX-03, SL-R-12, SL-O-04: cyclic and block, in each component by itself; global ranks (SL-R-09).
+/// EX-03, SL-R-12, SL-O-04: cyclic and block, in each component separately; global ranks (SL-R-09).
 #[test]
 fn tasks_are_dealt_out_in_each_component() {
     let nodes = |first: usize| vec![format!("nid{:05}", first), format!("nid{:05}", first + 1)];
@@ -332,7 +332,7 @@ fn the_ends_of_tasks_are_told_and_merged() {
     assert_eq!(exit_status(&[]), ExitStatus::Code(0));
 }
 
-/// SL-R-23: what a node says of memory is about those of its tasks that were killed.
+/// SL-R-23: a node's message about memory concerns its tasks that were killed.
 #[test]
 fn tasks_that_were_killed_for_memory_are_told_as_such() {
     use ExitStatus::{Code, Signal};
@@ -358,7 +358,7 @@ fn tasks_that_were_killed_for_memory_are_told_as_such() {
     };
     assert_eq!(out_of_memory_line("7.0", "nid00001", &ends), detected("2 oom_kill events"));
     assert_eq!(out_of_memory_line("7.0", "nid00002", &ends), detected("1 oom_kill event"));
-    // Only a child was killed, and the task goes by another status.
+    // Only a child was killed, and the task has another status.
     assert_eq!(out_of_memory_line("7.0", "nid00003", &ends), detected("1 oom_kill event"));
 }
 
@@ -422,7 +422,7 @@ fn lines_of_a_file_are_continued() {
     assert_eq!(tasks_of("0 a \\\n1 b\n0 c\n", None), Err(RankError::Duplicate { line: 3, rank: 0 }));
 }
 
-/// SL-R-24: the words for what is wrong.
+/// SL-R-24: messages about errors in the file.
 #[test]
 fn faults_of_a_file_are_told_in_slurm_s_words() {
     let said = |fault: RankError| fault.lines("ranks").join("\n");

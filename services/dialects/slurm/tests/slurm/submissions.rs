@@ -1,4 +1,4 @@
-//! What several tests need: submissions from a line of text.
+//! Shared by several tests: submissions from a line of text.
 
 use muster_schemas::{job::JobSpec, resources::Request};
 use muster_slurm::{
@@ -24,7 +24,7 @@ pub fn parse(command: Command, line: &str) -> CommandLine {
     options::parse(command, &words(line)).unwrap()
 }
 
-/// Somebody who submits.
+/// A submitter.
 pub fn caller() -> Caller {
     Caller {
         names: Names { user: |_| "ann".into(), group: |_| "staff".into() },
@@ -83,7 +83,7 @@ pub fn submit(line: &str) -> JobSpec {
     submit_script(line, "#!/bin/sh\ndate\n").unwrap()
 }
 
-/// Why `sbatch LINE` is refused.
+/// The refusal of `sbatch LINE`.
 pub fn refusal(line: &str) -> Refusal {
     submit_script(line, "#!/bin/sh\ndate\n").unwrap_err()
 }

@@ -1,4 +1,4 @@
-//! What several tests use.
+//! Shared by several tests.
 
 use jiff::tz::TimeZone;
 use muster_schemas::{
@@ -34,7 +34,7 @@ fn merge(all: &mut Value, members: Value) {
     all.extend(more);
 }
 
-/// A waiting job with these members beside those that every job has.
+/// A waiting job with these members in addition to those of every job.
 pub fn view(members: Value) -> JobView {
     let mut all = json!({
         "id": "7", "name": "foo", "owner": "root", "queue": "debug", "account": "test", "priority": 1000,
@@ -46,7 +46,7 @@ pub fn view(members: Value) -> JobView {
     serde_json::from_value(all).expect("a job")
 }
 
-/// A running job that started so long ago on these nodes.
+/// A running job that started this many seconds ago on these nodes.
 pub fn running(id: &str, seconds: i64, nodes: &[&str], members: Value) -> JobView {
     let mut all = json!({
         "id": id, "state": "running", "started": ago(seconds), "nodes": nodes, "node_count": nodes.len(), "run": 1,
@@ -56,7 +56,7 @@ pub fn running(id: &str, seconds: i64, nodes: &[&str], members: Value) -> JobVie
     view(all)
 }
 
-/// How a component stands that runs, with these members beside those that every one has.
+/// A running component with these members in addition to those of every component.
 pub fn component(members: Value) -> Value {
     let mut all = json!({
         "queue": "debug", "account": "test", "class": null, "priority": 1000, "state": "running", "holds": {},
@@ -79,7 +79,7 @@ fn group(gid: u32) -> Arc<str> {
     format!("group{gid}").into()
 }
 
-/// Where the tests look up what views lack.
+/// Sources for what views lack.
 pub fn sources() -> Sources<'static> {
     Sources { queue: &no_queue, person: &person, group: &group }
 }
@@ -113,7 +113,7 @@ pub fn run(parts: &[(&str, u32, &str, u32)]) -> Value {
     })
 }
 
-/// Texts are equal but for blanks at the ends of lines.
+/// Asserts that texts are equal except for blanks at the ends of lines.
 pub fn assert_lines(text: &str, wanted: &str) {
     let strip = |text: &str| text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
     assert_eq!(strip(text), strip(wanted), "\n{text}\n--- wanted\n{wanted}");

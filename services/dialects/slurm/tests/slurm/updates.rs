@@ -1,4 +1,4 @@
-//! What `scontrol update` changes of jobs.
+//! Changes of jobs by `scontrol update`.
 
 use crate::support::{ago, component, records, running, view};
 use jiff::tz::TimeZone;
@@ -17,7 +17,7 @@ use muster_slurm::{
 };
 use serde_json::json;
 
-/// What an update with these pairs comes to for a job that asks for 2 tasks and 2 licences.
+/// The effect of an update with these pairs on a job that asks for 2 tasks and 2 licences.
 fn changed(job: JobView, pairs: &str) -> Result<JobUpdate, Failure> {
     let words: Vec<String> = format!("JobId=7 {pairs}").split_whitespace().map(str::to_owned).collect();
     let asked = Alternative {
@@ -99,7 +99,7 @@ fn what_the_model_has_no_place_for_is_kept_beside_it() {
     assert_eq!(waiting("dependency=").change.dependencies, Some(Default::default()));
 }
 
-/// SL-C-36: attributes are those of the component that is named, or of all.
+/// SL-C-36: an attribute changes on the named component, or on all.
 #[test]
 fn attributes_of_one_component_change_or_those_of_all() {
     let keys = |component, count| {
@@ -115,7 +115,7 @@ fn attributes_of_one_component_change_or_those_of_all() {
     assert_eq!(back.attributes, [("no-requeue", String::new()), ("oversubscribe", String::new())].into());
 }
 
-/// SL-C-36, SL-C-13: what a job is nicer by, its priority is lower by.
+/// SL-C-36, SL-C-13: a nice value lowers the priority by that much.
 #[test]
 fn nice_lowers_the_priority_of_a_job_that_waits() {
     assert_eq!(waiting("nice=7").change.priority, Some(993));
@@ -125,7 +125,7 @@ fn nice_lowers_the_priority_of_a_job_that_waits() {
     assert_eq!(changed(job, "nice=7").map(|update| update.change.priority), Ok(None));
 }
 
-/// SL-C-36: what is shown as it was written is shown as it is written now.
+/// SL-C-36: attributes shown as they were written are shown as they are written now.
 #[test]
 fn a_request_that_changes_is_shown_as_it_is_written() {
     let kept = |pairs: &str| waiting(pairs).attributes.into_iter().collect::<Vec<_>>();
@@ -206,7 +206,7 @@ fn every_key_that_is_known_has_an_effect() {
     }
 }
 
-/// What an update of a job with two components comes to: one task and two licences, and four tasks with more time.
+/// The effect of an update on a job with two components: one task and two licences, and four tasks with more time.
 fn of_components(
     members: serde_json::Value,
     chosen: &[u32],
@@ -238,7 +238,7 @@ fn of_all(pairs: &str) -> Vec<(Option<u32>, JobUpdate)> {
     of_components(json!({}), &[0, 1], pairs).unwrap_or_else(|failure| panic!("{pairs}: {failure:?}"))
 }
 
-/// SL-M-07, EX-07: what an update of the leader does not name, each component keeps.
+/// SL-M-07, EX-07: each component keeps what an update of the leader does not name.
 #[test]
 fn an_update_of_the_leader_leaves_the_components_what_they_ask_for() {
     let changes = of_all("minmemorynode=500");
@@ -268,7 +268,7 @@ fn licences_of_a_job_are_changed_at_its_leader() {
     assert_eq!(of_components(json!({}), &[1], "licenses=matlab:1"), Err(refused));
 }
 
-/// SL-M-07: the name that one component is given is not that of the job, and one for the whole job is that of each.
+/// SL-M-07: the name given to one component is not that of the job; one for the whole job applies to each.
 #[test]
 fn the_name_of_a_component_is_its_own() {
     let changes = of_components(json!({}), &[1], "name=x").expect("it is changed");
@@ -280,7 +280,7 @@ fn the_name_of_a_component_is_its_own() {
     assert_eq!(changes[0].1.attributes, [("job-name", String::new())].into());
 }
 
-/// SL-C-37: a priority of 0 is a hold, and the priority of what is held stays what it was.
+/// SL-C-37: a priority of 0 is a hold, and a held job keeps its priority.
 #[test]
 fn what_is_held_keeps_its_priority() {
     let held = waiting("priority=0");
@@ -300,7 +300,7 @@ fn what_is_held_keeps_its_priority() {
     assert_eq!(of_components(json!({ "user": true }), &[1], "priority=10"), Err(refused));
 }
 
-/// SL-C-36: generic resources are asked for, not only shown.
+/// SL-C-36: generic resources become a request, and not only text to show.
 #[test]
 fn another_gres_is_another_request_for_gpus() {
     let gpus = |pairs: &str| asked(pairs).requests[0].gpus.clone();
@@ -308,7 +308,7 @@ fn another_gres_is_another_request_for_gpus() {
     assert_eq!(waiting("gres=gpu:2").attributes, [("gres", "gpu:2".to_owned())].into());
 }
 
-/// SL-C-36, SL-C-12: what `--mincpus` asks for is no feature.
+/// SL-C-36, SL-C-12: `--mincpus` is no feature.
 #[test]
 fn other_features_leave_the_least_number_of_cpus() {
     let least = features::with_cpus(4);
@@ -328,7 +328,7 @@ fn other_features_leave_the_least_number_of_cpus() {
     assert_eq!(filter(""), Ok(None), "nothing else is left to change");
 }
 
-/// SL-C-17, SL-C-36: 0 takes the limit on running tasks off.
+/// SL-C-17, SL-C-36: 0 removes the limit on running tasks.
 #[test]
 fn no_throttle_is_no_limit() {
     assert_eq!(waiting("arraytaskthrottle=0").change.max_running, Some(NO_LIMIT));

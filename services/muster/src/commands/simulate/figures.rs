@@ -1,4 +1,4 @@
-//! The figures of simulations, for people.
+//! The figures of simulations for people.
 
 use crate::{
     exit::Failure,
@@ -12,7 +12,7 @@ use muster_planner::simulate::{Simulation, Stuck, Summary};
 use muster_swf::Dropped;
 use std::fmt::Write as _;
 
-/// One policy: a line for each figure.
+/// The text for one policy: a line for each figure.
 pub fn text(summary: &Summary) -> String {
     let Summary { policy, procs, jobs, mean_wait, median_wait, p95_wait, max_wait, .. } = summary;
     let Summary { mean_bsld, max_bsld, makespan, utilization, .. } = summary;
@@ -42,7 +42,7 @@ pub fn text(summary: &Summary) -> String {
     text
 }
 
-/// Seconds for people: below a minute to the millisecond, else also as hours, minutes and seconds.
+/// Seconds for people: less than a minute to the millisecond, otherwise also as hours, minutes and seconds.
 fn duration(seconds: f64) -> String {
     let exact = format!("{seconds:.3}");
     let exact = exact.trim_end_matches('0').trim_end_matches('.');
@@ -107,7 +107,7 @@ pub fn table(summaries: &[Summary]) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Says on standard error that the policy left jobs waiting for ever, and why the first of them did.
+/// Reports on standard error that the policy left jobs waiting for ever, with the reason of the first of them.
 pub fn tell_stuck(simulation: &Simulation) {
     let Some(Stuck { job_id, reason }) = &simulation.first_stuck else { return };
     let reason = reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));

@@ -1,33 +1,32 @@
-//! The chapters behind the first page: what they tell to type is typed, on a system that is as the chapter supposes.
-//! Folders of a host stand for folders of the test. What cannot be done without changing the host is left out, line by
-//! line, and each such line has its reason here.
+//! The chapters after the first page: their commands run on a system as the chapter assumes. Folders of a host stand
+//! for folders of the test. Whatever would change the host is left out, line by line, each with its reason here.
 
 use super::{Block, Content, Shown, blocks, repository};
 use crate::system::{Output, System};
 use serde_json::Value;
 use std::{collections::BTreeSet, fs::Permissions, os::unix::fs::PermissionsExt as _};
 
-/// Lines that begin like this, and why they are not executed.
+/// The beginnings of lines, and why these lines are not executed.
 type LeftOut = (&'static str, &'static str);
 
 struct Chapter {
     file: &'static str,
     system: System,
-    /// Words of the chapter, and what stands for them here.
+    /// Words of the chapter, and their replacements here.
     stands_for: Vec<(&'static str, String)>,
     left_out: &'static [LeftOut],
-    /// Whether the links that `muster install-commands` made are found.
+    /// Whether the links made by `muster install-commands` are on the path.
     has_links: bool,
 }
 
 impl Chapter {
     fn new(file: &'static str, system: System) -> Self {
-        // Filters run as another user, who must get at them.
+        // Filters run as another user and need access.
         std::fs::set_permissions(system.path(""), Permissions::from_mode(0o755)).expect("its own folder");
         Self { file, system, stands_for: Vec::new(), left_out: &[], has_links: false }
     }
 
-    /// In this chapter a folder of the host is one of the test.
+    /// Replaces a folder of the host by a folder of the test in this chapter.
     fn folder(mut self, of_host: &'static str, name: &str) -> Self {
         let folder = self.system.path(name);
         std::fs::create_dir_all(&folder).expect("a folder");
@@ -45,7 +44,7 @@ impl Chapter {
         self
     }
 
-    /// With the commands of other systems as links in a folder.
+    /// Puts a folder with links to the commands of other systems on the path.
     fn with_links(mut self) -> Self {
         self.system.ok(&["install-commands", &self.system.path("links").display().to_string()]);
         self.has_links = true;
@@ -56,13 +55,13 @@ impl Chapter {
         self.stands_for.iter().fold(text.to_owned(), |text, (word, other)| text.replace(word, other))
     }
 
-    /// A program that does nothing.
+    /// Writes a program that does nothing.
     fn program(&self, name: &str) {
         self.system.write(name, "#!/bin/sh\nexit 0\n");
         std::fs::set_permissions(self.system.path(name), Permissions::from_mode(0o755)).expect("its own file");
     }
 
-    /// Executes all of it.
+    /// Executes the whole chapter.
     fn follow(&self) {
         let text = std::fs::read_to_string(repository().join(self.file)).expect("a chapter");
         for (begin, why) in self.left_out {
@@ -83,7 +82,7 @@ impl Chapter {
         let place = format!("{}:{line}", self.file);
         match language {
             "sh" => {
-                // A line that opens a loop or a function takes all of it with it.
+                // A line that opens a loop or a function includes all of its body.
                 let opens = |line: &&str| line.ends_with('{') || line.ends_with("do");
                 if text.lines().next().filter(opens).is_some_and(|first| self.is_left_out(first)) {
                     return;
@@ -104,13 +103,13 @@ impl Chapter {
                 self.system.write("block.py", text);
                 self.succeeds(&place, "python3 -m py_compile block.py");
             }
-            // What a log or a program says at some time.
+            // Text of a log or a program at some time.
             "text" => {}
             _ => panic!("{place}: nobody knows how to execute {language}"),
         }
     }
 
-    /// One object, or one on each line. What can be submitted is there as a file for what comes next.
+    /// Reads one object, or one on each line. Objects that can be submitted become files for the next commands.
     fn read(&self, place: &str, text: &str) {
         let values: Result<Vec<Value>, _> = serde_json::Deserializer::from_str(text).into_iter().collect();
         let values = values.unwrap_or_else(|error| panic!("{place}: {error}"));
@@ -139,12 +138,12 @@ impl Chapter {
             return;
         }
         let place = format!("{}:{}", self.file, shown.line);
-        // A stream of events has no end of its own.
+        // A stream of events does not end by itself.
         let script = match shown.command.strip_prefix("curl -N ") {
             Some(rest) => self.here(&format!("curl -sN --max-time 2 {rest} || test $? = 28")),
             None => self.here(&shown.command),
         };
-        // A file that is shown is made.
+        // A file that the page shows is created.
         if let Some(name) = shown.command.strip_prefix("cat ").filter(|name| !self.system.path(name).exists()) {
             return self.system.write(name, &format!("{}\n", shown.output.join("\n")));
         }
@@ -159,8 +158,8 @@ impl Chapter {
     }
 }
 
-/// Whether a line that is seen is the one that the page shows: an object of JSON has the same fields, a table the same
-/// heading, a sentence the same words, but for numbers.
+/// Whether a line matches the line of the page: an object of JSON has the same fields, a table the same headings, a
+/// sentence the same words except for numbers.
 fn is_alike(page: &str, here: &str, seen: &str) -> bool {
     if let (Ok(Value::Object(page)), Ok(Value::Object(seen))) = (serde_json::from_str(page), serde_json::from_str(seen))
     {
@@ -272,7 +271,7 @@ fn the_chapter_for_administrators_is_true() {
 #[test]
 fn the_chapter_on_filters_is_true() {
     let mut system = System::stopped();
-    // The account of the chapter is not on every host.
+    // The account of the chapter does not exist on every host.
     system.write("filters.toml", "[filter_runner]\naccount = \"nobody\"\n");
     let config = system.path("filters.toml").display().to_string();
     system.restart(&["--nodes", "2", "--cpus", "2", "--memory", "2G", "--config", &config]);
@@ -314,7 +313,7 @@ fn the_chapter_for_users_of_slurm_is_true() {
     let chapter = Chapter::new("docs/slurm.md", system).with_links();
     chapter.program("job.sh");
     chapter.program("judge");
-    // What the filter of the chapter says of the second component.
+    // The answer of the chapter's filter for the second component.
     let judge = "#!/bin/sh\ngrep -q 'MinCores=\"4\"' \"$1\" || exit 0\n\
                  echo 'message=too many tasks' >\"$MUSTER_RESULT_FILE\"\nexit 3\n";
     chapter.system.write("judge", judge);
