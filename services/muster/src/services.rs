@@ -13,7 +13,7 @@ mod roles;
 use dialects::DIALECTS;
 use mimalloc::MiMalloc;
 use muster_cli::{connection, exit, process, show, table, terminal, values};
-use muster_commands::{cli, policies, whole_file};
+use muster_commands::{cli, policies, programs, whole_file};
 use std::process::ExitCode;
 
 /// Folding the log is mostly allocation.
