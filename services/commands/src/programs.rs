@@ -1,9 +1,10 @@
-//! The two programs: `muster`, which people call, and `muster-services`, which has the services and the commands that need a
-//! part of them. Here is where each of them finds the other, and how `muster` becomes `muster-services`.
+//! The two programs: `muster`, which people call, and `muster-services`, which has the services and the commands that
+//! need a part of them. Here is where each of them finds the other, and how `muster` becomes `muster-services`.
 
 use crate::exit::{CommandResult, Failure};
+use muster_schemas::codec::version;
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     os::unix::{fs::MetadataExt as _, process::CommandExt as _},
     path::{Path, PathBuf},
     process::Command,
@@ -19,19 +20,50 @@ const BIN: &str = "bin";
 const LIBEXEC: &str = "libexec/muster";
 /// The environment variable that names `muster-services`.
 const VARIABLE: &str = "MUSTER_SERVICES";
+/// The environment variable with the version of the `muster` that becomes `muster-services`, until that one has read
+/// it.
+const CALLER_VERSION: &str = "MUSTER_CALLER_VERSION";
 
-/// Has `muster-services` do what the command line asks, in place of this program: the process, its environment and its files
-/// stay.
+/// Has `muster-services` do what the command line asks, in place of this program: the process, its environment and its
+/// files stay.
 ///
 /// # Errors
 /// It is not there, or cannot be started; otherwise this does not return.
 pub fn become_services() -> CommandResult {
     let muster = std::env::current_exe()?;
+    // A link or a script that leads back here was taken for it.
+    if std::env::var_os(CALLER_VERSION).is_some() {
+        return Err(not_services(&muster));
+    }
     let program = services_for(&muster, std::env::var_os(VARIABLE))?;
     let mut words = std::env::args_os();
     let name = words.next().unwrap_or_else(|| MUSTER.into());
-    let error = Command::new(&program).arg0(name).args(words).exec();
+    let error = Command::new(&program).arg0(name).args(words).env(CALLER_VERSION, version()).exec();
     Err(Failure::failed(format!("{} cannot be started: {error}", program.display())))
+}
+
+/// Makes sure that the `muster` that became this `muster-services` has the same version. It comes before anything that
+/// starts a thread or a process.
+///
+/// # Errors
+/// It has another version.
+pub fn check_caller() -> Result<(), Failure> {
+    let caller = std::env::var_os(CALLER_VERSION);
+    // SAFETY: the process has one thread, so nothing else uses the environment.
+    unsafe { std::env::remove_var(CALLER_VERSION) };
+    match caller {
+        Some(caller) if caller != *version() => Err(other_version(&caller)),
+        _ => Ok(()),
+    }
+}
+
+fn other_version(caller: &OsStr) -> Failure {
+    let (caller, found) = (caller.display(), version());
+    let program = std::env::current_exe().map_or_else(|_| SERVICES.to_owned(), |path| path.display().to_string());
+    Failure::failed(format!(
+        "expected {SERVICES} {caller}, the version of the {MUSTER} that was called, found {found} in {program}; install \
+         both of the same version"
+    ))
 }
 
 /// The `muster` that is installed with `services`.
@@ -82,8 +114,9 @@ fn missing(places: &[PathBuf]) -> Failure {
     ))
 }
 
-/// Where the other program `name` can be: in the folder of `program`, or in `other` if that folder is `own`. A folder of another
-/// name is no place where packages install: what lies relative to it, such as `/tmp/libexec`, can belong to another user.
+/// Where the other program `name` can be: in the folder of `program`, or in `other` if that folder is `own`. A folder
+/// of another name is no place where packages install: what lies relative to it, such as `/tmp/libexec`, can belong to
+/// another user.
 fn places(program: &Path, name: &str, own: &str, other: &str) -> Vec<PathBuf> {
     let folder = program.parent().unwrap_or(Path::new("/"));
     let depth = Path::new(own).components().count();
@@ -149,7 +182,8 @@ mod tests {
         assert_eq!(named(&other).unwrap(), other);
         for relative in ["muster-services", "./muster-services", "bin/muster-services"] {
             let Failure { status, message, .. } = named(Path::new(relative)).unwrap_err();
-            let expected = format!("MUSTER_SERVICES: expected the absolute path of muster-services, found `{relative}`");
+            let expected =
+                format!("MUSTER_SERVICES: expected the absolute path of muster-services, found `{relative}`");
             assert_eq!((status, message), (Status::Usage, expected));
         }
         let (soft, hard) = (root.path().join("soft"), root.path().join("hard"));
