@@ -1,7 +1,7 @@
 //! How `muster` is linked. A command such as `sbatch` lives for about two milliseconds, and much of that would be the dynamic
 //! loader's work. So this program has the C library in it, where the compiler has that as an archive, and is not position
 //! independent: no library has to be found, mapped and bound, and no pointer of its tables has to be corrected at each start.
-//! What would load modules into it, such as to look up users, is not called (`muster_client::names`).
+//! What would load modules into it, such as to look up users, is not called (`muster_names`).
 //!
 //! `muster-services` is linked as any other program.
 
