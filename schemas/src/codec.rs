@@ -53,6 +53,11 @@ pub const HEADER_BYTES: usize = 10;
 /// No payload is larger.
 pub const MAX_BODY_BYTES: usize = 256 << 20;
 
+/// The version of this muster: of the release, and what it reads and writes (`0.1.0+1.1`).
+pub fn version() -> String {
+    format!("{}+{SCHEMA_VERSION}.{FEATURE_LEVEL}", env!("CARGO_PKG_VERSION"))
+}
+
 /// Why bytes are not what they should be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CodecError {

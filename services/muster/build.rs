@@ -1,7 +1,7 @@
 //! How `muster` is linked. A command such as `sbatch` lives for about two milliseconds, and much of that would be the
 //! dynamic loader's work. So this program contains the C library, if the compiler has it as an archive, and is not
 //! position independent: no library has to be found, mapped and bound, and no pointer has to be relocated at each
-//! start. Functions that would load modules, for instance to look up users, are not called (`muster_client::names`).
+//! start. Functions that would load modules, for instance to look up users, are not called (`muster_names`).
 //!
 //! `muster-services` is linked like any other program.
 

@@ -2,9 +2,9 @@
 
 use crate::{
     error::{ClientError, describe},
-    names::{socket_addresses, unknown_host},
     tls,
 };
+use muster_names::{socket_addresses, unknown_host};
 use muster_schemas::{
     CommandId,
     views::{ErrorBody, ErrorCode},

@@ -6,7 +6,6 @@ mod connection;
 mod error;
 mod events;
 mod filters;
-pub mod names;
 mod plans;
 mod query;
 mod reservations;

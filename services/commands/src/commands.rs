@@ -20,7 +20,7 @@ mod usage;
 use crate::{
     audit,
     cli::{AuditCommand, Cli, Command, JobCommand},
-    complete, services,
+    complete, programs,
 };
 use muster_cli::exit::CommandResult;
 use muster_hpcpack_commands as hpcpack;
@@ -69,6 +69,6 @@ pub fn run(cli: Cli) -> CommandResult {
         | Command::Replay(_)
         | Command::Simulate(_)
         | Command::Whatif(_)
-        | Command::Doctor(_) => services::exec(),
+        | Command::Doctor(_) => programs::become_services(),
     }
 }

@@ -15,8 +15,8 @@ mod job_table;
 mod line;
 mod output_files;
 pub mod policies;
+pub mod programs;
 mod script;
-mod services;
 pub mod whole_file;
 mod wrong_line;
 

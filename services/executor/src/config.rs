@@ -23,7 +23,8 @@ pub struct Config {
     pub bind_cpus: bool,
     /// The limit of open files that jobs start with, and can raise; 64 to 1,048,576. Default: 1024.
     pub open_files: u64,
-    /// The program that shims are started from. It must be muster. Default: the running one.
+    /// The program that shims are started from. It must be muster of this version, else the running one is used. Default:
+    /// the running one.
     pub shim_program: Option<PathBuf>,
 }
 

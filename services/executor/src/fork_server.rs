@@ -2,7 +2,8 @@
 //!
 //! The executor's process can be large, and forking a large process takes milliseconds. It therefore starts this server
 //! once, with the same program and the argument `shim-server`, and writes the runs to launch to its standard input.
-//! Their orders are in the spool. When the executor ends, the server does too; the shims stay.
+//! Their orders are in the spool. First the server tells its version there: the program can be another one than the
+//! executor's. When the executor ends, the server does too; the shims stay.
 
 use crate::{
     key::RunKey,
@@ -11,27 +12,36 @@ use crate::{
     spool::RunFolder,
 };
 use muster_dialect::Dialects;
-use muster_schemas::event::EndCause;
+use muster_schemas::{codec::version, event::EndCause};
 use nix::{
     errno::Errno,
-    sys::stat::{Mode, umask},
+    sys::{
+        prctl,
+        stat::{Mode, umask},
+    },
     unistd::setsid,
 };
 use std::{
     ffi::OsString,
     fs::OpenOptions,
-    io::{self, Read as _, Write as _},
+    io::{self, BufRead as _, BufReader, Read as _, Write as _},
     os::{
         fd::{AsRawFd, FromRawFd, OwnedFd},
         unix::{fs::OpenOptionsExt as _, net::UnixStream},
     },
-    path::{Path, PathBuf},
+    path::Path,
     process::{Child, Command, Stdio},
     time::Duration,
 };
 
 /// The first argument that makes the program a fork server. The second is the spool.
 pub const SHIM_SERVER: &str = "shim-server";
+/// The running program, even after the file that it was started from has been replaced.
+pub const THIS_PROGRAM: &str = "/proc/self/exe";
+/// How long a new fork server may take to tell its version.
+const START_LIMIT: Duration = Duration::from_secs(10);
+/// The longest version that is read.
+const MAX_VERSION_BYTES: u64 = 100;
 
 /// Turns this process into a fork server if its arguments say so, and then never returns. A program that runs executors
 /// calls it before anything else: before it starts a thread, opens a file or allocates memory. `dialects` answers
@@ -72,12 +82,15 @@ fn serve(spool: &Path, dialects: Dialects) -> io::Result<()> {
     umask(Mode::from_bits_truncate(0o022));
     // SAFETY: ignoring this signal runs no code; shims are then collected by the kernel.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
+    // The program may have been started as `/proc/self/exe`, which says nothing in a list of processes.
+    let _ = prctl::set_name(c"muster-shims");
     // When memory runs out, spare the shims: they clean up. Without permission for this they are like others.
     let _ = std::fs::write("/proc/self/oom_score_adj", "-900");
     let mut orders = take_standard_input()?;
     // The checksum queries the processor's features once for a process; that is slow in a virtual machine, and shims
     // inherit the result.
     let _ = protocol::from_bytes::<Control>(&protocol::to_bytes(&Control::Suspend)?);
+    orders.write_all(format!("{}\n", version()).as_bytes())?;
     let mut bytes = [0; RunKey::BYTES];
     loop {
         match orders.read_exact(&mut bytes) {
@@ -129,7 +142,7 @@ impl ForkServer {
     /// Starts one for a spool. `program` is this muster, or another program that calls [`serve_shims_if_asked`].
     ///
     /// # Errors
-    /// If the program cannot be started.
+    /// If the program cannot be started, or has another version than this one.
     pub fn start(program: &Path, spool: &Path) -> io::Result<Self> {
         let (orders, theirs) = UnixStream::pair()?;
         // The log can name jobs and files of all users.
@@ -142,7 +155,26 @@ impl ForkServer {
             .stdout(Stdio::null())
             .stderr(log)
             .spawn()?;
-        Ok(Self { process, orders })
+        let server = Self { process, orders };
+        server.check_version()?;
+        Ok(server)
+    }
+
+    /// Both sides must read the same in the spool.
+    fn check_version(&self) -> io::Result<()> {
+        let expected = version();
+        self.orders.set_read_timeout(Some(START_LIMIT))?;
+        let mut told = String::new();
+        let found = match BufReader::new((&self.orders).take(MAX_VERSION_BYTES)).read_line(&mut told) {
+            Ok(_) if told.trim_end() == expected => return Ok(()),
+            Ok(0) => "a program that ended".to_owned(),
+            Ok(_) => format!("version {}", told.trim_end()),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                format!("a program that told none within {} s", START_LIMIT.as_secs())
+            }
+            Err(error) => return Err(error),
+        };
+        Err(io::Error::other(format!("expected muster of version {expected}, found {found}")))
     }
 
     /// Has shims forked for these runs, whose orders are in the spool.
@@ -180,12 +212,4 @@ impl Drop for ForkServer {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
-}
-
-/// The running program, to start again as a fork server.
-///
-/// # Errors
-/// If the kernel does not tell.
-pub fn this_program() -> Result<PathBuf, io::Error> {
-    std::env::current_exe()
 }

@@ -23,7 +23,7 @@ use std::{
     collections::HashSet,
     io,
     os::fd::OwnedFd,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError, mpsc},
     thread,
     time::Duration,
@@ -133,8 +133,8 @@ pub struct Settings {
     pub cpus: Vec<u32>,
     /// The soft limit of open files of jobs.
     pub open_files: u64,
-    /// The program that the fork server is started from.
-    pub shim_program: PathBuf,
+    /// The programs that the fork server can be started from, the best one first.
+    pub shim_programs: Vec<PathBuf>,
 }
 
 /// Whether something that was launched before may be launched again if nothing of it is left.
@@ -385,16 +385,22 @@ impl Launcher {
 
     fn restart_fork_server(&mut self) {
         self.fork_server = None;
-        let started = ForkServer::start(&self.settings.shim_program, self.spool.root());
-        match started.and_then(|server| Ok((server.death()?, server))) {
-            Ok((death, server)) => {
-                self.fork_server = Some(server);
-                self.report(Finding::ForkServer(death));
-            }
-            Err(error) => {
-                tracing::error!(program = %self.settings.shim_program.display(), %error, "the fork server cannot be started");
-            }
+        let started = self.settings.shim_programs.iter().find_map(|program| self.start_fork_server(program));
+        if let Some((server, death)) = started {
+            self.fork_server = Some(server);
+            self.report(Finding::ForkServer(death));
         }
+    }
+
+    fn start_fork_server(&self, program: &Path) -> Option<(ForkServer, OwnedFd)> {
+        let started = ForkServer::start(program, self.spool.root());
+        let started = started.and_then(|server| server.death().map(|death| (server, death)));
+        started
+            .inspect_err(|error| {
+                let program = program.display();
+                tracing::error!(%program, %error, "the fork server cannot be started from this program");
+            })
+            .ok()
     }
 
     fn inspect(&mut self, key: RunKey) {

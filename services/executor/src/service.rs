@@ -679,10 +679,7 @@ fn settings(config: &Config, spool: &Spool, boot_id: &str) -> anyhow::Result<Set
         hierarchies,
         cpus: if config.bind_cpus { usable_cpus() } else { vec![] },
         open_files: config.open_files,
-        shim_program: match &config.shim_program {
-            Some(program) => program.clone(),
-            None => fork_server::this_program().context("the program that runs cannot be found")?,
-        },
+        shim_programs: config.shim_program.iter().cloned().chain([fork_server::THIS_PROGRAM.into()]).collect(),
     })
 }
 

@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::{Node, code, modes, until};
-use muster_executor::{ContainmentMode, containment::processes, protocol};
+use common::{Node, code, modes, shim_program, until};
+use muster_executor::{ContainmentMode, containment::processes, fork_server::ForkServer, protocol};
 use muster_schemas::{
     RunId, codec,
     event::{EndCause, StopReason},
@@ -129,6 +129,22 @@ async fn a_fork_server_that_dies_is_replaced_and_shims_live_on() {
     }
     fs::write(node.work("go"), "").unwrap();
     assert_eq!(node.ended(1).await.status, code(3));
+}
+
+#[test]
+fn shims_are_not_started_from_a_program_of_another_version() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    for (lines, found) in
+        [("echo 0.0.1+0.0 >&0; read -r orders", "found version 0.0.1+0.0"), ("exit 2", "found a program that ended")]
+    {
+        let program = folder.path().join("program");
+        fs::write(&program, format!("#!/bin/sh\n{lines}\n")).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let error = ForkServer::start(&program, folder.path()).unwrap_err().to_string();
+        assert!(error.starts_with("expected muster of version ") && error.ends_with(found), "{error}");
+    }
+    ForkServer::start(&shim_program(), folder.path()).unwrap();
 }
 
 fn fork_server_of(executor: i32) -> Option<i32> {

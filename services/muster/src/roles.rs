@@ -10,7 +10,7 @@ use crate::{
     descriptions::SiteDescriptions,
     dialects::DIALECTS,
     exit::{CommandResult, Failure, Status},
-    policies,
+    policies, programs,
 };
 use anyhow::Context as _;
 use group::{Group, on_own_thread};
@@ -310,7 +310,7 @@ impl Host {
     /// Shims are started from the small program if it is installed near this one, since their tasks are forks of them.
     fn executor(&self) -> muster_executor::Config {
         let mut config = self.loaded.configuration.executor.clone();
-        config.shim_program = config.shim_program.or_else(|| small_program(&std::env::current_exe().ok()?));
+        config.shim_program = config.shim_program.or_else(|| programs::muster_with(&std::env::current_exe().ok()?));
         config
     }
 
@@ -445,11 +445,4 @@ impl Host {
         self.loaded.file = loaded.file;
         self.loaded.configuration.telemetry = loaded.configuration.telemetry;
     }
-}
-
-/// The path of `muster` relative to `muster-services`: in the same folder, or in `bin` if `muster-services` is in
-/// `libexec/muster`.
-fn small_program(services: &Path) -> Option<PathBuf> {
-    let folder = services.parent()?;
-    ["muster", "../../bin/muster"].map(|path| folder.join(path)).into_iter().find(|path| path.is_file())
 }

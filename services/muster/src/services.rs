@@ -13,7 +13,7 @@ mod roles;
 use dialects::DIALECTS;
 use mimalloc::MiMalloc;
 use muster_cli::{connection, exit, process, show, table, terminal, values};
-use muster_commands::{cli, policies, whole_file};
+use muster_commands::{cli, policies, programs, whole_file};
 use std::process::ExitCode;
 
 /// Folding the log is mostly memory allocation.
@@ -24,5 +24,5 @@ fn main() -> ExitCode {
     muster_executor::serve_shims_if_asked(DIALECTS);
     muster_filter_runner::supervise_filters_if_asked();
     muster_notifier::supervise_commands_if_asked();
-    process::finish(commands::run(&muster_commands::parse()))
+    process::finish(programs::check_caller().and_then(|()| commands::run(&muster_commands::parse())))
 }

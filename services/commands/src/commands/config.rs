@@ -4,7 +4,7 @@ use crate::{
     cli::{ConfigCommand, ConnectionOptions, QueryOptions},
     cluster_toml::cluster_to_toml,
     exit::{CommandResult, Failure},
-    policies, services, show,
+    policies, programs, show,
 };
 use muster_cli::stderr_line;
 use muster_client::{Client, Moment};
@@ -20,7 +20,7 @@ pub fn run(connection: &ConnectionOptions, command: &ConfigCommand) -> CommandRe
         ConfigCommand::Policies { name } => list_policies(name.as_deref()),
         // Configuration files configure the services too.
         ConfigCommand::Check { .. } | ConfigCommand::Apply { policy: None, .. } | ConfigCommand::Reference => {
-            services::exec()
+            programs::become_services()
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::{
     cli::{ConnectionOptions, FilterCommand, QueryOptions},
     exit::CommandResult,
     filters::{Defined, read},
-    services, show,
+    programs, show,
     table::{Table, left},
     terminal,
 };
@@ -14,7 +14,7 @@ use muster_schemas::filter::FilterForm;
 pub fn run(connection: &ConnectionOptions, command: &FilterCommand) -> CommandResult {
     match command {
         FilterCommand::List(options) => list(connection, options),
-        FilterCommand::Test(_) => services::exec(),
+        FilterCommand::Test(_) => programs::become_services(),
     }
 }
 

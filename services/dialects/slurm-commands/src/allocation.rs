@@ -9,7 +9,8 @@ use super::{
     submission::{Problem, failed, fit_to_deadlines, lead_back, submit, unanswered, verdict},
 };
 use muster_cli::{lease::Lease, stderr_line};
-use muster_client::{Client, ClientError, Moment, names::User};
+use muster_client::{Client, ClientError, Moment};
+use muster_names::User;
 use muster_schemas::{
     CommandId, JobId,
     command::JobSelection,

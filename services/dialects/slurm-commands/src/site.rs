@@ -3,10 +3,8 @@
 use super::refusals;
 use jiff::{Zoned, tz::TimeZone};
 use muster_cli::connection::ConnectionOptions;
-use muster_client::{
-    Client, ClientError, JobQuery, Moment,
-    names::{self, User},
-};
+use muster_client::{Client, ClientError, JobQuery, Moment};
+use muster_names::User;
 use muster_schemas::{
     JobId, Timestamp,
     cluster::QueueSpec,
@@ -350,7 +348,7 @@ pub fn user_name(uid: u32) -> String {
 
 /// The name of a group, or its number.
 pub fn group_name(gid: u32) -> String {
-    names::group_name(gid).unwrap_or_else(|| gid.to_string())
+    muster_names::group_name(gid).unwrap_or_else(|| gid.to_string())
 }
 
 /// The system's text for an error, as Slurm's commands print it: Rust adds a number.

@@ -5,6 +5,7 @@ use super::{
     task::{is_ignored, reset_signals},
 };
 use crate::environment::USUAL_PATH;
+use muster_names::User;
 use nix::{
     fcntl::{OFlag, open},
     sys::stat::Mode,
@@ -52,28 +53,24 @@ fn command(user: &str, line: &str, seconds: u32) -> Result<Command, String> {
         command.args(["su", "--login", "--command", line, "--", user]);
         return Ok(command);
     }
-    let (home, shell) = account(user)?;
-    command.envs([("HOME", home.as_str()), ("USER", user), ("LOGNAME", user)]);
-    command.arg(&shell).args(["-l", "-c", line]).current_dir(&home);
+    let found = User::look_up(user).map_err(|error| error.to_string())?;
+    let account = account(found, Uid::current())?;
+    command.envs([("HOME", account.home.as_str()), ("USER", user), ("LOGNAME", user)]);
+    command.arg(&account.shell).args(["-l", "-c", line]).current_dir(&account.home);
     Ok(command)
 }
 
-/// The home folder and the shell of a user. The C library is not asked: a program with the C library in it would load modules of
-/// the installed version, which can be another one.
-fn account(user: &str) -> Result<(String, String), String> {
-    let mut getent = Command::new("getent");
-    getent.env_clear().env("PATH", USUAL_PATH).args(["passwd", "--", user]).stdin(Stdio::null());
-    let told = getent.output().map_err(|error| format!("getent cannot be started: {error}"))?;
-    account_in(&String::from_utf8_lossy(&told.stdout), user).ok_or_else(|| "there is no such user".to_owned())
-}
-
-/// The home folder and the shell in a user's line of `passwd`.
-fn account_in(line: &str, user: &str) -> Option<(String, String)> {
-    let fields: Vec<&str> = line.trim_end().split(':').collect();
-    let [name, _, _, _, _, home, shell] = fields[..] else { return None };
-    // An account without a shell has this one.
-    let shell = if shell.is_empty() { "/bin/sh" } else { shell };
-    (name == user).then(|| (home.to_owned(), shell.to_owned()))
+/// The account that was found by the name of a job's user, if it has the number that the job runs as. The name can be
+/// spelled differently: a directory that ignores case has its own spelling.
+fn account(found: Option<User>, uid: Uid) -> Result<User, String> {
+    let mut account = found.ok_or("there is no such user")?;
+    if account.uid != uid.as_raw() {
+        return Err(format!("the user number of that name is {}, not {uid}, which the job has", account.uid));
+    }
+    if account.shell.is_empty() {
+        "/bin/sh".clone_into(&mut account.shell);
+    }
+    Ok(account)
 }
 
 /// Signals as any program expects them, and no protection when memory runs out.
@@ -103,16 +100,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_account_of_a_user_is_the_line_of_his_name() {
-        let account = |line: &str| account_in(line, "ann");
-        let found = |home: &str, shell: &str| Some((home.to_owned(), shell.to_owned()));
-        assert_eq!(account("ann:x:1000:100:Ann, 0:/home/ann:/bin/bash\n"), found("/home/ann", "/bin/bash"));
-        assert_eq!(account("ann:x:1000:100::/home/ann:\n"), found("/home/ann", "/bin/sh"));
-        for other in ["", "bob:x:1000:100::/home/bob:/bin/sh", "ann:x:1000", "ann:x:1:1::/home/ann:/bin/sh:more"] {
-            assert_eq!(account(other), None, "{other}");
-        }
-        assert_eq!(super::account("root").unwrap().0, "/root");
-        assert_eq!(super::account("no-such-user"), Err("there is no such user".to_owned()));
+    fn the_account_of_a_job_has_its_number_however_its_name_is_spelled() {
+        let ann = |shell: &str| {
+            let [name, home, shell] = ["ann@dom", "/home/ann", shell].map(str::to_owned);
+            User { name, uid: 1000, gid: 100, home, shell }
+        };
+        assert_eq!(account(Some(ann("/bin/bash")), Uid::from_raw(1000)), Ok(ann("/bin/bash")));
+        assert_eq!(account(Some(ann("")), Uid::from_raw(1000)), Ok(ann("/bin/sh")));
+        let other = "the user number of that name is 1000, not 1001, which the job has";
+        assert_eq!(account(Some(ann("")), Uid::from_raw(1001)), Err(other.to_owned()));
+        assert_eq!(account(None, Uid::from_raw(1000)), Err("there is no such user".to_owned()));
     }
 
     #[test]

@@ -9,12 +9,13 @@ use crate::{
     exit::{CommandResult, Failure, Status},
 };
 use muster_cli::stderr_line;
-use muster_client::{Moment, names::User};
+use muster_client::Moment;
 use muster_commands::filters::read;
 use muster_domain::filters::verdict::{self, Attempt};
 use muster_filter_runner::{Answer, Call, Description, Descriptions as _, Runner, RunnerConfig};
 use muster_hpcpack::jobs;
 use muster_hpcpack_commands::read_file;
+use muster_names::User;
 use muster_schemas::{
     JobId, Timestamp,
     event::Owner,

@@ -553,7 +553,8 @@ const EXECUTOR: Section = Section {
             "shim_program",
             Kind::Path,
             "",
-            "The program that shims are started from, if not the `muster` that is installed with the running program.",
+            "The program that shims are started from, if not the `muster` that is installed with the running program. One of another \
+             version is not used; the running program then is.",
         ),
     ],
 };

@@ -93,6 +93,50 @@ fn what_needs_the_services_is_done_by_the_other_program_wherever_it_is() {
     assert!(wrong.status == 2 && wrong.stderr.contains("muster up"), "{}", wrong.stderr);
 }
 
+/// Programs are installed one after the other, and an upgrade can end between them.
+#[test]
+fn programs_of_other_versions_and_programs_that_lead_back_are_refused() {
+    let system = System::stopped();
+    let run = |program: &Path, variable: &str, value: &str| {
+        let mut command = Command::new(program);
+        let output = command.args(["config", "reference"]).env(variable, value).stdin(Stdio::null()).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (status, stderr) = run(Path::new(SERVICES), "MUSTER_CALLER_VERSION", "0.0.1+0.0");
+    assert_eq!(status, Some(1), "{stderr}");
+    assert!(stderr.contains("expected muster-services 0.0.1+0.0") && stderr.contains(SERVICES), "{stderr}");
+    // It would start the copy, which would start it.
+    let copy = system.path("copy");
+    system.write("script", &format!("#!/bin/sh\nMUSTER_SERVICES={} exec {MUSTER} \"$@\"\n", copy.display()));
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(system.path("script"), executable).unwrap();
+    std::fs::copy(MUSTER, &copy).unwrap();
+    for services in ["copy", "script"] {
+        let (status, stderr) = run(Path::new(MUSTER), "MUSTER_SERVICES", &system.path(services).display().to_string());
+        assert_eq!(status, Some(2), "{stderr}");
+        assert!(stderr.contains("found muster itself"), "{stderr}");
+    }
+}
+
+/// Also, nothing that the services start knows of the version that `muster` told them.
+#[test]
+fn shims_are_started_from_the_services_where_the_program_for_them_has_another_version() {
+    let mut system = System::stopped();
+    system.write("other", "#!/bin/sh\necho 0.0.1+0.0 >&0\nread -r orders\n");
+    let other = system.path("other");
+    std::fs::set_permissions(&other, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    system.write("site.toml", &format!("[executor]\nshim_program = \"{}\"\n", other.display()));
+    let config = system.path("site.toml").display().to_string();
+    system.restart(&["--nodes", "1", "--cpus", "2", "--memory", "1G", "--config", &config]);
+    let job = system.submit(&["--", "sh", "-c", "tr '\\0' '\\n' </proc/$PPID/environ >above; env >inside"]);
+    system.wait_for_state(&job, "finished");
+    assert!(system.log().contains("found version 0.0.1+0.0"), "{}", system.log());
+    for environment in ["above", "inside"] {
+        let environment = system.read(environment);
+        assert!(environment.contains("PATH=") && !environment.contains("CALLER_VERSION"), "{environment}");
+    }
+}
+
 /// Calling the services' program by its own name tells which one to call.
 #[test]
 fn commands_that_need_no_services_are_not_those_of_the_other_program() {

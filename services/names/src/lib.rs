@@ -4,14 +4,22 @@
 //! the files of users and groups are read here, and everything else is asked of `getent`, which asks LDAP, `sssd` and
 //! the like.
 
+use nix::{
+    errno::Errno,
+    poll::{PollFd, PollFlags, PollTimeout, poll},
+};
 use std::{
-    io::{self, ErrorKind},
+    io::{self, ErrorKind, Read as _},
     net::{IpAddr, SocketAddr},
-    process::{Command, Output, Stdio},
+    os::fd::AsFd as _,
+    process::{Child, ChildStdout, Command, Stdio},
+    time::{Duration, Instant},
 };
 
 /// Where `getent` is. `PATH` comes last: it can be empty, or lead to the working directory.
 const GETENT: [&str; 3] = ["/usr/bin/getent", "/bin/getent", "getent"];
+/// How long `getent` may take. Hosts take longest: by default three servers are each asked twice for 5 seconds.
+const LIMIT: Duration = Duration::from_secs(35);
 
 /// A user of this host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,18 +30,30 @@ pub struct User {
     pub uid: u32,
     /// The number of the first group.
     pub gid: u32,
+    /// The home folder.
+    pub home: String,
+    /// The login shell; empty for the usual one, `/bin/sh`.
+    pub shell: String,
 }
 
 impl User {
-    /// The user with a login name.
+    /// The user with a login name; `None` also if nobody can tell.
     pub fn named(name: &str) -> Option<Self> {
+        Self::look_up(name).ok().flatten()
+    }
+
+    /// The user with a login name.
+    ///
+    /// # Errors
+    /// `getent` cannot be started, or does not answer in time.
+    pub fn look_up(name: &str) -> io::Result<Option<Self>> {
         let found = find(&file("passwd"), Self::parse, |user| user.name == name);
         // `getent` would take some names for numbers.
         if found.is_some() || is_number(name) {
-            return found;
+            return Ok(found);
         }
         // The source may spell a name differently, for example where case does not matter.
-        find(&said("passwd", name), Self::parse, |_| true)
+        Ok(find(&getent("passwd", name)?, Self::parse, |_| true))
     }
 
     /// The user with a number.
@@ -43,10 +63,12 @@ impl User {
     }
 
     fn parse(line: &str) -> Option<Self> {
-        let mut fields = line.split(':');
+        let mut fields = line.splitn(7, ':');
         let name = fields.next()?.to_owned();
         let uid = fields.nth(1)?.parse().ok()?;
-        Some(Self { name, uid, gid: fields.next()?.parse().ok()? })
+        let gid = fields.next()?.parse().ok()?;
+        let home = fields.nth(1).unwrap_or_default().to_owned();
+        Some(Self { name, uid, gid, home, shell: fields.next().unwrap_or_default().to_owned() })
     }
 }
 
@@ -68,7 +90,7 @@ fn numbered<T>(
     is_it: impl Fn(&T) -> bool,
 ) -> Option<T> {
     let found = find(&file(database), &parse, &is_it);
-    found.or_else(|| find(&said(database, &number.to_string()), parse, is_it))
+    found.or_else(|| find(&getent(database, &number.to_string()).ok()?, parse, is_it))
 }
 
 fn is_number(name: &str) -> bool {
@@ -85,22 +107,51 @@ fn find<T>(lines: &str, parse: impl Fn(&str) -> Option<T>, is_it: impl Fn(&T) ->
     lines.lines().filter(is_entry).filter_map(parse).find(is_it)
 }
 
-/// The answer of `getent` for a user or group; empty if it knows none or is not there.
-fn said(database: &str, key: &str) -> String {
-    getent(database, key).unwrap_or_default()
+/// The answer of `getent`; empty if it knows none.
+fn getent(database: &str, key: &str) -> io::Result<String> {
+    let ask = |program| {
+        let mut command = Command::new(program);
+        command.args([database, "--", key]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()
+    };
+    let is_there = |asked: &io::Result<Child>| !matches!(asked, Err(error) if error.kind() == ErrorKind::NotFound);
+    let asked = GETENT.into_iter().map(ask).find(is_there);
+    let asked = asked.ok_or_else(|| io::Error::other("there is no getent to ask for names"))?;
+    let asked = asked.map_err(|error| io::Error::other(format!("getent cannot be started: {error}")))?;
+    let said = output_of(asked, LIMIT).map_err(|error| io::Error::new(error.kind(), format!("getent: {error}")))?;
+    Ok(String::from_utf8_lossy(&said).into_owned())
 }
 
-fn getent(database: &str, key: &str) -> io::Result<String> {
-    let ask = |program: &str| Command::new(program).args([database, "--", key]).stdin(Stdio::null()).output();
-    let is_there = |asked: &io::Result<Output>| !matches!(asked, Err(error) if error.kind() == ErrorKind::NotFound);
-    let asked = GETENT.into_iter().map(ask).find(is_there);
-    let output = asked.ok_or_else(|| io::Error::other("there is no getent to ask for names"))?;
-    let output = output.map_err(|error| io::Error::other(format!("getent cannot be started: {error}")))?;
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+/// The whole standard output of a process, which ends with it or when the time is over.
+fn output_of(mut process: Child, limit: Duration) -> io::Result<Vec<u8>> {
+    let read = process.stdout.take().map(|pipe| read_within(pipe, limit));
+    let _ = process.kill();
+    let _ = process.wait();
+    read.unwrap_or_else(|| Ok(Vec::new()))
+}
+
+fn read_within(mut pipe: ChildStdout, limit: Duration) -> io::Result<Vec<u8>> {
+    let deadline = Instant::now() + limit;
+    let (mut said, mut buffer) = (Vec::new(), [0; 4096]);
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let left = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
+        match poll(&mut [PollFd::new(pipe.as_fd(), PollFlags::POLLIN)], left) {
+            Ok(0) => {
+                let text = format!("no answer within {limit:?}");
+                return Err(io::Error::new(ErrorKind::TimedOut, text));
+            }
+            Err(Errno::EINTR) => continue,
+            polled => polled?,
+        };
+        match pipe.read(&mut buffer)? {
+            0 => return Ok(said),
+            length => said.extend_from_slice(&buffer[..length]),
+        }
+    }
 }
 
 /// No address of a host is known.
-pub(crate) fn unknown_host() -> io::Error {
+pub fn unknown_host() -> io::Error {
     io::Error::other("no address of that host is known")
 }
 
@@ -108,7 +159,7 @@ pub(crate) fn unknown_host() -> io::Error {
 ///
 /// # Errors
 /// It is not a host with a port, or `getent` cannot be run.
-pub(crate) fn socket_addresses(address: &str) -> io::Result<Vec<SocketAddr>> {
+pub fn socket_addresses(address: &str) -> io::Result<Vec<SocketAddr>> {
     if let Ok(address) = address.parse() {
         return Ok(vec![address]);
     }
@@ -138,17 +189,25 @@ mod tests {
     const USERS: &str = "#ann:x:7:7::/:/bin/sh\n+ann::::::\nann:x:bad:0::/:/bin/sh\nroot:x:0:0:root:/root:/bin/bash\n\
                          ann:x:1000:100:Ann, 0:/home/ann:/bin/sh\n";
 
+    fn user(name: &str, uid: u32, gid: u32, home: &str, shell: &str) -> User {
+        let [name, home, shell] = [name, home, shell].map(str::to_owned);
+        User { name, uid, gid, home, shell }
+    }
+
     #[test]
     fn users_are_found_by_a_whole_field_in_a_right_line() {
-        let ann = User { name: "ann".to_owned(), uid: 1000, gid: 100 };
+        let ann = user("ann", 1000, 100, "/home/ann", "/bin/sh");
         assert_eq!(find(USERS, User::parse, |user| user.name == "ann"), Some(ann.clone()));
         assert_eq!(find(USERS, User::parse, |user| user.uid == 1000), Some(ann));
         assert_eq!(find(USERS, User::parse, |user| user.uid == 7 || user.name == "an"), None);
+        assert_eq!(User::parse("ann:x:1000:100::/home/ann:"), Some(user("ann", 1000, 100, "/home/ann", "")));
+        assert_eq!(User::parse("ann:x:1000:100"), Some(user("ann", 1000, 100, "", "")));
     }
 
     #[test]
     fn the_names_of_this_host_are_those_of_the_c_library() {
-        assert_eq!(User::named("root"), Some(User { name: "root".to_owned(), uid: 0, gid: 0 }));
+        let root = User::named("root").unwrap();
+        assert_eq!((root.uid, root.gid, &*root.home), (0, 0, "/root"));
         assert_eq!(User::numbered(0), User::named("root"));
         assert_eq!(group_name(0).as_deref(), Some("root"));
         assert_eq!(User::numbered(u32::MAX - 7), None);
@@ -161,6 +220,26 @@ mod tests {
     fn what_the_files_do_not_have_is_asked_of_getent() {
         assert!(getent("passwd", "root").unwrap().starts_with("root:"));
         assert_eq!(getent("passwd", "no-such-user").unwrap(), "");
+    }
+
+    #[test]
+    fn a_process_that_does_not_answer_is_ended() {
+        let run = |line: &str, limit| {
+            let mut shell = Command::new("sh");
+            let shell = shell.args(["-c", line]).stdout(Stdio::piped()).stderr(Stdio::null());
+            output_of(shell.spawn().unwrap(), limit)
+        };
+        let long = Duration::from_secs(60);
+        assert_eq!(run("printf one; sleep 0.1; printf two", long).unwrap(), b"onetwo");
+        let start = Instant::now();
+        // What it leaves running keeps the pipe open.
+        for line in ["printf one; exec sleep 20", "sleep 20 & printf one"] {
+            let error = run(line, Duration::from_millis(200)).unwrap_err();
+            assert_eq!((error.kind(), &*error.to_string()), (ErrorKind::TimedOut, "no answer within 200ms"), "{line}");
+        }
+        // A process that says that it has no more to say need not end by itself.
+        assert_eq!(run("printf one; exec sleep 20 >&-", long).unwrap(), b"one");
+        assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
     }
 
     #[test]
