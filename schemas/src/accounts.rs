@@ -36,7 +36,7 @@ pub struct AccountSpec {
     pub name: String,
     /// Its purpose.
     pub description: String,
-    /// Whose it is.
+    /// The owner.
     pub organisation: String,
     /// The account that it is part of: that one's limits on all together hold for both.
     pub parent: Option<String>,
@@ -125,7 +125,7 @@ pub struct UseLimits {
 pub struct Bounds {
     /// Maximum number of running jobs.
     pub running_jobs: Option<u64>,
-    /// Maximum number of jobs that wait or run.
+    /// Maximum number of waiting jobs or run.
     pub jobs: Option<u64>,
     /// Maximum number of cores.
     pub cores: Option<u64>,

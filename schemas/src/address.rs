@@ -9,8 +9,8 @@ pub const MAX_ADDRESS_BYTES: usize = 254;
 
 /// Whether mail may be sent to this: `NAME@HOST`, or the login name of a user of this site.
 ///
-/// A name has letters and digits of any script and `.`, `_`, `-`, `+` and `=`, and begins with a letter, a digit or `_`; a
-/// login name has no `+` and `=`. A host has letters, digits, `-` and single dots.
+/// A name has letters and digits of any script and `.`, `_`, `-`, `+` and `=`, and begins with a letter, a digit or
+/// `_`; a login name has no `+` and `=`. A host has letters, digits, `-` and single dots.
 ///
 /// # Errors
 /// The fault, to be put after "the address": `begins with \`-\``, for example.

@@ -33,8 +33,9 @@
 //! before" when it is zero; where zero means something else it is an `Option`. Fields are never taken away, moved or
 //! given another type, and are never skipped now and then (`skip_serializing_if`): encoding refuses that.
 //!
-//! A change that is none of these gets a new [`SCHEMA_VERSION`]. Then the types of the version before are copied to a module
-//! `stored::vN`, each with a `From` into that of today, and [`decode`] reads a body by the version in its header.
+//! A change that is none of these gets a new [`SCHEMA_VERSION`]. Then the types of the version before are copied to a
+//! module `stored::vN`, each with a `From` into that of today, and [`decode`] reads a body by the version in its
+//! header.
 
 mod framed;
 
@@ -45,8 +46,8 @@ use serde::{Serialize, de::DeserializeOwned};
 const CODEC_FRAMED: u8 = 2;
 /// The newest schema version. Older ones are upcast in [`decode`] once there are any.
 pub const SCHEMA_VERSION: u8 = 1;
-/// What a ledger of this muster may write and send: it rises with each kind of event, command or message that an older muster cannot
-/// read although the schema version is the same. Fields that are added do not raise it.
+/// What a ledger of this muster may write and send: it rises with each kind of event, command or message that an older
+/// muster cannot read although the schema version is the same. Fields that are added do not raise it.
 pub const FEATURE_LEVEL: u32 = 1;
 /// Bytes of a header.
 pub const HEADER_BYTES: usize = 10;
@@ -59,7 +60,7 @@ pub enum CodecError {
     /// Fewer bytes than the header says, or not even a header.
     #[error("cut short: {have} bytes of {want}")]
     CutShort {
-        /// How many there are.
+        /// The total number.
         have: usize,
         /// How many there should be.
         want: usize,
@@ -109,8 +110,8 @@ impl CodecError {
 /// Appends the payload of a value to a buffer that can be used again and again.
 ///
 /// # Errors
-/// [`CodecError::Unencodable`] if the value is larger than [`MAX_BODY_BYTES`], or is not of a type that can be stored; the buffer is
-/// then as before.
+/// [`CodecError::Unencodable`] if the value is larger than [`MAX_BODY_BYTES`], or is not of a type that can be stored;
+/// the buffer is then as before.
 pub fn encode_into<T: Serialize + ?Sized>(value: &T, buffer: &mut Vec<u8>) -> Result<(), CodecError> {
     let start = buffer.len();
     buffer.extend_from_slice(&[CODEC_FRAMED, SCHEMA_VERSION, 0, 0, 0, 0, 0, 0, 0, 0]);
@@ -143,12 +144,13 @@ pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, CodecError> {
 /// Room before the items for the header and the widest number of items.
 const FRONT_BYTES: usize = HEADER_BYTES + 9;
 
-/// Encodes a struct whose first field is a list, item by item: the payload is that of the whole struct, which is never in
-/// memory.
+/// Encodes a struct whose first field is a list, item by item: the payload is that of the whole struct, which is never
+/// in memory.
 #[derive(Debug)]
 pub struct ListEncoder {
     items: u64,
-    /// What stands before the items is only known at the end: the room for it is in front, so that nothing is moved then.
+    /// What stands before the items is only known at the end: the room for it is in front, so that nothing is moved
+    /// then.
     bytes: Vec<u8>,
 }
 
@@ -172,8 +174,8 @@ impl ListEncoder {
         }
     }
 
-    /// The payload of the struct that has the list and, behind it, the fields of another struct: a buffer, and the place in
-    /// it where the payload begins.
+    /// The payload of the struct that has the list and, behind it, the fields of another struct: a buffer, and the
+    /// place in it where the payload begins.
     ///
     /// # Errors
     /// As [`encode_into`].

@@ -127,7 +127,7 @@ pub struct CycleClosure {
 pub struct CycleLicence {
     /// Its name.
     pub name: String,
-    /// How many there are.
+    /// The total number.
     pub total: u32,
     /// How many are free.
     pub free: u32,
@@ -170,7 +170,7 @@ pub struct CycleReservation {
 pub struct CycleRun {
     /// The job, or the task of an array.
     pub job: JobId,
-    /// Whose it is.
+    /// The owner.
     pub user: String,
     /// The owner's primary group.
     pub group: u32,
@@ -201,14 +201,14 @@ pub struct CycleShare {
     pub exclusive: bool,
 }
 
-/// A job that waits.
+/// A waiting job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CycleJob {
     /// The job or array.
     pub job: JobId,
     /// Its name, for people.
     pub name: String,
-    /// Whose it is.
+    /// The owner.
     pub user: String,
     /// The owner's primary group.
     pub group: u32,
@@ -218,7 +218,7 @@ pub struct CycleJob {
     pub queue: String,
     /// The priority of the queue.
     pub queue_priority: i64,
-    /// Higher goes first.
+    /// A higher priority goes first.
     pub priority: i64,
     /// When it was submitted.
     pub submitted: Timestamp,
@@ -288,7 +288,7 @@ pub struct Least {
 pub struct RefusedJob {
     /// The job.
     pub job: JobId,
-    /// Why, for people.
+    /// The reason, for people.
     pub reason: String,
 }
 
@@ -376,7 +376,7 @@ pub struct ExternalReason {
 pub struct ExternalPrediction {
     /// The job or array.
     pub job: JobId,
-    /// When; `null` if it cannot be foreseen.
+    /// When; `null` if it cannot be predicted.
     pub start: Option<Timestamp>,
 }
 

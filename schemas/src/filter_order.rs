@@ -64,7 +64,8 @@ pub enum FilterWork {
     },
 }
 
-/// A runner's sign of life. Without one for some time the ledger takes the runner for gone; nothing else follows from it.
+/// A runner's sign of life. Without one for some time the ledger takes the runner for gone; nothing else follows from
+/// it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunnerHeartbeat {
     /// Its name, unique among the runners of the cluster.
@@ -89,7 +90,7 @@ pub struct RunnerBriefing {
 pub struct DescribedJob {
     /// Its id.
     pub id: JobId,
-    /// Whose it is.
+    /// The owner.
     pub owner: Owner,
     /// When it was submitted.
     pub submitted: Timestamp,
@@ -99,7 +100,7 @@ pub struct DescribedJob {
     pub is_entering: bool,
     /// The job as it was submitted or validated last.
     pub spec: Arc<JobSpec>,
-    /// Its tasks, if it is a list of them.
+    /// Its tasks, if it is a list of tasks.
     pub tasks: Option<Arc<TaskList>>,
     /// The template that it names.
     pub template: Option<String>,
@@ -116,8 +117,8 @@ pub struct DescribedJob {
     pub walltime_seconds: Option<u64>,
     /// The present request of its first component.
     pub alternatives: Arc<[Alternative]>,
-    /// The one component that the call is about, if it is not about the whole job: then all of the above is about that one
-    /// alone, but for the specification of a job that is staged (SL-S-21, SL-B-01).
+    /// The one component that the call is about, if it is not about the whole job: then all of the above is about that
+    /// one alone, but for the specification of a job that is staged (SL-S-21, SL-B-01).
     pub component: Option<ComponentPart>,
     /// For the check of a job with several components: the descriptions that filters changed, by component.
     pub changed: Vec<(u32, JobDocument)>,

@@ -135,11 +135,11 @@ number_id! {
     Sequence(u64)
 }
 
-/// The name by which a node knows its part of a run: the run, and on a node that components share (SL-P-07), which has a
-/// part for each of them, the component; elsewhere 0.
+/// The name by which a node knows its part of a run: the run, and on a node that components share (SL-P-07), which has
+/// a part for each of them, the component; elsewhere 0.
 ///
-/// Written `12` for the part of run 12, and `12+1` for that of component 1. As a number the component is in the upper 16
-/// bits, so that the only part of a run on a node is known by the number of the run.
+/// Written `12` for the part of run 12, and `12+1` for that of component 1. As a number the component is in the upper
+/// 16 bits, so that the only part of a run on a node is known by the number of the run.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PartId(u64);

@@ -56,14 +56,14 @@ pub enum NodeOrder {
         /// The part of the run.
         part: PartId,
     },
-    /// End the run: checkpoint signal if it wants one and is preempted, SIGTERM, after the grace SIGKILL. A run that the node does not
-    /// know is reported as ended.
+    /// End the run: checkpoint signal if it wants one and is preempted, SIGTERM, after the grace SIGKILL. A run that
+    /// the node does not know is reported as ended.
     Stop {
         /// The part of the run.
         part: PartId,
         /// Why.
         reason: StopReason,
-        /// From SIGTERM to SIGKILL.
+        /// Time from SIGTERM to SIGKILL, in seconds.
         grace_seconds: u32,
     },
     /// A running job's walltime changed.
@@ -78,8 +78,8 @@ pub enum NodeOrder {
         /// The part of the run.
         part: PartId,
     },
-    /// Hold the node's part of a run of tasks, whose program is [`crate::job::Program::None`]: its tasks come as steps. As
-    /// nothing is started by it, a part that ended here before may be held again: the run has come back to the node.
+    /// Hold the node's part of a run of tasks, whose program is [`crate::job::Program::None`]: its tasks come as steps.
+    /// As nothing is started by it, a part that ended here before may be held again: the run has come back to the node.
     Hold(Box<LaunchOrder>),
     /// The run has this share of the node from now on. Running processes are bound and limited again.
     Resize {
@@ -90,14 +90,14 @@ pub enum NodeOrder {
         /// Its memory there; 0 means no limit.
         memory_bytes: u64,
     },
-    /// End a step: SIGTERM, after the grace SIGKILL. A step that the node does not know is reported as ended, and is not
-    /// started should its launch still come.
+    /// End a step: SIGTERM, after the grace SIGKILL. A step that the node does not know is reported as ended, and is
+    /// not started should its launch still come.
     StopStep {
         /// The part of the run.
         part: PartId,
         /// The step.
         step: StepId,
-        /// From SIGTERM to SIGKILL.
+        /// Time from SIGTERM to SIGKILL, in seconds.
         grace_seconds: u32,
     },
     /// Start the node's tasks of a step.
@@ -152,7 +152,7 @@ pub struct LaunchOrder {
     pub step: StepId,
     /// The name of the job.
     pub name: String,
-    /// Whose it is.
+    /// The owner.
     pub owner: Owner,
     /// The account it is charged to, for its environment.
     pub account: Option<String>,
@@ -166,8 +166,8 @@ pub struct LaunchOrder {
     pub working_directory: String,
     /// File mode creation mask.
     pub umask: Option<u32>,
-    /// All nodes of the run (of the component that is launched first, then of the others), in order of rank. One that several
-    /// components share is named for each of them.
+    /// All nodes of the run (of the component that is launched first, then of the others), in order of rank. One that
+    /// several components share is named for each of them.
     pub nodes: Arc<Vec<OrderNode>>,
     /// Which of them this order is for.
     pub node_index: u32,
@@ -187,7 +187,7 @@ pub struct LaunchOrder {
     pub walltime_seconds: Option<u64>,
     /// Checkpoint signal, if it wants one.
     pub checkpoint: Option<Checkpoint>,
-    /// From SIGTERM to SIGKILL at the end of the walltime.
+    /// Time from SIGTERM to SIGKILL at the end of the walltime, in seconds.
     pub kill_grace_seconds: u32,
     /// The trace of the job.
     pub trace: TraceContext,

@@ -56,12 +56,12 @@ pub struct NodeClosure {
     pub from: Timestamp,
     /// Until then; [`Timestamp::MAX`] if the end is not known.
     pub until: Timestamp,
-    /// Why, for people.
+    /// The reason, for people.
     #[serde(default)]
     pub reason: String,
 }
 
-/// A promise to a job that waits: resources from a time on.
+/// A promise to a waiting job: resources from a time on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SlotSpec {
     /// When it begins.
@@ -73,18 +73,18 @@ pub struct SlotSpec {
 /// The promise of a waiting job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlannedSlot {
-    /// The job; for an array its next task is meant.
+    /// The job; for an array, this is about its next task.
     pub job: JobId,
     /// The promise; `None` takes it back.
     pub slot: Option<SlotSpec>,
 }
 
-/// When a job that waits is thought to start.
+/// When a waiting job is expected to start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PredictedStart {
-    /// The job; for an array its next task is meant.
+    /// The job; for an array, this is about its next task.
     pub job: JobId,
-    /// When; `None` if it cannot be foreseen.
+    /// When; `None` if it cannot be predicted.
     pub start: Option<Timestamp>,
 }
 
@@ -92,8 +92,8 @@ pub struct PredictedStart {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ComponentMode {
-    /// Mode 1, in passes with odd numbers: one component after the other, each no earlier than the latest start recorded
-    /// for those of the job before it.
+    /// Mode 1, in passes with odd numbers: one component after the other, each no earlier than the latest start
+    /// recorded for those of the job before it.
     #[default]
     Singly,
     /// Mode 2, in the passes after those: all of them no earlier than the latest start that the pass before recorded.
@@ -115,7 +115,7 @@ impl ComponentMode {
     }
 }
 
-/// When and where a component is thought to start.
+/// When and where a component is expected to start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlannedComponent {
     /// When; `None` if that is not known, or further ahead than the policy looks.
@@ -168,7 +168,7 @@ pub struct Start {
 /// A planner's proposal: starts, and facts about waiting jobs, where they differ from what is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProposedPlan {
-    /// The planner's state was as after this record.
+    /// The last record that the planner had seen.
     pub seen: Sequence,
     /// The time that it planned for.
     pub at: Timestamp,
@@ -180,7 +180,7 @@ pub struct ProposedPlan {
     pub reasons: Vec<WaitingJob>,
     /// Promises to others.
     pub slots: Vec<PlannedSlot>,
-    /// When others are thought to start.
+    /// When others are expected to start.
     pub predictions: Vec<PredictedStart>,
     /// Nodes for reservations by count that have none yet, by name.
     pub reservations: Vec<(String, Vec<NodeId>)>,
@@ -263,7 +263,7 @@ pub struct ProposedPreemption {
 /// of the plan, so that the decision can be repeated and compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlanRecord {
-    /// The planner's state was as after this record.
+    /// The last record that the planner had seen.
     pub seen: Sequence,
     /// The time that it planned for.
     pub at: Timestamp,
@@ -277,7 +277,7 @@ pub struct PlanRecord {
     pub reasons: Vec<WaitingJob>,
     /// Promises to jobs, where they changed.
     pub slots: Vec<PlannedSlot>,
-    /// When jobs are thought to start, where it changed.
+    /// When jobs are expected to start, where it changed.
     pub predictions: Vec<PredictedStart>,
     /// Whether an external planner made it, whose decisions cannot be made again.
     pub external: bool,
@@ -300,9 +300,9 @@ pub enum PlanChange {
     Growth,
     /// A run gives something up (HPC-S-08, HPC-S-10, HPC-S-14).
     Shrink,
-    /// Something is kept for a job that waits (HPC-F-35).
+    /// Something is kept for a waiting job (HPC-F-35).
     Keep,
-    /// Runs make way for a job that waits (HPC-S-12).
+    /// Runs make way for a waiting job (HPC-S-12).
     Preemption,
 }
 

@@ -7,8 +7,8 @@ use utoipa::ToSchema;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SchedulingSettings {
-    /// How jobs get more than their least size. `None` leaves all jobs to the policy, as it orders and backfills: lists of
-    /// tasks grow after everything that starts or is promised, shrink, and make way for lists of tasks alone.
+    /// How jobs get more than their least size. `None` leaves all jobs to the policy, as it orders and backfills: lists
+    /// of tasks grow after everything that starts or is promised, shrink, and make way for lists of tasks alone.
     pub mode: Option<SchedulingMode>,
     /// With a mode: how many jobs behind the first waiting one are looked at for backfill; 0 for none, negative for
     /// all; `None` means 1,000 (HPC-B-01).
@@ -39,7 +39,8 @@ impl SchedulingSettings {
         self.mode.map(|_| self.backfill_look_ahead.unwrap_or(1000))
     }
 
-    /// The kind of preemption in effect; without a mode that of queued mode, by which lists of tasks alone gain (HPC-S-01).
+    /// The kind of preemption in effect; without a mode that of queued mode, by which lists of tasks alone gain
+    /// (HPC-S-01).
     pub fn preemption(&self) -> Preemption {
         match self.mode {
             None | Some(SchedulingMode::Queued) => self.preemption.unwrap_or(Preemption::Graceful),
@@ -47,7 +48,7 @@ impl SchedulingSettings {
         }
     }
 
-    /// Whether running jobs make way for a job that waits: without a mode only if that is a list of tasks, as they are, so
+    /// Whether running jobs make way for a waiting job: without a mode only if that is a list of tasks, as they are, so
     /// that jobs of other kinds neither gain nor lose (HPC-S-01).
     pub fn makes_way_for(&self, is_list: bool) -> bool {
         (is_list || self.mode.is_some()) && self.preemption() != Preemption::None
@@ -58,7 +59,7 @@ impl SchedulingSettings {
         self.growth.unwrap_or(true)
     }
 
-    /// Whether running jobs grow by preemption. Without a mode what others give up would first be for the jobs that wait.
+    /// Whether running jobs grow by preemption. Without a mode what others give up would first be for the waiting jobs.
     pub fn grows_by_preemption(&self) -> bool {
         self.mode.is_some() && self.grows() && self.growth_by_preemption.unwrap_or(false)
     }

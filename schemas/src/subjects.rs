@@ -8,7 +8,8 @@ pub const LOG_STREAM: &str = "MUSTER_LOG";
 pub const LOG_SUBJECT: &str = "muster.log";
 /// The server repeats here everything that the log stream has stored, for those who follow the log.
 pub const LOG_STORED_SUBJECT: &str = "muster.log-stored";
-/// A ledger that becomes the writer of the log stream says so here, so that another one that still runs learns of it at once.
+/// A ledger that becomes the writer of the log stream says so here, so that another one that still runs learns of it at
+/// once.
 pub const LOG_CLAIMED: &str = "muster.log-claimed";
 /// JetStream stream of public lifecycle events.
 pub const EVENTS_STREAM: &str = "MUSTER_EVENTS";
@@ -22,8 +23,8 @@ pub const NOTIFY_SUBJECT: &str = "muster.notify";
 pub const FILTERS_STREAM: &str = "MUSTER_FILTERS";
 /// Subject of its items.
 pub const FILTERS_SUBJECT: &str = "muster.filters";
-/// Work queue of calls for which none is started: of persistent filters, and of the checks behind the filters. They do not
-/// wait behind programs that hang.
+/// Work queue of calls for which none is started: of persistent filters, and of the checks after the filters. They do
+/// not wait behind programs that hang.
 pub const CHECKS_STREAM: &str = "MUSTER_CHECKS";
 /// Subject of its items.
 pub const CHECKS_SUBJECT: &str = "muster.checks";
@@ -78,8 +79,8 @@ pub fn node_orders(node: &str) -> String {
     format!("muster.node.{}.order", token(node))
 }
 
-/// The streams of the tasks of a step on a node: request/reply, `muster.io.JOB.STEP.TASK.VERB.NODE`. The task is a rank, or
-/// `all`.
+/// The streams of the tasks of a step on a node: request/reply, `muster.io.JOB.STEP.TASK.VERB.NODE`. The task is a
+/// rank, or `all`.
 pub fn step_io(job: JobId, step: StepId, task: &str, verb: &str, node: &str) -> String {
     format!("muster.io.{}.{step}.{task}.{verb}.{}", token(&job.to_string()), token(node))
 }

@@ -1,5 +1,5 @@
-//! Jobs that are a list of tasks: the job holds resources between its least and its greatest size, and its tasks run on them
-//! as room comes.
+//! Jobs that are a list of tasks: the job holds resources between its least and its greatest size, and its tasks run on
+//! them as room comes.
 
 use crate::job::Launch;
 use serde::{Deserialize, Serialize};

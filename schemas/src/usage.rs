@@ -1,7 +1,7 @@
 //! Questions to an accounting service and its answers.
 //!
-//! Usage is kept in windows of equal length, counted from 1970-01-01 00:00 UTC. A run that spans windows is divided among
-//! them to the microsecond.
+//! Usage is kept in windows of equal length, counted from 1970-01-01 00:00 UTC. A run that spans windows is divided
+//! among them to the microsecond.
 
 use crate::{ids::Sequence, job::Outcome, time::Timestamp};
 use serde::{Deserialize, Serialize};
@@ -84,10 +84,11 @@ pub struct UsageRow {
 /// Amounts of usage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct UsageAmounts {
-    /// Cores times the time asked for, in core-microseconds: from the start of a run, as if it lasted its whole walltime.
-    /// A run without a walltime counts the time that it took.
+    /// Cores times the time asked for, in core-microseconds: from the start of a run, as if it lasted its whole
+    /// walltime. A run without a walltime counts the time that it took.
     pub asked_core_micros: u128,
-    /// Cores times the time from start to end of a run, in core-microseconds. A suspended run keeps its cores: it counts on.
+    /// Cores times the time from start to end of a run, in core-microseconds. A suspended run keeps its cores: it
+    /// counts on.
     pub used_core_micros: u128,
     /// GPUs times the time from start to end of a run, in GPU-microseconds.
     pub used_gpu_micros: u128,

@@ -39,8 +39,8 @@ pub enum ComponentStart {
     /// In any, as soon as all components fit.
     #[default]
     AnyPass,
-    /// Only in those of backfill, of which there is one in each interval (SL-P-01). Between them such a job holds up those
-    /// behind it in its queues (SL-P-13).
+    /// Only in those of backfill, of which there is one in each interval (SL-P-01). Between them such a job holds up
+    /// those behind it in its queues (SL-P-13).
     BackfillPass,
 }
 

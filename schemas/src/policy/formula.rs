@@ -1,11 +1,11 @@
 //! Formulas of a site: arithmetic over what a job asks for and how long it has waited.
 //!
-//! A formula is read once, with every name resolved, and then evaluated for many jobs. It has no loops and no state, and
-//! its value is the same on every machine: the transcendental functions are not those of the platform.
+//! A formula is read once, with every name resolved, and then evaluated for many jobs. It has no loops and no state,
+//! and its value is the same on every machine: the transcendental functions are not those of the platform.
 //!
-//! A value that a job does not have is *missing* (NaN). Arithmetic with it is missing too, and so are the logarithm of a
-//! number that is not above 0, the root of a number below 0, and what is divided by 0. Comparisons with a missing value
-//! do not hold (`!=` does), and a condition that is missing does not hold either.
+//! A value that a job does not have is *missing* (NaN). Arithmetic with it is missing too, and so are the logarithm of
+//! a number that is not above 0, the root of a number below 0, and what is divided by 0. Comparisons with a missing
+//! value do not hold (`!=` does), and a condition that is missing does not hold either.
 
 mod names;
 mod parse;

@@ -78,8 +78,8 @@ impl CompiledOrder {
         first == Some(&Key::Priority)
     }
 
-    /// Whether a job stands behind another one for their priorities alone: that of the queue and its own. It does not if
-    /// another key decides first, or they are equal.
+    /// Whether a job stands behind another one for their priorities alone: that of the queue and its own. It does not
+    /// if another key decides first, or they are equal.
     pub fn stands_behind(&self, job: (i64, i64), other: (i64, i64)) -> bool {
         for key in &self.keys {
             let (priority, others) = match key {
@@ -94,8 +94,8 @@ impl CompiledOrder {
         false
     }
 
-    /// Key number `n` (from 0, below [`CompiledOrder::len`]) of a job, to be compared with [`f64::total_cmp`]. A missing
-    /// value is a NaN that stands behind everything else; there is no `-0`.
+    /// Key number `n` (from 0, below [`CompiledOrder::len`]) of a job, to be compared with [`f64::total_cmp`]. A
+    /// missing value is a NaN that stands behind everything else; there is no `-0`.
     pub fn key(&self, n: usize, variables: &impl Variables) -> f64 {
         let of = |variable| variables.value(variable);
         let value = match &self.keys[n] {

@@ -21,7 +21,8 @@ pub(crate) fn encode_item<T: Serialize + ?Sized>(value: &T, bytes: &mut Vec<u8>)
     value.serialize(&mut Encoder { bytes, hashed: 0, hasher: None, depth: 0, open: 0, is_root: false })
 }
 
-/// The digest of the body of a value, of which only parts are in memory at a time if its outermost struct has it in lists.
+/// The digest of the body of a value, of which only parts are in memory at a time if its outermost struct has it in
+/// lists.
 pub(crate) fn digest<T: Serialize + ?Sized>(value: &T) -> Result<blake3::Hash, Failure> {
     let (mut bytes, mut hasher) = (Vec::with_capacity(2 * HASHED_AT_ONCE), blake3::Hasher::new());
     let hashing = Some(&mut hasher);
