@@ -121,7 +121,7 @@ pub struct ClusterConfig {
     pub queues: Vec<QueueSpec>,
     /// All nodes.
     pub nodes: Vec<NodeSpec>,
-    /// All floating licences, with how many there are.
+    /// All floating licences, with their total numbers.
     pub licences: BTreeMap<String, u32>,
     /// How the files of jobs are staged.
     pub staging: StagingSettings,

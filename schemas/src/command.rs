@@ -452,7 +452,7 @@ pub struct CallReport {
 pub enum CallOutcome {
     /// A filter was called.
     Called(Box<FilterReport>),
-    /// The check behind the filters passed the job.
+    /// The check after the filters passed the job.
     Validated(Box<Validated>),
     /// The check after the filters refuses the job: the text that the job ends with, which begins with a code in
     /// brackets.
@@ -572,7 +572,7 @@ pub enum Query {
     },
     /// Whether the ledger made this token of a job. The answer does not say whether the run still lasts.
     JobToken(JobToken),
-    /// The job or array task with a number, even if the state has forgotten it. The number of a component means its
+    /// The job or array task that has a number, even if the state has forgotten it. The number of a component means its
     /// job.
     JobOfNumber {
         /// The number.

@@ -282,7 +282,7 @@ impl fmt::Display for CallId {
     }
 }
 
-/// Facts that activation filters are told in addition to the job (HPC-F-61, HPC-F-62).
+/// Facts that activation filters get in addition to the job (HPC-F-61, HPC-F-62).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ActivationParameters {
     /// Passes since this planner started; the first is 1.
@@ -291,7 +291,7 @@ pub struct ActivationParameters {
     pub index: u64,
     /// Whether this is an attempt to start the job as backfill.
     pub backfill: bool,
-    /// Candidate resources, in the job's unit; for growth the number to be added.
+    /// Candidate resources, in the job's unit; for growth, the number to add.
     pub count: u64,
     /// Whether the cluster backfills at all.
     pub backfill_enabled: bool,

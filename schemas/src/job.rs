@@ -31,7 +31,7 @@ pub struct JobSpec {
     pub environment: BTreeMap<String, String>,
     /// File mode creation mask of the job's processes.
     pub umask: Option<u32>,
-    /// Who is notified, and of what.
+    /// Notifications to send, with their occasions.
     pub notifications: Vec<Notification>,
     /// Asks the job to save its state before it is stopped.
     pub checkpoint: Option<Checkpoint>,
@@ -234,11 +234,11 @@ impl Holds {
     }
 }
 
-/// Who is notified, and of what.
+/// A notification: its receiver and its occasions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Notification {
-    /// On which occasions; empty means start and end.
+    /// The occasions; empty means start and end.
     #[serde(default)]
     pub on: Vec<Occasion>,
     /// Where to send it.
@@ -510,7 +510,7 @@ pub enum HoldBy {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitReason {
-    /// The planner has not looked at it yet.
+    /// The planner has not considered it yet.
     NotPlannedYet,
     /// The owner, an operator or the system holds it.
     Held(Holds),

@@ -123,7 +123,8 @@ pub enum OrderKey {
 pub struct Backfill {
     /// The promises to waiting jobs.
     pub mode: BackfillMode,
-    /// How many waiting jobs have a reservation at a time. `None` means one under `easy` and all under `conservative`.
+    /// Maximum number of waiting jobs with a reservation at a time. `None` means one under `easy` and all under
+    /// `conservative`.
     pub reservations: Option<u32>,
     /// The order in which candidates are tried.
     pub candidates: CandidateOrder,
@@ -144,7 +145,7 @@ pub enum BackfillMode {
     None,
     /// The first waiting jobs have reservations, computed again in each cycle; others start if they delay none of them.
     Easy,
-    /// Every job that waits has a reservation, kept until it starts; it never moves to a later time.
+    /// Every waiting job has a reservation, kept until it starts; it never moves to a later time.
     Conservative,
 }
 

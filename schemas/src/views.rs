@@ -161,7 +161,7 @@ impl fmt::Display for OutcomeView {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReasonWord {
-    /// The planner has not looked at it yet.
+    /// The planner has not considered it yet.
     NotPlannedYet,
     /// It is held.
     Held,
@@ -560,7 +560,7 @@ pub struct JobDetailsPage {
     /// In order of their ids, without the texts of scripts, environments and notifications. Jobs that do not exist are
     /// left out.
     pub jobs: Vec<JobDetail>,
-    /// The steps of these jobs, if they were asked for, in the order of the jobs.
+    /// The steps of these jobs, if requested, in the order of the jobs.
     pub steps: Vec<StepDetail>,
     /// The answer shows the state after this record or a later one.
     pub sequence: Sequence,
@@ -714,9 +714,9 @@ pub struct InfoView {
     pub first: Option<Sequence>,
     /// Hash of the last durable record, in hex; `null` while the ledger does not answer.
     pub head_hash: Option<String>,
-    /// How many jobs are in each state; each array task counts as one.
+    /// Number of jobs in each state; each array task counts as one.
     pub jobs: BTreeMap<JobState, u64>,
-    /// How many nodes are in each state.
+    /// Number of nodes in each state.
     pub nodes: BTreeMap<NodeStateWord, u64>,
     /// The caller's login name, as the gateway knows it.
     pub caller: String,

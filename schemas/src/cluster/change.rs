@@ -21,7 +21,7 @@ pub struct ClusterChange {
     pub queues: Vec<QueueSpecChange>,
     /// Nodes, by their names.
     pub nodes: Vec<NodeSpecChange>,
-    /// Floating licences, with how many there are.
+    /// Floating licences, with their total numbers.
     pub licences: BTreeMap<String, u32>,
     /// How the files of jobs are staged.
     pub staging: Option<StagingSettings>,
@@ -40,7 +40,7 @@ pub struct ClusterSettingsChange {
     pub default_queue: Option<String>,
     pub operators: Option<Vec<String>>,
     pub administrators: Option<Vec<String>>,
-    /// Users who become administrators in addition to those in `administrators` or, if it is not named, the present
+    /// Users who become administrators in addition to those in `administrators` or, if it is not named, the existing
     /// ones.
     pub more_administrators: Vec<String>,
     pub finished_job_retention_seconds: Option<u64>,

@@ -1,4 +1,4 @@
-//! Who asks for changes.
+//! The actors that ask for changes.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

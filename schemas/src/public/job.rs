@@ -33,7 +33,7 @@ public_events! { JobData
         array: Option<ArraySpec>,
         /// Its components: one for a plain job.
         components: Vec<SubmittedComponent>,
-        /// Who is notified, and of what.
+        /// Notifications to send, with their occasions.
         notifications: Vec<SubmittedNotification>,
         /// Kinds of job with special rules.
         types: Vec<JobType>,
@@ -398,7 +398,7 @@ pub struct SubmittedComponent {
 /// The occasions for notifications. The receivers are not disclosed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct SubmittedNotification {
-    /// On which occasions; empty means start and end.
+    /// The occasions; empty means start and end.
     pub on: Vec<Occasion>,
     /// How.
     pub sink: SinkKind,

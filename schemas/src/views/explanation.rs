@@ -93,9 +93,9 @@ pub struct PromiseView {
 pub struct NodePromise {
     /// The node.
     pub node: String,
-    /// How many cores.
+    /// Number of cores.
     pub cores: u64,
-    /// How many GPUs.
+    /// Number of GPUs.
     pub gpus: u64,
     /// Memory.
     pub memory_bytes: u64,

@@ -22,7 +22,7 @@ pub enum EntryWord {
     Configuring,
     /// Submission filters judge it.
     Filtering,
-    /// The check behind the filters judges it.
+    /// The check after the filters judges it.
     Validating,
     /// It is in the queue, or has been.
     Entered,

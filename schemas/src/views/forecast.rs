@@ -57,7 +57,7 @@ pub struct Statistics {
     pub last_plan: Option<Timestamp>,
     /// Number of waiting jobs for which the last plan had results.
     pub last_plan_jobs: u64,
-    /// Waiting jobs now; each array task counts as one.
+    /// Jobs waiting now; each array task counts as one.
     pub waiting: u64,
     /// Jobs that have resources now.
     pub active: u64,

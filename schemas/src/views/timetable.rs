@@ -109,7 +109,7 @@ pub struct PlanAccuracy {
     pub until: Timestamp,
     /// Number of jobs that started.
     pub started: u64,
-    /// How many of them had no prediction before they started: most of these started at once.
+    /// Number of them without a prediction before the start: most of these started at once.
     pub unforeseen: u64,
     /// The first prediction of each job compared with its start.
     pub first: PredictionErrors,
