@@ -371,7 +371,7 @@ pub enum Command {
     KeepJob {
         /// The job.
         job: JobId,
-        /// 10 to 86,400; `None` means that the client no longer has to report.
+        /// Time in seconds, 10 to 86,400; `None` means that the client no longer has to report.
         seconds: Option<u32>,
     },
     /// Set the cluster-wide filters and how filters are called, and how resources are given to jobs: both or neither.

@@ -33,7 +33,7 @@ pub enum EndCause {
     Walltime,
     /// An order killed them, for the reason given in it.
     Killed,
-    /// The kernel ended them for using too much memory.
+    /// The kernel found that they used too much memory.
     OutOfMemory,
     /// They could not be started: why.
     LaunchFailed(String),

@@ -144,7 +144,7 @@ pub struct ConcludeRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KeepRequest {
-    /// The job is cancelled if its client is silent for twice this time, 10 to 86,400; `null` means that the client
-    /// does not have to report.
+    /// The job is cancelled if its client is silent for twice this time, in seconds, 10 to 86,400; `null` means that
+    /// the client does not have to report.
     pub seconds: Option<u32>,
 }
