@@ -1,9 +1,9 @@
 //! Accounts and service classes: who may use the cluster on whose account, in which classes, and how much at a time.
 //!
 //! An account can have a parent; an association is a user in an account, or an account as a whole, in one queue or in
-//! all. A service class (QOS) belongs to a component. Each of them can have limits: those of the association, of the
-//! component's class and of the queue's class all hold (SL-L-02), where a class that has a limit takes the place of the
-//! association's limit of the same kind.
+//! all. A service class (QOS) belongs to a component. Each of them can have limits. Those of the association, of the
+//! component's class and of the queue's class all apply (SL-L-02), but a limit of a class replaces the association's
+//! limit of the same kind.
 
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt};
@@ -12,19 +12,19 @@ use utoipa::ToSchema;
 /// The class of components that name none, if there is a class of this name.
 pub const DEFAULT_CLASS: &str = "normal";
 
-/// Which checks of accounts and classes are enforced. None are unless a site says so.
+/// Which checks of accounts and classes are enforced. By default none are.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AccountSettings {
-    /// Only users that an association admits may submit, on its account.
+    /// Whether only users with an association may submit, on its account.
     pub associations: bool,
-    /// Limits hold.
+    /// Whether limits are enforced.
     pub limits: bool,
-    /// Only classes that exist, and that the association may use, are taken.
+    /// Whether only classes are accepted that exist and that the association may use.
     pub classes: bool,
-    /// A job that could never start under the limits is refused when it is submitted; otherwise it waits (SL-L-05).
+    /// Whether a job that could never start under the limits is refused at submission; otherwise it waits (SL-L-05).
     pub refuses_hopeless: bool,
-    /// Classes of queues, by queue: they apply to each component in it in addition to its own class.
+    /// Classes of queues, by queue: they apply to each component in the queue, in addition to its own class.
     pub queue_classes: BTreeMap<String, String>,
 }
 
@@ -36,9 +36,9 @@ pub struct AccountSpec {
     pub name: String,
     /// Its purpose.
     pub description: String,
-    /// Whose it is.
+    /// The organisation that it belongs to.
     pub organisation: String,
-    /// The account that it is part of: that one's limits on all together hold for both.
+    /// The account that it is part of: the parent's limits on all jobs together apply to both.
     pub parent: Option<String>,
 }
 
@@ -60,7 +60,7 @@ pub struct AssociationKey {
     pub account: String,
     /// The user; `None` means the account as a whole.
     pub user: Option<String>,
-    /// Its queue; `None` means all that have no association of their own.
+    /// Its queue; `None` means all queues without their own association.
     pub queue: Option<String>,
 }
 
@@ -78,14 +78,15 @@ impl fmt::Display for AssociationKey {
 pub struct AssociationSpec {
     /// The account and user that it links.
     pub of: AssociationKey,
-    /// Limits of its jobs. Limits for each user or each job that are not set here come from the account, and its
+    /// Limits of its jobs. Limits for each user or each job that are not set here come from the account and its
     /// parents.
     pub limits: UseLimits,
-    /// The classes that may be used; none means as the account says, and its parents, and if none says so all.
+    /// The classes that may be used; empty means those of the account or its parents, and all classes if they name
+    /// none.
     pub classes: Vec<String>,
-    /// The class of components that name none; `None` means as the account says, and its parents.
+    /// The class of components that name none; `None` means that of the account or its parents.
     pub default_class: Option<String>,
-    /// Its part of what its account has, for orders that share fairly. Kept and shown.
+    /// Its share of its account, for fair-share orders. Only stored and shown.
     pub shares: u32,
 }
 
@@ -101,7 +102,7 @@ pub struct ClassSpec {
     pub priority: i64,
     /// Limits of its jobs.
     pub limits: UseLimits,
-    /// A job that could never start under its limits is refused, also where the settings let such jobs wait.
+    /// Whether a job that could never start under its limits is refused even if the settings let such jobs wait.
     pub refuses_hopeless: bool,
 }
 
@@ -109,23 +110,23 @@ pub struct ClassSpec {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct UseLimits {
-    /// All of them together.
+    /// Limits of all jobs together.
     pub together: Bounds,
-    /// Those of each user.
+    /// Limits of the jobs of each user.
     pub each_user: Bounds,
-    /// Those of each account; only of classes.
+    /// Limits of the jobs of each account; only for classes.
     pub each_account: Bounds,
-    /// Each of them.
+    /// Limits of each job.
     pub each_job: JobBounds,
 }
 
-/// Limits of several jobs together at a time; `None` is no limit.
+/// Limits of several jobs together; `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Bounds {
     /// Maximum number of running jobs.
     pub running_jobs: Option<u64>,
-    /// Maximum number of jobs that wait or run.
+    /// Maximum number of waiting and running jobs.
     pub jobs: Option<u64>,
     /// Maximum number of cores.
     pub cores: Option<u64>,
@@ -137,7 +138,7 @@ pub struct Bounds {
     pub memory_bytes: Option<u64>,
 }
 
-/// Limits of one job; `None` is no limit.
+/// Limits of one job; `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct JobBounds {
@@ -149,40 +150,40 @@ pub struct JobBounds {
     pub gpus: Option<u64>,
     /// Maximum amount of memory.
     pub memory_bytes: Option<u64>,
-    /// Longest walltime, which is also that of jobs that name none.
+    /// Maximum walltime, which jobs that name none get.
     pub walltime_seconds: Option<u64>,
 }
 
-/// A change of one thing, from its old to its new state. It is refused if the thing has changed meanwhile, so that of
-/// two simultaneous changes neither undoes the other.
+/// A change of one item, from its old to its new state. It is refused if the item has changed meanwhile, so that
+/// simultaneous changes do not undo each other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[allow(clippy::large_enum_variant, reason = "they are few, and stand in lists")]
 pub enum AccountChange {
     /// A change of an account.
     Account {
-        /// As it was; `None` adds it.
+        /// Its old state; `None` adds it.
         before: Option<AccountSpec>,
         /// Its new state; `None` removes it.
         after: Option<AccountSpec>,
     },
     /// A change of a user.
     User {
-        /// As the user was; `None` adds one.
+        /// The old state of the user; `None` adds one.
         before: Option<UserSpec>,
         /// The new state of the user; `None` removes one.
         after: Option<UserSpec>,
     },
     /// A change of an association.
     Association {
-        /// As it was; `None` adds it.
+        /// Its old state; `None` adds it.
         before: Option<AssociationSpec>,
         /// Its new state; `None` removes it.
         after: Option<AssociationSpec>,
     },
     /// A change of a service class.
     Class {
-        /// As it was; `None` adds it.
+        /// Its old state; `None` adds it.
         before: Option<ClassSpec>,
         /// Its new state; `None` removes it.
         after: Option<ClassSpec>,

@@ -1,16 +1,16 @@
 //! Addresses that mail may be sent to.
 //!
-//! Addresses are words of users that end up in the argument list of a mail program, which may take some for something
-//! else: `-x` for an option, `|command` for a pipe, `/path` or `+folder` for a file, `a,b` for two. That is why few
+//! Users choose addresses, and addresses end up in the argument list of a mail program, which may read some as
+//! something else: `-x` as an option, `|command` as a pipe, `/path` or `+folder` as a file, `a,b` as two. So only few
 //! characters are allowed.
 
-/// The longest address that a mail server has to take, in bytes (RFC 5321, 4.5.3.1.3, without the brackets).
+/// The longest address that a mail server must accept, in bytes (RFC 5321, 4.5.3.1.3, without the brackets).
 pub const MAX_ADDRESS_BYTES: usize = 254;
 
 /// Whether mail may be sent to this: `NAME@HOST`, or the login name of a user of this site.
 ///
-/// A name has letters and digits of any script and `.`, `_`, `-`, `+` and `=`, and begins with a letter, a digit or `_`; a
-/// login name has no `+` and `=`. A host has letters, digits, `-` and single dots.
+/// A name has letters and digits of any script and `.`, `_`, `-`, `+` and `=`, and begins with a letter, a digit or
+/// `_`; a login name has no `+` and `=`. A host has letters, digits, `-` and single dots.
 ///
 /// # Errors
 /// The fault, to be put after "the address": `begins with \`-\``, for example.
@@ -48,7 +48,7 @@ fn only(text: &str, signs: &str) -> Result<(), String> {
     }
 }
 
-/// A character as it can stand in a message.
+/// A character in a form that is safe in a message.
 fn shown(character: char) -> String {
     if character.is_ascii_graphic() {
         format!("the character `{character}`")
@@ -79,7 +79,7 @@ mod tests {
         }
     }
 
-    /// F0: each of these is something else than an address to one mail program or another.
+    /// F0: some mail program reads each of these as something other than an address.
     #[test]
     fn what_a_mail_program_could_take_for_something_else_is_wrong() {
         for (address, why) in [

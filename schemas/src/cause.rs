@@ -1,14 +1,14 @@
-//! Which record led to which (HPC-E-01). It follows from the log, so that it is not stored: another reading of the
-//! log comes to the same.
+//! The cause of each record (HPC-E-01). Causes follow from the log and are not stored: every reading of the log gives
+//! the same.
 //!
-//! - What a person's command did, and what a worker's did that is of no job, was caused by the first record of that
-//!   command; that first record by none.
-//! - What a worker's command (the planner's, a runner's, an executor's, a notifier's or the ledger's own) did to a job was
-//!   caused by the first record of that command on the job; that first record by the last one on the job before the
-//!   command. For a task of an array the records of the whole array count as well.
+//! - Records of a person's command, and records of a worker's command that are not on a job, are caused by the first
+//!   record of that command. The first record has no cause.
+//! - Records of a worker's command (the planner's, a runner's, an executor's, a notifier's or the ledger's own) on a
+//!   job are caused by the first record of that command on the job. That first record is caused by the last record on
+//!   the job before the command. For a task of an array, the records of the whole array count as well.
 //!
-//! A record is on a job if it names the job. Records that name only a run, which are those of its parts on single nodes,
-//! count as of no job: what a run belongs to is not in the log for ever.
+//! A record is on a job if it names the job. Records that name only a run (those of its parts on single nodes) count as
+//! being on no job, because the log does not keep forever which job a run belongs to.
 
 use crate::{
     event::{Actor, Record},
@@ -16,26 +16,26 @@ use crate::{
 };
 use std::collections::HashMap;
 
-/// Jobs whose last record is remembered; of others it is looked up.
+/// Maximum number of jobs whose last record is remembered; for others it is looked up.
 const REMEMBERED_JOBS: usize = 1 << 16;
 
 /// The records of a log, found by their jobs.
 pub trait RecordsByJob {
-    /// Why they cannot be read.
+    /// Why a record cannot be looked up.
     type Error;
 
-    /// The last record before another that names exactly this job, array as a whole, or task.
+    /// The last record before another that names exactly this job, whole array, or task.
     ///
     /// # Errors
     /// If it cannot be read.
     fn last_before(&self, job: JobId, before: Sequence) -> Result<Option<Sequence>, Self::Error>;
 }
 
-/// The records seen so far and nothing else: the records of jobs that came before are not looked up.
+/// Only the records seen so far: earlier records of jobs are not looked up.
 #[derive(Debug)]
 pub struct Remembered;
 
-/// The last record of the same job came before all that is remembered.
+/// The last record of the same job is older than all remembered ones.
 #[derive(Debug)]
 pub struct NotRemembered;
 
@@ -47,7 +47,7 @@ impl RecordsByJob for Remembered {
     }
 }
 
-/// Says of records, one after the other and from the first one of a command on, which record led to them.
+/// Finds the causes of consecutive records, starting from the first record of a command.
 #[derive(Debug, Default)]
 pub struct Causes {
     command: Option<CommandId>,
@@ -55,15 +55,15 @@ pub struct Causes {
     first: Sequence,
     /// The first record of that command on each job.
     first_on: HashMap<JobId, Sequence>,
-    /// The last record on each of some jobs, up to the last one before that command.
+    /// The last known record on each remembered job; `None` if there is none.
     last_on: HashMap<JobId, Option<Sequence>>,
 }
 
 impl Causes {
-    /// The cause of the next record; `None` if it is where something began.
+    /// The cause of the next record; `None` if it has none.
     ///
     /// # Errors
-    /// If a record of the same job cannot be looked up. The record counts as seen even so.
+    /// If a record of the same job cannot be looked up. The record still counts as seen.
     pub fn of<L: RecordsByJob>(&mut self, record: &Record, log: &L) -> Result<Option<Sequence>, L::Error> {
         if self.command != Some(record.command) {
             self.begin(record);

@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 pub struct QueueSpec {
     /// Its name, unique in the cluster.
     pub name: String,
-    /// Jobs of a queue with a higher priority are looked at first.
+    /// Jobs of a queue with a higher priority are considered first.
     pub priority: i64,
     /// The priority of jobs that name none.
     pub default_job_priority: i64,
@@ -25,17 +25,17 @@ pub struct QueueSpec {
     pub started: bool,
     /// The walltime of jobs that name none.
     pub default_walltime_seconds: Option<u64>,
-    /// No job may ask for more.
+    /// The maximum walltime of a job.
     pub max_walltime_seconds: Option<u64>,
     /// Only these nodes serve it; empty means all.
     pub nodes: Vec<String>,
     /// Only these users may submit to it; empty means all.
     pub users: Vec<String>,
-    /// Maximum number of its running jobs (tasks of arrays and components of jobs count singly).
+    /// Maximum number of its running jobs (each array task and each component of a job counts as one).
     pub max_running_jobs: Option<u32>,
     /// Maximum number of its running jobs of one user.
     pub max_running_jobs_per_user: Option<u32>,
-    /// Maximum number of its waiting and running jobs (an array counts as one, each component of a job as one).
+    /// Maximum number of its waiting and running jobs (an array counts as one, as does each component of a job).
     pub max_jobs: Option<u32>,
 }
 
@@ -59,7 +59,7 @@ impl Default for QueueSpec {
 }
 
 impl QueueSpec {
-    /// Whether a node can serve both queues, as far as the queues are concerned.
+    /// Whether the queues allow a node to serve both of them.
     pub fn shares_nodes(&self, other: &Self) -> bool {
         self.nodes.is_empty() || other.nodes.is_empty() || self.nodes.iter().any(|name| other.nodes.contains(name))
     }
@@ -83,11 +83,11 @@ pub struct ClusterSettings {
     pub node_lost_after_seconds: u32,
     /// A launch that no node has confirmed within this time has failed.
     pub launch_timeout_seconds: u32,
-    /// From SIGTERM to SIGKILL.
+    /// Time from SIGTERM to SIGKILL, in seconds.
     pub kill_grace_seconds: u32,
     /// Memory that is reserved for each core of a request that names none; `None` reserves none.
     pub default_memory_per_core_bytes: Option<u64>,
-    /// Cancel jobs whose dependencies can never be met, rather than let them wait.
+    /// Whether to cancel jobs whose dependencies can never be met instead of letting them wait.
     pub cancel_never_met: bool,
     /// Maximum number of jobs (an array counts as one) in the queue at a time.
     pub max_jobs: u64,
@@ -121,14 +121,14 @@ pub struct ClusterConfig {
     pub queues: Vec<QueueSpec>,
     /// All nodes.
     pub nodes: Vec<NodeSpec>,
-    /// All floating licences, with how many there are.
+    /// All floating licences, with their total numbers.
     pub licences: BTreeMap<String, u32>,
     /// How the files of jobs are staged.
     pub staging: StagingSettings,
-    /// Which checks of accounts and classes are enforced; `None` leaves it as it is. Accounts and classes themselves
+    /// Which checks of accounts and classes are enforced; `None` leaves that unchanged. Accounts and classes themselves
     /// are changed one by one, by [`crate::command::Command::ChangeAccounts`].
     pub accounts: Option<AccountSettings>,
-    /// No job from now on gets a lower number (SL-I-04); `None` leaves that as it is.
+    /// The lowest number for new jobs (SL-I-04); `None` leaves it unchanged.
     pub first_job_number: Option<u64>,
 }
 
@@ -140,11 +140,11 @@ pub enum NodeCondition {
     Unknown,
     /// It reports and serves jobs.
     Up,
-    /// It reported, but not lately: why it is thought lost.
+    /// It stopped reporting: why it is considered lost.
     Lost(String),
 }
 
-/// A name for a node number in messages that cross to people.
+/// A node's number and name, for messages to people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NodeName {
     /// The number.

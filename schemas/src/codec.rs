@@ -1,4 +1,4 @@
-//! The bytes of everything that is stored or sent inside the system. No other module names bincode.
+//! The encoding of everything that is stored or sent inside the system. No other module names bincode.
 //!
 //! A payload is a header and a body:
 //!
@@ -10,7 +10,7 @@
 //! bytes 10-   the body
 //! ```
 //!
-//! The checksum is what finds damage: a damaged body mostly still decodes, to something else. Decoding is limited in
+//! The checksum detects damage, because a damaged body usually still decodes, to another value. Decoding is limited in
 //! size, must consume the whole body, and never panics.
 //!
 //! ```
@@ -27,30 +27,30 @@
 //!
 //! # Shapes that grow
 //!
-//! A body has every struct as a block of a known length (`codec/framed.rs`). Fields are added at the end of a struct
-//! or of a variant with named fields, and variants at the end of an enum: that is all there is to do. Missing fields
-//! are read as zeros: `None`, 0, `false`, an empty text or list, the first variant. So a new field must mean "as
-//! before" when it is zero; where zero means something else it is an `Option`. Fields are never taken away, moved or
-//! given another type, and are never skipped now and then (`skip_serializing_if`): encoding refuses that.
+//! In a body, every struct is a block of known length (`codec/framed.rs`). Add fields at the end of a struct or of a
+//! variant with named fields, and variants at the end of an enum; nothing else is needed. Missing fields are read as
+//! zeros: `None`, 0, `false`, an empty text or list, the first variant. So a new field must mean "as before" when it is
+//! zero; if zero means something else, make it an `Option`. Never remove or move a field, change its type, or skip it
+//! conditionally (`skip_serializing_if`): encoding refuses that.
 //!
-//! A change that is none of these gets a new [`SCHEMA_VERSION`]. Then the types of the version before are copied to a module
-//! `stored::vN`, each with a `From` into that of today, and [`decode`] reads a body by the version in its header.
+//! Any other change needs a new [`SCHEMA_VERSION`]. The types of the previous version are then copied to a module
+//! `stored::vN`, each with a `From` into the current type, and [`decode`] reads a body by the version in its header.
 
 mod framed;
 
 use framed::Failure;
 use serde::{Serialize, de::DeserializeOwned};
 
-/// The only codec there is.
+/// The only codec.
 const CODEC_FRAMED: u8 = 2;
-/// The newest schema version. Older ones are upcast in [`decode`] once there are any.
+/// The newest schema version. [`decode`] upcasts older ones once there are any.
 pub const SCHEMA_VERSION: u8 = 1;
-/// What a ledger of this muster may write and send: it rises with each kind of event, command or message that an older muster cannot
-/// read although the schema version is the same. Fields that are added do not raise it.
+/// What a ledger of this version of muster may write and send. It rises with each kind of event, command or message
+/// that an older version cannot read although the schema version is the same. Added fields do not raise it.
 pub const FEATURE_LEVEL: u32 = 1;
-/// Bytes of a header.
+/// Size of a header, in bytes.
 pub const HEADER_BYTES: usize = 10;
-/// No payload is larger.
+/// Maximum size of a body, in bytes.
 pub const MAX_BODY_BYTES: usize = 256 << 20;
 
 /// The version of this muster: of the release, and what it reads and writes (`0.1.0+1.1`).
@@ -58,21 +58,21 @@ pub fn version() -> String {
     format!("{}+{SCHEMA_VERSION}.{FEATURE_LEVEL}", env!("CARGO_PKG_VERSION"))
 }
 
-/// Why bytes are not what they should be.
+/// Why a payload cannot be encoded or decoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CodecError {
     /// Fewer bytes than the header says, or not even a header.
     #[error("cut short: {have} bytes of {want}")]
     CutShort {
-        /// How many there are.
+        /// Number of bytes present.
         have: usize,
-        /// How many there should be.
+        /// Number of bytes expected.
         want: usize,
     },
     /// More bytes than the header says.
     #[error("{0} bytes too many")]
     TooLong(usize),
-    /// Written by another muster, or not by muster.
+    /// Written by another version of muster, or not by muster.
     #[error("codec {codec} version {version} is not known to this muster: {}", other_muster(*codec, *version))]
     UnknownVersion {
         /// The codec id found.
@@ -80,15 +80,15 @@ pub enum CodecError {
         /// The schema version found.
         version: u8,
     },
-    /// The checksum does not fit the body.
+    /// The checksum does not match the body.
     #[error("damaged: checksum {found:08x}, expected {expected:08x}")]
     Damaged {
-        /// The version of the body.
+        /// The checksum of the body.
         found: u32,
-        /// In the header.
+        /// The checksum in the header.
         expected: u32,
     },
-    /// The body is not a value of the type wanted.
+    /// The body is not a value of the expected type.
     #[error("not decodable: {0}")]
     Malformed(String),
     /// The value cannot be encoded: too large.
@@ -96,7 +96,7 @@ pub enum CodecError {
     Unencodable(String),
 }
 
-/// What is to be done about bytes of another version.
+/// What to do about bytes of another version.
 fn other_muster(codec: u8, version: u8) -> &'static str {
     if (codec, version) > (CODEC_FRAMED, SCHEMA_VERSION) {
         "a newer one wrote it, upgrade this one"
@@ -111,11 +111,11 @@ impl CodecError {
     }
 }
 
-/// Appends the payload of a value to a buffer that can be used again and again.
+/// Appends the payload of a value to a reusable buffer.
 ///
 /// # Errors
-/// [`CodecError::Unencodable`] if the value is larger than [`MAX_BODY_BYTES`], or is not of a type that can be stored; the buffer is
-/// then as before.
+/// [`CodecError::Unencodable`] if the value is larger than [`MAX_BODY_BYTES`], or is not of a type that can be stored.
+/// The buffer is then unchanged.
 pub fn encode_into<T: Serialize + ?Sized>(value: &T, buffer: &mut Vec<u8>) -> Result<(), CodecError> {
     let start = buffer.len();
     buffer.extend_from_slice(&[CODEC_FRAMED, SCHEMA_VERSION, 0, 0, 0, 0, 0, 0, 0, 0]);
@@ -123,7 +123,7 @@ pub fn encode_into<T: Serialize + ?Sized>(value: &T, buffer: &mut Vec<u8>) -> Re
     encoded.and_then(|()| seal(buffer, start)).inspect_err(|_| buffer.truncate(start))
 }
 
-/// Writes length and checksum of the body into the header at `start`; the body goes to the end of the buffer.
+/// Writes length and checksum of the body into the header at `start`; the body extends to the end of the buffer.
 fn seal(buffer: &mut [u8], start: usize) -> Result<(), CodecError> {
     let body_bytes = buffer.len() - start - HEADER_BYTES;
     if body_bytes > MAX_BODY_BYTES {
@@ -145,15 +145,16 @@ pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, CodecError> {
     Ok(buffer)
 }
 
-/// Room before the items for the header and the widest number of items.
+/// Space before the items, for the header and the longest encoded number of items.
 const FRONT_BYTES: usize = HEADER_BYTES + 9;
 
-/// Encodes a struct whose first field is a list, item by item: the payload is that of the whole struct, which is never in
-/// memory.
+/// Encodes a struct whose first field is a list, item by item: the payload is that of the whole struct, which is never
+/// in memory as a whole.
 #[derive(Debug)]
 pub struct ListEncoder {
     items: u64,
-    /// What stands before the items is only known at the end: the room for it is in front, so that nothing is moved then.
+    /// The bytes before the items are known only at the end: the space for them is in front, so that nothing has to be
+    /// moved then.
     bytes: Vec<u8>,
 }
 
@@ -177,8 +178,8 @@ impl ListEncoder {
         }
     }
 
-    /// The payload of the struct that has the list and, behind it, the fields of another struct: a buffer, and the place in
-    /// it where the payload begins.
+    /// The payload of the struct that has the list followed by the fields of another struct: a buffer, and the offset
+    /// where the payload begins.
     ///
     /// # Errors
     /// As [`encode_into`].
@@ -198,7 +199,7 @@ impl ListEncoder {
 
 /// BLAKE3 digest of the body of a value, whatever its size. Equal bytes mean equal values.
 pub fn digest<T: Serialize + ?Sized>(value: &T) -> [u8; 32] {
-    // No type of ours has a form that the encoder refuses.
+    // The encoder accepts all of our types.
     *framed::digest(value).expect("every stored type can be encoded").as_bytes()
 }
 

@@ -27,7 +27,7 @@ use utoipa::ToSchema;
 /// A command with its sender and the means to recognise a retry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandEnvelope {
-    /// A retry has the same.
+    /// A retry has the same id.
     pub id: CommandId,
     /// The sender. The bus subject that the command arrives on must allow this kind of actor.
     pub actor: Actor,
@@ -41,20 +41,20 @@ pub struct CommandEnvelope {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JobSelection {
-    /// These jobs, arrays or tasks. If one of them does not exist or may not be touched, none is.
+    /// These jobs, arrays or tasks. If one of them does not exist or the actor may not touch it, none is changed.
     Ids(Vec<JobId>),
-    /// All that match and that the actor may touch; none is an answer, not an error.
+    /// All that match and that the actor may touch. No match is not an error.
     Matching(JobFilter),
     /// One component of a job: to hold it, to release it, or to end it while the others continue (SL-M-02, SL-M-04).
     Component {
         /// The job.
         job: JobId,
-        /// Which of its components, from 0.
+        /// The component's index in the job, from 0.
         component: u32,
     },
 }
 
-/// Which jobs. All that is given must match.
+/// Criteria for jobs; all given ones must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct JobFilter {
@@ -70,26 +70,26 @@ pub struct JobFilter {
     pub states: Vec<JobState>,
 }
 
-/// A command to the ledger. Each is decided by the domain against the state at that moment.
+/// A command to the ledger. The domain decides it against the state at that moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(clippy::large_enum_variant, reason = "a command travels in a box of its own")]
 pub enum Command {
-    /// Submit jobs, all or none. Users.
+    /// Submit jobs: all or none. Users.
     Submit {
         /// 1 to 100,000 jobs.
         jobs: Vec<JobSpec>,
     },
-    /// Add holds. Users for `user` on their own jobs, operators for `operator`, administrators for `system`. A
-    /// running job continues; the hold counts when it is put back.
+    /// Add holds. Users for `user` on their own jobs, operators for `operator`, administrators for `system`. A running
+    /// job continues; the hold applies once it is requeued.
     Hold {
         /// Which jobs.
         jobs: JobSelection,
         /// Which holds.
         holds: Holds,
-        /// Why, for people.
+        /// The reason, for people.
         reason: String,
     },
-    /// Take holds away; the same permissions.
+    /// Remove holds. The permissions are the same.
     Release {
         /// Which jobs.
         jobs: JobSelection,
@@ -100,7 +100,7 @@ pub enum Command {
     Modify {
         /// Which jobs.
         jobs: JobSelection,
-        /// What.
+        /// The change.
         change: JobChange,
     },
     /// Cancel jobs: waiting ones end at once, running ones are stopped first.
@@ -112,10 +112,10 @@ pub enum Command {
     Signal {
         /// Which jobs.
         jobs: JobSelection,
-        /// Its number, 1 to 64.
+        /// The signal's number, 1 to 64.
         signal: u8,
     },
-    /// Stop the processes of running jobs. Their cores are free for others meanwhile, everything else stays theirs.
+    /// Stop the processes of running jobs. Other jobs may use their cores meanwhile; they keep everything else.
     /// Operators.
     Suspend {
         /// Which jobs.
@@ -126,30 +126,30 @@ pub enum Command {
         /// Which jobs.
         jobs: JobSelection,
     },
-    /// Stop running jobs and put them back into the queue; a finished one, within retention, is queued again.
+    /// Stop running jobs and put them back into the queue; a finished job, within retention, is queued again.
     Requeue {
         /// Which jobs.
         jobs: JobSelection,
-        /// Hold them there.
+        /// Whether to hold them there.
         hold: bool,
-        /// They do not start again before this many seconds from now have passed (SL-C-37).
+        /// Minimum time before they start again, in seconds from now (SL-C-37).
         delay_seconds: u32,
     },
-    /// Make the cluster's configuration this. Administrators; the ledger itself at start.
+    /// Set the cluster's configuration. Administrators; the ledger itself at start.
     Configure {
         /// The requested configuration.
         change: Box<ClusterChange>,
-        /// Keep everything that is not named. Otherwise nodes, queues and licences that are not named are removed,
-        /// and settings take their defaults; lists of users that would become empty unnamed are refused.
+        /// Whether to keep everything not named. Otherwise unnamed nodes, queues and licences are removed and unnamed
+        /// settings take their defaults; the command is refused if an unnamed list of users would become empty.
         keep_unnamed: bool,
     },
-    /// Let nodes take no new jobs. Operators.
+    /// Take nodes out of service: they take no new jobs. Operators.
     DrainNodes {
         /// Their names.
         nodes: Vec<String>,
-        /// Why, for people.
+        /// The reason, for people.
         reason: String,
-        /// Runs on the nodes are stopped, as if the nodes were lost (SL-C-38).
+        /// Whether to stop the runs on the nodes, as if the nodes were lost (SL-C-38).
         is_down: bool,
     },
     /// Let drained nodes take jobs again. Operators.
@@ -157,9 +157,9 @@ pub enum Command {
         /// Their names.
         nodes: Vec<String>,
     },
-    /// Make this the policy that planners follow. Administrators.
+    /// Set the policy that planners follow. Administrators.
     SetPolicy {
-        /// All of it.
+        /// The complete policy.
         policy: Box<Policy>,
     },
     /// Keep nodes for some jobs for a time. Operators.
@@ -167,34 +167,34 @@ pub enum Command {
         /// The resources to reserve, under a name that is not in use.
         reservation: Box<ReservationSpec>,
     },
-    /// Delete a reservation, also one that has begun: jobs running in it continue. Operators.
+    /// Delete a reservation, even one that has begun: jobs running in it continue. Operators.
     RemoveReservation {
         /// Its name.
         name: String,
     },
-    /// Make these the times in which nodes serve no jobs. Operators.
+    /// Set the times in which nodes serve no jobs. Operators.
     SetNodeClosures {
         /// Names of the nodes.
         nodes: Vec<String>,
-        /// All of them, the same for each node, in order of time and without overlap. None opens the nodes.
+        /// All closures, the same for each node, in order of time and without overlap. An empty list opens the nodes.
         closures: Vec<NodeClosure>,
     },
     /// The planner's decisions. Each start is checked against the state at this moment; those that no longer fit are
-    /// refused singly, the others are kept.
+    /// refused individually, the others are kept.
     CommitPlan {
-        /// All of them.
+        /// The complete plan.
         plan: Box<ProposedPlan>,
     },
-    /// A node's executor reports for duty, at its start and after each loss of contact. The answer carries what it has to do.
+    /// A node's executor announces itself, at its start and after each loss of contact. The answer carries its orders.
     NodeHello {
         /// Changes when the machine boots.
         boot_id: String,
-        /// All parts of runs that it has shims or unacknowledged results of.
+        /// All parts of runs for which it has shims or unacknowledged results.
         parts: Vec<PartId>,
-        /// The highest run number that it remembers, also of runs long gone: new runs get higher ones.
+        /// The highest run number that it remembers, including runs long gone: new runs get higher ones.
         highest_run: Option<RunId>,
-        /// For which moment the list of parts is true. Without it, or with one that another ledger gave, nothing follows from
-        /// what is not on the list.
+        /// The moment for which the list of parts is true. Without it, or with a mark of another ledger, nothing
+        /// follows from a part's absence.
         as_of: Option<Mark>,
     },
     /// The processes of a run have started on the node.
@@ -202,32 +202,32 @@ pub enum Command {
         /// The part of the run.
         part: PartId,
     },
-    /// All processes of a run are gone from the node.
+    /// All processes of a run on the node have ended.
     NodeEnded {
         /// The part of the run.
         part: PartId,
-        /// How.
+        /// How it ended.
         exit: NodeExit,
     },
-    /// All processes of a step are gone from the node.
+    /// All processes of a step on the node have ended.
     NodeStepEnded {
         /// The part of the run.
         part: PartId,
         /// The step.
         step: StepId,
-        /// How, taken together.
+        /// How the part ended as a whole.
         exit: NodeExit,
-        /// How each task ended; tasks that were not started are not among them.
+        /// How each started task ended.
         statuses: Vec<TaskStatus>,
     },
     /// A node has not reported for too long.
     NodeSilent {
         /// Its number.
         node: NodeId,
-        /// Why it is thought lost.
+        /// Why it is considered lost.
         reason: String,
     },
-    /// A notification came to its end.
+    /// A notification was delivered or given up.
     NotificationDone {
         /// The job.
         job: JobId,
@@ -240,11 +240,12 @@ pub enum Command {
         /// The result.
         result: DeliveryResult,
     },
-    /// Time has come to what the state waits for: begin times, delays, launch timeouts, retention. The ledger itself.
+    /// The time of something pending in the state has come: begin times, delays, launch timeouts, retention. The ledger
+    /// itself.
     Tick,
     /// A checkpoint record, signed by the ledger. The ledger itself.
     Checkpoint {
-        /// The record that the digest and the signature are of; the last or an earlier one.
+        /// The record that the digest and the signature are about: the last or an earlier one.
         of: Sequence,
         /// Digest of the state after that record.
         state_digest: [u8; 32],
@@ -264,45 +265,45 @@ pub enum Command {
     },
     /// Submit a job with a description, a template or its own tasks. Users.
     SubmitDocument {
-        /// The job as far as its dialect could tell before the checks; provisional if there is a description.
+        /// The job as far as its dialect knows it before the checks; provisional if there is a description.
         spec: Box<JobSpec>,
         /// Additions to its specification.
         intake: Box<Intake>,
     },
-    /// Change a job that is still being made.
+    /// Change a job that is still being configured.
     ConfigureJob {
         /// The job.
         job: JobId,
-        /// The [`JobDocuments::version`] that the change was made of: refused if the job has become another since, so that
-        /// of two who change it at once neither undoes what the other did. `None` replaces whatever it is.
+        /// The [`JobDocuments::version`] that the change is based on. The command is refused if the job has changed
+        /// since, so that simultaneous changes do not undo each other. `None` replaces the job in any case.
         made_from: Option<Sequence>,
-        /// All of it from now on.
+        /// Its full specification from now on.
         spec: Box<JobSpec>,
         /// Additions to its specification from now on.
         intake: Box<Intake>,
     },
-    /// Let a job that was being made, or that failed before it was in the queue, enter the queue.
+    /// Let a job that was being configured, or that failed before it reached the queue, enter the queue.
     EnterJob {
         /// The job.
         job: JobId,
     },
-    /// Hold jobs until a time, or not any longer (HPC-H-07).
+    /// Hold jobs until a time, or clear such a hold (HPC-H-07).
     HoldUntil {
         /// Which jobs.
         jobs: JobSelection,
-        /// Until when; `None` clears the hold.
+        /// When the hold ends; `None` clears it.
         until: Option<Timestamp>,
     },
-    /// End jobs as [`Command::Cancel`] does, with more to say about it.
+    /// End jobs as [`Command::Cancel`] does, with more options.
     EndJobs {
         /// Which jobs.
         jobs: JobSelection,
-        /// How.
+        /// How they end.
         ending: JobEnding,
     },
-    /// Make or change a job template. Administrators.
+    /// Create or change a job template. Administrators.
     SetTemplate {
-        /// Its new content; the revision is counted by the ledger.
+        /// Its new content; the ledger counts the revision.
         template: Box<TemplateSpec>,
     },
     /// Remove a job template. Administrators.
@@ -312,29 +313,29 @@ pub enum Command {
     },
     /// A runner is about to make these calls.
     ClaimCalls {
-        /// The calls, each with the attempt that it was offered as.
+        /// The calls, each with the number of the offered attempt.
         calls: Vec<(CallId, u32)>,
     },
     /// Report the outcome of calls.
     ReportCalls {
         /// The reports.
         reports: Vec<CallReport>,
-        /// Whether other runners are there; the ledger itself fills this in.
+        /// Whether there are other runners; the ledger itself fills this in.
         has_others: bool,
     },
-    /// Calls wait and no runner is there. The ledger itself.
+    /// Calls are waiting, and no runner is available. The ledger itself.
     RunnersMissing {
         /// Since when.
         since: Timestamp,
     },
-    /// A planner begins its work; the answer carries its epoch.
+    /// A planner starts; the answer carries its epoch.
     PlannerHello,
-    /// Launch a step inside a running job, on cores of it that no other step uses. The job's owner. Refused as
-    /// [`RefusalCode::Busy`] if it fits as soon as other steps have ended.
+    /// Launch a step inside a running job, on cores of the job that no other step uses. The job's owner. Refused as
+    /// [`RefusalCode::Busy`] if it will fit once other steps have ended.
     LaunchStep {
         /// The job.
         job: JobId,
-        /// All of it; the places of a group that has none are filled in.
+        /// The complete step; the ledger fills in the places of a group without any.
         spec: Box<StepSpec>,
     },
     /// Send a signal to the processes of a step. The job's owner.
@@ -343,94 +344,93 @@ pub enum Command {
         job: JobId,
         /// The step; 0 is the job's script.
         step: StepId,
-        /// Only on the nodes of this component; `None` means on all of the step's.
+        /// Only on the nodes of this component; `None` means all nodes of the step.
         component: Option<u32>,
-        /// Its number, 1 to 64.
+        /// The signal's number, 1 to 64.
         signal: u8,
     },
-    /// End a step that [`Command::LaunchStep`] launched: SIGTERM, after its grace SIGKILL. The job's owner.
+    /// End a step that [`Command::LaunchStep`] launched: SIGTERM, then SIGKILL after its grace period. The job's owner.
     EndStep {
         /// The job.
         job: JobId,
         /// The step.
         step: StepId,
-        /// Only on the nodes of this component, the others continue; `None` means all of it (SL-M-15).
+        /// Only on the nodes of this component, while the others continue; `None` means the whole step (SL-M-15).
         component: Option<u32>,
-        /// Without grace.
+        /// Whether to skip the grace period.
         is_forced: bool,
     },
-    /// End a job that only holds resources for its client, because the client is done. The job's owner.
+    /// End a job that only holds resources for its client, because the client has ended. The job's owner.
     ConcludeJob {
         /// The job.
         job: JobId,
-        /// The exit status of the client: the job ends as a script with this status.
+        /// The exit status of the client: the job ends like a script with this status.
         status: ExitStatus,
     },
-    /// The client of a job lives. If it is silent for this long from now on, and for as long again, the job is
-    /// cancelled. The job's owner.
+    /// The client of a job is alive. If it is then silent for twice this time, the job is cancelled. The job's owner.
     KeepJob {
         /// The job.
         job: JobId,
-        /// 10 to 86,400; `None` means that it no longer has to report.
+        /// Time in seconds, 10 to 86,400; `None` means that the client no longer has to report.
         seconds: Option<u32>,
     },
-    /// Make these the cluster-wide filters and the way filters are called, and this the way resources are given to jobs: both or
-    /// neither. Administrators.
+    /// Set the cluster-wide filters and how filters are called, and how resources are given to jobs: both or neither.
+    /// Administrators.
     SetParameters {
-        /// All settings for calls of filters; `None` leaves them as they are.
+        /// All filter settings; `None` leaves them unchanged.
         filters: Option<Box<FilterSettings>>,
-        /// All settings for giving resources to jobs; `None` leaves them as they are.
+        /// All scheduling settings; `None` leaves them unchanged.
         scheduling: Option<Box<SchedulingSettings>>,
     },
-    /// The runners that had claimed these calls no longer have them: they are offered to others (SL-B-01). The ledger
-    /// itself.
+    /// The runners that had claimed these calls no longer have them: the calls are offered to others (SL-B-01). The
+    /// ledger itself.
     CallsLost {
-        /// Which.
+        /// The calls.
         calls: Vec<CallId>,
     },
-    /// Change accounts, users, associations and service classes: all of it or nothing. Operators.
+    /// Change accounts, users, associations and service classes: all changes or none. Operators.
     ChangeAccounts {
-        /// In this order.
+        /// The changes, in this order.
         changes: Vec<AccountChange>,
     },
-    /// Put components that wait into another service class (SL-C-36).
+    /// Move waiting components to another service class (SL-C-36).
     ChangeClass {
         /// Which jobs.
         jobs: JobSelection,
         /// The class.
         class: String,
     },
-    /// Say something to running jobs (SL-C-33). Users to their own jobs, operators to all.
+    /// Send a message to running jobs (SL-C-33). Users to their own jobs, operators to all.
     TellJobs {
         /// Which jobs.
         jobs: JobSelection,
-        /// What; at most 1,024 bytes.
+        /// The message; at most 1,024 bytes.
         text: String,
     },
     /// Change a reservation; jobs running in it continue. Operators.
     ChangeReservation {
-        /// All of it, under the name of one that there is.
+        /// The complete reservation, under the name of an existing one.
         reservation: Box<ReservationSpec>,
     },
-    /// A program refused what the caller asked of it, before it asked anything of the system: that leaves a record as what
-    /// the ledger refuses does, and changes nothing (SL-L-10). Users.
+    /// A program refused a request of the caller before it reached the system. This is recorded like a refusal by the
+    /// ledger and changes nothing (SL-L-10). Users.
     NoteRefusal {
         /// The request, such as the program's name; 1 to 64 bytes without control characters.
         what: String,
-        /// Why it is not done, for people; 1 to 1,024 bytes.
+        /// The reason, for people; 1 to 1,024 bytes.
         why: String,
     },
 }
 
-/// How jobs are to end (HPC-C-06).
+/// How to end jobs (HPC-C-06).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct JobEnding {
-    /// They end as finished instead of cancelled.
+    /// Whether they end as finished instead of cancelled.
     pub is_finished: bool,
-    /// Without grace and without tasks that release nodes.
+    /// Whether to skip the grace period and the tasks that release nodes.
     pub is_forced: bool,
-    /// Tasks that run may end by themselves; no new ones start.
+    /// Whether running tasks may finish; no new ones start.
     pub is_graceful: bool,
     /// Shown on the jobs; at most 128 characters.
     pub message: String,
@@ -452,13 +452,14 @@ pub struct CallReport {
 pub enum CallOutcome {
     /// A filter was called.
     Called(Box<FilterReport>),
-    /// The check behind the filters passed the job.
+    /// The check after the filters passed the job.
     Validated(Box<Validated>),
-    /// The check behind the filters refuses the job: the text that it ends with, which begins with a code in brackets.
+    /// The check after the filters refuses the job: the text that the job ends with, which begins with a code in
+    /// brackets.
     Refused(String),
 }
 
-/// A start of a plan that no longer fitted.
+/// A start of a plan that no longer fits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefusedStart {
     /// The job.
@@ -467,10 +468,10 @@ pub struct RefusedStart {
     pub reason: String,
 }
 
-/// The ledger's answer. It means: on disk.
+/// The ledger's answer. The result is on disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
-    /// Every record that the command led to has a sequence up to this; a query that waits for it sees all of them.
+    /// No record of the command has a higher sequence; a query that waits for this one sees all of them.
     pub sequence: Sequence,
     /// The result.
     pub result: Result<Reply, Refusal>,
@@ -479,11 +480,11 @@ pub struct Answer {
 /// The result of an accepted command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reply {
-    /// It is done, and there is nothing to add.
+    /// The command was executed; there is nothing to add.
     Done,
     /// Jobs were submitted: the number of each, in the order given.
     Submitted(Vec<JobId>),
-    /// It is done for these jobs.
+    /// The command was executed for these jobs.
     Jobs(Vec<JobId>),
     /// These starts of the plan were refused, each with its reason; the others are kept.
     Planned(Vec<RefusedStart>),
@@ -496,7 +497,7 @@ pub enum Reply {
         /// The step.
         step: StepId,
     },
-    /// Whether each call that was claimed is the runner's; the others have been made or are with somebody else.
+    /// For each claimed call, whether the runner has it; the others have been made or belong to another runner.
     Claimed(Vec<bool>),
     /// The planner's epoch.
     Epoch(u64),
@@ -506,22 +507,22 @@ pub enum Reply {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
-    /// Something contradicts: it was altered, removed or added.
+    /// A contradiction: something was altered, removed or added.
     Invalid,
     /// Something can no longer be read.
     Damaged,
-    /// Nothing contradicts, but no signature covers the end, or it could not be compared.
+    /// No contradiction, but no signature covers the end, or it could not be compared.
     Unproven,
 }
 
 /// A query to the ledger over the bus.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Query {
-    /// Where the log ends, and whose it is.
+    /// The end of the log, and its cluster.
     Head,
-    /// Records from a sequence on, as many as fit in a page.
+    /// A page of records, from a sequence on.
     Replay {
-        /// The first wanted.
+        /// The first sequence.
         from: Sequence,
         /// Maximum number of bytes of records (but at least one record); capped by the ledger.
         max_bytes: u32,
@@ -530,11 +531,11 @@ pub enum Query {
     Snapshot {
         /// At or before this; `None` means the newest.
         at_or_before: Option<Sequence>,
-        /// From this byte on.
+        /// The offset of the first byte.
         offset: u64,
     },
-    /// The records of a job, oldest first, as many as fit in a page: ask again from behind the last until none comes.
-    /// For an array those of its tasks too; for a task also those of its array.
+    /// A page of the records of a job, oldest first: ask again from after the last one until the page is empty. For an
+    /// array this includes the records of its tasks, for a task those of its array.
     JobHistory {
         /// The job, array or task.
         job: JobId,
@@ -546,15 +547,15 @@ pub enum Query {
         /// The point.
         time: Timestamp,
     },
-    /// All of a job, with launch and environment, which the state does not keep: as it was checked last, else as it was
-    /// configured or submitted.
+    /// The full specification of a job, with launch and environment, which the state does not keep: as last checked,
+    /// else as configured or submitted.
     JobSpec {
         /// The job or array.
         job: JobId,
     },
-    /// Verify the log: chain, signatures, digests. Long; the answer reports progress.
+    /// Verify the log: chain, signatures, digests. This can take long; the answer reports progress.
     Verify {
-        /// From this sequence on.
+        /// The first sequence.
         from: Sequence,
         /// Maximum number of records to check in this call.
         max_records: u64,
@@ -566,17 +567,17 @@ pub enum Query {
     },
     /// Which record led to each of these, as [`crate::cause`] says (HPC-E-01).
     Causes {
-        /// Those asked about.
+        /// The records.
         of: Vec<Sequence>,
     },
-    /// Whether this is the token of a job that the ledger made. It does not say whether the run lasts.
+    /// Whether the ledger made this token of a job. The answer does not say whether the run still lasts.
     JobToken(JobToken),
-    /// Which job or task of an array a number means, also of those that the state has forgotten: the number of a component
-    /// means its job.
+    /// The job or array task that has a number, even if the state has forgotten it. The number of a component means its
+    /// job.
     JobOfNumber {
         /// The number.
         number: u64,
-        /// Tasks of arrays from this number on have their own numbers; `None` if none has.
+        /// From this number on, array tasks have their own numbers; `None` if none has.
         tasks_from: Option<u64>,
     },
 }
@@ -584,7 +585,7 @@ pub enum Query {
 /// The answers to queries.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum QueryAnswer {
-    /// Where the log ends.
+    /// The end of the log.
     Head {
         /// The last durable record.
         last: Sequence,
@@ -594,35 +595,35 @@ pub enum QueryAnswer {
         cluster_id: [u8; 16],
         /// Hash of the last record.
         last_hash: [u8; 32],
-        /// What the ledger may write: [`crate::codec::FEATURE_LEVEL`] of its muster.
+        /// What the ledger may write: the [`crate::codec::FEATURE_LEVEL`] of its version of muster.
         feature_level: u32,
     },
-    /// Records, contiguous from the one asked for; empty if there is none yet.
+    /// Records, contiguous from the requested one; empty if there is none yet.
     Records(Commit),
     /// Part of a snapshot; `total_bytes` 0 means there is none.
     Snapshot {
-        /// The state is as after this record.
+        /// The snapshot has the state after this record.
         sequence: Sequence,
         /// Its bytes from the offset on.
         part: Vec<u8>,
-        /// How many bytes it has in all.
+        /// Total number of bytes.
         total_bytes: u64,
     },
     /// A sequence; 0 if the log begins later.
     Sequence(Sequence),
-    /// A job as it was checked last; as it was configured or submitted if it was not.
+    /// A job as last checked; if it was not checked, as configured or submitted.
     JobSpec(Box<JobSpec>),
-    /// How far verification came.
+    /// The progress of a verification.
     Verified {
         /// The last record checked.
         to: Sequence,
         /// Whether that is the end of the log.
         complete: bool,
-        /// Checkpoints whose signature and digest hold, in this call.
+        /// Number of checkpoints with valid signature and digest, in this call.
         checkpoints: u64,
-        /// How many records at the end no signature covers; told with the end of the log.
+        /// Number of records at the end that no signature covers; known at the end of the log.
         unsigned_records: u64,
-        /// The time of the first of them.
+        /// The time of the first unsigned record.
         unsigned_since: Option<Timestamp>,
         /// The first fault, if there is one.
         fault: Option<String>,
@@ -633,7 +634,7 @@ pub enum QueryAnswer {
     Refused(Refusal),
     /// The documents that describe a job.
     JobDocuments(Box<JobDocuments>),
-    /// The cause of each record that was asked about, in the same order; `None` where something began.
+    /// The cause of each record, in the order of the query; `None` if it has none.
     Causes(Vec<Option<Sequence>>),
     /// The job with a number; `None` if the number was never given.
     JobOfNumber(Option<JobId>),
@@ -646,13 +647,13 @@ pub enum QueryAnswer {
 pub struct JobDocuments {
     /// The record that defines the job, until it is described or checked again.
     pub version: Sequence,
-    /// Its description as it was received last, byte for byte (HPC-J-46); `None` if it came without one.
+    /// Its last received description, byte for byte (HPC-J-46); `None` if it came without one.
     pub received: Option<JobDocument>,
-    /// Its description with all defaults, as it was checked last (HPC-F-38); `None` if it was not checked.
+    /// Its description with all defaults, as last checked (HPC-F-38); `None` if it was not checked.
     pub effective: Option<JobDocument>,
-    /// All of the job, as [`Query::JobSpec`] answers it.
+    /// The job's full specification, as [`Query::JobSpec`] returns it.
     pub spec: JobSpec,
-    /// Its tasks, if it is a list of them.
+    /// Its tasks, if it is a list of tasks.
     pub tasks: Option<TaskList>,
     /// The template that it names.
     pub template: Option<String>,

@@ -34,12 +34,12 @@ pub struct Missing {
 }
 
 impl Missing {
-    /// Whether nothing is.
+    /// Whether nothing is missing.
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 
-    /// All of it.
+    /// The hashes of all missing contents.
     pub fn hashes(&self) -> impl Iterator<Item = ContentHash> {
         [self.environment, self.script, self.nodes].into_iter().flatten()
     }
@@ -48,15 +48,15 @@ impl Missing {
 /// A node's request to the ledger.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContentRequest {
-    /// The node, which was sent an order that names the content.
+    /// The node, which got an order that names the content.
     pub node: String,
     /// The content.
     pub hash: ContentHash,
-    /// From which byte on.
+    /// The offset of the first byte.
     pub offset: u64,
 }
 
-/// Bytes that are encoded and decoded as a whole and not one by one.
+/// Bytes that are encoded and decoded as a whole instead of one by one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContentBytes(pub Vec<u8>);
 
@@ -93,12 +93,12 @@ impl<'de> Deserialize<'de> for ContentBytes {
 pub enum ContentAnswer {
     /// Part of it.
     Part {
-        /// How many bytes it has in all.
+        /// Total number of bytes.
         total_bytes: u64,
-        /// Those from the offset on, as many as a message takes.
+        /// The bytes from the offset on, limited by the size of a message.
         part: ContentBytes,
     },
-    /// The node was sent no order that names it, or the ledger no longer has it: a heartbeat brings the order again.
+    /// The node got no order that names it, or the ledger no longer has it: a heartbeat brings the order again.
     Refused(Refusal),
 }
 

@@ -1,7 +1,8 @@
-//! Everything that can have happened.
+//! The events of a cluster: everything that can happen.
 //!
-//! Kinds of events are rows of a table (`event/table.rs`), and are only ever appended: their place is their number in the log. Fields are
-//! appended too, and mean "as before" where they are zero ([`crate::codec`]); a golden log of every released shape is read by a test.
+//! Each kind of event is a row of a table (`event/table.rs`). Rows are only ever appended, because a row's position is
+//! its number in the log. New fields go to the end, and zero means "as before" ([`crate::codec`]). A test reads a
+//! golden log of every released shape.
 
 mod actor;
 mod change;
@@ -48,7 +49,7 @@ use std::sync::Arc;
 use utoipa::ToSchema;
 use uuid_bytes::UuidBytes;
 
-/// Makes the events of the table, and what they tell of themselves.
+/// Generates the events of the table and their properties.
 macro_rules! events {
     ([$names:ident] $(
         $(#[$doc:meta])*
@@ -57,7 +58,7 @@ macro_rules! events {
         concerns [$($concern:ident),*],
         public $subject:ident($data:expr);
     )*) => {
-        /// Everything that can have happened.
+        /// The events of a cluster: everything that can happen.
         #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
         #[serde(rename_all = "snake_case")]
         pub enum Event {
@@ -71,8 +72,8 @@ macro_rules! events {
                 match self { $( Self::$name { $($field),* } => ($kind, $verb), )* }
             }
 
-            /// The job that the event names itself. Events that name only a run belong to that run's job; who has the state
-            /// can look it up.
+            /// The job that the event names. An event that names only a run belongs to that run's job, which the state
+            /// knows.
             #[expect(unused_variables, reason = "a job is looked for where there is a run too")]
             pub const fn job(&self) -> Option<JobId> {
                 match self { $( Self::$name { $($of,)* .. } => job_among!($($of $of)*), )* }
@@ -89,12 +90,12 @@ macro_rules! events {
                 match self { $( Self::$name { .. } => PlanEffect::$plan, )* }
             }
 
-            /// What becomes of it when the log is replayed under another policy.
+            /// How a replay of the log under another policy treats it.
             pub const fn replay(&self) -> Replay {
                 match self { $( Self::$name { .. } => Replay::$replay, )* }
             }
 
-            /// Whether this part of muster does something about events of its kind.
+            /// Whether this part of muster acts on events of its kind.
             pub fn concerns(&self, concern: Concern) -> bool {
                 let concerns: &[Concern] = match self { $( Self::$name { .. } => &[$(Concern::$concern),*], )* };
                 concerns.contains(&concern)
@@ -103,7 +104,8 @@ macro_rules! events {
     };
 }
 
-/// The job among the fields that tell whom an event is about. Each comes twice: to be told by its name, and to be used.
+/// The job among the fields that identify the subject of an event. Each field is passed twice: once to match its name,
+/// once to use it.
 macro_rules! job_among {
     () => {
         None
@@ -116,7 +118,7 @@ macro_rules! job_among {
     };
 }
 
-/// The run among them.
+/// The run among those fields.
 macro_rules! run_among {
     () => { None };
     (run $run:ident) => { Some(*$run) };
@@ -132,11 +134,11 @@ pub struct Intake {
     pub template: Option<String>,
     /// Its description as it was received (HPC-J-46).
     pub document: Option<JobDocument>,
-    /// Its tasks, if it is a list of them.
+    /// Its tasks, if it is a list of tasks.
     pub tasks: Option<TaskList>,
-    /// Not before this time, by its owner.
+    /// The owner's timed hold: no start before this time.
     pub hold_until: Option<Timestamp>,
-    /// It is still being made, and waits for [`Event::JobEntered`] (HPC-C-04).
+    /// Whether it is still being configured and waits for [`Event::JobEntered`] (HPC-C-04).
     pub is_configuring: bool,
     /// Parts of the description that were left out or not understood.
     pub warnings: Vec<JobWarning>,
@@ -149,14 +151,14 @@ pub struct Validated {
     pub template: Option<String>,
     /// The revision of that template.
     pub revision: u64,
-    /// All of the job from now on.
+    /// The job's full specification from now on.
     pub spec: JobSpec,
-    /// Its tasks, if it is a list of them.
+    /// Its tasks, if it is a list of tasks.
     pub tasks: Option<TaskList>,
     /// Its description with all defaults (HPC-F-38).
     pub document: Option<JobDocument>,
-    /// Not before this time.
+    /// The job does not start before this time.
     pub hold_until: Option<Timestamp>,
-    /// Warnings that people should see.
+    /// Warnings for people.
     pub warnings: Vec<JobWarning>,
 }

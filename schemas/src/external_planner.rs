@@ -1,8 +1,7 @@
-//! The messages between the planner's service and a program that plans in its place: JSON, one message on a line over
-//! standard input and output, one message in a payload over the bus. `docs/external-planner.md` describes them.
+//! The messages between the planner service and a program that plans in its place: JSON, one message per line over
+//! standard input and output, one message per payload over the bus. `docs/external-planner.md` describes them.
 //!
-//! Each cycle shows everything, so that a program does not have to remember anything and a lost message changes
-//! nothing.
+//! Each cycle shows everything, so that a program need not remember anything and a lost message changes nothing.
 
 use crate::{
     ids::{JobId, Sequence},
@@ -39,7 +38,7 @@ pub enum FromPlanner {
     Plan(ExternalPlan),
 }
 
-/// Both sides name their version.
+/// Both sides state their version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Hello {
@@ -50,13 +49,13 @@ pub struct Hello {
 /// The planner's whole input. Lists of named things are in the order of the names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Cycle {
-    /// The last record of the log that this shows the outcome of. The answer repeats it.
+    /// The last record of the log that this includes. The answer repeats it.
     pub seen: Sequence,
     /// The time to plan for.
     pub at: Timestamp,
     /// Maximum number of starts taken from an answer; the rest can start in the next cycle, which follows at once.
     pub max_starts: u32,
-    /// The policy in force. Nobody but the planner sees to its limits.
+    /// The policy in force. Only the planner enforces its limits.
     #[schema(value_type = Policy)]
     pub policy: Arc<Policy>,
     /// All nodes, in the order in which they were added.
@@ -69,10 +68,10 @@ pub struct Cycle {
     pub reservations: Vec<CycleReservation>,
     /// All runs that hold resources, by the number of the run.
     pub running: Vec<CycleRun>,
-    /// The jobs that wait for nothing but limits and resources, by priority of the queue, priority, arrival. A stopped
-    /// queue's are not among them.
+    /// The jobs that only wait for limits and resources, by priority of the queue, priority, arrival. Jobs of stopped
+    /// queues are left out.
     pub waiting: Vec<CycleJob>,
-    /// How many there are; only the first `max_waiting` of the configuration are shown.
+    /// Total number of such jobs; only the first `max_waiting`, as configured, are shown.
     pub waiting_total: u64,
     /// The starts of the last plan that were refused.
     pub refused: Vec<RefusedJob>,
@@ -85,27 +84,27 @@ pub struct CycleNode {
     pub name: String,
     /// Whether it takes jobs: it reports, is not drained and not closed at this time.
     pub available: bool,
-    /// Its cores, in all.
+    /// Total number of its cores.
     pub cores: u32,
-    /// How many of them are free; those of a node that takes no jobs or serves one exclusively are shown as they are.
+    /// Number of free cores, even if the node takes no jobs or serves one exclusively.
     pub free_cores: u32,
     /// Which ones are free, as `0-3,8`.
     pub free_core_list: IndexSet,
-    /// Its sockets; the cores are dealt out to them in equal, consecutive parts.
+    /// Its sockets; the cores are divided among them in equal, consecutive parts.
     pub sockets: u32,
     /// The model of each GPU, in order of their numbers.
     pub gpus: Vec<String>,
-    /// How many of them are free.
+    /// Number of free GPUs.
     pub free_gpus: u32,
     /// Which ones are free, as `0-3`.
     pub free_gpu_list: IndexSet,
-    /// Its memory, in all.
+    /// Its total memory.
     pub memory_bytes: u64,
-    /// How much of it is free.
+    /// Its free memory.
     pub free_memory_bytes: u64,
-    /// How many runs have a share of it.
+    /// Number of runs that have a share of it.
     pub runs: u32,
-    /// Whether a run has it for itself.
+    /// Whether a run has it exclusively.
     pub exclusive: bool,
     /// Its properties.
     pub properties: BTreeMap<String, PropertyValue>,
@@ -116,9 +115,9 @@ pub struct CycleNode {
 /// A time in which a node serves no job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CycleClosure {
-    /// From then on.
+    /// When it begins.
     pub from: Timestamp,
-    /// Until then; `null` if it is not known.
+    /// When it ends; `null` if that is not known.
     pub until: Option<Timestamp>,
 }
 
@@ -127,9 +126,9 @@ pub struct CycleClosure {
 pub struct CycleLicence {
     /// Its name.
     pub name: String,
-    /// How many there are.
+    /// The total number.
     pub total: u32,
-    /// How many are free.
+    /// Number of free ones.
     pub free: u32,
 }
 
@@ -144,7 +143,7 @@ pub struct CycleQueue {
     pub started: bool,
     /// Only these nodes serve it; empty means all.
     pub nodes: Vec<String>,
-    /// How many of its jobs run.
+    /// Number of its running jobs.
     pub running: u32,
     /// Maximum number of its running jobs.
     pub max_running_jobs: Option<u32>,
@@ -155,11 +154,11 @@ pub struct CycleQueue {
 /// An advance reservation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CycleReservation {
-    /// Its name, which the jobs that run in it give.
+    /// Its name, which jobs that run in it give.
     pub name: String,
-    /// From then on its nodes serve no other jobs.
+    /// When it begins: its nodes serve no other jobs from then on.
     pub start: Timestamp,
-    /// Until then.
+    /// When it ends.
     pub end: Timestamp,
     /// The names of its nodes; empty until they have been chosen.
     pub nodes: Vec<String>,
@@ -170,7 +169,7 @@ pub struct CycleReservation {
 pub struct CycleRun {
     /// The job, or the task of an array.
     pub job: JobId,
-    /// Whose it is.
+    /// The owner.
     pub user: String,
     /// The owner's primary group.
     pub group: u32,
@@ -180,9 +179,9 @@ pub struct CycleRun {
     pub queue: String,
     /// When it got its resources.
     pub allocated: Timestamp,
-    /// When it ends at the latest by its walltime; `null` if it has none or is suspended.
+    /// Its latest end, by its walltime; `null` if it has none or is suspended.
     pub expected_end: Option<Timestamp>,
-    /// Its share of each node; for a suspended job without the cores that it has lent.
+    /// Its share of each node; for a suspended job, without the cores that it has lent.
     pub nodes: Vec<CycleShare>,
 }
 
@@ -191,24 +190,24 @@ pub struct CycleRun {
 pub struct CycleShare {
     /// The node.
     pub name: String,
-    /// How many cores.
+    /// Number of cores.
     pub cores: u32,
-    /// How many GPUs.
+    /// Number of GPUs.
     pub gpus: u32,
-    /// How much memory.
+    /// Amount of memory.
     pub memory_bytes: u64,
-    /// Whether it has the node for itself.
+    /// Whether it has the node exclusively.
     pub exclusive: bool,
 }
 
-/// A job that waits.
+/// A waiting job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CycleJob {
     /// The job or array.
     pub job: JobId,
     /// Its name, for people.
     pub name: String,
-    /// Whose it is.
+    /// The owner.
     pub user: String,
     /// The owner's primary group.
     pub group: u32,
@@ -218,24 +217,24 @@ pub struct CycleJob {
     pub queue: String,
     /// The priority of the queue.
     pub queue_priority: i64,
-    /// Higher goes first.
+    /// A higher priority goes first.
     pub priority: i64,
     /// When it was submitted.
     pub submitted: Timestamp,
     /// When it was last put into its queue: the order of arrival.
     pub queued: Timestamp,
-    /// For an array, its tasks that wait. They are started singly, as `12_3`.
+    /// For an array, its waiting tasks. They are started individually, as `12_3`.
     pub tasks: Option<CycleTasks>,
     /// Its parts, at least one. They start together or not at all, on different nodes.
     pub components: Vec<CycleComponent>,
 }
 
-/// The tasks of an array that wait.
+/// The waiting tasks of an array.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CycleTasks {
     /// Their indices, as `0-9,12`.
     pub indices: IndexSet,
-    /// How many more may run now; `null` means all.
+    /// Number of further tasks that may run now; `null` means all.
     pub headroom: Option<u32>,
 }
 
@@ -246,18 +245,18 @@ pub struct CycleComponent {
     pub queue: String,
     /// The reservation that it runs in.
     pub reservation: Option<String>,
-    /// Ways to serve it, at least one; a plan says which it takes.
+    /// Its alternatives, at least one; a plan says which one it takes.
     pub alternatives: Vec<CycleAlternative>,
 }
 
-/// A way to serve a component.
+/// An alternative of a component.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CycleAlternative {
-    /// How long it may run; `null` means without limit.
+    /// How long it may run, in seconds; `null` means no limit.
     pub walltime_seconds: Option<u64>,
-    /// Floating licences: name and how many.
+    /// Floating licences: name and number.
     pub licences: BTreeMap<String, u32>,
-    /// The least that a placement must have, over all nodes.
+    /// The minimum that a placement must have, over all nodes.
     pub least: Least,
     /// Whether its nodes serve no other job while it runs.
     pub exclusive: bool,
@@ -267,7 +266,7 @@ pub struct CycleAlternative {
     pub scatter: bool,
 }
 
-/// The least that a placement must have, over all nodes. A request can ask for more than these sums, such as a number
+/// The minimum that a placement must have, over all nodes. A request can ask for more than these sums, such as a number
 /// of cores on each node; a start that names no amounts is placed by the full request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Least {
@@ -288,7 +287,7 @@ pub struct Least {
 pub struct RefusedJob {
     /// The job.
     pub job: JobId,
-    /// Why, for people.
+    /// The reason, for people.
     pub reason: String,
 }
 
@@ -296,9 +295,9 @@ pub struct RefusedJob {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExternalPlan {
-    /// That of the cycle. An answer with another is passed over.
+    /// The `seen` of the cycle. An answer with another value is ignored.
     pub seen: Sequence,
-    /// Jobs that start now. Each is checked by the ledger; those that cannot start are refused singly.
+    /// Jobs that start now. The ledger checks each of them; those that cannot start are refused individually.
     #[serde(default)]
     pub starts: Vec<ExternalStart>,
     /// Why other jobs wait, for people.
@@ -307,7 +306,7 @@ pub struct ExternalPlan {
     /// When jobs are expected to start.
     #[serde(default)]
     pub predictions: Vec<ExternalPrediction>,
-    /// The next cycle comes at this time at the latest; without it when something has happened.
+    /// The latest time of the next cycle; without it, the next cycle comes when something has happened.
     #[serde(default)]
     pub wake: Option<Timestamp>,
 }
@@ -318,19 +317,19 @@ pub struct ExternalPlan {
 pub struct ExternalStart {
     /// The job, or a task of an array.
     pub job: JobId,
-    /// For each component where it goes. Without any the service places the job, by first fit on what is free.
+    /// The placement of each component. If empty, the service places the job, by first fit on free resources.
     #[serde(default)]
     pub components: Vec<ExternalComponent>,
 }
 
-/// Where a component goes.
+/// The placement of a component.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ExternalComponent {
-    /// Which of its alternatives, from 0.
+    /// The index of the alternative, from 0.
     pub alternative: u32,
     /// Its nodes; the first is its lead node, and task ranks follow this order. If none of them names an amount, the
-    /// service places the component on these nodes; if there are none, anywhere.
+    /// service places the component on these nodes; if the list is empty, anywhere.
     pub nodes: Vec<ExternalShare>,
 }
 
@@ -340,17 +339,17 @@ pub struct ExternalComponent {
 pub struct ExternalShare {
     /// The node.
     pub name: String,
-    /// Cores: how many, of which the free ones with the lowest numbers are taken, or which.
+    /// Cores: a number, for which the free cores with the lowest numbers are taken, or a list.
     pub cores: Option<Units>,
-    /// GPUs: how many, of the models that are asked for, or which. Left out, none.
+    /// GPUs: a number, of the requested models, or a list. If left out, none.
     pub gpus: Option<Units>,
-    /// Memory. Left out, a part of what the job asks for at least, as its part of the cores.
+    /// Memory. If left out, a part of the minimum that the job asks for, in proportion to its cores here.
     pub memory_bytes: Option<u64>,
-    /// How many tasks run there. Left out, as many as the cores are enough for, up to those asked for.
+    /// Number of tasks there. If left out, the most that the cores suffice for, up to the requested number.
     pub tasks: Option<u32>,
 }
 
-/// A number of cores or GPUs, or which ones.
+/// A number of cores or GPUs, or a list of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum Units {
@@ -366,7 +365,7 @@ pub enum Units {
 pub struct ExternalReason {
     /// The job or array.
     pub job: JobId,
-    /// Why, for people; at most 1,024 bytes of it are kept.
+    /// The reason, for people; at most 1,024 bytes of it are kept.
     pub text: String,
 }
 
@@ -376,7 +375,7 @@ pub struct ExternalReason {
 pub struct ExternalPrediction {
     /// The job or array.
     pub job: JobId,
-    /// When; `null` if it cannot be foreseen.
+    /// When; `null` if it cannot be predicted.
     pub start: Option<Timestamp>,
 }
 

@@ -1,5 +1,5 @@
 //! Filters: a site's own programs that judge whether a job may enter the queue (submission) and whether it may take
-//! these resources now (activation), the chains that they are called in, and the outcomes of their calls.
+//! certain resources now (activation); their chains, and the outcomes of their calls.
 
 use crate::{
     ids::{JobId, RunId},
@@ -18,14 +18,14 @@ pub enum FilterKind {
     Submission,
     /// Whether a job may take these resources now.
     Activation,
-    /// No judgement: what a component needs is staged in before the job may start (SL-B-01).
+    /// Not a judgement: files of a component are staged in before the job may start (SL-B-01).
     StageIn,
-    /// No judgement: what a component leaves is staged out after the end of the job.
+    /// Not a judgement: files of a component are staged out after the end of the job.
     StageOut,
 }
 
 impl FilterKind {
-    /// The one word for it.
+    /// Its word.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Submission => "submission",
@@ -35,7 +35,7 @@ impl FilterKind {
         }
     }
 
-    /// Whether it is a call of the staging program, which judges nothing and takes nothing back.
+    /// Whether it is a call of the staging program, which judges and reverts nothing.
     pub const fn is_staging(self) -> bool {
         matches!(self, Self::StageIn | Self::StageOut)
     }
@@ -47,12 +47,12 @@ impl FilterKind {
 pub enum FilterAction {
     /// Judge.
     Filter,
-    /// Take back what it did when it judged (HPC-F-51).
+    /// Undo what it did when it judged (HPC-F-51).
     Revert,
 }
 
 impl FilterAction {
-    /// The one word for it.
+    /// Its word.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Filter => "filter",
@@ -69,7 +69,7 @@ pub enum FilterForm {
     Exec,
     /// `PROGRAM KIND ACTION JOBXML [PASS INDEX BACKFILL COUNT]` (HPC-F-65).
     Verbs,
-    /// `PROGRAM serve` stays and answers one call after the other, each a line of JSON (HPC-F-67).
+    /// `PROGRAM serve` keeps running and answers one call after another, each a line of JSON (HPC-F-67).
     Persistent,
 }
 
@@ -77,13 +77,14 @@ pub enum FilterForm {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FilterSpec {
-    /// Its name, which is shown to people.
+    /// Its name, shown to people.
     pub name: String,
     /// Its program: an absolute path on the runners (HPC-F-72).
     pub path: String,
     /// How it is called.
     pub form: FilterForm,
-    /// Whether it is reverted, too, if its own call ended unknown: timed out, or its runner was lost (HPC-F-58).
+    /// Whether it is also reverted if the result of its own call is unknown: it timed out, or its runner was lost
+    /// (HPC-F-58).
     #[serde(default)]
     pub revert_on_unknown: bool,
 }
@@ -107,15 +108,16 @@ pub struct FilterSettings {
     pub submission: Option<FilterSpec>,
     /// The activation filter of all jobs, called last.
     pub activation: Option<FilterSpec>,
-    /// Time limit of a call of a submission filter, 1 to 120 (HPC-F-05).
+    /// Time limit of a call of a submission filter, in seconds, 1 to 120 (HPC-F-05).
     pub submission_timeout_seconds: u32,
-    /// Time limit of a call of an activation filter, 1 to 120 (HPC-F-05).
+    /// Time limit of a call of an activation filter, in seconds, 1 to 120 (HPC-F-05).
     pub activation_timeout_seconds: u32,
-    /// How long after a verdict that did not pass the filters of a job are not asked again, 1 to 3,600 (HPC-F-34).
+    /// After a verdict that did not pass, the filters of a job are not asked again for this time, in seconds, 1 to
+    /// 3,600 (HPC-F-34).
     pub retry_interval_seconds: u32,
     /// Which jobs may start while a verdict is outstanding.
     pub ordering: ActivationOrdering,
-    /// How long a filter holds a job if it names no time, 60 to 604,800 (HPC-H-02).
+    /// How long a filter holds a job if it names no time, in seconds, 60 to 604,800 (HPC-H-02).
     pub default_hold_seconds: u32,
 }
 
@@ -158,9 +160,9 @@ impl FilterSettings {
 pub struct StagingSettings {
     /// The site's program, an absolute path on the runners; `None` means that nothing is staged.
     pub program: Option<String>,
-    /// Time limit for staging in one component, 1 to 604,800.
+    /// Time limit for staging in one component, in seconds, 1 to 604,800.
     pub stage_in_timeout_seconds: u32,
-    /// Time limit for staging out one component, 1 to 604,800.
+    /// Time limit for staging out one component, in seconds, 1 to 604,800.
     pub stage_out_timeout_seconds: u32,
 }
 
@@ -170,13 +172,13 @@ impl Default for StagingSettings {
     }
 }
 
-/// A job template: defaults and limits for the jobs that name it, who may, and its filters (HPC-T-02).
+/// A job template: defaults and limits for the jobs that name it, its permitted users, and its filters (HPC-T-02).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TemplateSpec {
     /// Its name, unique in the cluster; names ignore case.
     pub name: String,
-    /// Grows with each change; the ledger counts it (HPC-T-09).
+    /// The ledger increments it with each change (HPC-T-09).
     #[serde(default)]
     pub revision: u64,
     /// Users who may submit with it; empty means all (HPC-T-08).
@@ -204,10 +206,10 @@ impl TemplateSpec {
     }
 }
 
-/// A description of a job as somebody wrote it, byte for byte (HPC-J-46).
+/// A description of a job as written, byte for byte (HPC-J-46).
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct JobDocument {
-    /// How it is written: `xml` or `json`.
+    /// Its format: `xml` or `json`.
     pub format: String,
     /// Whether the bytes are compressed (gzip).
     pub is_compressed: bool,
@@ -217,7 +219,7 @@ pub struct JobDocument {
     pub bytes: Arc<[u8]>,
 }
 
-/// Bytes as they are in what is stored, and as base64 in JSON.
+/// Bytes: unchanged when stored, base64 in JSON.
 mod base64_in_text {
     use base64::{Engine as _, engine::general_purpose::STANDARD};
     use serde::{Deserialize, Deserializer, Serialize as _, Serializer, de::Error as _};
@@ -258,18 +260,18 @@ impl JobDocument {
     }
 }
 
-/// One call of a chain. Equal for every delivery of the same call, and no other call ever has the same.
+/// The id of one call of a chain. It is the same for every delivery of the call, and no other call ever has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 pub struct CallId {
     /// The job.
     pub job: JobId,
-    /// Which kind of chain.
+    /// The kind of chain.
     pub kind: FilterKind,
-    /// The number of the chain among those of the cluster.
+    /// The number of the chain, unique in the cluster.
     pub chain: u64,
-    /// The place of the filter in the chain, from 0; one behind the last filter is the validation.
+    /// The index of the filter in the chain, from 0; one past the last filter is the validation.
     pub position: u32,
-    /// To judge or to undo.
+    /// Whether to judge or to undo.
     pub action: FilterAction,
 }
 
@@ -280,7 +282,7 @@ impl fmt::Display for CallId {
     }
 }
 
-/// Facts that activation filters are told in addition to the job (HPC-F-61, HPC-F-62).
+/// Facts that activation filters get in addition to the job (HPC-F-61, HPC-F-62).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ActivationParameters {
     /// Passes since this planner started; the first is 1.
@@ -289,33 +291,33 @@ pub struct ActivationParameters {
     pub index: u64,
     /// Whether this is an attempt to start the job as backfill.
     pub backfill: bool,
-    /// Candidate resources, in the job's unit; for growth the number to be added.
+    /// Candidate resources, in the job's unit; for growth, the number to add.
     pub count: u64,
     /// Whether the cluster backfills at all.
     pub backfill_enabled: bool,
     /// How often the planner has been restarted.
     pub planner_epoch: u64,
-    /// The present holdings of the job, in its unit; 0 if it is queued.
+    /// The current size of the job, in its unit; 0 if it is queued.
     pub current: u64,
 }
 
-/// Resources that are offered to a job and judged by its activation chain. They are set aside meanwhile.
+/// Resources offered to a job while its activation chain judges them. They are set aside meanwhile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Offer {
-    /// For a start the number that the run will have; for growth the run that grows.
+    /// For a start, the number that the run will have; for growth, the run that grows.
     pub run: RunId,
-    /// The candidates; for growth the addition.
+    /// The candidates; for growth, the addition.
     pub placement: Arc<Placement>,
     /// Whether a running job would grow by them.
     pub growth: bool,
     /// The parameters of the filters.
     pub parameters: ActivationParameters,
-    /// Running jobs that make way once all filters have passed (HPC-S-15). Then nothing is set aside: the job may start
-    /// without being asked again as soon as there is room.
+    /// Running jobs that make way once all filters have passed (HPC-S-15). If there are any, nothing is set aside: the
+    /// job may start as soon as there is room, without asking its filters again.
     pub preempts: Vec<JobId>,
-    /// The resources that each of them has to give up, in their order.
+    /// The resources that each of them has to give up, in the same order.
     pub claims: Vec<Placement>,
-    /// The start goes ahead of a waiting job, and would delay it if it were later than this (HPC-B-15).
+    /// For a start ahead of a waiting job: a start later than this would delay that job (HPC-B-15).
     pub latest_start: Option<Timestamp>,
 }
 
@@ -326,14 +328,14 @@ pub struct ChainFilter {
     pub spec: FilterSpec,
     /// BLAKE3 of its program in hex, as a runner last found it; `None` before its first call.
     pub program_hash: Option<String>,
-    /// The component of the job that it is asked about, from 0; `None` means all of the job.
+    /// The component of the job that it is asked about, from 0; `None` means the whole job.
     pub component: Option<u32>,
 }
 
 /// A chain as it was when it began.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ChainSpec {
-    /// Its number among the chains of the cluster.
+    /// Its number, unique in the cluster.
     pub number: u64,
     /// The kind of filter.
     pub kind: FilterKind,
@@ -345,7 +347,7 @@ pub struct ChainSpec {
     pub offer: Option<Offer>,
 }
 
-/// How a call ended, before anybody says what that means.
+/// How a call ended, without interpretation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FilterExit {
@@ -353,15 +355,15 @@ pub enum FilterExit {
     Code(u8),
     /// This signal ended the program; counts as exit code 128 + signal (HPC-F-08).
     Signal(u8),
-    /// Its time limit was over (HPC-F-06).
+    /// It reached its time limit (HPC-F-06).
     TimedOut,
     /// The program, or its interpreter, does not exist: which (HPC-F-07).
     NotFound(String),
     /// The program cannot be run: why (HPC-F-07).
     NotRunnable(String),
-    /// A persistent filter ended or gave no answer that can be read: what. Counts as exit code 255.
+    /// A persistent filter ended or gave an unreadable answer: details. Counts as exit code 255.
     BadAnswer(String),
-    /// No runner gave an answer in any attempt (HPC-F-85).
+    /// No runner answered in any attempt (HPC-F-85).
     RunnerLost,
 }
 
@@ -376,12 +378,12 @@ impl FilterExit {
         }
     }
 
-    /// Whether the filter may have done half its work (HPC-F-58).
+    /// Whether the filter may have done part of its work (HPC-F-58).
     pub const fn is_unknown(&self) -> bool {
         matches!(self, Self::TimedOut | Self::RunnerLost)
     }
 
-    /// Whether no such program, or none that can be run, was on the runner (HPC-F-91).
+    /// Whether the runner does not have the program or cannot run it (HPC-F-91).
     pub const fn is_absent(&self) -> bool {
         matches!(self, Self::NotFound(_) | Self::NotRunnable(_))
     }
@@ -404,20 +406,20 @@ impl fmt::Display for FilterExit {
 /// A property that a filter set, changed or removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PropertyChange {
-    /// Which.
+    /// The property.
     pub property: String,
-    /// Before; `None` if it was not specified.
+    /// The old value; `None` if it was not specified.
     pub old: Option<String>,
-    /// Now; `None` if it is no longer specified.
+    /// The new value; `None` if it is no longer specified.
     pub new: Option<String>,
 }
 
-/// Something that people should know of a job and that stops nothing.
+/// A warning about a job, for people. It stops nothing.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 pub struct JobWarning {
     /// The kind, such as `TaskChangesIgnored`.
     pub code: String,
-    /// For people.
+    /// The text, for people.
     pub text: String,
 }
 
@@ -435,10 +437,10 @@ pub enum FilterHold {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileAfter {
-    /// As it was given.
+    /// Unchanged.
     #[default]
     Unchanged,
-    /// Changed, with the part that is taken if it answers 1: the description that is passed on, and its differences.
+    /// Changed: the description that is passed on and its differences, which are accepted if the filter answers 1.
     Changed {
         /// The description.
         document: JobDocument,
@@ -447,7 +449,7 @@ pub enum FileAfter {
         /// The template that the description names now, if it names one.
         template: Option<String>,
     },
-    /// Nothing that can be taken: why (HPC-F-17).
+    /// Not acceptable: why (HPC-F-17).
     Bad(String),
 }
 
@@ -456,13 +458,13 @@ pub enum FileAfter {
 pub struct FilterReport {
     /// How it ended.
     pub exit: FilterExit,
-    /// From the start of the process or the delivery to its end or answer.
+    /// Time from the start of the process or the delivery to its end or answer.
     pub duration_micros: u64,
     /// BLAKE3 of the program's file in hex; `None` if it is not there or cannot be read.
     pub program_hash: Option<String>,
     /// BLAKE3 of the description that it was given, in hex.
     pub input_hash: String,
-    /// The file as it was left; only for submission filters that judge.
+    /// The file as the filter left it; only for submission filters that judge.
     pub file: FileAfter,
     /// The text that it wants shown on the job.
     pub message: Option<String>,
@@ -505,12 +507,12 @@ pub enum ChainVerdict {
     Pass,
     /// The job stays queued, and no job of equal or lower priority starts (activation verdict 1).
     Block,
-    /// The job stays queued, the candidates are kept for it (2, and what counts as 2).
+    /// The job stays queued, and the candidates are set aside for it (2, and anything that counts as 2).
     Reserve,
     /// The job is held (3).
     Hold,
     /// The job fails.
     Fail,
-    /// Not now: the candidates go to others, nothing else happens (growth, backfill).
+    /// Not now: the candidates go to other jobs; nothing else happens (growth, backfill).
     NotNow,
 }

@@ -2,22 +2,22 @@
 
 use std::fmt::Write;
 
-/// No list names more nodes than this: protects from `n[1-4000000000]`.
+/// Maximum number of nodes in a list: protects from `n[1-4000000000]`.
 const MOST_NODES: usize = 1_000_000;
 
-/// Digits that are counted with; a longer row of digits is part of the name's stem.
+/// Maximum number of digits that count as a number; a longer row of digits belongs to the name's stem.
 const MOST_DIGITS: usize = 18;
 
 /// The text is not a list of node names.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HostlistError {
-    /// A bracket without its partner, or one inside another.
+    /// An unmatched bracket, or one inside another.
     #[error("the brackets in `{0}` do not match")]
     Brackets(String),
     /// Two commas in a row, or one at an end.
     #[error("`{0}` has an empty name")]
     EmptyName(String),
-    /// Something else than a number or a rising range between brackets.
+    /// Something other than a number or an ascending range between brackets.
     #[error("`{0}` is not a number or range such as 01-16")]
     Range(String),
     /// More names than any cluster has.
@@ -26,10 +26,10 @@ pub enum HostlistError {
 }
 
 /// The names in a list such as `n[1-3],rack[1-2]m[08-10]`, in the order written. A range keeps the width of its first
-/// number; of several brackets the last one counts fastest. The empty text is the empty list.
+/// number; with several brackets, the last one counts fastest. The empty text is the empty list.
 ///
 /// # Errors
-/// Brackets that do not match, empty names, ranges that are none, more than 1,000,000 names.
+/// Unmatched brackets, empty names, invalid ranges, more than 1,000,000 names.
 pub fn expand(text: &str) -> Result<Vec<String>, HostlistError> {
     let mut names = Vec::new();
     if text.is_empty() {
@@ -41,7 +41,7 @@ pub fn expand(text: &str) -> Result<Vec<String>, HostlistError> {
     Ok(names)
 }
 
-/// The parts between the commas that stand outside of brackets.
+/// The parts between commas outside of brackets.
 fn split(text: &str) -> Result<Vec<&str>, HostlistError> {
     let mut parts = Vec::new();
     let (mut start, mut inside) = (0, false);
@@ -67,7 +67,7 @@ fn split(text: &str) -> Result<Vec<&str>, HostlistError> {
     Ok(parts)
 }
 
-/// Puts `prefix` + each expansion of `rest` behind the names. The brackets of `rest` match and are not nested.
+/// Appends `prefix` + each expansion of `rest` to the names. The brackets of `rest` match and are not nested.
 fn expand_part(rest: &str, prefix: String, names: &mut Vec<String>) -> Result<(), HostlistError> {
     let brackets = rest.split_once('[').and_then(|(before, tail)| Some((before, tail.split_once(']')?)));
     let Some((before, (ranges, after))) = brackets else {
@@ -89,7 +89,7 @@ fn expand_part(rest: &str, prefix: String, names: &mut Vec<String>) -> Result<()
     Ok(())
 }
 
-/// The number that this many digits and nothing else say.
+/// The number in a text of digits only; `None` if there are too many.
 fn number(text: &str) -> Option<u64> {
     let digits = (1..=MOST_DIGITS).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().ok()).flatten()
@@ -109,7 +109,7 @@ pub fn compress<S: AsRef<str>>(names: &[S]) -> String {
     texts.join(",")
 }
 
-/// As [`compress`], with the names in numeric order and each once: as a job's node list is shown.
+/// Like [`compress`], with the names in numeric order and each once, as the node list of a job is shown.
 pub fn compress_sorted<S: AsRef<str>>(names: &[S]) -> String {
     let mut names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
     sort(&mut names);
@@ -127,8 +127,8 @@ fn order_key(name: &str) -> (&str, Option<u64>, &str) {
     (stem, number(digits), name)
 }
 
-/// A name's stem and the digits at its end; without digits, or with too many to count with, the stem is all of it. A
-/// name that looks like a list itself stays as it is.
+/// A name's stem and the digits at its end; without digits, or with too many, the stem is the whole name. A name that
+/// looks like a list itself is not split.
 fn split_number(name: &str) -> (&str, &str) {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let digits = &name[stem.len()..];

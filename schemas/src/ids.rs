@@ -1,4 +1,4 @@
-//! Identifiers. Each is a type of its own, so that a run cannot be passed where a job is meant.
+//! Identifiers. Each has its own type, so that a run cannot be passed where a job is meant.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use std::{fmt, str::FromStr};
@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 ///
 /// Written `12` for a job (and for a whole array) and `12_3` for the task with index 3 of array 12. In JSON it is that
 /// text. Job numbers start at 1, grow and are never used twice; a job with n components takes n consecutive numbers,
-/// of which the first is the job's.
+/// and the first is the job's.
 ///
 /// ```
 /// use muster_schemas::JobId;
@@ -52,7 +52,7 @@ impl fmt::Display for JobId {
     }
 }
 
-/// The text is not an id of the kind that was expected.
+/// The text is not an id of the expected kind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not {expected}")]
 pub struct IdError {
@@ -127,7 +127,8 @@ number_id! {
     StepId(u32)
 }
 number_id! {
-    /// A node, by the order in which nodes were added. Never used twice, also not for a node of the same name.
+    /// A node, numbered in the order in which nodes were added. Numbers are never used twice, not even for a node of
+    /// the same name.
     NodeId(u32)
 }
 number_id! {
@@ -135,21 +136,21 @@ number_id! {
     Sequence(u64)
 }
 
-/// The name by which a node knows its part of a run: the run, and on a node that components share (SL-P-07), which has a
-/// part for each of them, the component; elsewhere 0.
+/// The id of a node's part of a run: the run, and the component on a node that components share (SL-P-07), which has a
+/// part for each of them; elsewhere 0.
 ///
-/// Written `12` for the part of run 12, and `12+1` for that of component 1. As a number the component is in the upper 16
-/// bits, so that the only part of a run on a node is known by the number of the run.
+/// Written `12` for the part of run 12, and `12+1` for that of component 1. As a number, it has the component in the
+/// upper 16 bits, so that the only part of a run on a node has the number of the run.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PartId(u64);
 
 impl PartId {
     const RUN_BITS: u32 = 48;
-    /// No run of a cluster has this number or a higher one.
+    /// All run numbers of a cluster are below this.
     pub const MAX_RUNS: u64 = 1 << Self::RUN_BITS;
 
-    /// The part of a component, of which a job has less than 2^16, of a run, of which a cluster has less than 2^48.
+    /// The part of a component (a job has fewer than 2^16) of a run (a cluster has fewer than 2^48).
     pub const fn new(run: RunId, component: u32) -> Self {
         Self(run.0 | (component as u64) << Self::RUN_BITS)
     }
@@ -169,7 +170,7 @@ impl PartId {
         RunId(self.0 & (Self::MAX_RUNS - 1))
     }
 
-    /// The component, from 0; 0 also where none shares the node.
+    /// The component, from 0; also 0 on a node that components do not share.
     pub const fn component(self) -> u32 {
         (self.0 >> Self::RUN_BITS) as u32
     }
@@ -216,13 +217,13 @@ impl Sequence {
 pub struct CommandId(pub uuid::Uuid);
 
 impl CommandId {
-    /// A fresh id, ordered by the time of its making.
+    /// A new id; ids are ordered by time of creation.
     pub fn new_now() -> Self {
         Self(uuid::Uuid::now_v7())
     }
 
-    /// The id for a command that follows from something already named, so that a retry after a restart is the same
-    /// command: the same parts give the same id.
+    /// The id for a command that follows from something already named: the same parts give the same id, so that a retry
+    /// after a restart is the same command.
     pub fn derived(parts: &[&[u8]]) -> Self {
         let mut hasher = blake3::Hasher::new();
         for part in parts {
@@ -261,7 +262,7 @@ impl<'de> Deserialize<'de> for CommandId {
     }
 }
 
-/// Types that JSON shows as text although they are not.
+/// Schemas of types that are text in JSON.
 macro_rules! text_schema {
     ($type:ty, $description:literal) => {
         impl utoipa::PartialSchema for $type {

@@ -21,7 +21,7 @@ use utoipa::ToSchema;
 pub struct JobSpec {
     /// Its name, for people; at most 1,024 bytes. Empty means the script's file name, or `job`.
     pub name: String,
-    /// One for a plain job; several start together or not at all.
+    /// One for a plain job. Several start together or not at all.
     pub components: Vec<Component>,
     /// Makes it an array: one task for each index, each like a separate job.
     pub array: Option<ArraySpec>,
@@ -31,23 +31,23 @@ pub struct JobSpec {
     pub environment: BTreeMap<String, String>,
     /// File mode creation mask of the job's processes.
     pub umask: Option<u32>,
-    /// Who is notified, and of what.
+    /// Notifications to send, with their occasions.
     pub notifications: Vec<Notification>,
     /// Asks the job to save its state before it is stopped.
     pub checkpoint: Option<Checkpoint>,
-    /// When muster may start it a second time by itself.
+    /// When muster may restart the job on its own.
     pub requeue: RequeuePolicy,
     /// Kinds of job with special rules.
     pub types: Vec<JobType>,
-    /// Values that a dialect wants back unchanged and that the model has no place for, by `dialect.name`.
+    /// Values that the model has no field for and that a dialect wants back unchanged, by `dialect.name`.
     pub attributes: BTreeMap<String, String>,
     /// The dialect whose command or description it was submitted with; `None` for muster's own. It never changes. A service
     /// that does not know the name treats the job as one of muster's own.
     pub dialect: Option<String>,
-    /// What these components need is staged in before it starts, and staged out after its end (SL-B-01). Without a staging
-    /// program of the cluster this is only shown.
+    /// What to stage in for components before the job starts, and to stage out after it ends (SL-B-01). Only shown if
+    /// the cluster has no staging program.
     pub staging: Vec<ComponentStaging>,
-    /// It is cancelled as soon as a job that it depends on has ended so that it can never start; of an array, those of its tasks
+    /// Whether the job is cancelled as soon as a dependency can never be met; for an array, only the tasks concerned
     /// (SL-C-19).
     pub cancelled_if_never_met: bool,
 }
@@ -63,21 +63,21 @@ pub struct Component {
     pub account: Option<String>,
     /// The service class (QOS).
     pub class: Option<String>,
-    /// Higher goes first. `None` means the queue's default.
+    /// A higher priority goes first. `None` means the queue's default.
     pub priority: Option<i64>,
-    /// Not before this time.
+    /// Earliest start time.
     pub begin: Option<Timestamp>,
-    /// If it has not ended by then it is no longer started.
+    /// The job is not started if it could not end by this time.
     pub deadline: Option<Timestamp>,
     /// Conditions for its start.
     pub dependencies: Dependencies,
-    /// Holds it is submitted with.
+    /// Holds set at submission.
     pub holds: Holds,
     /// The name of the reservation it runs in.
     pub reservation: Option<String>,
     /// Its launch.
     pub launch: Launch,
-    /// Ways to serve it, in the order in which they are tried. Empty means one default alternative.
+    /// Acceptable requests, in the order in which they are tried. Empty means one default alternative.
     pub alternatives: Vec<Alternative>,
 }
 
@@ -85,7 +85,7 @@ pub struct Component {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ArraySpec {
-    /// One task for each; 1 to 10,000,000 of them.
+    /// One task for each index; 1 to 10,000,000 tasks.
     pub indices: IndexSet,
     /// Maximum number of tasks that run at a time.
     #[serde(default)]
@@ -98,18 +98,19 @@ pub struct ArraySpec {
 pub struct Launch {
     /// The program.
     pub program: Program,
-    /// Standard output: a path with the patterns `%j %J %a %A %x %N %t %u`; `None` means `muster-%j.out` (`muster-%A_%a.out` for a task of an
-    /// array) in the working directory.
+    /// Standard output: a path with the patterns `%j %J %a %A %x %N %t %u`; `None` means `muster-%j.out`
+    /// (`muster-%A_%a.out` for a task of an array) in the working directory.
     pub stdout: Option<String>,
     /// Standard error; `None` means the same as standard output.
     pub stderr: Option<String>,
     /// Standard input; `None` means `/dev/null`.
     pub stdin: Option<String>,
-    /// Keep what the output files have and write behind it.
+    /// Whether to append to existing output files instead of truncating them.
     pub append_output: bool,
-    /// Sent this long before the walltime is over: to a script alone, which knows what it has started, else to all processes.
+    /// Signal sent this long before the walltime ends: to a script only, since it knows what it has started, otherwise
+    /// to all processes.
     pub warning: Option<WarningSignal>,
-    /// From SIGTERM to SIGKILL; `None` means what the cluster's settings say.
+    /// Time from SIGTERM to SIGKILL, in seconds; `None` means the cluster's setting.
     pub kill_grace_seconds: Option<u32>,
 }
 
@@ -134,17 +135,17 @@ pub enum Program {
     },
 }
 
-/// A signal ahead of the end.
+/// A signal before the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WarningSignal {
     /// The signal's number, 1 to 64.
     pub signal: u8,
-    /// How long before the end.
+    /// Time before the end, in seconds.
     pub seconds_before_end: u32,
 }
 
-/// Conditions for the start of a component. Groups are met in any order; all must be.
+/// Conditions for the start of a component. The groups can be met in any order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dependencies {
@@ -156,12 +157,12 @@ pub struct Dependencies {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Dependency {
-    /// The event that is waited for.
+    /// The event to wait for.
     pub kind: DependencyKind,
-    /// To which job or array; not used for [`DependencyKind::Singleton`] and [`DependencyKind::Count`].
+    /// The other job or array; not used for [`DependencyKind::Singleton`] and [`DependencyKind::Count`].
     #[serde(default)]
     pub job: Option<JobId>,
-    /// The delay after it happened.
+    /// Delay after the event, in seconds.
     #[serde(default)]
     pub delay_seconds: u32,
 }
@@ -172,18 +173,18 @@ pub struct Dependency {
 pub enum DependencyKind {
     /// It has started, or ended without ever starting (`after`).
     Started,
-    /// It has ended in whatever way (`afterany`).
+    /// It has ended, with any outcome (`afterany`).
     Ended,
-    /// It has ended well (`afterok`).
+    /// It has ended successfully (`afterok`).
     Succeeded,
-    /// It has ended, and not well (`afternotok`).
+    /// It has ended unsuccessfully (`afternotok`).
     Failed,
-    /// The task of the other array with the same index has ended well (`aftercorr`).
+    /// The task of the other array with the same index has ended successfully (`aftercorr`).
     SameIndexSucceeded,
     /// No earlier job of the same owner and name is waiting or running (`singleton`).
     Singleton,
-    /// The other job may start only once this one has started, and so on: turned round at submission and kept here
-    /// so that it can be shown. It never holds this job.
+    /// The other job may start only after this one has started. Submission turns this into a condition of the other job
+    /// and keeps it here for display; it never delays this job.
     BeforeStarted,
     /// As above, `beforeany`.
     BeforeEnded,
@@ -191,13 +192,13 @@ pub enum DependencyKind {
     BeforeSucceeded,
     /// As above, `beforenotok`.
     BeforeFailed,
-    /// This many `Before...` dependencies of other jobs on this one must have been met.
+    /// This many `Before...` dependencies that other jobs have on this one must be met.
     Count(u32),
     /// It is running now.
     Running,
 }
 
-/// Holds that keep a job from being started until somebody releases it. Several can be set at once.
+/// Holds that keep a job from starting until somebody releases them. Several can be set at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Holds {
@@ -234,16 +235,16 @@ impl Holds {
     }
 }
 
-/// Who is notified, and of what.
+/// A notification: its receiver and its occasions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Notification {
-    /// On which occasions; empty means start and end.
+    /// The occasions; empty means start and end.
     #[serde(default)]
     pub on: Vec<Occasion>,
-    /// Where to.
+    /// Where to send it.
     pub sink: Sink,
-    /// A cancellation is no failure: it is told as an end.
+    /// Whether a cancellation is reported as an end instead of a failure.
     #[serde(default)]
     pub spares_cancelled: bool,
 }
@@ -254,9 +255,9 @@ pub struct Notification {
 pub enum Occasion {
     /// A run has started.
     Started,
-    /// The job has ended, in whatever way.
+    /// The job has ended, with any outcome.
     Ended,
-    /// The job has ended, and not well.
+    /// The job has ended unsuccessfully.
     Failed,
     /// The job was put back into the queue.
     Requeued,
@@ -264,9 +265,9 @@ pub enum Occasion {
     Suspended,
     /// The job was held or released.
     Held,
-    /// The job's walltime is over, and it is being ended.
+    /// The job has reached its walltime and is being ended.
     WalltimeOver,
-    /// Not an occasion: notifications are for each task of an array instead of the whole.
+    /// Not an occasion: notify about each task of an array instead of the array as a whole.
     EachTask,
 }
 
@@ -286,11 +287,11 @@ pub enum Sink {
 pub struct Checkpoint {
     /// The signal's number, 1 to 64.
     pub signal: u8,
-    /// How long before the end of the walltime; also sent ahead of a preemption.
+    /// Time before the end of the walltime, in seconds. The signal is also sent before a preemption.
     pub seconds_before_end: u32,
 }
 
-/// When muster may start a job a second time by itself.
+/// When muster may restart a job on its own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RequeuePolicy {
@@ -312,9 +313,9 @@ impl Default for RequeuePolicy {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JobType {
-    /// May be stopped whenever another job wants its resources; put back into the queue if `requeue`, else cancelled.
+    /// May be stopped whenever another job needs its resources. It is requeued if `requeue`, otherwise cancelled.
     BestEffort {
-        /// Back into the queue rather than cancelled.
+        /// Whether to requeue it instead of cancelling it.
         requeue: bool,
     },
     /// Its placement is a separate cluster, in which other jobs run.
@@ -334,7 +335,7 @@ pub enum JobType {
     Allowed(String),
     /// Holds resources and starts nothing.
     Noop,
-    /// Starts on the front host named instead of on its nodes.
+    /// Starts on this front host instead of on its nodes.
     FrontHost(String),
 }
 
@@ -342,15 +343,15 @@ pub enum JobType {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ComponentStaging {
-    /// Which of the job's components, from 0; each is named at most once.
+    /// The component's index, from 0; each may appear only once.
     pub component: u32,
-    /// The instructions, in the words of the staging program; 1 to 1,000 lines.
+    /// The instructions, in the language of the staging program; 1 to 1,000 lines.
     pub directives: Vec<String>,
-    /// Persistent buffers that are made when it is staged in (SL-B-02).
+    /// Persistent buffers to create at stage-in (SL-B-02).
     pub creates: Vec<String>,
-    /// Persistent buffers that must be there.
+    /// Persistent buffers that must exist.
     pub uses: Vec<String>,
-    /// Persistent buffers that are removed when it is staged in.
+    /// Persistent buffers to remove at stage-in.
     pub destroys: Vec<String>,
 }
 
@@ -388,31 +389,31 @@ impl fmt::Display for ExitStatus {
     }
 }
 
-/// How a job, or one run of it, came to its end.
+/// How a job, or one of its runs, ended.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// Every process exited with 0.
     Completed,
-    /// A process did not: the first such status, by task rank.
+    /// A process did not exit with 0: the first such status, by task rank.
     Failed(ExitStatus),
-    /// It could not be started, and why.
+    /// It could not be started: why.
     LaunchFailed(String),
     /// Somebody cancelled it.
     Cancelled,
-    /// Its walltime was over.
+    /// It reached its walltime.
     TimedOut,
-    /// It used more memory than it had asked for.
+    /// It used more memory than it had requested.
     OutOfMemory,
     /// It had to make room for another job.
     Preempted,
-    /// One of its nodes was lost, or what ran there: which, and how.
+    /// One of its nodes, or the processes there, were lost: which, and how.
     NodeLost(String),
     /// Its deadline passed before it could start.
     DeadlineMissed,
     /// A job that it depends on ended in a way that can never satisfy it.
     DependencyNeverMet,
-    /// It was put back into the queue by request; the run is over, the job is not.
+    /// It was requeued on request: the run is over, the job is not.
     Requeued,
     /// A filter, a template or a check refused it: the code in brackets, and why (HPC-J-04).
     Refused(String),
@@ -421,7 +422,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// The one word for it in tables, filters and JSON.
+    /// The word for it in tables, filters and JSON.
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Completed => "completed",
@@ -451,7 +452,7 @@ impl Outcome {
 pub struct Usage {
     /// Processor time, user and system, in microseconds.
     pub cpu_time_micros: u64,
-    /// The most memory that was resident at one time; over several nodes, their sum.
+    /// Peak resident memory; for several nodes, the sum of their peaks.
     pub peak_memory_bytes: u64,
 }
 
@@ -459,11 +460,11 @@ pub struct Usage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JobState {
-    /// A gate is shut: a hold, a dependency, a begin time, a stopped queue.
+    /// A gate is closed: a hold, a dependency, a begin time, a stopped queue.
     Held,
-    /// All gates are open, it waits for resources.
+    /// All gates are open; it waits for resources.
     Queued,
-    /// It has its resources, its processes are being started.
+    /// It has its resources; its processes are being started.
     Launching,
     /// Its processes run.
     Running,
@@ -476,11 +477,11 @@ pub enum JobState {
 }
 
 impl JobState {
-    /// All of them, in the order of a job's life.
+    /// All states, in the order of a job's life.
     pub const ALL: [Self; 7] =
         [Self::Held, Self::Queued, Self::Launching, Self::Running, Self::Suspended, Self::Finishing, Self::Finished];
 
-    /// The one word for it in tables, filters and JSON.
+    /// The word for it in tables, filters and JSON.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Held => "held",
@@ -494,7 +495,7 @@ impl JobState {
     }
 }
 
-/// The one that holds a job until a time.
+/// Who set a timed hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HoldBy {
@@ -506,11 +507,11 @@ pub enum HoldBy {
     Filter,
 }
 
-/// Why a job that waits has not been started.
+/// Why a waiting job has not been started.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitReason {
-    /// The planner has not looked at it yet.
+    /// The planner has not considered it yet.
     NotPlannedYet,
     /// The owner, an operator or the system holds it.
     Held(Holds),
@@ -522,11 +523,11 @@ pub enum WaitReason {
     DependencyNeverMet(JobId),
     /// Its queue is not starting jobs.
     QueueStopped,
-    /// As many tasks of its array run as may.
+    /// Its array has reached its limit of running tasks.
     ArrayLimit,
-    /// As many jobs of the queue, user, group or account run as may: which limit.
+    /// A limit of the queue, user, group or account is reached: which one.
     Limit(String),
-    /// Not enough of something is free: what.
+    /// Not enough resources are free: which ones.
     Resources(String),
     /// It would fit, but this job is ahead of it in the queue.
     BehindJob(JobId),
@@ -540,7 +541,7 @@ pub enum WaitReason {
     Announced,
     /// It was promised a start.
     Reserved {
-        /// When, at the latest.
+        /// The latest start.
         start: Timestamp,
     },
     /// It fits now, but would delay this job, which was promised a start.
@@ -551,28 +552,28 @@ pub enum WaitReason {
     ReservationNotBegun(String),
     /// The reason that an external planner gave.
     ExternalPlanner(String),
-    /// The external planner does not work, and nothing starts until it does: what happened to it.
+    /// The external planner has failed, and nothing starts until it works again: what happened.
     PlannerFailed(String),
-    /// It is still being made by its owner.
+    /// Its owner has not submitted it yet.
     Configuring,
-    /// An answer of a filter, or of the check behind the filters, is outstanding: of which.
+    /// A filter, or the check after the filters, has not answered yet: which one.
     FilterPending(String),
-    /// An activation filter said "not now": which.
+    /// An activation filter said "not now": which one.
     ActivationFilter(String),
     /// The activation filter of this job keeps all jobs of its priority and below from starting.
     BlockedByJob(JobId),
     /// It is held until a time.
     HeldUntil {
-        /// When it ends.
+        /// When the hold ends.
         until: Timestamp,
-        /// Whose hold it is.
+        /// Who set the hold.
         by: HoldBy,
     },
     /// A component is being staged in, or will be: which one (SL-B-08).
     StagingIn(u32),
-    /// It needs a persistent buffer that is not there (SL-B-02).
+    /// It needs a persistent buffer that does not exist (SL-B-02).
     BufferMissing(String),
-    /// Staging in failed, and it is held: why.
+    /// Staging in failed, and the job is held: why staging failed.
     StagingFailed(String),
 }
 

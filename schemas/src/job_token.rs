@@ -1,4 +1,4 @@
-//! The token by which the processes of a job call a gateway over TCP: it is good for that job alone, while one run
+//! The token with which the processes of a job call a gateway over TCP. It is valid only for that job, while one run
 //! lasts.
 
 use crate::{JobId, RunId, ids::IdError};
@@ -8,15 +8,15 @@ use std::{fmt, str::FromStr};
 /// The beginning of tokens of jobs.
 const PREFIX: &str = "job.";
 
-/// The token that a job shows to a gateway: `job.JOB.RUN.PROOF`, the proof in hexadecimal digits. Only the ledger can
-/// make the proof, and only it can tell whether one is right.
+/// The token that a job shows to a gateway: `job.JOB.RUN.PROOF`, with the proof in hexadecimal digits. Only the ledger
+/// can make and check a proof.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobToken {
     /// The job, or the task of an array.
     pub job: JobId,
     /// The run during which it is valid.
     pub run: RunId,
-    /// That the ledger made it.
+    /// Proves that the ledger made it.
     pub proof: [u8; 32],
 }
 
@@ -28,7 +28,7 @@ impl fmt::Display for JobToken {
 }
 
 impl fmt::Debug for JobToken {
-    /// A token is a secret: logs do not have it.
+    /// A token is a secret and must not appear in logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{PREFIX}{}.{}.(secret)", self.job, self.run)
     }
@@ -38,7 +38,7 @@ impl FromStr for JobToken {
     type Err = IdError;
 
     fn from_str(text: &str) -> Result<Self, IdError> {
-        // What is no token may be another secret: it is not repeated.
+        // A text that is not a token may be another secret, so it is not repeated.
         let error = || IdError { text: String::new(), expected: "the token of a job" };
         let mut parts = text.strip_prefix(PREFIX).ok_or_else(error)?.split('.');
         let mut next = || parts.next().ok_or_else(error);
@@ -61,12 +61,12 @@ fn proof(digits: &str) -> Option<[u8; 32]> {
     Some(bytes)
 }
 
-/// How the processes of a job reach a gateway, as far as the ledger says.
+/// How the processes of a job reach a gateway, as far as the ledger knows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobAccess {
     /// The job's token.
     pub token: JobToken,
-    /// The address of a gateway that all nodes reach, if the site has named one.
+    /// The address of a gateway that all nodes can reach, if the site has configured one.
     pub server: Option<String>,
 }
 

@@ -1,5 +1,5 @@
-//! Shapes that cross the bus or are stored: ids, the job model, commands, events, node orders, their bytes, and the
-//! public form of events.
+//! Types that are sent over the bus or stored: ids, the job model, commands, events, node orders, their encoding, and
+//! the public form of events.
 
 pub mod accounts;
 pub mod address;

@@ -1,5 +1,5 @@
-//! Orders from the ledger to a node. Orders follow from events and can come twice or late; an executor obeys each
-//! once, by part of a run and step.
+//! Orders from the ledger to a node. Orders follow from events and can arrive twice or late; an executor obeys each
+//! once per part of a run and step.
 
 mod short;
 
@@ -18,12 +18,12 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// An order as it travels.
+/// An order as it is sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderEnvelope {
-    /// What is ordered.
+    /// The order.
     pub order: NodeOrder,
-    /// The reign of the ledger that orders it, as in records.
+    /// The epoch of the ledger that sends it, as in records.
     pub epoch: u64,
 }
 
@@ -69,14 +69,14 @@ pub enum NodeOrder {
         /// The part of the run.
         part: PartId,
     },
-    /// End the run: checkpoint signal if it wants one and is preempted, SIGTERM, after the grace SIGKILL. A run that the node does not
-    /// know is reported as ended.
+    /// End the run: the checkpoint signal if it wants one and is preempted, SIGTERM, then SIGKILL after the grace
+    /// period. A run that the node does not know is reported as ended.
     Stop {
         /// The part of the run.
         part: PartId,
         /// Why.
         reason: StopReason,
-        /// From SIGTERM to SIGKILL.
+        /// Time from SIGTERM to SIGKILL, in seconds.
         grace_seconds: u32,
     },
     /// A running job's walltime changed.
@@ -86,15 +86,15 @@ pub enum NodeOrder {
         /// From its start, in seconds.
         walltime_seconds: Option<u64>,
     },
-    /// The end of the run is on the log: its spool can go.
+    /// The end of the run is in the log: its spool can be removed.
     Forget {
         /// The part of the run.
         part: PartId,
     },
-    /// Hold the node's part of a run of tasks, whose program is [`crate::job::Program::None`]: its tasks come as steps. As
-    /// nothing is started by it, a part that ended here before may be held again: the run has come back to the node.
+    /// Hold the node's part of a run of tasks, whose program is [`crate::job::Program::None`]: its tasks come as steps.
+    /// Since this starts nothing, a part that ended here before may be held again, when the run returns to the node.
     Hold(Box<LaunchOrder>),
-    /// The run has this share of the node from now on. Running processes are bound and limited again.
+    /// The run has this share of the node from now on. Running processes are rebound and get the new limits.
     Resize {
         /// The part of the run.
         part: PartId,
@@ -103,14 +103,14 @@ pub enum NodeOrder {
         /// Its memory there; 0 means no limit.
         memory_bytes: u64,
     },
-    /// End a step: SIGTERM, after the grace SIGKILL. A step that the node does not know is reported as ended, and is not
-    /// started should its launch still come.
+    /// End a step: SIGTERM, then SIGKILL after the grace period. A step that the node does not know is reported as
+    /// ended, and is not started if its launch arrives later.
     StopStep {
         /// The part of the run.
         part: PartId,
         /// The step.
         step: StepId,
-        /// From SIGTERM to SIGKILL.
+        /// Time from SIGTERM to SIGKILL, in seconds.
         grace_seconds: u32,
     },
     /// Send a signal to all processes of a step.
@@ -122,21 +122,21 @@ pub enum NodeOrder {
         /// The signal's number.
         signal: u8,
     },
-    /// Write a line behind what the script of a run says on standard error.
+    /// Append a line to the standard error of a run's script.
     Tell {
         /// The part of the run.
         part: PartId,
         /// The line, without its end.
         text: String,
     },
-    /// A launch some of which is named by its hash.
+    /// A launch with parts named by hash.
     ByHash(Box<ShortOrder>),
 }
 
-/// An order some of which is named by its hash.
+/// An order with parts named by hash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShortOrder {
-    /// The order to launch something, without that. Variables that it has go over those of the environment.
+    /// The order to launch something, without those parts. Its own variables override those of the environment.
     pub order: NodeOrder,
     /// The missing contents.
     pub missing: Missing,
@@ -147,19 +147,20 @@ pub struct ShortOrder {
 pub struct LaunchOrder {
     /// The job.
     pub job: JobId,
-    /// The part of the run that is started, or that a step is in.
+    /// The part of the run to start, or the part that the step is in.
     pub part: PartId,
-    /// 0 for what the job itself launches; a later step joins the containment of its run.
+    /// 0 for the launch of the job itself; a later step joins the containment of its run.
     pub step: StepId,
     /// The name of the job.
     pub name: String,
-    /// Whose it is.
+    /// The owner.
     pub owner: Owner,
     /// The account it is charged to, for its environment.
     pub account: Option<String>,
     /// Its queue, for its environment.
     pub queue: String,
-    /// The launch. On a node with no task of a script the containment is made and held, and no process started.
+    /// The launch. On a node without a task of a script, the containment is created and held, and no process is
+    /// started.
     pub launch: Launch,
     /// The submitter's environment, and [`CLUSTER_NAME_VARIABLE`].
     pub environment: BTreeMap<String, String>,
@@ -167,14 +168,14 @@ pub struct LaunchOrder {
     pub working_directory: String,
     /// File mode creation mask.
     pub umask: Option<u32>,
-    /// All nodes of the run (of the component that is launched first, then of the others), in order of rank. One that several
-    /// components share is named for each of them.
+    /// All nodes of the run (those of the launched component first, then those of the others), in order of rank. A node
+    /// that several components share is listed for each of them.
     pub nodes: Arc<Vec<OrderNode>>,
-    /// Which of them this order is for.
+    /// The index of this order's node in `nodes`.
     pub node_index: u32,
     /// Rank of the first task on this node.
     pub first_rank: u32,
-    /// Tasks of the run or step in all.
+    /// Total number of tasks of the run or step.
     pub total_tasks: u32,
     /// Cores for each task.
     pub cpus_per_task: u32,
@@ -184,31 +185,31 @@ pub struct LaunchOrder {
     pub gpus: IndexSet,
     /// Memory that it may use here; 0 means no limit.
     pub memory_bytes: u64,
-    /// How long it may run, in seconds; `None` means without limit.
+    /// How long it may run, in seconds; `None` means no limit.
     pub walltime_seconds: Option<u64>,
     /// Checkpoint signal, if it wants one.
     pub checkpoint: Option<Checkpoint>,
-    /// From SIGTERM to SIGKILL at the end of the walltime.
+    /// Time from SIGTERM to SIGKILL at the end of the walltime, in seconds.
     pub kill_grace_seconds: u32,
     /// The trace of the job.
     pub trace: TraceContext,
     /// How its processes reach a gateway; `None` until the ledger sends the order.
     pub access: Option<JobAccess>,
-    /// The dialect of what is launched: that of the step's own command, else that of the job.
+    /// The dialect of the launch: that of the step's own command, else that of the job.
     pub dialect: Option<String>,
 }
 
-/// The name of the variable that the ledger adds to the submitter's environment for the name of the cluster.
+/// The variable with the name of the cluster. The ledger adds it to the submitter's environment.
 pub const CLUSTER_NAME_VARIABLE: &str = "MUSTER_CLUSTER_NAME";
 
-/// The name of the variable that the ledger adds for a job that was started before: how often it was.
+/// The variable with the number of earlier starts. The ledger adds it for a job that was started before.
 pub const RESTART_COUNT_VARIABLE: &str = "MUSTER_RESTART_COUNT";
 
-/// The name of the variable that the ledger adds to the environment of a task of an array: its own number (SL-C-18).
+/// The variable with the own number of a task of an array. The ledger adds it to the task's environment (SL-C-18).
 pub const JOB_NUMBER_VARIABLE: &str = "MUSTER_JOB_NUMBER";
 
-/// The name of the variable that the ledger adds for a script on several nodes: how many cores the job has on each of
-/// [`LaunchOrder::nodes`], such as `4x3,2` (SL-E-03). Executors of earlier versions need not know it.
+/// The variable with the number of the job's cores on each of [`LaunchOrder::nodes`], such as `4x3,2`. The ledger adds
+/// it for a script on several nodes (SL-E-03). Executors of earlier versions need not know it.
 pub const NODE_CORES_VARIABLE: &str = "MUSTER_NODE_CORES";
 
 /// The value of [`NODE_CORES_VARIABLE`] for nodes on which a job has these numbers of cores.
@@ -226,8 +227,8 @@ pub fn node_cores_text(cores: impl IntoIterator<Item = u64>) -> String {
 }
 
 impl LaunchOrder {
-    /// How many cores the job has on each of the nodes; `None` if the ledger does not say. A value that does not fit
-    /// the nodes was left in the submitter's environment by another job.
+    /// The number of the job's cores on each of the nodes; `None` if the ledger does not say. A value that does not fit
+    /// the nodes comes from another job, through the submitter's environment.
     pub fn node_cores(&self) -> Option<Vec<u64>> {
         let mut cores: Vec<u64> = Vec::new();
         for run in self.environment.get(NODE_CORES_VARIABLE)?.split(',') {
@@ -251,9 +252,9 @@ impl LaunchOrder {
 pub struct OrderNode {
     /// Its name.
     pub name: String,
-    /// Tasks there.
+    /// Number of tasks there.
     pub tasks: u32,
-    /// Which component of the job it serves.
+    /// The component of the job that it serves, from 0.
     pub component: u32,
 }
 
@@ -264,33 +265,33 @@ pub struct Heartbeat {
     pub node: String,
     /// Changes when the machine boots.
     pub boot_id: String,
-    /// Parts of runs that it has shims or unacknowledged results of.
+    /// Parts of runs for which it has shims or unacknowledged results.
     pub parts: Vec<PartId>,
-    /// The highest run number that it remembers, also of runs long gone.
+    /// The highest run number that it remembers, including runs long gone.
     pub highest_run: Option<RunId>,
-    /// For which moment the list of parts is true: the last that the ledger told the node before it made the list.
+    /// The moment for which the list of parts is true: the last mark that the node had received when it made the list.
     pub as_of: Option<Mark>,
 }
 
 /// A moment in the life of a ledger, which it sends to nodes. A list of parts that a node made after it had received
-/// the mark is true for that moment: any part that was ordered or started up to there and is not in the list is over
-/// or forgotten, because the answer with the mark repeated each order that the node had missed. Newer parts can be
-/// missing from the list and run.
+/// the mark is true for that moment: any part that was ordered or started by then and is not in the list is over or
+/// forgotten, because the answer with the mark repeated each order that the node had missed. Newer parts can be running
+/// without being in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
-    /// When the ledger began that tells: marks of others say nothing, since their records can be other ones.
+    /// When the ledger that sends it started. Marks of other ledgers mean nothing, since their records can differ.
     pub session: Timestamp,
-    /// The last record at the moment.
+    /// The last record at that moment.
     pub sequence: Sequence,
 }
 
 /// The ledger's answer to a report of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Briefing {
-    /// The moment of the answer; `None` if it was given before and is only repeated.
+    /// The moment of the answer; `None` if the answer only repeats an earlier one.
     pub mark: Option<Mark>,
     /// Orders for the node about the parts that it named and about those that it did not.
     pub orders: Vec<NodeOrder>,
-    /// The reign of the ledger that answers, as in orders.
+    /// The epoch of the ledger that answers, as in orders.
     pub epoch: u64,
 }

@@ -1,5 +1,5 @@
-//! Items that the ledger puts on the work queue for notifiers: everything that a notifier has to say, so that it
-//! needs no state.
+//! Items that the ledger puts on the work queue for notifiers. Each has everything that a notifier needs, so that
+//! notifiers need no state.
 
 use crate::{
     event::Owner,
@@ -19,9 +19,9 @@ pub struct NotifyItem {
     pub of: Sequence,
     /// Which of the job's notifications, from 0.
     pub notification: u32,
-    /// On which of its occasions.
+    /// Which of its occasions.
     pub occasion: Occasion,
-    /// Where to.
+    /// Where to send it.
     pub sink: Sink,
     /// When it happened.
     pub time: Timestamp,
@@ -45,18 +45,18 @@ pub struct NotifyItem {
     pub submitted: Timestamp,
     /// When its processes started, if they did.
     pub started: Option<Timestamp>,
-    /// For an array: how its tasks have ended so far, each way once.
+    /// For an array: the outcomes of its tasks so far, each once.
     pub task_outcomes: Option<Vec<Outcome>>,
-    /// For a job that is over and has run: the file of its standard output, with what differs between its tasks as in
-    /// the pattern. The state does not have it, so it is filled in when the item is queued.
+    /// For a job that is over and has run: the file of its standard output. Parts that differ between its tasks stay as
+    /// in the pattern. The state does not have it, so it is filled in when the item is queued.
     pub output: Option<String>,
     /// The dialect of the job.
     pub dialect: Option<String>,
 }
 
 impl NotifyItem {
-    /// The same for every delivery of this notification and for no other: receivers drop doubles by it, and the work
-    /// queue drops items that are enqueued again.
+    /// The same for every delivery of this notification and for no other: receivers use it to drop duplicates, and the
+    /// work queue drops items that are enqueued again.
     pub fn key(&self) -> String {
         format!("{}/{}/{}", self.job, self.of, self.notification)
     }
@@ -68,9 +68,9 @@ impl NotifyItem {
 pub enum DeliveryResult {
     /// The mail server took it, or the command exited with 0.
     Delivered,
-    /// It was given up after this many attempts: the last error.
+    /// It was given up after several attempts.
     GivenUp {
-        /// How often it was tried.
+        /// Number of attempts.
         attempts: u32,
         /// The error of the last attempt.
         error: String,

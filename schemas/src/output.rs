@@ -1,4 +1,4 @@
-//! Patterns of names of files that jobs write to.
+//! Patterns for the names of output files.
 
 use crate::ids::JobId;
 
@@ -10,7 +10,7 @@ pub fn default_pattern(job: JobId) -> &'static str {
 /// A width in a pattern has no effect beyond this.
 const WIDEST: usize = 10;
 
-/// Fills in a pattern: `%x` becomes what the letter means, if it means something, else stays as it is. A width, as in `%5j`,
+/// Fills in a pattern: `%x` becomes the meaning of the letter, or stays if the letter has none. A width, as in `%5j`,
 /// pads a number with zeros.
 pub fn expand(pattern: &str, meaning: impl Fn(char) -> Option<String>) -> String {
     let mut path = String::with_capacity(pattern.len() + 16);
@@ -35,8 +35,8 @@ pub fn expand(pattern: &str, meaning: impl Fn(char) -> Option<String>) -> String
     path
 }
 
-/// The meaning of a letter of a pattern that has one meaning for all tasks of a job: `%j` job, `%A` number of the job
-/// or array, `%a` index in it, `%b` its last digit, `%x` name, `%u` user, `%%` a per cent sign.
+/// The meaning of a pattern letter that is the same for all tasks of a job: `%j` job, `%A` number of the job or array,
+/// `%a` index in it, `%b` its last digit, `%x` name, `%u` user, `%%` a per cent sign.
 pub fn of_job(symbol: char, job: JobId, name: &str, user: &str) -> Option<String> {
     let index = job.index.unwrap_or(0);
     Some(match symbol {
@@ -51,7 +51,7 @@ pub fn of_job(symbol: char, job: JobId, name: &str, user: &str) -> Option<String
     })
 }
 
-/// A name that people chose must not lead into another folder.
+/// A name chosen by a user, as a file name: it must not lead into another folder.
 pub fn as_file_name(name: &str) -> String {
     name.replace('/', "_")
 }

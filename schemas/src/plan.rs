@@ -1,4 +1,4 @@
-//! Proposals of a planner and the parts of them that are kept, and closures that keep nodes from jobs for a time.
+//! Proposals of a planner, the recorded parts of plans, and times in which nodes serve no jobs.
 
 use crate::{
     event::{ShrinkReason, WaitingJob},
@@ -11,19 +11,19 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use utoipa::ToSchema;
 
-/// An advance reservation: nodes that serve only some jobs for a time. A job runs in it by giving its name.
+/// An advance reservation: nodes that serve only some jobs for a time. A job that names it runs in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReservationSpec {
     /// Its name, unique in the cluster.
     pub name: String,
-    /// From then on its nodes start no other jobs.
+    /// When it begins: its nodes start no other jobs from then on.
     pub start: Timestamp,
-    /// Until then.
+    /// When it ends.
     pub end: Timestamp,
-    /// Which nodes.
+    /// Its nodes.
     pub nodes: ReservedNodes,
-    /// Users whose jobs may run in it. If no user and no account is named, everybody's may.
+    /// Users whose jobs may run in it. If no user and no account is named, all jobs may.
     #[serde(default)]
     pub users: Vec<String>,
     /// Accounts whose jobs may run in it.
@@ -39,7 +39,7 @@ pub enum ReservedNodes {
     Named(Vec<String>),
     /// A number of nodes, which the planner chooses.
     Count {
-        /// How many, at least one.
+        /// Number of nodes, at least one.
         count: u32,
         /// The properties that each must have.
         filter: Option<NodeFilter>,
@@ -52,48 +52,48 @@ pub enum ReservedNodes {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NodeClosure {
-    /// From then on nothing starts there, and nothing is planned to run into it.
+    /// When it begins: nothing starts there from then on, and nothing is planned to run into it.
     pub from: Timestamp,
-    /// Until then; [`Timestamp::MAX`] if the end is not known.
+    /// When it ends; [`Timestamp::MAX`] if that is not known.
     pub until: Timestamp,
-    /// Why, for people.
+    /// The reason, for people.
     #[serde(default)]
     pub reason: String,
 }
 
-/// A promise to a job that waits: resources from a time on.
+/// A promise to a waiting job: resources from a time on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SlotSpec {
     /// When it begins.
     pub start: Timestamp,
-    /// Where. How many cores and GPUs of each node are promised; which of them is decided at the start.
+    /// The promised number of cores and GPUs of each node; the start decides which ones.
     pub placement: Arc<Placement>,
 }
 
 /// The promise of a waiting job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlannedSlot {
-    /// The job; for an array its next task is meant.
+    /// The job; for an array, this is about its next task.
     pub job: JobId,
     /// The promise; `None` takes it back.
     pub slot: Option<SlotSpec>,
 }
 
-/// When a job that waits is thought to start.
+/// When a waiting job is expected to start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PredictedStart {
-    /// The job; for an array its next task is meant.
+    /// The job; for an array, this is about its next task.
     pub job: JobId,
-    /// When; `None` if it cannot be foreseen.
+    /// When; `None` if it cannot be predicted.
     pub start: Option<Timestamp>,
 }
 
-/// How a pass of backfill looks at jobs with several components (SL-P-03).
+/// How a backfill pass considers jobs with several components (SL-P-03).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ComponentMode {
-    /// Mode 1, in passes with odd numbers: one component after the other, each no earlier than the latest start recorded
-    /// for those of the job before it.
+    /// Mode 1, in passes with odd numbers: one component after the other, each no earlier than the latest start
+    /// recorded for earlier components of the job.
     #[default]
     Singly,
     /// Mode 2, in the passes after those: all of them no earlier than the latest start that the pass before recorded.
@@ -101,7 +101,7 @@ pub enum ComponentMode {
 }
 
 impl ComponentMode {
-    /// The mode of the pass with a number: it depends on nothing else, so a replay comes to the same.
+    /// The mode of the pass with a number. It depends on nothing else, so a replay gives the same.
     pub const fn of_pass(number: u64) -> Self {
         if number % 2 == 1 { Self::Singly } else { Self::Together }
     }
@@ -115,12 +115,12 @@ impl ComponentMode {
     }
 }
 
-/// When and where a component is thought to start.
+/// When and where a component is expected to start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlannedComponent {
     /// When; `None` if that is not known, or further ahead than the policy looks.
     pub start: Option<Timestamp>,
-    /// The nodes that it has then.
+    /// Its nodes then.
     pub nodes: Vec<NodeId>,
 }
 
@@ -143,62 +143,62 @@ impl PlannedComponents {
     }
 }
 
-/// A pass of backfill under a policy that starts jobs with several components in such passes only (SL-P-06).
+/// A backfill pass under a policy that starts jobs with several components only in such passes (SL-P-06).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BackfillPass {
     /// Its number, from 1.
     pub number: u64,
     /// The time that it planned for.
     pub at: Timestamp,
-    /// How it looked at jobs with several components.
+    /// How it considered jobs with several components.
     pub mode: ComponentMode,
-    /// Those that it looked at and did not start.
+    /// Jobs that it considered and did not start.
     pub jobs: Vec<PlannedComponents>,
 }
 
 /// A job that starts now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Start {
-    /// The job, or the task of an array (which comes into being with this).
+    /// The job, or the task of an array (which the start creates).
     pub job: JobId,
-    /// Where.
+    /// The resources of the run.
     pub placement: Placement,
 }
 
-/// A planner's proposal: starts, and facts about waiting jobs, where they differ from what is known.
+/// A planner's proposal: starts, and facts about waiting jobs that differ from the known ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProposedPlan {
-    /// The planner's state was as after this record.
+    /// The last record that the planner had seen.
     pub seen: Sequence,
     /// The time that it planned for.
     pub at: Timestamp,
-    /// Jobs that it left out because a start of theirs had been refused.
+    /// Jobs that it left out because a start had been refused.
     pub left_out: Vec<JobId>,
     /// Jobs that start now.
     pub starts: Vec<Start>,
-    /// Why others wait.
+    /// Why other jobs wait.
     pub reasons: Vec<WaitingJob>,
-    /// Promises to others.
+    /// Promises to other jobs.
     pub slots: Vec<PlannedSlot>,
-    /// When others are thought to start.
+    /// When other jobs are expected to start.
     pub predictions: Vec<PredictedStart>,
-    /// Nodes for reservations by count that have none yet, by name.
+    /// Nodes for reservations that ask for a number of them and have none yet, by name.
     pub reservations: Vec<(String, Vec<NodeId>)>,
-    /// Facts about those of the starts that have any; always for jobs with activation filters.
+    /// Facts about starts that have any; always for jobs with activation filters.
     pub start_facts: Vec<StartFacts>,
-    /// More resources for jobs that run.
+    /// More resources for running jobs.
     pub growths: Vec<ProposedGrowth>,
     /// Resources that running jobs have to give up.
     pub shrinks: Vec<ProposedShrink>,
     /// Running jobs that make way, with the job that they make way for.
     pub preemptions: Vec<ProposedPreemption>,
-    /// Resources kept for jobs whose activation filter reserved them, where they are more than before (HPC-F-35).
+    /// Resources set aside for jobs whose activation filter reserved them, if they are more than before (HPC-F-35).
     pub reserved: Vec<Start>,
-    /// Which pass of this planner it is, from 1 (HPC-F-61).
+    /// The number of the pass of this planner, from 1 (HPC-F-61).
     pub pass: u64,
-    /// Which start of a planner it is, from 1 (HPC-F-89).
+    /// The number of the planner's start, from 1 (HPC-F-89).
     pub epoch: u64,
-    /// Its findings for jobs with several components, if it is a pass of backfill that starts those.
+    /// Its findings for jobs with several components, if it is a backfill pass that starts those.
     pub backfill_pass: Option<BackfillPass>,
     /// Whether an external planner made it.
     pub external: bool,
@@ -213,22 +213,22 @@ pub struct StartFacts {
     pub index: u64,
     /// Whether it starts ahead of a waiting job.
     pub backfill: bool,
-    /// How many of its unit it gets.
+    /// The size that it gets, in its unit.
     pub count: u64,
-    /// For a start that goes around a job: it would delay that job if it started later than this (HPC-B-15).
+    /// For a start ahead of a waiting job: a start later than this would delay that job (HPC-B-15).
     pub latest_start: Option<Timestamp>,
 }
 
-/// More resources for a job that runs.
+/// More resources for a running job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProposedGrowth {
     /// The job.
     pub job: JobId,
     /// The added resources.
     pub added: Placement,
-    /// How many of its unit that is.
+    /// The added size, in its unit.
     pub count: u64,
-    /// How many of its unit it has.
+    /// Its current size, in its unit.
     pub current: u64,
 }
 
@@ -246,49 +246,49 @@ pub struct ProposedShrink {
 /// Running jobs that make way for another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProposedPreemption {
-    /// For whom.
+    /// The job that they make way for.
     pub for_job: JobId,
     /// The running jobs.
     pub victims: Vec<JobId>,
-    /// The resources that each of them has to give up, in their order: those that a graceful preemption claims. An
-    /// immediate one stops them, and they give up everything.
+    /// The resources that each of them has to give up, in the same order: those that a graceful preemption claims. An
+    /// immediate one stops the jobs, and they give up everything.
     pub claims: Vec<Placement>,
-    /// The place in the queue of this pass of the job that gains, from 1.
+    /// The gaining job's place in the queue of this pass, from 1.
     pub index: u64,
-    /// How many of its unit it could start with then.
+    /// The size that it could start with then, in its unit.
     pub count: u64,
 }
 
-/// The results of a plan in addition to its starts, which have records of their own ahead of this one; and the input
-/// of the plan, so that the decision can be repeated and compared.
+/// The results of a plan besides its starts, which have their own earlier records; and the input of the plan, so that
+/// the decision can be repeated and compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PlanRecord {
-    /// The planner's state was as after this record.
+    /// The last record that the planner had seen.
     pub seen: Sequence,
     /// The time that it planned for.
     pub at: Timestamp,
-    /// Jobs that it left out because a start of theirs had been refused.
+    /// Jobs that it left out because a start had been refused.
     pub left_out: Vec<JobId>,
     /// Jobs whose starts the ledger refused.
     pub refused: Vec<JobId>,
-    /// Other parts of the plan that the ledger refused: the state had moved on.
+    /// Other parts of the plan that the ledger refused, because the state had changed.
     pub refused_changes: Vec<RefusedChange>,
     /// Why jobs wait, where it changed.
     pub reasons: Vec<WaitingJob>,
     /// Promises to jobs, where they changed.
     pub slots: Vec<PlannedSlot>,
-    /// When jobs are thought to start, where it changed.
+    /// When jobs are expected to start, where it changed.
     pub predictions: Vec<PredictedStart>,
-    /// Whether an external planner made it, whose decisions cannot be made again.
+    /// Whether an external planner made it, whose decisions cannot be repeated.
     pub external: bool,
 }
 
 /// A request of a plan, other than a start, that the ledger refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 pub struct RefusedChange {
-    /// The job that it was about; of a preemption the one that gains.
+    /// The job that it was about; for a preemption, the job that gains.
     pub job: JobId,
-    /// What.
+    /// The kind of change.
     pub what: PlanChange,
 }
 
@@ -300,9 +300,9 @@ pub enum PlanChange {
     Growth,
     /// A run gives something up (HPC-S-08, HPC-S-10, HPC-S-14).
     Shrink,
-    /// Something is kept for a job that waits (HPC-F-35).
+    /// Resources are set aside for a waiting job (HPC-F-35).
     Keep,
-    /// Runs make way for a job that waits (HPC-S-12).
+    /// Runs make way for a waiting job (HPC-S-12).
     Preemption,
 }
 

@@ -1,7 +1,7 @@
 //! A site's rules for its planner: the stages of its pipeline as plain data.
 //!
-//! A policy is written as a file (`docs/reference/policy.md`), checked, and put in force by an event, so that history
-//! knows which one made which decision.
+//! A policy is written as a file (`docs/reference/policy.md`), checked, and put in force by an event, so that the
+//! history shows which policy led to which decision.
 
 mod check;
 mod components;
@@ -25,7 +25,7 @@ use utoipa::ToSchema;
 pub struct Policy {
     /// Its name, for people; at most 1,024 bytes.
     pub name: String,
-    /// Which job is looked at first: the first key that differs decides; equal jobs stand in order of arrival.
+    /// Which job is considered first: the first key that differs decides; equal jobs keep their order of arrival.
     pub order: Vec<OrderKey>,
     /// Whether and how jobs start ahead of one that waits for resources.
     pub backfill: Backfill,
@@ -33,13 +33,13 @@ pub struct Policy {
     pub limits: Vec<Limit>,
     /// Queues with their own order or backfill, by name.
     pub queues: BTreeMap<String, QueuePolicy>,
-    /// Maximum number of starts in one cycle, 1 to 100,000; the rest starts in the next.
+    /// Maximum number of starts in one cycle, 1 to 100,000; the rest start in the next.
     pub max_starts: u32,
 }
 
 impl Default for Policy {
-    /// By priority of the queue, priority of the job, arrival; a job goes around one that waits for resources if it does not
-    /// delay it.
+    /// By priority of the queue, priority of the job, arrival. A job starts ahead of one that waits for resources if it
+    /// does not delay it.
     fn default() -> Self {
         Self {
             name: "easy".into(),
@@ -77,8 +77,7 @@ impl Policy {
     }
 }
 
-/// The differences of a queue from the others. Its jobs are planned by themselves, when the priority of the queue
-/// says.
+/// A queue's own rules. Its jobs are planned separately, in the order of the queues' priorities.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct QueuePolicy {
@@ -124,15 +123,16 @@ pub enum OrderKey {
 pub struct Backfill {
     /// The promises to waiting jobs.
     pub mode: BackfillMode,
-    /// How many waiting jobs have a reservation at a time. `None` means one under `easy` and all under `conservative`.
+    /// Maximum number of waiting jobs with a reservation at a time. `None` means one under `easy` and all under
+    /// `conservative`.
     pub reservations: Option<u32>,
-    /// In which order candidates are tried.
+    /// The order in which candidates are tried.
     pub candidates: CandidateOrder,
     /// Maximum number of candidates that are tried in a cycle; `None` tries all.
     pub look_ahead: Option<u32>,
     /// Only jobs that name a walltime start ahead of others.
     pub require_walltime: bool,
-    /// When jobs with several components start, in whatever queues they are. Only the policy's own backfill says so.
+    /// When jobs with several components start, in any queue. Only the policy's own backfill sets this.
     pub components: Components,
 }
 
@@ -143,14 +143,13 @@ pub enum BackfillMode {
     /// No job starts ahead of another.
     #[default]
     None,
-    /// The first jobs that wait have reservations, computed again in each cycle; others start if they delay none of
-    /// them.
+    /// The first waiting jobs have reservations, computed again in each cycle; others start if they delay none of them.
     Easy,
-    /// Every job that waits has a reservation, kept until it starts; it never moves to a later time.
+    /// Every waiting job has a reservation, kept until it starts; it never moves to a later time.
     Conservative,
 }
 
-/// In which order the candidates for backfilling are tried.
+/// The order in which backfill candidates are tried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CandidateOrder {
@@ -161,7 +160,7 @@ pub enum CandidateOrder {
     Sjbf,
 }
 
-/// A limit on simultaneous use by the running jobs of somebody.
+/// A limit on simultaneous use by a set of running jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limit {
@@ -169,9 +168,9 @@ pub struct Limit {
     pub per: LimitPer,
     /// Only for the user, group, account or queue of this name; `None` means for each.
     pub name: Option<String>,
-    /// Only jobs of this queue are counted and held; `None` means of all.
+    /// Only jobs of this queue are counted and held back; `None` means all queues.
     pub queue: Option<String>,
-    /// Maximum number of running jobs; tasks of arrays and components of jobs count singly.
+    /// Maximum number of running jobs; each array task and each component of a job counts as one.
     pub max_running_jobs: Option<u64>,
     /// Maximum number of nodes; a node counts once for each job on it.
     pub max_nodes: Option<u64>,

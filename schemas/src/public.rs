@@ -1,8 +1,8 @@
 //! The public form of events: CloudEvents 1.0 in JSON, as integrations get them over the bus and from the gateway.
 //!
-//! The data of an event has names instead of node numbers, and nothing that a job's owner may want to keep to
-//! themselves: no script, arguments, environment, mail address or notification command. Its types are below `public/`, by subject; the
-//! table of events says how they are made.
+//! The data of an event has names instead of node numbers, and nothing that is private to a job's owner: no script,
+//! arguments, environment, mail address or notification command. Its types are below `public/`, by subject; the table
+//! of events says how to build them.
 
 mod allocation;
 pub mod cluster;
@@ -48,7 +48,7 @@ pub struct PublicEvent {
     pub json: String,
 }
 
-/// The public form of a record, and of what led to it as [`crate::cause`] says.
+/// The public form of a record, with its cause (see [`crate::cause`]).
 pub fn cloud_event(record: &Record, cause: Option<Sequence>, names: &dyn Names) -> PublicEvent {
     let cluster = names.cluster_name(record.sequence);
     let (kind, verb) = record.event.kind_verb();
@@ -88,13 +88,13 @@ pub fn summary(record: &Record, names: &dyn Names) -> String {
 struct CloudEvent<'a> {
     /// The version of the CloudEvents specification.
     specversion: &'static str,
-    /// The sequence of the record in the log. With `source` it tells the event from every other.
+    /// The sequence of the record in the log. Together with `source` it identifies the event.
     id: String,
-    /// The log: `/muster/CLUSTER/ID`, with the name of its cluster and an id that no other log has.
+    /// The log: `/muster/CLUSTER/ID`, with the name of its cluster and its unique id.
     source: String,
     /// The event: `muster.KIND.VERB.VERSION`.
     r#type: String,
-    /// The id of the job or the name of the node, queue, licence or cluster that it happened to.
+    /// The subject: the id of the job or the name of the node, queue, licence or cluster.
     subject: &'a str,
     /// When the ledger recorded it.
     time: Timestamp,
@@ -105,7 +105,7 @@ struct CloudEvent<'a> {
     traceparent: Option<String>,
     /// Its actor: `user:NAME`, `node:NAME`, `runner:NAME`, `planner`, `notifier` or `ledger`.
     actor: String,
-    /// The `id` of the event that led to this one; left out where something began (HPC-E-01).
+    /// The `id` of the event that caused this one; left out if there is none (HPC-E-01).
     #[serde(skip_serializing_if = "Option::is_none")]
     causedby: Option<String>,
     /// One sentence for people. Its wording is not stable.
@@ -126,7 +126,7 @@ fn actor_text(actor: &Actor) -> String {
     }
 }
 
-/// Every kind of public event, in the order of their names.
+/// All kinds of public events, in order of their names.
 pub fn catalogue() -> Vec<EventType> {
     let mut all: Vec<EventType> = [
         ClusterData::catalogue(),
@@ -153,7 +153,7 @@ pub enum EventData {
     Cluster(ClusterData),
     /// Nodes.
     Node(NodeData),
-    /// Jobs, but for their runs.
+    /// Jobs, except for their runs.
     Job(JobData),
     /// Runs: the times in which jobs have resources.
     Run(RunData),
@@ -161,13 +161,13 @@ pub enum EventData {
     Step(StepData),
     /// Filters and their chains.
     Filter(FilterData),
-    /// Plans, and what planners go by: policies, reservations, resources that are kept.
+    /// Plans and their basis: policies, reservations, resources set aside.
     Plan(PlanData),
     /// Settings that administrators change, accounts, and refused commands.
     Config(ConfigData),
 }
 
-/// Makes public data of the events of the table.
+/// Generates the public data of the events in the table.
 macro_rules! public_forms {
     ([$names:ident] $(
         $(#[$doc:meta])*
@@ -189,7 +189,7 @@ macro_rules! public_forms {
 event_table!(public_forms);
 
 impl EventData {
-    /// The id or name of what it happened to.
+    /// The id or name of its subject.
     pub fn subject(&self, cluster: &str) -> String {
         match self {
             Self::Cluster(data) => data.subject(cluster),

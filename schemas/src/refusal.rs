@@ -30,7 +30,7 @@ pub enum RefusalCode {
     NotFound,
     /// The actor may not do this.
     PermissionDenied,
-    /// It is not possible in the present state, for example releasing a job that has finished.
+    /// It is not possible in the current state, for example releasing a job that has finished.
     Conflict,
     /// A limit of the queue or cluster has been reached.
     LimitReached,
@@ -38,6 +38,6 @@ pub enum RefusalCode {
     StorageFailed,
     /// Not now; the same command may succeed later.
     Unavailable,
-    /// Others use the resources at the moment; the same request may succeed as soon as they have ended (SL-R-08).
+    /// The resources are in use at the moment; the same request may succeed once they are free (SL-R-08).
     Busy,
 }

@@ -49,32 +49,32 @@ impl fmt::Display for PropertyValue {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// A group of nodes that share the value of the property named, such as `switch`.
+    /// A group of nodes with the same value of this property, such as `switch`.
     Group(String),
     /// A node.
     Node,
     /// A socket (processor package) of a node.
     Socket,
-    /// A core, the smallest thing that is given to a job.
+    /// A core, the smallest unit that is given to a job.
     Core,
     /// A GPU of a node.
     Gpu,
 }
 
-/// How many of a level.
+/// The number of units at a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Count {
-    /// At least `min`, at most `max`; as many as can be had at the moment of the start.
+    /// From `min` to `max`: the most that is available at the start.
     Range {
-        /// The least that the job can start with.
+        /// The minimum that the job can start with.
         min: u32,
-        /// The most that it can use.
+        /// The maximum that it can use.
         max: u32,
     },
-    /// Every one there is, or the job does not start.
+    /// Every existing one; otherwise the job does not start.
     All,
-    /// As many as are free at the moment, at least one.
+    /// All that are free at the moment, at least one.
     Best,
 }
 
@@ -85,13 +85,13 @@ impl Count {
     }
 }
 
-/// One part of a path: a number at a level, inside each of the part before.
+/// One part of a path: a number at a level, inside each item of the previous part.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LevelCount {
     /// The level.
     pub level: Level,
-    /// How many of it.
+    /// The number of its units.
     pub count: Count,
 }
 
@@ -115,9 +115,9 @@ pub enum Per {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Memory {
-    /// How many bytes.
+    /// Number of bytes.
     pub bytes: u64,
-    /// For each of what.
+    /// The unit that it is counted for.
     pub per: Per,
 }
 
@@ -125,11 +125,11 @@ pub struct Memory {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Gpus {
-    /// How many.
+    /// Number of GPUs.
     pub count: u32,
-    /// For each of what.
+    /// The unit that it is counted for.
     pub per: Per,
-    /// Only GPUs of this model, any if none is named.
+    /// Only GPUs of this model; `None` means any.
     pub model: Option<String>,
 }
 
@@ -139,7 +139,7 @@ pub struct Gpus {
 pub enum NodeFilter {
     /// The property is present and neither false, 0 nor empty.
     Has(String),
-    /// The property compares so with the value. A node without the property does not match.
+    /// The property has this relation to the value. A node without the property does not match.
     Compare {
         /// The property.
         property: String,
@@ -199,7 +199,7 @@ pub fn size_text(bytes: u64) -> String {
     }
 }
 
-/// Two sizes to be shown together, as [`size_text`]; in bytes if they would read alike.
+/// Two sizes to show together, as by [`size_text`]; in bytes if the texts would be equal.
 pub fn size_texts(one: u64, other: u64) -> (String, String) {
     let texts = (size_text(one), size_text(other));
     if texts.0 == texts.1 && one != other { (format!("{one} bytes"), format!("{other} bytes")) } else { texts }
@@ -236,16 +236,16 @@ impl fmt::Display for Relation {
     }
 }
 
-/// Whether other jobs may use what is left of a node.
+/// Whether other jobs may use the rest of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sharing {
     /// Other jobs may run on the rest of the node.
     #[default]
     Shared,
-    /// The nodes of the request serve no other job while it runs; the job still gets only the cores it asked for.
+    /// The nodes of the request serve no other job while it runs; the job still gets only the cores that it requested.
     Exclusive,
-    /// As exclusive, and the job gets every core, GPU and byte of the nodes.
+    /// Like `Exclusive`, and the job gets every core, GPU and byte of the nodes.
     WholeNodes,
 }
 
@@ -255,23 +255,23 @@ pub enum Sharing {
 pub struct Request {
     /// Counts along the tree, from the root down; empty means one core on one node.
     pub path: Vec<LevelCount>,
-    /// How many tasks (processes) run in it; `None` means one for each node.
+    /// Number of tasks (processes); `None` means one for each node.
     pub tasks: Option<u32>,
     /// Maximum number of tasks per node.
     pub tasks_per_node: Option<u32>,
     /// Cores for each task.
     pub cpus_per_task: u32,
-    /// Memory; `None` means what the cluster's settings say, and without them none is reserved.
+    /// Memory; `None` means the cluster's setting, which may reserve none.
     pub memory: Option<Memory>,
     /// GPUs.
     pub gpus: Option<Gpus>,
-    /// Which nodes can serve.
+    /// The condition for nodes that can serve it.
     pub filter: Option<NodeFilter>,
-    /// Only these nodes, all of which must be part of the placement if there are enough places for them.
+    /// Only these nodes. All of them must be part of the placement if it has enough places for them.
     pub nodes: Vec<String>,
     /// Never these nodes.
     pub excluded_nodes: Vec<String>,
-    /// Whether others may use the rest of the nodes.
+    /// Whether other jobs may use the rest of the nodes.
     pub sharing: Sharing,
 }
 
@@ -292,7 +292,7 @@ impl Default for Request {
     }
 }
 
-/// One way to serve a component. Of several, the one that ends first is taken.
+/// One acceptable request of a component. Among several, the planner takes the one that ends first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Alternative {
@@ -300,7 +300,7 @@ pub struct Alternative {
     pub requests: Vec<Request>,
     /// How long it may run, in seconds; `None` means no limit unless the queue has one.
     pub walltime_seconds: Option<u64>,
-    /// Floating licences: name and how many.
+    /// Floating licences: name and number.
     pub licences: BTreeMap<String, u32>,
     /// Whether each request gets separate nodes; otherwise they may share nodes (SL-C-12).
     pub scatter: bool,
@@ -314,7 +314,7 @@ pub struct NodeSpec {
     pub name: String,
     /// Cores that jobs may use, numbered from 0; 1 to 65,536.
     pub cores: u32,
-    /// Sockets; the cores are dealt out to them in equal, consecutive parts.
+    /// Sockets; the cores are divided among them in equal, consecutive parts.
     #[serde(default = "one")]
     pub sockets: u32,
     /// Memory that jobs may use.
@@ -342,7 +342,7 @@ pub struct NodeShare {
     pub gpus: IndexSet,
     /// Its memory.
     pub memory_bytes: u64,
-    /// How many tasks run there.
+    /// Number of tasks there.
     pub tasks: u32,
     /// Whether the node serves no other job meanwhile.
     pub exclusive: bool,
@@ -351,7 +351,7 @@ pub struct NodeShare {
 /// Where a component runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 pub struct ComponentPlacement {
-    /// Which of the component's alternatives was taken, from 0.
+    /// The index of the component's chosen alternative, from 0.
     pub alternative: u32,
     /// The nodes; the first is the component's lead node, task ranks follow this order.
     pub shares: Vec<NodeShare>,

@@ -3,25 +3,25 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// How resources are given to jobs. Beside the policy, which orders the queue.
+/// How resources are given to jobs, in addition to the policy, which orders the queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SchedulingSettings {
-    /// How jobs get more than their least size. `None` leaves all jobs to the policy, as it orders and backfills: lists of
-    /// tasks grow after everything that starts or is promised, shrink, and make way for lists of tasks alone.
+    /// How jobs get more than their minimum size. `None` leaves all jobs to the order and backfill of the policy: lists
+    /// of tasks grow after everything that starts or is promised, shrink, and make way only for lists of tasks.
     pub mode: Option<SchedulingMode>,
-    /// With a mode: how many jobs behind the first waiting one are looked at for backfill; 0 for none, negative for
-    /// all; `None` means 1,000 (HPC-B-01).
+    /// With a mode: number of jobs behind the first waiting one that backfill considers; 0 for none, negative for all;
+    /// `None` means 1,000 (HPC-B-01).
     pub backfill_look_ahead: Option<i64>,
     /// Preemption in queued mode, and without a mode between lists of tasks; `None` means graceful (HPC-S-12).
     pub preemption: Option<Preemption>,
     /// Preemption in balanced mode; `None` means immediate (HPC-S-14).
     pub balanced_preemption: Option<Preemption>,
-    /// How what is left is shared in balanced mode; `None` means medium (HPC-S-07).
+    /// How the rest is shared in balanced mode; `None` means medium (HPC-S-07).
     pub bias: Option<PriorityBias>,
-    /// How often balanced mode shares out again, 1 to 3,600; `None` means 10 (HPC-S-08).
+    /// Interval at which balanced mode shares out again, in seconds, 1 to 3,600; `None` means 10 (HPC-S-08).
     pub rebalance_seconds: Option<u32>,
-    /// How long tasks that release a node may take, 1 to 3,600; `None` means 10 (HPC-J-12).
+    /// How long tasks that release a node may take, in seconds, 1 to 3,600; `None` means 10 (HPC-J-12).
     pub release_timeout_seconds: Option<u32>,
     /// Whether running jobs grow; `None` means yes (HPC-S-09).
     pub growth: Option<bool>,
@@ -29,7 +29,7 @@ pub struct SchedulingSettings {
     pub shrink: Option<bool>,
     /// With a mode: whether running jobs grow by preemption; `None` means no (HPC-S-14).
     pub growth_by_preemption: Option<bool>,
-    /// Whether immediate preemption stops only as many tasks as needed; `None` means no (HPC-S-14).
+    /// Whether immediate preemption stops only the tasks that it needs to; `None` means no (HPC-S-14).
     pub task_preemption: Option<bool>,
 }
 
@@ -39,7 +39,8 @@ impl SchedulingSettings {
         self.mode.map(|_| self.backfill_look_ahead.unwrap_or(1000))
     }
 
-    /// The kind of preemption in effect; without a mode that of queued mode, by which lists of tasks alone gain (HPC-S-01).
+    /// The kind of preemption in effect; without a mode, that of queued mode, from which only lists of tasks gain
+    /// (HPC-S-01).
     pub fn preemption(&self) -> Preemption {
         match self.mode {
             None | Some(SchedulingMode::Queued) => self.preemption.unwrap_or(Preemption::Graceful),
@@ -47,8 +48,8 @@ impl SchedulingSettings {
         }
     }
 
-    /// Whether running jobs make way for a job that waits: without a mode only if that is a list of tasks, as they are, so
-    /// that jobs of other kinds neither gain nor lose (HPC-S-01).
+    /// Whether running jobs make way for a waiting job. Without a mode, only lists of tasks do, and only for lists of
+    /// tasks, so that jobs of other kinds neither gain nor lose (HPC-S-01).
     pub fn makes_way_for(&self, is_list: bool) -> bool {
         (is_list || self.mode.is_some()) && self.preemption() != Preemption::None
     }
@@ -58,47 +59,48 @@ impl SchedulingSettings {
         self.growth.unwrap_or(true)
     }
 
-    /// Whether running jobs grow by preemption. Without a mode what others give up would first be for the jobs that wait.
+    /// Whether running jobs grow by preemption. Without a mode, resources that others give up would go to the waiting
+    /// jobs first.
     pub fn grows_by_preemption(&self) -> bool {
         self.mode.is_some() && self.grows() && self.growth_by_preemption.unwrap_or(false)
     }
 
-    /// Whether running jobs shrink when they have no work for what they hold.
+    /// Whether running jobs shrink when they have no work for their resources.
     pub fn shrinks(&self) -> bool {
         self.shrink.unwrap_or(true)
     }
 }
 
-/// How jobs get more than their least size.
+/// How jobs get more than their minimum size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SchedulingMode {
-    /// In the order of the queue, each as much as it can use (HPC-S-02).
+    /// In the order of the queue, each job gets the most that it can use (HPC-S-02).
     Queued,
-    /// All at their least first, what is left is shared (HPC-S-06).
+    /// All jobs get their minimum first, and the rest is shared (HPC-S-06).
     Balanced,
 }
 
-/// How a job of higher priority gets what running jobs of lower priority hold.
+/// How a job of higher priority gets resources of running jobs of lower priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Preemption {
     /// It does not.
     None,
-    /// Running tasks end by themselves, and no new ones start on what is claimed.
+    /// Running tasks end by themselves, and no new ones start on the claimed resources.
     Graceful,
     /// The running jobs are stopped and put back into the queue.
     Immediate,
 }
 
-/// How unequally what is left is shared.
+/// How unequally the rest is shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PriorityBias {
-    /// All alike.
+    /// All equally.
     None,
-    /// Each band of priority twice as much as the one below.
+    /// Each priority band gets twice as much as the one below.
     Medium,
-    /// Each band of priority ten times as much as the one below.
+    /// Each priority band gets ten times as much as the one below.
     High,
 }

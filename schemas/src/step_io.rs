@@ -1,8 +1,8 @@
 //! The standard streams of steps on their way between tasks and clients.
 //!
-//! On each node of a step the output of all its tasks is one sequence of *frames*, addressed by byte offsets, which
-//! never change: an interrupted reader continues at the offset that it has come to. Input is one sequence of bytes,
-//! addressed in the same way, so that bytes that are sent twice are taken once.
+//! On each node of a step, the output of all its tasks is one sequence of *frames*, addressed by byte offsets, which
+//! never change: an interrupted reader continues at its last offset. Input is one sequence of bytes, addressed in the
+//! same way, so that bytes sent twice count once.
 
 use crate::{
     ids::{PartId, StepId},
@@ -11,18 +11,18 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Bytes of the head of a frame: rank (4, little endian), kind (1), length of the content (4, little endian).
+/// Size of the head of a frame, in bytes: rank (4, little endian), kind (1), length of the content (4, little endian).
 const HEAD_BYTES: usize = 9;
-/// No frame has more content.
+/// Maximum size of a frame's content, in bytes.
 pub const MAX_CONTENT_BYTES: usize = 64 << 10;
 /// Maximum number of bytes of output in one request.
 pub const MAX_READ_BYTES: u32 = 1 << 20;
 /// Maximum number of bytes of input in one request.
 pub const MAX_WRITE_BYTES: usize = 1 << 20;
-/// Where a reader begins that wants only what is new.
+/// The offset for a reader that wants only new output.
 pub const AT_END: u64 = u64::MAX;
 
-/// A piece of what the tasks of a step on one node say.
+/// A piece of the output of a step's tasks on one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
     /// The task.
@@ -43,7 +43,7 @@ pub enum Content<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// Appends the frame's bytes. Content beyond [`MAX_CONTENT_BYTES`] is divided.
+    /// Appends the frame's bytes. Content beyond [`MAX_CONTENT_BYTES`] is split into several frames.
     pub fn append_to(&self, bytes: &mut Vec<u8>) {
         match self.content {
             Content::Output(content) => self.append_parts(1, content, bytes),
@@ -62,7 +62,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The first frame, and how many bytes it takes; `None` if it is not whole yet.
+    /// The first frame and its length in bytes; `None` if it is not complete yet.
     ///
     /// # Errors
     /// The bytes are no frame.
@@ -97,21 +97,21 @@ pub struct IoRequest {
     pub part: PartId,
     /// The step.
     pub step: StepId,
-    /// What.
+    /// The request.
     pub ask: IoAsk,
 }
 
 /// A request about streams.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum IoAsk {
-    /// Output from an offset on. It is answered when there is some, or after a time.
+    /// Output from an offset on. The answer comes when there is some, or after a time.
     Read {
-        /// Tells readers apart: a later request of the same reader ends the waiting of an earlier one.
+        /// Identifies the reader: a later request of the same reader ends the wait of an earlier one.
         reader: u64,
-        /// The offset; [`AT_END`] means what is new.
+        /// The offset; [`AT_END`] means new output only.
         from: u64,
-        /// Everything before this has arrived at its destination and does not have to be kept; `None` for those who
-        /// only watch.
+        /// Everything before this has arrived at its destination and need not be kept; `None` for readers that only
+        /// watch.
         acknowledged: Option<u64>,
         /// Maximum number of bytes.
         max_bytes: u32,
@@ -122,9 +122,9 @@ pub enum IoAsk {
     Write {
         /// Where it begins.
         offset: u64,
-        /// The bytes; what the node has already is passed over.
+        /// The bytes; those that the node already has are skipped.
         bytes: Vec<u8>,
-        /// Whether nothing comes behind it.
+        /// Whether nothing comes after it.
         is_last: bool,
     },
     /// The client's terminal has this size.
@@ -136,40 +136,40 @@ pub enum IoAsk {
 pub enum IoReply {
     /// Output.
     Output {
-        /// Where it begins: later than asked for if that was acknowledged before.
+        /// Where it begins: later than requested if that was acknowledged before.
         from: u64,
-        /// The bytes; parts of frames can be at both ends.
+        /// The bytes; both ends can be inside a frame.
         bytes: Vec<u8>,
-        /// Whether it is all that there will ever be.
+        /// Whether this is the end of the output.
         is_last: bool,
     },
-    /// The node has input up to here. It is less than what was sent if it has no room for more at the moment.
+    /// The node has input up to this offset: less than was sent if it has no room for more at the moment.
     Input(u64),
-    /// It is done.
+    /// The request was executed.
     Done,
-    /// The node knows of no such step: it has not come yet, or is gone.
+    /// The node does not know the step: it has not arrived yet, or is gone.
     Unknown,
 }
 
-/// Output of a step, as a gateway answers it.
+/// Output of a step, as a gateway returns it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputPage {
-    /// The output so far, at most one part for each node, or for each component on one that they share.
+    /// The output so far: at most one part for each node, or for each component on a shared node.
     pub parts: Vec<OutputPart>,
-    /// How many such parts the step has.
+    /// Number of such parts that the step has.
     pub nodes: u32,
 }
 
 /// Output of a step on one node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputPart {
-    /// The node's place in the step, from 0.
+    /// The node's index in the step, from 0.
     pub node: u32,
     /// Where the bytes begin.
     pub from: u64,
-    /// The bytes; parts of frames can be at both ends.
+    /// The bytes; both ends can be inside a frame.
     pub bytes: Vec<u8>,
-    /// Whether it is all that there will ever be from the node.
+    /// Whether this is the end of the node's output.
     pub is_last: bool,
 }
 

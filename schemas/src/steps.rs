@@ -15,27 +15,28 @@ use utoipa::ToSchema;
 pub struct StepSpec {
     /// Its name, for people; at most 1,024 bytes.
     pub name: String,
-    /// Where its tasks start; `None` means the working directory of the job.
+    /// The working directory of its tasks; `None` means that of the job.
     pub working_directory: Option<String>,
     /// The environment of its tasks, before muster's own variables are added; `None` means that of the job.
     pub environment: Option<BTreeMap<String, String>>,
     /// File mode creation mask; `None` means that of the job.
     pub umask: Option<u32>,
-    /// Parts of it, each with its own command and nodes. No node is twice in those of a component.
+    /// Its parts, each with its own command and nodes. Among the groups of one component, each node appears at most
+    /// once.
     pub groups: Vec<StepGroup>,
-    /// Where the standard streams of its tasks come from and go to.
+    /// Sources and destinations of the standard streams of its tasks.
     pub streams: StepStreams,
-    /// Variables that differ from task to task, by name. They override the others.
+    /// Variables that differ from task to task, by name. They override other variables.
     pub variables: BTreeMap<String, TaskVariable>,
-    /// It may use cores that other steps use, and keeps none from them.
+    /// Whether it shares cores: it may use those of other steps, and they may use its own.
     pub overlaps: bool,
     /// How long it may run, in seconds; `None` means as long as its job.
     pub walltime_seconds: Option<u64>,
-    /// From SIGTERM to SIGKILL; `None` means what the cluster's settings say.
+    /// Time from SIGTERM to SIGKILL, in seconds; `None` means the cluster's setting.
     pub kill_grace_seconds: Option<u32>,
-    /// Sent this long before its walltime, or else that of its job, is over.
+    /// Signal sent this long before the end of its walltime, or of its job's if it has none.
     pub warning: Option<WarningSignal>,
-    /// The first task that does not exit with 0 ends all others.
+    /// Whether the first task that does not exit with 0 ends all others.
     pub ends_on_failure: bool,
     /// Values that a dialect wants back unchanged, by `dialect.name`.
     pub attributes: BTreeMap<String, String>,
@@ -49,25 +50,25 @@ pub struct StepSpec {
 pub struct StepGroup {
     /// The component of the job whose nodes it uses, from 0.
     pub component: u32,
-    /// The nodes, in the order in which tasks see them. If the only group of a step has none, its tasks fill the nodes of the
-    /// job, those of all components, and with [`StepSpec::overlaps`] they may use all of its cores there.
+    /// The nodes, in the order in which tasks see them. If the only group of a step has none, its tasks fill the job's
+    /// nodes, across all components; with [`StepSpec::overlaps`] they may use all cores of the job there.
     pub places: Vec<StepPlace>,
     /// Cores for each task; 0 means 1.
     pub cpus_per_task: u32,
-    /// Memory on each node that no other step has meanwhile; `None` asks for none.
+    /// Memory on each node that no other step uses meanwhile; `None` asks for none.
     pub memory_bytes: Option<u64>,
     /// The command of each of its ranks.
     pub programs: Vec<StepProgram>,
-    /// Its own variables, over those of the step.
+    /// Its own variables, which override those of the step.
     pub environment: BTreeMap<String, String>,
-    /// Where its tasks start; `None` means as [`StepSpec::working_directory`] says.
+    /// The working directory of its tasks; `None` means [`StepSpec::working_directory`].
     pub working_directory: Option<String>,
-    /// Where the standard input of its tasks comes from; `None` means as [`StepStreams::stdin`] says.
+    /// Source of the standard input of its tasks; `None` means [`StepStreams::stdin`].
     pub stdin: Option<StepInput>,
-    /// Of the only group of a step, without places: how many tasks are put on nodes of the job; `None` means as many as the
-    /// job has. With places this is `None`.
+    /// For the only group of a step, without places: number of tasks to put on the job's nodes; `None` means the number
+    /// that the job has. With places this is `None`.
     pub tasks: Option<u32>,
-    /// Of such a group: on how many of the job's nodes; `None` means all that the tasks need.
+    /// For such a group: number of the job's nodes to use; `None` means all that the tasks need.
     pub nodes: Option<u32>,
 }
 
@@ -77,9 +78,9 @@ pub struct StepGroup {
 pub struct StepPlace {
     /// The node's name.
     pub node: String,
-    /// The ranks of the tasks there, not necessarily in a row.
+    /// The ranks of the tasks there, not necessarily consecutive.
     pub ranks: IndexSet,
-    /// How many cores the step takes there; `None` means `cpus_per_task` for each task.
+    /// Number of cores for the step there; `None` means `cpus_per_task` for each task.
     #[serde(default)]
     pub cores: Option<u32>,
 }
@@ -88,14 +89,14 @@ pub struct StepPlace {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StepProgram {
-    /// The ranks that run it; none in a group without places, where all do.
+    /// The ranks that run it; empty in a group without places, where all ranks do.
     #[serde(default)]
     pub ranks: IndexSet,
-    /// The command and its arguments. One without a slash is searched for in `PATH`.
+    /// The command and its arguments. A command without a slash is looked up in `PATH`.
     pub argv: Vec<String>,
 }
 
-/// Where the standard streams of tasks come from and go to.
+/// Sources and destinations of the standard streams of tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct StepStreams {
@@ -105,17 +106,17 @@ pub struct StepStreams {
     pub stdout: StepOutput,
     /// Standard error; `None` means the same as standard output.
     pub stderr: Option<StepOutput>,
-    /// Keep what output files have and write behind it.
+    /// Whether to append to existing output files instead of truncating them.
     pub append_output: bool,
-    /// The task of rank 0 gets a terminal of this size, whose bytes come from and go to the client, instead of its streams.
+    /// The task of rank 0 gets a terminal of this size, connected to the client, instead of its streams.
     pub terminal: Option<TerminalSize>,
 }
 
-/// Where standard input comes from.
+/// The source of standard input.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StepInput {
-    /// Nothing comes.
+    /// No input.
     #[default]
     Nothing,
     /// A file, by a pattern as in [`crate::job::Launch::stdin`].
@@ -126,14 +127,15 @@ pub enum StepInput {
     Task(u32),
 }
 
-/// Where output goes.
+/// The destination of output.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StepOutput {
     /// To the client.
     #[default]
     Client,
-    /// Into a file, by a pattern as in [`crate::job::Launch::stdout`] with `%s` the step and `%n` the node's place in it.
+    /// To a file, by a pattern as in [`crate::job::Launch::stdout`], where `%s` is the step and `%n` the node's index
+    /// in it.
     File(String),
     /// Nowhere.
     Discarded,
@@ -155,23 +157,23 @@ pub struct TerminalSize {
 pub enum TaskVariable {
     /// Its rank.
     Rank,
-    /// Which of the tasks on its node it is, from 0.
+    /// Its index among the step's tasks on its node, from 0.
     LocalRank,
-    /// Which of the step's nodes it is on, from 0.
+    /// The index of its node among the step's nodes, from 0.
     NodeIndex,
     /// The name of its node.
     NodeName,
-    /// The number of its process.
+    /// The id of its process.
     ProcessId,
-    /// How many tasks of the step are on its node.
+    /// Number of the step's tasks on its node.
     TasksOnNode,
-    /// The ranks of those, between commas.
+    /// The ranks of those tasks, separated by commas.
     RanksOnNode,
-    /// How many cores the step has on its node.
+    /// Number of the step's cores on its node.
     CoresOnNode,
     /// The numbers of those cores, as ranges.
     Cores,
-    /// How many steps of the run were launched before its own: a number of the step that counts from 0.
+    /// Number of steps of the run launched before its own: the step's number, counted from 0.
     StepsBefore,
 }
 
@@ -180,17 +182,17 @@ pub enum TaskVariable {
 pub struct StepShare {
     /// The node.
     pub node: NodeId,
-    /// Which component of the job it serves.
+    /// The component of the job that it serves, from 0.
     pub component: u32,
-    /// How many tasks run there.
+    /// Number of tasks there.
     pub tasks: u32,
     /// The cores that they may use.
     pub cores: IndexSet,
-    /// Memory that no other step has meanwhile.
+    /// Memory that no other step uses meanwhile.
     pub memory_bytes: u64,
 }
 
-/// Tasks that ended alike.
+/// Tasks that ended with the same status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TaskStatus {
     /// Their ranks.
@@ -199,7 +201,7 @@ pub struct TaskStatus {
     pub status: ExitStatus,
 }
 
-/// A node's knowledge of its part of a step, in addition to the common part of every launch.
+/// Data for a node's part of a step, in addition to the common part of every launch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepTasks {
     /// The ranks of the tasks there.
@@ -220,12 +222,12 @@ impl StepSpec {
         self.groups.iter().flat_map(|group| group.places.iter().map(move |place| (group, place)))
     }
 
-    /// Where the tasks of one of its groups read from.
+    /// The standard input of the tasks of a group.
     pub fn stdin_of<'a>(&'a self, group: &'a StepGroup) -> &'a StepInput {
         group.stdin.as_ref().unwrap_or(&self.streams.stdin)
     }
 
-    /// Where the tasks of one of its groups start, if it is not where their job does.
+    /// The working directory of the tasks of a group, if it is not that of the job.
     pub fn working_directory_of<'a>(&'a self, group: &'a StepGroup) -> Option<&'a String> {
         group.working_directory.as_ref().or(self.working_directory.as_ref())
     }
@@ -235,7 +237,7 @@ impl StepSpec {
         self.groups.iter().enumerate().flat_map(|(at, group)| group.places.iter().map(move |_| at))
     }
 
-    /// How many tasks it has.
+    /// Total number of tasks.
     pub fn total_tasks(&self) -> u32 {
         let tasks = self.places().map(|(_, place)| place.ranks.len()).sum::<u64>();
         u32::try_from(tasks).unwrap_or(u32::MAX)
@@ -243,7 +245,7 @@ impl StepSpec {
 }
 
 impl StepGroup {
-    /// How many cores it takes at a place.
+    /// Number of cores that it takes at a place.
     pub fn cores_at(&self, place: &StepPlace) -> u32 {
         let by_tasks = place.ranks.len().saturating_mul(u64::from(self.cpus_per_task.max(1)));
         place.cores.unwrap_or_else(|| u32::try_from(by_tasks).unwrap_or(u32::MAX))
@@ -256,12 +258,12 @@ impl StepStreams {
         self.stderr.as_ref().unwrap_or(&self.stdout)
     }
 
-    /// Whether something goes to the client.
+    /// Whether any output goes to the client.
     pub fn has_output(&self) -> bool {
         self.terminal.is_some() || self.stdout == StepOutput::Client || *self.stderr() == StepOutput::Client
     }
 
-    /// Whether the task of a rank reads what the client sends.
+    /// Whether the task of a rank reads the client's input.
     pub fn feeds(&self, rank: u32) -> bool {
         match self.stdin {
             StepInput::AllTasks => true,
@@ -278,7 +280,7 @@ impl StepTasks {
     }
 }
 
-/// Groups statuses of tasks: those that are alike together, by the first of their ranks.
+/// Groups tasks with the same status, in order of their first ranks.
 pub fn grouped(statuses: impl IntoIterator<Item = (u32, ExitStatus)>) -> Vec<TaskStatus> {
     let mut by_status: BTreeMap<ExitStatus, Vec<u32>> = BTreeMap::new();
     for (rank, status) in statuses {

@@ -6,9 +6,10 @@ use crate::ids::{JobId, StepId};
 pub const LOG_STREAM: &str = "MUSTER_LOG";
 /// Subject of the log's messages.
 pub const LOG_SUBJECT: &str = "muster.log";
-/// The server repeats here everything that the log stream has stored, for those who follow the log.
+/// The server repeats here everything that the log stream has stored, for readers that follow the log.
 pub const LOG_STORED_SUBJECT: &str = "muster.log-stored";
-/// A ledger that becomes the writer of the log stream says so here, so that another one that still runs learns of it at once.
+/// A ledger that becomes the writer of the log stream announces it here, so that a still running predecessor learns of
+/// it at once.
 pub const LOG_CLAIMED: &str = "muster.log-claimed";
 /// JetStream stream of public lifecycle events.
 pub const EVENTS_STREAM: &str = "MUSTER_EVENTS";
@@ -18,12 +19,12 @@ pub const EVENTS_SUBJECTS: &str = "muster.events.>";
 pub const NOTIFY_STREAM: &str = "MUSTER_NOTIFY";
 /// Subject of its items.
 pub const NOTIFY_SUBJECT: &str = "muster.notify";
-/// Work queue of calls of filters for which a program is started.
+/// Work queue of calls of filters that start a program.
 pub const FILTERS_STREAM: &str = "MUSTER_FILTERS";
 /// Subject of its items.
 pub const FILTERS_SUBJECT: &str = "muster.filters";
-/// Work queue of calls for which none is started: of persistent filters, and of the checks behind the filters. They do not
-/// wait behind programs that hang.
+/// Work queue of calls that start none: calls of persistent filters, and the checks after the filters. They do not wait
+/// behind hanging programs.
 pub const CHECKS_STREAM: &str = "MUSTER_CHECKS";
 /// Subject of its items.
 pub const CHECKS_SUBJECT: &str = "muster.checks";
@@ -37,13 +38,13 @@ pub const COMMAND_NOTIFIER: &str = "muster.command.notifier";
 pub const PLANNER_EXTERNAL: &str = "muster.planner.external";
 /// Queries of the roles that may read everything.
 pub const QUERY: &str = "muster.command.query";
-/// Asks where the log ends and of which cluster it is; tells nothing of any job.
+/// Queries for the end of the log and its cluster; the answer says nothing about jobs.
 pub const HEAD: &str = "muster.command.head";
-/// The prefix under which a ledger reaches the streams of the account that integrations use, where there is one.
+/// The prefix under which a ledger reaches the streams of the integrations' account, if there is one.
 pub const INTEGRATION_API: &str = "muster.integration";
-/// The prefixes under which the account of integrations reaches the stream of public events, to mirror it.
+/// The prefix under which the integrations' account reaches the stream of public events, to mirror it.
 pub const MIRROR_API: &str = "muster.mirror.api";
-/// Where what is mirrored is delivered.
+/// Where mirrored events are delivered.
 pub const MIRROR_DELIVERY: &str = "muster.mirror.deliver";
 /// Queries of accounting services: `muster.accounting.usage`.
 pub const ACCOUNTING_USAGE: &str = "muster.accounting.usage";
@@ -58,7 +59,7 @@ pub fn command_runner(runner: &str) -> String {
     format!("muster.command.runner.{}", token(runner))
 }
 
-/// Signs of life of a filter-runner: request/reply, answered with what it has to know.
+/// Signs of life of a filter-runner: request/reply, answered with a briefing.
 pub fn runner_heartbeat(runner: &str) -> String {
     format!("muster.command.runner-heartbeat.{}", token(runner))
 }
@@ -78,8 +79,8 @@ pub fn node_orders(node: &str) -> String {
     format!("muster.node.{}.order", token(node))
 }
 
-/// The streams of the tasks of a step on a node: request/reply, `muster.io.JOB.STEP.TASK.VERB.NODE`. The task is a rank, or
-/// `all`.
+/// The streams of the tasks of a step on a node: request/reply, `muster.io.JOB.STEP.TASK.VERB.NODE`. The task is a
+/// rank, or `all`.
 pub fn step_io(job: JobId, step: StepId, task: &str, verb: &str, node: &str) -> String {
     format!("muster.io.{}.{step}.{task}.{verb}.{}", token(&job.to_string()), token(node))
 }

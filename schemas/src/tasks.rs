@@ -1,5 +1,5 @@
-//! Jobs that are a list of tasks: the job holds resources between its least and its greatest size, and its tasks run on them
-//! as room comes.
+//! Jobs that are lists of tasks: the job holds resources between its minimum and maximum size, and its tasks run on
+//! them when there is room.
 
 use crate::job::Launch;
 use serde::{Deserialize, Serialize};
@@ -19,23 +19,23 @@ pub enum SizeUnit {
     Node,
 }
 
-/// The tasks of a job, and how the job goes with them.
+/// The tasks of a job, and how the job depends on them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TaskList {
     /// The unit that sizes count.
     pub unit: SizeUnit,
-    /// The least that the job runs on.
+    /// The minimum size of the job.
     pub min: u32,
-    /// The greatest that it grows to.
+    /// The maximum size of the job.
     pub max: u32,
     /// The tasks, in their order; 1 or more unless `until_cancelled`.
     pub tasks: Vec<TaskSpec>,
-    /// The job keeps its resources when no task is left (HPC-J-20).
+    /// Whether the job keeps its resources when no task is left (HPC-J-20).
     pub until_cancelled: bool,
-    /// The first failed task stops the job (HPC-J-21).
+    /// Whether the first failed task stops the job (HPC-J-21).
     pub fail_on_task_failure: bool,
-    /// Tasks that wait for one that failed fail, instead of starting.
+    /// Whether tasks that wait for a failed one fail instead of starting.
     pub fail_dependents: bool,
     /// Whether a job of higher priority may take its resources (HPC-S-12).
     pub preemptable: bool,
@@ -50,17 +50,17 @@ pub struct TaskSpec {
     pub name: String,
     /// How often and when it runs.
     pub kind: TaskKind,
-    /// The least that an instance of it needs, in the job's unit; at least 1.
+    /// The minimum size of an instance, in the job's unit; at least 1.
     pub min: u32,
-    /// The greatest that an instance of it can use.
+    /// The maximum size of an instance.
     pub max: u32,
-    /// An instance is stopped, and has failed, after this time.
+    /// Time limit of an instance, in seconds: it is then stopped and has failed.
     #[serde(default)]
     pub run_time_seconds: Option<u64>,
-    /// The tasks that must have ended before, by their places in the list, from 0.
+    /// The tasks that must end first, by index in the list, from 0.
     #[serde(default)]
     pub after: Vec<u32>,
-    /// Its launch; the program is [`crate::job::Program::Tasks`], run once for an instance.
+    /// Its launch; the program is [`crate::job::Program::Tasks`], run once for each instance.
     pub launch: Launch,
     /// Its own variables, which override those of the job.
     #[serde(default)]
@@ -68,10 +68,10 @@ pub struct TaskSpec {
     /// Its working directory; `None` means that of the job.
     #[serde(default)]
     pub working_directory: Option<String>,
-    /// Exit codes with which it has ended well, as ranges; empty means 0 alone.
+    /// Exit codes that mean success, as ranges; empty means only 0.
     #[serde(default)]
     pub valid_exit_codes: Vec<(i32, i32)>,
-    /// Whether it may run a second time after its resources were taken or lost.
+    /// Whether it may run again after its resources were taken or lost.
     #[serde(default)]
     pub rerunnable: bool,
 }
@@ -87,21 +87,21 @@ pub enum TaskKind {
     Sweep {
         /// The first value.
         start: i32,
-        /// From one value to the next; at least 1.
+        /// The increment from one value to the next; at least 1.
         increment: i32,
-        /// How many values; 1 to 1,000,000.
+        /// Number of values; 1 to 1,000,000.
         steps: u32,
     },
     /// On each node before any other task there.
     NodePrep,
     /// On each node when the job leaves it.
     NodeRelease,
-    /// On all resources, again and again.
+    /// On all resources, repeatedly.
     Service,
 }
 
 impl TaskSpec {
-    /// How many instances run in all; 0 for tasks that run by node or for ever.
+    /// Total number of instances; 0 for tasks that run per node or forever.
     pub const fn instances(&self) -> u32 {
         match self.kind {
             TaskKind::Basic => 1,
@@ -110,7 +110,7 @@ impl TaskSpec {
         }
     }
 
-    /// Whether an instance with this exit code has ended well.
+    /// Whether this exit code of an instance means success.
     pub fn is_success(&self, code: i32) -> bool {
         if self.valid_exit_codes.is_empty() {
             return code == 0;
@@ -122,8 +122,8 @@ impl TaskSpec {
 /// An instance of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 pub struct TaskInstance {
-    /// The place of the task in the list, from 0.
+    /// The index of the task in the list, from 0.
     pub task: u32,
-    /// Which of its instances, from 0: the step of a sweep; how often a service or a task of a node has run before.
+    /// The index of the instance, from 0: the step of a sweep, or how often a service or a node's task has run before.
     pub instance: u32,
 }

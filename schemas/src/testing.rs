@@ -1,4 +1,4 @@
-//! For tests, of this crate and of others: samples of events. Not for anything else.
+//! Samples of events, only for tests of this and other crates.
 
 use crate::{
     codec,
@@ -8,7 +8,7 @@ use crate::{
 /// One record of each kind of event, as the first release that had it wrote it; `tests/golden.rs` keeps them.
 ///
 /// # Panics
-/// The samples are damaged.
+/// If the samples are damaged.
 pub fn samples() -> Vec<Record> {
     let digits = |line: &str, at: usize| u8::from_str_radix(&line[at..at + 2], 16).expect("two hexadecimal digits");
     let bytes = |line: &str| -> Vec<u8> { (0..line.len()).step_by(2).map(|at| digits(line, at)).collect() };
@@ -16,10 +16,10 @@ pub fn samples() -> Vec<Record> {
     lines.map(|line| codec::decode(&bytes(line)).expect("a record")).collect()
 }
 
-/// Checks that a part of muster does something about just those kinds of events that the table of events names it for.
+/// Checks that a part of muster acts on exactly those kinds of events that concern it in the table of events.
 ///
 /// # Panics
-/// It does not.
+/// If it does not.
 pub fn assert_handles(concern: Concern, mut handles: impl FnMut(&Record) -> bool) {
     for record in samples() {
         let event = &record.event;

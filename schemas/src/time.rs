@@ -18,7 +18,7 @@ impl Timestamp {
         Self(seconds.saturating_mul(1_000_000))
     }
 
-    /// Whole seconds since 1970, cut off toward the past.
+    /// Whole seconds since 1970, rounded down.
     pub const fn unix_seconds(self) -> i64 {
         self.0.div_euclid(1_000_000)
     }
@@ -45,7 +45,7 @@ impl Timestamp {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// The system's clock. Only workers and the ledger's loop may ask; rules get the time as input.
+    /// The system's clock. Only workers and the ledger's loop may read it; rules get the time as input.
     pub fn now() -> Self {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         Self(since.map_or(0, |duration| duration.as_micros() as i64))

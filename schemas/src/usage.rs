@@ -1,7 +1,7 @@
-//! Questions to an accounting service and its answers.
+//! Queries to an accounting service, and its answers.
 //!
-//! Usage is kept in windows of equal length, counted from 1970-01-01 00:00 UTC. A run that spans windows is divided among
-//! them to the microsecond.
+//! Usage is kept in windows of equal length, counted from 1970-01-01 00:00 UTC. A run that spans several windows is
+//! divided among them to the microsecond.
 
 use crate::{ids::Sequence, job::Outcome, time::Timestamp};
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ pub struct UsageQuery {
     pub at: Option<UsageMoment>,
 }
 
-/// A moment that usage is asked for.
+/// The moment that usage is queried for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UsageMoment {
@@ -66,7 +66,8 @@ pub struct UsageAnswer {
     pub rows: Vec<UsageRow>,
 }
 
-/// Requests and usage of one user, account and queue in one window, or of all of those that were not separated.
+/// Requests and usage of one user, account and queue in one window, or summed up over dimensions that were not
+/// separated.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct UsageRow {
     /// When the window begins; `None` if windows are summed up.
@@ -84,10 +85,11 @@ pub struct UsageRow {
 /// Amounts of usage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct UsageAmounts {
-    /// Cores times the time asked for, in core-microseconds: from the start of a run, as if it lasted its whole walltime.
-    /// A run without a walltime counts the time that it took.
+    /// Cores times the requested time, in core-microseconds: from the start of a run, as if it lasted its whole
+    /// walltime. A run without a walltime counts the time that it took.
     pub asked_core_micros: u128,
-    /// Cores times the time from start to end of a run, in core-microseconds. A suspended run keeps its cores: it counts on.
+    /// Cores times the time from start to end of a run, in core-microseconds. A suspended run keeps its cores and still
+    /// counts.
     pub used_core_micros: u128,
     /// GPUs times the time from start to end of a run, in GPU-microseconds.
     pub used_gpu_micros: u128,
@@ -95,14 +97,14 @@ pub struct UsageAmounts {
     pub cpu_time_micros: u128,
     /// Runs that started.
     pub started_runs: u64,
-    /// Runs that ended well.
+    /// Runs that ended successfully.
     pub completed_runs: u64,
-    /// Runs that ended in another way, runs that were put back into the queue among them.
+    /// Runs that ended in another way, including requeued runs.
     pub other_runs: u64,
 }
 
 impl UsageAmounts {
-    /// Whole core-seconds asked for, rounded to the nearest.
+    /// Whole core-seconds requested, rounded to the nearest.
     pub const fn asked_core_seconds(&self) -> u64 {
         whole_seconds(self.asked_core_micros)
     }

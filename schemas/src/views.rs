@@ -1,5 +1,4 @@
-//! Shapes that the HTTP API shows and takes: the public JSON of jobs, runs, nodes and queues. Keys are stable: they
-//! are only ever added.
+//! Shapes of the HTTP API: the public JSON of jobs, runs, nodes and queues. Keys are stable: they are only ever added.
 
 mod accounts;
 mod explanation;
@@ -35,21 +34,21 @@ use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt};
 use utoipa::ToSchema;
 
-/// How a job or a run came to its end, as one word.
+/// How a job or a run ended, as one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OutcomeWord {
     /// Every process exited with 0.
     Completed,
-    /// A process did not.
+    /// A process did not exit with 0.
     Failed,
     /// It could not be started.
     LaunchFailed,
     /// Somebody cancelled it.
     Cancelled,
-    /// Its walltime was over.
+    /// It reached its walltime.
     TimedOut,
-    /// It used more memory than it had asked for.
+    /// It used more memory than it had requested.
     OutOfMemory,
     /// It had to make room for another job.
     Preempted,
@@ -59,7 +58,7 @@ pub enum OutcomeWord {
     DeadlineMissed,
     /// A job that it depends on ended in a way that can never satisfy it.
     DependencyNeverMet,
-    /// It was put back into the queue: the run is over, the job is not.
+    /// It was requeued: the run is over, the job is not.
     Requeued,
     /// A filter, a template or a check refused it.
     Refused,
@@ -114,19 +113,19 @@ impl fmt::Display for OutcomeWord {
     }
 }
 
-/// How a job or a run came to its end.
+/// How a job or a run ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OutcomeView {
     /// As one word.
     pub outcome: OutcomeWord,
-    /// The first status that is not 0, by task rank; only of `failed`, and 0 of `completed`.
+    /// For `failed`, the first status that is not 0, by task rank; for `completed`, 0; otherwise `null`.
     pub exit_status: Option<ExitStatus>,
     /// Details for people: why it could not be launched, which node was lost and how, why it was refused.
     pub detail: Option<String>,
 }
 
 impl OutcomeView {
-    /// The exit status of a command that waited for the job: that of the job, 1 if it has none and did not complete.
+    /// The exit status of a command that waited for the job: that of the job, or 1 if it has none and did not complete.
     pub fn shell_code(&self) -> u8 {
         self.exit_status.map_or(u8::from(self.outcome != OutcomeWord::Completed), ExitStatus::shell_code)
     }
@@ -162,7 +161,7 @@ impl fmt::Display for OutcomeView {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReasonWord {
-    /// The planner has not looked at it yet.
+    /// The planner has not considered it yet.
     NotPlannedYet,
     /// It is held.
     Held,
@@ -174,11 +173,11 @@ pub enum ReasonWord {
     DependencyNeverMet,
     /// Its queue is not starting jobs.
     QueueStopped,
-    /// As many tasks of its array run as may.
+    /// Its array has reached its limit of running tasks.
     ArrayLimit,
     /// A limit of queue, user, group or account is reached.
     Limit,
-    /// Not enough is free.
+    /// Not enough resources are free.
     Resources,
     /// Another job is ahead of it.
     BehindJob,
@@ -200,11 +199,11 @@ pub enum ReasonWord {
     ReservationNotBegun,
     /// An external planner gave its own reason.
     ExternalPlanner,
-    /// The external planner does not work.
+    /// The external planner has failed.
     PlannerFailed,
     /// Its owner has not submitted it yet.
     Configuring,
-    /// An answer of a filter, or of the check behind the filters, is outstanding.
+    /// A filter, or the check after the filters, has not answered yet.
     FilterPending,
     /// An activation filter said "not now".
     ActivationFilter,
@@ -227,7 +226,7 @@ pub struct ReasonView {
     pub code: ReasonWord,
     /// As a sentence, for people.
     pub text: String,
-    /// The job that it waits for or that is ahead of it.
+    /// The job that it waits for, or that is ahead of it.
     pub job: Option<JobId>,
 }
 
@@ -272,13 +271,13 @@ impl From<&WaitReason> for ReasonView {
 pub struct JobView {
     /// Its id.
     pub id: JobId,
-    /// Its own number. Tasks of an array have one each, counted on from that of the array in the order of their indices; a
-    /// task of an array that is older than such numbers has that of the array (SL-C-18).
+    /// Its own number. The tasks of an array are numbered consecutively from the array's number, in the order of their
+    /// indices; in an array older than this numbering, every task has the array's number (SL-C-18).
     #[serde(default)]
     pub number: u64,
     /// Its name, for people.
     pub name: String,
-    /// Login name of whose it is.
+    /// The owner's login name.
     pub owner: String,
     /// Its queue.
     pub queue: String,
@@ -286,7 +285,7 @@ pub struct JobView {
     pub account: Option<String>,
     /// Its service class (QOS).
     pub class: Option<String>,
-    /// Higher goes first.
+    /// A higher priority goes first.
     pub priority: i64,
     /// Its state.
     pub state: JobState,
@@ -298,35 +297,35 @@ pub struct JobView {
     pub outcome: Option<OutcomeView>,
     /// When it was submitted.
     pub submitted: Timestamp,
-    /// It does not start before this.
+    /// Earliest start time.
     pub begin: Option<Timestamp>,
     /// When its latest run started.
     pub started: Option<Timestamp>,
     /// When it ended.
     pub ended: Option<Timestamp>,
-    /// The longest that it may run.
+    /// How long it may run, in seconds.
     pub walltime_seconds: Option<u64>,
     /// The nodes of its latest run, in order of rank; empty while it waits.
     pub nodes: Vec<String>,
-    /// How many nodes it has, or while it waits the least that it asks for.
+    /// Number of nodes; while it waits, the minimum that it asks for.
     pub node_count: u32,
-    /// How many tasks it has, or while it waits the least that it asks for.
+    /// Number of tasks; while it waits, the minimum that it asks for.
     pub tasks: u32,
-    /// How many cores it has, or while it waits the least that it asks for.
+    /// Number of cores; while it waits, the minimum that it asks for.
     pub cores: u64,
-    /// How many components it has: 1 for a plain job.
+    /// Number of components: 1 for a plain job.
     pub components: u32,
     /// Its latest run.
     pub run: Option<RunId>,
-    /// How many runs it has had.
+    /// Number of runs so far.
     pub runs: u32,
     /// The advance reservation that it runs in.
     #[serde(default)]
     pub reservation: Option<String>,
-    /// When it starts at the latest, if the planner has promised it; of an array its next task.
+    /// The latest start that the planner has promised; for an array, that of its next task.
     #[serde(default)]
     pub slot_start: Option<Timestamp>,
-    /// When it is thought to start, if it waits and that can be foreseen; of an array its next task.
+    /// The expected start of a waiting job, if it can be predicted; for an array, that of its next task.
     #[serde(default)]
     pub predicted_start: Option<Timestamp>,
     /// The progress of the tasks, if it is an array.
@@ -349,19 +348,19 @@ pub struct JobView {
 }
 
 impl JobView {
-    /// Its own number; of a gateway that tells none, that of the job or array.
+    /// Its own number; if the gateway sent none, that of the job or array.
     pub fn own_number(&self) -> u64 {
         self.number.max(self.id.number)
     }
 
-    /// Whether a number means it, or a component of it.
+    /// Whether a number belongs to it or to one of its components.
     pub fn has_number(&self, number: u64) -> bool {
         let own = self.own_number();
         number == self.id.number || (own..own + u64::from(self.components)).contains(&number)
     }
 
-    /// Whether nobody has to wait any longer to know whether it is in the queue: submission filters and the check behind them
-    /// have let it in or refused it.
+    /// Whether its entry into the queue is decided: submission filters and the check after them have accepted or
+    /// refused it.
     pub fn is_decided(&self) -> bool {
         let entry = self.filtering.as_ref().map(|filtering| filtering.entry);
         let is_on_its_way =
@@ -370,7 +369,7 @@ impl JobView {
     }
 }
 
-/// One component of a job that has several, with its state.
+/// One component of a job with several, and its state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ComponentView {
     /// Its queue.
@@ -379,7 +378,7 @@ pub struct ComponentView {
     pub account: Option<String>,
     /// Its service class (QOS).
     pub class: Option<String>,
-    /// Higher goes first.
+    /// A higher priority goes first.
     pub priority: i64,
     /// Its state: a component can end before the others do.
     pub state: JobState,
@@ -387,27 +386,27 @@ pub struct ComponentView {
     pub holds: Holds,
     /// How it ended, if it ended before the job did.
     pub outcome: Option<OutcomeView>,
-    /// When, if it did.
+    /// When it ended, if it ended before the job did.
     pub ended: Option<Timestamp>,
-    /// It does not start before this.
+    /// Earliest start time.
     pub begin: Option<Timestamp>,
     /// The advance reservation that it runs in.
     pub reservation: Option<String>,
-    /// The longest that it may run.
+    /// How long it may run, in seconds.
     pub walltime_seconds: Option<u64>,
     /// The nodes that it has or had in the latest run, in order of rank; empty while it waits.
     pub nodes: Vec<String>,
-    /// How many nodes it has or had, or while it waits the least that it asks for.
+    /// Number of nodes in the latest run; while it waits, the minimum that it asks for.
     pub node_count: u32,
-    /// How many tasks, in the same way.
+    /// Number of tasks, counted the same way.
     pub tasks: u32,
-    /// How many cores, in the same way.
+    /// Number of cores, counted the same way.
     pub cores: u64,
-    /// When it is thought to start, if it waits and that can be foreseen: components of one job can be foreseen at different
-    /// times (SL-P-12).
+    /// The expected start of a waiting component, if it can be predicted. Components of one job can have different
+    /// expected starts (SL-P-12).
     #[serde(default)]
     pub expected_start: Option<Timestamp>,
-    /// The nodes that it is thought to have then, as far as a plan says so.
+    /// The nodes that it is expected to have then, if a plan names them.
     #[serde(default)]
     pub planned_nodes: Vec<String>,
 }
@@ -415,34 +414,34 @@ pub struct ComponentView {
 /// The progress of the tasks of an array.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ArrayView {
-    /// How many tasks it has in all.
+    /// Total number of tasks.
     pub total: u64,
-    /// The indices that have not started.
+    /// Indices of tasks that have not started.
     pub remaining: IndexSet,
-    /// How many have not started.
+    /// Number of tasks that have not started.
     pub waiting: u64,
-    /// How many have started and not ended.
+    /// Number of tasks that have started and not ended.
     pub running: u64,
-    /// How many have ended, by outcome.
+    /// Number of tasks that have ended, by outcome.
     pub finished: BTreeMap<OutcomeWord, u64>,
-    /// Maximum number that run at a time.
+    /// Maximum number of tasks that run at a time.
     pub max_running: Option<u32>,
-    /// The tasks that are over without ever having started, by how they ended.
+    /// Tasks that ended without ever starting, by outcome.
     #[serde(default)]
     pub never_started: BTreeMap<OutcomeWord, IndexSet>,
-    /// All tasks that have their own numbers, in the order of these: all that it has, or none if it is older than
-    /// such numbers.
+    /// Tasks with their own numbers, in the order of those numbers: all tasks, or none if the array is older than this
+    /// numbering.
     #[serde(default)]
     pub numbered: IndexSet,
-    /// The tasks that have not started and are held singly, together by their holds.
+    /// Tasks that have not started and are held individually, grouped by their holds.
     #[serde(default)]
     pub held: Vec<HeldTasksView>,
 }
 
-/// Tasks of an array that are held in the same way.
+/// Tasks of an array with the same holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct HeldTasksView {
-    /// Which.
+    /// Their indices.
     pub indices: IndexSet,
     /// Their holds.
     pub holds: Holds,
@@ -455,13 +454,13 @@ pub struct RunView {
     pub run: RunId,
     /// The job or task that it executes.
     pub job: JobId,
-    /// Where it is or was.
+    /// Its nodes.
     pub nodes: Vec<RunNodeView>,
     /// When it got its resources.
     pub allocated: Timestamp,
-    /// When its processes ran on all its nodes.
+    /// When its processes were running on all its nodes.
     pub started: Option<Timestamp>,
-    /// When the last of them was gone.
+    /// When its last process ended.
     pub ended: Option<Timestamp>,
     /// How it ended.
     pub outcome: Option<OutcomeView>,
@@ -482,7 +481,7 @@ pub struct RunNodeView {
     pub gpus: IndexSet,
     /// Its memory; 0 means that none is set aside.
     pub memory_bytes: u64,
-    /// How many tasks run there.
+    /// Number of tasks there.
     pub tasks: u32,
     /// Whether the node serves no other job meanwhile.
     pub exclusive: bool,
@@ -490,26 +489,25 @@ pub struct RunNodeView {
     pub exit: Option<NodeExit>,
 }
 
-/// All that is known of a job.
+/// Everything that is known about a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct JobDetail {
-    /// The job as in lists.
+    /// The job as shown in lists.
     pub job: JobView,
-    /// As it was submitted, defaults filled in. Others than the owner and operators do not see script, arguments,
-    /// environment, notifications and attributes.
+    /// As submitted, with defaults filled in. Only the owner and operators see script, arguments, environment,
+    /// notifications and attributes.
     pub spec: JobSpec,
     /// Whether parts of `spec` were left out.
     pub redacted: bool,
     /// Its runs, oldest first. An array has none; ask for its tasks.
     pub runs: Vec<RunView>,
-    /// Its tasks, if it is a list of them. Their commands are in its description.
+    /// Its tasks, if it is a list of tasks. Their commands are in its description.
     #[serde(default)]
     pub tasks: Vec<TaskView>,
-    /// Who cancelled it or a component of it, oldest first. Empty for an array; ask for its tasks.
+    /// Cancellations of the job or its components, oldest first. Empty for an array; ask for its tasks.
     #[serde(default)]
     pub cancels: Vec<CancelView>,
-    /// The state of each of its dependencies, by component, in the places that they have in `spec`. Empty if it has
-    /// none.
+    /// The state of each of its dependencies, by component, in the same positions as in `spec`. Empty if it has none.
     #[serde(default)]
     pub dependencies: Vec<Vec<Vec<DependencyWord>>>,
 }
@@ -520,7 +518,7 @@ pub struct JobDetail {
 pub enum DependencyWord {
     /// It may still be met.
     Unmet,
-    /// Its event has happened, and its delay lasts.
+    /// Its event has happened, but its delay is not over.
     Delayed,
     /// It is met.
     Met,
@@ -533,13 +531,13 @@ pub enum DependencyWord {
 pub struct CancelView {
     /// When.
     pub at: Timestamp,
-    /// The run that was stopped; `null` if the job waited.
+    /// The run that was stopped; `null` if the job was waiting.
     pub run: Option<RunId>,
     /// Only this component, from 0; `null` means the whole job.
     pub component: Option<u32>,
-    /// The login name of the user who did.
+    /// The user's login name.
     pub user: String,
-    /// The number of that user.
+    /// The user's number.
     pub uid: u32,
 }
 
@@ -548,23 +546,23 @@ pub struct CancelView {
 pub struct JobsPage {
     /// In order of their ids.
     pub jobs: Vec<JobView>,
-    /// Ask for `after=` this to get the next page; `null` on the last.
+    /// Ask for `after=` this to get the next page; `null` on the last page.
     pub next: Option<JobId>,
-    /// Each job is as after this record, or on a long page as after one shortly behind it.
+    /// The answer shows each job after this record or, on a long page, after a slightly later one.
     pub sequence: Sequence,
     /// The time of that record.
     pub time: Timestamp,
 }
 
-/// Several jobs with what lists show of them.
+/// Several jobs in detail, for lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct JobDetailsPage {
-    /// In order of their ids, without the texts of scripts, environments and notifications. Jobs that there are none of
-    /// are left out.
+    /// In order of their ids, without the texts of scripts, environments and notifications. Jobs that do not exist are
+    /// left out.
     pub jobs: Vec<JobDetail>,
-    /// The steps of these jobs, if they were asked for, in the order of the jobs.
+    /// The steps of these jobs, if requested, in the order of the jobs.
     pub steps: Vec<StepDetail>,
-    /// The state is at least as after this record.
+    /// The answer shows the state after this record or a later one.
     pub sequence: Sequence,
 }
 
@@ -573,36 +571,36 @@ pub struct JobDetailsPage {
 pub struct NodeView {
     /// Its specification.
     pub spec: NodeSpec,
-    /// Whether it serves.
+    /// Whether it serves jobs.
     pub state: NodeStateWord,
     /// Why it is drained or lost, for people.
     pub reason: Option<String>,
-    /// Cores that jobs have.
+    /// Cores in use by jobs.
     pub cores_used: u32,
-    /// Memory that jobs have.
+    /// Memory in use by jobs.
     pub memory_used_bytes: u64,
-    /// GPUs that jobs have.
+    /// GPUs in use by jobs.
     pub gpus_used: u32,
-    /// Jobs that have resources of it.
+    /// Jobs that have resources on it.
     pub jobs: Vec<JobId>,
-    /// An operator took it down; else it is drained, if it is out of service.
+    /// Whether an operator took it down; otherwise, if it is out of service, it is drained.
     #[serde(default)]
     pub is_down: bool,
     /// Who took it out of service, if that was recorded.
     #[serde(default)]
     pub taken_out_by: Option<String>,
-    /// Since when it is out of service, as far as it is known.
+    /// Since when it has been out of service, if known.
     #[serde(default)]
     pub taken_out: Option<Timestamp>,
-    /// Times in which it serves no jobs, in their order.
+    /// Times in which it serves no jobs, in order.
     #[serde(default)]
     pub closures: Vec<NodeClosure>,
-    /// Advance reservations that have it, by name.
+    /// Advance reservations that include it, by name.
     #[serde(default)]
     pub reservations: Vec<String>,
 }
 
-/// Whether a node serves.
+/// Whether a node serves jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NodeStateWord {
@@ -633,7 +631,7 @@ impl NodeStateWord {
 pub struct NodesPage {
     /// In the order in which they were added.
     pub nodes: Vec<NodeView>,
-    /// The state is as after this record.
+    /// The answer shows the state after this record.
     pub sequence: Sequence,
     /// The time of that record.
     pub time: Timestamp,
@@ -646,9 +644,9 @@ pub struct QueueView {
     pub spec: QueueSpec,
     /// Whether jobs that name no queue go there.
     pub default: bool,
-    /// Jobs that wait for resources; tasks of arrays are counted singly.
+    /// Jobs that wait for resources; each array task counts as one.
     pub queued: u64,
-    /// Jobs with a gate shut; tasks of arrays are counted singly.
+    /// Jobs with a closed gate; each array task counts as one.
     pub held: u64,
     /// Jobs that have resources.
     pub running: u64,
@@ -667,22 +665,22 @@ pub struct QueuesPage {
     /// How the files of jobs are staged.
     #[serde(default)]
     pub staging: StagingSettings,
-    /// The state is as after this record.
+    /// The answer shows the state after this record.
     pub sequence: Sequence,
     /// The time of that record.
     pub time: Timestamp,
 }
 
-/// A persistent buffer, which every job can use that names it (SL-B-02).
+/// A persistent buffer. Any job that names it can use it (SL-B-02).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BufferView {
     /// Its name.
     pub name: String,
-    /// Login name of whose job made it.
+    /// Login name of the owner of the job that created it.
     pub owner: String,
-    /// The job that made it.
+    /// The job that created it.
     pub job: JobId,
-    /// When.
+    /// When it was created.
     pub created: Timestamp,
 }
 
@@ -691,9 +689,9 @@ pub struct BufferView {
 pub struct LicenceView {
     /// Its name.
     pub name: String,
-    /// How many there are.
+    /// The total number.
     pub total: u32,
-    /// How many jobs have.
+    /// The number in use by jobs.
     pub used: u32,
 }
 
@@ -704,9 +702,9 @@ pub struct InfoView {
     pub version: String,
     /// The cluster's name.
     pub cluster: String,
-    /// Tells its log from every other: a UUID. Empty before the first record.
+    /// Identifies its log uniquely: a UUID. Empty before the first record.
     pub cluster_id: String,
-    /// The state is as after this record.
+    /// The answer shows the state after this record.
     pub sequence: Sequence,
     /// The time of that record.
     pub time: Timestamp,
@@ -716,13 +714,13 @@ pub struct InfoView {
     pub first: Option<Sequence>,
     /// Hash of the last durable record, in hex; `null` while the ledger does not answer.
     pub head_hash: Option<String>,
-    /// How many jobs are in each state; tasks of arrays are counted singly.
+    /// Number of jobs in each state; each array task counts as one.
     pub jobs: BTreeMap<JobState, u64>,
-    /// How many nodes are in each state.
+    /// Number of nodes in each state.
     pub nodes: BTreeMap<NodeStateWord, u64>,
-    /// The login name that the gateway takes the caller for.
+    /// The caller's login name, as the gateway knows it.
     pub caller: String,
-    /// Settings that commands of dialects go by, as this gateway's configuration has them: by dialect and name.
+    /// Settings for the commands of dialects from this gateway's configuration, by dialect and name.
     #[serde(default)]
     pub dialects: BTreeMap<String, BTreeMap<String, String>>,
     /// The number that the next job gets.
@@ -730,7 +728,7 @@ pub struct InfoView {
     pub next_job_number: u64,
 }
 
-/// Jobs to submit: all are accepted, or none.
+/// Jobs to submit: all are accepted or none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SubmitRequest {
@@ -742,7 +740,7 @@ pub struct SubmitRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobsRequest {
-    /// Which.
+    /// The jobs.
     pub jobs: JobSelection,
 }
 
@@ -755,7 +753,7 @@ pub struct HoldRequest {
     /// Which holds; `user` if left out.
     #[serde(default = "user_hold")]
     pub holds: Holds,
-    /// Why, for people.
+    /// The reason, for people.
     #[serde(default)]
     pub reason: String,
 }
@@ -791,10 +789,10 @@ pub struct SignalRequest {
 pub struct RequeueRequest {
     /// Which jobs.
     pub jobs: JobSelection,
-    /// Hold them there.
+    /// Whether to hold them there.
     #[serde(default)]
     pub hold: bool,
-    /// They do not start again before this many seconds have passed.
+    /// Minimum time before they start again, in seconds.
     #[serde(default)]
     pub delay_seconds: u32,
 }
@@ -815,7 +813,7 @@ pub struct ModifyRequest {
 pub struct TellRequest {
     /// Which jobs.
     pub jobs: JobSelection,
-    /// What.
+    /// The message.
     pub text: String,
 }
 
@@ -825,14 +823,14 @@ pub struct TellRequest {
 pub struct RefusalNote {
     /// The request, such as the program's name; 1 to 64 bytes without control characters.
     pub what: String,
-    /// Why it is not done, for people; 1 to 1,024 bytes.
+    /// The reason, for people; 1 to 1,024 bytes.
     pub why: String,
 }
 
 impl RefusalNote {
-    /// Bytes of what was asked for, at most.
+    /// Maximum length of the request, in bytes.
     pub const MOST_WHAT_BYTES: usize = 64;
-    /// Bytes of why it is not done, at most: of a longer message the ledger records as much.
+    /// Maximum length of the reason, in bytes. The ledger cuts a longer message to this.
     pub const MOST_WHY_BYTES: usize = 1_024;
 }
 
@@ -842,10 +840,10 @@ impl RefusalNote {
 pub struct DrainRequest {
     /// Their names.
     pub nodes: Vec<String>,
-    /// Why, for people.
+    /// The reason, for people.
     #[serde(default)]
     pub reason: String,
-    /// They are down: what runs on them is stopped, as if they were lost.
+    /// Whether they are down: their runs are stopped, as if they were lost.
     #[serde(default)]
     pub is_down: bool,
 }
@@ -858,14 +856,14 @@ pub struct ResumeNodesRequest {
     pub nodes: Vec<String>,
 }
 
-/// The result of a command. It is on the ledger's disk.
+/// The result of a command, which is on the ledger's disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CommandAnswer {
-    /// Queries that name it as `wait_seq` see what the command did; on this gateway every later query does.
+    /// A query with this as `wait_seq` sees the effect of the command; on this gateway every later query does.
     pub sequence: Sequence,
-    /// Jobs submitted, in the order given, or jobs that the command was about.
+    /// Submitted jobs, in the order given, or jobs that the command was about.
     pub jobs: Vec<JobId>,
-    /// Whether submission filters judge what was submitted: it can still be refused.
+    /// Whether submission filters are judging the submitted jobs, which can still be refused.
     #[serde(default)]
     pub is_judged: bool,
 }
@@ -881,7 +879,7 @@ pub struct StepAnswer {
     pub step: StepId,
 }
 
-/// How far the verification of the log has come. One is sent per line of the answer.
+/// Progress of a verification of the log. Each line of the answer has one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct VerifyProgress {
     /// The last record checked.
@@ -890,20 +888,20 @@ pub struct VerifyProgress {
     pub head: Sequence,
     /// Whether the end was reached.
     pub complete: bool,
-    /// Checkpoints so far whose signature and digest hold.
+    /// Number of checkpoints so far with valid signature and digest.
     pub checkpoints: u64,
-    /// How many records at the end no signature covers yet: those of the last second. Told with the last line.
+    /// Number of records at the end that no signature covers yet: those of the last second. Only on the last line.
     pub unsigned_records: u64,
-    /// The time of the first of them.
+    /// The time of the first unsigned record.
     pub unsigned_since: Option<Timestamp>,
     /// The first fault, if there is one. It ends the verification.
     pub fault: Option<String>,
-    /// The kind of fault; left out if it is not known, because the verification could not be made.
+    /// The kind of fault; left out if unknown because the verification could not be made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault_kind: Option<FaultKind>,
 }
 
-/// Why a request was not done. Nothing changed.
+/// Why a request failed. Nothing changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ErrorBody {
     /// The kind of error, for programs.
@@ -916,28 +914,28 @@ pub struct ErrorBody {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorCode {
-    /// HTTP 400: it cannot be read: not JSON, an unknown key or parameter, a value of the wrong type.
+    /// HTTP 400: the request cannot be parsed: not JSON, an unknown key or parameter, a value of the wrong type.
     Malformed,
     /// HTTP 401: the caller is not known: no token, or a wrong one.
     Unauthenticated,
     /// HTTP 403: the caller may not do this.
     PermissionDenied,
-    /// HTTP 404: it names something that does not exist.
+    /// HTTP 404: the request names something that does not exist.
     NotFound,
-    /// HTTP 409: it is not possible in the present state.
+    /// HTTP 409: the request is not possible in the current state.
     Conflict,
     /// HTTP 413: the body is larger than the gateway takes.
     TooLarge,
-    /// HTTP 422: it can be read, and makes no sense.
+    /// HTTP 422: the request can be parsed but makes no sense.
     Invalid,
     /// HTTP 429: a limit of the queue or cluster has been reached.
     LimitReached,
-    /// HTTP 503: not now; the same request may succeed later. A command may have been done: repeat it with the same
+    /// HTTP 503: not now; the same request may succeed later. A command may have been executed: repeat it with the same
     /// `Idempotency-Key`.
     Unavailable,
     /// HTTP 507: the ledger cannot write: disk full or broken.
     StorageFailed,
-    /// HTTP 409: others use the resources at the moment; the same request may succeed as soon as they have ended.
+    /// HTTP 409: the resources are in use at the moment; the same request may succeed once they are free.
     Busy,
 }
 

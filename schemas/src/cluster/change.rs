@@ -1,4 +1,4 @@
-//! The part of the configuration that a file or a request names, and what becomes of the rest.
+//! The part of the configuration that a file or a request names, and how the rest is filled in.
 
 use super::{ClusterConfig, ClusterSettings, QueueSpec};
 use crate::{
@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
-/// The requested configuration. Anything that it does not name is left to the code that applies it: it stays
-/// ([`ClusterChange::onto`] what is in force), or takes its default (onto [`ClusterConfig::default`]).
+/// A requested configuration. Anything that it does not name either stays ([`ClusterChange::onto`] the configuration in
+/// force) or takes its default (onto [`ClusterConfig::default`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ClusterChange {
@@ -21,17 +21,17 @@ pub struct ClusterChange {
     pub queues: Vec<QueueSpecChange>,
     /// Nodes, by their names.
     pub nodes: Vec<NodeSpecChange>,
-    /// Floating licences, with how many there are.
+    /// Floating licences, with their total numbers.
     pub licences: BTreeMap<String, u32>,
     /// How the files of jobs are staged.
     pub staging: Option<StagingSettings>,
-    /// Which checks of accounts and classes are enforced; if it is not named it always stays as it is.
+    /// Which checks of accounts and classes are enforced; it always stays unchanged if it is not named.
     pub accounts: Option<AccountSettings>,
-    /// No job from now on gets a lower number (SL-I-04); if it is not named it always stays as it is.
+    /// The lowest number for new jobs (SL-I-04); it always stays unchanged if it is not named.
     pub first_job_number: Option<u64>,
 }
 
-/// The named part of [`ClusterSettings`], where the fields have their meaning.
+/// The named part of [`ClusterSettings`], which explains the fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 #[expect(missing_docs, reason = "each field is one of ClusterSettings")]
@@ -40,7 +40,8 @@ pub struct ClusterSettingsChange {
     pub default_queue: Option<String>,
     pub operators: Option<Vec<String>>,
     pub administrators: Option<Vec<String>>,
-    /// Users who become administrators besides those that `administrators` names, or that are there.
+    /// Users who become administrators in addition to those in `administrators` or, if it is not named, the existing
+    /// ones.
     pub more_administrators: Vec<String>,
     pub finished_job_retention_seconds: Option<u64>,
     pub node_lost_after_seconds: Option<u32>,
@@ -51,12 +52,12 @@ pub struct ClusterSettingsChange {
     pub max_jobs: Option<u64>,
 }
 
-/// The named part of a [`QueueSpec`], where the fields have their meaning.
+/// The named part of a [`QueueSpec`], which explains the fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 #[expect(missing_docs, reason = "each field is one of QueueSpec")]
 pub struct QueueSpecChange {
-    /// Which queue; one that does not exist is made.
+    /// Its name; a queue that does not exist is created.
     pub name: String,
     pub priority: Option<i64>,
     pub default_job_priority: Option<i64>,
@@ -71,12 +72,12 @@ pub struct QueueSpecChange {
     pub max_jobs: Option<u32>,
 }
 
-/// The named part of a [`NodeSpec`], where the fields have their meaning.
+/// The named part of a [`NodeSpec`], which explains the fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 #[expect(missing_docs, reason = "each field is one of NodeSpec")]
 pub struct NodeSpecChange {
-    /// Which node; one that does not exist is made, and needs cores and memory.
+    /// Its name; a node that does not exist is created, and needs cores and memory.
     pub name: String,
     pub cores: Option<u32>,
     pub sockets: Option<u32>,
@@ -86,7 +87,7 @@ pub struct NodeSpecChange {
 }
 
 impl ClusterChange {
-    /// The configuration that this makes of another one.
+    /// The result of applying this to another configuration.
     pub fn onto(&self, base: ClusterConfig) -> ClusterConfig {
         let ClusterConfig { settings, mut queues, mut nodes, mut licences, staging, accounts, first_job_number } = base;
         let known_queues = places(queues.iter().map(|queue| &queue.name));
@@ -114,7 +115,7 @@ impl ClusterChange {
     }
 }
 
-/// The properties of a new node where nothing is named: no cores, which is refused.
+/// The properties of a new node if none are named: it has no cores, so it is refused.
 fn new_node() -> NodeSpec {
     NodeSpec {
         name: String::new(),
@@ -198,7 +199,7 @@ impl NodeSpecChange {
     }
 }
 
-/// All of it is named, but what `None` stands for.
+/// Everything is named, except fields that are `None`.
 impl From<ClusterConfig> for ClusterChange {
     fn from(config: ClusterConfig) -> Self {
         let ClusterConfig { settings, queues, nodes, licences, staging, accounts, first_job_number } = config;

@@ -1,18 +1,18 @@
-//! The body of a payload: bincode's numbers, texts and lists, with structs as blocks that can grow.
+//! The body of a payload: bincode's numbers, texts and lists, with structs as growable blocks.
 //!
-//! - A struct, and a variant with named fields, is a *block*: the length of its fields in bytes, then the fields in their
-//!   order. The outermost struct of a value has no length of its own, since the header has it.
-//! - Fields at a block's end of which every byte is 0 are left out.
-//! - Missing fields are read as zeros: no, 0, nothing, an empty text or list, the first variant.
-//! - The rest of a block behind the last field known is skipped.
+//! - A struct, and a variant with named fields, is a *block*: the length of its fields in bytes, then the fields in
+//!   their order. The outermost struct of a value has no length of its own, since the header has it.
+//! - Fields at the end of a block are left out if all their bytes are 0.
+//! - Missing fields are read as zeros: `false`, 0, `None`, an empty text or list, the first variant.
+//! - The rest of a block after the last known field is skipped.
 //!
-//! So a field that is added at the end of a struct is one line where it is declared. Older bytes have zeros for it, older
-//! programs skip it, and where it is not used the bytes, and digests of them, are as they were before. All else is as
-//! bincode's standard configuration has it: variants by number, tuples and newtypes without any frame. These cannot grow, but
-//! for variants that are added at the end.
+//! So a new field at the end of a struct takes one line, in its declaration. Older bytes have zeros for it, older
+//! programs skip it, and while it is unused, the bytes and their digests stay the same. Everything else follows
+//! bincode's standard configuration: variants by number, tuples and newtypes without a frame. These cannot grow, except
+//! by variants added at the end.
 //!
-//! Decoding is bounded by the input: nothing is longer than what is left of the block that it is in, the items of lists take at most
-//! [`MEMORY_FOR_EACH_BYTE`] times its memory, and named types lie at most [`MAX_DEPTH`] deep in each other.
+//! Decoding is bounded by the input: nothing is longer than the rest of its block, list items take at most
+//! [`MEMORY_FOR_EACH_BYTE`] times the memory of the input, and named types nest at most [`MAX_DEPTH`] deep.
 
 mod read;
 mod write;
@@ -22,12 +22,12 @@ pub(super) use write::{digest, encode, encode_item};
 
 use std::fmt;
 
-/// So deep structs, enums and newtypes may lie in each other. Requests of nodes are the deepest: their text is JSON of at most
-/// 128 levels.
+/// Maximum nesting of structs, enums and newtypes. Requests of nodes are the deepest: their text is JSON of at most 128
+/// levels.
 const MAX_DEPTH: u32 = 160;
 
-/// A struct of zeros is one byte, and may be hundreds in memory: items of lists have this much memory for each byte of the body,
-/// so that few bytes from a stranger do not become very much.
+/// Memory allowed for list items, for each byte of the body. A struct of zeros is one byte but may take hundreds in
+/// memory; the limit keeps a small message from a stranger from growing very large.
 const MEMORY_FOR_EACH_BYTE: usize = 64;
 /// Memory allowed for any body.
 const MEMORY_BYTES: usize = 16 << 20;

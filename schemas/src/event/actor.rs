@@ -1,9 +1,9 @@
-//! Who asks for changes.
+//! The actors that ask for changes.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// The owner of a job: its submitter, whom its processes belong to.
+/// The owner of a job: its submitter. Its processes run as this user.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 pub struct Owner {
     /// The login name.
@@ -18,11 +18,11 @@ pub struct Owner {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Actor {
-    /// A person or a program of theirs, through a gateway.
+    /// A person, or a program acting for them, through a gateway.
     User(Owner),
     /// The planner.
     Planner,
-    /// The executor of the node named.
+    /// The executor of the node of this name.
     Executor(String),
     /// A notifier.
     Notifier,

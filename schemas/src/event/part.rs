@@ -8,18 +8,18 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// How the part of a run on one node came to its end.
+/// How the part of a run on one node ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NodeExit {
-    /// The status that counts: the first that is not 0 by task rank, else 0. `None` if no process was started.
+    /// The status of the part: the first that is not 0 by task rank, else 0. `None` if no process was started.
     pub status: Option<ExitStatus>,
-    /// Why it ended, if not by itself.
+    /// Why it ended.
     pub cause: EndCause,
     /// Its usage there.
     pub usage: Usage,
     /// When its first process started, by the node's clock; `None` if none did.
     pub started: Option<Timestamp>,
-    /// When its last process was gone, by the node's clock.
+    /// When its last process ended, by the node's clock.
     pub ended: Timestamp,
 }
 
@@ -27,26 +27,26 @@ pub struct NodeExit {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EndCause {
-    /// By themselves, or by a signal of the job's own.
+    /// They ended by themselves, or by a signal from the job itself.
     Itself,
-    /// The walltime was over.
+    /// The walltime was reached.
     Walltime,
-    /// An order to kill it, for the reason given in the order.
+    /// An order killed them, for the reason given in it.
     Killed,
-    /// The kernel found that it used too much memory.
+    /// The kernel found that they used too much memory.
     OutOfMemory,
-    /// It could not be started: why.
+    /// They could not be started: why.
     LaunchFailed(String),
-    /// The shim or the node died under it.
+    /// The shim or the node died: how.
     Lost(String),
 }
 
-/// The part of a run on one node for one component, and how it ended.
+/// A part of a run (one component on one node), and how it ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NodePart {
     /// The node.
     pub node: NodeId,
-    /// Which component of the job, from 0.
+    /// The component's index in the job, from 0.
     pub component: u32,
     /// How it ended there.
     pub exit: NodeExit,
@@ -57,6 +57,6 @@ pub struct NodePart {
 pub struct NodeTasks {
     /// The node.
     pub node: NodeId,
-    /// How many.
+    /// Number of tasks.
     pub tasks: u32,
 }

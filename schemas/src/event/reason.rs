@@ -19,21 +19,21 @@ pub enum StopReason {
     Preempted,
     /// One of its nodes was lost.
     NodeLost,
-    /// Another part of the same run failed to start, or ended it for all.
+    /// Another part of the same run failed to start, or ended the whole run.
     PeerEnded,
     /// No node confirmed the launch in time.
     LaunchTimeout,
-    /// The last of its tasks has ended, or the first that failed ends the job.
+    /// Its last task has ended, or a failed task ends the job.
     TasksEnded,
     /// Somebody declared the job finished.
     Finished,
-    /// Its walltime is almost over: only as much is left as tasks that release nodes may take (HPC-J-12).
+    /// Its walltime is almost over: the rest is reserved for tasks that release nodes (HPC-J-12).
     Walltime,
-    /// As cancelled, without grace (HPC-C-06).
+    /// Like `Cancelled`, without a grace period (HPC-C-06).
     CancelledAtOnce,
-    /// As declared finished, without grace.
+    /// Like `Finished`, without a grace period.
     FinishedAtOnce,
-    /// The client that it held resources for is done, with this status.
+    /// The client that it held resources for has ended, with this status.
     Concluded(ExitStatus),
 }
 
@@ -43,29 +43,29 @@ pub enum StopReason {
 pub enum ShrinkReason {
     /// It has no work for them (HPC-S-10).
     Idle,
-    /// Others get a share of them (HPC-S-08).
+    /// Other jobs get a share of them (HPC-S-08).
     Rebalanced,
-    /// A job of higher priority claims them, when its tasks there have ended (HPC-S-12).
+    /// A job of higher priority claims them; they are given up when the tasks there have ended (HPC-S-12).
     Preempted,
-    /// As that, and its tasks there are stopped (HPC-S-14).
+    /// Like `Preempted`, but the tasks there are stopped (HPC-S-14).
     TasksPreempted,
-    /// Others get a share of them, and its tasks there are stopped (HPC-S-08, HPC-S-14).
+    /// Like `Rebalanced`, but the tasks there are stopped (HPC-S-08, HPC-S-14).
     TasksRebalanced,
 }
 
 impl ShrinkReason {
-    /// Whether tasks are stopped for it, rather than let end by themselves.
+    /// Whether tasks are stopped instead of being allowed to finish.
     pub const fn stops_tasks(self) -> bool {
         matches!(self, Self::TasksPreempted | Self::TasksRebalanced)
     }
 
-    /// Whether it is that shares are levelled.
+    /// Whether the reason is rebalancing.
     pub const fn is_rebalancing(self) -> bool {
         matches!(self, Self::Rebalanced | Self::TasksRebalanced)
     }
 }
 
-/// A job that waits, and why.
+/// A waiting job, and why it waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct WaitingJob {
     /// The job or array.

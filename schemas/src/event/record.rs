@@ -8,22 +8,22 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// One entry of the log, without the hash of the entry before (which is in front of its bytes on disk).
+/// One entry of the log, without the hash of the previous entry, which precedes its bytes on disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// Its place in the log.
     pub sequence: Sequence,
-    /// When the ledger decided it; never earlier than the record before.
+    /// When the ledger decided it; never earlier than the previous record.
     pub time: Timestamp,
     /// The actor.
     pub actor: Arc<Actor>,
-    /// The command that it follows from.
+    /// The command that led to it.
     pub command: CommandId,
     /// The trace that it belongs to.
     pub trace: TraceContext,
     /// The event.
     pub event: Event,
-    /// Which reign of a ledger it was decided in: 0 as long as a cluster has one ledger only.
+    /// The epoch of the ledger that decided it; 0 while the cluster has only one ledger.
     pub epoch: u64,
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A signature: 64 bytes, which serde's arrays do not reach.
+/// A signature of 64 bytes, in two halves because serde supports arrays only up to 32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SignatureBytes {
     /// The first half.

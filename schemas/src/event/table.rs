@@ -1,7 +1,7 @@
-//! The table of events: one row for each kind, with all that is said of it once and holds everywhere.
+//! The table of events: one row for each kind, the only place that describes it.
 //!
-//! `event_table!(x)` hands the rows to the macro `x`. [`Event`](super::Event) and what it tells of itself are made of them, and so is the
-//! public form of each event (`public.rs`). A row is:
+//! `event_table!(x)` passes the rows to the macro `x`. [`Event`](super::Event), its properties and the public form of
+//! each event (`public.rs`) are generated from them. A row is:
 //!
 //! ```text
 //! /// What has happened.
@@ -10,24 +10,26 @@
 //!     field: Type,
 //! }
 //! is "kind" "verb",           names of the public event; the verb may be an expression in brackets
-//! of [job, run],              the fields that tell whom it is about: `job`, `job, run`, `call` or none
+//! of [job, run],              the fields that identify its subject: `job`, `job, run`, `call` or none
 //! plan Jobs,                  what it changes for planners: a `PlanEffect`
-//! replay Left,                what becomes of it under another policy: a `Replay`
-//! concerns [Orders, Runs],    which parts of muster do something about it: each a `Concern`
-//! public Job(Data { .. });    its public data, by its subject: the file below `public/` has the type
+//! replay Left,                how a replay under another policy treats it: a `Replay`
+//! concerns [Orders, Runs],    the parts of muster that act on it: each a `Concern`
+//! public Job(Data { .. });    its public data by subject; a file below `public/` has the type
 //! ```
 //!
-//! `of`, the verb and the public data name the fields of the variant, which are references there. `names` has names for numbers of nodes.
+//! `of`, the verb and the public data can use the fields of the variant, as references. `names` maps node numbers to
+//! names.
 //!
-//! The place of a row is the number of its kind in the log, and the order of fields is that of their bytes: new ones go to the end.
+//! A row's position is the number of its kind in the log, and fields are stored in the order of the row: new rows and
+//! fields go to the end.
 
 #[rustfmt::skip]
 macro_rules! event_table {
     ($with:ident) => { $with! { [names]
 
-    /// The log begins: the first record of every log.
+    /// The first record of every log.
     ClusterInitialised {
-        /// Tells this log from every other.
+        /// Identifies this log uniquely.
         cluster_id: UuidBytes,
         /// The public key that checkpoints are signed with (Ed25519, 32 bytes).
         public_key: [u8; 32],
@@ -35,9 +37,9 @@ macro_rules! event_table {
     is "cluster" "initialised", of [], plan Cluster, replay Happens, concerns [Names],
     public Cluster(ClusterInitialised { cluster_id: cluster_id.to_string(), public_key: hex(public_key) });
 
-    /// The settings of the cluster changed to these.
+    /// The settings of the cluster changed.
     SettingsChanged {
-        /// All of them, also those that stay.
+        /// All settings, including unchanged ones.
         settings: Arc<ClusterSettings>,
     }
     is "cluster" "settings_changed", of [], plan Cluster, replay Happens, concerns [Names],
@@ -45,13 +47,13 @@ macro_rules! event_table {
 
     /// A queue was added or changed.
     QueueSet {
-        /// As it is from now on.
+        /// The queue from now on.
         queue: Arc<QueueSpec>,
     }
     is "queue" "set", of [], plan Cluster, replay Happens, concerns [Starts],
     public Cluster(QueueSet { queue: queue.clone() });
 
-    /// A queue was removed; no job is in it.
+    /// An empty queue was removed.
     QueueRemoved {
         /// Its name.
         name: String,
@@ -63,7 +65,7 @@ macro_rules! event_table {
     LicenceSet {
         /// Its name.
         name: String,
-        /// How many there are.
+        /// The new total.
         total: u32,
     }
     is "licence" "set", of [], plan Cluster, replay Happens, concerns [Starts],
@@ -89,7 +91,7 @@ macro_rules! event_table {
     is "node" "changed", of [], plan Cluster, replay Happens, concerns [Starts],
     public Node(NodeChanged { node: spec.name.clone(), spec: spec.clone() });
 
-    /// A node was removed; nothing runs on it.
+    /// A node was removed; nothing was running on it.
     NodeRemoved {
         /// Its number.
         node: NodeId,
@@ -111,7 +113,7 @@ macro_rules! event_table {
     NodeLost {
         /// Its number.
         node: NodeId,
-        /// Why it is thought lost.
+        /// Why it is considered lost.
         reason: String,
     }
     is "node" "lost", of [], plan Cluster, replay Asked, concerns [],
@@ -127,13 +129,14 @@ macro_rules! event_table {
 
     /// A job was accepted.
     JobSubmitted {
-        /// Its number; for an array the number of the whole.
+        /// Its number; for an array, that of the whole array.
         job: JobId,
-        /// Whose it is.
+        /// Its owner.
         owner: Arc<Owner>,
-        /// All of it, with defaults filled in. Of a job with a description it is provisional until [`Event::JobValidated`].
+        /// Its full specification, with defaults filled in. If the job has a description, it is provisional until
+        /// [`Event::JobValidated`].
         spec: Arc<JobSpec>,
-        /// What comes with a job that has a description, a template or tasks of its own; `None` for any other.
+        /// Additional data of a job with a description, a template or its own tasks; `None` for other jobs.
         intake: Option<Arc<Intake>>,
     }
     is "job" "submitted", of [job], plan Jobs, replay Asked,
@@ -144,9 +147,9 @@ macro_rules! event_table {
     JobHeld {
         /// The job, array or task.
         job: JobId,
-        /// Those added.
+        /// The added holds.
         holds: Holds,
-        /// Why, for people.
+        /// The reason, for people.
         reason: String,
     }
     is "job" "held", of [job], plan Jobs, replay Asked, concerns [Notices],
@@ -180,19 +183,19 @@ macro_rules! event_table {
     is "job" "eligible", of [job], plan Jobs, replay Left, concerns [Starts],
     public Job(JobEligible { job: *job });
 
-    /// The job, or the task of an array, has its resources. Its launch is ordered.
+    /// A job or array task got its resources. Its launch is ordered.
     RunAllocated {
-        /// The job; for an array the task, which comes into being with this.
+        /// The job; for an array, the task, which this event creates.
         job: JobId,
         /// The run.
         run: RunId,
-        /// Where.
+        /// The resources of the run.
         placement: Arc<Placement>,
     }
     is "job" "allocated", of [job, run], plan Never, replay Left, concerns [Orders, Usage, Statistics, Runs, Outcomes],
     public Run(JobAllocated { job: *job, run: *run, nodes: allocated(placement, names) });
 
-    /// The processes of a run have started on one node for one component, and elsewhere they have not yet.
+    /// A part of a run (one component on one node) has started; others have not yet.
     RunPartStarted {
         /// The job.
         job: JobId,
@@ -200,19 +203,19 @@ macro_rules! event_table {
         run: RunId,
         /// The node.
         node: NodeId,
-        /// Which component of the job, from 0.
+        /// The component's index in the job, from 0.
         component: u32,
     }
     is "run" "part_started", of [job, run], plan Never, replay Left, concerns [],
     public Run(RunPartStarted { job: *job, run: *run, node: name_of(names, *node), component: *component });
 
-    /// The last part of a run has started: the job runs.
+    /// The last part of a run has started: the job is running.
     RunStarted {
         /// The job.
         job: JobId,
         /// The run.
         run: RunId,
-        /// The node that was the last to start.
+        /// The node that started last.
         node: NodeId,
         /// The component that started last there, from 0.
         component: u32,
@@ -232,7 +235,7 @@ macro_rules! event_table {
     is "job" "stopping", of [job, run], plan Never, replay Left, concerns [Orders, Cancels],
     public Run(JobStopping { job: *job, run: *run, reason: *reason });
 
-    /// The part of a run on one node for one component has ended, others continue.
+    /// A part of a run (one component on one node) has ended; others continue.
     RunPartEnded {
         /// The job.
         job: JobId,
@@ -240,9 +243,9 @@ macro_rules! event_table {
         run: RunId,
         /// The node.
         node: NodeId,
-        /// Which component of the job, from 0.
+        /// The component's index in the job, from 0.
         component: u32,
-        /// How.
+        /// How it ended.
         exit: NodeExit,
     }
     is "run" "part_ended", of [job, run], plan Never, replay Left, concerns [Runs],
@@ -260,9 +263,9 @@ macro_rules! event_table {
         job: JobId,
         /// The run.
         run: RunId,
-        /// The part that ended last, which is the only one of which no end was told; `None` if its node was lost.
+        /// The part that ended last, whose end no other event reports; `None` if its node was lost.
         last: Option<NodePart>,
-        /// How the run came to its end.
+        /// How the run ended.
         outcome: Outcome,
         /// Its usage on all nodes.
         usage: Usage,
@@ -291,23 +294,24 @@ macro_rules! event_table {
 
     /// The job is over.
     JobFinished {
-        /// The job, or task; for an array when its last task is over.
+        /// The job or task; an array is over when its last task is.
         job: JobId,
-        /// How.
+        /// How it ended.
         outcome: Outcome,
     }
     is "job" "finished", of [job], plan Jobs, replay Asked, concerns [Notices, Usage, Statistics, Cancels],
     public Job(JobFinished { job: *job, outcome: outcome.into() });
 
-    /// A suspension was asked for; the nodes are ordered to stop the processes (SL-C-37).
+    /// A suspension was requested; the nodes are ordered to stop the processes (SL-C-37).
     JobSuspended {
         /// The job.
         job: JobId,
         /// The run.
         run: RunId,
-        /// Others can have its cores until it goes on. It keeps all else that it has.
+        /// Whether other jobs may use its cores until it continues. It keeps everything else.
         lends_cores: bool,
-        /// It was to go on, and has not since its cores were not free: its processes stand still already.
+        /// Whether it was waiting to continue because its cores were not free, so that its processes are stopped
+        /// already.
         was_resuming: bool,
     }
     is "job" "suspended", of [job, run], plan Jobs, replay Left, concerns [Orders, Notices, Starts],
@@ -318,7 +322,7 @@ macro_rules! event_table {
         was_resuming: *was_resuming,
     });
 
-    /// The job continues after a suspension. If its cores were lent, it has them again.
+    /// The job continues after a suspension. If its cores were lent, it got them back.
     JobResumed {
         /// The job.
         job: JobId,
@@ -348,13 +352,13 @@ macro_rules! event_table {
         run: RunId,
         /// The step.
         step: StepId,
-        /// The status that counts: the first that is not 0, else 0.
+        /// The status of the step: the first that is not 0, else 0.
         status: Option<ExitStatus>,
     }
     is "step" "ended", of [job, run], plan Never, replay Left, concerns [Steps],
     public Step(StepEnded { job: *job, run: *run, step: *step, exit_status: *status });
 
-    /// A notification came to its end.
+    /// A notification was delivered or given up.
     NotificationDone {
         /// The job.
         job: JobId,
@@ -370,8 +374,8 @@ macro_rules! event_table {
     is "job" "notified", of [job], plan Never, replay Left, concerns [],
     public Job(notified(*job, *of, *notification, *occasion, result));
 
-    /// The log up to a record and the state after it, signed by the ledger. The digest of a large state is computed
-    /// aside while the log continues, so the signed record is an earlier one than the last.
+    /// The ledger's signature over the log up to a record and the state after it. The digest of a large state is
+    /// computed in the background, so the signed record is earlier than the last one.
     Checkpoint {
         /// The record that was signed.
         of: Sequence,
@@ -386,7 +390,7 @@ macro_rules! event_table {
         signature: hex(&signature.r) + &hex(&signature.s),
     });
 
-    /// The planner gave up on a start that it had asked for: the state had moved on. Kept for audit only.
+    /// A start that the planner asked for was refused, because the state had changed. Kept for audit only.
     StartRefused {
         /// The job.
         job: JobId,
@@ -396,7 +400,7 @@ macro_rules! event_table {
     is "job" "start_refused", of [job], plan Never, replay Left, concerns [Outcomes],
     public Job(JobStartRefused { job: *job, reason: reason.clone() });
 
-    /// Records up to and including this sequence were moved to an archive file.
+    /// A range of records was moved to an archive file.
     RangeArchived {
         /// The first of the range.
         first: Sequence,
@@ -415,44 +419,44 @@ macro_rules! event_table {
         file: file.clone(),
     });
 
-    /// Tasks of an array are over without ever having started: cancelled, or impossible.
+    /// Tasks of an array ended without ever starting: cancelled, or impossible.
     TasksFinished {
         /// The array.
         job: JobId,
         /// The indices of the tasks.
         indices: IndexSet,
-        /// How.
+        /// How it ended.
         outcome: Outcome,
     }
     is "job" "tasks_finished", of [job], plan Jobs, replay Asked, concerns [Statistics, Cancels],
     public Job(JobTasksFinished { job: *job, indices: indices.clone(), outcome: outcome.into() });
 
-    /// A node remembers run numbers that this log has not given: the log is a restored one. The numbers below `next` are
-    /// passed over, because nodes never start a run that they remember.
+    /// A node remembers run numbers that this log never assigned, so the log was restored. Numbers below `next` are
+    /// skipped, because nodes never start a run that they remember.
     RunNumbersRaised {
-        /// The next run gets at least this number.
+        /// The lowest number for the next run.
         next: RunId,
     }
     is "cluster" "run_numbers_raised", of [], plan Never, replay Left, concerns [],
     public Cluster(ClusterRunNumbersRaised { next: *next });
 
-    /// The policy that planners follow from now on.
+    /// Planners follow this policy from now on.
     PolicySet {
-        /// All of it.
+        /// The complete policy.
         policy: Arc<Policy>,
     }
     is "policy" "set", of [], plan Rules, replay Happens, concerns [Starts],
     public Plan(PolicySet { policy: policy.clone() });
 
-    /// An advance reservation was made, or changed.
+    /// An advance reservation was created or changed.
     ReservationSet {
-        /// As it is from now on.
+        /// The reservation from now on.
         reservation: Arc<ReservationSpec>,
     }
     is "reservation" "set", of [], plan Gates, replay Happens, concerns [],
     public Plan(ReservationSet { reservation: reservation.clone() });
 
-    /// The planner chose the nodes of a reservation by count.
+    /// The planner chose the nodes of a reservation that asks for a number of them.
     ReservationPlaced {
         /// Its name.
         name: String,
@@ -473,26 +477,25 @@ macro_rules! event_table {
     is "reservation" "removed", of [], plan Gates, replay Asked, concerns [Starts],
     public Plan(ReservationRemoved { reservation: name.clone() });
 
-    /// The times in which a node serves no jobs are these from now on.
+    /// The times in which a node serves no jobs changed.
     NodeClosuresSet {
         /// Its number.
         node: NodeId,
-        /// In order of time, without overlap.
+        /// All of them from now on, in order of time, without overlap.
         closures: Vec<NodeClosure>,
     }
     is "node" "closures_set", of [], plan Cluster, replay Happens, concerns [Starts],
     public Node(NodeClosuresSet { node: name_of(names, *node), closures: closures.clone() });
 
-    /// The results of a plan in addition to its starts, whose records are ahead of this one, and the input that it
-    /// was made from.
+    /// The results of a plan besides its starts, which have earlier records, and the input of the plan.
     Planned {
-        /// All of it.
+        /// The results and the input.
         plan: Arc<PlanRecord>,
     }
     is "plan" "made", of [], plan Never, replay Left, concerns [Statistics, Outcomes],
     public Plan(planned(plan));
 
-    /// The start of a reservation has come: its jobs may start.
+    /// A reservation has begun: its jobs may start.
     ReservationBegun {
         /// Its name.
         name: String,
@@ -500,11 +503,11 @@ macro_rules! event_table {
     is "reservation" "begun", of [], plan Gates, replay Left, concerns [Starts],
     public Plan(ReservationBegun { reservation: name.clone() });
 
-    /// A job that is not yet in the queue was changed while being configured.
+    /// A job that is not yet in the queue was changed while it was being configured.
     JobConfigured {
         /// The job.
         job: JobId,
-        /// All of it from now on.
+        /// Its full specification from now on.
         spec: Arc<JobSpec>,
         /// Additions to its specification from now on.
         intake: Arc<Intake>,
@@ -512,7 +515,7 @@ macro_rules! event_table {
     is "job" "configured", of [job], plan Jobs, replay Left, concerns [Usage, Descriptions],
     public Job(JobConfigured { job: *job, name: spec.name.clone() });
 
-    /// A job that was being configured, or that had failed before it was in the queue, will enter the queue.
+    /// A job that was being configured, or that failed before it reached the queue, will enter the queue.
     JobEntered {
         /// The job.
         job: JobId,
@@ -520,7 +523,7 @@ macro_rules! event_table {
     is "job" "entered", of [job], plan Jobs, replay Left, concerns [],
     public Job(JobEntered { job: *job });
 
-    /// All checks of a job with a description are passed: it is in the queue as this says (HPC-T-09).
+    /// A job with a description passed all checks and is in the queue with this specification (HPC-T-09).
     JobValidated {
         /// The job.
         job: JobId,
@@ -530,11 +533,11 @@ macro_rules! event_table {
     is "job" "validated", of [job], plan Jobs, replay Left, concerns [Usage, Descriptions],
     public Job(checked(*job, validated));
 
-    /// A chain of filters began.
+    /// A chain of filters started.
     FilterChainStarted {
         /// The job.
         job: JobId,
-        /// The chain, as it is until it is over.
+        /// The chain; it does not change until it is over.
         chain: Arc<ChainSpec>,
     }
     is "filter" "chain_started", of [job], plan Never, replay Left, concerns [],
@@ -544,9 +547,9 @@ macro_rules! event_table {
     FilterInvoked {
         /// The call.
         call: CallId,
-        /// How often it has been handed out, this time included.
+        /// Number of times that it has been handed out, including this one.
         attempt: u32,
-        /// To whom.
+        /// The runner's name.
         runner: String,
     }
     is "filter" "invoked", of [call], plan Never, replay Left, concerns [],
@@ -558,11 +561,11 @@ macro_rules! event_table {
         runner: runner.clone(),
     });
 
-    /// The runner does not have the program: the call is put to another one (HPC-F-91).
+    /// The runner does not have the program: the call goes to another one (HPC-F-91).
     FilterElsewhere {
         /// The call.
         call: CallId,
-        /// The runner that does not have it.
+        /// The runner without the program.
         runner: String,
     }
     is "filter" "elsewhere", of [call], plan Never, replay Left, concerns [],
@@ -590,7 +593,7 @@ macro_rules! event_table {
     is "filter" "chain_passed", of [job], plan Jobs, replay Left, concerns [],
     public Filter(FilterChainPassed { job: *job, filter_kind: *kind, chain: *chain });
 
-    /// A chain is over without having passed. Filters that had passed are called for revert from here on.
+    /// A chain ended without passing. Filters that had passed are now called to revert.
     FilterChainFailed {
         /// The job.
         job: JobId,
@@ -600,10 +603,10 @@ macro_rules! event_table {
         chain: u64,
         /// The meaning of the outcome.
         verdict: ChainVerdict,
-        /// The place of the filter that ended it; one behind the last if it was a check after the chain, or the job was
-        /// cancelled or could not be started.
+        /// The index of the filter that ended it; one past the last if a check after the chain ended it, or if the job
+        /// was cancelled or could not be started.
         position: u32,
-        /// Why, for people.
+        /// The reason, for people.
         message: String,
     }
     is "filter" "chain_failed", of [job], plan Jobs, replay Left, concerns [],
@@ -616,7 +619,7 @@ macro_rules! event_table {
         message: message.clone(),
     });
 
-    /// A filter took back what it had done.
+    /// A filter undid its work.
     FilterReverted {
         /// The call.
         call: CallId,
@@ -646,7 +649,7 @@ macro_rules! event_table {
     is "filter" "revert_skipped", of [call], plan Never, replay Left, concerns [],
     public Filter(FilterRevertSkipped { job: call.job, call: *call, reason: reason.clone() });
 
-    /// Everything that had passed in a chain has been asked to take it back.
+    /// All filters of a chain that had passed have been asked to undo their work.
     FilterRollbackCompleted {
         /// The job.
         job: JobId,
@@ -658,13 +661,13 @@ macro_rules! event_table {
     is "filter" "rollback_completed", of [job], plan Jobs, replay Left, concerns [],
     public Filter(FilterRollbackCompleted { job: *job, filter_kind: *kind, chain: *chain });
 
-    /// An answer came that nobody waits for any longer. It changes nothing (HPC-F-86).
+    /// A filter's answer came too late. It changes nothing (HPC-F-86).
     FilterLateResult {
         /// The call.
         call: CallId,
         /// The attempt that it answers.
         attempt: u32,
-        /// Whose it is.
+        /// The runner that gave it.
         runner: String,
         /// How that attempt ended.
         exit: FilterExit,
@@ -678,23 +681,23 @@ macro_rules! event_table {
         exit: exit.clone(),
     });
 
-    /// Calls wait and no runner is there (HPC-F-87).
+    /// Calls are waiting, and no runner is available (HPC-F-87).
     FilterRunnersMissing {
         /// Since when.
         since: Timestamp,
-        /// How many calls wait.
+        /// Number of waiting calls.
         calls: u64,
     }
     is "filter" "no_runner", of [], plan Never, replay Left, concerns [],
     public Filter(FilterNoRunner { since: *since, calls: *calls });
 
-    /// The job is held until a time; it replaces an earlier such hold.
+    /// The job is held until a time. This replaces an earlier timed hold.
     JobHeldUntil {
         /// The job.
         job: JobId,
-        /// Until when.
+        /// When the hold ends.
         until: Timestamp,
-        /// Whose hold it is.
+        /// Who set the hold.
         by: HoldBy,
     }
     is "job" "held", of [job], plan Jobs, replay Left, concerns [],
@@ -704,23 +707,23 @@ macro_rules! event_table {
     JobHoldEnded {
         /// The job.
         job: JobId,
-        /// Whether the time has come; else somebody cleared it.
+        /// Whether its time had come; otherwise it was cleared.
         is_over: bool,
     }
     is "job" "released", of [job], plan Jobs, replay Left, concerns [],
     public Job(JobReleased { was_timed: true, ..released(*job, Holds::default(), None) });
 
-    /// Something that people should know of a job.
+    /// A warning about a job, for people.
     JobWarned {
         /// The job.
         job: JobId,
-        /// What.
+        /// The warning.
         warning: Arc<JobWarning>,
     }
     is "job" "warning", of [job], plan Never, replay Left, concerns [],
     public Job(JobWarningRaised { job: *job, code: warning.code.clone(), text: warning.text.clone() });
 
-    /// A filter wants this shown on the job.
+    /// A filter set a message to show on the job.
     JobMessage {
         /// The job.
         job: JobId,
@@ -730,9 +733,9 @@ macro_rules! event_table {
     is "job" "message", of [job], plan Never, replay Left, concerns [],
     public Job(JobMessage { job: *job, text: text.clone() });
 
-    /// Jobs of this priority and below do not start, because an activation filter said so (HPC-F-31).
+    /// An activation filter keeps jobs of this priority and below from starting (HPC-F-31).
     QueueBlocked {
-        /// The job whose filter said so.
+        /// The job whose filter blocks them.
         job: JobId,
         /// Its priority.
         priority: i64,
@@ -742,25 +745,25 @@ macro_rules! event_table {
 
     /// A job no longer blocks others (HPC-F-32).
     QueueUnblocked {
-        /// The job that did.
+        /// The job that blocked them.
         job: JobId,
     }
     is "queue" "unblocked", of [job], plan Jobs, replay Left, concerns [],
     public Plan(QueueUnblocked { job: *job });
 
-    /// Resources are kept for a job that waits (HPC-F-35). They replace those that were kept for it before.
+    /// Resources are set aside for a waiting job (HPC-F-35). They replace any set aside for it before.
     ResourcesReserved {
         /// The job.
         job: JobId,
         /// The number that its run will have.
         run: RunId,
-        /// All that is kept.
+        /// All resources set aside.
         placement: Arc<Placement>,
     }
     is "resources" "reserved", of [job], plan Never, replay Left, concerns [],
     public Plan(ResourcesReserved { job: *job, run: *run, nodes: allocated(placement, names) });
 
-    /// Resources are no longer kept for a job.
+    /// Resources are no longer set aside for a job.
     ResourcesReleased {
         /// The job.
         job: JobId,
@@ -792,8 +795,8 @@ macro_rules! event_table {
     is "job" "grown", of [job, run], plan Never, replay Left, concerns [Orders, Usage, Runs],
     public Run(JobGrown { job: *job, run: *run, nodes: allocated(added, names) });
 
-    /// A run has to give up resources: its tasks get no more room there from here on. They are given up when no task
-    /// of it uses them any longer.
+    /// A run has to give up resources: no new tasks start on them, and they are given up when its tasks no longer use
+    /// them.
     RunShrinking {
         /// The job.
         job: JobId,
@@ -824,7 +827,7 @@ macro_rules! event_table {
     is "job" "shrunk", of [job, run], plan Jobs, replay Left, concerns [Orders, Usage, Runs, Starts],
     public Run(JobShrunk { job: *job, run: *run, nodes: allocated(removed, names) });
 
-    /// A task of a run was started, as a step of it.
+    /// A task of a run was started as a step.
     TaskStarted {
         /// The job.
         job: JobId,
@@ -832,9 +835,9 @@ macro_rules! event_table {
         run: RunId,
         /// The step.
         step: StepId,
-        /// Which task.
+        /// The instance of the task.
         instance: TaskInstance,
-        /// For each node the number of cores it has there, in order of rank.
+        /// Number of its cores on each node, in order of rank.
         cores: Vec<NodeTasks>,
     }
     is "task" "started", of [job, run], plan Never, replay Left, concerns [Orders],
@@ -849,29 +852,29 @@ macro_rules! event_table {
 
     /// The cluster-wide filters, or how filters are called, changed.
     FilterSettingsSet {
-        /// As it was.
+        /// The previous value.
         old: Arc<FilterSettings>,
-        /// All of it from now on.
+        /// All settings from now on.
         settings: Arc<FilterSettings>,
     }
     is "config" "changed", of [], plan Gates, replay Left, concerns [],
     public Config(changed("filters", Some(old), Some(settings)));
 
-    /// How resources are given to jobs changed.
+    /// The scheduling settings, for giving resources to jobs, changed.
     SchedulingSet {
-        /// As it was.
+        /// The previous value.
         old: Arc<SchedulingSettings>,
-        /// All of it from now on.
+        /// All settings from now on.
         settings: Arc<SchedulingSettings>,
     }
     is "config" "changed", of [], plan Rules, replay Left, concerns [],
     public Config(changed("scheduling", Some(old), Some(settings)));
 
-    /// A job template was made or changed.
+    /// A job template was created or changed.
     TemplateSet {
-        /// As it was; `None` if it is new.
+        /// The previous value; `None` if it is new.
         old: Option<Arc<TemplateSpec>>,
-        /// As it is from now on.
+        /// The template from now on.
         template: Arc<TemplateSpec>,
     }
     is "config" "changed", of [], plan Gates, replay Left, concerns [],
@@ -879,21 +882,21 @@ macro_rules! event_table {
 
     /// A job template was removed.
     TemplateRemoved {
-        /// As it was.
+        /// The previous value.
         old: Arc<TemplateSpec>,
     }
     is "config" "changed", of [], plan Gates, replay Left, concerns [],
     public Config(changed(&format!("template {}", old.name), Some(old), None));
 
-    /// A planner began its work.
+    /// A planner started.
     PlannerStarted {
-        /// How many have, this one included.
+        /// Number of planner starts so far, including this one.
         epoch: u64,
     }
     is "planner" "started", of [], plan Never, replay Left, concerns [],
     public Plan(PlannerStarted { epoch: *epoch });
 
-    /// A job that was checked is in the queue.
+    /// A checked job is in the queue.
     JobQueued {
         /// The job.
         job: JobId,
@@ -901,7 +904,7 @@ macro_rules! event_table {
     is "job" "queued", of [job], plan Jobs, replay Left, concerns [],
     public Job(JobQueued { job: *job });
 
-    /// A running job did not get the resources that it was offered (HPC-F-33).
+    /// A running job did not get the resources offered to it (HPC-F-33).
     GrowthRejected {
         /// The job.
         job: JobId,
@@ -911,17 +914,17 @@ macro_rules! event_table {
     is "job" "grow_rejected", of [job, run], plan Jobs, replay Left, concerns [],
     public Run(JobGrowRejected { job: *job, run: *run });
 
-    /// A runner that has a call has been silent for too long: the call is offered to all again (HPC-F-85).
+    /// The runner of a call was silent for too long: the call is offered to all runners again (HPC-F-85).
     FilterOfferedAgain {
         /// The call.
         call: CallId,
-        /// The attempt that it is offered as from here on.
+        /// The number of the new attempt.
         attempt: u32,
     }
     is "filter" "offered_again", of [call], plan Never, replay Left, concerns [],
     public Filter(FilterOfferedAgain { job: call.job, call: *call, attempt: *attempt });
 
-    /// The job will end as soon as the outstanding answer of a filter for it is there (HPC-F-23, HPC-F-68).
+    /// The job will end as soon as a filter gives its outstanding answer (HPC-F-23, HPC-F-68).
     JobEndRequested {
         /// The job.
         job: JobId,
@@ -931,8 +934,7 @@ macro_rules! event_table {
     is "job" "end_requested", of [job], plan Jobs, replay Left, concerns [Cancels],
     public Job(JobEndRequested { job: *job, outcome: outcome.into() });
 
-    /// A run of tasks is ending: from here on only tasks that release nodes start. When none is left the run is
-    /// stopped.
+    /// A run of tasks is ending: only tasks that release nodes still start. When none is left, the run is stopped.
     TasksStopping {
         /// The job.
         job: JobId,
@@ -940,7 +942,7 @@ macro_rules! event_table {
         run: RunId,
         /// Why.
         reason: StopReason,
-        /// Whether tasks that run may end by themselves; else they are stopped.
+        /// Whether running tasks may finish; otherwise they are stopped.
         is_graceful: bool,
     }
     is "job" "tasks_stopping", of [job, run], plan Jobs, replay Left, concerns [Orders, Cancels],
@@ -959,7 +961,7 @@ macro_rules! event_table {
         run: RunId,
         /// The step.
         step: StepId,
-        /// All of it, with its places filled in.
+        /// The complete step, with its places filled in.
         spec: Arc<StepSpec>,
         /// Its share of each of its nodes, in the order of its places.
         shares: Vec<StepShare>,
@@ -982,7 +984,7 @@ macro_rules! event_table {
         run: RunId,
         /// The step.
         step: StepId,
-        /// Only on the nodes of this component.
+        /// Only on the nodes of this component, if one is given.
         component: Option<u32>,
         /// The signal's number.
         signal: u8,
@@ -1004,9 +1006,9 @@ macro_rules! event_table {
         run: RunId,
         /// The step.
         step: StepId,
-        /// Only on the nodes of this component.
+        /// Only on the nodes of this component, if one is given.
         component: Option<u32>,
-        /// Without grace.
+        /// Whether to skip the grace period.
         is_forced: bool,
     }
     is "step" "stopping", of [job, run], plan Never, replay Left, concerns [Orders, Steps],
@@ -1018,7 +1020,7 @@ macro_rules! event_table {
         is_forced: *is_forced,
     });
 
-    /// The part of a step on one node for one component has ended.
+    /// A part of a step (one component on one node) has ended.
     StepPartEnded {
         /// The job.
         job: JobId,
@@ -1028,11 +1030,11 @@ macro_rules! event_table {
         step: StepId,
         /// The node.
         node: NodeId,
-        /// Which component of the job, from 0.
+        /// The component's index in the job, from 0.
         component: u32,
-        /// How, taken together.
+        /// How the part ended as a whole.
         exit: NodeExit,
-        /// How each task ended; tasks that were not started are not among them.
+        /// How each started task ended.
         statuses: Vec<TaskStatus>,
     }
     is "step" "part_ended", of [job, run], plan Never, replay Left, concerns [Steps],
@@ -1046,14 +1048,14 @@ macro_rules! event_table {
         statuses: statuses.clone(),
     });
 
-    /// The client of a job has to report from now on.
+    /// The client of a job must report from now on.
     JobKept {
         /// The job.
         job: JobId,
-        /// Seconds from now; `None` means that it no longer has to report.
+        /// Time for the next report, in seconds; `None` means that the client no longer has to report.
         seconds: Option<u32>,
-        /// It did not report in time, and has as long again, since the report may have found no listener. Then the
-        /// job is cancelled.
+        /// Whether the client missed its time. It gets the same time once more, because the report may have found no
+        /// listener; then the job is cancelled.
         is_late: bool,
     }
     is "job" "kept", of [job], plan Never, replay Left, concerns [],
@@ -1063,11 +1065,11 @@ macro_rules! event_table {
     ComponentHeld {
         /// The job.
         job: JobId,
-        /// Which of its components, from 0.
+        /// The component's index in the job, from 0.
         component: u32,
-        /// Those added.
+        /// The added holds.
         holds: Holds,
-        /// Why, for people.
+        /// The reason, for people.
         reason: String,
     }
     is "job" "held", of [job], plan Jobs, replay Asked, concerns [Notices],
@@ -1077,7 +1079,7 @@ macro_rules! event_table {
     ComponentReleased {
         /// The job.
         job: JobId,
-        /// Which of its components, from 0.
+        /// The component's index in the job, from 0.
         component: u32,
         /// The removed holds.
         holds: Holds,
@@ -1085,13 +1087,14 @@ macro_rules! event_table {
     is "job" "released", of [job], plan Jobs, replay Asked, concerns [Notices, Starts],
     public Job(released(*job, *holds, Some(*component)));
 
-    /// One component of a running job is being ended: its nodes are ordered to end it, the others continue (SL-M-02).
+    /// One component of a running job is being ended: its nodes are ordered to end it, and the others continue
+    /// (SL-M-02).
     ComponentStopping {
         /// The job.
         job: JobId,
         /// The run.
         run: RunId,
-        /// Which of its components; never the first, with which the job ends.
+        /// The component's index in the job; never 0, because the job ends with its first component.
         component: u32,
         /// Why.
         reason: StopReason,
@@ -1104,15 +1107,16 @@ macro_rules! event_table {
         reason: *reason,
     });
 
-    /// The last part of a component that was being ended has ended. [`Event::RunShrunk`], which follows, frees its resources.
+    /// The last part of a component that was being ended has ended. The [`Event::RunShrunk`] that follows frees its
+    /// resources.
     ComponentEnded {
         /// The job.
         job: JobId,
         /// The run.
         run: RunId,
-        /// Which of its components.
+        /// The component's index in the job, from 0.
         component: u32,
-        /// How it came to its end.
+        /// How it ended.
         outcome: Outcome,
         /// Its usage on its nodes.
         usage: Usage,
@@ -1126,20 +1130,20 @@ macro_rules! event_table {
         usage: *usage,
     });
 
-    /// How the files of jobs are staged changed.
+    /// The settings for staging the files of jobs changed.
     StagingSet {
-        /// As it was.
+        /// The previous value.
         old: Arc<StagingSettings>,
-        /// All of it from now on.
+        /// All settings from now on.
         settings: Arc<StagingSettings>,
     }
     is "config" "changed", of [], plan Jobs, replay Left, concerns [],
     public Config(changed("staging", Some(old), Some(settings)));
 
-    /// The planner made a pass of backfill that starts jobs with several components. Its starts are ahead of this record, and
-    /// [`Event::Planned`], with what else the pass came to, is behind it.
+    /// The planner made a backfill pass for jobs with several components. Its starts precede this record;
+    /// [`Event::Planned`], with the other results of the pass, follows it.
     BackfillPassed {
-        /// Its findings for those that did not start.
+        /// Its findings for jobs that did not start.
         pass: Arc<BackfillPass>,
     }
     is "plan" "backfilled", of [], plan Never, replay Left, concerns [Statistics],
@@ -1147,7 +1151,7 @@ macro_rules! event_table {
 
     /// Accounts, users, associations or service classes changed.
     AccountsChanged {
-        /// In this order.
+        /// The changes, in this order.
         changes: Arc<Vec<AccountChange>>,
     }
     is "accounts" "changed", of [], plan Rules, replay Happens, concerns [],
@@ -1155,13 +1159,13 @@ macro_rules! event_table {
 
     /// The enforcement of accounts and classes changed.
     AccountSettingsChanged {
-        /// All of it, also what stays.
+        /// All settings, including unchanged ones.
         settings: Arc<AccountSettings>,
     }
     is "accounts" "settings_changed", of [], plan Rules, replay Happens, concerns [],
     public Config(AccountsSettingsChanged { settings: settings.clone() });
 
-    /// A waiting job, or one component of it, belongs to another service class.
+    /// A waiting job, or one of its components, moved to another service class.
     ClassChanged {
         /// The job.
         job: JobId,
@@ -1173,7 +1177,7 @@ macro_rules! event_table {
     is "job" "class_changed", of [job], plan Jobs, replay Asked, concerns [],
     public Job(JobClassChanged { job: *job, component: *component, class: class.clone() });
 
-    /// A command of a user about jobs was refused; the actor is the user. Nothing else changed (SL-L-10).
+    /// A user's command about jobs was refused; the actor is the user. Nothing else changed (SL-L-10).
     CommandRefused {
         /// The request, as one word.
         command: String,
@@ -1181,8 +1185,8 @@ macro_rules! event_table {
         code: RefusalCode,
         /// Why, for people; at most 1,024 bytes.
         message: String,
-        /// Number of refusals of the same user before this one that left no record, because there were too many in a
-        /// short time.
+        /// Number of earlier refusals of the same user that were not recorded, because there were too many in a short
+        /// time.
         unrecorded: u64,
     }
     is "command" "refused", of [], plan Never, replay Left, concerns [],
@@ -1199,14 +1203,14 @@ macro_rules! event_table {
         node: NodeId,
         /// The operator's reason.
         reason: String,
-        /// It is down: its runs are stopped, as if the node were lost. Otherwise its runs continue.
+        /// Whether it is down: its runs are stopped, as if the node were lost. Otherwise its runs continue.
         is_down: bool,
     }
     is "node" (if *is_down { "down" } else { "drained" }), of [], plan Cluster, replay Happens, concerns [],
     public Node(taken_out(name_of(names, *node), reason, *is_down));
 
-    /// A message to a running job from the actor of the record (SL-C-33): it is written after the output of its
-    /// script on standard error.
+    /// The actor of the record sent a message to a running job (SL-C-33). It is appended to the standard error of the
+    /// job's script.
     JobTold {
         /// The job.
         job: JobId,
@@ -1218,18 +1222,18 @@ macro_rules! event_table {
     is "job" "told", of [job, run], plan Never, replay Left, concerns [Orders],
     public Job(JobTold { job: *job, run: *run });
 
-    /// How jobs are numbered from here on: the next gets at least the number `first`, and an array takes a number for each of
-    /// its tasks, in the order of their indices, the first of which is the array's own (SL-C-18, SL-I-04). Before the first
-    /// such event of a log an array takes one number.
+    /// The numbering of jobs changed: the next job gets at least the number `first`, and an array takes a number for
+    /// each task, in the order of their indices; the first is also the array's own (SL-C-18, SL-I-04). Before the first
+    /// such event of a log, an array takes one number.
     JobNumbersSet {
-        /// No job from here on has a lower number.
+        /// The lowest number for new jobs.
         first: u64,
     }
     is "cluster" "job_numbers_set", of [], plan Never, replay Happens, concerns [],
     public Cluster(ClusterJobNumbersSet { first: *first });
 
-    /// A suspended job will continue as soon as nobody else has its cores; nobody new gets them.
-    /// [`Event::JobResumed`] says when it does (SL-C-37).
+    /// A suspended job will continue as soon as its cores are free; no other job gets them meanwhile.
+    /// [`Event::JobResumed`] follows when it does (SL-C-37).
     JobResuming {
         /// The job.
         job: JobId,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct TraceContext {
     /// The trace.
     pub trace_id: [u8; 16],
-    /// The span that is the parent of what follows.
+    /// The parent span.
     pub span_id: [u8; 8],
     /// W3C flags; bit 0 means sampled.
     pub flags: u8,
@@ -38,7 +38,7 @@ impl TraceContext {
         Some(text)
     }
 
-    /// Reads a W3C `traceparent` header; anything else is no context.
+    /// Reads a W3C `traceparent` header; `None` for anything else.
     pub fn from_traceparent(text: &str) -> Option<Self> {
         let mut parts = text.split('-');
         let (version, trace, span, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);

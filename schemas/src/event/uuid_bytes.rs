@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// 16 bytes that tell one log from every other.
+/// 16 bytes that identify a log uniquely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(transparent)]
 pub struct UuidBytes(pub [u8; 16]);

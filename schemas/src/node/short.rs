@@ -1,4 +1,4 @@
-//! Orders some of which is named by its hash, made whole.
+//! Completes orders that have parts named by hash.
 
 use super::{LaunchOrder, NodeOrder, ShortOrder};
 use crate::{
@@ -7,22 +7,22 @@ use crate::{
     job::Program,
 };
 
-/// Why an order cannot be made whole.
+/// Why an order cannot be completed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FillError {
-    /// A content has another form.
+    /// A content cannot be decoded.
     #[error(transparent)]
     Content(#[from] CodecError),
-    /// A content is not there, or is of no use to this order.
+    /// A content is missing or does not fit this order.
     #[error("the content {0:?} is missing or of no use to the order")]
     Unfit(ContentHash),
 }
 
 impl ShortOrder {
-    /// The whole order, with the bytes of each content that is missing.
+    /// The complete order, with the missing contents filled in.
     ///
     /// # Errors
-    /// One is not there, is of another kind, or the order does not launch what it is for.
+    /// If a content is not available or has another kind, or if the order does not launch anything that it fits.
     pub fn fill<'a>(self, content: impl Fn(ContentHash) -> Option<&'a [u8]>) -> Result<NodeOrder, FillError> {
         let Self { mut order, missing } = self;
         let Some(launch) = order.launch_mut() else {
@@ -59,7 +59,7 @@ impl NodeOrder {
         }
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     pub fn launch_mut(&mut self) -> Option<&mut LaunchOrder> {
         match self {
             Self::Launch { order, .. } | Self::Hold(order) => Some(order),

@@ -1,4 +1,4 @@
-//! Rules of a policy that make no sense, whichever way it came.
+//! Faults of a policy, whatever its source.
 
 use super::{
     Backfill, BackfillMode, CandidateOrder, ComponentStart, Components, Limit, LimitPer, OrderKey, Policy,
@@ -7,19 +7,19 @@ use super::{
 };
 use std::{collections::BTreeSet, fmt};
 
-/// The most bytes of the name of a policy, and of a user, group, account or queue in it.
+/// Maximum length of the name of a policy, and of a user, group, account or queue in it, in bytes.
 pub const MOST_NAME_BYTES: usize = 1024;
-/// The most bytes of a formula.
+/// Maximum length of a formula, in bytes.
 pub const MOST_FORMULA_BYTES: usize = 4096;
-/// The most keys of an order.
+/// Maximum number of keys of an order.
 pub const MOST_ORDER_KEYS: usize = 32;
-/// The most limits of a policy.
+/// Maximum number of limits of a policy.
 pub const MOST_LIMITS: usize = 1000;
-/// The most starts in a cycle that a policy may ask for.
+/// Maximum number of starts in a cycle that a policy may ask for.
 pub const MOST_STARTS: u32 = 100_000;
 /// The longest interval of backfill passes, in seconds.
 const MOST_INTERVAL_SECONDS: u32 = 86_400;
-/// The highest number that the file format can write down.
+/// The highest number that the file format can express.
 const MOST_AMOUNT: u64 = i64::MAX as u64;
 
 /// Something that makes no sense in a policy.
@@ -29,7 +29,7 @@ pub struct PolicyFault {
     pub place: String,
     /// The fault, for people.
     pub message: String,
-    /// If it is a formula that cannot be read, where in its text, which `message` does not say.
+    /// For a formula that cannot be read: the error with its position, which `message` does not give.
     pub formula: Option<FormulaError>,
 }
 
@@ -43,7 +43,7 @@ impl fmt::Display for PolicyFault {
 }
 
 impl Policy {
-    /// All that makes no sense in it; nothing in a policy that can be put in force.
+    /// All its faults; none in a policy that can be put in force.
     pub fn faults(&self) -> Vec<PolicyFault> {
         let mut faults = Faults(Vec::new());
         faults.text("name", &self.name, "the name of the policy");
@@ -72,7 +72,7 @@ impl Policy {
     }
 }
 
-/// The place of a queue's own policy; a name that is no name is shown as far as it can be.
+/// The place of a queue's own policy; an invalid name is shown as far as possible.
 pub fn queue_place(name: &str) -> String {
     format!("queue.{}", shorten(name))
 }
@@ -220,7 +220,7 @@ impl Faults {
                 let message = "expected `per` \"user\", \"group\", \"account\" or \"queue\": all jobs have no name";
                 self.add(&place, message.into());
             }
-            // Groups are known by number: the same number may have other names on other hosts.
+            // Groups are identified by number: the same number may have other names on other hosts.
             if *per == LimitPer::Group && name.parse::<u32>().map(|number| number.to_string()).as_ref() != Ok(name) {
                 self.add(&place, "expected the number of a group, as `id -g` prints it".into());
             }

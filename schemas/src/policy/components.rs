@@ -7,16 +7,16 @@ use utoipa::ToSchema;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Components {
-    /// In which passes.
+    /// The passes in which they start.
     pub start: ComponentStart,
     /// Time between a backfill pass and the next, in seconds, 1 to 86,400 (SL-P-15).
     pub interval_seconds: u32,
-    /// Backfill passes look for starts of components no further ahead, in seconds; `None` looks as far as something is
+    /// How far ahead backfill passes look for starts of components, in seconds; `None` means as far as anything is
     /// known (SL-P-15).
     pub window_seconds: Option<u32>,
-    /// Which priority such a job has, whose components can have different ones (SL-P-14).
+    /// The priority of such a job, whose components can have different ones (SL-P-14).
     pub priority: ComponentPriority,
-    /// Whether components of a job may be on the same node where they do not fit otherwise (SL-P-07).
+    /// Whether components of a job may share a node if they do not fit otherwise (SL-P-07).
     pub share_nodes: bool,
 }
 
@@ -39,12 +39,12 @@ pub enum ComponentStart {
     /// In any, as soon as all components fit.
     #[default]
     AnyPass,
-    /// Only in those of backfill, of which there is one in each interval (SL-P-01). Between them such a job holds up those
-    /// behind it in its queues (SL-P-13).
+    /// Only in backfill passes, one in each interval (SL-P-01). Between them such a job holds up the jobs behind it in
+    /// its queues (SL-P-13).
     BackfillPass,
 }
 
-/// Which priority a job has whose components have different ones.
+/// The priority of a job whose components have different ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ComponentPriority {

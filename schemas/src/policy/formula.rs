@@ -1,11 +1,11 @@
 //! Formulas of a site: arithmetic over what a job asks for and how long it has waited.
 //!
-//! A formula is read once, with every name resolved, and then evaluated for many jobs. It has no loops and no state, and
-//! its value is the same on every machine: the transcendental functions are not those of the platform.
+//! A formula is read once, with every name resolved, and then evaluated for many jobs. It has no loops and no state,
+//! and its value is the same on every machine: the transcendental functions are not those of the platform.
 //!
-//! A value that a job does not have is *missing* (NaN). Arithmetic with it is missing too, and so are the logarithm of a
-//! number that is not above 0, the root of a number below 0, and what is divided by 0. Comparisons with a missing value
-//! do not hold (`!=` does), and a condition that is missing does not hold either.
+//! A value that a job does not have is *missing* (NaN). The result of arithmetic with it is missing too, and so are the
+//! logarithm of a number that is not above 0, the root of a number below 0, and a division by 0. Comparisons with a
+//! missing value do not hold (except `!=`), and neither does a missing condition.
 
 mod names;
 mod parse;
@@ -13,13 +13,13 @@ mod print;
 
 use std::fmt;
 
-/// Operands that may wait for their operator at a time, and levels that may be nested. Evaluation needs no more stack.
+/// Maximum number of pending operands, and of nested levels. Evaluation needs no larger stack.
 const MOST_DEPTH: usize = 32;
 
-/// A formula that was read and understood. It prints as text that reads as the same formula.
+/// A parsed formula. It prints as text that parses to the same formula.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Formula {
-    /// In postfix order: operands before what is done with them.
+    /// In postfix order: operands before their operators.
     code: Vec<Instruction>,
     attributes: Vec<String>,
 }
@@ -41,9 +41,9 @@ pub enum Variable {
     Wait,
     /// `walltime`: seconds that it asks for; infinite if it names none.
     Walltime,
-    /// `procs` or `cores`: the cores that it asks for, at least.
+    /// `procs` or `cores`: the minimum number of cores that it asks for.
     Procs,
-    /// `nodes`: the nodes that it asks for, at least.
+    /// `nodes`: the minimum number of nodes that it asks for.
     Nodes,
     /// `memory_bytes`: the memory that it asks for, over all nodes.
     MemoryBytes,
@@ -58,16 +58,16 @@ pub enum Variable {
     Attribute(usize),
 }
 
-/// Why a text is no formula.
+/// Why a text is not a formula.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FormulaError {
-    /// The character at which it went wrong, from 1.
+    /// The position of the faulty character, from 1.
     pub column: usize,
     /// The text there, cut off after some 60 characters; empty at the end of the text.
     pub token: String,
     /// The text that was expected instead.
     pub expected: String,
-    /// The known name most like the token, if one is.
+    /// The known name most similar to the token, if any is.
     pub nearest: Option<&'static str>,
 }
 
@@ -97,7 +97,7 @@ enum Instruction {
     Variable(Variable),
     One(Unary),
     Two(Binary),
-    /// The condition, what holds if it does, what holds if not.
+    /// The condition, the value if it holds, the value if not.
     If,
 }
 
@@ -136,7 +136,7 @@ enum Binary {
 }
 
 impl Formula {
-    /// The attributes that it asks for; [`Variable::Attribute`] is an index into them.
+    /// The attributes that it uses; [`Variable::Attribute`] is an index into them.
     pub fn attributes(&self) -> &[String] {
         &self.attributes
     }
@@ -149,7 +149,7 @@ impl Formula {
     /// Its value for a job; NaN if it is missing.
     pub fn evaluate(&self, variables: &impl Variables) -> f64 {
         let mut stack = [0.0; MOST_DEPTH];
-        // The parser lets through only code that never takes more than is there nor needs more room.
+        // Parsed code never takes more operands than there are, nor needs more room.
         let mut top = 0;
         for instruction in &self.code {
             match *instruction {
@@ -175,7 +175,7 @@ impl Formula {
         stack[0]
     }
 
-    /// The same formula with its attributes numbered as in `all`, which gets those that it lacks.
+    /// The same formula with its attributes numbered as in `all`; missing ones are added to it.
     pub(crate) fn renumbered(mut self, all: &mut Vec<String>) -> Self {
         let number = |name: &String| match all.iter().position(|known| known == name) {
             Some(number) => number,
@@ -240,7 +240,7 @@ impl Binary {
             Self::Divide => x / y,
             Self::Remainder => x % y,
             Self::Power => libm::pow(x, y),
-            // Not `f64::min`: which of 0 and -0 it gives is up to the machine, and it passes over missing values.
+            // Not `f64::min`: its choice between 0 and -0 depends on the machine, and it ignores missing values.
             Self::Min | Self::Max if x.is_nan() || y.is_nan() => f64::NAN,
             Self::Min => {
                 if y < x {

@@ -1,11 +1,11 @@
-//! Orders made ready to compute the keys of many jobs.
+//! Orders prepared to compute the keys of many jobs.
 
 use super::{
     OrderKey,
     formula::{Formula, FormulaError, Variable, Variables},
 };
 
-/// The keys of an order. The least key stands first, whatever the order favours.
+/// The keys of an order. The least key comes first, whatever the order prefers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompiledOrder {
     keys: Vec<Key>,
@@ -48,7 +48,7 @@ impl CompiledOrder {
         Ok(Self { keys, attributes })
     }
 
-    /// How many keys it has.
+    /// Number of keys.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
@@ -58,7 +58,7 @@ impl CompiledOrder {
         self.keys.is_empty()
     }
 
-    /// The attributes that its formulas ask for; [`Variable::Attribute`] is an index into them.
+    /// The attributes that its formulas use; [`Variable::Attribute`] is an index into them.
     pub fn attributes(&self) -> &[String] {
         &self.attributes
     }
@@ -72,14 +72,14 @@ impl CompiledOrder {
         })
     }
 
-    /// Whether, among jobs of the same queue priority, the one of higher priority always stands ahead.
+    /// Whether, among jobs of the same queue priority, the one of higher priority always comes first.
     pub fn is_by_priority(&self) -> bool {
         let first = self.keys.iter().find(|key| **key != Key::QueuePriority);
         first == Some(&Key::Priority)
     }
 
-    /// Whether a job stands behind another one for their priorities alone: that of the queue and its own. It does not if
-    /// another key decides first, or they are equal.
+    /// Whether a job comes after another one because of the priorities alone: that of the queue and its own. It does
+    /// not if another key decides first or the priorities are equal.
     pub fn stands_behind(&self, job: (i64, i64), other: (i64, i64)) -> bool {
         for key in &self.keys {
             let (priority, others) = match key {
@@ -94,8 +94,8 @@ impl CompiledOrder {
         false
     }
 
-    /// Key number `n` (from 0, below [`CompiledOrder::len`]) of a job, to be compared with [`f64::total_cmp`]. A missing
-    /// value is a NaN that stands behind everything else; there is no `-0`.
+    /// Key number `n` (from 0, below [`CompiledOrder::len`]) of a job, to be compared with [`f64::total_cmp`]. A
+    /// missing value is a NaN, which comes last; there is no `-0`.
     pub fn key(&self, n: usize, variables: &impl Variables) -> f64 {
         let of = |variable| variables.value(variable);
         let value = match &self.keys[n] {
@@ -110,7 +110,7 @@ impl CompiledOrder {
             Key::Formula { formula, descending: false } => formula.evaluate(variables),
             Key::Formula { formula, descending: true } => -formula.evaluate(variables),
         };
-        // The sign of a NaN is up to the machine, and a negative one would stand first.
+        // The sign of a NaN depends on the machine, and a negative one would come first.
         if value.is_nan() { f64::NAN } else { value + 0.0 }
     }
 }

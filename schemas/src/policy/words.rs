@@ -1,14 +1,14 @@
-//! Words of people in errors.
+//! Words of users in error messages.
 
-/// The known word most like the given one, if one is like it.
+/// The known word most similar to the given one, if any is similar.
 pub fn nearest<'k>(given: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
-    // Nobody means a known word by one so long; comparing takes the product of the lengths.
+    // A word this long is not a misspelled known one, and a comparison takes the product of the lengths.
     if given.len() > 100 {
         return None;
     }
     let letters = given.chars().count();
     let distances = known.into_iter().map(|name| (strsim::damerau_levenshtein(given, name), name));
-    // The half of the longer word: beyond that anything is like anything.
+    // Half of the longer word: beyond that, any two words are similar.
     let (_, name) = distances.min().filter(|(distance, name)| *distance <= name.chars().count().max(letters) / 2)?;
     Some(name)
 }

@@ -12,7 +12,7 @@ pub struct AllocatedNode {
     pub node: String,
     /// The component that it serves, from 0.
     pub component: u32,
-    /// Which of the component's alternatives was taken, from 0.
+    /// The index of the component's chosen alternative, from 0.
     pub alternative: u32,
     /// Its cores.
     pub cores: IndexSet,
@@ -20,13 +20,13 @@ pub struct AllocatedNode {
     pub gpus: IndexSet,
     /// Its memory; 0 means that none is set aside.
     pub memory_bytes: u64,
-    /// How many tasks run there.
+    /// Number of tasks there.
     pub tasks: u32,
     /// Whether the node serves no other job meanwhile.
     pub exclusive: bool,
 }
 
-/// All of a placement.
+/// All shares of a placement.
 pub(super) fn allocated(placement: &Placement, names: &dyn Names) -> Vec<AllocatedNode> {
     let mut nodes = Vec::new();
     for (component, placed) in (0..).zip(&placement.components) {

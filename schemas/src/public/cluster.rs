@@ -10,7 +10,7 @@ use std::{fmt, sync::Arc};
 public_events! { ClusterData
     /// The log began: the first event of every cluster.
     "cluster" "initialised" ClusterInitialised about cluster {
-        /// Tells this log from every other: a UUID.
+        /// Identifies this log uniquely: a UUID.
         cluster_id: String,
         /// The Ed25519 public key that checkpoints are signed with, in hex.
         public_key: String,
@@ -19,14 +19,14 @@ public_events! { ClusterData
 
     /// The settings of the cluster changed.
     "cluster" "settings_changed" ClusterSettingsChanged about cluster {
-        /// All settings as they are from now on.
+        /// All settings from now on.
         settings: Arc<ClusterSettings>,
     }
     says |_, f| f.write_str("the cluster's settings changed");
 
     /// A queue was added or changed.
     "queue" "set" QueueSet about queue.name {
-        /// The queue as it is from now on.
+        /// The queue from now on.
         queue: Arc<QueueSpec>,
     }
     says |data, f| write!(f, "queue {} was set", data.queue.name);
@@ -42,7 +42,7 @@ public_events! { ClusterData
     "licence" "set" LicenceSet about licence {
         /// Its name.
         licence: String,
-        /// How many there are; 0 means that it was removed.
+        /// The total number; 0 means that it was removed.
         total: u32,
     }
     says |data, f| match data.total {
@@ -50,18 +50,18 @@ public_events! { ClusterData
         total => write!(f, "there are {total} of licence {}", data.licence),
     };
 
-    /// Nodes remember runs that the log does not have, because it was restored: the numbers of those are passed over.
+    /// Nodes remember runs that the restored log does not have: the numbers of those runs are skipped.
     "cluster" "run_numbers_raised" ClusterRunNumbersRaised about cluster {
-        /// The next run gets at least this number.
+        /// The lowest number for the next run.
         next: RunId,
     }
     says |data, f| {
         write!(f, "nodes remember runs up to {}: the next numbers are higher", data.next.0.saturating_sub(1))
     };
 
-    /// How jobs are numbered from here on: an array takes a number for each of its tasks, the first of which is its own.
+    /// The numbering of jobs changed: an array takes a number for each task, and the first is its own.
     "cluster" "job_numbers_set" ClusterJobNumbersSet about cluster {
-        /// No job from here on has a lower number.
+        /// The lowest number for new jobs.
         first: u64,
     }
     says |data, f| {

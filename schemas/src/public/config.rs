@@ -9,14 +9,14 @@ use serde::Serialize;
 use std::sync::Arc;
 
 public_events! { ConfigData
-    /// Filters, templates, staging, or the way resources are given to jobs, were changed by the actor.
+    /// The actor changed filters, templates, staging, or how resources are given to jobs.
     "config" "changed" ConfigChanged about cluster {
         /// `filters`, `scheduling`, `staging`, or `template NAME`.
         what: String,
-        /// As it was; `null` if it is new.
+        /// The previous value; `null` if it is new.
         #[schema(value_type = Option<Object>)]
         old: Option<serde_json::Value>,
-        /// As it is from now on; `null` if it was removed.
+        /// The new value; `null` if it was removed.
         #[schema(value_type = Option<Object>)]
         new: Option<serde_json::Value>,
     }
@@ -51,8 +51,7 @@ public_events! { ConfigData
         code: RefusalCode,
         /// Why.
         message: String,
-        /// Number of refusals of the same user before this one that left no event, because there were too many in a
-        /// short time.
+        /// Number of earlier refusals of the same user that left no event, because there were too many in a short time.
         unrecorded: u64,
     }
     says |data, f| {
@@ -64,7 +63,7 @@ public_events! { ConfigData
     };
 }
 
-/// A change of configuration. What is configured has no keys that are not text, so it always is a value.
+/// A change of configuration. All keys in a configuration are text, so it always has a JSON value.
 pub(super) fn changed<T: Serialize>(what: &str, old: Option<&Arc<T>>, new: Option<&Arc<T>>) -> ConfigChanged {
     let value = |known: Option<&Arc<T>>| known.and_then(|known| serde_json::to_value(known).ok());
     ConfigChanged { what: what.to_owned(), old: value(old), new: value(new) }

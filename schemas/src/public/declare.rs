@@ -4,7 +4,7 @@ use utoipa::openapi::{RefOr, Schema};
 
 /// A kind of event in the catalogue.
 pub struct EventType {
-    /// The kind of thing that it happens to, such as `job`.
+    /// The kind of its subject, such as `job`.
     pub kind: &'static str,
     /// The event, such as `started`.
     pub verb: &'static str,
@@ -16,7 +16,7 @@ pub struct EventType {
     pub(super) schemas: fn(&mut Vec<(String, RefOr<Schema>)>),
 }
 
-/// Declares the data of the public events of a subject, and an enum of them all:
+/// Declares the data of the public events of a subject, and an enum of all of them:
 ///
 /// ```text
 /// public_events! { JobData
@@ -76,7 +76,7 @@ macro_rules! public_events {
                 } ),*]
             }
 
-            /// The id or name of what it happened to.
+            /// The id or name of its subject.
             #[allow(unused_variables, reason = "few subjects have events about the whole cluster")]
             pub(super) fn subject(&self, cluster: &str) -> String {
                 match self { $( Self::$name(data) => $crate::public::declare::subject!(data cluster $($about).+), )* }
@@ -92,7 +92,7 @@ macro_rules! public_events {
 }
 pub(super) use public_events;
 
-/// What an event is about, by its declaration.
+/// The subject of an event, from its declaration.
 macro_rules! subject {
     ($data:ident $cluster:ident cluster) => { $cluster.to_owned() };
     ($data:ident $cluster:ident $($field:ident).+) => { $data.$($field).+.to_string() };

@@ -1,4 +1,5 @@
-//! The documents that describe public events to programs: JSON Schema (2020-12) and AsyncAPI 3, generated from the types.
+//! The documents that describe public events to programs: JSON Schema (2020-12) and AsyncAPI 3, generated from the
+//! types.
 
 use super::{CloudEvent, EventType, catalogue, type_name};
 use crate::subjects;
@@ -6,12 +7,12 @@ use serde_json::{Map, Value, json};
 use std::{collections::BTreeMap, fmt::Write as _};
 use utoipa::{PartialSchema as _, ToSchema as _};
 
-/// Where schemas of an OpenAPI or AsyncAPI document are.
+/// The place of schemas in an OpenAPI or AsyncAPI document.
 const COMPONENTS: &str = "#/components/schemas/";
-/// Where the other schemas of a JSON Schema document are.
+/// The place of further schemas in a JSON Schema document.
 const DEFINITIONS: &str = "#/$defs/";
 
-/// For each type of event its JSON Schema: file name and document.
+/// The JSON Schema of each type of event: file name and document.
 pub fn json_schemas() -> Vec<(String, Value)> {
     catalogue().iter().map(|event| (format!("{}.json", event.type_name()), json_schema(event))).collect()
 }
@@ -34,7 +35,7 @@ impl EventType {
         schema
     }
 
-    /// The schema of its data and all those that it refers to, by name.
+    /// The schema of its data and all schemas that it refers to, by name.
     fn data_schemas(&self) -> BTreeMap<String, Value> {
         let mut referred = Vec::new();
         (self.schemas)(&mut referred);
@@ -55,7 +56,7 @@ fn json_schema(event: &EventType) -> Value {
     schema
 }
 
-/// The JSON Schema of a type, with the schemas of all that it is made of.
+/// The JSON Schema of a type, with the schemas of all its parts.
 pub(crate) fn json_schema_of<T: utoipa::ToSchema>(title: &str) -> Value {
     let mut referred = Vec::new();
     T::schemas(&mut referred);
@@ -158,7 +159,7 @@ fn push_fields(text: &mut String, schema: &Value, schemas: &BTreeMap<String, Val
     }
 }
 
-/// The fields of an object and of the objects that it takes in.
+/// The fields of an object and of the objects that it includes.
 fn fields<'a>(schema: &'a Value, schemas: &'a BTreeMap<String, Value>) -> Vec<(&'a str, &'a Value)> {
     let referred = schema["$ref"].as_str().and_then(|reference| schemas.get(reference.strip_prefix(COMPONENTS)?));
     let parts = schema["allOf"].as_array().into_iter().flatten().chain(referred);
@@ -192,7 +193,7 @@ fn to_value(schema: &utoipa::openapi::RefOr<utoipa::openapi::Schema>) -> Value {
     serde_json::to_value(schema).unwrap_or_default()
 }
 
-/// Schemas refer to each other by where OpenAPI keeps them; other documents keep them elsewhere.
+/// Moves references from the place where OpenAPI keeps schemas to that of another document.
 fn point_references_to(place: &str, value: &mut Value) {
     match value {
         Value::Object(entries) => {

@@ -19,7 +19,7 @@ use std::fmt;
 use utoipa::ToSchema;
 
 public_events! { FilterData
-    /// A chain of filters began.
+    /// A chain of filters started.
     "filter" "chain_started" FilterChainStarted about job {
         /// The job.
         job: JobId,
@@ -33,7 +33,7 @@ public_events! { FilterData
         limit_seconds: u32,
         /// The parameters of activation filters.
         parameters: Option<ActivationParameters>,
-        /// The candidates that are set aside.
+        /// The candidate resources, which are set aside.
         nodes: Vec<AllocatedNode>,
     }
     says |data, f| {
@@ -50,9 +50,9 @@ public_events! { FilterData
         call: CallId,
         /// The value of `MUSTER_INVOCATION_ID` for the filter.
         invocation: String,
-        /// How often it has been handed out, this time included.
+        /// Number of times that it has been handed out, including this one.
         attempt: u32,
-        /// To whom.
+        /// The runner's name.
         runner: String,
     }
     says |data, f| {
@@ -60,13 +60,13 @@ public_events! { FilterData
         if data.attempt > 1 { write!(f, ", attempt {}", data.attempt) } else { Ok(()) }
     };
 
-    /// A runner does not have the program of a filter: the call is put to another one.
+    /// A runner does not have the program of a filter: the call goes to another one.
     "filter" "elsewhere" FilterElsewhere about job {
         /// The job.
         job: JobId,
         /// The call.
         call: CallId,
-        /// The runner that does not have it.
+        /// The runner without the program.
         runner: String,
     }
     says |data, f| {
@@ -74,13 +74,13 @@ public_events! { FilterData
         write!(f, "job {}: runner {} cannot make {call}; another runner is tried", data.job, data.runner)
     };
 
-    /// A runner that has a call has been silent for too long: the call is offered to all again.
+    /// The runner of a call was silent for too long: the call is offered to all runners again.
     "filter" "offered_again" FilterOfferedAgain about job {
         /// The job.
         job: JobId,
         /// The call.
         call: CallId,
-        /// The attempt that it is offered as from here on.
+        /// The number of the new attempt.
         attempt: u32,
     }
     says |data, f| {
@@ -120,7 +120,7 @@ public_events! { FilterData
         write!(f, "job {}: {} chain {} passed", data.job, data.filter_kind.word(), data.chain)
     };
 
-    /// A chain is over without having passed.
+    /// A chain ended without passing.
     "filter" "chain_failed" FilterChainFailed about job {
         /// The job.
         job: JobId,
@@ -130,9 +130,9 @@ public_events! { FilterData
         chain: u64,
         /// The meaning of the outcome.
         verdict: ChainVerdict,
-        /// The place of the filter that ended it, from 0; one behind the last if no filter did.
+        /// The index of the filter that ended it, from 0; one past the last if no filter did.
         position: u32,
-        /// Why, for people.
+        /// The reason, for people.
         message: String,
     }
     says |data, f| {
@@ -140,7 +140,7 @@ public_events! { FilterData
         write!(f, "job {}: {kind} chain {} did not pass{}", data.job, data.chain, Because(&data.message))
     };
 
-    /// A filter took back what it had done.
+    /// A filter undid its work.
     "filter" "reverted" FilterReverted about job {
         /// The job.
         job: JobId,
@@ -179,7 +179,7 @@ public_events! { FilterData
         write!(f, "job {}: {} is not made{}", data.job, CallText(&data.call), Because(&data.reason))
     };
 
-    /// Everything that had passed in a chain has been asked to take it back.
+    /// All filters of a chain that had passed have been asked to undo their work.
     "filter" "rollback_completed" FilterRollbackCompleted about job {
         /// The job.
         job: JobId,
@@ -192,7 +192,7 @@ public_events! { FilterData
         write!(f, "job {}: {} chain {} is rolled back", data.job, data.filter_kind.word(), data.chain)
     };
 
-    /// An answer came that nobody waits for any longer. It changes nothing.
+    /// A filter's answer came too late. It changes nothing.
     "filter" "late_result" FilterLateResult about job {
         /// The job.
         job: JobId,
@@ -200,7 +200,7 @@ public_events! { FilterData
         call: CallId,
         /// The attempt that it answers.
         attempt: u32,
-        /// Whose it is.
+        /// The runner that gave it.
         runner: String,
         /// How that attempt ended.
         exit: FilterExit,
@@ -210,11 +210,11 @@ public_events! { FilterData
         write!(f, "job {}: a late answer of runner {runner} to {call} is ignored: {}", data.job, data.exit)
     };
 
-    /// Calls of filters wait and no runner is there.
+    /// Calls of filters are waiting, and no runner is available.
     "filter" "no_runner" FilterNoRunner about cluster {
         /// Since when.
         since: Timestamp,
-        /// How many calls wait.
+        /// Number of waiting calls.
         calls: u64,
     }
     says |data, f| {
@@ -229,13 +229,13 @@ pub struct FilterResult {
     pub exit: FilterExit,
     /// The exit code that is recorded; `null` if no program ended by itself.
     pub exit_code: Option<u8>,
-    /// From the start of the process or the delivery to its end or answer.
+    /// Time from the start of the process or the delivery to its end or answer.
     pub duration_micros: u64,
     /// BLAKE3 of the program, in hex.
     pub program_hash: Option<String>,
     /// BLAKE3 of the description that it was given, in hex.
     pub input_hash: String,
-    /// Its changes of the description, as far as they can be taken.
+    /// Its changes of the description, as far as they are acceptable.
     pub changes: Vec<PropertyChange>,
     /// The text that it wants shown on the job.
     pub message: Option<String>,

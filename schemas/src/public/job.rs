@@ -1,4 +1,4 @@
-//! Jobs, but for their runs.
+//! Jobs, except for their runs.
 
 use super::{
     declare::public_events,
@@ -23,29 +23,29 @@ use utoipa::ToSchema;
 public_events! { JobData
     /// A job was accepted.
     "job" "submitted" JobSubmitted about job {
-        /// Its id; for an array that of the whole.
+        /// Its id; for an array, that of the whole array.
         job: JobId,
         /// Its name, for people.
         name: String,
-        /// Login name of whose it is.
+        /// The owner's login name.
         owner: String,
         /// The tasks, if it is an array.
         array: Option<ArraySpec>,
         /// Its components: one for a plain job.
         components: Vec<SubmittedComponent>,
-        /// Who is notified, and of what.
+        /// Notifications to send, with their occasions.
         notifications: Vec<SubmittedNotification>,
         /// Kinds of job with special rules.
         types: Vec<JobType>,
-        /// What is staged for which of its components.
+        /// The staging of its components.
         staging: Vec<ComponentStaging>,
-        /// It is cancelled as soon as a job that it depends on has ended so that it can never start.
+        /// Whether it is cancelled as soon as a dependency can never be met.
         cancelled_if_never_met: bool,
         /// The template that it names.
         template: Option<String>,
-        /// Its description as it was received; what it says stays in the log.
+        /// Its description as received; the content stays in the log.
         document: Option<ReceivedDocument>,
-        /// How many tasks it lists, if it is a list of tasks.
+        /// Number of its tasks, if it is a list of tasks.
         tasks: Option<u64>,
     }
     says |data, f| {
@@ -64,15 +64,15 @@ public_events! { JobData
     "job" "held" JobHeld about job {
         /// The job, array or task.
         job: JobId,
-        /// Those added.
+        /// The added holds.
         holds: Holds,
-        /// Why, for people.
+        /// The reason, for people.
         reason: String,
-        /// Until when, if the hold ends by itself.
+        /// When the hold ends, if it is a timed hold.
         until: Option<Timestamp>,
-        /// Whose hold it is, if it ends by itself.
+        /// Who set the hold, if it is a timed hold.
         by: Option<HoldBy>,
-        /// Only of this component, from 0; `null` means of the whole job.
+        /// Only for this component, from 0; `null` means the whole job.
         component: Option<u32>,
     }
     says |data, f| if data.until.is_some() {
@@ -88,9 +88,9 @@ public_events! { JobData
         job: JobId,
         /// The removed holds.
         holds: Holds,
-        /// Whether a hold until a time was among them.
+        /// Whether a timed hold was among them.
         was_timed: bool,
-        /// Only of this component, from 0; `null` means of the whole job.
+        /// Only for this component, from 0; `null` means the whole job.
         component: Option<u32>,
     }
     says |data, f| if data.was_timed {
@@ -104,7 +104,7 @@ public_events! { JobData
     "job" "modified" JobModified about job {
         /// The job.
         job: JobId,
-        /// What changed; what did not is `null`. Of attributes only the names are told.
+        /// The changed fields; the others are `null`. For attributes, only the names are given.
         change: ModifiedJob,
     }
     says |data, f| write!(f, "job {} was changed: {}", data.job, Named(&data.change));
@@ -134,11 +134,11 @@ public_events! { JobData
     }
     says |data, f| write!(f, "job {} is back in the queue: {}", data.job, stop_text(data.reason));
 
-    /// A job is over; an array is when its last task is.
+    /// A job is over; an array is over when its last task is.
     "job" "finished" JobFinished about job {
         /// The job, array or task.
         job: JobId,
-        /// How it came to its end.
+        /// How it ended.
         #[serde(flatten)]
         outcome: OutcomeView,
     }
@@ -156,7 +156,7 @@ public_events! { JobData
         occasion: Occasion,
         /// Whether the mail server took it, or the command exited with 0.
         delivered: bool,
-        /// If it was given up: after how many attempts.
+        /// Number of attempts, if it was given up.
         attempts: Option<u32>,
     }
     says |data, f| match data.attempts {
@@ -168,7 +168,7 @@ public_events! { JobData
         ),
     };
 
-    /// A start that the planner had asked for was given up: the state had moved on.
+    /// A start that the planner asked for was refused, because the state had changed.
     "job" "start_refused" JobStartRefused about job {
         /// The job.
         job: JobId,
@@ -177,13 +177,13 @@ public_events! { JobData
     }
     says |data, f| write!(f, "a start of job {} was given up: {}", data.job, data.reason);
 
-    /// Tasks of an array are over that never started.
+    /// Tasks of an array ended without ever starting.
     "job" "tasks_finished" JobTasksFinished about job {
         /// The array.
         job: JobId,
         /// The indices of the tasks.
         indices: IndexSet,
-        /// How they came to their end.
+        /// How they ended.
         #[serde(flatten)]
         outcome: OutcomeView,
     }
@@ -191,7 +191,7 @@ public_events! { JobData
         write!(f, "{} tasks of array {} finished: {}", data.indices.len(), data.job, data.outcome)
     };
 
-    /// A job that is not yet in the queue was changed while being configured.
+    /// A job that is not yet in the queue was changed while it was being configured.
     "job" "configured" JobConfigured about job {
         /// The job.
         job: JobId,
@@ -202,14 +202,14 @@ public_events! { JobData
         write!(f, "job {} ({}) was changed while being configured", data.job, data.name)
     };
 
-    /// A job that was being configured, or that had failed before it was in the queue, will enter the queue.
+    /// A job that was being configured, or that failed before it reached the queue, will enter the queue.
     "job" "entered" JobEntered about job {
         /// The job.
         job: JobId,
     }
     says |data, f| write!(f, "job {} will enter the queue", data.job);
 
-    /// All checks of a job with a description are passed.
+    /// A job with a description passed all checks.
     "job" "validated" JobValidated about job {
         /// The job.
         job: JobId,
@@ -223,7 +223,7 @@ public_events! { JobData
         priority: Option<i64>,
         /// Its request from now on.
         alternatives: Vec<Alternative>,
-        /// How many tasks it lists, if it is a list of tasks.
+        /// Number of its tasks, if it is a list of tasks.
         tasks: Option<u64>,
     }
     says |data, f| match &data.template {
@@ -233,14 +233,14 @@ public_events! { JobData
         None => write!(f, "job {} passed its checks", data.job),
     };
 
-    /// A job that was checked is in the queue.
+    /// A checked job is in the queue.
     "job" "queued" JobQueued about job {
         /// The job.
         job: JobId,
     }
     says |data, f| write!(f, "job {} is in the queue", data.job);
 
-    /// A job will end as soon as the outstanding answer of a filter for it is there.
+    /// A job will end as soon as a filter gives its outstanding answer.
     "job" "end_requested" JobEndRequested about job {
         /// The job.
         job: JobId,
@@ -251,18 +251,18 @@ public_events! { JobData
         write!(f, "job {} will end as soon as its filter has answered", data.job)
     };
 
-    /// Something that people should know of a job.
+    /// A warning about a job, for people.
     "job" "warning" JobWarningRaised about job {
         /// The job.
         job: JobId,
         /// The kind.
         code: String,
-        /// For people.
+        /// The text, for people.
         text: String,
     }
     says |data, f| write!(f, "job {}: warning {}: {}", data.job, data.code, data.text);
 
-    /// A filter wants a text shown on a job.
+    /// A filter set a message to show on a job.
     "job" "message" JobMessage about job {
         /// The job.
         job: JobId,
@@ -271,13 +271,13 @@ public_events! { JobData
     }
     says |data, f| write!(f, "job {}: {}", data.job, data.text);
 
-    /// The client of a job has to report, or its job is cancelled.
+    /// The client of a job must report in time, or the job is cancelled.
     "job" "kept" JobKept about job {
         /// The job.
         job: JobId,
-        /// Seconds from now; `null` means that it no longer has to report.
+        /// Time for the next report, in seconds; `null` means that the client no longer has to report.
         seconds: Option<u32>,
-        /// It did not report in time, and has as long again.
+        /// Whether the client missed its time and gets the same time once more.
         is_late: bool,
     }
     says |data, f| match data.seconds {
@@ -290,7 +290,7 @@ public_events! { JobData
         None => write!(f, "the client of job {} no longer has to report", data.job),
     };
 
-    /// A waiting job, or one component of it, belongs to another service class.
+    /// A waiting job, or one of its components, moved to another service class.
     "job" "class_changed" JobClassChanged about job {
         /// The job.
         job: JobId,
@@ -309,27 +309,27 @@ public_events! { JobData
 pub struct ModifiedJob {
     /// A new name.
     pub name: Option<String>,
-    /// Another queue.
+    /// A new queue.
     pub queue: Option<String>,
-    /// Another account.
+    /// A new account.
     pub account: Option<String>,
-    /// Another priority.
+    /// A new priority.
     pub priority: Option<i64>,
-    /// Another begin time.
+    /// A new begin time.
     pub begin: Option<Timestamp>,
-    /// Another walltime for every alternative.
+    /// A new walltime for every alternative.
     pub walltime_seconds: Option<u64>,
-    /// Other alternatives.
+    /// New alternatives.
     pub alternatives: Option<Vec<Alternative>>,
-    /// Other dependencies.
+    /// New dependencies.
     pub dependencies: Option<Dependencies>,
-    /// At most so many tasks of the array at a time.
+    /// Maximum number of tasks of the array running at a time.
     pub max_running: Option<u32>,
-    /// Another reservation, empty for none.
+    /// A new reservation, empty for none.
     pub reservation: Option<String>,
-    /// Another deadline.
+    /// A new deadline.
     pub deadline: Option<Timestamp>,
-    /// Whether it may be started a second time after a node was lost.
+    /// Whether it may be restarted after a node was lost.
     pub requeue_on_node_lost: Option<bool>,
     /// The names of attributes that changed.
     pub attributes: Vec<String>,
@@ -359,12 +359,12 @@ impl From<&JobChange> for ModifiedJob {
     }
 }
 
-/// A description as it was received.
+/// A description as received.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct ReceivedDocument {
-    /// How it is written: `xml` or `json`.
+    /// Its format: `xml` or `json`.
     pub format: String,
-    /// How many bytes are in the log.
+    /// Number of bytes in the log.
     pub bytes: u64,
     /// BLAKE3 of those bytes, in hex.
     pub hash: String,
@@ -379,11 +379,11 @@ pub struct SubmittedComponent {
     pub account: Option<String>,
     /// The service class.
     pub class: Option<String>,
-    /// Higher goes first.
+    /// A higher priority goes first.
     pub priority: Option<i64>,
-    /// Not before this time.
+    /// Earliest start time.
     pub begin: Option<Timestamp>,
-    /// If it has not ended by then it is no longer started.
+    /// It is not started if it could not end by this time.
     pub deadline: Option<Timestamp>,
     /// Conditions for its start.
     pub dependencies: Dependencies,
@@ -391,20 +391,20 @@ pub struct SubmittedComponent {
     pub holds: Holds,
     /// The reservation that it runs in.
     pub reservation: Option<String>,
-    /// Ways to serve it.
+    /// Acceptable requests.
     pub alternatives: Vec<Alternative>,
 }
 
-/// The occasions on which somebody is notified. The receivers are not disclosed.
+/// The occasions for notifications. The receivers are not disclosed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct SubmittedNotification {
-    /// On which occasions; empty means start and end.
+    /// The occasions; empty means start and end.
     pub on: Vec<Occasion>,
     /// How.
     pub sink: SinkKind,
 }
 
-/// How somebody is notified.
+/// How a notification is delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SinkKind {

@@ -1,4 +1,4 @@
-//! The meaning of numbers in events.
+//! Names for the numbers in events.
 
 use crate::{
     event::uuid_bytes::UuidBytes,
@@ -6,23 +6,23 @@ use crate::{
 };
 use std::borrow::Cow;
 
-/// The meaning of the numbers in an event. The state can always tell: the public form of a record is the same bytes
-/// wherever and however late it is made.
+/// Names for the numbers in an event. The state always has them, so the public form of a record has the same bytes
+/// wherever and whenever it is made.
 pub trait Names {
-    /// The name of a node, also of one that has been removed; `None` if it has never been there.
+    /// The name of a node, even of a removed one; `None` if it never existed.
     fn node_name(&self, node: NodeId) -> Option<&str>;
-    /// The name that the cluster had when the record was appended, or got by it.
+    /// The cluster's name when the record was appended, or the name that the record gave it.
     fn cluster_name(&self, at: Sequence) -> &str;
-    /// What tells the log from every other: the id in its first record; zeros before that.
+    /// The unique id of the log, from its first record; zeros before that.
     fn log_id(&self) -> UuidBytes;
 }
 
-/// The name of a node, or its number behind a `#` if there has never been one.
+/// The name of a node, or `#` and its number if it never existed.
 pub fn node_name(names: &dyn Names, node: NodeId) -> Cow<'_, str> {
     names.node_name(node).map_or_else(|| Cow::Owned(format!("#{node}")), Cow::Borrowed)
 }
 
-/// The same as a text of its own.
+/// The same as an owned text.
 pub(super) fn name_of(names: &dyn Names, node: NodeId) -> String {
     node_name(names, node).into_owned()
 }

@@ -43,7 +43,7 @@ public_events! { NodeData
     "node" "lost" NodeLost about node {
         /// Its name.
         node: String,
-        /// Why it is thought lost.
+        /// Why it is considered lost.
         reason: String,
     }
     says |data, f| write!(f, "node {} is lost: {}", data.node, data.reason);
@@ -57,7 +57,7 @@ public_events! { NodeData
     }
     says |data, f| write!(f, "node {} is drained{}", data.node, Because(&data.reason));
 
-    /// A node takes no new jobs, and what ran there is stopped as if the node were lost.
+    /// A node takes no new jobs, and its runs are stopped as if the node were lost.
     "node" "down" NodeDown about node {
         /// Its name.
         node: String,
@@ -77,7 +77,7 @@ public_events! { NodeData
     "node" "closures_set" NodeClosuresSet about node {
         /// Its name.
         node: String,
-        /// The times from now on, in their order; none if the node is open.
+        /// The times from now on, in order; empty if the node is open.
         closures: Vec<NodeClosure>,
     }
     says |data, f| match data.closures.first() {

@@ -1,4 +1,4 @@
-//! Plans, and what planners go by: policies, reservations, resources that are kept.
+//! Plans and their basis: policies, reservations, resources set aside.
 
 use super::{
     allocation::AllocatedNode,
@@ -17,7 +17,7 @@ use serde::Serialize;
 use std::{collections::BTreeMap, sync::Arc};
 use utoipa::ToSchema;
 
-/// Maximum number of jobs that a `plan.made` event lists; its counts are of all.
+/// Maximum number of jobs that a `plan.made` event lists; its counts include all jobs.
 pub const MAX_WAITING_JOBS: usize = 10_000;
 
 public_events! { PlanData
@@ -28,9 +28,9 @@ public_events! { PlanData
     }
     says |data, f| write!(f, "planners follow the policy {}", data.policy.name);
 
-    /// An advance reservation was made or changed.
+    /// An advance reservation was created or changed.
     "reservation" "set" ReservationSet about reservation.name {
-        /// The reservation as it is from now on.
+        /// The reservation from now on.
         reservation: Arc<ReservationSpec>,
     }
     says |data, f| {
@@ -38,7 +38,7 @@ public_events! { PlanData
         write!(f, "reservation {} was set from {} to {}", spec.name, spec.start, spec.end)
     };
 
-    /// The nodes of a reservation by count were chosen.
+    /// The nodes of a reservation that asks for a number of them were chosen.
     "reservation" "placed" ReservationPlaced about reservation {
         /// Its name.
         reservation: String,
@@ -49,7 +49,7 @@ public_events! { PlanData
         write!(f, "reservation {} was given {} nodes", data.reservation, data.nodes.len())
     };
 
-    /// The start of a reservation has come: its jobs may start.
+    /// A reservation has begun: its jobs may start.
     "reservation" "begun" ReservationBegun about reservation {
         /// Its name.
         reservation: String,
@@ -63,23 +63,23 @@ public_events! { PlanData
     }
     says |data, f| write!(f, "reservation {} was removed", data.reservation);
 
-    /// A plan was made: its results in addition to its starts, and its input.
+    /// A plan was made: its results besides its starts, and its input.
     "plan" "made" PlanMade about cluster {
-        /// The planner's state was as after this record.
+        /// The last record that the planner had seen.
         seen: Sequence,
         /// The time that it planned for.
         at: Timestamp,
         /// Jobs whose starts the ledger refused.
         refused: Vec<JobId>,
-        /// Jobs that it left out because a start of theirs had been refused before.
+        /// Number of jobs that it left out because a start had been refused before.
         left_out: u64,
-        /// How many jobs wait for a new reason.
+        /// Number of jobs that wait for a new reason.
         reasons: u64,
-        /// How many promises were made, changed or taken back.
+        /// Number of promises made, changed or withdrawn.
         slots: u64,
-        /// How many starts are foreseen otherwise than before.
+        /// Number of changed predictions of starts.
         predictions: u64,
-        /// The first 10,000 jobs that one of these is about, in order of their ids.
+        /// The first 10,000 jobs with any of these changes, in order of their ids.
         jobs: Vec<PlannedJob>,
     }
     says |data, f| write!(
@@ -91,15 +91,15 @@ public_events! { PlanData
         data.refused.len()
     );
 
-    /// The planner made a pass of backfill that starts jobs with several components.
+    /// The planner made a backfill pass for jobs with several components.
     "plan" "backfilled" PlanBackfilled about cluster {
         /// The number of the pass, from 1.
         number: u64,
         /// The time that it planned for.
         at: Timestamp,
-        /// How it looked at jobs with several components: `singly` (mode 1) or `together` (mode 2).
+        /// How it considered jobs with several components: `singly` (mode 1) or `together` (mode 2).
         mode: ComponentMode,
-        /// How many it looked at that did not start.
+        /// Number of jobs that it considered and did not start.
         total: u64,
         /// The first 10,000 of them.
         jobs: Vec<PassedJob>,
@@ -112,16 +112,16 @@ public_events! { PlanData
         data.total
     );
 
-    /// A planner began its work.
+    /// A planner started.
     "planner" "started" PlannerStarted about cluster {
-        /// How many have, this one included.
+        /// Number of planner starts so far, including this one.
         epoch: u64,
     }
     says |data, f| write!(f, "planner {} began its work", data.epoch);
 
-    /// Jobs of a priority and below do not start, because an activation filter said so.
+    /// An activation filter keeps jobs of a priority and below from starting.
     "queue" "blocked" QueueBlocked about job {
-        /// The job whose filter said so.
+        /// The job whose filter blocks them.
         job: JobId,
         /// The priority.
         priority: i64,
@@ -132,25 +132,25 @@ public_events! { PlanData
 
     /// A job no longer blocks others.
     "queue" "unblocked" QueueUnblocked about job {
-        /// The job that did.
+        /// The job that blocked them.
         job: JobId,
     }
     says |data, f| write!(f, "job {} no longer blocks others", data.job);
 
-    /// Resources are kept for a job that waits.
+    /// Resources are set aside for a waiting job.
     "resources" "reserved" ResourcesReserved about job {
         /// The job.
         job: JobId,
         /// The number that its run will have.
         run: RunId,
-        /// All that is kept.
+        /// All resources set aside.
         nodes: Vec<AllocatedNode>,
     }
     says |data, f| {
         write!(f, "{} is kept for job {}", Amount(&data.nodes), data.job)
     };
 
-    /// Resources are no longer kept for a job.
+    /// Resources are no longer set aside for a job.
     "resources" "released" ResourcesReleased about job {
         /// The job.
         job: JobId,
@@ -160,7 +160,7 @@ public_events! { PlanData
     says |data, f| write!(f, "the resources kept for job {} are free again", data.job);
 }
 
-/// A plan's statement about a waiting job. Unchanged parts are left out.
+/// A plan's results for a waiting job. Unchanged parts are left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct PlannedJob {
     /// The job or array.
@@ -168,33 +168,33 @@ pub struct PlannedJob {
     /// Why it waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<ReasonView>,
-    /// When it starts at the latest, as promised; `null` if the promise was taken back.
+    /// The latest start, as promised; `null` if the promise was withdrawn.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Timestamp>)]
     pub slot_start: Option<Option<Timestamp>>,
-    /// When it is thought to start; `null` if it cannot be foreseen.
+    /// When it is expected to start; `null` if it cannot be predicted.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Timestamp>)]
     pub predicted_start: Option<Option<Timestamp>>,
 }
 
-/// A job with several components that did not start in a pass of backfill.
+/// A job with several components that did not start in a backfill pass.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct PassedJob {
     /// The job.
     pub job: JobId,
     /// Why it waits.
     pub reason: ReasonView,
-    /// When and where its components are thought to start, in their order.
+    /// When and where its components are expected to start, in their order.
     pub components: Vec<PassedComponent>,
 }
 
-/// When and where a component is thought to start.
+/// When and where a component is expected to start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct PassedComponent {
     /// When; `null` if that is not known.
     pub start: Option<Timestamp>,
-    /// The nodes that it has then.
+    /// Its nodes then.
     pub nodes: Vec<String>,
 }
 

@@ -20,7 +20,7 @@ public_events! { RunData
         job: JobId,
         /// The run.
         run: RunId,
-        /// Where.
+        /// Its share of each node.
         nodes: Vec<AllocatedNode>,
     }
     says |data, f| {
@@ -37,7 +37,7 @@ public_events! { RunData
         }
     };
 
-    /// The processes of a run have started on one node for one component, and elsewhere they have not yet.
+    /// A part of a run (one component on one node) has started; others have not yet.
     "run" "part_started" RunPartStarted about job {
         /// The job.
         job: JobId,
@@ -56,7 +56,7 @@ public_events! { RunData
         job: JobId,
         /// The run.
         run: RunId,
-        /// Name of the node that was the last to start.
+        /// Name of the node that started last.
         node: String,
         /// The component that started last there, from 0.
         component: u32,
@@ -74,7 +74,7 @@ public_events! { RunData
     }
     says |data, f| write!(f, "job {} is being stopped: {}", data.job, stop_text(data.reason));
 
-    /// The part of a run on one node for one component has ended; others continue.
+    /// A part of a run (one component on one node) has ended; others continue.
     "run" "part_ended" RunPartEnded about job {
         /// The job.
         job: JobId,
@@ -103,7 +103,7 @@ public_events! { RunData
         component: Option<u32>,
         /// How it ended there.
         exit: Option<NodeExit>,
-        /// How the run came to its end.
+        /// How the run ended.
         #[serde(flatten)]
         outcome: OutcomeView,
         /// Its usage on all nodes.
@@ -117,9 +117,9 @@ public_events! { RunData
         job: JobId,
         /// The run.
         run: RunId,
-        /// Others can have its cores until it continues. It keeps everything else.
+        /// Whether other jobs may use its cores until it continues. It keeps everything else.
         lends_cores: bool,
-        /// It was to continue, and has not since its cores were not free.
+        /// Whether it was waiting to continue because its cores were not free.
         was_resuming: bool,
     }
     says |data, f| {
@@ -127,7 +127,7 @@ public_events! { RunData
         write!(f, "job {} was suspended{lent}", data.job)
     };
 
-    /// A suspended job will continue as soon as nobody else has its cores.
+    /// A suspended job will continue as soon as its cores are free.
     "job" "resuming" JobResuming about job {
         /// The job.
         job: JobId,
@@ -176,7 +176,7 @@ public_events! { RunData
     }
     says |data, f| write!(f, "job {} got {} more", data.job, Amount(&data.nodes));
 
-    /// A running job did not get the resources that it was offered.
+    /// A running job did not get the resources offered to it.
     "job" "grow_rejected" JobGrowRejected about job {
         /// The job.
         job: JobId,
@@ -185,7 +185,7 @@ public_events! { RunData
     }
     says |data, f| write!(f, "job {} did not get the resources it was offered", data.job);
 
-    /// The tasks of a running job are ending: no more start but those that release nodes.
+    /// The tasks of a running job are ending: only tasks that release nodes still start.
     "job" "tasks_stopping" JobTasksStopping about job {
         /// The job.
         job: JobId,
@@ -193,7 +193,7 @@ public_events! { RunData
         run: RunId,
         /// Why.
         reason: StopReason,
-        /// Whether tasks that run may end by themselves; else they are stopped.
+        /// Whether running tasks may finish; otherwise they are stopped.
         is_graceful: bool,
     }
     says |data, f| {
@@ -231,7 +231,7 @@ public_events! { RunData
         job: JobId,
         /// The run.
         run: RunId,
-        /// Which of its components, from 0.
+        /// The component's index in the job, from 0.
         component: u32,
         /// Why.
         reason: StopReason,
@@ -241,15 +241,15 @@ public_events! { RunData
         write!(f, "{what} is being ended: {}", stop_text(data.reason))
     };
 
-    /// One component of a running job has ended; the others continue. The next `shrunk` event says what it gives up.
+    /// One component of a running job has ended; the others continue. The next `shrunk` event lists what it gives up.
     "job" "component_ended" JobComponentEnded about job {
         /// The job.
         job: JobId,
         /// The run.
         run: RunId,
-        /// Which of its components, from 0.
+        /// The component's index in the job, from 0.
         component: u32,
-        /// How it came to its end.
+        /// How it ended.
         #[serde(flatten)]
         outcome: OutcomeView,
         /// Its usage on its nodes.

@@ -47,7 +47,7 @@ public_events! { StepData
         run: RunId,
         /// The step.
         step: StepId,
-        /// Only on the nodes of this component.
+        /// Only on the nodes of this component, if one is given.
         component: Option<u32>,
         /// The signal's number.
         signal: u8,
@@ -64,9 +64,9 @@ public_events! { StepData
         run: RunId,
         /// The step.
         step: StepId,
-        /// Only on the nodes of this component.
+        /// Only on the nodes of this component, if one is given.
         component: Option<u32>,
-        /// Without grace.
+        /// Whether to skip the grace period.
         is_forced: bool,
     }
     says |data, f| {
@@ -74,7 +74,7 @@ public_events! { StepData
         data.component.map_or(Ok(()), |component| write!(f, " in component {component}"))
     };
 
-    /// The part of a step on one node for one component has ended.
+    /// A part of a step (one component on one node) has ended.
     "step" "part_ended" StepPartEnded about job {
         /// The job.
         job: JobId,
@@ -86,9 +86,9 @@ public_events! { StepData
         node: String,
         /// The component, from 0.
         component: u32,
-        /// How, taken together.
+        /// How the part ended as a whole.
         exit: NodeExit,
-        /// How each task ended, those that ended alike together.
+        /// How each task ended; tasks with the same status are grouped.
         statuses: Vec<TaskStatus>,
     }
     says |data, f| {
@@ -112,7 +112,7 @@ public_events! { StepData
         data.exit_status.map_or(Ok(()), |status| write!(f, ": {status}"))
     };
 
-    /// A task of a running job was started, as a step of it.
+    /// A task of a running job was started as a step.
     "task" "started" TaskStarted about job {
         /// The job.
         job: JobId,
@@ -120,9 +120,9 @@ public_events! { StepData
         run: RunId,
         /// The step.
         step: StepId,
-        /// The place of the task in the job's list, from 0.
+        /// The index of the task in the job's list, from 0.
         task: u32,
-        /// Which of its instances, from 0.
+        /// The index of the instance, from 0.
         instance: u32,
         /// Its nodes, with the number of its cores on each.
         nodes: Vec<StepNode>,
@@ -138,7 +138,7 @@ public_events! { StepData
 pub struct StepNode {
     /// The node's name.
     pub node: String,
-    /// How many tasks.
+    /// Number of tasks.
     pub tasks: u32,
 }
 
@@ -147,9 +147,9 @@ pub struct StepNode {
 pub struct StepPart {
     /// The node's name.
     pub node: String,
-    /// Which component of the job it serves.
+    /// The component of the job that it serves, from 0.
     pub component: u32,
-    /// How many tasks run there.
+    /// Number of tasks there.
     pub tasks: u32,
     /// The cores that they may use.
     pub cores: IndexSet,
@@ -164,7 +164,7 @@ pub(super) fn step_part(share: &StepShare, names: &dyn Names) -> StepPart {
     }
 }
 
-/// A number of things, in the singular if it is one.
+/// A number of things, in the singular for 1.
 struct Counted(u64, &'static str);
 
 impl fmt::Display for Counted {

@@ -1,4 +1,4 @@
-//! Turns of speech in the sentences about events.
+//! Phrases in the sentences about events.
 
 use super::allocation::AllocatedNode;
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
 };
 use std::fmt;
 
-/// Text behind a colon, if there is any.
+/// Text after a colon, if there is any.
 pub(super) struct Because<'a>(pub &'a str);
 
 impl fmt::Display for Because<'_> {
@@ -26,7 +26,7 @@ impl fmt::Display for Whole {
     }
 }
 
-/// A component of a job. The first is the job itself, which most have alone.
+/// A component of a job. The first means the job itself, since most jobs have only one.
 pub(super) fn part(job: JobId, component: u32) -> Whole {
     Whole(job, Some(component).filter(|number| *number > 0))
 }

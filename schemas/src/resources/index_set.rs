@@ -15,7 +15,7 @@ pub struct IndexSetError {
 }
 
 impl IndexSet {
-    /// Maximum number of single ranges that a text with a step (`0-1000000:2`) may come to; a larger one is refused.
+    /// Maximum number of ranges that a text with a step (`0-1000000:2`) may expand to; a larger one is refused.
     const MAX_RANGES: usize = 1_000_000;
 
     /// The empty set.
@@ -38,12 +38,12 @@ impl IndexSet {
         &self.ranges
     }
 
-    /// Whether it has no number.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// How many numbers it has.
+    /// The count of its numbers.
     pub fn len(&self) -> u64 {
         self.ranges.iter().map(|(first, last)| u64::from(last - first) + 1).sum()
     }
@@ -64,7 +64,7 @@ impl IndexSet {
         after > 0 && self.ranges[after - 1].1 >= number
     }
 
-    /// How many numbers of it are smaller than a number that is in it.
+    /// The count of its numbers that are smaller than a number in it.
     pub fn position(&self, number: u32) -> Option<u64> {
         if !self.contains(number) {
             return None;
@@ -92,7 +92,7 @@ impl IndexSet {
         other.difference(self).is_empty()
     }
 
-    /// Puts the number in; false if it was there.
+    /// Inserts the number; false if it was present.
     pub fn insert(&mut self, number: u32) -> bool {
         if self.contains(number) {
             return false;
@@ -112,7 +112,7 @@ impl IndexSet {
         true
     }
 
-    /// Takes the number out; false if it was not there.
+    /// Removes the number; false if it was not present.
     pub fn remove(&mut self, number: u32) -> bool {
         let after = self.ranges.partition_point(|(first, _)| *first <= number);
         if after == 0 || self.ranges[after - 1].1 < number {

@@ -22,7 +22,7 @@ pub struct AccountsPage {
     pub associations: Vec<AssociationSpec>,
     /// By name.
     pub classes: Vec<ClassSpec>,
-    /// The state is as after this record.
+    /// The answer shows the state after this record.
     pub sequence: Sequence,
     /// The time of that record.
     pub time: Timestamp,
@@ -32,11 +32,11 @@ pub struct AccountsPage {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AccountsRequest {
-    /// In this order; all of them or none.
+    /// The changes, in this order; all are made or none.
     pub changes: Vec<AccountChange>,
 }
 
-/// Another service class for components that wait.
+/// A new service class for waiting components.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClassRequest {

@@ -10,20 +10,20 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// An explanation of a job's turn at a moment.
+/// Why a job waits or started, as of a moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Explanation {
     /// The job.
     pub job: JobId,
-    /// Where it stood.
+    /// Its state then.
     pub state: JobState,
-    /// It is told as after this record.
+    /// The explanation is based on the state after this record.
     pub sequence: Sequence,
     /// The moment that was planned for.
     pub time: Timestamp,
     /// If it waits: for what, and what would help.
     pub waiting: Option<WaitExplanation>,
-    /// If it runs or has run: how its latest start came about.
+    /// If it runs or has run: the reasons for its latest start.
     pub start: Option<StartExplanation>,
 }
 
@@ -32,59 +32,59 @@ pub struct Explanation {
 pub struct WaitExplanation {
     /// The gate or the shortage that holds it.
     pub reason: ReasonView,
-    /// Whether nothing holds it any longer: the next plan starts it.
+    /// Whether nothing holds it any more: the next plan starts it.
     pub starts_now: bool,
     /// Whether it would start now if no other job waited and nothing were promised; `None` if one of its own gates is
-    /// shut, so that room is not what it waits for.
+    /// closed, so that it does not wait for room.
     pub fits_alone: Option<bool>,
-    /// How many waiting jobs are in front of it; an array counts as one. `None` if it is not in the order yet,
-    /// because one of its own gates is shut.
+    /// Number of waiting jobs ahead of it; an array counts as one. `None` if it is not in the order yet, because one of
+    /// its own gates is closed.
     pub ahead: Option<u64>,
-    /// The first of them, in order.
+    /// The first jobs ahead of it, in order.
     pub first_ahead: Vec<JobAhead>,
     /// The limits that count it, whether they hold it or not.
     pub limits: Vec<LimitView>,
     /// The reservation for it.
     pub promise: Option<PromiseView>,
-    /// When it is thought to start, as far as it can be foreseen.
+    /// When it is expected to start, if that can be predicted.
     pub expected_start: Option<Timestamp>,
-    /// Changes of its request with any one of which the next plan would start it, the smallest first. Each has been
-    /// planned with.
+    /// Changes of its request, the smallest first. With any one of them the next plan would start it; each was checked
+    /// by planning.
     pub changes: Vec<SuggestedChange>,
 }
 
-/// A waiting job in front of another.
+/// A waiting job ahead of another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct JobAhead {
     /// The job.
     pub job: JobId,
     /// Why it waits itself.
     pub reason: Option<ReasonView>,
-    /// When it was promised to start, if it was.
+    /// Its promised start, if it has one.
     pub promised_start: Option<Timestamp>,
 }
 
-/// A limit on what may be in use at a time.
+/// A limit on simultaneous use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LimitView {
     /// The limit, for people: `10 running jobs of ada`.
     pub text: String,
-    /// How much of what it counts is in use.
+    /// The amount in use.
     pub used: u64,
-    /// How much the job would add.
+    /// The amount that the job would add.
     pub wanted: u64,
-    /// How much may be in use.
+    /// The maximum amount in use.
     pub most: u64,
 }
 
 /// The promise of a waiting job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PromiseView {
-    /// From then on.
+    /// When it starts.
     pub start: Timestamp,
-    /// Until then, by its walltime; `None` if it has none.
+    /// When it ends, by its walltime; `None` if it has none.
     pub end: Option<Timestamp>,
-    /// Where; empty if the promise is only for this plan, so that its place can still change.
+    /// Its nodes; empty if the promise is only for this plan, so that they can still change.
     pub nodes: Vec<NodePromise>,
 }
 
@@ -93,9 +93,9 @@ pub struct PromiseView {
 pub struct NodePromise {
     /// The node.
     pub node: String,
-    /// How many cores.
+    /// Number of cores.
     pub cores: u64,
-    /// How many GPUs.
+    /// Number of GPUs.
     pub gpus: u64,
     /// Memory.
     pub memory_bytes: u64,
@@ -103,14 +103,14 @@ pub struct NodePromise {
     pub exclusive: bool,
 }
 
-/// A change of a request with which the next plan would start the job.
+/// A change of a request that would let the next plan start the job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SuggestedChange {
     /// The subject of the change.
     pub kind: ChangeKind,
     /// The change, for people: `walltime 30 min instead of 2 h`.
     pub text: String,
-    /// The change as a modification of the job takes it.
+    /// The change, in the form that a modification of the job takes.
     pub change: JobChange,
 }
 
@@ -132,18 +132,18 @@ pub enum ChangeKind {
     Gpus,
     /// Another queue.
     Queue,
-    /// One of its alternatives alone, which would start now although another one ends sooner.
+    /// Only one of its alternatives, which would start now although another one ends sooner.
     Alternative,
 }
 
-/// How the start of a run came about.
+/// Why a run started then and there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StartExplanation {
     /// The run.
     pub run: RunId,
     /// The record that gave it its resources.
     pub sequence: Sequence,
-    /// When it got them.
+    /// When it got its resources.
     pub allocated: Timestamp,
     /// When it was put into the queue.
     pub queued: Timestamp,
@@ -151,17 +151,17 @@ pub struct StartExplanation {
     pub waited_seconds: i64,
     /// Where it started.
     pub nodes: Vec<RunNodeView>,
-    /// The record that the planner's state was as after when it decided this; `None` if no plan was recorded.
+    /// The last record that the planner had seen when it decided this; `None` if no plan was recorded.
     pub seen: Option<Sequence>,
     /// Its promised start, if it had one.
     pub promised_start: Option<Timestamp>,
-    /// When it had been thought to start, if that was foreseen.
+    /// Its predicted start, if it had one.
     pub expected_start: Option<Timestamp>,
-    /// The last records before the decision that gave it room or opened its way, oldest first.
+    /// The last records before the decision that gave it room or opened its gates, oldest first.
     pub because: Vec<Occurrence>,
     /// Why it waited, oldest first.
     pub reasons: Vec<PastReason>,
-    /// The reasons are told from this record on; those of an earlier time are in the log, but were not looked for.
+    /// The reasons are given from this record on; earlier ones are in the log but were not searched for.
     pub reasons_from: Sequence,
 }
 
@@ -172,14 +172,14 @@ pub struct Occurrence {
     pub sequence: Sequence,
     /// When.
     pub time: Timestamp,
-    /// What, for people.
+    /// What happened, for people.
     pub text: String,
 }
 
-/// Why a job waited from some moment on.
+/// Why a job waited from a moment on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PastReason {
-    /// From then on.
+    /// Since when.
     pub since: Timestamp,
     /// Why.
     pub reason: ReasonView,

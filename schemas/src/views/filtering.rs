@@ -14,19 +14,19 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// How far a job is on its way into the queue.
+/// The progress of a job into the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EntryWord {
-    /// Its owner is still making it.
+    /// Its owner is still configuring it.
     Configuring,
     /// Submission filters judge it.
     Filtering,
-    /// The check behind the filters judges it.
+    /// The check after the filters judges it.
     Validating,
     /// It is in the queue, or has been.
     Entered,
-    /// It was refused on the way.
+    /// It was refused before it reached the queue.
     Refused,
 }
 
@@ -35,44 +35,44 @@ pub enum EntryWord {
 pub struct FilteringView {
     /// The template that it names.
     pub template: Option<String>,
-    /// The revision of the template that it was checked against, if it was.
+    /// The revision of the template that it was checked against, if any.
     pub template_revision: Option<u64>,
-    /// How far it is on its way into the queue.
+    /// Its progress into the queue.
     pub entry: EntryWord,
-    /// Until when it is held.
+    /// When its timed hold ends.
     pub hold_until: Option<Timestamp>,
-    /// Whose hold that is.
+    /// Who set that hold.
     pub hold_by: Option<HoldBy>,
-    /// Whether its run went around a job that waited.
+    /// Whether its run started ahead of a waiting job.
     pub is_backfill: bool,
     /// A message about it, from a filter or from the person who ended it.
     pub message: Option<String>,
-    /// Warnings that people should see.
+    /// Warnings for people.
     pub warnings: Vec<JobWarning>,
-    /// The chain of filters that is under way.
+    /// The chain of filters in progress.
     pub chain: Option<ChainView>,
     /// The last activation chain that did not pass.
     pub refusal: Option<RefusalView>,
-    /// Nodes that have something kept for it while it waits.
+    /// Nodes with resources set aside for it while it waits.
     pub kept_nodes: Vec<String>,
 }
 
-/// A chain of filters that is under way.
+/// A chain of filters in progress.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ChainView {
-    /// Its number among the chains of the cluster.
+    /// Its number, unique in the cluster.
     pub number: u64,
     /// The kind of filter.
     pub kind: FilterKind,
     /// The names of its filters, in the order in which they are called.
     pub filters: Vec<String>,
-    /// The place of the filter whose answer is outstanding, from 0; one behind the last is the check behind them.
+    /// The index of the filter whose answer is outstanding, from 0; one past the last is the check after the filters.
     pub position: Option<u32>,
     /// The action that the filter is called for.
     pub action: Option<FilterAction>,
-    /// Which attempt that call is, from 1.
+    /// The number of the attempt, from 1.
     pub attempt: Option<u32>,
-    /// The runner that has that call.
+    /// The runner that has the call.
     pub runner: Option<String>,
     /// How it ended, if it did not pass: filters that had passed are being rolled back.
     pub failure: Option<ChainVerdict>,
@@ -87,25 +87,25 @@ pub struct RefusalView {
     pub verdict: ChainVerdict,
     /// The filter that ended it.
     pub filter: String,
-    /// Not before then are the filters asked again.
+    /// The filters are not asked again before this time.
     pub ask_again: Timestamp,
 }
 
-/// The possible and present size of a list of tasks, and the states of its tasks.
+/// The possible and current size of a list of tasks, and the states of its tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ElasticView {
     /// The unit that sizes count.
     pub unit: SizeUnit,
-    /// The least that it runs on.
+    /// Its minimum size.
     pub min: u32,
-    /// The greatest that it grows to.
+    /// Its maximum size.
     pub max: u32,
-    /// Its present holdings; 0 while it waits.
+    /// Its current size; 0 while it waits.
     pub current: u32,
-    /// Running jobs grow by preemption, as is set, but it does not: it has activation filters.
+    /// Whether its activation filters keep it from growing by preemption, although the settings allow that.
     #[serde(default)]
     pub filters_bar_preemption: bool,
-    /// Instances of its tasks. Of tasks that run by node or for ever only those that have started are counted.
+    /// Instances of its tasks. For tasks that run per node or forever, only started instances are counted.
     pub instances: InstancesView,
 }
 
@@ -116,9 +116,9 @@ pub struct InstancesView {
     pub queued: u64,
     /// Running.
     pub running: u64,
-    /// Ended well.
+    /// Ended successfully.
     pub finished: u64,
-    /// Ended otherwise.
+    /// Ended unsuccessfully.
     pub failed: u64,
     /// Never ran and never will.
     pub cancelled: u64,
@@ -127,15 +127,15 @@ pub struct InstancesView {
 /// A task of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TaskView {
-    /// Its place in the list, from 0.
+    /// Its index in the list, from 0.
     pub task: u32,
     /// How often and when it runs.
     pub kind: TaskKind,
-    /// The least that an instance of it needs, in the job's unit.
+    /// The minimum size of an instance, in the job's unit.
     pub min: u32,
-    /// The greatest that an instance of it can use.
+    /// The maximum size of an instance.
     pub max: u32,
-    /// The tasks that must have ended before, by their places, from 0.
+    /// The tasks that must end first, by index from 0.
     pub after: Vec<u32>,
     /// The states of its instances.
     pub instances: InstancesView,
@@ -146,17 +146,17 @@ pub struct TaskView {
 pub struct DescriptionView {
     /// The record that defines the job: it changes whenever the job is described or checked again.
     pub version: Sequence,
-    /// Its description as it was received last, byte for byte; `null` if it came without one.
+    /// Its last received description, byte for byte; `null` if it came without one.
     pub received: Option<JobDocument>,
-    /// Its description with all defaults, as it was checked last; `null` if it was not checked.
+    /// Its description with all defaults, as last checked; `null` if it was not checked.
     pub effective: Option<JobDocument>,
-    /// All of the job, defaults filled in.
+    /// The job's full specification, with defaults filled in.
     pub spec: JobSpec,
-    /// Its tasks, if it is a list of them.
+    /// Its tasks, if it is a list of tasks.
     pub tasks: Option<TaskList>,
     /// The template that it names.
     pub template: Option<String>,
-    /// The request of its first component at that moment: a queued job can be given another demand.
+    /// The request of its first component at that moment; it can change while the job is queued.
     pub alternatives: Vec<Alternative>,
 }
 
@@ -164,27 +164,27 @@ pub struct DescriptionView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DescribedJobRequest {
-    /// The job as far as it can be told before the checks; provisional if there is a description.
+    /// The job as far as it is known before the checks; provisional if there is a description.
     pub spec: JobSpec,
     /// Additions to its specification.
     pub intake: Intake,
 }
 
-/// All of a job that is still being made, from now on.
+/// The new definition of a job that is still being configured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConfigureJobRequest {
-    /// The `version` of the description that this was made from. If the job has changed since, the change is refused
-    /// with `conflict`, and can be repeated from the present version. Without it, the job is replaced whatever it is.
+    /// The `version` of the description that this is based on. If the job has changed since, the request is refused
+    /// with `conflict` and can be repeated from the current version. Without it, the job is replaced in any case.
     #[serde(default)]
     pub made_from: Option<Sequence>,
-    /// The job as far as it can be told before the checks; provisional if there is a description.
+    /// The job as far as it is known before the checks; provisional if there is a description.
     pub spec: JobSpec,
     /// Additions to its specification.
     pub intake: Intake,
 }
 
-/// How filters are called and how resources are given to jobs, to be set at once.
+/// How filters are called and how resources are given to jobs, to be set together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ParametersRequest {
@@ -200,7 +200,7 @@ pub struct ParametersRequest {
 pub struct HoldUntilRequest {
     /// Which jobs.
     pub jobs: JobSelection,
-    /// Until when; `null` clears the hold.
+    /// When the hold ends; `null` clears it.
     pub until: Option<Timestamp>,
 }
 
@@ -210,7 +210,7 @@ pub struct HoldUntilRequest {
 pub struct EndRequest {
     /// Which jobs.
     pub jobs: JobSelection,
-    /// How.
+    /// How they end.
     #[serde(default)]
     pub ending: JobEnding,
 }
@@ -218,9 +218,9 @@ pub struct EndRequest {
 /// All templates.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TemplatesPage {
-    /// By name. The default template is among them only if it was ever changed.
+    /// By name. The default template is included only if it was ever changed.
     pub templates: Vec<TemplateSpec>,
-    /// The state is as after this record.
+    /// The answer shows the state after this record.
     pub sequence: Sequence,
     /// The time of that record.
     pub time: Timestamp,

@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 pub struct ReservationView {
     /// The request.
     pub spec: ReservationSpec,
-    /// Names of its nodes; empty while the planner has still to choose them.
+    /// Names of its nodes; empty until the planner has chosen them.
     pub nodes: Vec<String>,
     /// Whether it has begun.
     pub begun: bool,
@@ -24,7 +24,7 @@ pub struct ReservationView {
 pub struct ReservationsPage {
     /// By name.
     pub reservations: Vec<ReservationView>,
-    /// The state is as after this record.
+    /// The answer shows the state after this record.
     pub sequence: Sequence,
     /// The time of that record.
     pub time: Timestamp,
@@ -36,6 +36,6 @@ pub struct ReservationsPage {
 pub struct ClosuresRequest {
     /// Names of the nodes.
     pub nodes: Vec<String>,
-    /// All of them, the same for each node, in order of time and without overlap; none opens the nodes.
+    /// All closures, the same for each node, in order of time and without overlap; an empty list opens the nodes.
     pub closures: Vec<NodeClosure>,
 }

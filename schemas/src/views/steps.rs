@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
-/// A step, of a job that runs or of one that is over.
+/// A step of a running or finished job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StepDetail {
     /// The job.
@@ -25,15 +25,15 @@ pub struct StepDetail {
     pub name: String,
     /// When it was launched.
     pub launched: Timestamp,
-    /// When its last task was gone; `null` while it runs.
+    /// When its last task ended; `null` while it runs.
     pub ended: Option<Timestamp>,
-    /// Its nodes, in their order.
+    /// Its nodes, in order.
     pub nodes: Vec<StepNodeDetail>,
-    /// How many tasks it has.
+    /// Total number of tasks.
     pub total_tasks: u32,
-    /// How its tasks ended, as far as they have: those that ended alike together, in the order of the first of their ranks.
+    /// How its tasks ended, for those that have; tasks with the same status are grouped, in order of their first ranks.
     pub statuses: Vec<TaskStatus>,
-    /// The first status that is not 0, else 0; `null` while it runs, and if no task could be started.
+    /// The first status that is not 0, else 0; `null` while it runs or if no task could be started.
     pub exit_status: Option<ExitStatus>,
     /// Its usage on all nodes where it has ended.
     pub usage: Usage,
@@ -52,9 +52,9 @@ pub struct StepDetail {
 pub struct StepNodeDetail {
     /// The node's name.
     pub node: String,
-    /// Which component of the job it serves.
+    /// The component of the job that it serves, from 0.
     pub component: u32,
-    /// How many tasks.
+    /// Number of tasks.
     pub tasks: u32,
     /// Their ranks. Empty in lists of the steps of all jobs.
     #[serde(default)]
@@ -66,7 +66,7 @@ pub struct StepNodeDetail {
 }
 
 impl StepDetail {
-    /// Why it ended where it did not end by itself, node by node, for people.
+    /// Why it did not end by itself, node by node, for people.
     pub fn why(&self) -> Option<String> {
         let causes: Vec<String> = self.nodes.iter().filter_map(|node| cause_text(node.exit.as_ref()?)).collect();
         (!causes.is_empty()).then(|| causes.join("; "))
@@ -90,7 +90,7 @@ fn cause_text(exit: &NodeExit) -> Option<String> {
 pub struct StepsPage {
     /// The steps.
     pub steps: Vec<StepDetail>,
-    /// The answer is as after this record.
+    /// The answer shows the state after this record.
     pub sequence: Sequence,
 }
 
@@ -98,9 +98,9 @@ pub struct StepsPage {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StepSignalRequest {
-    /// Its number, 1 to 64.
+    /// The signal's number, 1 to 64.
     pub signal: u8,
-    /// Only on the nodes of this component.
+    /// Only on the nodes of this component, if one is given.
     #[serde(default)]
     pub component: Option<u32>,
 }
@@ -109,9 +109,9 @@ pub struct StepSignalRequest {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct StepEndRequest {
-    /// Only on the nodes of this component.
+    /// Only on the nodes of this component, if one is given.
     pub component: Option<u32>,
-    /// Without grace.
+    /// Whether to skip the grace period.
     pub is_forced: bool,
 }
 
@@ -125,10 +125,10 @@ pub struct StepTerminalRequest {
     pub size: TerminalSize,
 }
 
-/// How far input has come.
+/// How much input has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StepInputAnswer {
-    /// All nodes have the input before this offset; the rest has to be sent again.
+    /// All nodes have the input before this offset; the rest must be sent again.
     pub length: u64,
 }
 
@@ -140,11 +140,11 @@ pub struct ConcludeRequest {
     pub status: ExitStatus,
 }
 
-/// The client of a job lives.
+/// The client of a job is alive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KeepRequest {
-    /// The job is cancelled if its client is silent for this long, 10 to 86,400, and for as long again; `null` means
-    /// that it does not have to report.
+    /// The job is cancelled if its client is silent for twice this time, in seconds, 10 to 86,400; `null` means that
+    /// the client does not have to report.
     pub seconds: Option<u32>,
 }

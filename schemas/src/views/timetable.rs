@@ -1,4 +1,4 @@
-//! The plan, and how good plans were.
+//! The plan, and how accurate past plans were.
 
 use super::{NodePromise, ReasonView};
 use crate::{
@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 /// Runs, promises and predictions, as of a moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Timetable {
-    /// As after this record.
+    /// The answer shows the state after this record.
     pub sequence: Sequence,
     /// The moment.
     pub time: Timestamp,
@@ -22,7 +22,7 @@ pub struct Timetable {
     pub running: Vec<TimetableRun>,
     /// Waiting jobs with open gates, in the order in which they are planned.
     pub waiting: Vec<TimetableWait>,
-    /// How many waiting jobs were left out, because of the limit asked for; an array counts as one.
+    /// Number of waiting jobs left out because of the requested limit; an array counts as one.
     pub more_waiting: u64,
     /// Advance reservations that are not over, by start.
     pub reservations: Vec<TimetableReservation>,
@@ -43,9 +43,9 @@ pub struct TimetableRun {
     pub queue: String,
     /// When it got its resources.
     pub start: Timestamp,
-    /// When it ends at the latest, by its walltime; `None` if it has none.
+    /// Its latest end, by its walltime; `None` if it has none.
     pub expected_end: Option<Timestamp>,
-    /// Where.
+    /// Its share of each node.
     pub nodes: Vec<NodePromise>,
 }
 
@@ -64,11 +64,11 @@ pub struct TimetableWait {
     pub walltime_seconds: Option<u64>,
     /// Why it waits.
     pub reason: Option<ReasonView>,
-    /// When it is thought to start, as far as it can be foreseen.
+    /// When it is expected to start, if that can be predicted.
     pub expected_start: Option<Timestamp>,
-    /// When it was promised to start, if it was.
+    /// Its promised start, if it has one.
     pub promised_start: Option<Timestamp>,
-    /// Where it was promised to run.
+    /// Its promised share of each node.
     pub nodes: Vec<NodePromise>,
 }
 
@@ -77,11 +77,11 @@ pub struct TimetableWait {
 pub struct TimetableReservation {
     /// Its name.
     pub name: String,
-    /// From then on.
+    /// When it begins.
     pub start: Timestamp,
-    /// Until then.
+    /// When it ends.
     pub end: Timestamp,
-    /// Its nodes; none while they have still to be chosen.
+    /// Its nodes; empty until they are chosen.
     pub nodes: Vec<String>,
     /// The request.
     pub asked: ReservedNodes,
@@ -92,39 +92,39 @@ pub struct TimetableReservation {
 pub struct TimetableClosure {
     /// The node.
     pub node: String,
-    /// From then on.
+    /// When it begins.
     pub from: Timestamp,
-    /// Until then; `None` if it is not known.
+    /// When it ends; `None` if that is not known.
     pub until: Option<Timestamp>,
     /// Why.
     pub reason: String,
 }
 
-/// How well starts were foreseen.
+/// How accurate predictions of starts were.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PlanAccuracy {
-    /// Jobs that started from then on are counted.
+    /// The period begins here: jobs that started from this time on are counted.
     pub since: Timestamp,
-    /// Until then.
+    /// The end of the period.
     pub until: Timestamp,
-    /// How many jobs started.
+    /// Number of jobs that started.
     pub started: u64,
-    /// How many of them had no prediction before they started: most of these started at once.
+    /// Number of them without a prediction before the start: most of these started at once.
     pub unforeseen: u64,
-    /// The first prediction of each job against its start.
+    /// The first prediction of each job compared with its start.
     pub first: PredictionErrors,
     /// The same by queue.
     pub queues: Vec<QueuePredictionErrors>,
     /// Predictions for a job this long before its start, compared with that start.
     pub leads: Vec<LeadPredictionErrors>,
-    /// The jobs whose first prediction was farthest off.
+    /// The jobs with the largest errors of their first predictions.
     pub worst: Vec<PredictionMiss>,
 }
 
-/// How far predictions were off.
+/// Errors of predictions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PredictionErrors {
-    /// How many predictions are compared.
+    /// Number of compared predictions.
     pub count: u64,
     /// Mean of the absolute errors, in seconds; 0 without any.
     pub mean_seconds: f64,
@@ -132,12 +132,12 @@ pub struct PredictionErrors {
     pub median_seconds: f64,
     /// 95th percentile of the absolute errors, in seconds; 0 without any.
     pub p95_seconds: f64,
-    /// The share of jobs that started no later than predicted, 0 to 1; 0 without any. Up to a second later counts as no
-    /// later: a plan follows what happens by some milliseconds.
+    /// The share of jobs that started no later than predicted, 0 to 1; 0 without any. Up to a second later still
+    /// counts, because a plan follows events by some milliseconds.
     pub kept_share: f64,
 }
 
-/// How far predictions for jobs of a queue were off.
+/// Errors of predictions for jobs of a queue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct QueuePredictionErrors {
     /// The queue.
@@ -147,7 +147,7 @@ pub struct QueuePredictionErrors {
     pub errors: PredictionErrors,
 }
 
-/// How far predictions were off that were in force a given time before the start.
+/// Errors of the predictions in force a given time before the start.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct LeadPredictionErrors {
     /// Time before the start.
@@ -157,7 +157,7 @@ pub struct LeadPredictionErrors {
     pub errors: PredictionErrors,
 }
 
-/// A prediction and what came true.
+/// A prediction and the actual start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PredictionMiss {
     /// The job.
@@ -166,8 +166,8 @@ pub struct PredictionMiss {
     pub queue: String,
     /// When it was first predicted.
     pub predicted_at: Timestamp,
-    /// The start that was predicted.
+    /// The predicted start.
     pub predicted: Timestamp,
-    /// The start.
+    /// The actual start.
     pub started: Timestamp,
 }

@@ -11,7 +11,7 @@ use serde::{
     de::{self, DeserializeOwned, DeserializeSeed, Visitor, value::U32Deserializer},
 };
 
-/// The value of a body, which must be all of it.
+/// The value of a body, which must be the whole input.
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
     let memory = MEMORY_BYTES.saturating_add(bytes.len().saturating_mul(MEMORY_FOR_EACH_BYTE));
     let mut decoder = Decoder { bytes, is_absent: false, is_root: true, depth: 0, memory };
@@ -25,12 +25,12 @@ pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
 struct Decoder<'de> {
     /// The rest of the innermost block.
     bytes: &'de [u8],
-    /// Whether a field is read that is not there: of zeros.
+    /// Whether an absent field is being read, as zeros.
     is_absent: bool,
     /// Whether the next struct is the outermost.
     is_root: bool,
     depth: u32,
-    /// The memory that items of lists may still take.
+    /// The memory left for list items.
     memory: usize,
 }
 
@@ -78,7 +78,7 @@ impl<'de> Decoder<'de> {
         }
     }
 
-    /// A number without a sign. Most are one byte.
+    /// An unsigned number. Most are one byte.
     #[inline]
     fn number(&mut self) -> Result<u64, Failure> {
         match self.bytes.split_first() {
@@ -90,7 +90,7 @@ impl<'de> Decoder<'de> {
         }
     }
 
-    /// A length, which is never more than what is left.
+    /// A length, which never exceeds the remaining bytes.
     #[inline]
     fn length(&mut self) -> Result<usize, Failure> {
         let length = self.number()?;
@@ -132,7 +132,7 @@ impl<'de> Decoder<'de> {
         Ok(value)
     }
 
-    /// Reads a struct: the block that it is, and no byte of what follows.
+    /// Reads a struct: exactly its block.
     #[inline]
     fn block<V: Visitor<'de>>(&mut self, fields: usize, visitor: V) -> Result<V::Value, Failure> {
         let is_root = std::mem::take(&mut self.is_root);
@@ -148,7 +148,7 @@ impl<'de> Decoder<'de> {
 struct Items<'d, 'de> {
     decoder: &'d mut Decoder<'de>,
     left: usize,
-    /// Whether they are the fields of a struct: those at its end can be absent.
+    /// Whether they are the fields of a struct, where those at the end can be absent.
     are_fields: bool,
 }
 
@@ -204,7 +204,7 @@ impl<'de> de::MapAccess<'de> for Items<'_, 'de> {
     }
 }
 
-/// The content behind the number of a variant.
+/// The content after the number of a variant.
 struct Variant<'d, 'de>(&'d mut Decoder<'de>);
 
 impl<'de> de::EnumAccess<'de> for Variant<'_, 'de> {

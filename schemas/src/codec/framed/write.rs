@@ -8,7 +8,7 @@ use bincode::{
 };
 use serde::ser::{self, Serialize, Serializer};
 
-/// Bytes that wait for the hasher.
+/// Number of bytes to collect for the hasher.
 const HASHED_AT_ONCE: usize = 64 << 10;
 
 /// Appends the body of a value.
@@ -16,12 +16,13 @@ pub(crate) fn encode<T: Serialize + ?Sized>(value: &T, bytes: &mut Vec<u8>) -> R
     value.serialize(&mut Encoder { bytes, hashed: 0, hasher: None, depth: 0, open: 0, is_root: true })
 }
 
-/// Appends a value as it is inside of another.
+/// Appends a value as it appears inside another.
 pub(crate) fn encode_item<T: Serialize + ?Sized>(value: &T, bytes: &mut Vec<u8>) -> Result<(), Failure> {
     value.serialize(&mut Encoder { bytes, hashed: 0, hasher: None, depth: 0, open: 0, is_root: false })
 }
 
-/// The digest of the body of a value, of which only parts are in memory at a time if its outermost struct has it in lists.
+/// The digest of the body of a value. Lists in the outermost struct are hashed in parts, so that the body is never in
+/// memory as a whole.
 pub(crate) fn digest<T: Serialize + ?Sized>(value: &T) -> Result<blake3::Hash, Failure> {
     let (mut bytes, mut hasher) = (Vec::with_capacity(2 * HASHED_AT_ONCE), blake3::Hasher::new());
     let hashing = Some(&mut hasher);
@@ -39,17 +40,17 @@ pub(crate) fn digest<T: Serialize + ?Sized>(value: &T) -> Result<blake3::Hash, F
 
 struct Encoder<'a> {
     bytes: &'a mut Vec<u8>,
-    /// How many bytes before these the hasher has.
+    /// Number of bytes already given to the hasher.
     hashed: usize,
     hasher: Option<&'a mut blake3::Hasher>,
     depth: u32,
-    /// Blocks whose length is still to be written.
+    /// Number of blocks whose length is not written yet.
     open: u32,
     /// Whether the next struct is the outermost.
     is_root: bool,
 }
 
-/// What bincode writes to.
+/// The buffer that bincode writes to.
 struct Plain<'a>(&'a mut Vec<u8>);
 
 impl Writer for Plain<'_> {
@@ -100,7 +101,7 @@ impl Encoder<'_> {
         position < self.hashed || self.bytes[position - self.hashed..].iter().any(|byte| *byte != 0)
     }
 
-    /// Gives the hasher what is there, unless a length before it is still to be written.
+    /// Gives the collected bytes to the hasher, unless a length before them is not written yet.
     #[inline]
     fn item_done(&mut self) {
         if self.open == 0
@@ -125,7 +126,7 @@ impl Encoder<'_> {
         Ok(())
     }
 
-    /// Writes the length of the block at a place, where a byte is kept for it.
+    /// Writes the length of a block at its position, where one byte is reserved for it.
     fn close(&mut self, at: usize) {
         let length = self.bytes.len() - at - 1;
         let (mark, wide) = match length as u64 {
@@ -150,7 +151,7 @@ struct Block<'s, 'a> {
     encoder: &'s mut Encoder<'a>,
     /// Where its length goes, unless it is the outermost.
     at: Option<usize>,
-    /// The end of the last field that is more than zeros.
+    /// The end of the last field that is not all zeros.
     kept: usize,
 }
 
@@ -189,7 +190,7 @@ impl<'s, 'a> Block<'s, 'a> {
     }
 }
 
-/// What has no frame of its own.
+/// A value without its own frame.
 struct Flat<'s, 'a> {
     encoder: &'s mut Encoder<'a>,
     /// Whether a named type ends with it.
@@ -197,7 +198,7 @@ struct Flat<'s, 'a> {
 }
 
 impl Flat<'_, '_> {
-    /// Writes a part of a tuple, which may be a field's zeros: the hasher gets it with the rest of the field.
+    /// Writes a part of a tuple. It may be the zeros of a field, so the hasher gets it with the rest of the field.
     #[inline]
     fn part<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Failure> {
         value.serialize(&mut *self.encoder)
@@ -410,7 +411,7 @@ macro_rules! block {
 
 block!(SerializeStruct, SerializeStructVariant);
 
-/// A field that is sometimes written and sometimes not would be taken for the next one.
+/// Refuses a conditionally skipped field: the next field would be read in its place.
 #[cold]
 fn skipped(name: &str) -> Failure {
     Failure::new(format!("the field `{name}` of a stored type is skipped now and then"))

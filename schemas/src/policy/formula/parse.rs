@@ -18,7 +18,7 @@ use super::{
 };
 use crate::policy::words;
 
-/// More operands and operators than a person writes down; what a formula costs is bounded by it.
+/// More operands and operators than a person writes. It bounds the cost of a formula.
 const MOST_INSTRUCTIONS: usize = 1000;
 const MOST_ATTRIBUTE_BYTES: usize = 256;
 
@@ -46,7 +46,7 @@ const FUNCTIONS: [(&str, Function); 12] = [
     ("if", Function::If),
 ];
 const ATTRIBUTE: &str = "attribute";
-/// Words that are no names.
+/// Words that are not names.
 const OPERATORS: [&str; 3] = ["and", "or", "not"];
 
 /// How tightly operators bind, the loosest first.
@@ -72,13 +72,13 @@ struct Parser<'a> {
     /// The next byte to read.
     at: usize,
     code: Vec<Instruction>,
-    /// Operands that nothing has taken yet.
+    /// Operands that no operator has taken yet.
     pending: usize,
     attributes: Vec<String>,
 }
 
 impl<'a> Parser<'a> {
-    /// The next token; empty at the end. A character that begins none is a token of its own.
+    /// The next token; empty at the end. A character that cannot begin a token is a token by itself.
     fn peek(&mut self) -> &'a str {
         self.at = self.text.len() - self.text[self.at..].trim_start().len();
         let rest = &self.text[self.at..];
@@ -109,7 +109,7 @@ impl<'a> Parser<'a> {
         Err(self.expected(found, what))
     }
 
-    /// The error that the next token is not what was expected.
+    /// The error for an unexpected next token.
     fn expected(&self, token: &str, what: &str) -> FormulaError {
         FormulaError {
             column: self.text[..self.at].chars().count() + 1,
@@ -138,8 +138,8 @@ impl<'a> Parser<'a> {
         self.expected(found, &format!("a formula that is nested at most {MOST_DEPTH} deep"))
     }
 
-    /// Operators that bind at least so tightly, and what stands between them. Right operands of `^` do not count as a
-    /// level: each has an operand pending, and those are counted.
+    /// Operators that bind at least this tightly, and their operands. Right operands of `^` do not count as a level:
+    /// each has a pending operand, and those are counted.
     fn expression(&mut self, tightness: u8, depth: usize) -> Result<(), FormulaError> {
         self.operand(tightness, depth)?;
         let mut compared = false;
@@ -150,7 +150,7 @@ impl<'a> Parser<'a> {
             compared |= binds == COMPARE;
             let length = self.peek().len();
             self.at += length;
-            // `^` takes what is to its right first, and there a sign may stand.
+            // `^` takes its right side first, and a sign may stand there.
             self.expression(if operator == Binary::Power { UNARY } else { binds + 1 }, depth)?;
             self.emit(Instruction::Two(operator), 2)?;
         }

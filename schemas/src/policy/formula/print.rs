@@ -25,7 +25,7 @@ impl Part {
         Self { text, binds: VALUE, fold: None }
     }
 
-    /// Its text where something is expected that binds at least so tightly.
+    /// Its text, in brackets if it binds less tightly than required.
     fn at_least(self, tightness: u8) -> String {
         if self.binds < tightness { format!("({})", self.text) } else { self.text }
     }
@@ -34,7 +34,7 @@ impl Part {
 impl fmt::Display for Formula {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts: Vec<Part> = Vec::new();
-        // The parser lets through only code that never takes more than is there.
+        // Parsed code never takes more operands than there are.
         let pop = |parts: &mut Vec<Part>| parts.pop().ok_or(fmt::Error);
         for instruction in &self.code {
             let part = match *instruction {
@@ -101,7 +101,7 @@ fn print_binary(binary: Binary, left: Part, right: Part) -> Part {
         return Part { text, binds: *binds, fold: None };
     }
     let name = if binary == Binary::Min { "min" } else { "max" };
-    // Further arguments rather than calls within calls: a long list of them would be nested deeper than is read.
+    // Further arguments instead of nested calls: a long list would be nested more deeply than the parser allows.
     let text = match left.text.strip_suffix(')') {
         Some(call) if left.fold == Some(binary) => format!("{call}, {})", right.text),
         _ => format!("{name}({}, {})", left.text, right.text),

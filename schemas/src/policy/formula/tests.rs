@@ -169,7 +169,7 @@ fn formula_text() -> impl Strategy<Value = String> {
     })
 }
 
-/// Tokens in no order; some of it happens to be a formula.
+/// Tokens in no order; some happen to be formulas.
 fn token_soup() -> impl Strategy<Value = String> {
     let tokens = [
         "(",
