@@ -68,7 +68,8 @@ fn other_version(caller: &OsStr) -> Failure {
 
 /// The `muster` that is installed with `services`.
 pub fn muster_with(services: &Path) -> Option<PathBuf> {
-    places(services, MUSTER, LIBEXEC, BIN).into_iter().find(|place| place.is_file())
+    let found = places(services, MUSTER, LIBEXEC, BIN).into_iter().find(|place| place.is_file())?;
+    is_trusted(owner(&found)?, owner(services)?).then_some(found)
 }
 
 /// `muster-services` as `named`, or else the one that is installed with `muster`.
@@ -100,8 +101,25 @@ fn not_services(path: &Path) -> Failure {
 
 fn services_with(muster: &Path) -> Result<PathBuf, Failure> {
     let places = places(muster, SERVICES, BIN, LIBEXEC);
-    let found = places.iter().find(|place| place.is_file());
-    found.cloned().ok_or_else(|| missing(&places))
+    let found = places.iter().find(|place| place.is_file()).ok_or_else(|| missing(&places))?;
+    match (owner(found), owner(muster)) {
+        (Some(other), Some(own)) if !is_trusted(other, own) => Err(Failure::failed(format!(
+            "expected {} to belong to root or to the owner of {MUSTER}, user number {own}, found {other}; install both \
+             programs as one user, or name the right one in {VARIABLE}",
+            found.display()
+        ))),
+        _ => Ok(found.clone()),
+    }
+}
+
+fn owner(program: &Path) -> Option<u32> {
+    program.metadata().ok().map(|metadata| metadata.uid())
+}
+
+/// Whether a program that belongs to `other` may run in place of one that belongs to `own`. Anybody can put a file beside a
+/// program in a folder such as `/tmp`.
+fn is_trusted(other: u32, own: u32) -> bool {
+    other == 0 || other == own
 }
 
 fn missing(places: &[PathBuf]) -> Failure {
@@ -171,6 +189,13 @@ mod tests {
         let missing = services_for(&folder.join(MUSTER), None).unwrap_err().message;
         assert!(missing.contains(&format!("not {};", folder.join(SERVICES).display())), "{missing}");
         assert_eq!(muster_with(&root.path().join("y/z/muster-services")), None);
+    }
+
+    #[test]
+    fn a_program_of_another_user_is_not_taken_for_the_other_one() {
+        for (other, own, is_taken) in [(0, 0, true), (0, 7, true), (7, 7, true), (7, 0, false), (8, 7, false)] {
+            assert_eq!(is_trusted(other, own), is_taken, "{other} beside {own}");
+        }
     }
 
     #[test]
