@@ -494,9 +494,13 @@ class Judge:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < deadline:
             answer = self.run(up.system.data, "jobs", "--json")
-            if answer.status or not json.loads(answer.text)["jobs"]:
+            if answer.status:
+                return
+            waiting = json.loads(answer.text)["jobs"]
+            if not waiting:
                 return
             time.sleep(0.05)
+        raise SystemExit(f"{len(waiting)} jobs are not over {PATIENCE_SECONDS} s after a start, such as {waiting[0]}")
 
     def past(self, up, base):
         """The jobs of a moment amid the history."""

@@ -507,7 +507,7 @@ pub enum ChainVerdict {
     Pass,
     /// The job stays queued, and no job of equal or lower priority starts (activation verdict 1).
     Block,
-    /// The job stays queued, and the candidates are set aside for it (2, and anything that counts as 2).
+    /// The job stays queued, and the candidates are kept for it (2, and anything that counts as 2).
     Reserve,
     /// The job is held (3).
     Hold,

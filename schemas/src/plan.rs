@@ -192,7 +192,7 @@ pub struct ProposedPlan {
     pub shrinks: Vec<ProposedShrink>,
     /// Running jobs that make way, with the job that they make way for.
     pub preemptions: Vec<ProposedPreemption>,
-    /// Resources set aside for jobs whose activation filter reserved them, if they are more than before (HPC-F-35).
+    /// Resources kept for jobs whose activation filter reserved them, if they are more than before (HPC-F-35).
     pub reserved: Vec<Start>,
     /// The number of the pass of this planner, from 1 (HPC-F-61).
     pub pass: u64,
@@ -300,7 +300,7 @@ pub enum PlanChange {
     Growth,
     /// A run gives something up (HPC-S-08, HPC-S-10, HPC-S-14).
     Shrink,
-    /// Resources are set aside for a waiting job (HPC-F-35).
+    /// Resources are kept for a waiting job (HPC-F-35).
     Keep,
     /// Runs make way for a waiting job (HPC-S-12).
     Preemption,

@@ -3,7 +3,7 @@ use crate::{
     pause::{Backoff, after},
 };
 use muster_schemas::{
-    codec::FEATURE_LEVEL,
+    codec::{FEATURE_LEVEL, OLDEST_FEATURE_LEVEL},
     command::{Answer, Command, CommandEnvelope, Query, QueryAnswer, RefusalCode},
     content::{ContentAnswer, ContentHash, ContentRequest},
     event::{Actor, TraceContext},
@@ -77,6 +77,12 @@ impl LedgerClient {
                 Err(BusError::Unusable(format!(
                     "the ledger writes what this muster cannot read (feature level {feature_level}, this one has \
                  {FEATURE_LEVEL}): upgrade this one"
+                )))
+            }
+            QueryAnswer::Head { feature_level, .. } if feature_level < OLDEST_FEATURE_LEVEL => {
+                Err(BusError::Unusable(format!(
+                    "the ledger sends what this muster reads no more (feature level {feature_level}, expected \
+                     {OLDEST_FEATURE_LEVEL} or more): upgrade the ledger"
                 )))
             }
             answer => Ok(answer),

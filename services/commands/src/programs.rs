@@ -69,7 +69,7 @@ fn other_version(caller: &OsStr) -> Failure {
 /// The `muster` that is installed with `services`.
 pub fn muster_with(services: &Path) -> Option<PathBuf> {
     let found = places(services, MUSTER, LIBEXEC, BIN).into_iter().find(|place| place.is_file())?;
-    is_trusted(owner(&found)?, owner(services)?).then_some(found)
+    check_owner(&found, services).ok().map(|()| found)
 }
 
 /// `muster-services` as `named`, or else the one that is installed with `muster`.
@@ -102,22 +102,27 @@ fn not_services(path: &Path) -> Failure {
 fn services_with(muster: &Path) -> Result<PathBuf, Failure> {
     let places = places(muster, SERVICES, BIN, LIBEXEC);
     let found = places.iter().find(|place| place.is_file()).ok_or_else(|| missing(&places))?;
-    match (owner(found), owner(muster)) {
-        (Some(other), Some(own)) if !is_trusted(other, own) => Err(Failure::failed(format!(
-            "expected {} to belong to root or to the owner of {MUSTER}, user number {own}, found {other}; install both \
-             programs as one user, or name the right one in {VARIABLE}",
-            found.display()
-        ))),
-        _ => Ok(found.clone()),
+    check_owner(found, muster)?;
+    Ok(found.clone())
+}
+
+/// Anybody can put a file, or a link to one, beside a program in a folder such as `/tmp`: only what belongs to root or to the
+/// owner of `own` may run in its place.
+fn check_owner(other: &Path, own: &Path) -> Result<(), Failure> {
+    let owner = own.metadata()?.uid();
+    for found in [other.symlink_metadata()?.uid(), other.metadata()?.uid()] {
+        if !is_trusted(found, owner) {
+            return Err(Failure::failed(format!(
+                "expected {} to belong to root or to user number {owner}, who owns {}, found user number {found}; install \
+                 both programs as one user, or name the right one in {VARIABLE}",
+                other.display(),
+                own.display()
+            )));
+        }
     }
+    Ok(())
 }
 
-fn owner(program: &Path) -> Option<u32> {
-    program.metadata().ok().map(|metadata| metadata.uid())
-}
-
-/// Whether a program that belongs to `other` may run in place of one that belongs to `own`. Anybody can put a file beside a
-/// program in a folder such as `/tmp`.
 fn is_trusted(other: u32, own: u32) -> bool {
     other == 0 || other == own
 }

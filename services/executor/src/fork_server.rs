@@ -1,7 +1,7 @@
 //! The fork server: a small single-threaded process that forks a shim for each run.
 //!
 //! The executor's process can be large, and forking a large process takes milliseconds. It therefore starts this server
-//! once, with the same program and the argument `shim-server`, and writes the runs to launch to its standard input.
+//! once, with the argument `shim-server`, and writes the runs to launch to its standard input.
 //! Their orders are in the spool. First the server tells its version there: the program can be another one than the
 //! executor's. When the executor ends, the server does too; the shims stay.
 
@@ -24,14 +24,14 @@ use nix::{
 use std::{
     ffi::OsString,
     fs::OpenOptions,
-    io::{self, BufRead as _, BufReader, Read as _, Write as _},
+    io::{self, Read as _, Write as _},
     os::{
         fd::{AsRawFd, FromRawFd, OwnedFd},
         unix::{fs::OpenOptionsExt as _, net::UnixStream},
     },
     path::Path,
     process::{Child, Command, Stdio},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// The first argument that makes the program a fork server. The second is the spool.
@@ -41,7 +41,7 @@ pub const THIS_PROGRAM: &str = "/proc/self/exe";
 /// How long a new fork server may take to tell its version.
 const START_LIMIT: Duration = Duration::from_secs(10);
 /// The longest version that is read.
-const MAX_VERSION_BYTES: u64 = 100;
+const MAX_VERSION_BYTES: usize = 100;
 
 /// Turns this process into a fork server if its arguments say so, and then never returns. A program that runs executors
 /// calls it before anything else: before it starts a thread, opens a file or allocates memory. `dialects` answers
@@ -163,18 +163,33 @@ impl ForkServer {
     /// Both sides must read the same in the spool.
     fn check_version(&self) -> io::Result<()> {
         let expected = version();
-        self.orders.set_read_timeout(Some(START_LIMIT))?;
-        let mut told = String::new();
-        let found = match BufReader::new((&self.orders).take(MAX_VERSION_BYTES)).read_line(&mut told) {
-            Ok(_) if told.trim_end() == expected => return Ok(()),
-            Ok(0) => "a program that ended".to_owned(),
-            Ok(_) => format!("version {}", told.trim_end()),
+        let found = match self.greeting() {
+            Ok(told) if told == expected => return Ok(()),
+            Ok(told) if told.is_empty() => "a program that ended".to_owned(),
+            Ok(told) => format!("version {told}"),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 format!("a program that told none within {} s", START_LIMIT.as_secs())
             }
             Err(error) => return Err(error),
         };
         Err(io::Error::other(format!("expected muster of version {expected}, found {found}")))
+    }
+
+    /// The first line that the server writes.
+    fn greeting(&self) -> io::Result<String> {
+        let deadline = Instant::now() + START_LIMIT;
+        let (mut told, mut byte) = (Vec::new(), [0]);
+        while told.len() < MAX_VERSION_BYTES && told.last() != Some(&b'\n') {
+            let left = deadline.checked_duration_since(Instant::now()).filter(|left| !left.is_zero());
+            self.orders.set_read_timeout(Some(left.ok_or(io::ErrorKind::WouldBlock)?))?;
+            match (&self.orders).read(&mut byte) {
+                Ok(0) => break,
+                Ok(_) => told.push(byte[0]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(String::from_utf8_lossy(&told).trim_end().to_owned())
     }
 
     /// Has shims forked for these runs, whose orders are in the spool.

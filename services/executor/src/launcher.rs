@@ -385,10 +385,16 @@ impl Launcher {
 
     fn restart_fork_server(&mut self) {
         self.fork_server = None;
-        let started = self.settings.shim_programs.iter().find_map(|program| self.start_fork_server(program));
-        if let Some((server, death)) = started {
-            self.fork_server = Some(server);
-            self.report(Finding::ForkServer(death));
+        while let Some(program) = self.settings.shim_programs.first() {
+            if let Some((server, death)) = self.start_fork_server(program) {
+                self.fork_server = Some(server);
+                return self.report(Finding::ForkServer(death));
+            }
+            if self.settings.shim_programs.len() == 1 {
+                return;
+            }
+            // It would fail again, and take its time.
+            self.settings.shim_programs.remove(0);
         }
     }
 

@@ -190,7 +190,7 @@ impl Executor {
         self.launcher = None;
         self.clients_task.abort();
         if let Some(thread) = self.launcher_thread.take() {
-            // It ends within about a second; a panic in it has been logged.
+            // It ends within about a second, or some more if a fork server starts; a panic in it has been logged.
             let _ = tokio::task::spawn_blocking(|| thread.join()).await;
         }
     }

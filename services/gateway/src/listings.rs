@@ -1,9 +1,8 @@
 //! Lists of jobs are made on separate threads, so that submissions wait for none of them.
 //!
 //! Callers who ask for the same list while it waits for its turn share it: it is made after all of them have asked, and
-//! so shows what each of them must see. A list that was just made rests in proportion to the time that it took. So however
-//! many callers ask for a long list, making it takes a bounded share of one processor, and one who asks alone waits for
-//! nothing.
+//! so shows what each of them must see. After a long list its thread rests, so that lists take a third of each such thread's
+//! time at most, and the more callers ask for a list meanwhile, the more share it.
 
 use crate::{budgets::Admission, error::ApiError};
 use bytes::Bytes;
@@ -13,17 +12,25 @@ use futures::{
 };
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+        mpsc,
+    },
+    time::Duration,
 };
-use tokio::{sync::oneshot, time::Instant};
+use tokio::sync::oneshot;
 
 /// The most threads that make lists.
 const MAX_THREADS: usize = 4;
 /// A tenth of the share of others on busy processors: on few processors submissions would otherwise wait for a list.
 const NICENESS: i32 = 10;
-/// A list rests this many times as long as it took to make.
+/// After a list that took this much processor time or more its thread rests.
+const LONG_LIST: Duration = Duration::from_millis(10);
+/// A thread rests this many times as long as its list took.
 const RESTS_PER_LIST: u32 = 2;
-/// Lists that nobody waits for any more, and rests that are over, are dropped when this many are noted.
+const MAX_REST: Duration = Duration::from_secs(2);
+/// Lists that nobody waits for any more are dropped when this many are noted.
 const NOTED_LISTS: usize = 64;
 
 type Rendered = Result<Bytes, ApiError>;
@@ -34,44 +41,34 @@ type Work = Box<dyn FnOnce() + Send>;
 pub(crate) struct Listings {
     work: mpsc::Sender<Work>,
     waiting: Arc<Waiting>,
-    resting: Arc<Resting>,
+    /// How many were asked for.
+    lists: AtomicU64,
 }
 
 /// The lists that nobody has begun to make yet, by name.
 #[derive(Default)]
-struct Waiting(Mutex<HashMap<String, WeakShared<Rendering>>>);
+struct Waiting(Mutex<HashMap<String, Noted>>);
+
+/// A list that waits. The number tells it from a later one of the same name, after everybody who waited for it has left.
+struct Noted {
+    number: u64,
+    list: WeakShared<Rendering>,
+}
 
 impl Waiting {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, WeakShared<Rendering>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Noted>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn of(&self, what: &str) -> Option<Shared<Rendering>> {
-        self.lock().get(what)?.upgrade()
-    }
-}
-
-/// Until when lists rest, by name.
-#[derive(Default)]
-struct Resting(Mutex<HashMap<String, Instant>>);
-
-impl Resting {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Instant>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lock().get(what)?.list.upgrade()
     }
 
-    fn until(&self, what: &str) -> Option<Instant> {
-        self.lock().get(what).copied()
-    }
-
-    /// A list was begun at `begun` and is made now.
-    fn made(&self, what: String, begun: Instant) {
-        let now = Instant::now();
-        let mut resting = self.lock();
-        if resting.len() >= NOTED_LISTS {
-            resting.retain(|_, until| *until > now);
+    fn remove(&self, what: &str, number: u64) {
+        let mut waiting = self.lock();
+        if waiting.get(what).is_some_and(|noted| noted.number == number) {
+            waiting.remove(what);
         }
-        resting.insert(what, now + (now - begun) * RESTS_PER_LIST);
     }
 }
 
@@ -88,7 +85,7 @@ impl Listings {
             let queue = queue.clone();
             std::thread::Builder::new().name("muster-lists".to_owned()).spawn(move || run(&queue))?;
         }
-        Ok(Self { work, waiting: Arc::default(), resting: Arc::default() })
+        Ok(Self { work, waiting: Arc::default(), lists: AtomicU64::new(0) })
     }
 
     /// The list named `what`, made by `make` unless somebody else makes it. A caller has few lists made at a time.
@@ -108,36 +105,27 @@ impl Listings {
 
     fn begin(&self, what: String, make: impl FnOnce() -> Rendered + Send + 'static) -> Shared<Rendering> {
         let (answer, made) = oneshot::channel();
-        let (waiting, resting, name) = (self.waiting.clone(), self.resting.clone(), what.clone());
+        let (waiting, name, number) = (self.waiting.clone(), what.clone(), self.lists.fetch_add(1, Ordering::Relaxed));
         let work: Work = Box::new(move || {
             // Callers who ask from here on must see what is answered from here on.
-            waiting.lock().remove(&name);
+            waiting.remove(&name, number);
             if !answer.is_closed() {
                 // If it cannot be sent, nobody waits for it any more.
-                let begun = Instant::now();
                 let _ = answer.send(make());
-                resting.made(name, begun);
             }
         });
         let stopping = || ApiError::unavailable("the gateway is stopping");
-        let (threads, rests_until) = (self.work.clone(), self.resting.until(&what));
-        let rendering = async move {
-            if let Some(until) = rests_until {
-                tokio::time::sleep_until(until).await;
-            }
-            // If there are no threads any more, the answer reports that.
-            let _ = threads.send(work);
-            made.await.unwrap_or_else(|_| Err(stopping()))
-        };
-        let rendering: Rendering = rendering.boxed();
+        let rendering: Rendering = async move { made.await.unwrap_or_else(|_| Err(stopping())) }.boxed();
         let shared = rendering.shared();
         let mut waiting = self.waiting.lock();
         if waiting.len() >= NOTED_LISTS {
-            waiting.retain(|_, shared| shared.upgrade().is_some());
+            waiting.retain(|_, noted| noted.list.upgrade().is_some());
         }
-        if let Some(weak) = shared.downgrade() {
-            waiting.insert(what, weak);
+        if let Some(list) = shared.downgrade() {
+            waiting.insert(what, Noted { number, list });
         }
+        // Noted before it can begin. If there are no threads any more, the answer reports that.
+        let _ = self.work.send(work);
         shared
     }
 }
@@ -148,11 +136,26 @@ fn run(queue: &Mutex<mpsc::Receiver<Work>>) {
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICENESS) };
     loop {
         let work = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        match work {
-            Ok(work) => work(),
-            Err(mpsc::RecvError) => return,
+        let Ok(work) = work else { return };
+        let before = processor_time();
+        work();
+        let rest = rest_after(processor_time().saturating_sub(before));
+        if !rest.is_zero() {
+            std::thread::sleep(rest);
         }
     }
+}
+
+/// How long a thread rests after a list that took this much processor time. It is not the time that passed: others who keep the
+/// processors busy would make all lists late.
+fn rest_after(list: Duration) -> Duration {
+    if list < LONG_LIST { Duration::ZERO } else { (list * RESTS_PER_LIST).min(MAX_REST) }
+}
+
+/// The processor time of this thread.
+fn processor_time() -> Duration {
+    let now = nix::time::clock_gettime(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID);
+    now.map_or(Duration::ZERO, Duration::from)
 }
 
 #[cfg(test)]
@@ -162,7 +165,7 @@ mod tests {
         Config,
         budgets::{Account, Budgets},
     };
-    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::{sync::atomic::AtomicU32, time::Instant};
 
     /// Callers who ask while a list waits share it; a caller who asks after it was begun gets another.
     #[tokio::test]
@@ -196,29 +199,42 @@ mod tests {
         assert!(listings.waiting.lock().is_empty());
     }
 
-    /// However many ask for a list that was just made, one is made for all of them, after a rest.
-    #[tokio::test]
-    async fn a_list_that_took_long_rests_before_it_is_made_again() {
-        let listings = Listings::start().unwrap();
-        let budgets = Budgets::new(&Config::default());
-        let ada = budgets.admit(Account::User(4_000_001)).unwrap();
-        let took = std::time::Duration::from_millis(100);
-        let made = Arc::new(Mutex::new(Vec::new()));
-        let list = || {
-            let made = made.clone();
-            let make = move || {
-                let begun = Instant::now();
-                std::thread::sleep(took);
-                let mut made = made.lock().unwrap();
-                made.push((begun, Instant::now()));
-                Ok(Bytes::from(made.len().to_string()))
+    /// Work that everybody has given up leaves the list that was asked for after it alone.
+    #[test]
+    fn a_list_that_was_given_up_does_not_take_a_later_one_of_its_name_away() {
+        let waiting = Waiting::default();
+        let rendering: Rendering = futures::future::pending().boxed();
+        let list = rendering.shared();
+        waiting.lock().insert("all".to_owned(), Noted { number: 2, list: list.downgrade().unwrap() });
+        waiting.remove("all", 1);
+        assert!(waiting.of("all").is_some());
+        waiting.remove("all", 2);
+        assert!(waiting.of("all").is_none());
+    }
+
+    #[test]
+    fn a_thread_rests_after_a_long_list_and_never_for_long() {
+        let rests = [9, 10, 100, 5_000].map(|list| rest_after(Duration::from_millis(list)).as_millis());
+        assert_eq!(rests, [0, 20, 200, 2_000]);
+    }
+
+    /// The next list is begun after the rest.
+    #[test]
+    fn lists_take_a_third_of_a_threads_time_at_most() {
+        let (work, queue) = mpsc::channel::<Work>();
+        let (told, times) = mpsc::channel();
+        for _ in 0..2 {
+            let told = told.clone();
+            let list = move || {
+                let (begun, before) = (Instant::now(), processor_time());
+                while processor_time() - before < LONG_LIST * 2 {}
+                told.send((begun, Instant::now())).unwrap();
             };
-            listings.get(&ada, "/v1/jobs/all".to_owned(), make)
-        };
-        assert_eq!(list().await, Ok(Bytes::from_static(b"1")));
-        let asked = futures::future::join_all((0..10).map(|_| list())).await;
-        assert!(asked.iter().all(|list| *list == Ok(Bytes::from_static(b"2"))), "{asked:?}");
-        let made = made.lock().unwrap();
-        assert!(made[1].0 - made[0].1 >= took * RESTS_PER_LIST, "{made:?}");
+            work.send(Box::new(list)).unwrap();
+        }
+        drop(work);
+        std::thread::spawn(move || run(&Mutex::new(queue))).join().unwrap();
+        let [first, second] = [times.recv().unwrap(), times.recv().unwrap()];
+        assert!(second.0 - first.1 >= LONG_LIST * 2 * RESTS_PER_LIST, "{:?}", second.0 - first.1);
     }
 }

@@ -112,7 +112,11 @@ impl Reader {
     /// A source of the state of the requested moment for repeated looks.
     pub(crate) async fn source(&self, moment: MomentParams) -> Result<Source, ApiError> {
         self.catch_up(moment.wait_seq).await?;
-        Ok(self.past_of(moment).await?.map_or_else(|| Source::Now(self.projection.clone()), Source::Past))
+        // The present moves on between the looks; a moment that was asked for does not.
+        Ok(match self.sequence_of(moment).await? {
+            Some(target) => Source::Past(self.past(target).await?),
+            None => Source::Now(self.projection.clone()),
+        })
     }
 
     /// The state of a past moment; `None` for the present.

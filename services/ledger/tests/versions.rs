@@ -4,7 +4,7 @@ mod support;
 
 use muster_bus::{BusError, LedgerClient, Message, NatsBus, NatsConfig, SharedBus, testing::NatsServer};
 use muster_schemas::{
-    codec::{self, CodecError, FEATURE_LEVEL, SCHEMA_VERSION},
+    codec::{self, CodecError, FEATURE_LEVEL, OLDEST_FEATURE_LEVEL, SCHEMA_VERSION},
     command::{Answer, Command, CommandEnvelope, Query, QueryAnswer},
     content::{ContentHash, ContentRequest},
     event::TraceContext,
@@ -79,6 +79,7 @@ async fn a_role_does_not_work_with_a_ledger_of_another_version() {
         .map(|(version, advice)| (of_version(version, &Message::encode(&head(FEATURE_LEVEL)).unwrap()), advice))
         .into();
     answers.push((Message::encode(&head(FEATURE_LEVEL + 1)).unwrap(), "upgrade this one"));
+    answers.push((Message::encode(&head(OLDEST_FEATURE_LEVEL - 1)).unwrap(), "upgrade the ledger"));
     answers.push((Message::encode(&head(FEATURE_LEVEL)).unwrap(), ""));
     let sent: Vec<Message> = answers.iter().map(|(message, _)| message.clone()).collect();
     let ledger = tokio::spawn(async move {

@@ -13,13 +13,18 @@ use std::{
     net::{IpAddr, SocketAddr},
     os::fd::AsFd as _,
     process::{Child, ChildStdout, Command, Stdio},
+    sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
 
 /// Where `getent` is. `PATH` comes last: it can be empty, or lead to the working directory.
 const GETENT: [&str; 3] = ["/usr/bin/getent", "/bin/getent", "getent"];
-/// How long `getent` may take. Hosts take longest: by default three servers are each asked twice for 5 seconds.
-const LIMIT: Duration = Duration::from_secs(35);
+/// How long `getent` may take for a user or a group.
+const LIMIT: Duration = Duration::from_secs(10);
+/// How long it may take for a host: by default three servers are each asked twice for 5 seconds.
+const HOST_LIMIT: Duration = Duration::from_secs(35);
+/// Users and groups that `getent` did not tell in time: no more are asked for, since a list can have many of them.
+static IS_SILENT: AtomicBool = AtomicBool::new(false);
 
 /// A user of this host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +58,7 @@ impl User {
             return Ok(found);
         }
         // The source may spell a name differently, for example where case does not matter.
-        Ok(find(&getent("passwd", name)?, Self::parse, |_| true))
+        Ok(find(&account("passwd", name)?, Self::parse, |_| true))
     }
 
     /// The user with a number.
@@ -90,7 +95,7 @@ fn numbered<T>(
     is_it: impl Fn(&T) -> bool,
 ) -> Option<T> {
     let found = find(&file(database), &parse, &is_it);
-    found.or_else(|| find(&getent(database, &number.to_string()).ok()?, parse, is_it))
+    found.or_else(|| find(&account(database, &number.to_string()).ok()?, parse, is_it))
 }
 
 fn is_number(name: &str) -> bool {
@@ -107,8 +112,19 @@ fn find<T>(lines: &str, parse: impl Fn(&str) -> Option<T>, is_it: impl Fn(&T) ->
     lines.lines().filter(is_entry).filter_map(parse).find(is_it)
 }
 
+/// The answer of `getent` about a user or a group; empty if it knows none.
+fn account(database: &str, key: &str) -> io::Result<String> {
+    if IS_SILENT.load(Ordering::Relaxed) {
+        return Err(io::Error::new(ErrorKind::TimedOut, "getent did not answer in time before"));
+    }
+    let answer = getent(database, key, LIMIT);
+    let is_late = answer.as_ref().is_err_and(|error| error.kind() == ErrorKind::TimedOut);
+    IS_SILENT.fetch_or(is_late, Ordering::Relaxed);
+    answer
+}
+
 /// The answer of `getent`; empty if it knows none.
-fn getent(database: &str, key: &str) -> io::Result<String> {
+fn getent(database: &str, key: &str, limit: Duration) -> io::Result<String> {
     let ask = |program| {
         let mut command = Command::new(program);
         command.args([database, "--", key]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()
@@ -117,7 +133,7 @@ fn getent(database: &str, key: &str) -> io::Result<String> {
     let asked = GETENT.into_iter().map(ask).find(is_there);
     let asked = asked.ok_or_else(|| io::Error::other("there is no getent to ask for names"))?;
     let asked = asked.map_err(|error| io::Error::other(format!("getent cannot be started: {error}")))?;
-    let said = output_of(asked, LIMIT).map_err(|error| io::Error::new(error.kind(), format!("getent: {error}")))?;
+    let said = output_of(asked, limit).map_err(|error| io::Error::new(error.kind(), format!("getent: {error}")))?;
     Ok(String::from_utf8_lossy(&said).into_owned())
 }
 
@@ -165,7 +181,7 @@ pub fn socket_addresses(address: &str) -> io::Result<Vec<SocketAddr>> {
     }
     let (host, port) = address.rsplit_once(':').ok_or_else(unknown_host)?;
     let port = port.parse().map_err(|_| unknown_host())?;
-    Ok(listed(&getent("ahosts", host)?, port))
+    Ok(listed(&getent("ahosts", host, HOST_LIMIT)?, port))
 }
 
 /// The addresses in the output of `getent ahosts`: one line for each kind of socket.
@@ -218,8 +234,8 @@ mod tests {
 
     #[test]
     fn what_the_files_do_not_have_is_asked_of_getent() {
-        assert!(getent("passwd", "root").unwrap().starts_with("root:"));
-        assert_eq!(getent("passwd", "no-such-user").unwrap(), "");
+        assert!(getent("passwd", "root", LIMIT).unwrap().starts_with("root:"));
+        assert_eq!(getent("passwd", "no-such-user", LIMIT).unwrap(), "");
     }
 
     #[test]

@@ -79,13 +79,13 @@ pub trait Dialect: fmt::Debug + Send + Sync {
 pub struct Host<'a> {
     /// The time of the launch.
     pub now: Timestamp,
-    /// Logs a user in there and runs a command line that every shell understands, with a limit in seconds. Returns its
-    /// standard output, or why it could not be started.
+    /// Logs the job's user in there and runs a command line that every shell understands, with a limit in seconds. Returns
+    /// its standard output, or why it could not be started.
     pub login: &'a Login<'a>,
 }
 
 /// See [`Host::login`].
-pub type Login<'a> = dyn Fn(&str, &str, u32) -> Result<Vec<u8>, String> + 'a;
+pub type Login<'a> = dyn Fn(&str, u32) -> Result<Vec<u8>, String> + 'a;
 
 impl fmt::Debug for Host<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -108,7 +108,7 @@ impl Dialect for Slurm {
 /// answer in time the job runs with what it has.
 fn login_variables(order: &LaunchOrder, host: &Host<'_>) -> Variables {
     let print = format!("printf '{}\\0'; env -0", environment::LOGIN_MARK);
-    let said = (host.login)(&order.owner.user, &print, LOGIN_SECONDS);
+    let said = (host.login)(&print, LOGIN_SECONDS);
     let known = said.and_then(|said| environment::parse_login(&said).ok_or("it did not come to its end".to_owned()));
     match known {
         Ok(known) => {

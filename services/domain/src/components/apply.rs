@@ -12,7 +12,7 @@ use muster_schemas::{
 };
 
 impl State {
-    /// Applies a record about one component; other records have no effect here.
+    /// Applies a record about one component.
     pub(crate) fn component_changed(&mut self, record: &Record) {
         match &record.event {
             Event::ComponentHeld { job, component, holds, .. } => {

@@ -177,8 +177,8 @@ pub struct Kept {
 }
 
 impl JobFilters {
-    /// Whether none of this prevents planning of the job: it is in the queue, no activation chain is in progress, it
-    /// has no timed hold, and its filters may be asked again.
+    /// Whether none of this prevents planning of the job: it is in the queue, no chain of filters is in progress, and it has
+    /// no timed hold.
     pub fn is_open(&self) -> bool {
         self.entry == Entry::Entered && self.chain.is_none() && self.hold.is_none()
     }

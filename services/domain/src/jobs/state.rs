@@ -168,7 +168,7 @@ pub struct ComponentExtras {
     pub begin: Option<Timestamp>,
     /// Whether the begin time has passed.
     pub begin_passed: bool,
-    /// If it has not started by then, it no longer starts.
+    /// It no longer starts once it could not end by this time.
     pub deadline: Option<Timestamp>,
     /// Seconds from SIGTERM to SIGKILL, if different from the cluster's settings.
     pub kill_grace_seconds: Option<u32>,

@@ -59,7 +59,7 @@ impl State {
         self.resuming().filter(|run| run.stopping.is_none() && self.can_go_on(run, &BTreeSet::new()))
     }
 
-    /// Whether no run with precedence over a suspended one uses its cores, or the nodes that it will have exclusively.
+    /// Whether no run or job with precedence over a suspended run has its cores, or the nodes that it will have exclusively.
     /// The runs in `ahead` also have precedence.
     pub(crate) fn can_go_on(&self, run: &Run, ahead: &BTreeSet<RunId>) -> bool {
         let is_ahead = |user: &User| user.claim < run.claim() || ahead.contains(&user.run);
@@ -82,8 +82,8 @@ impl State {
         })
     }
 
-    /// What a run keeps from other runs: its placement except the cores and the exclusive use of nodes that it has
-    /// lent, and the cores that others still use while it waits to continue.
+    /// What a run keeps from other runs: its placement without the cores and the exclusive use of nodes that it has lent, and,
+    /// while it waits to continue, without the cores that others still use.
     pub fn held_placement(&self, run: &Run) -> Arc<Placement> {
         if !run.has_lent() {
             return run.placement.clone();

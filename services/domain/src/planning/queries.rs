@@ -15,8 +15,8 @@ impl State {
         &self.passes
     }
 
-    /// Whether something became free after the last plan that changed a promise, so that promises may move to earlier
-    /// times. Nothing counts before the first policy is set: no promises are made until then.
+    /// Whether something became free that the last plan which changed a promise had not seen, so that promises may move to
+    /// earlier times. Nothing counts before the first policy is set: no promises are made until then.
     pub fn capacity_freed(&self) -> bool {
         self.planning.freed > self.planning.promised_after
     }

@@ -24,7 +24,7 @@ impl State {
         self.change_run(run, |run| run.end_step_part(step, node, component, exit));
     }
 
-    /// Applies a record about clients; other records have no effect here.
+    /// Applies a record about clients.
     pub(crate) fn clients_changed(&mut self, record: &Record) {
         match &record.event {
             Event::StepLaunched { run, step, spec, shares, .. } => {

@@ -14,8 +14,8 @@ use std::{
     sync::Arc,
 };
 
-/// A service that ends sooner than this after its start is not restarted before, so that a service that cannot run does
-/// not fill the log.
+/// A service that ends sooner than this after its start is restarted only then, so that a service that cannot run does not
+/// fill the log.
 const SHORTEST_SERVICE_SECONDS: i64 = 1;
 
 /// The tasks of a job and their states. Their launches stay in the log. Waiting and finished instances are counted or

@@ -147,7 +147,7 @@ fn cannot_become(identity: &Identity, errno: Errno) -> String {
 fn prepare(spooled: &SpooledOrder, folder: &RunFolder, dialect: Option<&dyn Dialect>) -> Result<Tasks, String> {
     let order = &spooled.order;
     let directory = enter_directory(&order.working_directory)?;
-    let variables = environment::common(spooled, folder.path(), added_by(dialect, order));
+    let variables = environment::common(spooled, folder.path(), added_by(dialect, spooled));
     let (program, count) = match (&order.launch.program, script_of(order)) {
         (_, Some((_, args))) => (script_program(&folder.file(SCRIPT), args)?, 1),
         (Program::Tasks { argv }, _) => (

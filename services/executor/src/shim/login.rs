@@ -4,8 +4,7 @@ use super::{
     children::end_children,
     task::{is_ignored, reset_signals},
 };
-use crate::environment::USUAL_PATH;
-use muster_names::User;
+use crate::{environment::USUAL_PATH, identity::Identity};
 use nix::{
     fcntl::{OFlag, open},
     sys::stat::Mode,
@@ -29,8 +28,8 @@ const GRACE_SECONDS: &str = "5";
 ///
 /// # Errors
 /// For people: the login could not be started.
-pub fn after_login(user: &str, line: &str, seconds: u32) -> Result<Vec<u8>, String> {
-    let mut login = command(user, line, seconds)?;
+pub fn after_login(user: &Identity, line: &str, seconds: u32) -> Result<Vec<u8>, String> {
+    let mut login = command(user, line, seconds);
     // Processes that a login leaves running may keep a pipe open; a file has its end at once.
     let said = tempfile::tempfile().map_err(|error| format!("no temporary file: {error}"))?;
     let stdout = said.try_clone().map_err(|error| format!("no temporary file: {error}"))?;
@@ -46,31 +45,18 @@ pub fn after_login(user: &str, line: &str, seconds: u32) -> Result<Vec<u8>, Stri
 
 /// Only root can log in as somebody else; other users run their own shell as a login shell. This checks the real user:
 /// a shim that prepares a run temporarily has the rights of the job's user.
-fn command(user: &str, line: &str, seconds: u32) -> Result<Command, String> {
+fn command(user: &Identity, line: &str, seconds: u32) -> Command {
     let mut command = Command::new("timeout");
     command.env_clear().env("PATH", USUAL_PATH).args(["--kill-after", GRACE_SECONDS, &seconds.to_string()]);
     if Uid::current().is_root() {
-        command.args(["su", "--login", "--command", line, "--", user]);
-        return Ok(command);
+        command.args(["su", "--login", "--command", line, "--", &user.user]);
+        return command;
     }
-    let found = User::look_up(user).map_err(|error| error.to_string())?;
-    let account = account(found, Uid::current())?;
-    command.envs([("HOME", account.home.as_str()), ("USER", user), ("LOGNAME", user)]);
-    command.arg(&account.shell).args(["-l", "-c", line]).current_dir(&account.home);
-    Ok(command)
-}
-
-/// The account that was found by the name of a job's user, if it has the number that the job runs as. The name can be
-/// spelled differently: a directory that ignores case has its own spelling.
-fn account(found: Option<User>, uid: Uid) -> Result<User, String> {
-    let mut account = found.ok_or("there is no such user")?;
-    if account.uid != uid.as_raw() {
-        return Err(format!("the user number of that name is {}, not {uid}, which the job has", account.uid));
-    }
-    if account.shell.is_empty() {
-        "/bin/sh".clone_into(&mut account.shell);
-    }
-    Ok(account)
+    // An account without a shell has this one.
+    let shell = if user.shell.is_empty() { "/bin/sh" } else { &user.shell };
+    command.envs([("HOME", &user.home), ("USER", &user.user), ("LOGNAME", &user.user)]);
+    command.arg(shell).args(["-l", "-c", line]).current_dir(&user.home);
+    command
 }
 
 /// Signals as any program expects them, and no protection when memory runs out.
@@ -98,19 +84,6 @@ fn end_of(file: &File) -> io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_account_of_a_job_has_its_number_however_its_name_is_spelled() {
-        let ann = |shell: &str| {
-            let [name, home, shell] = ["ann@dom", "/home/ann", shell].map(str::to_owned);
-            User { name, uid: 1000, gid: 100, home, shell }
-        };
-        assert_eq!(account(Some(ann("/bin/bash")), Uid::from_raw(1000)), Ok(ann("/bin/bash")));
-        assert_eq!(account(Some(ann("")), Uid::from_raw(1000)), Ok(ann("/bin/sh")));
-        let other = "the user number of that name is 1000, not 1001, which the job has";
-        assert_eq!(account(Some(ann("")), Uid::from_raw(1001)), Err(other.to_owned()));
-        assert_eq!(account(None, Uid::from_raw(1000)), Err("there is no such user".to_owned()));
-    }
 
     #[test]
     fn the_end_of_much_is_read() {

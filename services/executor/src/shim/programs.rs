@@ -1,8 +1,9 @@
 //! Programs that a launch starts, their folder, and the variables of a dialect.
 
 use super::{execution::ProgramPath, files::plain, login::after_login};
+use crate::spool::SpooledOrder;
 use muster_dialect::{Dialect, Host};
-use muster_schemas::{node::LaunchOrder, time::Timestamp};
+use muster_schemas::time::Timestamp;
 use nix::unistd::fchdir;
 use std::{
     collections::BTreeMap,
@@ -14,9 +15,11 @@ use std::{
 };
 
 /// Variables that the dialect adds to a launch.
-pub(super) fn added_by(dialect: Option<&dyn Dialect>, order: &LaunchOrder) -> BTreeMap<String, String> {
+pub(super) fn added_by(dialect: Option<&dyn Dialect>, spooled: &SpooledOrder) -> BTreeMap<String, String> {
     let Some(dialect) = dialect else { return BTreeMap::new() };
-    let added = dialect.variables(order, &Host { now: Timestamp::now(), login: &after_login });
+    let order = &spooled.order;
+    let login = |line: &str, seconds| after_login(&spooled.identity, line, seconds);
+    let added = dialect.variables(order, &Host { now: Timestamp::now(), login: &login });
     if let Some(remark) = added.remark {
         super::log(format_args!("job {}: {remark}", order.job));
     }

@@ -21,7 +21,7 @@ use std::{collections::BTreeSet, sync::Arc};
 /// The greatest number of calls in a command.
 const MAX_CALLS: usize = 100_000;
 
-/// How often a call is handed out (HPC-F-85).
+/// How often a call is handed out at most (HPC-F-85).
 const MAX_ATTEMPTS: u32 = 3;
 
 /// How long others are asked for a program that one runner does not have (HPC-F-91).
