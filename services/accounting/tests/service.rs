@@ -69,7 +69,7 @@ async fn serve_replays(bus: &SharedBus, records: Vec<Record>) {
                     first: records.first().map_or(Sequence(1), |record| record.sequence),
                     cluster_id: [0; 16],
                     last_hash: [0; 32],
-                    feature_level: 1,
+                    feature_level: muster_schemas::codec::FEATURE_LEVEL,
                 },
                 other => panic!("unexpected query {other:?}"),
             };

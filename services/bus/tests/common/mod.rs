@@ -178,7 +178,7 @@ impl TestLedger {
                 first: Sequence(1),
                 cluster_id: [0; 16],
                 last_hash: [0; 32],
-                feature_level: 1,
+                feature_level: muster_schemas::codec::FEATURE_LEVEL,
             },
             Query::Replay { from, .. } if *from <= inner.archived => {
                 QueryAnswer::Refused(Refusal::new(RefusalCode::NotFound, "archived"))

@@ -333,7 +333,7 @@ async fn serve_ledger(bus: &SharedBus, notes: &Arc<Mutex<Notes>>) {
                 first: Sequence(1),
                 cluster_id: [7; 16],
                 last_hash: [0; 32],
-                feature_level: 1,
+                feature_level: muster_schemas::codec::FEATURE_LEVEL,
             };
             request.reply(Message::encode(&head).unwrap());
         }

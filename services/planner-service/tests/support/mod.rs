@@ -189,7 +189,7 @@ fn answer_query(records: &[Record], request: Request) {
             first: Sequence(1),
             cluster_id: [0; 16],
             last_hash: [0; 32],
-            feature_level: 1,
+            feature_level: muster_schemas::codec::FEATURE_LEVEL,
         },
         Query::Snapshot { .. } => QueryAnswer::Snapshot { sequence: Sequence(0), part: Vec::new(), total_bytes: 0 },
         other => panic!("unexpected query {other:?}"),
