@@ -38,7 +38,7 @@ const READ_EVERY: Duration = Duration::from_secs(1);
 /// Connections that mean harm.
 const HOSTILE: usize = 1_000;
 /// Turns without the others, and the same number with them.
-const TURNS: usize = 5;
+const TURNS: usize = 20;
 /// Submissions of a turn, one after another.
 const SUBMISSIONS: usize = 400;
 /// The time from one submission to the next.

@@ -1,7 +1,7 @@
 //! Lists of jobs are made on separate threads, so that submissions wait for none of them.
 //!
 //! Callers who ask for the same list while it waits for its turn share it: it is made after all of them have asked, and
-//! so shows what each of them must see. After a long list its thread rests, so that lists take a third of each such thread's
+//! so shows what each of them must see. After a long list its thread rests, so that long lists take a fifth of each such thread's
 //! time at most, and the more callers ask for a list meanwhile, the more share it.
 
 use crate::{budgets::Admission, error::ApiError};
@@ -28,7 +28,7 @@ const NICENESS: i32 = 10;
 /// After a list that took this much processor time or more its thread rests.
 const LONG_LIST: Duration = Duration::from_millis(10);
 /// A thread rests this many times as long as its list took.
-const RESTS_PER_LIST: u32 = 2;
+const RESTS_PER_LIST: u32 = 4;
 const MAX_REST: Duration = Duration::from_secs(2);
 /// Lists that nobody waits for any more are dropped when this many are noted.
 const NOTED_LISTS: usize = 64;
@@ -215,12 +215,12 @@ mod tests {
     #[test]
     fn a_thread_rests_after_a_long_list_and_never_for_long() {
         let rests = [9, 10, 100, 5_000].map(|list| rest_after(Duration::from_millis(list)).as_millis());
-        assert_eq!(rests, [0, 20, 200, 2_000]);
+        assert_eq!(rests, [0, 40, 400, 2_000]);
     }
 
     /// The next list is begun after the rest.
     #[test]
-    fn lists_take_a_third_of_a_threads_time_at_most() {
+    fn long_lists_take_a_fifth_of_a_threads_time_at_most() {
         let (work, queue) = mpsc::channel::<Work>();
         let (told, times) = mpsc::channel();
         for _ in 0..2 {

@@ -131,10 +131,13 @@ impl JobsParams {
         while pieces.left > 0 {
             let (piece, now) = source.read(|state| (pieces.next(self, state), (state.sequence(), state.time())));
             moment.get_or_insert(now);
+            // Some kernels let a thread run until their next tick, up to 4 ms, whoever waits for the processor.
+            std::thread::yield_now();
             piece.views.into_iter().try_for_each(&mut take)?;
             if piece.is_last {
                 break;
             }
+            std::thread::yield_now();
         }
         Ok(moment.unwrap_or_default())
     }
