@@ -142,7 +142,8 @@ impl ForkServer {
     /// Starts one for a spool. `program` is this muster, or another program that calls [`serve_shims_if_asked`].
     ///
     /// # Errors
-    /// If the program cannot be started, or has another version than this one.
+    /// If the program cannot be started. [`io::ErrorKind::Unsupported`] if it has another version than this one, or does not
+    /// tell it in time: it will not do so next time either.
     pub fn start(program: &Path, spool: &Path) -> io::Result<Self> {
         let (orders, theirs) = UnixStream::pair()?;
         // The log can name jobs and files of all users.
@@ -163,16 +164,17 @@ impl ForkServer {
     /// Both sides must read the same in the spool.
     fn check_version(&self) -> io::Result<()> {
         let expected = version();
-        let found = match self.greeting() {
+        let (kind, found) = match self.greeting() {
             Ok(told) if told == expected => return Ok(()),
-            Ok(told) if told.is_empty() => "a program that ended".to_owned(),
-            Ok(told) => format!("version {told}"),
+            Ok(told) if told.is_empty() => (io::ErrorKind::Other, "a program that ended".to_owned()),
+            Ok(told) => (io::ErrorKind::Unsupported, format!("version {told}")),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                format!("a program that told none within {} s", START_LIMIT.as_secs())
+                let found = format!("a program that told none within {} s", START_LIMIT.as_secs());
+                (io::ErrorKind::Unsupported, found)
             }
             Err(error) => return Err(error),
         };
-        Err(io::Error::other(format!("expected muster of version {expected}, found {found}")))
+        Err(io::Error::new(kind, format!("expected muster of version {expected}, found {found}")))
     }
 
     /// The first line that the server writes.

@@ -385,28 +385,27 @@ impl Launcher {
 
     fn restart_fork_server(&mut self) {
         self.fork_server = None;
-        while let Some(program) = self.settings.shim_programs.first() {
-            if let Some((server, death)) = self.start_fork_server(program) {
-                self.fork_server = Some(server);
-                return self.report(Finding::ForkServer(death));
+        for program in self.settings.shim_programs.clone() {
+            match self.start_fork_server(&program) {
+                Ok((server, death)) => {
+                    self.fork_server = Some(server);
+                    return self.report(Finding::ForkServer(death));
+                }
+                Err(error) => {
+                    let name = program.display();
+                    tracing::error!(program = %name, %error, "the fork server cannot be started from this program");
+                    if error.kind() == io::ErrorKind::Unsupported && self.settings.shim_programs.len() > 1 {
+                        self.settings.shim_programs.retain(|other| *other != program);
+                    }
+                }
             }
-            if self.settings.shim_programs.len() == 1 {
-                return;
-            }
-            // It would fail again, and take its time.
-            self.settings.shim_programs.remove(0);
         }
     }
 
-    fn start_fork_server(&self, program: &Path) -> Option<(ForkServer, OwnedFd)> {
-        let started = ForkServer::start(program, self.spool.root());
-        let started = started.and_then(|server| server.death().map(|death| (server, death)));
-        started
-            .inspect_err(|error| {
-                let program = program.display();
-                tracing::error!(%program, %error, "the fork server cannot be started from this program");
-            })
-            .ok()
+    fn start_fork_server(&self, program: &Path) -> io::Result<(ForkServer, OwnedFd)> {
+        let server = ForkServer::start(program, self.spool.root())?;
+        let death = server.death()?;
+        Ok((server, death))
     }
 
     fn inspect(&mut self, key: RunKey) {

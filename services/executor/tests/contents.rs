@@ -153,6 +153,8 @@ async fn a_launch_that_is_forgotten_while_its_contents_are_fetched_leaves_nothin
     node.order(order).await;
     has_asked(&node, contents[0].0).await;
     node.order(NodeOrder::Forget { part: PartId::new(RunId(1), 0) }).await;
+    // Orders are obeyed one after the other: once this has run, the other one is forgotten.
+    assert_eq!(node.run(node.script(3, "exit 0")).await.status, code(0));
     knows(&node, &contents);
     node.notes.lock().unwrap().silent_about_contents = false;
     let (next, more) = shortened(node.script(2, SCRIPT));
