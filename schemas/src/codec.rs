@@ -56,7 +56,7 @@ pub const HEADER_BYTES: usize = 10;
 /// Maximum size of a body, in bytes.
 pub const MAX_BODY_BYTES: usize = 256 << 20;
 
-/// The version of this muster: of the release, and what it reads and writes (`0.1.0+1.1`).
+/// The version of this muster: of the release, and what it reads and writes, such as `0.1.0+1.2`.
 pub fn version() -> String {
     format!("{}+{SCHEMA_VERSION}.{FEATURE_LEVEL}", env!("CARGO_PKG_VERSION"))
 }

@@ -1,9 +1,9 @@
 //! The fork server: a small single-threaded process that forks a shim for each run.
 //!
 //! The executor's process can be large, and forking a large process takes milliseconds. It therefore starts this server
-//! once, with the argument `shim-server`, and writes the runs to launch to its standard input.
-//! Their orders are in the spool. First the server tells its version there: the program can be another one than the
-//! executor's. When the executor ends, the server does too; the shims stay.
+//! once, with the argument `shim-server`, and writes the runs to launch to its standard input, a socket. Their orders are
+//! in the spool. The server first writes its version to the socket, since it can be another program than the executor's.
+//! When the executor ends, the server does too; the shims stay.
 
 use crate::{
     key::RunKey,
