@@ -81,7 +81,7 @@ impl LedgerClient {
             }
             QueryAnswer::Head { feature_level, .. } if feature_level < OLDEST_FEATURE_LEVEL => {
                 Err(BusError::Unusable(format!(
-                    "the ledger sends what this muster reads no more (feature level {feature_level}, expected \
+                    "the ledger sends what this muster no longer reads (feature level {feature_level}, expected \
                      {OLDEST_FEATURE_LEVEL} or more): upgrade the ledger"
                 )))
             }

@@ -102,7 +102,7 @@ impl State {
     }
 
     fn reserved(&self, id: JobId) -> Option<Kept> {
-        self.job(id)?.filters.as_ref()?.reserved.clone()
+        self.job(id)?.reserved().cloned()
     }
 
     fn give_back_reserved(&mut self, id: JobId) {

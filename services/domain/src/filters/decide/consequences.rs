@@ -136,7 +136,7 @@ fn released(state: &State, job: JobId, settled: &Settled) -> Option<Event> {
 
 /// Frees what was reserved for a job. What a chain has set aside is freed when the chain ends.
 fn released_of(state: &State, job: JobId, settled: &Settled) -> Option<Event> {
-    let reserved = state.job(job)?.filters.as_ref()?.reserved.as_ref()?;
+    let reserved = state.job(job)?.reserved()?;
     (!settled.released.contains(&job)).then_some(Event::ResourcesReleased { job, run: reserved.run })
 }
 

@@ -353,6 +353,14 @@ fn a_block_ends_with_its_job_and_moves_with_its_priority() {
     assert_eq!(cluster.state.queue_block(), Some((blocker, NORMAL - 500)));
 }
 
+/// Queues a job of two to four cores whose filter keeps two for it.
+fn keep_two_cores(cluster: &mut Cluster) -> JobId {
+    let job = cluster.queue("t", cores(2, 4, NORMAL));
+    cluster.offer_cores(job, 2);
+    cluster.answer(job, code(2));
+    job
+}
+
 /// HPC-F-35
 #[test]
 fn what_is_kept_grows_and_ends_with_a_hold_a_cancel_or_another_size() {
@@ -360,9 +368,7 @@ fn what_is_kept_grows_and_ends_with_a_hold_a_cancel_or_another_size() {
     cluster.set_template("t", &[], &[filter("licences")]);
     let first = cluster.submit("ada", cores(6, 6, NORMAL));
     cluster.offer_cores(first, 6);
-    let kept = cluster.queue("t", cores(2, 4, NORMAL));
-    cluster.offer_cores(kept, 2);
-    cluster.answer(kept, code(2));
+    let kept = keep_two_cores(&mut cluster);
     cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[first]) });
     end_all(&mut cluster, first);
     let placement = cluster.free(Some(kept), 4);
@@ -386,9 +392,7 @@ fn what_is_kept_grows_and_ends_with_a_hold_a_cancel_or_another_size() {
 fn an_offer_includes_what_is_kept_for_the_job() {
     let mut cluster = cluster(4, 2);
     cluster.set_template("t", &[], &[filter("licences")]);
-    let kept = cluster.queue("t", cores(2, 4, NORMAL));
-    cluster.offer_cores(kept, 2);
-    cluster.answer(kept, code(2));
+    let kept = keep_two_cores(&mut cluster);
     assert_eq!(cluster.kept(kept), 2);
     cluster.pass(600);
     let elsewhere = cluster.free(None, 2);
