@@ -6,7 +6,7 @@ use crate::{
     resources::IndexSet,
 };
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 use utoipa::ToSchema;
 
 /// A step to launch inside a running job. Its tasks are numbered from 0 over all its groups: their ranks.
@@ -42,6 +42,17 @@ pub struct StepSpec {
     pub attributes: BTreeMap<String, String>,
     /// The dialect whose command launched it; `None` means that of the job.
     pub dialect: Option<String>,
+    /// How its tasks find each other if they are processes of a parallel program; `None` offers them nothing (SL-W-03).
+    pub process_management: Option<ProcessManagement>,
+}
+
+/// The interface through which the processes of a parallel program learn their rank, and exchange the addresses at
+/// which they reach each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ProcessManagement {
+    /// PMI, versions 1 and 2, over a socket that each task inherits (SL-W-04).
+    Pmi,
 }
 
 /// A part of a step on nodes of one component.
@@ -214,6 +225,17 @@ pub struct StepTasks {
     pub streams: StepStreams,
     /// See [`StepSpec::ends_on_failure`].
     pub ends_on_failure: bool,
+    /// See [`StepSpec::process_management`].
+    pub process_group: Option<ProcessGroup>,
+}
+
+/// The processes of a parallel program: all tasks of a step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessGroup {
+    /// How they find each other.
+    pub management: ProcessManagement,
+    /// The ranks at each of [`crate::node::LaunchOrder::nodes`], the *places* of the step.
+    pub ranks: Arc<Vec<IndexSet>>,
 }
 
 impl StepSpec {

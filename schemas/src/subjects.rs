@@ -90,6 +90,16 @@ pub fn node_io(node: &str) -> String {
     format!("muster.io.*.*.*.*.{}", token(node))
 }
 
+/// Fences of parallel programs, from one of their nodes to the node that leads them: request/reply.
+pub fn fence(leader: &str, from: &str) -> String {
+    format!("muster.fence.{}.{}", token(leader), token(from))
+}
+
+/// All fences that a node leads.
+pub fn node_fences(leader: &str) -> String {
+    format!("muster.fence.{}.*", token(leader))
+}
+
 /// The public event's subject.
 pub fn public_event(kind: &str, verb: &str, id: &str) -> String {
     format!("muster.events.{kind}.{verb}.{}", token(id))

@@ -39,6 +39,9 @@ pub enum EndCause {
     LaunchFailed(String),
     /// The shim or the node died: how.
     Lost(String),
+    /// One of them, a process of a parallel program, ended the program, or was gone when the others waited for it: which
+    /// one, and why (SL-W-06).
+    Aborted(String),
 }
 
 /// A part of a run (one component on one node), and how it ended.

@@ -54,6 +54,7 @@ impl fmt::Display for Exit<'_> {
             (EndCause::OutOfMemory, _) => f.write_str("it used too much memory"),
             (EndCause::LaunchFailed(why), _) => write!(f, "it could not be started: {why}"),
             (EndCause::Lost(why), _) => write!(f, "lost: {why}"),
+            (EndCause::Aborted(why), _) => write!(f, "aborted: {why}"),
         }
     }
 }

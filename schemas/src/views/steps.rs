@@ -71,6 +71,14 @@ impl StepDetail {
         let causes: Vec<String> = self.nodes.iter().filter_map(|node| cause_text(node.exit.as_ref()?)).collect();
         (!causes.is_empty()).then(|| causes.join("; "))
     }
+
+    /// The part of a parallel program that is the reason for its end, and why (SL-W-06).
+    pub fn aborted(&self) -> Option<(&StepNodeDetail, &str)> {
+        self.nodes.iter().find_map(|node| match &node.exit.as_ref()?.cause {
+            EndCause::Aborted(why) => Some((node, why.as_str())),
+            _ => None,
+        })
+    }
 }
 
 /// Why a part did not end by itself.
@@ -82,6 +90,7 @@ fn cause_text(exit: &NodeExit) -> Option<String> {
         EndCause::OutOfMemory => Some("it used too much memory".to_owned()),
         EndCause::LaunchFailed(why) => Some(format!("it could not be started: {why}")),
         EndCause::Lost(why) => Some(format!("it was lost: {why}")),
+        EndCause::Aborted(why) => Some(format!("it was aborted: {why}")),
     }
 }
 

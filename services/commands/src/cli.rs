@@ -18,7 +18,7 @@ pub use plans::{ExplainOptions, PlanOptions, ReplayOptions};
 pub use query::QueryOptions;
 pub use reservations::{CloseOptions, ReservationsOptions, ReserveOptions};
 pub use simulations::{SimulateOptions, WhatifOptions};
-pub use steps::{StepAttachOptions, StepCommand, StepListOptions, StepName, StepRunOptions};
+pub use steps::{MpiKind, StepAttachOptions, StepCommand, StepListOptions, StepName, StepRunOptions};
 
 pub use muster_cli::connection::ConnectionOptions;
 pub use muster_hpcpack_commands::HpcpackVerb;

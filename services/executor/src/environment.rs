@@ -17,6 +17,7 @@ use std::{
 pub fn common(spooled: &SpooledOrder, run_folder: &Path, added: BTreeMap<String, String>) -> BTreeMap<String, String> {
     let order = &spooled.order;
     let mut variables = order.environment.clone();
+    forget_management(&mut variables);
     add_login_defaults(&mut variables, &spooled.identity);
     variables.extend(added);
     let file = |name: &str| run_folder.join(name).to_string_lossy().into_owned();
@@ -64,6 +65,16 @@ pub fn common(spooled: &SpooledOrder, run_folder: &Path, added: BTreeMap<String,
         add_access(&mut variables, access);
     }
     variables
+}
+
+/// The variables of a task about its own connection to the process management (SL-W-04).
+pub const OF_MANAGEMENT: [&str; 4] = ["PMI_FD", "PMI_RANK", "PMI_SIZE", "PMI_JOBID"];
+
+/// The submitter may be a task of a parallel program: its connection is not its job's.
+fn forget_management(variables: &mut BTreeMap<String, String>) {
+    if variables.contains_key(OF_MANAGEMENT[0]) {
+        OF_MANAGEMENT.iter().for_each(|name| drop(variables.remove(*name)));
+    }
 }
 
 /// The data folder of an instance on this host.

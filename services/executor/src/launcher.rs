@@ -105,6 +105,8 @@ pub struct About {
     pub holds_only: bool,
     /// Whether its tasks send output to a client.
     pub has_output: bool,
+    /// Whether its tasks are a parallel program and meet those of other nodes.
+    pub is_parallel: bool,
 }
 
 impl About {
@@ -112,7 +114,8 @@ impl About {
     pub fn new(order: &LaunchOrder, tasks: Option<&StepTasks>) -> Self {
         let holds_only = order.launch.program == Program::None;
         let has_output = tasks.is_some_and(|tasks| tasks.streams.has_output());
-        Self { job: order.job, trace: order.trace, holds_only, has_output }
+        let is_parallel = order.nodes.len() > 1 && tasks.is_some_and(|tasks| tasks.process_group.is_some());
+        Self { job: order.job, trace: order.trace, holds_only, has_output, is_parallel }
     }
 }
 

@@ -18,6 +18,7 @@ mod contact;
 pub mod containment;
 mod contents;
 pub mod environment;
+mod fences;
 pub mod fork_server;
 pub mod identity;
 pub mod journal;

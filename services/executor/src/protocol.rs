@@ -46,6 +46,8 @@ pub enum Control {
     SignalOwn(u8),
     /// There are more messages to the job.
     Notes,
+    /// The fence that the tasks are in has an answer.
+    Fence,
 }
 
 /// From a shim to the executor. A notice may be lost: the files hold the same.
@@ -66,6 +68,8 @@ pub enum News {
     Ended,
     /// There is more output in the spool.
     Output,
+    /// Its tasks are in a fence.
+    Fence,
 }
 
 /// The bytes of a message.

@@ -6,6 +6,7 @@ use crate::{
     contact::{Contact, Moment},
     containment::{self, Hierarchies},
     contents::{ContentError, Contents},
+    fences::{Leader, Members},
     fork_server,
     launcher::{About, Finding, Launcher, Settings, Size, Work},
     protocol::{self, Control, News, Notice},
@@ -100,6 +101,10 @@ struct Executor {
     fetching: JoinSet<(RunKey, Result<NodeOrder, ContentError>)>,
     clients: Arc<Clients>,
     clients_task: tokio::task::JoinHandle<()>,
+    /// The fences of parallel programs that this node leads, and those that it takes part in.
+    leader: Arc<Leader>,
+    leader_task: tokio::task::JoinHandle<()>,
+    members: Arc<Members>,
     /// Steps whose end is in the log and whose output a client may still want, since when they are done here.
     lingering: BTreeMap<RunKey, Instant>,
     /// Starts to report, in order of time.
@@ -126,6 +131,13 @@ struct Run {
     /// When this executor first knew of it. A run can come to a node again: then its start is reported again.
     known_since: Timestamp,
     span: Span,
+}
+
+impl Run {
+    /// Whether its tasks meet those of other nodes.
+    fn is_parallel(&self) -> bool {
+        self.about.is_some_and(|about| about.is_parallel)
+    }
 }
 
 enum Stage {
@@ -158,6 +170,10 @@ impl Executor {
         let clients = Arc::new(Clients::default());
         let asked = clients::requests(&bus, &config.node).await?;
         let clients_task = tokio::spawn(clients.clone().serve(asked, spool_root.clone()));
+        let leader = Arc::new(Leader::default());
+        let fences = bus.serve(&subjects::node_fences(&config.node)).await?;
+        let leader_task = tokio::spawn(leader.clone().serve(fences));
+        let members = Members::new(bus.clone(), config.node.clone(), spool_root.clone(), leader.clone());
         let thread = std::thread::Builder::new().name("launcher".into()).spawn(move || launcher.run(&to_do))?;
         let executor = Self {
             orders: bus.subscribe(&subjects::node_orders(&config.node)).await?,
@@ -176,6 +192,9 @@ impl Executor {
             highest_run,
             clients,
             clients_task,
+            leader,
+            leader_task,
+            members: Arc::new(members),
             lingering: BTreeMap::new(),
             starts: VecDeque::new(),
             undelivered: BTreeSet::new(),
@@ -189,6 +208,7 @@ impl Executor {
     async fn stop(&mut self) {
         self.launcher = None;
         self.clients_task.abort();
+        self.leader_task.abort();
         if let Some(thread) = self.launcher_thread.take() {
             // It ends within about a second, or some more if a fork server starts; a panic in it has been logged.
             let _ = tokio::task::spawn_blocking(|| thread.join()).await;
@@ -218,6 +238,7 @@ impl Executor {
                     Moment::Speak => {
                         self.check_runs();
                         self.forget_lingering();
+                        self.leader.drop_silent();
                         contact.speak(self.parts_to_tell(), self.highest_run);
                     }
                     Moment::Orders(orders) => self.answered(orders),
@@ -278,6 +299,9 @@ impl Executor {
     /// Finds shims that died silently, and notices that were lost.
     fn check_runs(&self) {
         for (key, run) in &self.runs {
+            if matches!(run.stage, Stage::Running) && run.is_parallel() {
+                self.members.look(*key);
+            }
             if matches!(run.stage, Stage::Launching | Stage::Running) {
                 self.ask(Work::Check(*key));
             }
@@ -530,6 +554,7 @@ impl Executor {
             _ if !self.runs.contains_key(&key) => self.ask(Work::Inspect(key)),
             News::Started => self.started(key),
             News::Output => self.clients.has_news(key),
+            News::Fence => self.members.look(key),
             News::Ended => match RunFolder::of(&self.spool_root, key).log() {
                 Ok(Some(RunLog { end: Some(end), .. })) => self.ended(key, end),
                 _ => self.ask(Work::Inspect(key)),
@@ -572,6 +597,9 @@ impl Executor {
         }
         run.stage = Stage::Running;
         LAUNCH_SECONDS.record(run.ordered.elapsed().as_secs_f64(), &[]);
+        if run.is_parallel() {
+            self.members.look(key);
+        }
         if !key.is_step() {
             self.starts.push_back((time::Instant::now() + REPORT_START_AFTER, key));
         }
@@ -589,6 +617,9 @@ impl Executor {
         tracing::debug!(parent: &run.span, job, %key, node = self.config.node, cause = ?end.exit.cause, "ended");
         run.stage = Stage::Ended(end);
         run.controls.clear();
+        if run.is_parallel() {
+            self.members.leave(key);
+        }
         self.clients.has_ended(key);
         self.undelivered.remove(&key);
         self.tell(key);

@@ -8,6 +8,7 @@ mod feed;
 mod files;
 mod launch;
 mod login;
+mod management;
 mod programs;
 mod step;
 mod streams;

@@ -14,6 +14,8 @@
 //!     output.released       how much of that has left the disk
 //!     input input.end       input from its client, and its end
 //!     input.taken           how far the tasks have read that
+//!     fence                 what the tasks of a parallel program contribute to a fence
+//!     fence-met             what all tasks have contributed to it
 //! SPOOL/free/UID.RUN/       folders for further runs of that user
 //! ```
 //!
@@ -75,7 +77,11 @@ pub const INPUT_TAKEN: &str = "input.taken";
 pub const NOTES: &str = "notes";
 /// The name of the file that says how much of the output is no longer on the disk.
 const RELEASED: &str = "output.released";
-const STREAMS: [&str; 6] = [OUTPUT, RELEASED, INPUT, INPUT_END, INPUT_TAKEN, NOTES];
+/// The name of the file with what the tasks of a parallel program contribute to a fence.
+const FENCE: &str = "fence";
+/// The name of the file with the answer to that.
+const FENCE_MET: &str = "fence-met";
+const OF_STEPS: [&str; 8] = [OUTPUT, RELEASED, INPUT, INPUT_END, INPUT_TAKEN, NOTES, FENCE, FENCE_MET];
 /// The name of the executor's socket in the spool.
 pub const EXECUTOR_SOCKET: &str = "executor";
 const LOG: &str = "log";
@@ -231,7 +237,7 @@ impl Spool {
             Some(log) => log.order,
         };
         if uid.as_ref().is_some_and(|order| order.tasks.is_some()) {
-            folder.remove_streams()?;
+            folder.remove_files_of_steps()?;
         }
         let uid = uid.map(|order| order.identity.uid);
         if let Some(uid) = uid.filter(|_| self.free_count < MAX_FREE) {
@@ -522,9 +528,49 @@ impl RunFolder {
         overwrite(&self.file(RELEASED), 0o600, &offset.to_le_bytes())
     }
 
-    /// Removes the input and output of clients, so that the folder can serve another run.
-    fn remove_streams(&self) -> io::Result<()> {
-        STREAMS.iter().try_for_each(|name| match fs::remove_file(self.file(name)) {
+    /// The tasks are in the fence with this number, and contribute this.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub fn begin_fence(&self, number: u32, contribution: &[u8]) -> io::Result<()> {
+        write_whole(&self.file(FENCE), &[&number.to_le_bytes(), contribution].concat())
+    }
+
+    /// The fence that the tasks are in, and what they contribute, if it has no answer yet.
+    pub fn waiting_fence(&self) -> Option<(u32, Vec<u8>)> {
+        let mut contribution = fs::read(self.file(FENCE)).ok()?;
+        let number = contribution.first_chunk().map(|number| u32::from_le_bytes(*number))?;
+        if self.fence_answer(number).is_some() {
+            return None;
+        }
+        contribution.drain(..size_of::<u32>());
+        Some((number, contribution))
+    }
+
+    /// Keeps the answer to a fence: what all places have contributed, or why this cannot be.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub fn answer_fence(&self, number: u32, answer: Result<&[u8], &String>) -> io::Result<()> {
+        let (is_broken, bytes) = answer.map_or_else(|why| (1, why.as_bytes()), |all| (0, all));
+        write_whole(&self.file(FENCE_MET), &[&number.to_le_bytes()[..], &[is_broken], bytes].concat())
+    }
+
+    /// The answer to a fence, once there is one.
+    pub fn fence_answer(&self, number: u32) -> Option<Result<Vec<u8>, String>> {
+        let mut answer = fs::read(self.file(FENCE_MET)).ok()?;
+        let (head, rest) = answer.split_first_chunk()?;
+        let is_broken = *rest.first()? != 0;
+        if u32::from_le_bytes(*head) != number {
+            return None;
+        }
+        answer.drain(..=size_of::<u32>());
+        Some(if is_broken { Err(String::from_utf8_lossy(&answer).into_owned()) } else { Ok(answer) })
+    }
+
+    /// Removes what only steps have, so that the folder can serve another run.
+    fn remove_files_of_steps(&self) -> io::Result<()> {
+        OF_STEPS.iter().try_for_each(|name| match fs::remove_file(self.file(name)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         })
@@ -672,6 +718,22 @@ mod tests {
         let run = spool.run(RunKey::whole(PartId::new(RunId(9), 0)));
         assert!(run.file(SCRIPT).exists());
         assert_eq!(run.log().unwrap().unwrap(), RunLog { order: Some(spooled(order(9))), ..RunLog::default() });
+    }
+
+    /// SL-W-08: an executor that restarts finds the fence that the tasks are in, and answers it once.
+    #[test]
+    fn a_fence_waits_in_the_spool_until_it_has_an_answer() {
+        let (_temporary, spool) = spool();
+        let run = spool.run(KEY);
+        assert_eq!(run.waiting_fence(), None);
+        run.begin_fence(0, b"mine").unwrap();
+        assert_eq!((run.waiting_fence(), run.fence_answer(0)), (Some((0, b"mine".to_vec())), None));
+        run.answer_fence(0, Ok(b"all")).unwrap();
+        assert_eq!((run.waiting_fence(), run.fence_answer(0)), (None, Some(Ok(b"all".to_vec()))));
+        run.begin_fence(1, b"").unwrap();
+        assert_eq!((run.waiting_fence(), run.fence_answer(1)), (Some((1, Vec::new())), None));
+        run.answer_fence(1, Err(&"gone".to_owned())).unwrap();
+        assert_eq!(run.fence_answer(1), Some(Err("gone".to_owned())));
     }
 
     #[test]

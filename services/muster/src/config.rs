@@ -67,6 +67,8 @@ pub struct SlurmConfig {
     pub burst_buffer_type: BurstBufferType,
     /// Other clusters, each `NAME=ADDRESS`, for `--clusters` (SL-S-19).
     pub clusters: Vec<String>,
+    /// The kind of MPI support of steps that name none; empty means that of Slurm's commands (SL-W-03).
+    pub mpi_default: String,
 }
 
 /// How staging directives are read.

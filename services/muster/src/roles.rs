@@ -17,7 +17,7 @@ use group::{Group, on_own_thread};
 use muster_bus::{LocalBus, NatsBus, SharedBus};
 use muster_cli::stderr_line;
 use muster_filter_runner::RunnerConfig;
-use muster_slurm_commands::{BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, CLUSTERS, SCHEDULER_PARAMETERS};
+use muster_slurm_commands::{BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, CLUSTERS, MPI_DEFAULT, SCHEDULER_PARAMETERS};
 use std::{
     io::Write as _,
     os::unix::fs::DirBuilderExt as _,
@@ -295,6 +295,7 @@ impl Host {
                     (BURST_BUFFER_DIRECTIVES, slurm.burst_buffer_directives.join(",")),
                     (BURST_BUFFER_TYPE, slurm.burst_buffer_type.word().to_owned()),
                     (CLUSTERS, slurm.clusters.join("\n")),
+                    (MPI_DEFAULT, slurm.mpi_default.clone()),
                 ];
                 let slurm = settings.map(|(name, value)| (name.to_owned(), value)).into();
                 let config = muster_gateway::Config {

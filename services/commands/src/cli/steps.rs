@@ -2,8 +2,8 @@
 
 use super::QueryOptions;
 use crate::values;
-use clap::{Args, Subcommand};
-use muster_schemas::{JobId, StepId};
+use clap::{Args, Subcommand, ValueEnum};
+use muster_schemas::{JobId, StepId, steps::ProcessManagement};
 use std::str::FromStr;
 
 /// `muster step`.
@@ -105,6 +105,9 @@ pub struct StepRunOptions {
     /// The first task that fails ends the others
     #[arg(short = 'K', long)]
     pub kill_on_failure: bool,
+    /// How the tasks find each other if they are an MPI program: PMI-1 and PMI-2, as MPICH is built for, or not at all
+    #[arg(long, value_name = "KIND", value_enum, default_value_t = MpiKind::Pmi2)]
+    pub mpi: MpiKind,
     /// Fail if the cores are not free now, instead of waiting for them
     #[arg(long)]
     pub now: bool,
@@ -119,6 +122,24 @@ pub struct StepRunOptions {
     /// The command and its arguments; it runs once for each task
     #[arg(required = true, last = true, value_name = "COMMAND")]
     pub words: Vec<String>,
+}
+
+/// The kinds of support for MPI programs (SL-W-03).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum MpiKind {
+    /// None
+    None,
+    /// PMI-1 and PMI-2
+    Pmi2,
+}
+
+impl From<MpiKind> for Option<ProcessManagement> {
+    fn from(kind: MpiKind) -> Self {
+        match kind {
+            MpiKind::None => None,
+            MpiKind::Pmi2 => Some(ProcessManagement::Pmi),
+        }
+    }
 }
 
 /// `muster step list`.

@@ -79,11 +79,19 @@ pub fn run_command(connection: &ConnectionOptions, options: StepRunOptions) -> C
     let shown = show_output(&mut client, reader_of(address), &mut lines);
     drop(input);
     shown?;
-    if lines.ended_tasks() == spec.total_tasks() {
+    let has_all = lines.ended_tasks() == spec.total_tasks();
+    if has_all && lines.highest_status() == 0 {
+        return Ok(0);
+    }
+    let view = client.wait_for_step(options.job, run, step)?;
+    if has_all {
+        // The ends of tasks do not say which of them is the reason for the others.
+        if let Some((part, why)) = view.aborted() {
+            stderr_line!("muster: step {step} of job {} on {}: {why}", options.job, part.node);
+        }
         return Ok(lines.highest_status());
     }
     // Some tasks did not start, or were lost: the log has the reason.
-    let view = client.wait_for_step(options.job, run, step)?;
     if let Some(why) = view.why() {
         stderr_line!("muster: step {step} of job {}: {why}", options.job);
     }
@@ -99,6 +107,7 @@ fn spec(options: &StepRunOptions, groups: Vec<StepGroup>, streams: StepStreams) 
         overlaps: options.overlap,
         walltime_seconds: options.time,
         ends_on_failure: options.kill_on_failure,
+        process_management: options.mpi.into(),
         ..StepSpec::default()
     }
 }

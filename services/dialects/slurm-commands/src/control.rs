@@ -2,7 +2,7 @@
 
 use super::{
     Ended, print, refusals, reservation, shown,
-    site::{BURST_BUFFER_TYPE, SCHEDULER_PARAMETERS, Site, os_text},
+    site::{BURST_BUFFER_TYPE, SCHEDULER_PARAMETERS, Site, mpi_default, os_text},
     update, wanted,
 };
 use crate::holds::{holds_of, released};
@@ -264,6 +264,7 @@ fn show_configuration(site: &mut Site) -> Result<String, Failure> {
         ("MaxArraySize", muster_slurm::request::Rules::default().array_size_limit.to_string()),
         ("MaxJobCount", config.settings.max_jobs.to_string()),
         ("MinJobAge", "300 sec".to_owned()),
+        ("MpiDefault", mpi_default(&info)),
         ("NEXT_JOB_ID", info.next_job_number.to_string()),
         ("SchedulerParameters", parameters.filter(|text| !text.is_empty()).map_or("(null)", String::as_str).to_owned()),
         ("SchedulerType", scheduler_type(&policy).to_owned()),

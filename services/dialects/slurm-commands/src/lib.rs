@@ -28,7 +28,7 @@ mod submission;
 mod update;
 
 pub use clusters::CLUSTERS;
-pub use site::{BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, SCHEDULER_PARAMETERS};
+pub use site::{BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, MPI_DEFAULT, SCHEDULER_PARAMETERS};
 
 use ended::{Ended, print, wanted};
 use muster_cli::{connection::ConnectionOptions, stderr_line};

@@ -136,9 +136,12 @@ fn own_status(step: &StepDetail, nodes: &[&StepNodeDetail]) -> Option<ExitStatus
 /// How a step ended in the component with these nodes.
 fn ended_state(step: &StepDetail, status: Option<ExitStatus>, nodes: &[&StepNodeDetail]) -> State {
     let ended_by = |cause: EndCause| nodes.iter().filter_map(|node| node.exit.as_ref()).any(|exit| exit.cause == cause);
+    let mut exits = step.nodes.iter().filter_map(|node| node.exit.as_ref());
+    let is_aborted = exits.any(|exit| matches!(exit.cause, EndCause::Aborted(_)));
     match status {
         // If tasks used too much memory, the others may have been stopped for that.
         _ if ended_by(EndCause::OutOfMemory) => State::OutOfMemory,
+        _ if is_aborted => State::Failed,
         _ if ended_by(EndCause::Killed) => State::Cancelled,
         // A step that reached its own limit timed out; the limit of its job cancels it.
         _ if ended_by(EndCause::Walltime) && step.walltime_seconds.is_some() => State::Timeout,

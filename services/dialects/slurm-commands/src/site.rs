@@ -21,6 +21,7 @@ use muster_slurm::{
         Clock,
         record::{ArrayTasks, JobRecord, Person, Sources, of_detail, of_view},
     },
+    steps::DEFAULT_MPI,
 };
 use nix::unistd::Uid;
 use std::{
@@ -243,6 +244,15 @@ pub const SCHEDULER_PARAMETERS: &str = "scheduler_parameters";
 pub const BURST_BUFFER_DIRECTIVES: &str = "burst_buffer_directives";
 /// How staging directives are handled.
 pub const BURST_BUFFER_TYPE: &str = "burst_buffer_type";
+
+/// The kind of MPI support of steps that name none.
+pub const MPI_DEFAULT: &str = "mpi_default";
+
+/// The kind of MPI support of steps that name none (SL-W-03).
+pub fn mpi_default(info: &InfoView) -> String {
+    let chosen = info.dialects.get("slurm").and_then(|slurm| slurm.get(MPI_DEFAULT)).filter(|kind| !kind.is_empty());
+    chosen.map_or(DEFAULT_MPI, String::as_str).to_owned()
+}
 
 /// The site's rules for submissions (SL-B-01, SL-B-07).
 pub fn rules(info: &InfoView) -> Rules {

@@ -30,7 +30,7 @@ use muster_schemas::{
     CommandId, JobId, Timestamp,
     event::EndCause,
     job::{ExitStatus, JobState},
-    steps::{StepSpec, TerminalSize},
+    steps::{ProcessManagement, StepSpec, TerminalSize},
     views::{ErrorCode, JobDetail, RunNodeView, StepAnswer, StepDetail, StepEndRequest, StepNodeDetail},
 };
 use muster_slurm::{
@@ -80,12 +80,14 @@ fn start(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem
         return Ok(0);
     }
     if line.first("mpi") == Some("list") {
-        print("MPI plugin types are...\n\tnone\n");
+        print(&steps::mpi_list());
         return Ok(0);
     }
     let mut caller = caller(COMMAND, connection, words)?;
     carry_limits(&mut caller);
-    let client = connection.patient_client().map_err(failed)?;
+    let mut client = connection.patient_client().map_err(failed)?;
+    // Nothing is allocated or started for a step that cannot be (SL-W-03).
+    let process_management = process_management(&mut client, &line)?;
     let interrupts = Interrupts::watch();
     let job = job_of(connection, &line)?;
     if let ([group], None) = (line.groups.as_mut_slice(), job) {
@@ -93,7 +95,7 @@ fn start(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem
         group.options.retain(|given| given.option.name != "het-group");
     }
     let file = multi_prog::settle(&mut line)?;
-    let run = Run { line: &line, file, caller, interrupts, now: Now::new(site::now) };
+    let run = Run { line: &line, file, caller, interrupts, now: Now::new(site::now), process_management };
     if line.gives("test-only") || variable("SLURM_TEST_ONLY").is_some() {
         return run.foresee(client);
     }
@@ -101,6 +103,16 @@ fn start(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem
         Some(job) => run.inside(client, job),
         None => run.outside(client),
     }
+}
+
+/// How the tasks find each other: as the line or the variable says, else as the site does.
+fn process_management(client: &mut Client, line: &CommandLine) -> Result<Option<ProcessManagement>, Problem> {
+    let asked = line.first("mpi").map(str::to_owned).or_else(|| variable("SLURM_MPI_TYPE"));
+    let kind = match asked {
+        Some(kind) => kind,
+        None => site::mpi_default(&client.info(Moment::Now).map_err(failed)?),
+    };
+    steps::process_management(&kind).map_err(failed)
 }
 
 /// The job of the step: the named one, else the one in which `srun` itself runs.
@@ -134,6 +146,8 @@ struct Run<'a> {
     caller: Caller,
     interrupts: Interrupts,
     now: Now,
+    /// How its tasks find each other if they are an MPI program.
+    process_management: Option<ProcessManagement>,
 }
 
 impl Run<'_> {
@@ -235,6 +249,7 @@ impl Run<'_> {
             directory: self.caller.directory.clone(),
             environment: self.caller.environment.clone(),
             umask: self.caller.umask,
+            process_management: self.process_management,
         };
         let mut spec = plan.spec(&facts, &launcher, &streams, programs.as_deref());
         if let Some(environment) = &mut spec.environment {
@@ -329,6 +344,9 @@ impl Run<'_> {
         let out_of_memory = known.as_ref().map(nodes_out_of_memory).unwrap_or_default();
         out_of_memory.iter().for_each(|node| stderr_line!("{}", steps::out_of_memory_line(&name, node, &ends)));
         steps::end_lines(&ends, &out_of_memory).iter().for_each(|line| stderr_line!("{line}"));
+        if let Some((part, why)) = over.aborted() {
+            stderr_line!("{COMMAND}: error: {}: {why}", part.node);
+        }
         let status = steps::exit_status(&ends);
         if ends.len() == plan.world.tasks.len() {
             return Ok(status);

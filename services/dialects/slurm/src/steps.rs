@@ -4,6 +4,7 @@ mod ends;
 mod groups;
 mod launch;
 mod layout;
+mod mpi;
 mod multi_prog;
 mod plan;
 mod prolog;
@@ -16,6 +17,7 @@ pub use launch::{Launcher, launch_lines, nodes_of_ranks};
 pub use layout::{
     NodeWish, Place, Room, World, arbitrary, distribute, group_size, on_fewer_nodes, pick_nodes, step_size,
 };
+pub use mpi::{DEFAULT_MPI, mpi_list, process_management};
 pub use multi_prog::{MultiProgError, ProgramFile, RankError};
 use muster_schemas::resources::IndexSet;
 pub use plan::{PlanError, PlannedPart, StepPlan, plan};

@@ -251,7 +251,9 @@ fn stops_the_rest(job: &Job, run: &Run, part: &Part, exit: &NodeExit) -> Option<
     }
     match exit.cause {
         EndCause::Lost(_) => Some(StopReason::NodeLost),
-        EndCause::LaunchFailed(_) | EndCause::Walltime | EndCause::OutOfMemory => Some(StopReason::PeerEnded),
+        EndCause::LaunchFailed(_) | EndCause::Walltime | EndCause::OutOfMemory | EndCause::Aborted(_) => {
+            Some(StopReason::PeerEnded)
+        }
         EndCause::Itself | EndCause::Killed => {
             let script_ended = job.lead().program == ProgramKind::Script && run.is_lead(part);
             (script_ended || rest.all(|part| !works(job, run, part))).then_some(StopReason::PeerEnded)

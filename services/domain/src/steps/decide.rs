@@ -6,7 +6,7 @@ mod layout;
 use crate::{
     decide::{Access, Decision},
     runs::{Part, Run},
-    steps::StepProgress,
+    steps::{AtOnce, StepProgress},
 };
 use muster_schemas::{
     PartId, StepId,
@@ -34,9 +34,9 @@ pub(crate) fn ended(
     if ends_with(known, at) {
         let status = status_that_counts(exits_with(known, at, &exit));
         events.push(Event::StepEnded { job: run.job, run: run.id, step, status });
-    } else if launch::ends_the_others(access.state, run, step, &exit) {
-        let (job, run) = (run.job, run.id);
-        events.push(Event::StepStopping { job, run, step, component: None, is_forced: false });
+    } else if let Some(at_once) = launch::ends_the_others(access.state, run, step, &exit) {
+        let (job, run, is_forced) = (run.job, run.id, at_once == AtOnce::Yes);
+        events.push(Event::StepStopping { job, run, step, component: None, is_forced });
     }
     Ok(Decision::done(events))
 }

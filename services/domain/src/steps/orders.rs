@@ -11,7 +11,7 @@ use muster_schemas::{
     job::{JobSpec, Launch, Program},
     node::{LaunchOrder, NodeOrder, OrderNode},
     resources::IndexSet,
-    steps::{StepSpec, StepStreams, StepTasks},
+    steps::{ProcessGroup, StepSpec, StepStreams, StepTasks},
 };
 use std::sync::Arc;
 
@@ -61,6 +61,7 @@ pub struct StepRecord {
     places: Vec<(usize, usize)>,
     nodes: Arc<Vec<OrderNode>>,
     total_tasks: u32,
+    process_group: Option<ProcessGroup>,
 }
 
 impl StepRecord {
@@ -74,7 +75,11 @@ impl StepRecord {
         let nodes = Arc::new(nodes.collect());
         let places =
             step.groups.iter().enumerate().flat_map(|(at, group)| (0..group.places.len()).map(move |of| (at, of)));
-        Self { places: places.collect(), nodes, total_tasks: step.total_tasks(), step }
+        let process_group = step.process_management.map(|management| ProcessGroup {
+            management,
+            ranks: Arc::new(step.places().map(|(_, place)| place.ranks.clone()).collect()),
+        });
+        Self { places: places.collect(), nodes, total_tasks: step.total_tasks(), process_group, step }
     }
 }
 
@@ -133,6 +138,7 @@ impl LaunchSketch {
             variables: launched.variables.clone(),
             streams: StepStreams { stdin: launched.stdin_of(group).clone(), ..launched.streams.clone() },
             ends_on_failure: launched.ends_on_failure,
+            process_group: record.process_group.clone(),
         };
         Some(NodeOrder::Launch { order: Box::new(launch), tasks: Some(Box::new(tasks)) })
     }

@@ -4,10 +4,11 @@ use super::{
     children::{end_children, reap_silently},
     execution::ProgramPath,
     files::Files,
+    management::Management,
     programs::{added_by, command_program, enter_directory, script_program},
     step,
     streams::Streams,
-    task::{Birth, End, Ends, Forked, Task, Tasks, become_task, fork_into},
+    task::{Birth, Connections, End, Ends, Forked, Task, Tasks, become_task, fork_into},
 };
 use crate::{
     containment::Containment,
@@ -54,8 +55,8 @@ pub struct Launched {
     pub failures: File,
     /// Just before the first was started.
     pub started: Timestamp,
-    /// Their exchange with a client, if they have one.
-    pub streams: Option<Streams>,
+    /// What connects them to others.
+    pub connections: Connections,
     /// The standard error of its script.
     pub script_errors: Option<File>,
 }
@@ -71,17 +72,18 @@ pub fn launch(spooled: &SpooledOrder, folder: &RunFolder, dialect: Option<&dyn D
     }
     make_job_files(spooled, folder)?;
     umask(Mode::from_bits_truncate(order.umask.unwrap_or(DEFAULT_UMASK) & 0o777));
-    let mut streams = open_streams(spooled, folder)?;
+    let mut connections =
+        Connections { streams: open_streams(spooled, folder)?, management: open_management(spooled, folder)? };
     let tasks = as_user(&spooled.identity, || match &spooled.tasks {
-        Some(tasks) => step::prepare(spooled, tasks, folder, &mut streams, dialect),
+        Some(tasks) => step::prepare(spooled, tasks, folder, &mut connections.streams, dialect),
         None => prepare(spooled, folder, dialect),
     })?;
     let containment = contain(spooled)?;
     let script = tasks.each.first().filter(|_| script_of(order).is_some());
     // The script runs without it as well.
     let script_errors = script.and_then(|script| script.ends.stderr.as_ref()?.file()?.try_clone().ok());
-    let launched = start(spooled, containment, tasks, &mut streams)?;
-    Ok(Launched { streams, script_errors, ..launched })
+    let launched = start(spooled, containment, tasks, &mut connections)?;
+    Ok(Launched { connections, script_errors, ..launched })
 }
 
 /// The streams of a step whose tasks have a client.
@@ -91,6 +93,13 @@ fn open_streams(spooled: &SpooledOrder, folder: &RunFolder) -> Result<Option<Str
     };
     let streams = spooled.tasks.as_ref().filter(has_client).map(|_| Streams::new(folder, &spooled.identity));
     streams.transpose().map_err(|error| format!("the output of the step cannot be kept in the spool: {error}"))
+}
+
+/// The process management of a step whose tasks are a parallel program.
+fn open_management(spooled: &SpooledOrder, folder: &RunFolder) -> Result<Option<Management>, String> {
+    let group = spooled.tasks.as_ref().and_then(|tasks| tasks.process_group.as_ref());
+    let management = group.map(|group| Management::new(spooled, group, folder)).transpose();
+    management.map_err(|error| format!("the process management of the step cannot be made: {error}"))
 }
 
 /// The files that the job's processes see: node file, temporary folder, script.
@@ -193,14 +202,14 @@ fn start(
     spooled: &SpooledOrder,
     containment: Containment,
     tasks: Tasks,
-    streams: &mut Option<Streams>,
+    connections: &mut Connections,
 ) -> Result<Launched, String> {
     let started = Timestamp::now();
     let oom_kills_before = containment.oom_kills();
-    match spared_no_more(|| fork_all(spooled, &containment, tasks, streams)) {
+    match spared_no_more(|| fork_all(spooled, &containment, tasks, connections)) {
         Ok((tasks, failures)) => {
-            let (streams, script_errors) = (None, None);
-            Ok(Launched { containment, oom_kills_before, tasks, failures, started, streams, script_errors })
+            let (connections, script_errors) = (Connections::default(), None);
+            Ok(Launched { containment, oom_kills_before, tasks, failures, started, connections, script_errors })
         }
         Err(why) => {
             if spooled.order.step.0 == 0 {
@@ -230,7 +239,7 @@ fn fork_all(
     spooled: &SpooledOrder,
     containment: &Containment,
     tasks: Tasks,
-    streams: &mut Option<Streams>,
+    connections: &mut Connections,
 ) -> Result<Forks, String> {
     let Tasks { each, directory, environment: mut variables, limits, process_id } = tasks;
     let (failures, failures_of_tasks) =
@@ -241,14 +250,17 @@ fn fork_all(
         .map_err(|errno| format!("the limits of this process are not known: {}", errno.desc()))?;
     let mut processes = Vec::with_capacity(each.len());
     for (number, task) in each.iter().enumerate() {
-        if let Some(streams) = streams.as_mut().filter(|_| number > 0 && number % STARTED_AT_A_TIME == 0) {
+        if let Some(streams) = connections.streams.as_mut().filter(|_| number > 0 && number % STARTED_AT_A_TIME == 0) {
             streams.serve();
         }
-        let files = task.open(streams)?;
-        variables.set_own(match &spooled.tasks {
+        let files = task.open(connections)?;
+        let own = match &spooled.tasks {
             Some(tasks) => environment::of_step_task(tasks, task.rank, task.local_rank),
             None => environment::of_plain_task(task.rank, task.local_rank, process_id),
-        });
+        };
+        let managed = connections.management.as_ref().zip(files.management());
+        let managed = managed.map(|(management, descriptor)| management.variables(task.rank, descriptor));
+        variables.set_own(own.into_iter().chain(managed.into_iter().flatten()));
         match fork_into(&entrance) {
             Ok(Forked::Parent(process)) => processes.push((process, task.rank)),
             Ok(Forked::Child { joined }) => {

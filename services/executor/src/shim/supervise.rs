@@ -5,13 +5,14 @@ use super::{
     children::{Wait, end_children_and, reap_silently, wait_for_child},
     launch::Launched,
     log,
+    management::{Abort, Management},
     streams::Streams,
     task::Failure,
     timeline::{Due, Timeline},
 };
 use crate::{
     containment::{Containment, processes},
-    protocol::{self, Control},
+    protocol::{self, Control, News},
     spool::{End, NOTES, SpooledOrder, TEMPORARY},
 };
 use jiff::tz::TimeZone;
@@ -44,6 +45,10 @@ use std::{
 /// The pause between two announcements of output to the executor. The first words of a task are announced at once;
 /// those of many tasks go together, because each notice wakes everything between the task and its client.
 const NOTICE_PAUSE: Duration = Duration::from_millis(10);
+/// How long a task that has aborted its program has to end by itself, with its own status and words.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+/// From SIGTERM to SIGKILL for the other tasks of a program that was aborted: there is nothing to save.
+const ABORT_GRACE: Duration = Duration::from_secs(2);
 /// How often an ending run is checked, once its tasks are gone and other processes remain.
 const ENDING_POLL: Duration = Duration::from_millis(50);
 
@@ -87,6 +92,9 @@ struct Supervised<'a> {
     launched: Timestamp,
     reaped: Reaped,
     streams: Option<Streams>,
+    management: Option<Management>,
+    /// Why the parallel program is over, and when its tasks are ended, if they are not before.
+    aborted: Option<(Abort, Duration)>,
     script_errors: Option<fs::File>,
     /// How many bytes of the messages to the job are written.
     notes_written: usize,
@@ -123,8 +131,10 @@ impl<'a> Supervised<'a> {
             failures: Some(launched.failures),
             launched: launched.started,
             reaped: Reaped::default(),
-            untold: launched.streams.as_ref().is_some_and(Streams::has_output),
-            streams: launched.streams,
+            untold: launched.connections.streams.as_ref().is_some_and(Streams::has_output),
+            streams: launched.connections.streams,
+            management: launched.connections.management,
+            aborted: None,
             script_errors: launched.script_errors,
             notes_written: 0,
             next_notice: Duration::ZERO,
@@ -149,6 +159,8 @@ impl<'a> Supervised<'a> {
             polled.extend(self.failures.as_ref().map(|failures| PollFd::new(failures.as_fd(), PollFlags::POLLIN)));
             let streams = self.streams.as_ref().and_then(Streams::ready);
             polled.extend(streams.map(|ready| PollFd::new(ready, PollFlags::POLLIN)));
+            let management = self.management.as_ref().map(Management::ready);
+            polled.extend(management.map(|ready| PollFd::new(ready, PollFlags::POLLIN)));
             match poll(&mut polled, self.poll_timeout()) {
                 Ok(_) | Err(Errno::EINTR) => {}
                 Err(errno) => return Err(errno.into()),
@@ -160,6 +172,7 @@ impl<'a> Supervised<'a> {
             if starts {
                 self.take_failures()?;
             }
+            self.manage();
             self.move_streams();
             self.take_controls(control)?;
             self.do_what_is_due();
@@ -172,6 +185,10 @@ impl<'a> Supervised<'a> {
         if let Some(retry) = self.streams.as_ref().and_then(Streams::wait) {
             wait = Some(wait.map_or(retry, |wait| wait.min(retry)));
         }
+        if let Some((_, due)) = self.aborted.as_ref().filter(|_| !self.timeline.is_ending()) {
+            let until_end = due.saturating_sub(now());
+            wait = Some(wait.map_or(until_end, |wait| wait.min(until_end)));
+        }
         if self.untold {
             let until_notice = self.next_notice.saturating_sub(now());
             wait = Some(wait.map_or(until_notice, |wait| wait.min(until_notice)));
@@ -182,6 +199,36 @@ impl<'a> Supervised<'a> {
         // Rounded up, so that the time has come when poll returns; a long wait is cut into pieces.
         let millis = wait.map(|wait| wait.as_micros().div_ceil(1_000).min(i32::MAX as u128) as i32);
         millis.map_or(PollTimeout::NONE, |millis| PollTimeout::try_from(millis).unwrap_or(PollTimeout::MAX))
+    }
+
+    /// Serves the tasks of a parallel program, and ends it if one of them is the reason to.
+    fn manage(&mut self) {
+        let Some(management) = &mut self.management else { return };
+        management.serve();
+        for (rank, _) in &self.reaped.news {
+            management.ended(*rank);
+        }
+        if let Some((Abort { rank: Some(rank), status: Some(status), .. }, _)) = &self.aborted {
+            self.reaped.replace_signal(*rank, ExitStatus::Code(*status));
+        }
+        if management.take_news() {
+            self.shim.tell(News::Fence);
+        }
+        let abort = management.take_abort();
+        // Tasks that are being ended leave the program by that.
+        if let Some(abort) = abort.filter(|_| self.aborted.is_none() && !self.timeline.is_ending()) {
+            self.aborted = Some((abort, now() + LAST_WORDS));
+        }
+        self.end_aborted();
+    }
+
+    /// Ends the tasks of an aborted program once the one that is the reason has had its last words.
+    fn end_aborted(&mut self) {
+        let Some((abort, due)) = &self.aborted else { return };
+        let is_gone = !self.tasks.values().any(|rank| Some(*rank) == abort.rank);
+        if !self.timeline.is_ending() && (is_gone || *due <= now()) {
+            self.timeline.stop(now(), Duration::ZERO, ABORT_GRACE);
+        }
     }
 
     /// Moves the output of tasks, and reports those that have ended.
@@ -268,6 +315,12 @@ impl<'a> Supervised<'a> {
             Control::Acknowledged(offset) => self.with_streams(|streams| streams.acknowledge(offset)),
             Control::Input => self.with_streams(Streams::feed_all),
             Control::Resize(size) => self.with_streams(|streams| streams.resize(size)),
+            Control::Fence => {
+                if let Some(management) = &mut self.management {
+                    management.look_for_answer();
+                }
+                self.manage();
+            }
             Control::Notes => {
                 let written = self.write_notes();
                 self.log_failure("given the messages to it", written);
@@ -309,7 +362,7 @@ impl<'a> Supervised<'a> {
                 Due::Checkpoint(signal) => self.signal(signal),
                 Due::Warn(signal) => self.warn(signal),
                 Due::Terminate => {
-                    self.timed_out |= self.stopped.is_none();
+                    self.timed_out |= self.stopped.is_none() && self.aborted.is_none();
                     self.resume();
                     // A stopped process would not receive it (SL-C-30).
                     self.signal(libc::SIGCONT);
@@ -437,11 +490,20 @@ impl<'a> Supervised<'a> {
         match self.failed.take() {
             Some(cause) => cause,
             None if ran_out_of_memory && failed_status => EndCause::OutOfMemory,
+            None if self.aborted.is_some() && self.stopped.is_none() => EndCause::Aborted(self.why_aborted()),
             None if self.timed_out => EndCause::Walltime,
             // A node that only held the place of others has ended normally.
             None if self.holds_only && self.stopped == Some(StopReason::PeerEnded) => EndCause::Itself,
             None if self.stopped.is_some() => EndCause::Killed,
             None => EndCause::Itself,
+        }
+    }
+
+    fn why_aborted(&self) -> String {
+        match &self.aborted {
+            Some((Abort { rank: Some(rank), why, .. }, _)) => format!("task {rank}: {why}"),
+            Some((Abort { rank: None, why, .. }, _)) => why.clone(),
+            None => String::new(),
         }
     }
 
@@ -460,6 +522,15 @@ impl<'a> Supervised<'a> {
 }
 
 impl Reaped {
+    /// A task that asked for an exit status and was ended by a signal has that status.
+    fn replace_signal(&mut self, rank: u32, asked: ExitStatus) {
+        let known = self.statuses.get_mut(&rank).into_iter();
+        let news = self.news.iter_mut().filter(|(of, _)| *of == rank).map(|(_, status)| status);
+        for status in known.chain(news).filter(|status| matches!(status, ExitStatus::Signal(_))) {
+            *status = asked;
+        }
+    }
+
     /// The first status by rank that is not 0, else 0.
     fn status(&self) -> Option<ExitStatus> {
         let failed = self.statuses.values().find(|status| **status != ExitStatus::Code(0));

@@ -2,6 +2,7 @@
 
 use super::{
     execution::{Environment, ProgramPath},
+    management::{self, Management},
     streams::{Stream, Streams},
 };
 use crate::{containment::Entrance, identity::Identity, spool::SpooledOrder};
@@ -21,7 +22,10 @@ use std::{
     ffi::OsStr,
     fs::{self, File},
     io,
-    os::{fd::AsRawFd, unix::ffi::OsStrExt},
+    os::{
+        fd::{AsRawFd, RawFd},
+        unix::{ffi::OsStrExt, net::UnixStream},
+    },
     path::Path,
     rc::Rc,
 };
@@ -97,19 +101,36 @@ impl End {
     }
 }
 
-/// The standard streams of a task that is being started.
-pub struct StandardFiles {
+/// What connects the tasks of a step to others.
+#[derive(Default)]
+pub struct Connections {
+    /// Their exchange with a client, if they have one.
+    pub streams: Option<Streams>,
+    /// Their process management, if they are a parallel program.
+    pub management: Option<Management>,
+}
+
+/// The files that a task inherits.
+pub struct Inherited {
     stdin: Rc<File>,
     stdout: Rc<File>,
     stderr: Rc<File>,
+    management: Option<UnixStream>,
+}
+
+impl Inherited {
+    /// The number of its connection to the process management.
+    pub fn management(&self) -> Option<RawFd> {
+        self.management.as_ref().map(AsRawFd::as_raw_fd)
+    }
 }
 
 impl Task {
-    /// Creates the pipes; the client's side of them goes to the streams.
+    /// Creates the pipes and the connection to the process management; the shim's side of them goes to its connections.
     ///
     /// # Errors
     /// Why they cannot be created, for people.
-    pub fn open(&self, streams: &mut Option<Streams>) -> Result<StandardFiles, String> {
+    pub fn open(&self, Connections { streams, management }: &mut Connections) -> Result<Inherited, String> {
         let no_stream = |error: io::Error| format!("the streams of task {} cannot be made: {error}", self.rank);
         let output = |end: &End, stream, streams: &mut Option<Streams>| match (end, streams) {
             (End::File(file), _) => Ok(file.clone()),
@@ -126,7 +147,9 @@ impl Task {
             None => stdout.clone(),
             Some(end) => output(end, Stream::Error, streams)?,
         };
-        Ok(StandardFiles { stdin, stdout, stderr })
+        let management = management.as_mut().map(|management| management.connect(self.rank)).transpose();
+        let management = management.map_err(|error| format!("task {} cannot be connected: {error}", self.rank))?;
+        Ok(Inherited { stdin, stdout, stderr, management })
     }
 }
 
@@ -230,7 +253,7 @@ pub(super) fn is_ignored(signal: &i32) -> bool {
 pub fn become_task(
     birth: &Birth<'_>,
     task: &Task,
-    files: &StandardFiles,
+    files: &Inherited,
     environment: &mut Environment,
     joined: bool,
     affinity: &[u32],
@@ -267,7 +290,7 @@ fn say_and_end(task: &Task, errno: Errno) -> ! {
 fn prepare(
     birth: &Birth<'_>,
     task: &Task,
-    files: &StandardFiles,
+    files: &Inherited,
     joined: bool,
     affinity: &[u32],
 ) -> Result<(), (Stage, Errno)> {
@@ -281,6 +304,7 @@ fn prepare(
         // SAFETY: the standard streams of the shim are not used in this process any more.
         Errno::result(unsafe { libc::dup2(file.as_raw_fd(), number) }).map_err(at(Stage::Files))?;
     }
+    files.management.as_ref().map_or(Ok(()), management::inherit).map_err(at(Stage::Files))?;
     if task.has_terminal {
         // SAFETY: the call has no effect on memory. This process leads its session.
         Errno::result(unsafe { libc::ioctl(0, libc::TIOCSCTTY, 0) }).map_err(at(Stage::Files))?;

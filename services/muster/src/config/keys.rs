@@ -764,6 +764,12 @@ const SLURM: Section = Section {
             "Other clusters, which `--clusters` (`-M`) can name: each `NAME=ADDRESS`, the address that of a gateway, such as `http://head:7457`, or a data folder on the host of the command. The cluster that the gateway serves itself need not be among them.",
         ),
         key(
+            "mpi_default",
+            Kind::OneOf(&["none", "pmi2"]),
+            "\"pmi2\"",
+            "How the tasks of an `srun` without `--mpi` find each other if they are an MPI program: `pmi2` (PMI-1 and PMI-2, as MPICH is built for), or `none`.",
+        ),
+        key(
             "scheduler_parameters",
             Kind::Text,
             "\"\"",

@@ -10,7 +10,7 @@ use crate::{
 };
 use muster_schemas::{
     resources::IndexSet,
-    steps::{StepGroup, StepPlace, StepProgram, StepSpec, TaskVariable},
+    steps::{ProcessManagement, StepGroup, StepPlace, StepProgram, StepSpec, TaskVariable},
 };
 use std::collections::BTreeMap;
 
@@ -34,6 +34,8 @@ pub struct Launcher {
     pub environment: Vec<(String, String)>,
     /// Its file mode creation mask.
     pub umask: u32,
+    /// How they find each other if they are an MPI program.
+    pub process_management: Option<ProcessManagement>,
 }
 
 /// The variables that differ from task to task.
@@ -92,6 +94,7 @@ impl StepPlan {
             ends_on_failure: ends_on_failure(leader),
             attributes: self.parts.iter().filter_map(distribution).collect(),
             dialect: Some(crate::NAME.to_owned()),
+            process_management: launcher.process_management,
         };
         prolog::put_around(&mut spec, self.parts.iter().map(|part| &part.settings));
         spec

@@ -11,7 +11,7 @@ use crate::{
 use muster_schemas::{
     JobId, StepId,
     command::{Refusal, RefusalCode, Reply},
-    event::{Event, NodeExit},
+    event::{EndCause, Event, NodeExit},
     job::ExitStatus,
     resources::{NodeShare, size_texts},
     steps::{StepGroup, StepPlace, StepShare, StepSpec},
@@ -175,10 +175,13 @@ pub(crate) fn end(
     Ok(Decision::done(if is_news { vec![event] } else { Vec::new() }))
 }
 
-/// Whether the end of one part ends the others: if the step is set to do so and they are not being ended already.
-pub(crate) fn ends_the_others(state: &State, run: &Run, step: StepId, exit: &NodeExit) -> bool {
+/// Whether the end of one part ends the others, and how: if the step is set to do so, or the others are processes of a
+/// parallel program that would wait for it, and they are not being ended already.
+pub(crate) fn ends_the_others(state: &State, run: &Run, step: StepId, exit: &NodeExit) -> Option<AtOnce> {
+    let launched = state.step(run.id, step)?;
     let has_failed = exit.status.is_none_or(|status| status != ExitStatus::Code(0));
-    state.step(run.id, step).is_some_and(|launched| {
-        launched.ends_on_failure && has_failed && launched.parts.iter().all(|part| part.stopping.is_none())
-    })
+    let is_missed = launched.is_parallel && exit.cause != EndCause::Itself;
+    let ends = is_missed || launched.ends_on_failure && has_failed;
+    let ends = ends && launched.parts.iter().all(|part| part.stopping.is_none());
+    ends.then_some(AtOnce::of(matches!(exit.cause, EndCause::Aborted(_))))
 }

@@ -1,0 +1,247 @@
+//! The process management interface of a step's tasks on this node: a socket to each task, and fences with the step's
+//! other nodes through the executor (SL-W-04).
+
+use crate::{
+    environment::{OF_MANAGEMENT, OwnValue},
+    spool::{RunFolder, SpooledOrder},
+};
+use muster_pmi::{Effect, Layout, Server};
+use muster_schemas::{fence, steps::ProcessGroup};
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use std::{
+    collections::BTreeMap,
+    io::{self, Read as _, Write as _},
+    os::{
+        fd::{AsFd as _, BorrowedFd, RawFd},
+        unix::net::UnixStream,
+    },
+};
+
+/// How much is read of a task's requests before the next task has its turn.
+const READ_BYTES: usize = 16 << 10;
+/// The most that waits to be read by a task. One that does not read is no program of this interface.
+const MAX_UNREAD_BYTES: usize = 1 << 20;
+
+/// The end of a parallel program before all of its tasks were done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Abort {
+    /// The task of this node that is the reason, if one is.
+    pub rank: Option<u32>,
+    /// The exit status that it asked for, if it did.
+    pub status: Option<u8>,
+    /// Why, for people.
+    pub why: String,
+}
+
+/// The process management of the tasks here.
+pub struct Management {
+    server: Server,
+    /// The name of the program's space of keys.
+    space: String,
+    size: usize,
+    epoll: Epoll,
+    connections: BTreeMap<u32, Connection>,
+    folder: RunFolder,
+    /// Whether other places take part in fences.
+    has_others: bool,
+    /// The fence that waits for its answer.
+    fence: Option<u32>,
+    /// Whether the executor has not been told of it.
+    is_fence_news: bool,
+    abort: Option<Abort>,
+}
+
+struct Connection {
+    socket: UnixStream,
+    /// What the task has not read yet.
+    unread: Vec<u8>,
+}
+
+impl Management {
+    /// The process management of a step; no task is connected.
+    pub fn new(spooled: &SpooledOrder, group: &ProcessGroup, folder: &RunFolder) -> io::Result<Self> {
+        let order = &spooled.order;
+        let layout = layout(spooled, group);
+        let space = format!("{}.{}", order.part.run(), order.step);
+        Ok(Self {
+            size: layout.size(),
+            server: Server::new(layout, space.clone()),
+            space,
+            epoll: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?,
+            connections: BTreeMap::new(),
+            folder: folder.clone(),
+            has_others: order.nodes.len() > 1,
+            fence: None,
+            is_fence_news: false,
+            abort: None,
+        })
+    }
+
+    /// Connects a task; returns its side.
+    pub fn connect(&mut self, rank: u32) -> io::Result<UnixStream> {
+        let (ours, theirs) = UnixStream::pair()?;
+        ours.set_nonblocking(true)?;
+        self.epoll.add(&ours, EpollEvent::new(EpollFlags::EPOLLIN, rank.into()))?;
+        self.connections.insert(rank, Connection { socket: ours, unread: Vec::new() });
+        Ok(theirs)
+    }
+
+    /// The variables by which a task finds its side of the connection.
+    pub fn variables(&self, rank: u32, descriptor: RawFd) -> impl Iterator<Item = (String, OwnValue)> {
+        let values = [descriptor.to_string(), rank.to_string(), self.size.to_string(), self.space.clone()];
+        OF_MANAGEMENT.into_iter().map(str::to_owned).zip(values.map(OwnValue::Text))
+    }
+
+    /// The descriptor that is ready when a task has said something.
+    pub fn ready(&self) -> BorrowedFd<'_> {
+        self.epoll.0.as_fd()
+    }
+
+    /// Serves the tasks that have said something, without waiting for any.
+    pub fn serve(&mut self) {
+        let mut events = [EpollEvent::empty(); 256];
+        let count = self.epoll.wait(&mut events, EpollTimeout::ZERO).unwrap_or(0);
+        for event in &events[..count] {
+            let Ok(rank) = u32::try_from(event.data()) else { continue };
+            if event.events().contains(EpollFlags::EPOLLOUT) {
+                self.send(rank, &[]);
+            }
+            if event.events().intersects(EpollFlags::EPOLLIN | EpollFlags::EPOLLHUP | EpollFlags::EPOLLERR) {
+                self.receive(rank);
+            }
+        }
+    }
+
+    /// A task has ended.
+    pub fn ended(&mut self, rank: u32) {
+        // What it said last comes before its end.
+        while self.connections.contains_key(&rank) && self.receive(rank) {}
+        self.disconnect(rank);
+        let effect = self.server.ended(rank);
+        self.take(effect);
+    }
+
+    /// The fence that the tasks are in may have its answer.
+    pub fn look_for_answer(&mut self) {
+        let Some(answer) = self.fence.and_then(|number| self.folder.fence_answer(number)) else { return };
+        self.fence = None;
+        match answer {
+            Ok(joined) => self.fenced(&joined),
+            Err(why) => self.abort(None, why),
+        }
+    }
+
+    /// Whether the executor is to be told of a fence; it is taken to be told.
+    pub fn take_news(&mut self) -> bool {
+        std::mem::take(&mut self.is_fence_news)
+    }
+
+    /// Why the program is over, if it is.
+    pub fn take_abort(&mut self) -> Option<Abort> {
+        self.abort.take()
+    }
+
+    fn fenced(&mut self, joined: &[u8]) {
+        let effects = fence::split(joined).and_then(|contributions| self.server.fenced(contributions).ok());
+        match effects {
+            Some(effects) => self.take(effects),
+            None => self.abort(None, "what its other nodes contributed to a fence cannot be understood".to_owned()),
+        }
+    }
+
+    fn abort(&mut self, rank: Option<u32>, why: String) {
+        self.abort.get_or_insert(Abort { rank, status: None, why });
+    }
+
+    /// Reads from a task once. Returns whether it may have said more.
+    fn receive(&mut self, rank: u32) -> bool {
+        let Some(connection) = self.connections.get_mut(&rank) else { return false };
+        let mut buffer = [0; READ_BYTES];
+        match connection.socket.read(&mut buffer) {
+            Ok(length @ 1..) => {
+                let effects = self.server.received(rank, &buffer[..length]);
+                self.take(effects);
+                true
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => false,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => true,
+            // All of its processes have closed it.
+            Ok(_) | Err(_) => {
+                self.disconnect(rank);
+                false
+            }
+        }
+    }
+
+    fn disconnect(&mut self, rank: u32) {
+        if let Some(connection) = self.connections.remove(&rank) {
+            let _ = self.epoll.delete(&connection.socket);
+        }
+    }
+
+    fn take(&mut self, effects: impl IntoIterator<Item = Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Send { rank, bytes } => self.send(rank, &bytes),
+                Effect::Fence { contribution, .. } if !self.has_others => {
+                    self.fenced(&fence::join([contribution.as_slice()]));
+                }
+                Effect::Fence { number, contribution } => self.begin_fence(number, &contribution),
+                Effect::Abort { rank, status, why } => {
+                    // As the low byte counts when a process ends.
+                    let status = status.map(|status| status.to_le_bytes()[0]);
+                    self.abort.get_or_insert(Abort { rank: Some(rank), status, why });
+                }
+            }
+        }
+    }
+
+    fn begin_fence(&mut self, number: u32, contribution: &[u8]) {
+        match self.folder.begin_fence(number, contribution) {
+            Ok(()) => (self.fence, self.is_fence_news) = (Some(number), true),
+            Err(error) => self.abort(None, format!("a fence cannot be kept in the spool: {error}")),
+        }
+    }
+
+    /// Sends what the task takes without waiting; the rest follows when it reads.
+    fn send(&mut self, rank: u32, bytes: &[u8]) {
+        let Some(connection) = self.connections.get_mut(&rank) else { return };
+        connection.unread.extend_from_slice(bytes);
+        let written = loop {
+            match connection.socket.write(&connection.unread) {
+                Ok(length) => break length,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break 0,
+                // It has closed its side, or ended: its end is told apart.
+                Err(_) => break connection.unread.len(),
+            }
+        };
+        connection.unread.drain(..written);
+        let waits = if connection.unread.is_empty() { EpollFlags::empty() } else { EpollFlags::EPOLLOUT };
+        // A descriptor in the set can always be changed.
+        let _ = self.epoll.modify(&connection.socket, &mut EpollEvent::new(EpollFlags::EPOLLIN | waits, rank.into()));
+        if connection.unread.len() > MAX_UNREAD_BYTES {
+            self.abort(Some(rank), "it does not read the answers of the process manager".to_owned());
+        }
+    }
+}
+
+/// Nodes are numbered by their names: components can share one.
+fn layout(spooled: &SpooledOrder, group: &ProcessGroup) -> Layout {
+    let order = &spooled.order;
+    let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut by_rank: BTreeMap<u32, u32> = BTreeMap::new();
+    for (node, ranks) in order.nodes.iter().zip(group.ranks.iter()) {
+        let next = numbers.len() as u32;
+        let number = *numbers.entry(&node.name).or_insert(next);
+        by_rank.extend(ranks.iter().map(|rank| (rank, number)));
+    }
+    let local = spooled.tasks.as_ref().map_or_else(Vec::new, |tasks| tasks.ranks.iter().collect());
+    Layout::new(by_rank.into_values().collect(), local)
+}
+
+/// Makes a descriptor one that the program of a task inherits.
+pub fn inherit(socket: &UnixStream) -> Result<(), nix::errno::Errno> {
+    use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+    fcntl(socket, FcntlArg::F_SETFD(FdFlag::empty())).map(drop)
+}

@@ -1,0 +1,320 @@
+//! The server of the processes of a program on one node.
+
+use crate::{
+    Layout, MAX_MESSAGE_BYTES, MAX_PUT_BYTES,
+    pairs::{self, BadPairs, Pairs},
+    version_one,
+    version_two::{self, Asked, Member},
+    wire::{Malformed, Outcome, Request},
+};
+use std::collections::BTreeMap;
+
+/// What is to be done for the processes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Send this to a process.
+    Send {
+        /// Its rank.
+        rank: u32,
+        /// The bytes.
+        bytes: Vec<u8>,
+    },
+    /// All processes of this node are in a fence: exchange this with the other servers, and call [`Server::fenced`]
+    /// with what all of them contributed.
+    Fence {
+        /// The number of the fence, from 0; the same on all nodes.
+        number: u32,
+        /// What this node contributes.
+        contribution: Vec<u8>,
+    },
+    /// The program is over: a process asked for its end, or can no longer come to a fence.
+    Abort {
+        /// The process that is the reason.
+        rank: u32,
+        /// The exit status that it asked for, if it did.
+        status: Option<i32>,
+        /// Why, for people.
+        why: String,
+    },
+}
+
+/// The server of a node.
+#[derive(Debug)]
+pub struct Server {
+    layout: Layout,
+    /// The name of the program's space of keys.
+    space: String,
+    clients: BTreeMap<u32, Client>,
+    /// What everybody can get.
+    shared: Pairs,
+    /// What has been put since the last fence.
+    put: Pairs,
+    put_bytes: usize,
+    node_attributes: Pairs,
+    /// The number of the next fence.
+    next_fence: u32,
+    /// Whether that fence is being exchanged.
+    is_exchanging: bool,
+}
+
+#[derive(Debug, Default)]
+struct Client {
+    stage: Stage,
+    speaks_two: bool,
+    /// Bytes of a message that is not complete.
+    received: Vec<u8>,
+    /// The request that has no answer yet: a fence, or an attribute of the node.
+    waits: Option<Asked>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    /// It may be no parallel program at all.
+    #[default]
+    Silent,
+    Joined,
+    Finalized,
+    Ended,
+}
+
+const NO_SPAWN: &str = "this server starts no processes and has no names; use a launcher of the MPI library";
+
+impl Server {
+    /// A server for the local processes of a program. `space` names the program: letters, digits, `_` and `.`.
+    pub fn new(layout: Layout, space: String) -> Self {
+        let clients = layout.local().iter().map(|rank| (*rank, Client::default())).collect();
+        let shared = layout.process_mapping().map(|mapping| ("PMI_process_mapping".to_owned(), mapping));
+        Self {
+            layout,
+            space,
+            clients,
+            shared: shared.into_iter().collect(),
+            put: Pairs::new(),
+            put_bytes: 0,
+            node_attributes: Pairs::new(),
+            next_fence: 0,
+            is_exchanging: false,
+        }
+    }
+
+    /// Whether a process has joined and is not done.
+    pub fn is_in_use(&self) -> bool {
+        self.clients.values().any(|client| client.stage == Stage::Joined)
+    }
+
+    /// Takes in bytes of a process. A process that sends what cannot be understood ends the program: nobody could
+    /// wait for it with sense.
+    pub fn received(&mut self, rank: u32, bytes: &[u8]) -> Vec<Effect> {
+        let Some(client) = self.clients.get_mut(&rank) else { return Vec::new() };
+        client.received.extend_from_slice(bytes);
+        let mut effects = Vec::new();
+        loop {
+            match self.next_request(rank) {
+                Ok(Some(asked)) => self.serve(rank, asked, &mut effects),
+                Ok(None) => return effects,
+                Err(Malformed(what)) => {
+                    let why = format!("it sent {what} to the process manager");
+                    effects.push(Effect::Abort { rank, status: None, why });
+                    return effects;
+                }
+            }
+        }
+    }
+
+    /// A process has ended.
+    pub fn ended(&mut self, rank: u32) -> Option<Effect> {
+        let client = self.clients.get_mut(&rank)?;
+        let before = std::mem::replace(&mut client.stage, Stage::Ended);
+        client.received.clear();
+        client.waits = None;
+        if before == Stage::Joined {
+            return Some(gone(rank, "it ended without finalizing"));
+        }
+        self.impossible_fence()
+    }
+
+    /// A fence is over: `contributions` are those of all nodes.
+    ///
+    /// # Errors
+    /// A contribution is not what a server made.
+    pub fn fenced<'a>(&mut self, contributions: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<Effect>, BadPairs> {
+        for contribution in contributions {
+            self.shared.extend(pairs::from_bytes(contribution)?);
+        }
+        self.next_fence += 1;
+        self.is_exchanging = false;
+        let mut effects = Vec::new();
+        for rank in self.layout.local().to_vec() {
+            let waits = self.clients.get_mut(&rank).and_then(|client| client.waits.take_if(|asked| is_fence(asked)));
+            if let Some(asked) = waits {
+                self.answer(rank, &asked, &Outcome::Done, &mut effects);
+            }
+        }
+        Ok(effects)
+    }
+
+    fn next_request(&mut self, rank: u32) -> Result<Option<Asked>, Malformed> {
+        let Some(client) = self.clients.get_mut(&rank) else { return Ok(None) };
+        let first = if client.speaks_two {
+            version_two::first(&client.received)?
+        } else {
+            version_one::first(&client.received)?.map(|(request, length)| (Asked { request, thread: None }, length))
+        };
+        match first {
+            Some((asked, length)) => {
+                client.received.drain(..length);
+                Ok(Some(asked))
+            }
+            None if client.received.len() > MAX_MESSAGE_BYTES => Err(Malformed("a message without end".to_owned())),
+            None => Ok(None),
+        }
+    }
+
+    fn serve(&mut self, rank: u32, asked: Asked, effects: &mut Vec<Effect>) {
+        let outcome = match &asked.request {
+            Request::Begin { version } => {
+                self.begin(rank, *version);
+                Outcome::Done
+            }
+            Request::Join | Request::Maxima => Outcome::Done,
+            Request::ApplicationNumber => Outcome::Done,
+            Request::SpaceName => Outcome::Value(Some(self.space.clone())),
+            Request::UniverseSize => Outcome::Value(Some(self.layout.size().to_string())),
+            Request::Put { key, value } => self.put(key, value),
+            Request::Get { key } => Outcome::Value(self.put.get(key).or_else(|| self.shared.get(key)).cloned()),
+            Request::GetJobAttribute { key } => Outcome::Value(self.job_attribute(key)),
+            Request::PutNodeAttribute { key, value } => {
+                let (key, value) = (key.clone(), value.clone());
+                return self.put_node_attribute(rank, &asked, key, value, effects);
+            }
+            Request::GetNodeAttribute { key, waits } => {
+                let value = self.node_attributes.get(key).cloned();
+                if value.is_none() && *waits {
+                    return self.wait(rank, asked);
+                }
+                Outcome::Value(value)
+            }
+            Request::Fence => {
+                self.wait(rank, asked);
+                effects.extend(self.begin_fence());
+                return;
+            }
+            Request::Abort { status, message } => {
+                let message = message.trim().replace(char::is_control, " ");
+                let colon = if message.is_empty() { "" } else { ": " };
+                let why = format!("it aborted the program{colon}{message}");
+                effects.push(Effect::Abort { rank, status: Some(*status), why });
+                return;
+            }
+            Request::Finalize => {
+                self.set_stage(rank, Stage::Finalized);
+                Outcome::Done
+            }
+            Request::Other { .. } => Outcome::Refused(NO_SPAWN),
+        };
+        self.answer(rank, &asked, &outcome, effects);
+    }
+
+    fn begin(&mut self, rank: u32, version: u32) {
+        if let Some(client) = self.clients.get_mut(&rank) {
+            client.speaks_two = version == 2;
+            client.stage = Stage::Joined;
+        }
+    }
+
+    fn set_stage(&mut self, rank: u32, stage: Stage) {
+        if let Some(client) = self.clients.get_mut(&rank) {
+            client.stage = stage;
+        }
+    }
+
+    fn wait(&mut self, rank: u32, asked: Asked) {
+        if let Some(client) = self.clients.get_mut(&rank) {
+            client.waits = Some(asked);
+        }
+    }
+
+    fn put(&mut self, key: &str, value: &str) -> Outcome {
+        let bytes = key.len() + value.len();
+        if self.put_bytes + bytes > MAX_PUT_BYTES {
+            return Outcome::Refused("the processes of this node have put too much");
+        }
+        self.put_bytes += bytes;
+        self.put.insert(key.to_owned(), value.to_owned());
+        Outcome::Done
+    }
+
+    fn job_attribute(&self, key: &str) -> Option<String> {
+        match key {
+            "universeSize" => Some(self.layout.size().to_string()),
+            "hasNameServ" => Some("FALSE".to_owned()),
+            "PMI_process_mapping" => self.shared.get(key).cloned(),
+            _ => None,
+        }
+    }
+
+    fn put_node_attribute(&mut self, rank: u32, asked: &Asked, key: String, value: String, effects: &mut Vec<Effect>) {
+        let stored = self.put_bytes + key.len() + value.len();
+        if stored > MAX_PUT_BYTES {
+            let refused = Outcome::Refused("the processes of this node have put too much");
+            return self.answer(rank, asked, &refused, effects);
+        }
+        self.put_bytes = stored;
+        self.answer(rank, asked, &Outcome::Done, effects);
+        for waiting in self.layout.local().to_vec() {
+            let wants = |asked: &mut Asked| matches!(&asked.request, Request::GetNodeAttribute { key: wanted, .. } if *wanted == key);
+            let waits = self.clients.get_mut(&waiting).and_then(|client| client.waits.take_if(wants));
+            if let Some(asked) = waits {
+                self.answer(waiting, &asked, &Outcome::Value(Some(value.clone())), effects);
+            }
+        }
+        self.node_attributes.insert(key, value);
+    }
+
+    /// The exchange of a fence that all processes have come to, or the reason why that cannot be.
+    fn begin_fence(&mut self) -> Option<Effect> {
+        if let Some(impossible) = self.impossible_fence() {
+            return Some(impossible);
+        }
+        if self.is_exchanging || !self.clients.values().all(Client::is_in_fence) {
+            return None;
+        }
+        self.is_exchanging = true;
+        self.put_bytes = 0;
+        let contribution = pairs::to_bytes(&std::mem::take(&mut self.put));
+        Some(Effect::Fence { number: self.next_fence, contribution })
+    }
+
+    /// Somebody waits for a process that is no more.
+    fn impossible_fence(&self) -> Option<Effect> {
+        self.clients.values().find(|client| client.is_in_fence())?;
+        let (rank, _) = self.clients.iter().find(|(_, client)| client.stage == Stage::Ended)?;
+        Some(gone(*rank, "it ended, and others wait for it"))
+    }
+
+    fn answer(&self, rank: u32, asked: &Asked, outcome: &Outcome, effects: &mut Vec<Effect>) {
+        let Some(client) = self.clients.get(&rank) else { return };
+        let bytes = match (client.speaks_two, &asked.request) {
+            (true, Request::Begin { .. }) => version_two::welcome(),
+            (true, _) => version_two::answer(asked, outcome, &Member { rank, size: self.layout.size() }),
+            (false, request) => version_one::answer(request, outcome),
+        };
+        if !bytes.is_empty() {
+            effects.push(Effect::Send { rank, bytes });
+        }
+    }
+}
+
+impl Client {
+    fn is_in_fence(&self) -> bool {
+        self.waits.as_ref().is_some_and(is_fence)
+    }
+}
+
+fn is_fence(asked: &Asked) -> bool {
+    asked.request == Request::Fence
+}
+
+fn gone(rank: u32, why: &str) -> Effect {
+    Effect::Abort { rank, status: None, why: why.to_owned() }
+}
