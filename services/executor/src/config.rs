@@ -23,6 +23,10 @@ pub struct Config {
     pub bind_cpus: bool,
     /// The limit of open files that jobs start with, and can raise; 64 to 1,048,576. Default: 1024.
     pub open_files: u64,
+    /// The nodes that are emulated on this host, this one among them, if each is to be a host of its own: with its name,
+    /// `/dev/shm` and `/tmp`. Default: none, the node is this host.
+    #[serde(skip)]
+    pub emulated_nodes: Vec<String>,
     /// The program that shims are started from. It must be muster of this version, else the running one is used. Default:
     /// the running one.
     pub shim_program: Option<PathBuf>,
@@ -37,6 +41,7 @@ impl Default for Config {
             containment: ContainmentMode::Auto,
             bind_cpus: true,
             open_files: 1024,
+            emulated_nodes: Vec::new(),
             shim_program: None,
         }
     }

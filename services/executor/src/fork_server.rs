@@ -2,10 +2,12 @@
 //!
 //! The executor's process can be large, and forking a large process takes milliseconds. It therefore starts this server
 //! once, with the argument `shim-server`, and writes the runs to launch to its standard input, a socket. Their orders are
-//! in the spool. The server first writes its version to the socket, since it can be another program than the executor's.
+//! in the spool. The server first writes its version to the socket, since it can be another program than the executor's,
+//! and why there is no host for an emulated node, if there is none.
 //! When the executor ends, the server does too; the shims stay.
 
 use crate::{
+    host::Host,
     key::RunKey,
     protocol::{self, Control},
     shim,
@@ -40,8 +42,8 @@ pub const SHIM_SERVER: &str = "shim-server";
 pub const THIS_PROGRAM: &str = "/proc/self/exe";
 /// How long a new fork server may take to tell its version.
 const START_LIMIT: Duration = Duration::from_secs(10);
-/// The longest version that is read.
-const MAX_VERSION_BYTES: usize = 100;
+/// The longest line that is read.
+const MAX_LINE_BYTES: usize = 400;
 
 /// Turns this process into a fork server if its arguments say so, and then never returns. A program that runs executors
 /// calls it before anything else: before it starts a thread, opens a file or allocates memory. `dialects` answers
@@ -90,7 +92,11 @@ fn serve(spool: &Path, dialects: Dialects) -> io::Result<()> {
     // The checksum queries the processor's features once for a process; that is slow in a virtual machine, and shims
     // inherit the result.
     let _ = protocol::from_bytes::<Control>(&protocol::to_bytes(&Control::Suspend)?);
-    orders.write_all(format!("{}\n", version()).as_bytes())?;
+    let (host, why) = match Host::make(spool) {
+        Ok(host) => (host, String::new()),
+        Err(why) => (None, why),
+    };
+    orders.write_all(format!("{}\n{}\n", version(), why.replace('\n', " ")).as_bytes())?;
     let mut bytes = [0; RunKey::BYTES];
     loop {
         match orders.read_exact(&mut bytes) {
@@ -103,7 +109,7 @@ fn serve(spool: &Path, dialects: Dialects) -> io::Result<()> {
         match Errno::result(unsafe { libc::fork() }) {
             Ok(0) => {
                 drop(orders);
-                return shim::run(spool, key, dialects)
+                return shim::run(spool, key, dialects, host.as_ref())
                     .map_err(|error| io::Error::new(error.kind(), format!("shim {key}: {error}")));
             }
             Ok(_) => {}
@@ -136,6 +142,7 @@ fn take_standard_input() -> io::Result<UnixStream> {
 pub struct ForkServer {
     process: Child,
     orders: UnixStream,
+    no_host: Option<String>,
 }
 
 impl ForkServer {
@@ -156,15 +163,21 @@ impl ForkServer {
             .stdout(Stdio::null())
             .stderr(log)
             .spawn()?;
-        let server = Self { process, orders };
+        let mut server = Self { process, orders, no_host: None };
         server.check_version()?;
+        server.no_host = Some(server.line()?).filter(|why| !why.is_empty());
         Ok(server)
+    }
+
+    /// Why tasks see the machine as it is, although the host of an emulated node was to be made.
+    pub fn no_host(&self) -> Option<&str> {
+        self.no_host.as_deref()
     }
 
     /// Both sides must read the same in the spool.
     fn check_version(&self) -> io::Result<()> {
         let expected = version();
-        let (kind, found) = match self.greeting() {
+        let (kind, found) = match self.line() {
             Ok(told) if told == expected => return Ok(()),
             Ok(told) if told.is_empty() => (io::ErrorKind::Other, "a program that ended".to_owned()),
             Ok(told) => (io::ErrorKind::Unsupported, format!("version {told}")),
@@ -177,11 +190,11 @@ impl ForkServer {
         Err(io::Error::new(kind, format!("expected muster of version {expected}, found {found}")))
     }
 
-    /// The first line that the server writes.
-    fn greeting(&self) -> io::Result<String> {
+    /// The next line that the server writes as it starts.
+    fn line(&self) -> io::Result<String> {
         let deadline = Instant::now() + START_LIMIT;
         let (mut told, mut byte) = (Vec::new(), [0]);
-        while told.len() < MAX_VERSION_BYTES && told.last() != Some(&b'\n') {
+        while told.len() < MAX_LINE_BYTES && told.last() != Some(&b'\n') {
             let left = deadline.checked_duration_since(Instant::now()).filter(|left| !left.is_zero());
             self.orders.set_read_timeout(Some(left.ok_or(io::ErrorKind::WouldBlock)?))?;
             match (&self.orders).read(&mut byte) {

@@ -407,6 +407,9 @@ impl Launcher {
 
     fn start_fork_server(&self, program: &Path) -> io::Result<(ForkServer, OwnedFd)> {
         let server = ForkServer::start(program, self.spool.root())?;
+        if let Some(why) = server.no_host() {
+            tracing::warn!(spool = %self.spool.root().display(), why, "programs on the emulated nodes share this host's name, /dev/shm and /tmp");
+        }
         let death = server.death()?;
         Ok((server, death))
     }

@@ -20,6 +20,7 @@ mod contents;
 pub mod environment;
 mod fences;
 pub mod fork_server;
+mod host;
 pub mod identity;
 pub mod journal;
 pub mod key;

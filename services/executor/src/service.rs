@@ -8,6 +8,7 @@ use crate::{
     contents::{ContentError, Contents},
     fences::{Leader, Members},
     fork_server,
+    host::Plan,
     launcher::{About, Finding, Launcher, Settings, Size, Work},
     protocol::{self, Control, News, Notice},
     reports::{Report, Reports, Told},
@@ -158,6 +159,7 @@ impl Executor {
         let boot_id =
             std::fs::read_to_string("/proc/sys/kernel/random/boot_id").context("the boot id cannot be read")?;
         let settings = settings(&config, &spool, boot_id.trim())?;
+        plan_host(&config, &spool).context("the host of the emulated node cannot be planned in the spool")?;
         let notices = protocol::bind(spool.root(), EXECUTOR_SOCKET)?;
         notices.set_nonblocking(true)?;
         let (found, findings) = tokio::sync::mpsc::unbounded_channel();
@@ -712,6 +714,15 @@ fn settings(config: &Config, spool: &Spool, boot_id: &str) -> anyhow::Result<Set
         open_files: config.open_files,
         shim_programs: config.shim_program.iter().cloned().chain([fork_server::THIS_PROGRAM.into()]).collect(),
     })
+}
+
+/// Has the fork server make a host for an emulated node, if nodes are emulated here.
+fn plan_host(config: &Config, spool: &Spool) -> std::io::Result<()> {
+    if config.emulated_nodes.is_empty() {
+        return Plan::remove(spool.root());
+    }
+    let instance = containment::instance(&config.node, spool.root());
+    Plan::make(spool.root(), &config.node, &instance, &config.emulated_nodes)
 }
 
 /// The CPUs that this process may use, in order.

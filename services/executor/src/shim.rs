@@ -17,6 +17,7 @@ mod task;
 mod timeline;
 
 use crate::{
+    host::Host,
     key::RunKey,
     protocol::News,
     spool::{CONTROL, End, RunFolder},
@@ -41,17 +42,17 @@ use std::{
 /// The pause before a result that could not be written is written again.
 const RESULT_RETRY: Duration = Duration::from_secs(1);
 
-/// The whole work of a shim for a run, in the process forked for it.
+/// The whole work of a shim for a run, in the process forked for it. `host` is that of an emulated node.
 ///
 /// # Errors
 /// If the spool refuses; whatever could be recorded is in the spool.
-pub fn run(spool: &Path, key: RunKey, dialects: Dialects) -> io::Result<()> {
+pub fn run(spool: &Path, key: RunKey, dialects: Dialects, host: Option<&Host>) -> io::Result<()> {
     let folder = RunFolder::of(spool, key);
     supervise::become_shim()?;
     let Some(claim) = folder.claim(key)? else { return Ok(()) };
     let dialect = dialects.named(claim.order.order.dialect.as_deref());
     let shim = Shim { spool: spool.to_owned(), key, folder, claim, dialect };
-    let end = catch_unwind(AssertUnwindSafe(|| execute(&shim))).unwrap_or_else(|_| {
+    let end = catch_unwind(AssertUnwindSafe(|| execute(&shim, host))).unwrap_or_else(|_| {
         children::end_children();
         exit_without_start(EndCause::Lost("the shim failed; see shims.log in the spool".into())).into()
     });
@@ -78,7 +79,7 @@ pub fn exit_without_start(cause: EndCause) -> NodeExit {
 }
 
 /// Launches the run's tasks, and supervises them.
-fn execute(shim: &Shim) -> End {
+fn execute(shim: &Shim, host: Option<&Host>) -> End {
     let launch_failed = |why| exit_without_start(EndCause::LaunchFailed(why)).into();
     // Opened for writing too, so that it does not end each time a writer closes it.
     let control =
@@ -87,7 +88,7 @@ fn execute(shim: &Shim) -> End {
         Ok(control) => control,
         Err(error) => return launch_failed(format!("the control pipe in the spool cannot be opened: {error}")),
     };
-    match launch::launch(&shim.claim.order, &shim.folder, shim.dialect) {
+    match launch::launch(&shim.claim.order, &shim.folder, shim.dialect, host) {
         Ok(launched) => supervise::supervise(shim, launched, control),
         Err(why) => launch_failed(why),
     }

@@ -339,12 +339,16 @@ impl Host {
     /// Starts one executor for each emulated node and waits until all are ready.
     async fn start_emulated(&mut self, bus: &SharedBus, nodes: &cluster::Emulated) -> anyhow::Result<()> {
         let mut waiting = Vec::new();
+        // A single node is this host.
+        let names: Vec<String> = nodes.names().map(str::to_owned).collect();
+        let emulated = if names.len() > 1 { names } else { Vec::new() };
         for node in nodes.names() {
             let config = muster_executor::Config {
                 node: node.to_owned(),
                 spool_dir: self.spool_of(node),
                 // Emulated nodes share the host's cores, and may declare more than it has.
                 bind_cpus: false,
+                emulated_nodes: emulated.clone(),
                 ..self.executor()
             };
             let bus = bus.clone();

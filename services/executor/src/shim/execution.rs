@@ -27,6 +27,11 @@ impl ProgramPath {
         Self { path, argv, pointers }
     }
 
+    /// The file.
+    pub fn path(&self) -> &CStr {
+        &self.path
+    }
+
     /// Its own name for itself.
     pub fn name(&self) -> &CStr {
         self.argv.first().map_or(c"", |name| name)

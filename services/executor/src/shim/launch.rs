@@ -13,6 +13,7 @@ use super::{
 use crate::{
     containment::Containment,
     environment,
+    host::Host,
     identity::Identity,
     spool::{NODE_FILE, RunFolder, SCRIPT, SpooledOrder, TEMPORARY, give, overwrite},
 };
@@ -61,11 +62,16 @@ pub struct Launched {
     pub script_errors: Option<File>,
 }
 
-/// Starts the tasks of an order on this node, with the additions of their dialect.
+/// Starts the tasks of an order on this node, or on the host emulated for it, with the additions of their dialect.
 ///
 /// # Errors
 /// Why it failed, for people; nothing is left of it.
-pub fn launch(spooled: &SpooledOrder, folder: &RunFolder, dialect: Option<&dyn Dialect>) -> Result<Launched, String> {
+pub fn launch(
+    spooled: &SpooledOrder,
+    folder: &RunFolder,
+    dialect: Option<&dyn Dialect>,
+    host: Option<&Host>,
+) -> Result<Launched, String> {
     let order = &spooled.order;
     if order.node_index as usize >= order.nodes.len() {
         return Err(format!("the order is for node {} of {}", order.node_index, order.nodes.len()));
@@ -82,7 +88,7 @@ pub fn launch(spooled: &SpooledOrder, folder: &RunFolder, dialect: Option<&dyn D
     let script = tasks.each.first().filter(|_| script_of(order).is_some());
     // The script runs without it as well.
     let script_errors = script.and_then(|script| script.ends.stderr.as_ref()?.file()?.try_clone().ok());
-    let launched = start(spooled, containment, tasks, &mut connections)?;
+    let launched = start(spooled, containment, tasks, host, &mut connections)?;
     Ok(Launched { connections, script_errors, ..launched })
 }
 
@@ -202,11 +208,12 @@ fn start(
     spooled: &SpooledOrder,
     containment: Containment,
     tasks: Tasks,
+    host: Option<&Host>,
     connections: &mut Connections,
 ) -> Result<Launched, String> {
     let started = Timestamp::now();
     let oom_kills_before = containment.oom_kills();
-    match spared_no_more(|| fork_all(spooled, &containment, tasks, connections)) {
+    match spared_no_more(|| fork_all(spooled, &containment, tasks, host, connections)) {
         Ok((tasks, failures)) => {
             let (connections, script_errors) = (Connections::default(), None);
             Ok(Launched { containment, oom_kills_before, tasks, failures, started, connections, script_errors })
@@ -239,14 +246,15 @@ fn fork_all(
     spooled: &SpooledOrder,
     containment: &Containment,
     tasks: Tasks,
+    host: Option<&Host>,
     connections: &mut Connections,
 ) -> Result<Forks, String> {
-    let Tasks { each, directory, environment: mut variables, limits, process_id } = tasks;
+    let Tasks { each, directory, environment: mut variables, limits, process_id, kept } = tasks;
     let (failures, failures_of_tasks) =
         pipe2(OFlag::O_CLOEXEC).map_err(|errno| format!("no pipe: {}", errno.desc()))?;
     let entrance = containment.entrance().map_err(|error| format!("the run cannot be contained: {error}"))?;
     let affinity = if containment.needs_affinity() { spooled.cpus.as_slice() } else { &[] };
-    let birth = Birth::new(spooled, &entrance, &directory, &limits)
+    let birth = Birth::new(spooled, &entrance, &directory, &limits, host.map(|host| (host, kept.as_slice())))
         .map_err(|errno| format!("the limits of this process are not known: {}", errno.desc()))?;
     let mut processes = Vec::with_capacity(each.len());
     for (number, task) in each.iter().enumerate() {

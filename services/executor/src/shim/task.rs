@@ -5,7 +5,12 @@ use super::{
     management::{self, Management},
     streams::{Stream, Streams},
 };
-use crate::{containment::Entrance, identity::Identity, spool::SpooledOrder};
+use crate::{
+    containment::Entrance,
+    host::{Host, Kept},
+    identity::Identity,
+    spool::SpooledOrder,
+};
 use muster_dialect::Dialect;
 use muster_schemas::{job::Program, node::LaunchOrder};
 use nix::{
@@ -15,11 +20,11 @@ use nix::{
         resource::{RLIM_INFINITY, Resource, getrlimit, setrlimit},
         signal::{SigSet, SigmaskHow, sigprocmask},
     },
-    unistd::{Gid, Pid, Uid, fchdir, setgroups, setresgid, setresuid, setsid},
+    unistd::{Gid, Pid, Uid, chdir, fchdir, setgroups, setresgid, setresuid, setsid},
 };
 use std::{
     collections::BTreeMap,
-    ffi::OsStr,
+    ffi::{CString, OsStr},
     fs::{self, File},
     io,
     os::{
@@ -39,6 +44,8 @@ pub struct Tasks {
     pub limits: Vec<(Resource, Option<u64>)>,
     /// The variable for the process id of each of them.
     pub process_id: Option<&'static str>,
+    /// What they need of the machine's `/tmp` if they are on an emulated host.
+    pub kept: Vec<Kept>,
 }
 
 impl Tasks {
@@ -53,8 +60,12 @@ impl Tasks {
         each: impl Iterator<Item = Result<Task, String>>,
         dialect: Option<&dyn Dialect>,
     ) -> Result<Self, String> {
+        let each = each.collect::<Result<Vec<Task>, _>>()?;
+        let programs = each.iter().map(|task| Path::new(OsStr::from_bytes(task.program.path().to_bytes())));
+        let folders = ["PWD", "MUSTER_TMPDIR", "MUSTER_DATA"].into_iter().filter_map(|name| variables.get(name));
         Ok(Self {
-            each: each.collect::<Result<_, _>>()?,
+            kept: Kept::on_the_way_to(programs.chain(folders.map(Path::new))),
+            each,
             directory,
             environment: Environment::new(variables),
             limits: dialect.map(|dialect| dialect.soft_limits(order)).unwrap_or_default(),
@@ -201,6 +212,7 @@ enum Stage {
     Directory,
     Files,
     Execute,
+    Host,
 }
 
 /// The setup that the tasks of a launch share between their fork and their program.
@@ -208,11 +220,20 @@ pub struct Birth<'a> {
     spooled: &'a SpooledOrder,
     entrance: &'a Entrance,
     directory: &'a File,
+    host: Option<EmulatedHost<'a>>,
     groups: Vec<Gid>,
     /// The limits that differ from the shim's: the resource, the soft and the hard one.
     limits: Vec<(Resource, u64, u64)>,
     /// The signals that the shim ignores.
     ignored: Vec<i32>,
+}
+
+/// The host of an emulated node, as the tasks of a launch find it.
+struct EmulatedHost<'a> {
+    host: &'a Host,
+    kept: &'a [Kept],
+    /// The working directory: that of the machine is not the same one there.
+    directory: CString,
 }
 
 impl<'a> Birth<'a> {
@@ -225,6 +246,7 @@ impl<'a> Birth<'a> {
         entrance: &'a Entrance,
         directory: &'a File,
         brought: &[(Resource, Option<u64>)],
+        host: Option<(&'a Host, &'a [Kept])>,
     ) -> Result<Self, Errno> {
         let mut wanted = BTreeMap::from([(Resource::RLIMIT_NOFILE, Some(spooled.open_files))]);
         wanted.extend(brought.iter().copied());
@@ -237,7 +259,11 @@ impl<'a> Birth<'a> {
             }
         }
         let groups = spooled.identity.groups.iter().copied().map(Gid::from_raw).collect();
-        Ok(Self { spooled, entrance, directory, groups, limits, ignored: (1..32).filter(is_ignored).collect() })
+        let directory_there = || CString::new(spooled.order.working_directory.as_str()).map_err(|_| Errno::EINVAL);
+        let host =
+            host.map(|(host, kept)| Ok(EmulatedHost { host, kept, directory: directory_there()? })).transpose()?;
+        let ignored = (1..32).filter(is_ignored).collect();
+        Ok(Self { spooled, entrance, directory, host, groups, limits, ignored })
     }
 }
 
@@ -298,8 +324,11 @@ fn prepare(
     setsid().map_err(at(Stage::Contain))?;
     join(birth.entrance, joined).map_err(at(Stage::Contain))?;
     bind(affinity).map_err(at(Stage::Limits))?;
+    let host = birth.host.as_ref();
+    host.map_or(Ok(()), |here| here.host.enter(here.kept)).map_err(at(Stage::Host))?;
     change_user(&birth.spooled.identity, &birth.groups).map_err(at(Stage::User))?;
-    fchdir(birth.directory).map_err(at(Stage::Directory))?;
+    let entered = host.map_or_else(|| fchdir(birth.directory), |here| chdir(here.directory.as_c_str()));
+    entered.map_err(at(Stage::Directory))?;
     for (file, number) in [(&files.stdin, 0), (&files.stdout, 1), (&files.stderr, 2)] {
         // SAFETY: the standard streams of the shim are not used in this process any more.
         Errno::result(unsafe { libc::dup2(file.as_raw_fd(), number) }).map_err(at(Stage::Files))?;
@@ -389,6 +418,7 @@ impl Failure {
         let what = match self.stage {
             stage if stage == Stage::Contain as u8 => "it cannot join its control groups".to_owned(),
             stage if stage == Stage::Limits as u8 => "its limits or CPUs cannot be set".to_owned(),
+            stage if stage == Stage::Host as u8 => "it cannot enter the host of the emulated node".to_owned(),
             stage if stage == Stage::User as u8 => format!("it cannot become user `{}`", spooled.identity.user),
             stage if stage == Stage::Directory as u8 => {
                 format!("it cannot enter the working directory `{}`", spooled.order.working_directory)
