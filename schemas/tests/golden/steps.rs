@@ -7,8 +7,8 @@ use muster_schemas::{
     job::{ExitStatus, WarningSignal},
     resources::IndexSet,
     steps::{
-        ProcessManagement, StepGroup, StepInput, StepOutput, StepPlace, StepProgram, StepShare, StepSpec, StepStreams,
-        TaskStatus, TaskVariable, TerminalSize,
+        StepGroup, StepInput, StepOutput, StepPlace, StepProgram, StepShare, StepSpec, StepStreams, TaskStatus,
+        TaskVariable, TerminalSize,
     },
 };
 use std::{collections::BTreeMap, sync::Arc};
@@ -66,7 +66,7 @@ fn spec() -> StepSpec {
         ends_on_failure: true,
         attributes: BTreeMap::from([("slurm.distribution".into(), "cyclic".into())]),
         dialect: Some("slurm".into()),
-        process_management: Some(ProcessManagement::Pmi),
+        process_management: None,
     }
 }
 

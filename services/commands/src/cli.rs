@@ -18,7 +18,7 @@ pub use plans::{ExplainOptions, PlanOptions, ReplayOptions};
 pub use query::QueryOptions;
 pub use reservations::{CloseOptions, ReservationsOptions, ReserveOptions};
 pub use simulations::{SimulateOptions, WhatifOptions};
-pub use steps::{MpiKind, StepAttachOptions, StepCommand, StepListOptions, StepName, StepRunOptions};
+pub use steps::{MpiKind, RshOptions, StepAttachOptions, StepCommand, StepListOptions, StepName, StepRunOptions};
 
 pub use muster_cli::connection::ConnectionOptions;
 pub use muster_hpcpack_commands::HpcpackVerb;
@@ -87,6 +87,9 @@ pub enum Command {
     /// Run commands inside running jobs with their input and output here, list and end them
     #[command(subcommand)]
     Step(StepCommand),
+    /// Run a command on another node of the job that this runs in, as `rsh` does
+    #[command(hide = true)]
+    Rsh(RshOptions),
     /// How the cluster is doing: its nodes, its queues and their jobs; with ids these jobs
     Status(StatusOptions),
     /// Nodes, queues and jobs, again and again until Ctrl-C
@@ -303,6 +306,9 @@ pub struct RunOptions {
     /// Standard input [default: /dev/null]
     #[arg(short = 'i', long, value_name = "FILE")]
     pub input: Option<String>,
+    /// How the tasks find each other if they are an MPI program: PMI-1 and PMI-2, as MPICH is built for, or not at all
+    #[arg(long, value_name = "KIND", value_enum, default_value_t = MpiKind::Pmi2)]
+    pub mpi: MpiKind,
     /// Signal the step before the job's walltime is over
     #[arg(long, value_name = "SIGNAL[@SECONDS]", value_parser = values::parse_signal_before)]
     pub warn: Option<SignalBefore>,

@@ -12,6 +12,7 @@ mod manual;
 mod overview;
 mod plan;
 mod reservations;
+mod rsh;
 mod shell;
 mod step;
 mod submit;
@@ -36,6 +37,7 @@ pub fn run(cli: Cli) -> CommandResult {
         Command::Submit(options) => submit::submit(connection, *options),
         Command::Run(options) => submit::run_step(connection, options),
         Command::Step(command) => step::run(connection, command),
+        Command::Rsh(options) => rsh::rsh(connection, options),
         Command::Status(options) => overview::status(connection, options),
         Command::Top(options) => overview::top(connection, &options),
         Command::Jobs(options) => lists::jobs(connection, *options),

@@ -7,11 +7,11 @@ use crate::{
 };
 use clap::{CommandFactory as _, FromArgMatches as _, parser::ValueSource};
 use muster_hpcpack_commands as hpcpack;
-use std::ffi::OsString;
+use std::{ffi::OsString, path::Path};
 
 /// Parses the command line. If it is wrong, or asks for help, prints that and ends the process.
 pub fn parse() -> Cli {
-    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let arguments = as_rsh(std::env::args_os().collect());
     let is_submission = is_submission(&arguments);
     let arguments = if is_submission { arguments } else { rewritten(arguments) };
     let grammar = if is_submission { submission } else { grammar };
@@ -29,6 +29,17 @@ pub fn parse() -> Cli {
         cli.connection.server = None;
     }
     cli
+}
+
+/// The link by which launchers of parallel programs call `muster rsh`: they take the name of a program, without words.
+pub const RSH_LINK: &str = "muster-rsh";
+
+fn as_rsh(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    let name = arguments.first().and_then(|path| Path::new(path).file_name());
+    if name.is_some_and(|name| name == RSH_LINK) {
+        arguments.insert(1, "rsh".into());
+    }
+    arguments
 }
 
 /// Whether this is `muster submit`. A dialect's command of that name is called through a link.

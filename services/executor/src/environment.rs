@@ -77,6 +77,27 @@ fn forget_management(variables: &mut BTreeMap<String, String>) {
     }
 }
 
+/// The link in a spool's `bin` folder by which launchers of parallel programs start processes on other nodes of a job.
+pub const RSH_LINK: &str = "muster-rsh";
+
+/// Where launchers of parallel programs look for the nodes of a job, and for the program that reaches them: Open MPI 4
+/// (`OMPI_`), Open MPI 5 (`PRTE_`), MPICH and its relatives (`HYDRA_`). What the submitter has set stays (SL-W-07).
+pub fn add_launcher(variables: &mut BTreeMap<String, String>, rsh: &Path) {
+    let rsh = rsh.to_string_lossy().into_owned();
+    let nodes = variables.get("MUSTER_NODEFILE").cloned().unwrap_or_default();
+    for (name, value) in [
+        ("OMPI_MCA_plm_rsh_agent", &rsh),
+        ("OMPI_MCA_orte_default_hostfile", &nodes),
+        ("PRTE_MCA_plm_ssh_agent", &rsh),
+        ("PRTE_MCA_prte_default_hostfile", &nodes),
+        ("HYDRA_LAUNCHER", &"rsh".to_owned()),
+        ("HYDRA_LAUNCHER_EXEC", &rsh),
+        ("HYDRA_HOST_FILE", &nodes),
+    ] {
+        variables.entry(name.to_owned()).or_insert_with(|| value.clone());
+    }
+}
+
 /// The data folder of an instance on this host.
 const DATA: &str = "MUSTER_DATA";
 /// The gateway's socket in it, where the kernel identifies callers and no token is needed.

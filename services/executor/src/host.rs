@@ -110,7 +110,10 @@ fn hosts(folder: &Path, nodes: &[String]) -> io::Result<Option<PathBuf>> {
     if !text.ends_with('\n') {
         text.push('\n');
     }
-    nodes.iter().for_each(|node| text.push_str(&format!("127.0.0.1\t{node}\n")));
+    for (at, node) in nodes.iter().enumerate() {
+        // An address for each, none of them that of an interface: launchers would take a node for the host that they are on.
+        text.push_str(&format!("127.1.{}.{}\t{node}\n", at / 250 % 256, at % 250 + 1));
+    }
     let file = folder.join("hosts");
     fs::write(&file, text)?;
     fs::set_permissions(&file, Permissions::from_mode(0o644))?;
@@ -281,7 +284,7 @@ mod tests {
         fs::remove_dir(&plan.shared_memory).unwrap();
         assert_eq!(plan.temporary.metadata().unwrap().permissions().mode() & 0o7777, FOR_ALL);
         if let Some(hosts) = plan.hosts {
-            assert!(fs::read_to_string(hosts).unwrap().ends_with("127.0.0.1\tn1\n127.0.0.1\tn2\n"));
+            assert!(fs::read_to_string(hosts).unwrap().ends_with("127.1.0.1\tn1\n127.1.0.2\tn2\n"));
         }
         Plan::remove(folder.path()).unwrap();
         Plan::remove(folder.path()).unwrap();

@@ -159,6 +159,7 @@ impl Executor {
         let boot_id =
             std::fs::read_to_string("/proc/sys/kernel/random/boot_id").context("the boot id cannot be read")?;
         let settings = settings(&config, &spool, boot_id.trim())?;
+        link_rsh(&config, &spool);
         plan_host(&config, &spool).context("the host of the emulated node cannot be planned in the spool")?;
         let notices = protocol::bind(spool.root(), EXECUTOR_SOCKET)?;
         notices.set_nonblocking(true)?;
@@ -714,6 +715,15 @@ fn settings(config: &Config, spool: &Spool, boot_id: &str) -> anyhow::Result<Set
         open_files: config.open_files,
         shim_programs: config.shim_program.iter().cloned().chain([fork_server::THIS_PROGRAM.into()]).collect(),
     })
+}
+
+/// Without the link, launchers of parallel programs reach only this node; nothing else needs it.
+fn link_rsh(config: &Config, spool: &Spool) {
+    let program = config.shim_program.clone().map_or_else(std::env::current_exe, Ok);
+    if let Err(error) = program.and_then(|program| spool.link_rsh(&program)) {
+        let node = &config.node;
+        tracing::warn!(node, %error, "launchers of MPI programs cannot reach other nodes: there is no muster-rsh");
+    }
 }
 
 /// Has the fork server make a host for an emulated node, if nodes are emulated here.

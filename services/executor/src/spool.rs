@@ -6,6 +6,7 @@
 //! SPOOL/launched.0, .1      the launch journal
 //! SPOOL/executor            socket: shims report starts and ends
 //! SPOOL/shims.log           the log of the shims
+//! SPOOL/bin/muster-rsh      link to the program that starts commands on other nodes of a job
 //! SPOOL/runs/RUN[.STEP]/
 //!     log                   what to start, who started it and when, how it ended; locked while its shim lives
 //!     control               pipe: orders to the shim
@@ -33,7 +34,7 @@
 //! a new file (ext4 looks at each removed in the last minute), and nobody can have kept a hold on what will be another
 //! user's script.
 
-use crate::{containment::Hierarchies, identity::Identity, key::RunKey, protocol::frames};
+use crate::{containment::Hierarchies, environment::RSH_LINK, identity::Identity, key::RunKey, protocol::frames};
 use muster_schemas::{
     codec,
     event::NodeExit,
@@ -86,6 +87,7 @@ const OF_STEPS: [&str; 8] = [OUTPUT, RELEASED, INPUT, INPUT_END, INPUT_TAKEN, NO
 pub const EXECUTOR_SOCKET: &str = "executor";
 const LOG: &str = "log";
 const RUNS: &str = "runs";
+const BIN: &str = "bin";
 const FREE: &str = "free";
 /// The prefix of folders that were being created or removed when an executor died.
 const RUBBISH: &str = "rubbish";
@@ -153,6 +155,21 @@ impl Spool {
             Err((_, Errno::EWOULDBLOCK)) => Err(SpoolError::InUse(root)),
             Err((_, errno)) => Err(failed(errno.into())),
         }
+    }
+
+    /// Lets jobs call this program to start commands on their other nodes.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub fn link_rsh(&self, program: &Path) -> io::Result<()> {
+        let bin = self.root.join(BIN);
+        DirBuilder::new().recursive(true).mode(0o711).create(&bin)?;
+        let (link, new) = (bin.join(RSH_LINK), bin.join("new"));
+        match fs::remove_file(&new) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => std::os::unix::fs::symlink(program, &new)?,
+        }
+        fs::rename(new, link)
     }
 
     /// Its absolute path.
@@ -418,6 +435,12 @@ impl RunFolder {
     /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The program by which launchers of parallel programs reach the other nodes of the job.
+    pub fn rsh(&self) -> PathBuf {
+        let spool = self.path.parent().and_then(Path::parent).unwrap_or(&self.path);
+        spool.join(BIN).join(RSH_LINK)
     }
 
     /// Appends a line to the messages to the job; control characters in it become blanks.

@@ -142,6 +142,28 @@ impl From<MpiKind> for Option<ProcessManagement> {
     }
 }
 
+/// `muster rsh`, with the options of `rsh` and `ssh` that launchers give.
+#[derive(Debug, Args)]
+pub struct RshOptions {
+    /// No standard input
+    #[arg(short = 'n')]
+    pub no_input: bool,
+    /// The user: only the job's
+    #[arg(short = 'l', value_name = "USER")]
+    pub user: Option<String>,
+    /// Accepted, since launchers give it to `ssh`: no windows, no terminal, be quiet
+    #[arg(short = 'x', short_aliases = ['T', 'q'], action = clap::ArgAction::Count)]
+    pub ignored: u8,
+    /// The job that this runs in
+    #[arg(long, value_name = "ID", env = "MUSTER_JOB_ID", hide = true)]
+    pub job: Option<JobId>,
+    /// The node, one of the job's
+    pub host: String,
+    /// The command, as a line for a shell
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    pub words: Vec<String>,
+}
+
 /// `muster step list`.
 #[derive(Debug, Args)]
 pub struct StepListOptions {

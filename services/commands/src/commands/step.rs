@@ -20,7 +20,7 @@ use muster_cli::{
 };
 use muster_client::{Client, ClientError, Moment, OutputReader, StepAddress};
 use muster_schemas::{
-    CommandId,
+    CommandId, JobId,
     job::ExitStatus,
     step_io::Content,
     steps::{StepGroup, StepInput, StepOutput, StepSpec, StepStreams},
@@ -70,12 +70,25 @@ pub fn run_command(connection: &ConnectionOptions, options: StepRunOptions) -> C
         terminal: size,
     };
     let spec = spec(&options, groups, streams);
-    let width = options.label.then(|| (spec.total_tasks() - 1).to_string().len());
     let StepAnswer { run, step, .. } = launch(&mut client, &options, &spec)?;
-    let address = StepAddress { job: options.job, run, step };
-    let input = Input::start(client.another(), address, options.pty);
-    let mut lines = Lines::new(Form::of(width, spec.total_tasks(), options.pty));
-    let reader_of = if options.pty { OutputReader::at_terminal } else { OutputReader::of };
+    attend(client, StepAddress { job: options.job, run, step }, &spec, options.label)
+}
+
+/// Launches a step and stays with it, its input and output here; returns its status.
+pub(super) fn attended(mut client: Client, job: JobId, spec: &StepSpec, has_labels: bool) -> CommandResult {
+    let StepAnswer { run, step, .. } = client.launch_step(CommandId::new_now(), job, spec, WAIT_SECONDS)?;
+    attend(client, StepAddress { job, run, step }, spec, has_labels)
+}
+
+/// Passes input and output on until the step ends.
+fn attend(mut client: Client, address: StepAddress, spec: &StepSpec, has_labels: bool) -> CommandResult {
+    let StepAddress { job, run, step } = address;
+    let has_terminal = spec.streams.terminal.is_some();
+    let width = has_labels.then(|| (spec.total_tasks() - 1).to_string().len());
+    let has_input = has_terminal || spec.streams.stdin != StepInput::Nothing;
+    let input = has_input.then(|| Input::start(client.another(), address, has_terminal));
+    let mut lines = Lines::new(Form::of(width, spec.total_tasks(), has_terminal));
+    let reader_of = if has_terminal { OutputReader::at_terminal } else { OutputReader::of };
     let shown = show_output(&mut client, reader_of(address), &mut lines);
     drop(input);
     shown?;
@@ -83,17 +96,17 @@ pub fn run_command(connection: &ConnectionOptions, options: StepRunOptions) -> C
     if has_all && lines.highest_status() == 0 {
         return Ok(0);
     }
-    let view = client.wait_for_step(options.job, run, step)?;
+    let view = client.wait_for_step(job, run, step)?;
     if has_all {
         // The ends of tasks do not say which of them is the reason for the others.
         if let Some((part, why)) = view.aborted() {
-            stderr_line!("muster: step {step} of job {} on {}: {why}", options.job, part.node);
+            stderr_line!("muster: step {step} of job {job} on {}: {why}", part.node);
         }
         return Ok(lines.highest_status());
     }
     // Some tasks did not start, or were lost: the log has the reason.
     if let Some(why) = view.why() {
-        stderr_line!("muster: step {step} of job {}: {why}", options.job);
+        stderr_line!("muster: step {step} of job {job}: {why}");
     }
     let status = view.exit_status.map_or(1, ExitStatus::shell_code);
     Ok(status.max(lines.highest_status()).max(1))

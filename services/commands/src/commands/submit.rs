@@ -171,6 +171,7 @@ pub fn run_step(connection: &ConnectionOptions, options: RunOptions) -> CommandR
         warning: options
             .warn
             .map(|before| WarningSignal { signal: before.signal, seconds_before_end: before.seconds_before_end }),
+        process_management: options.mpi.into(),
         ..StepSpec::default()
     };
     let mut client = connection.patient_client()?;

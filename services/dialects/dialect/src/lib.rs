@@ -28,6 +28,12 @@ pub trait Dialect: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Whether launchers of parallel programs in its scripts start processes on other nodes by its own commands. If not,
+    /// they are led to `muster-rsh` (SL-W-07).
+    fn has_launcher(&self) -> bool {
+        false
+    }
+
     /// The soft limits of the tasks, each with its value; `None` for no limit. No task gets more than its node allows.
     fn soft_limits(&self, _order: &LaunchOrder) -> Vec<(Resource, Option<u64>)> {
         Vec::new()

@@ -85,9 +85,10 @@ fn start(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem
     }
     let mut caller = caller(COMMAND, connection, words)?;
     carry_limits(&mut caller);
-    let mut client = connection.patient_client().map_err(failed)?;
     // Nothing is allocated or started for a step that cannot be (SL-W-03).
-    let process_management = process_management(&mut client, &line)?;
+    let mpi = line.first("mpi").map(str::to_owned).or_else(|| variable("SLURM_MPI_TYPE"));
+    let mpi = mpi.map(|kind| steps::process_management(&kind)).transpose().map_err(failed)?;
+    let client = connection.patient_client().map_err(failed)?;
     let interrupts = Interrupts::watch();
     let job = job_of(connection, &line)?;
     if let ([group], None) = (line.groups.as_mut_slice(), job) {
@@ -95,7 +96,7 @@ fn start(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem
         group.options.retain(|given| given.option.name != "het-group");
     }
     let file = multi_prog::settle(&mut line)?;
-    let run = Run { line: &line, file, caller, interrupts, now: Now::new(site::now), process_management };
+    let run = Run { line: &line, file, caller, interrupts, now: Now::new(site::now), mpi };
     if line.gives("test-only") || variable("SLURM_TEST_ONLY").is_some() {
         return run.foresee(client);
     }
@@ -103,16 +104,6 @@ fn start(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem
         Some(job) => run.inside(client, job),
         None => run.outside(client),
     }
-}
-
-/// How the tasks find each other: as the line or the variable says, else as the site does.
-fn process_management(client: &mut Client, line: &CommandLine) -> Result<Option<ProcessManagement>, Problem> {
-    let asked = line.first("mpi").map(str::to_owned).or_else(|| variable("SLURM_MPI_TYPE"));
-    let kind = match asked {
-        Some(kind) => kind,
-        None => site::mpi_default(&client.info(Moment::Now).map_err(failed)?),
-    };
-    steps::process_management(&kind).map_err(failed)
 }
 
 /// The job of the step: the named one, else the one in which `srun` itself runs.
@@ -146,8 +137,8 @@ struct Run<'a> {
     caller: Caller,
     interrupts: Interrupts,
     now: Now,
-    /// How its tasks find each other if they are an MPI program.
-    process_management: Option<ProcessManagement>,
+    /// How its tasks find each other if they are an MPI program, if the line or a variable says it.
+    mpi: Option<Option<ProcessManagement>>,
 }
 
 impl Run<'_> {
@@ -249,7 +240,7 @@ impl Run<'_> {
             directory: self.caller.directory.clone(),
             environment: self.caller.environment.clone(),
             umask: self.caller.umask,
-            process_management: self.process_management,
+            process_management: self.process_management(client)?,
         };
         let mut spec = plan.spec(&facts, &launcher, &streams, programs.as_deref());
         if let Some(environment) = &mut spec.environment {
@@ -407,6 +398,15 @@ impl Run<'_> {
         }
         let info = client.info(Moment::Now).map_err(failed)?;
         Ok(site::parameters(&info))
+    }
+
+    /// How the tasks find each other if they are an MPI program; the site decides where nobody else does (SL-W-03).
+    fn process_management(&self, client: &mut Client) -> Result<Option<ProcessManagement>, Problem> {
+        let of_site = |client: &mut Client| {
+            let info = client.info(Moment::Now).map_err(failed)?;
+            steps::process_management(&site::mpi_default(&info)).map_err(failed)
+        };
+        self.mpi.map_or_else(|| of_site(client), Ok)
     }
 
     fn plan(&self, facts: &JobFacts, site: SchedulerParameters) -> Result<StepPlan, Problem> {

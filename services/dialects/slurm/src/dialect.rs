@@ -33,6 +33,11 @@ impl Dialect for Slurm {
         NAME
     }
 
+    /// Launchers know `srun`.
+    fn has_launcher(&self) -> bool {
+        true
+    }
+
     /// Those of a batch script; none for anything else. The environment already has those known before the launch.
     fn variables(&self, order: &LaunchOrder, host: &Host<'_>) -> Variables {
         if !is_batch_script(order) {

@@ -82,9 +82,6 @@ pub struct Step {
     pub kill_grace_seconds: Option<u32>,
     /// How long it may run, in seconds.
     pub walltime_seconds: Option<u64>,
-    /// Whether its tasks are a parallel program, whose processes wait for each other: a part that does not end by itself
-    /// ends the others (SL-W-08).
-    pub is_parallel: bool,
 }
 
 /// The part of a step on one node.
@@ -121,7 +118,6 @@ impl Step {
             ends_on_failure: spec.ends_on_failure,
             kill_grace_seconds: spec.kill_grace_seconds,
             walltime_seconds: spec.walltime_seconds,
-            is_parallel: spec.process_management.is_some(),
         }
     }
 

@@ -162,7 +162,10 @@ fn cannot_become(identity: &Identity, errno: Errno) -> String {
 fn prepare(spooled: &SpooledOrder, folder: &RunFolder, dialect: Option<&dyn Dialect>) -> Result<Tasks, String> {
     let order = &spooled.order;
     let directory = enter_directory(&order.working_directory)?;
-    let variables = environment::common(spooled, folder.path(), added_by(dialect, spooled));
+    let mut variables = environment::common(spooled, folder.path(), added_by(dialect, spooled));
+    if dialect.is_none_or(|dialect| !dialect.has_launcher()) {
+        environment::add_launcher(&mut variables, &folder.rsh());
+    }
     let (program, count) = match (&order.launch.program, script_of(order)) {
         (_, Some((_, args))) => (script_program(&folder.file(SCRIPT), args)?, 1),
         (Program::Tasks { argv }, _) => (

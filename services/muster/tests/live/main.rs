@@ -10,6 +10,7 @@ mod filters;
 mod hpcpack;
 mod hpcpack_lists;
 mod hpcpack_modes;
+mod mpi;
 mod openapi;
 mod programs;
 mod reservations;

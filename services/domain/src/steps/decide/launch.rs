@@ -175,13 +175,13 @@ pub(crate) fn end(
     Ok(Decision::done(if is_news { vec![event] } else { Vec::new() }))
 }
 
-/// Whether the end of one part ends the others, and how: if the step is set to do so, or the others are processes of a
-/// parallel program that would wait for it, and they are not being ended already.
+/// Whether the end of one part ends the others, and how: if the step is set to do so, or the part says that the program is
+/// over (SL-W-06), and they are not being ended already.
 pub(crate) fn ends_the_others(state: &State, run: &Run, step: StepId, exit: &NodeExit) -> Option<AtOnce> {
     let launched = state.step(run.id, step)?;
     let has_failed = exit.status.is_none_or(|status| status != ExitStatus::Code(0));
-    let is_missed = launched.is_parallel && exit.cause != EndCause::Itself;
-    let ends = is_missed || launched.ends_on_failure && has_failed;
+    let is_aborted = matches!(exit.cause, EndCause::Aborted(_));
+    let ends = is_aborted || launched.ends_on_failure && has_failed;
     let ends = ends && launched.parts.iter().all(|part| part.stopping.is_none());
-    ends.then_some(AtOnce::of(matches!(exit.cause, EndCause::Aborted(_))))
+    ends.then_some(AtOnce::of(is_aborted))
 }
