@@ -40,6 +40,16 @@ pub enum ServeError {
     Fence(#[from] BadFence),
 }
 
+/// What Open MPI 4 needs besides the variables of the library. Without the first two, and without variables of Slurm, each
+/// task believes to be alone: the component `orte` says so. The others say that it is bound to its cores already. Later
+/// versions ignore all of them.
+const OF_OPEN_MPI: [(&str, &str); 4] = [
+    ("OMPI_MCA_schizo", "^orte"),
+    ("OMPI_MCA_ess", "pmi"),
+    ("OMPI_MCA_hwloc_base_binding_policy", "none"),
+    ("OMPI_MCA_orte_externally_bound", "1"),
+];
+
 enum Event {
     Heard(ToServer),
     /// The shim has closed its side.
@@ -108,7 +118,9 @@ fn begin<'a>(program: Program, names: &[&CStr], socket: &'a UnixStream) -> Resul
     let mut environments = Vec::with_capacity(local.len());
     for rank in &local {
         server.register_task(*rank, layout.program().uid, layout.program().gid)?;
-        environments.push((*rank, server.environment(*rank)?));
+        let mut variables = server.environment(*rank)?;
+        variables.extend(OF_OPEN_MPI.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        environments.push((*rank, variables));
     }
     protocol::write(socket, &FromServer::Ready { environments })?;
     let desk = Desk {
@@ -230,8 +242,12 @@ impl Desk<'_> {
 
     /// The shim knows of the abort before the task goes on, and so before it ends.
     fn aborted(&mut self, rank: u32, status: i32, message: &str, answer: OperationAnswer) -> Result<(), ServeError> {
-        let colon = if message.is_empty() { "" } else { ": " };
-        let told = self.abort(rank, Some(status), format!("it aborted the program{colon}{message}"));
+        let why = match message {
+            // Open MPI says so if the program gives no reason.
+            "" | "N/A" => "it aborted the program".to_owned(),
+            message => format!("it aborted the program: {message}"),
+        };
+        let told = self.abort(rank, Some(status), why);
         answer.give(library::STATUS_SUCCESS);
         told
     }

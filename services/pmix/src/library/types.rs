@@ -20,8 +20,6 @@ pub const STATUS_UNREACH: Status = -25;
 pub const STATUS_NOT_FOUND: Status = -46;
 /// `PMIX_ERR_NOT_SUPPORTED`
 pub const STATUS_NOT_SUPPORTED: Status = -47;
-/// `PMIX_ERR_LOST_CONNECTION`
-pub const STATUS_LOST_CONNECTION: Status = -61;
 /// `PMIX_OPERATION_SUCCEEDED`: it is done, and nobody will be called back.
 pub const STATUS_OPERATION_SUCCEEDED: Status = -157;
 
