@@ -144,17 +144,20 @@ fn of_app(number_of_app: u32, ranks: &[u32]) -> Vec<Fact> {
 /// The rank comes first: the library refers what follows to it.
 fn of_task(layout: &Layout, number_of_task: u32) -> Vec<Fact> {
     let task = layout.tasks()[number_of_task as usize];
+    let app = &layout.apps()[task.app as usize];
     let mut all = vec![
         rank("pmix.rank", number_of_task),
         rank("pmix.grank", number_of_task),
         number("pmix.appnum", task.app),
         rank("pmix.apprank", task.app_rank),
+        // Also here: clients ask for the size of the application of a task without saying which it is.
+        number("pmix.app.size", app.len() as u32),
         short("pmix.lrank", task.local_rank),
         short("pmix.nrank", task.local_rank),
         number("pmix.nodeid", task.node),
         text("pmix.hname", &layout.nodes()[task.node as usize].name),
     ];
-    all.extend(layout.apps()[task.app as usize].first().map(|first| rank("pmix.aldr", *first)));
+    all.extend(app.first().map(|first| rank("pmix.aldr", *first)));
     all
 }
 

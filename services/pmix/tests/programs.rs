@@ -419,7 +419,10 @@ fn tasks_learn_about_job_nodes_and_applications() {
         ("node rank", "1"),
         ("node", "1"),
         ("host", "node1"),
-        ("node of 0", "0"),
+        ("size of app 0", "2"),
+        ("leader of app 0", "0"),
+        ("peers of node0", "0"),
+        ("size of node0", "1"),
         ("local rank of 0", "0"),
     ];
     for (what, value) in of_last {

@@ -7,11 +7,11 @@
 
 static pmix_proc_t self;
 
-static void print(const char *what, pmix_rank_t rank, const char *key) {
+static void print_with(const char *what, pmix_rank_t rank, const char *key, pmix_info_t *infos, size_t count) {
     pmix_proc_t who;
     pmix_value_t *value = NULL;
     PMIX_LOAD_PROCID(&who, self.nspace, rank);
-    pmix_status_t status = PMIx_Get(&who, key, NULL, 0, &value);
+    pmix_status_t status = PMIx_Get(&who, key, infos, count, &value);
     if (status != PMIX_SUCCESS) {
         printf("%s: %s\n", what, PMIx_Error_string(status));
         return;
@@ -26,18 +26,24 @@ static void print(const char *what, pmix_rank_t rank, const char *key) {
     }
 }
 
+static void print(const char *what, pmix_rank_t rank, const char *key) { print_with(what, rank, key, NULL, 0); }
+
 /* A value of an application, which is asked for with its number. */
 static void print_of_app(const char *what, uint32_t number, const char *key) {
-    pmix_proc_t who;
-    pmix_value_t *value = NULL;
     pmix_info_t infos[2];
     bool yes = true;
-    PMIX_LOAD_PROCID(&who, self.nspace, PMIX_RANK_WILDCARD);
     PMIX_INFO_LOAD(&infos[0], PMIX_APP_INFO, &yes, PMIX_BOOL);
     PMIX_INFO_LOAD(&infos[1], PMIX_APPNUM, &number, PMIX_UINT32);
-    pmix_status_t status = PMIx_Get(&who, key, infos, 2, &value);
-    if (status == PMIX_SUCCESS) printf("%s=%u\n", what, value->data.uint32);
-    else printf("%s: %s\n", what, PMIx_Error_string(status));
+    print_with(what, PMIX_RANK_WILDCARD, key, infos, 2);
+}
+
+/* A value of a node, which is asked for with its name. */
+static void print_of_node(const char *what, const char *name, const char *key) {
+    pmix_info_t infos[2];
+    bool yes = true;
+    PMIX_INFO_LOAD(&infos[0], PMIX_NODE_INFO, &yes, PMIX_BOOL);
+    PMIX_INFO_LOAD(&infos[1], PMIX_HOSTNAME, name, PMIX_STRING);
+    print_with(what, PMIX_RANK_WILDCARD, key, infos, 2);
 }
 
 static void print_facts(void) {
@@ -61,7 +67,8 @@ static void print_facts(void) {
     print("node", self.rank, PMIX_NODEID);
     print("host", self.rank, PMIX_HOSTNAME);
     print("host of 0", 0, PMIX_HOSTNAME);
-    print("node of 0", 0, PMIX_NODEID);
+    print_of_node("peers of node0", "node0", PMIX_LOCAL_PEERS);
+    print_of_node("size of node0", "node0", PMIX_LOCAL_SIZE);
     print("local rank of 0", 0, PMIX_LOCAL_RANK);
 }
 
