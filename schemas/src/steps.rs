@@ -53,6 +53,8 @@ pub struct StepSpec {
 pub enum ProcessManagement {
     /// PMI, versions 1 and 2, over a socket that each task inherits (SL-W-04).
     Pmi,
+    /// PMIx, through the library of the nodes (SL-W-05).
+    Pmix,
 }
 
 /// A part of a step on nodes of one component.

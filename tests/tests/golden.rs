@@ -122,6 +122,7 @@ fn step_order() -> SpooledOrder {
         cpus: vec![0, 1],
         open_files: 1024,
         tasks: Some(StepTasks { ranks, programs: vec![program], ends_on_failure: true, ..StepTasks::default() }),
+        pmix_program: None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! MPI programs over NATS, with every executor a process of its own: what a fence needs of the bus and its permissions,
 //! and what is left of it when processes are killed.
 
+#[allow(dead_code, reason = "the tests with marks of jobs use the rest")]
 mod cluster;
 
 use cluster::{Cluster, text};

@@ -306,7 +306,8 @@ pub struct RunOptions {
     /// Standard input [default: /dev/null]
     #[arg(short = 'i', long, value_name = "FILE")]
     pub input: Option<String>,
-    /// How the tasks find each other if they are an MPI program: PMI-1 and PMI-2, as MPICH is built for, or not at all
+    /// How the tasks find each other if they are an MPI program: PMI-1 and PMI-2, as MPICH is built for; PMIx, as Open MPI is
+    /// built for; or not at all
     #[arg(long, value_name = "KIND", value_enum, default_value_t = MpiKind::Pmi2)]
     pub mpi: MpiKind,
     /// Signal the step before the job's walltime is over

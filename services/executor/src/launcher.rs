@@ -138,6 +138,8 @@ pub struct Settings {
     pub open_files: u64,
     /// The programs that the fork server can be started from, the best one first.
     pub shim_programs: Vec<PathBuf>,
+    /// The program that serves the tasks of PMIx programs.
+    pub pmix_program: Option<PathBuf>,
 }
 
 /// Whether something that was launched before may be launched again if nothing of it is left.
@@ -354,6 +356,7 @@ impl Launcher {
             open_files: self.settings.open_files,
             order,
             tasks,
+            pmix_program: self.settings.pmix_program.clone(),
         };
         self.spool.create(&spooled).map_err(|error| format!("the order cannot be written to the node's spool: {error}"))
     }

@@ -34,6 +34,10 @@ pub mod spool;
 #[cfg(test)]
 mod testing;
 
+/// The first argument that makes `muster-services` the server of PMIx programs, with a shim at the other end of its standard
+/// input.
+pub const PMIX_SERVER: &str = "pmix-server";
+
 pub use config::Config;
 pub use containment::ContainmentMode;
 pub use fork_server::{SHIM_SERVER, serve_shims_if_asked, shim_server_main};

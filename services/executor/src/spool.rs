@@ -323,6 +323,8 @@ pub struct SpooledOrder {
     pub open_files: u64,
     /// Additions for a step.
     pub tasks: Option<StepTasks>,
+    /// The program that serves the tasks of PMIx programs, with the argument [`crate::PMIX_SERVER`].
+    pub pmix_program: Option<PathBuf>,
 }
 
 impl SpooledOrder {

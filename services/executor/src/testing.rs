@@ -61,6 +61,7 @@ pub fn spooled(order: LaunchOrder) -> SpooledOrder {
         cpus: vec![],
         open_files: 1024,
         tasks: None,
+        pmix_program: None,
         order,
     }
 }

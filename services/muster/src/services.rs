@@ -7,6 +7,7 @@ mod descriptions;
 mod dialects;
 mod elsewhere;
 mod picture;
+mod pmix;
 mod records;
 mod roles;
 
@@ -24,5 +25,8 @@ fn main() -> ExitCode {
     muster_executor::serve_shims_if_asked(DIALECTS);
     muster_filter_runner::supervise_filters_if_asked();
     muster_notifier::supervise_commands_if_asked();
+    if std::env::args_os().nth(1).is_some_and(|first| first == muster_executor::PMIX_SERVER) {
+        return pmix::serve();
+    }
     process::finish(programs::check_caller().and_then(|()| commands::run(&muster_commands::parse())))
 }

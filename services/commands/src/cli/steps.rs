@@ -105,7 +105,8 @@ pub struct StepRunOptions {
     /// The first task that fails ends the others
     #[arg(short = 'K', long)]
     pub kill_on_failure: bool,
-    /// How the tasks find each other if they are an MPI program: PMI-1 and PMI-2, as MPICH is built for, or not at all
+    /// How the tasks find each other if they are an MPI program: PMI-1 and PMI-2, as MPICH is built for; PMIx, as Open MPI is
+    /// built for; or not at all
     #[arg(long, value_name = "KIND", value_enum, default_value_t = MpiKind::Pmi2)]
     pub mpi: MpiKind,
     /// Fail if the cores are not free now, instead of waiting for them
@@ -131,6 +132,8 @@ pub enum MpiKind {
     None,
     /// PMI-1 and PMI-2
     Pmi2,
+    /// PMIx
+    Pmix,
 }
 
 impl From<MpiKind> for Option<ProcessManagement> {
@@ -138,6 +141,7 @@ impl From<MpiKind> for Option<ProcessManagement> {
         match kind {
             MpiKind::None => None,
             MpiKind::Pmi2 => Some(ProcessManagement::Pmi),
+            MpiKind::Pmix => Some(ProcessManagement::Pmix),
         }
     }
 }

@@ -259,6 +259,9 @@ fn fork_all(
     let affinity = if containment.needs_affinity() { spooled.cpus.as_slice() } else { &[] };
     let birth = Birth::new(spooled, &entrance, &directory, &limits, host.map(|host| (host, kept.as_slice())))
         .map_err(|errno| format!("the limits of this process are not known: {}", errno.desc()))?;
+    if let Some(management) = &mut connections.management {
+        management.begin(spooled, &entrance, host)?;
+    }
     let mut processes = Vec::with_capacity(each.len());
     for (number, task) in each.iter().enumerate() {
         if let Some(streams) = connections.streams.as_mut().filter(|_| number > 0 && number % STARTED_AT_A_TIME == 0) {

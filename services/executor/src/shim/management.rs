@@ -1,13 +1,22 @@
-//! The process management interface of a step's tasks on this node: a socket to each task, and fences with the step's
-//! other nodes through the executor (SL-W-04).
+//! The process management interface of a step's tasks on this node, and fences with the step's other nodes through the
+//! executor: for PMI a socket to each task (SL-W-04), for PMIx a server in a process of its own (SL-W-05).
+
+mod pmix;
 
 use crate::{
+    containment::Entrance,
     environment::{OF_MANAGEMENT, OwnValue},
+    host::Host,
     spool::{RunFolder, SpooledOrder},
 };
 use muster_pmi::{Effect, Layout, Server};
-use muster_schemas::{fence, steps::ProcessGroup};
+use muster_pmix::protocol::{FromServer, ToServer};
+use muster_schemas::{
+    fence,
+    steps::{ProcessGroup, ProcessManagement},
+};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use pmix::PmixServer;
 use std::{
     collections::BTreeMap,
     io::{self, Read as _, Write as _},
@@ -21,6 +30,12 @@ use std::{
 const READ_BYTES: usize = 16 << 10;
 /// The most that waits to be read by a task. One that does not read is no program of this interface.
 const MAX_UNREAD_BYTES: usize = 1 << 20;
+
+/// The token of the PMIx server among those of tasks, which are ranks.
+const OF_PMIX: u64 = u64::MAX;
+const BAD_FENCE: &str = "what its other nodes contributed to a fence cannot be understood";
+/// What tasks are told that ask in PMI for what their step offers in PMIx.
+const OTHER_INTERFACE: &str = "it asks for PMI, and the step offers PMIx: name `pmi2` as the kind of MPI";
 
 /// The end of a parallel program before all of its tasks were done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +56,9 @@ pub struct Management {
     size: usize,
     epoll: Epoll,
     connections: BTreeMap<u32, Connection>,
+    /// The server that tasks ask instead, if the step offers PMIx.
+    pmix: Option<PmixServer>,
+    group: ProcessGroup,
     folder: RunFolder,
     /// Whether other places take part in fences.
     has_others: bool,
@@ -69,12 +87,37 @@ impl Management {
             space,
             epoll: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?,
             connections: BTreeMap::new(),
+            pmix: None,
+            group: group.clone(),
             folder: folder.clone(),
             has_others: order.nodes.len() > 1,
             fence: None,
             is_fence_news: false,
             abort: None,
         })
+    }
+
+    /// Starts what the tasks need before they are started.
+    ///
+    /// # Errors
+    /// Why they cannot be started, for people.
+    pub fn begin(&mut self, spooled: &SpooledOrder, entrance: &Entrance, host: Option<&Host>) -> Result<(), String> {
+        if self.group.management != ProcessManagement::Pmix {
+            return Ok(());
+        }
+        let server = PmixServer::start(spooled, &self.group, &self.folder, entrance, host)?;
+        let event = EpollEvent::new(EpollFlags::EPOLLIN, OF_PMIX);
+        let watched = self.epoll.add(server.descriptor(), event);
+        watched.map_err(|errno| format!("the PMIx server cannot be watched: {}", errno.desc()))?;
+        self.pmix = Some(server);
+        Ok(())
+    }
+
+    /// Lets go of what no task needs any more.
+    pub fn end(&mut self) {
+        if let Some(server) = self.pmix.take() {
+            let _ = self.epoll.delete(server.descriptor());
+        }
     }
 
     /// Connects a task; returns its side.
@@ -89,7 +132,9 @@ impl Management {
     /// The variables by which a task finds its side of the connection.
     pub fn variables(&self, rank: u32, descriptor: RawFd) -> impl Iterator<Item = (String, OwnValue)> {
         let values = [descriptor.to_string(), rank.to_string(), self.size.to_string(), self.space.clone()];
-        OF_MANAGEMENT.into_iter().map(str::to_owned).zip(values.map(OwnValue::Text))
+        let of_pmix = self.pmix.as_ref().map_or(&[][..], |server| server.variables(rank)).iter().cloned();
+        let own = OF_MANAGEMENT.into_iter().map(str::to_owned).zip(values).chain(of_pmix);
+        own.map(|(name, value)| (name, OwnValue::Text(value)))
     }
 
     /// The descriptor that is ready when a task has said something.
@@ -102,6 +147,10 @@ impl Management {
         let mut events = [EpollEvent::empty(); 256];
         let count = self.epoll.wait(&mut events, EpollTimeout::ZERO).unwrap_or(0);
         for event in &events[..count] {
+            if event.data() == OF_PMIX {
+                self.serve_pmix();
+                continue;
+            }
             let Ok(rank) = u32::try_from(event.data()) else { continue };
             if event.events().contains(EpollFlags::EPOLLOUT) {
                 self.send(rank, &[]);
@@ -112,11 +161,52 @@ impl Management {
         }
     }
 
+    /// Hears the PMIx server, and tells it what it had no room for.
+    fn serve_pmix(&mut self) {
+        let Some(server) = &mut self.pmix else { return };
+        let is_there = server.receive();
+        while let Some(message) = self.pmix.as_mut().map(PmixServer::next) {
+            match message {
+                Ok(Some(message)) => self.heard(message),
+                Ok(None) => break,
+                Err(why) => return self.lose_pmix(why),
+            }
+        }
+        if !is_there {
+            return self.lose_pmix("the PMIx server of this node has ended".to_owned());
+        }
+        self.tell_pmix(None);
+    }
+
+    fn heard(&mut self, message: FromServer) {
+        match message {
+            FromServer::Fence { number, contribution } => self.begin_fence(number, &contribution),
+            FromServer::Abort { rank, status, why } => self.abort_as_asked(rank, status, why),
+            FromServer::Failed { why } => self.abort(None, why),
+            FromServer::Ready { .. } | FromServer::Joined { .. } | FromServer::Finalized { .. } => {}
+        }
+    }
+
+    /// Tells the PMIx server something; what it has no room for follows when it has read.
+    fn tell_pmix(&mut self, message: Option<&ToServer>) {
+        let Some(server) = &mut self.pmix else { return };
+        let waits = if server.tell(message) { EpollFlags::EPOLLOUT } else { EpollFlags::empty() };
+        // A descriptor in the set can always be changed.
+        let mut event = EpollEvent::new(EpollFlags::EPOLLIN | waits, OF_PMIX);
+        let _ = self.epoll.modify(server.descriptor(), &mut event);
+    }
+
+    fn lose_pmix(&mut self, why: String) {
+        self.end();
+        self.abort(None, why);
+    }
+
     /// A task has ended.
     pub fn ended(&mut self, rank: u32) {
         // What it said last comes before its end.
         while self.connections.contains_key(&rank) && self.receive(rank) {}
         self.disconnect(rank);
+        self.tell_pmix(Some(&ToServer::Ended { rank }));
         let effect = self.server.ended(rank);
         self.take(effect);
     }
@@ -124,8 +214,9 @@ impl Management {
     /// The fence that the tasks are in may have its answer.
     pub fn look_for_answer(&mut self) {
         let Some(answer) = self.fence.and_then(|number| self.folder.fence_answer(number)) else { return };
-        self.fence = None;
+        let number = self.fence.take().unwrap_or_default();
         match answer {
+            Ok(joined) if self.pmix.is_some() => self.fenced_by_pmix(number, &joined),
             Ok(joined) => self.fenced(&joined),
             Err(why) => self.abort(None, why),
         }
@@ -141,12 +232,24 @@ impl Management {
         self.abort.take()
     }
 
+    fn fenced_by_pmix(&mut self, number: u32, joined: &[u8]) {
+        let Some(contributions) = fence::split(joined) else { return self.abort(None, BAD_FENCE.to_owned()) };
+        let contributions = contributions.into_iter().map(<[u8]>::to_vec).collect();
+        self.tell_pmix(Some(&ToServer::Met { number, contributions }));
+    }
+
     fn fenced(&mut self, joined: &[u8]) {
         let effects = fence::split(joined).and_then(|contributions| self.server.fenced(contributions).ok());
         match effects {
             Some(effects) => self.take(effects),
-            None => self.abort(None, "what its other nodes contributed to a fence cannot be understood".to_owned()),
+            None => self.abort(None, BAD_FENCE.to_owned()),
         }
+    }
+
+    fn abort_as_asked(&mut self, rank: u32, status: Option<i32>, why: String) {
+        // As the low byte counts when a process ends.
+        let status = status.map(|status| status.to_le_bytes()[0]);
+        self.abort.get_or_insert(Abort { rank: Some(rank), status, why });
     }
 
     fn abort(&mut self, rank: Option<u32>, why: String) {
@@ -158,6 +261,10 @@ impl Management {
         let Some(connection) = self.connections.get_mut(&rank) else { return false };
         let mut buffer = [0; READ_BYTES];
         match connection.socket.read(&mut buffer) {
+            Ok(1..) if self.pmix.is_some() => {
+                self.abort(Some(rank), OTHER_INTERFACE.to_owned());
+                false
+            }
             Ok(length @ 1..) => {
                 let effects = self.server.received(rank, &buffer[..length]);
                 self.take(effects);
@@ -187,11 +294,7 @@ impl Management {
                     self.fenced(&fence::join([contribution.as_slice()]));
                 }
                 Effect::Fence { number, contribution } => self.begin_fence(number, &contribution),
-                Effect::Abort { rank, status, why } => {
-                    // As the low byte counts when a process ends.
-                    let status = status.map(|status| status.to_le_bytes()[0]);
-                    self.abort.get_or_insert(Abort { rank: Some(rank), status, why });
-                }
+                Effect::Abort { rank, status, why } => self.abort_as_asked(rank, status, why),
             }
         }
     }

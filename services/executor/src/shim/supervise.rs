@@ -211,6 +211,9 @@ impl<'a> Supervised<'a> {
         if let Some((Abort { rank: Some(rank), status: Some(status), .. }, _)) = &self.aborted {
             self.reaped.replace_signal(*rank, ExitStatus::Code(*status));
         }
+        if self.tasks.is_empty() {
+            management.end();
+        }
         if management.take_news() {
             self.shim.tell(News::Fence);
         }

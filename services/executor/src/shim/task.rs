@@ -258,13 +258,18 @@ impl<'a> Birth<'a> {
                 limits.push((resource, most, hard));
             }
         }
-        let groups = spooled.identity.groups.iter().copied().map(Gid::from_raw).collect();
+        let groups = groups_of(&spooled.identity);
         let directory_there = || CString::new(spooled.order.working_directory.as_str()).map_err(|_| Errno::EINVAL);
         let host =
             host.map(|(host, kept)| Ok(EmulatedHost { host, kept, directory: directory_there()? })).transpose()?;
         let ignored = (1..32).filter(is_ignored).collect();
         Ok(Self { spooled, entrance, directory, host, groups, limits, ignored })
     }
+}
+
+/// The groups of a user.
+pub(super) fn groups_of(identity: &Identity) -> Vec<Gid> {
+    identity.groups.iter().copied().map(Gid::from_raw).collect()
 }
 
 pub(super) fn is_ignored(signal: &i32) -> bool {
@@ -346,7 +351,8 @@ fn prepare(
     Ok(())
 }
 
-fn join(entrance: &Entrance, joined: bool) -> Result<(), Errno> {
+/// Enters the groups that a process was not born in.
+pub(super) fn join(entrance: &Entrance, joined: bool) -> Result<(), Errno> {
     let to_errno = |error: io::Error| error.raw_os_error().map_or(Errno::UnknownErrno, Errno::from_raw);
     if let Some(group) = entrance.born_in_fd().filter(|_| !joined) {
         fs::write(format!("/proc/self/fd/{group}/cgroup.procs"), "0").map_err(to_errno)?;
@@ -368,7 +374,8 @@ fn bind(affinity: &[u32]) -> Result<(), Errno> {
     sched_setaffinity(Pid::from_raw(0), &cpus)
 }
 
-fn change_user(identity: &Identity, groups: &[Gid]) -> Result<(), Errno> {
+/// Becomes the owner of the job, if this process is root.
+pub(super) fn change_user(identity: &Identity, groups: &[Gid]) -> Result<(), Errno> {
     if !Uid::effective().is_root() {
         return Ok(());
     }

@@ -104,7 +104,7 @@ fn musters_own_steps_and_arrays_of_jobs_are_worlds() {
 #[test]
 fn kinds_of_mpi_are_listed_and_unknown_ones_start_nothing() {
     let site = Site::with("[slurm]\nmpi_default = \"none\"\n");
-    assert_eq!(site.ok("srun --mpi=list"), "MPI plugin types are...\n\tnone\n\tpmi2\n");
+    assert_eq!(site.ok("srun --mpi=list"), "MPI plugin types are...\n\tnone\n\tpmi2\n\tpmix\n");
     let error = "srun: error: Invalid MPI type 'openmpi', --mpi=list for acceptable types\n";
     assert_eq!(site.fails("srun --mpi=openmpi touch started"), (1, error.to_owned()));
     assert_eq!(site.fails("SLURM_MPI_TYPE=openmpi srun touch started"), (1, error.to_owned()));

@@ -7,7 +7,8 @@ use muster_schemas::steps::ProcessManagement;
 pub const DEFAULT_MPI: &str = "pmi2";
 
 /// The kinds that there are, by Slurm's names.
-const KINDS: [(&str, Option<ProcessManagement>); 2] = [("none", None), ("pmi2", Some(ProcessManagement::Pmi))];
+const KINDS: [(&str, Option<ProcessManagement>); 3] =
+    [("none", None), ("pmi2", Some(ProcessManagement::Pmi)), ("pmix", Some(ProcessManagement::Pmix))];
 
 /// The process management of a kind.
 ///
