@@ -279,8 +279,8 @@ impl Server {
     }
 }
 
-/// Calls a function of the library that answers by a callback, and waits for the answer. There is no time limit here: the
-/// shim limits how long it waits for this process.
+/// Calls a function of the library that answers by a callback, and waits for the answer. There is no time limit here:
+/// the shim limits how long it waits for this process.
 fn wait(call: impl FnOnce(OperationCallback, *mut c_void) -> Status) -> Status {
     /// Passes the status to the waiting thread.
     unsafe extern "C" fn done(status: Status, data: *mut c_void) {

@@ -1,9 +1,9 @@
 //! The server: between the library and the shim (SL-W-05).
 //!
-//! Three threads: the library's, which says what tasks want; one that reads from the shim; and this one, which decides and
-//! answers. The first two only put events into one channel. It has no limit of its own: tasks wait for the answers to
-//! their requests, and the shim sends one message for each fence and each end of a task. A task that connects again and
-//! again fills the memory of its own job.
+//! Three threads: the library's, which says what tasks want; one that reads from the shim; and this one, which decides
+//! and answers. The first two only put events into one channel. It has no limit of its own: tasks wait for the answers
+//! to their requests, and the shim sends one message for each fence and each end of a task. A task that connects again
+//! and again fills the memory of its own job.
 
 use crate::{
     contribution::{self, BadFence, Contribution},

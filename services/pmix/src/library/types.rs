@@ -1,5 +1,5 @@
-//! Types and numbers of `pmix_common.h` and `pmix_server.h`, as in version 4.2 of the library. A test compares them with
-//! the headers.
+//! Types and numbers of `pmix_common.h` and `pmix_server.h`, as in version 4.2 of the library. A test compares them
+//! with the headers.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 

@@ -118,7 +118,7 @@ int main(int argc, char **argv) {
     }
     print_facts();
     if (argc > 1 && strcmp(argv[1], "facts") == 0) {
-        print("host of last", 999, PMIX_HOSTNAME);
+        print("host of last", 3999, PMIX_HOSTNAME);
         return PMIx_Finalize(NULL, 0) == PMIX_SUCCESS ? 0 : 3;
     }
     put("address", "before");
