@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// The longest name of a namespace, in bytes (`PMIX_MAX_NSLEN`).
 const MAX_NAMESPACE_BYTES: usize = 255;
-/// The most tasks of a program. Describing one to the library takes some 5 KiB while it reads that.
+/// The most tasks of a program. Each takes some 16 KiB in the server of each node while the library reads about it.
 const MAX_TASKS: usize = 1 << 20;
 
 /// The reason why a program cannot be served.

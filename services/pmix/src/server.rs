@@ -75,19 +75,20 @@ pub fn serve(socket: &UnixStream, names: &[&CStr]) -> Result<(), ServeError> {
         Some(_) => return Err(ServeError::OutOfOrder),
         None => return Ok(()),
     };
-    let served = begin(program, names, socket).and_then(|(mut desk, sender, events)| {
-        std::thread::spawn(move || read_all(reader, &sender));
-        let served = desk.run(&events);
-        desk.server.stop();
-        served
-    });
-    if let Err(error) = &served
-        && !matches!(error, ServeError::Shim(_))
-    {
-        // It may be gone, which is nothing to add to the failure.
+    let (mut desk, sender, events) = begin(program, names, socket).inspect_err(|error| tell(socket, error))?;
+    std::thread::spawn(move || read_all(reader, &sender));
+    let served = desk.run(&events).inspect_err(|error| tell(socket, error));
+    // Only now: the shim is to hear of the failure before tasks lose their server.
+    desk.server.stop();
+    served
+}
+
+/// Tells the shim of a failure, unless it is that the shim cannot be reached.
+fn tell(socket: &UnixStream, error: &ServeError) {
+    if !matches!(error, ServeError::Shim(_)) {
+        // If it is gone now, there is nobody to tell.
         let _ = protocol::write(socket, &FromServer::Failed { why: error.to_string() });
     }
-    served
 }
 
 fn read_all(mut reader: Reader<UnixStream, ToServer>, events: &mpsc::Sender<Event>) {
