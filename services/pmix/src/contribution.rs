@@ -3,6 +3,7 @@
 use crate::layout::Layout;
 use muster_schemas::{
     codec::{self, CodecError},
+    content::ContentBytes,
     fence::MAX_CONTRIBUTION_BYTES,
 };
 use serde::{Deserialize, Serialize};
@@ -11,9 +12,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contribution {
     /// What the library gives to the other servers.
-    pub collected: Vec<u8>,
+    pub collected: ContentBytes,
     /// What tasks have put and this fence does not collect: by rank, as the library answers for that task.
-    pub direct: Vec<(u32, Vec<u8>)>,
+    pub direct: Vec<(u32, ContentBytes)>,
 }
 
 /// Why a fence cannot be.
@@ -35,7 +36,7 @@ pub enum BadFence {
     Malformed {
         /// Its number.
         node: usize,
-        /// What is wrong.
+        /// The reason.
         why: String,
     },
     /// A node speaks for a task of another one.
@@ -54,8 +55,8 @@ impl Contribution {
     /// # Errors
     /// It is too large.
     pub fn to_bytes(&self) -> Result<Vec<u8>, BadFence> {
-        let put: usize = self.direct.iter().map(|(_, bytes)| bytes.len()).sum();
-        let too_large = |_: CodecError| BadFence::TooLarge(self.collected.len() + put);
+        let put: usize = self.direct.iter().map(|(_, bytes)| bytes.0.len()).sum();
+        let too_large = |_: CodecError| BadFence::TooLarge(self.collected.0.len() + put);
         let bytes = codec::encode(self).map_err(too_large)?;
         if bytes.len() > MAX_CONTRIBUTION_BYTES { Err(BadFence::TooLarge(bytes.len())) } else { Ok(bytes) }
     }
@@ -65,20 +66,20 @@ impl Contribution {
 ///
 /// # Errors
 /// They are not those of the nodes of this program.
-pub fn joined(layout: &Layout, contributions: &[Vec<u8>]) -> Result<Contribution, BadFence> {
+pub fn joined(layout: &Layout, contributions: &[ContentBytes]) -> Result<Contribution, BadFence> {
     if contributions.len() != layout.nodes().len() {
         return Err(BadFence::Count { nodes: layout.nodes().len(), contributions: contributions.len() });
     }
     let mut all = Contribution::default();
     for (node, bytes) in contributions.iter().enumerate() {
         let malformed = |error: CodecError| BadFence::Malformed { node, why: error.to_string() };
-        let contribution: Contribution = codec::decode(bytes).map_err(malformed)?;
+        let contribution: Contribution = codec::decode(&bytes.0).map_err(malformed)?;
         let is_there = |rank: u32| layout.tasks().get(rank as usize).is_some_and(|task| task.node as usize == node);
         if let Some((rank, _)) = contribution.direct.iter().find(|(rank, _)| !is_there(*rank)) {
             return Err(BadFence::Stranger { node, rank: *rank });
         }
         // Servers of the library exchange byte objects one after the other.
-        all.collected.extend(contribution.collected);
+        all.collected.0.extend(contribution.collected.0);
         all.direct.extend(contribution.direct);
     }
     Ok(all)
@@ -93,9 +94,9 @@ mod tests {
         Layout::new(program()).unwrap()
     }
 
-    fn of(collected: &[u8], direct: &[(u32, &[u8])]) -> Vec<u8> {
-        let direct = direct.iter().map(|(rank, bytes)| (*rank, bytes.to_vec())).collect();
-        Contribution { collected: collected.to_vec(), direct }.to_bytes().unwrap()
+    fn of(collected: &[u8], direct: &[(u32, &[u8])]) -> ContentBytes {
+        let direct = direct.iter().map(|(rank, bytes)| (*rank, ContentBytes(bytes.to_vec()))).collect();
+        ContentBytes(Contribution { collected: ContentBytes(collected.to_vec()), direct }.to_bytes().unwrap())
     }
 
     /// SL-W-05
@@ -103,16 +104,16 @@ mod tests {
     fn contributions_are_joined_in_the_order_of_the_nodes() {
         let contributions = [of(b"ab", &[(2, b"x")]), of(b"", &[]), of(b"c", &[(4, b"y")])];
         let all = joined(&layout(), &contributions).unwrap();
-        assert_eq!(all.collected, b"abc");
-        assert_eq!(all.direct, [(2, b"x".to_vec()), (4, b"y".to_vec())]);
+        assert_eq!(all.collected.0, b"abc");
+        assert_eq!(all.direct, [(2, ContentBytes(b"x".to_vec())), (4, ContentBytes(b"y".to_vec()))]);
     }
 
     #[test]
     fn what_is_no_contribution_is_refused() {
         let nothing = of(b"", &[]);
-        let bad = |contributions: &[Vec<u8>]| joined(&layout(), contributions).unwrap_err();
+        let bad = |contributions: &[ContentBytes]| joined(&layout(), contributions).unwrap_err();
         assert!(matches!(bad(std::slice::from_ref(&nothing)), BadFence::Count { nodes: 3, contributions: 1 }));
-        let rubbish = [nothing.clone(), b"rubbish".to_vec(), nothing.clone()];
+        let rubbish = [nothing.clone(), ContentBytes(b"rubbish".to_vec()), nothing.clone()];
         assert!(matches!(bad(&rubbish), BadFence::Malformed { node: 1, .. }));
         let stranger = [nothing.clone(), of(b"", &[(0, b"x")]), nothing];
         assert_eq!(bad(&stranger), BadFence::Stranger { node: 1, rank: 0 });
@@ -120,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_contribution_has_a_limit() {
-        let large = Contribution { collected: vec![0; MAX_CONTRIBUTION_BYTES], direct: Vec::new() };
+        let large = Contribution { collected: ContentBytes(vec![0; MAX_CONTRIBUTION_BYTES]), direct: Vec::new() };
         assert!(matches!(large.to_bytes(), Err(BadFence::TooLarge(_))));
     }
 }

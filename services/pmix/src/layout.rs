@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 /// The longest name of a namespace, in bytes (`PMIX_MAX_NSLEN`).
 const MAX_NAMESPACE_BYTES: usize = 255;
-/// The most tasks of a program. Describing one to the library takes some 5 KiB while it reads that.
+/// The most tasks of a program. Each takes some 16 KiB in the server of each node while the library reads about it.
 const MAX_TASKS: usize = 1 << 20;
 
-/// What is wrong with a program.
+/// The reason why a program cannot be served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadProgram {
     /// It is empty or too long, or holds a zero byte.
@@ -23,7 +23,7 @@ pub enum BadProgram {
     /// It is empty, or holds a character that separates names.
     #[error("a name of a node is not a name")]
     NodeName,
-    /// A folder that cannot be named to the library.
+    /// It is empty or holds a zero byte.
     #[error("its folder is not a path")]
     Folder,
 }
@@ -35,7 +35,7 @@ pub struct Layout {
     nodes: Vec<Node>,
     /// The ranks of each application, ascending.
     apps: Vec<Vec<u32>>,
-    /// Of each rank.
+    /// By rank.
     tasks: Vec<Task>,
 }
 

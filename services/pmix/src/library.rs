@@ -1,7 +1,7 @@
 //! The PMIx library of the host, found at run time (SL-W-05). All unsafe code of this crate is here.
 //!
-//! [`types`] declares what its C headers declare, [`infos`] passes facts to it, [`upcalls`] is what it calls. The library
-//! keeps everything in globals and has threads of its own, so a process has one [`Server`] at most, for its whole life.
+//! [`types`] has the declarations of its C headers, [`infos`] passes facts to it, [`upcalls`] has the functions that it
+//! calls. The library keeps its state in globals, so a process can have one [`Server`] in its life.
 
 mod infos;
 mod types;
@@ -25,7 +25,8 @@ pub const NAMES: [&CStr; 2] = [c"libpmix.so.2", c"libpmix.so"];
 pub enum Failure {
     /// There is none.
     #[error(
-        "the PMIx library {name} is not on this node, and programs of PMIx need it; Debian and Ubuntu have it in the package libpmix2 ({why})"
+        "this node lacks the PMIx library {name}, which programs of PMIx need; on Debian and Ubuntu, install the package \
+         libpmix2 ({why})"
     )]
     Missing {
         /// The name that it was looked for by.
@@ -231,7 +232,7 @@ impl Server {
     pub fn environment(&self, rank: u32) -> Result<Vec<(String, String)>, Failure> {
         let proc = self.proc(rank);
         let mut variables = std::ptr::null_mut();
-        // SAFETY: the library makes an array of texts from malloc, with a null pointer as its last; it begins with none.
+        // SAFETY: the library makes an array of texts from malloc, with a null pointer as its last.
         let status = unsafe { (self.library.functions.setup_fork)(&raw const proc, &raw mut variables) };
         // SAFETY: as above; nobody else has the array.
         let texts = unsafe { types::take_texts(variables) };
@@ -240,12 +241,11 @@ impl Server {
         Ok(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
     }
 
-    /// Asks for what a local task has put for other nodes: [`Upcall::Data`]. If the task has committed nothing, that comes
-    /// when it does.
+    /// Asks for the data that a local task has put for other nodes. The answer is [`Upcall::Data`]; if the task has
+    /// committed nothing yet, it comes after the first commit.
     pub fn request_data(&self, rank: u32) {
         let proc = self.proc(rank);
-        // SAFETY: the library copies the name of the process. The rank travels as a number in the pointer, which nobody
-        // follows.
+        // SAFETY: the library copies the name of the process. The pointer is only a number, the rank.
         let status = unsafe {
             (self.library.functions.dmodex_request)(
                 &raw const proc,
@@ -279,10 +279,10 @@ impl Server {
     }
 }
 
-/// Calls a function of the library that answers by a callback, and waits for that. Without an end only if the library's
-/// thread hangs; the shim limits how long it waits for this process.
+/// Calls a function of the library that answers by a callback, and waits for the answer. There is no time limit here:
+/// the shim limits how long it waits for this process.
 fn wait(call: impl FnOnce(OperationCallback, *mut c_void) -> Status) -> Status {
-    /// Gives the status to the one who waits.
+    /// Passes the status to the waiting thread.
     unsafe extern "C" fn done(status: Status, data: *mut c_void) {
         // SAFETY: `data` is what `Arc::into_raw` made below, and the library passes it once.
         let sender = unsafe { Arc::from_raw(data.cast::<mpsc::SyncSender<Status>>()) };

@@ -9,6 +9,7 @@
 
 use muster_schemas::{
     codec::{self, CodecError},
+    content::ContentBytes,
     fence::MAX_CONTRIBUTION_BYTES,
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -35,7 +36,7 @@ pub enum ToServer {
         /// The number of the fence.
         number: u32,
         /// What each node contributed, in the order of the nodes.
-        contributions: Vec<Vec<u8>>,
+        contributions: Vec<ContentBytes>,
     },
     /// A fence cannot be: its tasks are told so.
     Broken {
@@ -53,8 +54,8 @@ pub enum ToServer {
 
 /// A parallel program: the tasks of one step, over all its nodes and components.
 ///
-/// A *node* here is a place with a server of its own. If two components share a machine, each of them has a server there:
-/// these are two nodes of the same name, and their tasks are no local peers.
+/// A *node* here is a place with a server of its own. If two components share a machine, each has a server there: these
+/// count as two nodes of the same name, and their tasks are not local peers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Program {
     /// The name of its namespace, which no other program of the cluster has: 1 to 255 bytes.
@@ -72,7 +73,7 @@ pub struct Program {
     /// The group of the tasks.
     pub gid: u32,
     /// A folder that only this user can read, for the files by which tasks find the server. Tasks see it at the same
-    /// path. Whoever made it removes it.
+    /// path. The server does not remove it.
     pub temporary: String,
 }
 
@@ -89,7 +90,7 @@ pub enum FromServer {
         /// The number of the fence, from 0; the same on all nodes.
         number: u32,
         /// What this node contributes, at most [`MAX_CONTRIBUTION_BYTES`].
-        contribution: Vec<u8>,
+        contribution: ContentBytes,
     },
     /// A task has called `PMIx_Init`.
     Joined {
@@ -230,7 +231,7 @@ mod tests {
         vec![
             FromServer::Ready { environments: vec![(3, vec![("PMIX_RANK".into(), "3".into())])] },
             FromServer::Joined { rank: 0 },
-            FromServer::Fence { number: 7, contribution: vec![0, 200, 255] },
+            FromServer::Fence { number: 7, contribution: ContentBytes(vec![0, 200, 255]) },
             FromServer::Abort { rank: 3, status: Some(-1), why: "it aborted the program".into() },
         ]
     }
@@ -273,7 +274,8 @@ mod tests {
 
     #[test]
     fn the_largest_contribution_is_a_message() {
-        let fence = FromServer::Fence { number: u32::MAX, contribution: vec![255; MAX_CONTRIBUTION_BYTES] };
+        let fence =
+            FromServer::Fence { number: u32::MAX, contribution: ContentBytes(vec![255; MAX_CONTRIBUTION_BYTES]) };
         let bytes = to_bytes(&fence).unwrap();
         assert!(bytes.len() - codec::HEADER_BYTES <= MAX_FROM_SERVER_BYTES);
     }

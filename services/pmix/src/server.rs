@@ -1,8 +1,9 @@
 //! The server: between the library and the shim (SL-W-05).
 //!
-//! Three threads: one of the library's, which tells what tasks want; one that reads from the shim; and this one, which
-//! decides and answers. The first two only put events into one channel. It has no limit of its own: a task waits for the
-//! answer to what it asks, and the shim sends a message for each fence and for each end of a task.
+//! Three threads: the library's, which says what tasks want; one that reads from the shim; and this one, which decides
+//! and answers. The first two only put events into one channel. It has no limit of its own: tasks wait for the answers
+//! to their requests, and the shim sends one message for each fence and each end of a task. A task that connects again
+//! and again fills the memory of its own job.
 
 use crate::{
     contribution::{self, BadFence, Contribution},
@@ -12,6 +13,7 @@ use crate::{
     protocol::{self, Decoder, FromServer, Program, Reader, ToServer},
     tasks::{Missing, Tasks},
 };
+use muster_schemas::content::ContentBytes;
 use std::{
     collections::{BTreeMap, VecDeque},
     ffi::CStr,
@@ -40,9 +42,9 @@ pub enum ServeError {
     Fence(#[from] BadFence),
 }
 
-/// What Open MPI 4 needs besides the variables of the library. Without the first two, and without variables of Slurm, each
-/// task believes to be alone: the component `orte` says so. The others say that it is bound to its cores already. Later
-/// versions ignore all of them.
+/// Variables that Open MPI 4 needs in addition to those of the library. Without the first two, and without variables of
+/// Slurm, each task believes to be alone: the component `orte` says so. The others say that the task is bound to its
+/// cores already. Later versions ignore all of them.
 const OF_OPEN_MPI: [(&str, &str); 4] = [
     ("OMPI_MCA_schizo", "^orte"),
     ("OMPI_MCA_ess", "pmi"),
@@ -61,8 +63,8 @@ enum Event {
 /// What local tasks have put for other nodes, as far as the library has answered.
 type Given = Arc<Mutex<BTreeMap<u32, Vec<u8>>>>;
 
-/// Serves the program that the shim at the other end of the socket begins with, until it closes its side. The shim is told
-/// of a failure, too.
+/// Serves the program that the shim at the other end of the socket begins with, until it closes its side. Failures are
+/// also sent to the shim.
 ///
 /// # Errors
 /// Says what failed.
@@ -73,19 +75,20 @@ pub fn serve(socket: &UnixStream, names: &[&CStr]) -> Result<(), ServeError> {
         Some(_) => return Err(ServeError::OutOfOrder),
         None => return Ok(()),
     };
-    let served = begin(program, names, socket).and_then(|(mut desk, sender, events)| {
-        std::thread::spawn(move || read_all(reader, &sender));
-        let served = desk.run(&events);
-        desk.server.stop();
-        served
-    });
-    if let Err(error) = &served
-        && !matches!(error, ServeError::Shim(_))
-    {
-        // It may be gone, which is nothing to add to the failure.
+    let (mut desk, sender, events) = begin(program, names, socket).inspect_err(|error| tell(socket, error))?;
+    std::thread::spawn(move || read_all(reader, &sender));
+    let served = desk.run(&events).inspect_err(|error| tell(socket, error));
+    // Only now: the shim is to hear of the failure before tasks lose their server.
+    desk.server.stop();
+    served
+}
+
+/// Tells the shim of a failure, unless it is that the shim cannot be reached.
+fn tell(socket: &UnixStream, error: &ServeError) {
+    if !matches!(error, ServeError::Shim(_)) {
+        // If it is gone now, there is nobody to tell.
         let _ = protocol::write(socket, &FromServer::Failed { why: error.to_string() });
     }
-    served
 }
 
 fn read_all(mut reader: Reader<UnixStream, ToServer>, events: &mpsc::Sender<Event>) {
@@ -153,7 +156,7 @@ fn listener(events: mpsc::Sender<Event>, given: Given) -> impl Fn(Upcall) + Send
     }
 }
 
-/// Who decides.
+/// The state of the thread that decides.
 struct Desk<'a> {
     layout: Layout,
     server: library::Server,
@@ -163,12 +166,12 @@ struct Desk<'a> {
     /// What local tasks have put before the last fence.
     known: BTreeMap<u32, Vec<u8>>,
     /// What tasks of other nodes have put, as far as fences have not collected it.
-    elsewhere: BTreeMap<u32, Vec<u8>>,
+    elsewhere: BTreeMap<u32, ContentBytes>,
     /// The number of the next fence over all nodes.
     next_fence: u32,
-    /// The one that the nodes exchange now.
+    /// The fence that the nodes exchange now.
     exchanged: Option<(u32, ModexAnswer)>,
-    /// Fences for which its end is waited for: nodes number them one after the other.
+    /// Fences that begin after it: nodes number them one after the other.
     waiting: VecDeque<Fence>,
     /// Whether the shim has been told of the program's end.
     is_over: bool,
@@ -232,15 +235,15 @@ impl Desk<'_> {
                 self.fence(&members, Fence { collects, data, answer })
             }
             Upcall::Direct { rank, answer } => {
-                answer.give(self.elsewhere.get(&rank).cloned().ok_or(library::STATUS_NOT_FOUND));
+                answer.give(self.elsewhere.get(&rank).map(|data| data.0.clone()).ok_or(library::STATUS_NOT_FOUND));
                 Ok(())
             }
-            // The listener keeps it.
+            // The listener has taken it.
             Upcall::Data { .. } => Ok(()),
         }
     }
 
-    /// The shim knows of the abort before the task goes on, and so before it ends.
+    /// The shim hears of the abort before the task continues, and so before its end.
     fn aborted(&mut self, rank: u32, status: i32, message: &str, answer: OperationAnswer) -> Result<(), ServeError> {
         let why = match message {
             // Open MPI says so if the program gives no reason.
@@ -281,33 +284,33 @@ impl Desk<'_> {
         let put = self.newly_put();
         // What the fence collects is in the library of each node.
         let direct = if fence.collects { Vec::new() } else { put };
-        let contribution = Contribution { collected: fence.data, direct }.to_bytes()?;
+        let contribution = Contribution { collected: ContentBytes(fence.data), direct }.to_bytes()?;
         let number = self.next_fence;
         self.next_fence += 1;
         self.exchanged = Some((number, fence.answer));
-        self.send(&FromServer::Fence { number, contribution })
+        self.send(&FromServer::Fence { number, contribution: ContentBytes(contribution) })
     }
 
     /// What local tasks have put for other nodes and had not at the last fence.
-    fn newly_put(&mut self) -> Vec<(u32, Vec<u8>)> {
+    fn newly_put(&mut self) -> Vec<(u32, ContentBytes)> {
         for rank in &self.layout.here().ranks {
             self.server.request_data(*rank);
         }
         self.server.flush();
         let given = std::mem::take(&mut *self.given.lock().unwrap_or_else(PoisonError::into_inner));
         let is_new = |(rank, data): &(&u32, &Vec<u8>)| self.known.get(rank) != Some(data);
-        let put = given.iter().filter(is_new).map(|(rank, data)| (*rank, data.clone())).collect();
+        let put = given.iter().filter(is_new).map(|(rank, data)| (*rank, ContentBytes(data.clone()))).collect();
         self.known.extend(given);
         put
     }
 
-    fn met(&mut self, number: u32, contributions: &[Vec<u8>]) -> Result<(), ServeError> {
+    fn met(&mut self, number: u32, contributions: &[ContentBytes]) -> Result<(), ServeError> {
         // An answer may come twice.
         let Some(answer) = self.take_exchanged(number) else { return Ok(()) };
         match contribution::joined(&self.layout, contributions) {
             Ok(Contribution { collected, direct }) => {
                 self.elsewhere.extend(direct.into_iter().filter(|(rank, _)| !self.layout.is_local(*rank)));
-                answer.give(Ok(collected));
+                answer.give(Ok(collected.0));
                 self.begin_next()
             }
             Err(error) => {
@@ -326,7 +329,7 @@ impl Desk<'_> {
     }
 }
 
-/// Who has to come to a fence.
+/// The tasks that have to come to a fence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scope {
     /// Tasks of this node only.

@@ -1,8 +1,11 @@
 //! Programs of Open MPI and PMIx under servers of one and of two nodes; the test is the shim of each.
 
 use muster_pmix::protocol::{self, Decoder, FromServer, Program, Reader, ToServer};
+use muster_schemas::content::ContentBytes;
 use std::{
     collections::{BTreeMap, BTreeSet},
+    io::Write as _,
+    net::TcpStream,
     os::{
         fd::OwnedFd,
         unix::{net::UnixStream, process::ExitStatusExt as _},
@@ -51,9 +54,11 @@ struct World {
     statuses: BTreeMap<u32, ExitStatus>,
     joined: BTreeSet<u32>,
     finalized: BTreeSet<u32>,
-    contributions: BTreeMap<usize, Vec<u8>>,
+    contributions: BTreeMap<usize, ContentBytes>,
     fences: u32,
     aborts: Vec<(u32, Option<i32>, String)>,
+    /// Further variables of the tasks.
+    variables: Vec<(&'static str, &'static str)>,
     /// The fence that is answered with a failure.
     broken: Option<u32>,
     folders: Vec<tempfile::TempDir>,
@@ -63,11 +68,20 @@ impl World {
     /// Servers for a program of these ranks, and the variables of its tasks.
     fn new(node_of_rank: &[u32], app_of_rank: &[u32]) -> (Self, BTreeMap<u32, Vec<(String, String)>>) {
         let nodes = node_of_rank.iter().max().map_or(0, |last| last + 1);
+        let mut world = Self::without_servers(node_of_rank);
+        let mut environments = BTreeMap::new();
+        for node in 0..nodes {
+            environments.extend(world.start_server(node, nodes, app_of_rank));
+        }
+        (world, environments)
+    }
+
+    fn without_servers(node_of_rank: &[u32]) -> Self {
         let (sender, events) = mpsc::channel();
         // Open MPI names its shared memory by it.
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let namespace = format!("muster.{}.{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let mut world = Self {
+        Self {
             namespace,
             servers: Vec::new(),
             events,
@@ -81,14 +95,18 @@ impl World {
             contributions: BTreeMap::new(),
             fences: 0,
             aborts: Vec::new(),
+            variables: Vec::new(),
             broken: None,
             folders: Vec::new(),
-        };
-        let mut environments = BTreeMap::new();
-        for node in 0..nodes {
-            environments.extend(world.start_server(node, nodes, app_of_rank));
         }
-        (world, environments)
+    }
+
+    /// The server of the first of these nodes, each of which has two tasks far from each other.
+    fn of_first_node(nodes: u32) -> (Self, BTreeMap<u32, Vec<(String, String)>>) {
+        let node_of_rank: Vec<u32> = (0..nodes).chain(0..nodes).collect();
+        let mut world = Self::without_servers(&node_of_rank);
+        let environments = world.start_server(0, nodes, &vec![0; node_of_rank.len()]);
+        (world, environments.into_iter().collect())
     }
 
     fn start_server(&mut self, node: u32, nodes: u32, app_of_rank: &[u32]) -> Vec<(u32, Vec<(String, String)>)> {
@@ -137,6 +155,7 @@ impl World {
             // Quick to start, and the same on any machine.
             .envs([("OMPI_MCA_pml", "ob1"), ("OMPI_MCA_btl", "self,vader,tcp"), ("OMPI_MCA_btl_tcp_if_include", "lo")])
             .env("OMPI_MCA_btl_vader_backing_directory", memory)
+            .envs(self.variables.iter().copied())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -200,14 +219,14 @@ impl World {
         }
     }
 
-    fn fence(&mut self, node: usize, number: u32, contribution: Vec<u8>) {
+    fn fence(&mut self, node: usize, number: u32, contribution: ContentBytes) {
         assert_eq!(number, self.fences);
         self.contributions.insert(node, contribution);
         if self.contributions.len() < self.servers.len() {
             return;
         }
         self.fences += 1;
-        let contributions: Vec<Vec<u8>> = std::mem::take(&mut self.contributions).into_values().collect();
+        let contributions = std::mem::take(&mut self.contributions).into_values().collect();
         let answer = if self.broken == Some(number) {
             ToServer::Broken { number, why: "a node is lost".into() }
         } else {
@@ -287,7 +306,19 @@ fn client() -> Option<(PathBuf, tempfile::TempDir)> {
 
 /// Runs a program on all ranks, to its end.
 fn run(program: &Path, arguments: &[&str], node_of_rank: &[u32], app_of_rank: &[u32]) -> World {
+    run_with(program, arguments, node_of_rank, app_of_rank, &[])
+}
+
+/// The same, with further variables.
+fn run_with(
+    program: &Path,
+    arguments: &[&str],
+    node_of_rank: &[u32],
+    app_of_rank: &[u32],
+    variables: &[(&'static str, &'static str)],
+) -> World {
     let (mut world, environments) = World::new(node_of_rank, app_of_rank);
+    world.variables = variables.to_vec();
     for (rank, variables) in &environments {
         world.start(*rank, program, arguments, variables);
     }
@@ -328,6 +359,23 @@ fn ranks_of_two_nodes_are_one_world() {
     }
 }
 
+/// SL-W-01, SL-W-05: with variables of Slurm, Open MPI takes another way to its server.
+#[test]
+fn ranks_with_variables_of_slurm_are_one_world() {
+    let Some((program, _folder)) = ring() else { return };
+    let variables =
+        [("SLURM_JOBID", "7"), ("SLURM_STEP_ID", "0"), ("SLURM_NODELIST", "node[0-1]"), ("SLURM_NODEID", "0")];
+    assert_is_ring(&run_with(&program, &[], &[0, 1, 1], &[0; 3], &variables));
+}
+
+/// SL-W-05: Open MPI then asks for each address when it needs it.
+#[test]
+fn addresses_that_no_fence_collects_are_found_by_direct_modex() {
+    let Some((program, _folder)) = ring() else { return };
+    let variables = [("OMPI_MCA_pmix_base_collect_data", "0")];
+    assert_is_ring(&run_with(&program, &[], &[0, 0, 1, 1], &[0; 4], &variables));
+}
+
 /// SL-W-02
 #[test]
 fn programs_at_the_same_time_are_separate_worlds() {
@@ -338,6 +386,24 @@ fn programs_at_the_same_time_are_separate_worlds() {
             scope.spawn(move || assert_is_ring(&run(program, &[], &vec![0; ranks], &vec![0; ranks])));
         }
     });
+}
+
+/// SL-W-08: the server survives whatever comes to its port.
+#[test]
+fn rubbish_at_the_port_of_a_server_harms_nobody() {
+    let Some((program, _folder)) = ring() else { return };
+    let (mut world, environments) = World::new(&[0, 0], &[0, 0]);
+    let (_, uri) = environments[&0].iter().find(|(name, _)| name.starts_with("PMIX_SERVER_URI")).unwrap();
+    let address = uri.rsplit("://").next().unwrap();
+    for rubbish in [b"GET / HTTP/1.1\r\n\r\n".to_vec(), vec![0; 100], vec![255; 100], vec![7; 1 << 16]] {
+        // The server may hang up before it has all of it.
+        let _ = TcpStream::connect(address).unwrap().write_all(&rubbish);
+    }
+    for (rank, variables) in &environments {
+        world.start(*rank, &program, &[], variables);
+    }
+    world.play();
+    assert_is_ring(&world);
 }
 
 /// SL-W-06
@@ -427,6 +493,25 @@ fn tasks_learn_about_job_nodes_and_applications() {
     ];
     for (what, value) in of_last {
         assert_eq!(world.fact(2, &format!("{what}=")), value, "{what}");
+    }
+}
+
+/// SL-W-05
+#[test]
+fn a_program_can_have_many_nodes() {
+    const NODES: u32 = 2_000;
+    let Some((program, _folder)) = client() else { return };
+    let (mut world, environments) = World::of_first_node(NODES);
+    for (rank, variables) in &environments {
+        world.start(*rank, &program, &["facts"], variables);
+    }
+    world.play();
+    let facts =
+        [("size", "4000"), ("nodes", "2000"), ("local peers", "0,2000"), ("host of last", "node1999"), ("node", "0")];
+    for (rank, local_rank) in [(0, "0"), (2_000, "1")] {
+        for (what, value) in facts.into_iter().chain([("local rank", local_rank)]) {
+            assert_eq!(world.fact(rank, &format!("{what}=")), value, "{what}");
+        }
     }
 }
 

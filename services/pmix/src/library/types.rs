@@ -1,5 +1,5 @@
-//! Types and numbers of `pmix_common.h` and `pmix_server.h`, as the library of version 4 has them; the sizes are the same
-//! since version 3. A test compares them with the headers.
+//! Types and numbers of `pmix_common.h` and `pmix_server.h`, as in version 4.2 of the library. A test compares them
+//! with the headers.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
@@ -160,7 +160,7 @@ pub struct ServerModule {
     /// From `publish` to `fabric`.
     pub absent: [Absent; 22],
     pub client_connected2: Option<ConnectedCall>,
-    /// The library copies the struct as it knows it. Later versions have more functions at its end: they read these.
+    /// Later versions of the library have more functions at the end of the struct, and read these.
     pub later: [Absent; 32],
 }
 
@@ -191,8 +191,8 @@ pub fn is_text(field: &[c_char], text: &[u8]) -> bool {
     zero == text.len() && field.iter().zip(text).all(|(left, right)| *left as u8 == *right)
 }
 
-/// The length of what the library makes of a list, in bytes: a text, or `blob:`, `component=zlib:`, `size=N:`, each with
-/// a zero byte after it, and N bytes.
+/// The length of a packed list, in bytes. It is a text, or `blob:`, `component=zlib:`, `size=N:`, each with a zero byte
+/// after it, and N bytes.
 ///
 /// # Safety
 /// The pointer is that of such bytes.

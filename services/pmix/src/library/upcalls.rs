@@ -1,5 +1,5 @@
-//! What the library calls from its own threads. Nothing here waits: each call is handed to the listener, and answered
-//! later where it has an answer.
+//! The functions that the library calls from its own threads. None of them waits: a call is handed to the listener, and
+//! answered later if it has an answer.
 
 use super::types::{
     self, Info, ModexCallback, OperationCallback, Proc, RANK_ALL, RANK_LOCAL_NODE, RANK_LOCAL_PEERS,
@@ -30,12 +30,12 @@ pub enum Upcall {
         status: i32,
         /// Its message, at most [`MAX_MESSAGE_BYTES`].
         message: String,
-        /// To let it go on.
+        /// To let it continue.
         answer: OperationAnswer,
     },
     /// All tasks of this node among those of a fence are in it.
     Fence {
-        /// Who is to take part.
+        /// Its tasks.
         members: Members,
         /// Whether its data is for all members at its end.
         collects: bool,
@@ -62,7 +62,7 @@ pub enum Upcall {
     },
 }
 
-/// Who takes part in a fence.
+/// The tasks of a fence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Members {
     /// All tasks of the program.
@@ -78,7 +78,7 @@ pub enum Members {
 /// The longest message of an abort, in bytes; the rest is cut off.
 pub const MAX_MESSAGE_BYTES: usize = 1 << 10;
 
-/// Lets a task go on that waits for an operation.
+/// Lets a task continue that waits for an operation.
 pub struct OperationAnswer {
     callback: OperationCallback,
     data: *mut c_void,
@@ -90,8 +90,8 @@ unsafe impl Send for OperationAnswer {}
 impl OperationAnswer {
     /// Gives the answer.
     pub fn give(self, status: Status) {
-        // SAFETY: the callback and its pointer are of one call of the library, and are used once since this consumes
-        // them. The server runs: its owner gives no answers after it has stopped it.
+        // SAFETY: the callback and its pointer belong to one call of the library, and are used once since this
+        // consumes them. The server runs: its owner gives no answers after it has stopped it.
         unsafe { (self.callback)(status, self.data) }
     }
 }
@@ -136,12 +136,12 @@ struct Listener {
 
 static LISTENER: OnceLock<Listener> = OnceLock::new();
 
-/// Sets who hears the calls. Returns whether nobody was set before.
+/// Sets the listener. Returns false if there was one before.
 pub fn listen(namespace: CString, tell: Box<dyn Fn(Upcall) + Send + Sync>) -> bool {
     LISTENER.set(Listener { namespace, tell }).is_ok()
 }
 
-/// What the library is to call.
+/// The functions that the library calls.
 pub fn module() -> ServerModule {
     ServerModule {
         client_connected: Some(connected),
@@ -175,7 +175,7 @@ unsafe fn rank_of(proc: *const Proc) -> Option<u32> {
 /// Elements of the library as a slice.
 ///
 /// # Safety
-/// The pointer is null, or that of this many elements, which stay as they are for the life that the caller gives the slice.
+/// The pointer is null, or that of this many elements, which do not change during the lifetime of the slice.
 unsafe fn slice_of<'a, T>(elements: *const T, count: usize) -> &'a [T] {
     if elements.is_null() || count == 0 {
         return &[];
@@ -222,7 +222,7 @@ unsafe extern "C" fn finalized(
     STATUS_OPERATION_SUCCEEDED
 }
 
-/// Whoever is to be aborted, the program is: a launcher cannot end part of an MPI program with sense.
+/// The whole program ends, whichever tasks are named: an MPI program cannot continue without some of its tasks.
 unsafe extern "C" fn abort(
     proc: *const Proc,
     _object: *mut c_void,

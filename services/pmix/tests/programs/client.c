@@ -117,6 +117,10 @@ int main(int argc, char **argv) {
         return 9;
     }
     print_facts();
+    if (argc > 1 && strcmp(argv[1], "facts") == 0) {
+        print("host of last", 3999, PMIX_HOSTNAME);
+        return PMIx_Finalize(NULL, 0) == PMIX_SUCCESS ? 0 : 3;
+    }
     put("address", "before");
     fence("first fence", &all, 1, true);
     print("collected address of 0", 0, "address");
