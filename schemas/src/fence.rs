@@ -5,7 +5,10 @@
 //! for the answer. Requests can be repeated: a contribution counts once, and an answer is kept until the next fence is
 //! over. So lost messages, and executors that restart, cost time and nothing else.
 
-use crate::ids::{RunId, StepId};
+use crate::{
+    content::ContentBytes,
+    ids::{RunId, StepId},
+};
 use serde::{Deserialize, Serialize};
 
 /// The most that a place contributes to a fence, in bytes.
@@ -36,7 +39,7 @@ pub enum FenceAsk {
         /// Where this piece of the contribution begins.
         offset: u64,
         /// The piece.
-        bytes: Vec<u8>,
+        bytes: ContentBytes,
         /// Whether nothing comes after it.
         is_last: bool,
         /// How long to wait for the others, in milliseconds.
@@ -63,7 +66,7 @@ pub enum FenceReply {
         /// Where the piece begins.
         offset: u64,
         /// The piece.
-        bytes: Vec<u8>,
+        bytes: ContentBytes,
         /// The length of the whole.
         length: u64,
     },

@@ -4,6 +4,7 @@ use super::meeting::{Meeting, Met, Piece, piece};
 use muster_bus::{Message, Request, RequestStream};
 use muster_schemas::{
     RunId, StepId,
+    content::ContentBytes,
     fence::{FenceAsk, FenceReply, FenceRequest},
     subjects,
 };
@@ -101,7 +102,7 @@ impl Leader {
         }
         match asked.ask {
             FenceAsk::Meet { number, offset, bytes, is_last, .. } => {
-                let piece = Piece { offset, bytes: &bytes, is_last };
+                let piece = Piece { offset, bytes: &bytes.0, is_last };
                 self.meet(&led, asker, number, piece, deadline).await
             }
             FenceAsk::Collect { number, offset } => {
@@ -196,5 +197,5 @@ fn is_at(meeting: &Meeting, asker: Asker<'_>) -> bool {
 }
 
 fn met(answer: &[u8], offset: u64) -> FenceReply {
-    FenceReply::Met { offset, bytes: piece(answer, offset), length: answer.len() as u64 }
+    FenceReply::Met { offset, bytes: ContentBytes(piece(answer, offset)), length: answer.len() as u64 }
 }

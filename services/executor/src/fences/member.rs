@@ -9,6 +9,7 @@ use crate::{
 use muster_bus::{BusError, Message, SharedBus};
 use muster_schemas::{
     RunId, StepId,
+    content::ContentBytes,
     fence::{FenceAsk, FenceReply, FenceRequest, MAX_PIECE_BYTES},
     subjects,
 };
@@ -145,6 +146,7 @@ impl Members {
             let begin = usize::try_from(offset).map_or(contribution.len(), |offset| offset.min(contribution.len()));
             let bytes: Vec<u8> = contribution[begin..].iter().take(MAX_PIECE_BYTES).copied().collect();
             let is_last = begin + bytes.len() == contribution.len();
+            let bytes = ContentBytes(bytes);
             let ask = FenceAsk::Meet { number, offset: begin as u64, bytes, is_last, wait_millis: millis(WAIT) };
             let reply = self.ask(place, ask).await;
             if !matches!(reply, Ok(FenceReply::Unknown)) {
@@ -155,7 +157,7 @@ impl Members {
             match reply {
                 Ok(FenceReply::Received(length)) => offset = length,
                 Ok(FenceReply::Met { bytes, length, .. }) => {
-                    return self.collect(folder, place, number, bytes, length).await.map(Ok);
+                    return self.collect(folder, place, number, bytes.0, length).await.map(Ok);
                 }
                 Ok(FenceReply::Broken(why)) => return Some(Err(why)),
                 Ok(FenceReply::NotYet | FenceReply::Unknown | FenceReply::Done) => {}
@@ -182,8 +184,8 @@ impl Members {
         while (answer.len() as u64) < length {
             let offset = answer.len() as u64;
             match self.ask(place, FenceAsk::Collect { number, offset }).await {
-                Ok(FenceReply::Met { offset: at, bytes, .. }) if at == offset && !bytes.is_empty() => {
-                    answer.extend(bytes)
+                Ok(FenceReply::Met { offset: at, bytes, .. }) if at == offset && !bytes.0.is_empty() => {
+                    answer.extend(bytes.0)
                 }
                 Ok(_) => time::sleep(RETRY).await,
                 Err(error) => self.pause(place, &error).await,

@@ -12,13 +12,14 @@ use crate::{
 use muster_pmi::{Effect, Layout, Server};
 use muster_pmix::protocol::{FromServer, ToServer};
 use muster_schemas::{
+    content::ContentBytes,
     fence,
     steps::{ProcessGroup, ProcessManagement},
 };
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use pmix::PmixServer;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     io::{self, Read as _, Write as _},
     os::{
         fd::{AsFd as _, BorrowedFd, RawFd},
@@ -58,6 +59,8 @@ pub struct Management {
     connections: BTreeMap<u32, Connection>,
     /// The server that tasks ask instead, if the step offers PMIx.
     pmix: Option<PmixServer>,
+    /// The tasks that have begun with it and are not done.
+    pmix_members: BTreeSet<u32>,
     group: ProcessGroup,
     folder: RunFolder,
     /// Whether other places take part in fences.
@@ -88,6 +91,7 @@ impl Management {
             epoll: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?,
             connections: BTreeMap::new(),
             pmix: None,
+            pmix_members: BTreeSet::new(),
             group: group.clone(),
             folder: folder.clone(),
             has_others: order.nodes.len() > 1,
@@ -180,10 +184,12 @@ impl Management {
 
     fn heard(&mut self, message: FromServer) {
         match message {
-            FromServer::Fence { number, contribution } => self.begin_fence(number, &contribution),
+            FromServer::Fence { number, contribution } => self.begin_fence(number, &contribution.0),
             FromServer::Abort { rank, status, why } => self.abort_as_asked(rank, status, why),
             FromServer::Failed { why } => self.abort(None, why),
-            FromServer::Ready { .. } | FromServer::Joined { .. } | FromServer::Finalized { .. } => {}
+            FromServer::Joined { rank } => drop(self.pmix_members.insert(rank)),
+            FromServer::Finalized { rank } => drop(self.pmix_members.remove(&rank)),
+            FromServer::Ready { .. } => {}
         }
     }
 
@@ -206,6 +212,11 @@ impl Management {
         // What it said last comes before its end.
         while self.connections.contains_key(&rank) && self.receive(rank) {}
         self.disconnect(rank);
+        // The server has said what a task did before that task could end.
+        self.serve_pmix();
+        if self.pmix_members.remove(&rank) {
+            self.abort(Some(rank), "it ended without finalizing".to_owned());
+        }
         self.tell_pmix(Some(&ToServer::Ended { rank }));
         let effect = self.server.ended(rank);
         self.take(effect);
@@ -234,7 +245,7 @@ impl Management {
 
     fn fenced_by_pmix(&mut self, number: u32, joined: &[u8]) {
         let Some(contributions) = fence::split(joined) else { return self.abort(None, BAD_FENCE.to_owned()) };
-        let contributions = contributions.into_iter().map(<[u8]>::to_vec).collect();
+        let contributions = contributions.into_iter().map(|bytes| ContentBytes(bytes.to_vec())).collect();
         self.tell_pmix(Some(&ToServer::Met { number, contributions }));
     }
 

@@ -120,10 +120,9 @@ fn kinds_of_mpi_are_listed_and_unknown_ones_start_nothing() {
 }
 
 /// SL-W-06, SL-W-08: however a process leaves the others, on its node or another one, the step ends and says which.
-#[test]
-fn a_process_that_leaves_the_others_ends_the_step() {
+fn ends_with_whoever_leaves(compiler: &str, kind: &str) {
     let site = Site::start();
-    if !built(&site.system, "mpicc.mpich", LEAVE, "leave") {
+    if !built(&site.system, compiler, LEAVE, "leave") {
         return;
     }
     for (way, reason) in [
@@ -132,7 +131,7 @@ fn a_process_that_leaves_the_others_ends_the_step() {
         ("kill", "task 1: it ended without finalizing"),
     ] {
         for nodes in 1..=2 {
-            let (status, error) = site.fails(&format!("srun -N{nodes} -n2 ./leave {way}"));
+            let (status, error) = site.fails(&format!("srun --mpi={kind} -N{nodes} -n2 ./leave {way}"));
             let line = format!("srun: error: node{nodes}: {reason}");
             assert!(error.lines().any(|found| found == line), "{way} on {nodes}: {error}");
             assert!(status == 137 || status == 143, "{way} on {nodes}: {status} {error}");
@@ -140,12 +139,64 @@ fn a_process_that_leaves_the_others_ends_the_step() {
             assert_eq!(exited, way == "abort", "the status that it asked for: {error}");
         }
     }
-    let (_, error) = site.fails("srun -N1 -n2 ./leave never");
+    let (_, error) = site.fails(&format!("srun --mpi={kind} -N1 -n2 ./leave never"));
     assert!(error.contains("srun: error: node1: task 1: it ended, and others wait for it"), "{error}");
-    let (_, error) = site.fails("srun -N2 -n2 ./leave never");
+    let (_, error) = site.fails(&format!("srun --mpi={kind} -N2 -n2 ./leave never"));
     assert!(error.contains("srun: error: node1: its tasks on node2 have ended, and others wait for them"), "{error}");
     let states = site.ok("sacct -n -P -X -o state");
     assert!(states.lines().all(|state| state == "FAILED"), "{states}");
+}
+
+/// SL-W-06, SL-W-08
+#[test]
+fn a_process_that_leaves_the_others_ends_the_step() {
+    ends_with_whoever_leaves("mpicc.mpich", "pmi2");
+}
+
+/// SL-W-05, SL-W-06, SL-W-08
+#[test]
+fn a_process_that_leaves_the_others_ends_the_step_with_pmix_too() {
+    ends_with_whoever_leaves("mpicc.openmpi", "pmix");
+}
+
+/// SL-W-01, SL-W-02, SL-W-05: programs of Open MPI over nodes, components and groups apart.
+#[test]
+fn the_tasks_of_a_step_with_pmix_are_one_world() {
+    let site = Site::with("[slurm]\nmpi_default = \"pmix\"\n");
+    if !built(&site.system, "mpicc.openmpi", RING, "ring") {
+        return;
+    }
+    assert_eq!(sorted(&site.ok("srun -n1 ./ring")), ring(&["node1"]));
+    let cyclic = ["node1", "node2", "node3", "node4", "node1", "node2", "node3", "node4"];
+    assert_eq!(sorted(&site.ok("srun -N4 -n8 -m cyclic ./ring")), ring(&cyclic));
+    let script = "#!/bin/sh\n#SBATCH -n2\n#SBATCH hetjob\n#SBATCH -N2 -n2\n\
+                  srun --het-group=0,1 ./ring > together\n\
+                  srun --het-group=0 ./ring > apart.0 &\nsrun --het-group=1 ./ring > apart.1 &\nwait\n";
+    site.system.write("job.sh", script);
+    site.ok("sbatch --wait job.sh");
+    assert_eq!(sorted(&site.system.read("together")), ring(&["node1", "node1", "node2", "node3"]));
+    assert_eq!(sorted(&site.system.read("apart.0")), ring(&["node1", "node1"]));
+    assert_eq!(sorted(&site.system.read("apart.1")), ring(&["node2", "node3"]));
+    let job = site.system.submit(&["-N", "2", "-n", "4", "--", "sleep", "600"]);
+    site.system.wait_for_state(&job, "running");
+    let output = site.system.ok(&["step", "run", "-n", "4", "--overlap", "--mpi", "pmix", &job, "--", "./ring"]);
+    assert!(sorted(&output)[3].starts_with("rank 3 of 4 on node"), "{output}");
+    let servers = Command::new("pgrep").args(["-f", "pmix-server"]).output().expect("there is pgrep").stdout;
+    let own = site.system.path("data").display().to_string();
+    let is_own =
+        |pid: &str| std::fs::read_to_string(format!("/proc/{pid}/environ")).is_ok_and(|all| all.contains(&own));
+    assert!(!String::from_utf8_lossy(&servers).lines().any(is_own), "no server outlives its step");
+}
+
+/// SL-W-03: a program of another interface is told so, and is no set of programs that each believe to be alone.
+#[test]
+fn a_program_of_another_interface_is_told_so() {
+    let site = Site::start();
+    if !built(&site.system, "mpicc.mpich", RING, "ring") {
+        return;
+    }
+    let (_, error) = site.fails("srun --mpi=pmix -n2 ./ring");
+    assert!(error.contains("it asks for PMI, and the step offers PMIx"), "{error}");
 }
 
 /// SL-W-07: the launchers of the libraries find the nodes and slots of a job, and leave nothing behind.

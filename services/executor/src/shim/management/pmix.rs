@@ -3,7 +3,7 @@
 
 use crate::{
     PMIX_SERVER,
-    containment::Entrance,
+    containment::{Entrance, MARKER},
     host::{Host, Kept},
     shim::{
         programs::c_string,
@@ -35,9 +35,11 @@ use std::{
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// How much is read of it at once.
 const READ_BYTES: usize = 64 << 10;
+/// How often it is read before its messages are taken.
+const MAX_READS: usize = 16;
 /// The folder with its files, in the temporary folder of the step.
 const FOLDER: &str = "pmix";
-/// The submitter's variables that the server gets: those that choose and set up the library.
+/// Names of the submitter's variables that the server gets, besides those that begin with `PMIX_MCA_`.
 const INHERITED: [&str; 2] = ["LD_LIBRARY_PATH", "PATH"];
 
 /// The server of the tasks here.
@@ -66,7 +68,7 @@ impl PmixServer {
         let program = spooled.pmix_program.as_deref().ok_or("this node has no PMIx server")?;
         let (ours, theirs) = UnixStream::pair().map_err(|error| failed("be connected", error))?;
         let temporary = make_folder(spooled, folder).map_err(|error| failed("have a folder", error))?;
-        launch(spooled, program, folder, entrance, host, &theirs)?;
+        launch(spooled, program, &temporary, entrance, host, &theirs)?;
         drop(theirs);
         let mut server =
             Self { socket: ours, decoder: Decoder::of_shim(), unread: Vec::new(), environments: BTreeMap::new() };
@@ -116,14 +118,15 @@ impl PmixServer {
     /// Reads what it has said. Returns whether it is still there.
     pub fn receive(&mut self) -> bool {
         let mut buffer = vec![0; READ_BYTES];
-        match self.socket.read(&mut buffer) {
-            Ok(0) => false,
-            Ok(length) => {
-                self.decoder.feed(&buffer[..length]);
-                true
+        for _ in 0..MAX_READS {
+            match self.socket.read(&mut buffer) {
+                Ok(0) => return false,
+                Ok(length) => self.decoder.feed(&buffer[..length]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return error.kind() == io::ErrorKind::WouldBlock,
             }
-            Err(error) => matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted),
         }
+        true
     }
 
     /// Its next message.
@@ -192,21 +195,21 @@ fn begun(spooled: &SpooledOrder, group: &ProcessGroup, temporary: String) -> Pro
 fn launch(
     spooled: &SpooledOrder,
     program: &Path,
-    folder: &RunFolder,
+    temporary: &str,
     entrance: &Entrance,
     host: Option<&Host>,
     socket: &UnixStream,
 ) -> Result<(), String> {
     let path = c_string(program.as_os_str().as_bytes())?;
     let arguments = [path.clone(), c_string(PMIX_SERVER.as_bytes())?];
-    let variables = variables(spooled);
+    let variables = variables(spooled, temporary);
     let pointers = |texts: &[CString]| -> Vec<*const c_char> {
         texts.iter().map(|text| text.as_ptr()).chain([ptr::null()]).collect()
     };
     let (argument_pointers, variable_pointers) = (pointers(&arguments), pointers(&variables));
     let null = std::fs::OpenOptions::new().write(true).open("/dev/null");
     let null = null.map_err(|error| format!("/dev/null cannot be opened: {error}"))?;
-    let kept = Kept::on_the_way_to([folder.path(), program]);
+    let kept = Kept::on_the_way_to([Path::new(temporary), program]);
     let groups = task::groups_of(&spooled.identity);
     let forked = fork_into(entrance).map_err(|errno| format!("the PMIx server cannot be started: {}", errno.desc()))?;
     let Forked::Child { joined } = forked else { return Ok(()) };
@@ -227,8 +230,13 @@ fn launch(
     unsafe { libc::_exit(127) }
 }
 
-fn variables(spooled: &SpooledOrder) -> Vec<CString> {
+/// The submitter's variables that choose and set up the library, those that name its folder, and the one by which the
+/// processes of the run are found.
+fn variables(spooled: &SpooledOrder, temporary: &str) -> Vec<CString> {
     let is_for_it = |name: &&String| INHERITED.contains(&name.as_str()) || name.starts_with("PMIX_MCA_");
-    let own = spooled.order.environment.iter().filter(|(name, _)| is_for_it(name));
-    own.filter_map(|(name, value)| CString::new(format!("{name}={value}")).ok()).collect()
+    let inherited = spooled.order.environment.iter().filter(|(name, _)| is_for_it(name));
+    let inherited = inherited.map(|(name, value)| (name.as_str(), value.as_str()));
+    let marker = spooled.marker();
+    let own = [("TMPDIR", temporary), (MARKER, marker.as_str())];
+    inherited.chain(own).filter_map(|(name, value)| CString::new(format!("{name}={value}")).ok()).collect()
 }
