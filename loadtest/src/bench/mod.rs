@@ -8,6 +8,7 @@ mod filters;
 mod history;
 mod machine;
 mod memory;
+mod mpi;
 mod nodes;
 mod planner;
 mod running;
@@ -76,6 +77,8 @@ enum Row {
     Throughput,
     /// `srun -n 1000` of a trivial task in an allocation, compared with the same tasks as a job.
     Steps,
+    /// MPI programs started by `srun`, compared with the launchers of their libraries; fences of 1,024 tasks.
+    Mpi,
     /// `sbatch` one after the other, `squeue` with 100,000 waiting jobs.
     SlurmCommands,
     /// From the submission of a job with three components to the start of all of them, on an idle system.
@@ -160,6 +163,7 @@ async fn measure(bench: &Arc<Bench>, row: Row) -> Result<Vec<Figure>> {
         Row::Latency => running::latency(bench).await,
         Row::Throughput => running::throughput(bench).await,
         Row::Steps => steps::steps(bench).await,
+        Row::Mpi => mpi::mpi(bench).await,
         Row::SlurmCommands => slurm::commands(bench).await,
         Row::SlurmComponents => slurm_components::components(bench).await,
         Row::SlurmLists => slurm_lists::lists(bench).await,
