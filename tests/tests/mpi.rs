@@ -14,6 +14,7 @@ use std::{
 };
 
 const RING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../services/muster/tests/live/mpi/ring.c");
+const MEET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mpi/meet.c");
 /// Longer than anything here takes on a working machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -113,16 +114,35 @@ fn a_fence_outlives_executors_ledger_and_gateway() {
     let step = job.step(line);
     wait_until("both tasks have begun", || (0..2).all(|rank| job.file(&format!("in.{rank}")).exists()));
     wait_until("the first task waits for the second", || job.nodes_in_fence() == 1);
-    for process in ["node1", "node2", "ledger"] {
+    for process in ["node1", "node2", "ledger", "gateway"] {
         job.control("kill", process);
     }
     std::fs::write(job.file("go"), "").unwrap();
     wait_until("the second is there, and nobody knows it", || job.nodes_in_fence() == 2);
-    for process in ["ledger", "node2", "node1"] {
+    for process in ["ledger", "gateway", "node2", "node1"] {
         job.control("restart", process);
     }
     let output = step.wait_with_output().expect("it ends");
     assert_eq!(sorted(&output.stdout), ring(), "{}", text(&output));
+    job.end();
+}
+
+/// SL-W-08: the node that leads continues with the fence after the last that was over.
+#[test]
+fn the_node_that_leads_remembers_which_fences_are_over() {
+    let Some(job) = Job::start() else { return };
+    let built = Command::new("cc").args(["-o", "meet", MEET]).current_dir(job.cluster.folder.path()).output();
+    let built = built.expect("there is cc");
+    assert!(built.status.success(), "{}", text(&built));
+    let step = job.step("exec ./meet go");
+    wait_until("both tasks have met twice", || (0..2).all(|rank| job.file(&format!("met.{rank}")).exists()));
+    for process in ["node1", "node2"] {
+        job.control("kill", process);
+        job.control("restart", process);
+    }
+    std::fs::write(job.file("go"), "").unwrap();
+    let output = step.wait_with_output().expect("it ends");
+    assert_eq!(sorted(&output.stdout), ["0: 1 has come", "1: 0 has come"], "{}", text(&output));
     job.end();
 }
 

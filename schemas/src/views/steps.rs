@@ -74,10 +74,12 @@ impl StepDetail {
 
     /// The part of a parallel program that is the reason for its end, and why (SL-W-06).
     pub fn aborted(&self) -> Option<(&StepNodeDetail, &str)> {
-        self.nodes.iter().find_map(|node| match &node.exit.as_ref()?.cause {
+        let aborted = self.nodes.iter().filter_map(|node| match &node.exit.as_ref()?.cause {
             EndCause::Aborted(why) => Some((node, why.as_str())),
             _ => None,
-        })
+        });
+        // A node whose tasks wait may end before the one with the task that is the reason.
+        aborted.min_by_key(|(_, why)| !why.starts_with("task "))
     }
 }
 

@@ -70,10 +70,14 @@ pub fn common(spooled: &SpooledOrder, run_folder: &Path, added: BTreeMap<String,
 /// The variables of a task about its own connection to the process management (SL-W-04).
 pub const OF_MANAGEMENT: [&str; 4] = ["PMI_FD", "PMI_RANK", "PMI_SIZE", "PMI_JOBID"];
 
-/// The submitter may be a task of a parallel program: its connection is not its job's.
+/// The submitter may be a task of a parallel program: its connection is not its job's, nor what led it to the server.
 fn forget_management(variables: &mut BTreeMap<String, String>) {
     if variables.contains_key(OF_MANAGEMENT[0]) {
         OF_MANAGEMENT.iter().for_each(|name| drop(variables.remove(*name)));
+    }
+    if variables.contains_key("PMIX_NAMESPACE") {
+        variables.retain(|name, _| !name.starts_with("PMIX_"));
+        ["OMPI_MCA_ess", "OMPI_MCA_schizo"].iter().for_each(|name| drop(variables.remove(*name)));
     }
 }
 
@@ -85,17 +89,18 @@ pub const RSH_LINK: &str = "muster-rsh";
 pub fn add_launcher(variables: &mut BTreeMap<String, String>, rsh: &Path) {
     let rsh = rsh.to_string_lossy().into_owned();
     let nodes = variables.get("MUSTER_NODEFILE").cloned().unwrap_or_default();
-    for (name, value) in [
-        ("OMPI_MCA_plm_rsh_agent", &rsh),
-        ("OMPI_MCA_orte_default_hostfile", &nodes),
-        ("PRTE_MCA_plm_ssh_agent", &rsh),
-        ("PRTE_MCA_prte_default_hostfile", &nodes),
-        ("HYDRA_LAUNCHER", &"rsh".to_owned()),
-        ("HYDRA_LAUNCHER_EXEC", &rsh),
-        ("HYDRA_HOST_FILE", &nodes),
-    ] {
-        variables.entry(name.to_owned()).or_insert_with(|| value.clone());
-    }
+    let mut add = |values: &[(&str, &str)]| {
+        // What belongs together is set together.
+        if !values.iter().any(|(name, _)| variables.contains_key(*name)) {
+            variables.extend(values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        }
+    };
+    add(&[("OMPI_MCA_plm_rsh_agent", &rsh)]);
+    add(&[("OMPI_MCA_orte_default_hostfile", &nodes)]);
+    add(&[("PRTE_MCA_plm_ssh_agent", &rsh)]);
+    add(&[("PRTE_MCA_prte_default_hostfile", &nodes)]);
+    add(&[("HYDRA_LAUNCHER", "rsh"), ("HYDRA_LAUNCHER_EXEC", &rsh)]);
+    add(&[("HYDRA_HOST_FILE", &nodes)]);
 }
 
 /// The data folder of an instance on this host.

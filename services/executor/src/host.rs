@@ -10,11 +10,11 @@
 use muster_schemas::codec;
 use nix::{
     errno::Errno,
-    fcntl::{AT_FDCWD, AtFlags, OFlag, open, openat},
+    fcntl::{OFlag, open, openat},
     mount::{MsFlags, mount},
     sched::{CloneFlags, setns, unshare},
-    sys::stat::{FileStat, Mode, fstatat},
-    unistd::{mkdir, sethostname},
+    sys::stat::{Mode, fstat, mkdirat},
+    unistd::{Uid, mkdir, sethostname},
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -23,10 +23,10 @@ use std::{
     fs::{self, DirBuilder, File, Permissions},
     io,
     os::{
-        fd::{AsFd as _, AsRawFd as _, OwnedFd},
+        fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd},
         unix::{
             ffi::OsStrExt as _,
-            fs::{DirBuilderExt as _, PermissionsExt as _},
+            fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _},
         },
     },
     path::{Path, PathBuf},
@@ -93,11 +93,17 @@ impl Plan {
     }
 }
 
-fn for_all(folder: PathBuf) -> io::Result<PathBuf> {
-    DirBuilder::new().recursive(true).create(&folder)?;
-    // Whatever the umask.
-    fs::set_permissions(&folder, Permissions::from_mode(FOR_ALL))?;
-    Ok(folder)
+/// Makes a folder for all, in a folder where others may have made something of that name.
+fn for_all(path: PathBuf) -> io::Result<PathBuf> {
+    made(mkdir(&path, Mode::S_IRWXU))?;
+    let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let folder = File::from(open(&path, flags, Mode::empty())?);
+    if folder.metadata()?.uid() != Uid::effective().as_raw() {
+        let why = format!("{} belongs to somebody else", path.display());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
+    folder.set_permissions(Permissions::from_mode(FOR_ALL))?;
+    Ok(path)
 }
 
 /// The machine's own names, and those of the emulated nodes.
@@ -161,38 +167,43 @@ impl Host {
         kept.iter().try_for_each(|kept| self.keep(kept))
     }
 
-    /// Shows an entry of the machine's `/tmp` in this one, unless it is shown already or does not exist.
+    /// Shows an entry of the machine's `/tmp` in this one, unless it is shown already or does not exist. Users write to
+    /// both, so no link is followed, and whatever is of another kind is left alone.
     fn keep(&self, kept: &Kept) -> Result<(), Errno> {
-        let Ok(wanted) = status(&self.temporary, &kept.name) else { return Ok(()) };
-        let shown = fstatat(AT_FDCWD, kept.path.as_c_str(), AtFlags::AT_SYMLINK_NOFOLLOW);
-        if shown.is_ok_and(|shown| (shown.st_dev, shown.st_ino) == (wanted.st_dev, wanted.st_ino)) {
-            return Ok(());
-        }
-        // A link is not followed: it leads elsewhere from here.
-        match wanted.st_mode & libc::S_IFMT {
-            libc::S_IFDIR => made(mkdir(kept.path.as_c_str(), Mode::from_bits_truncate(0o755)))?,
+        let Ok(wanted) = open_entry(self.temporary.as_fd(), &kept.name) else { return Ok(()) };
+        let kind = kind_of(&wanted)?;
+        let temporary = open(TEMPORARY, OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())?;
+        match kind {
+            libc::S_IFDIR => made(mkdirat(&temporary, kept.name.as_c_str(), Mode::from_bits_truncate(0o755)))?,
             libc::S_IFREG => {
                 let flags = OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
-                made(open(kept.path.as_c_str(), flags, Mode::empty()).map(drop))?;
+                made(openat(&temporary, kept.name.as_c_str(), flags, Mode::empty()).map(drop))?;
             }
             _ => return Ok(()),
         }
-        let source = openat(
-            self.temporary.as_fd(),
-            kept.name.as_c_str(),
-            OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC,
-            Mode::empty(),
-        )?;
-        let mut buffer = [0; 40];
-        bind(descriptor_path(&mut buffer, source.as_raw_fd()), kept.path.as_c_str())
+        let shown = open_entry(temporary.as_fd(), &kept.name)?;
+        let identity = |file: &OwnedFd| fstat(file).map(|status| (status.st_dev, status.st_ino));
+        if kind_of(&shown)? != kind || identity(&shown)? == identity(&wanted)? {
+            return Ok(());
+        }
+        let (mut source, mut target) = ([0; 40], [0; 40]);
+        bind(descriptor_path(&mut source, wanted.as_raw_fd()), descriptor_path(&mut target, shown.as_raw_fd()))
     }
+}
+
+/// An entry of a folder itself, even if it is a link.
+fn open_entry(folder: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
+    openat(folder, name, OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC, Mode::empty())
+}
+
+fn kind_of(file: &OwnedFd) -> Result<libc::mode_t, Errno> {
+    fstat(file).map(|status| status.st_mode & libc::S_IFMT)
 }
 
 /// An entry of `/tmp` that a task needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
     name: CString,
-    path: CString,
 }
 
 impl Kept {
@@ -200,10 +211,7 @@ impl Kept {
     pub fn on_the_way_to<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Vec<Self> {
         let name = |path: &'a Path| path.strip_prefix(TEMPORARY).ok()?.components().next();
         let names: BTreeSet<_> = paths.into_iter().filter_map(name).map(|name| name.as_os_str()).collect();
-        let kept = |name: &OsStr| {
-            let path = CString::new(Path::new(TEMPORARY).join(name).as_os_str().as_bytes()).ok()?;
-            Some(Self { name: CString::new(name.as_bytes()).ok()?, path })
-        };
+        let kept = |name: &OsStr| Some(Self { name: CString::new(name.as_bytes()).ok()? });
         names.into_iter().filter(|name| *name != "..").filter_map(kept).collect()
     }
 }
@@ -230,10 +238,6 @@ impl Plan {
         over(&self.temporary, TEMPORARY)?;
         Ok(temporary)
     }
-}
-
-fn status(folder: &OwnedFd, name: &CStr) -> Result<FileStat, Errno> {
-    fstatat(folder.as_fd(), name, AtFlags::AT_SYMLINK_NOFOLLOW)
 }
 
 /// Somebody else may have made it meanwhile.
@@ -265,8 +269,21 @@ mod tests {
     fn what_a_task_needs_of_tmp_is_an_entry_of_it() {
         let paths = ["/tmp/a/b", "/tmp/a", "/tmp", "/tmp/c.sh", "/home/tmp/x", "/tmpx/y", "/tmp/../etc"].map(Path::new);
         let names: Vec<_> =
-            Kept::on_the_way_to(paths).into_iter().map(|kept| kept.path.into_string().unwrap()).collect();
-        assert_eq!(names, ["/tmp/a", "/tmp/c.sh"]);
+            Kept::on_the_way_to(paths).into_iter().map(|kept| kept.name.into_string().unwrap()).collect();
+        assert_eq!(names, ["a", "c.sh"]);
+    }
+
+    /// A user could have put a link where the folder is to be.
+    #[test]
+    fn a_folder_for_all_is_no_link_that_others_have_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let private = folder.path().join("private");
+        DirBuilder::new().mode(0o700).create(&private).unwrap();
+        std::os::unix::fs::symlink(&private, folder.path().join("link")).unwrap();
+        assert!(for_all(folder.path().join("link")).is_err());
+        assert_eq!(private.metadata().unwrap().permissions().mode() & 0o7777, 0o700);
+        for_all(folder.path().join("new")).unwrap();
+        for_all(folder.path().join("new")).unwrap();
     }
 
     #[test]

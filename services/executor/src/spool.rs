@@ -17,6 +17,7 @@
 //!     input.taken           how far the tasks have read that
 //!     fence                 what the tasks of a parallel program contribute to a fence
 //!     fence-met             what all tasks have contributed to it
+//!     fence-left            the places whose tasks have ended, where fences are led
 //! SPOOL/free/UID.RUN/       folders for further runs of that user
 //! ```
 //!
@@ -82,7 +83,21 @@ const RELEASED: &str = "output.released";
 const FENCE: &str = "fence";
 /// The name of the file with the answer to that.
 const FENCE_MET: &str = "fence-met";
-const OF_STEPS: [&str; 8] = [OUTPUT, RELEASED, INPUT, INPUT_END, INPUT_TAKEN, NOTES, FENCE, FENCE_MET];
+/// The name of the file with the places of the step whose tasks have ended, on the node that leads its fences.
+const FENCE_LEFT: &str = "fence-left";
+const OF_STEPS: [&str; 11] = [
+    OUTPUT,
+    RELEASED,
+    INPUT,
+    INPUT_END,
+    INPUT_TAKEN,
+    NOTES,
+    FENCE,
+    "fence.new",
+    FENCE_MET,
+    "fence-met.new",
+    FENCE_LEFT,
+];
 /// The name of the executor's socket in the spool.
 pub const EXECUTOR_SOCKET: &str = "executor";
 const LOG: &str = "log";
@@ -563,13 +578,40 @@ impl RunFolder {
 
     /// The fence that the tasks are in, and what they contribute, if it has no answer yet.
     pub fn waiting_fence(&self) -> Option<(u32, Vec<u8>)> {
-        let mut contribution = fs::read(self.file(FENCE)).ok()?;
-        let number = contribution.first_chunk().map(|number| u32::from_le_bytes(*number))?;
-        if self.fence_answer(number).is_some() {
+        if self.has_answered_fence() {
             return None;
         }
+        let mut contribution = fs::read(self.file(FENCE)).ok()?;
+        let number = contribution.first_chunk().map(|number| u32::from_le_bytes(*number))?;
         contribution.drain(..size_of::<u32>());
         Some((number, contribution))
+    }
+
+    /// Whether the fence that the tasks were in last has its answer.
+    pub fn has_answered_fence(&self) -> bool {
+        let number = number_at_start(&self.file(FENCE));
+        number.is_some() && number == number_at_start(&self.file(FENCE_MET))
+    }
+
+    /// The last fence that is over, and its answer.
+    pub fn last_fence(&self) -> Option<(u32, Result<Vec<u8>, String>)> {
+        let number = number_at_start(&self.file(FENCE_MET))?;
+        Some((number, self.fence_answer(number)?))
+    }
+
+    /// The tasks of a place of the step have ended.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub fn leave_fences(&self, place: u32) -> io::Result<()> {
+        let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(self.file(FENCE_LEFT))?;
+        file.write_all(&place.to_le_bytes())
+    }
+
+    /// The places whose tasks have ended.
+    pub fn left_fences(&self) -> Vec<u32> {
+        let bytes = fs::read(self.file(FENCE_LEFT)).unwrap_or_default();
+        bytes.as_chunks().0.iter().map(|place| u32::from_le_bytes(*place)).collect()
     }
 
     /// Keeps the answer to a fence: what all places have contributed, or why this cannot be.
@@ -610,6 +652,13 @@ impl RunFolder {
         File::open(&self.path)?.sync_all()?;
         File::open(self.path.parent().unwrap_or(&self.path))?.sync_all()
     }
+}
+
+/// The first number of a file.
+fn number_at_start(path: &Path) -> Option<u32> {
+    let mut number = [0; size_of::<u32>()];
+    File::open(path).ok()?.read_exact(&mut number).ok()?;
+    Some(u32::from_le_bytes(number))
 }
 
 /// A folder with what all runs of a user need: what does not change from run to run.
@@ -759,6 +808,10 @@ mod tests {
         assert_eq!((run.waiting_fence(), run.fence_answer(1)), (Some((1, Vec::new())), None));
         run.answer_fence(1, Err(&"gone".to_owned())).unwrap();
         assert_eq!(run.fence_answer(1), Some(Err("gone".to_owned())));
+        assert_eq!((run.has_answered_fence(), run.last_fence()), (true, Some((1, Err("gone".to_owned())))));
+        run.leave_fences(3).unwrap();
+        run.leave_fences(1).unwrap();
+        assert_eq!(run.left_fences(), [3, 1]);
     }
 
     #[test]

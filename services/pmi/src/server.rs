@@ -1,7 +1,7 @@
 //! The server of the processes of a program on one node.
 
 use crate::{
-    Layout, MAX_MESSAGE_BYTES, MAX_PUT_BYTES,
+    Layout, MAX_KEPT_BYTES, MAX_MESSAGE_BYTES, MAX_PUT_BYTES,
     pairs::{self, BadPairs, Pairs},
     version_one,
     version_two::{self, Asked, Member},
@@ -51,6 +51,8 @@ pub struct Server {
     put: Pairs,
     put_bytes: usize,
     node_attributes: Pairs,
+    /// What all pairs take in memory.
+    kept_bytes: usize,
     /// The number of the next fence.
     next_fence: u32,
     /// Whether that fence is being exchanged.
@@ -77,6 +79,9 @@ enum Stage {
     Ended,
 }
 
+/// What keeping a pair costs besides its bytes.
+const PAIR_BYTES: usize = 128;
+const TOO_MUCH: &str = "the processes of this program have put too much";
 const NO_SPAWN: &str = "this server starts no processes and has no names; use a launcher of the MPI library";
 
 impl Server {
@@ -92,14 +97,10 @@ impl Server {
             put: Pairs::new(),
             put_bytes: 0,
             node_attributes: Pairs::new(),
+            kept_bytes: 0,
             next_fence: 0,
             is_exchanging: false,
         }
-    }
-
-    /// Whether a process has joined and is not done.
-    pub fn is_in_use(&self) -> bool {
-        self.clients.values().any(|client| client.stage == Stage::Joined)
     }
 
     /// Takes in bytes of a process. A process that sends what cannot be understood ends the program: nobody could
@@ -130,16 +131,28 @@ impl Server {
         if before == Stage::Joined {
             return Some(gone(rank, "it ended without finalizing"));
         }
-        self.impossible_fence()
+        self.impossible_wait()
+    }
+
+    /// A process has closed its connection, and may live on. One that has joined can come to no fence any more.
+    pub fn closed(&mut self, rank: u32) -> Option<Effect> {
+        let client = self.clients.get_mut(&rank).filter(|client| client.stage == Stage::Joined)?;
+        client.stage = Stage::Finalized;
+        Some(gone(rank, "it closed its connection to the process manager without finalizing"))
     }
 
     /// A fence is over: `contributions` are those of all nodes.
     ///
     /// # Errors
-    /// A contribution is not what a server made.
+    /// A contribution is not what a server made, or all of them are more than is kept.
     pub fn fenced<'a>(&mut self, contributions: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<Effect>, BadPairs> {
         for contribution in contributions {
-            self.shared.extend(pairs::from_bytes(contribution)?);
+            let pairs = pairs::from_bytes(contribution)?;
+            self.kept_bytes += pairs.iter().map(|(key, value)| kept(key, value)).sum::<usize>();
+            if self.kept_bytes > MAX_KEPT_BYTES {
+                return Err(BadPairs);
+            }
+            self.shared.extend(pairs);
         }
         self.next_fence += 1;
         self.is_exchanging = false;
@@ -190,12 +203,14 @@ impl Server {
             Request::GetNodeAttribute { key, waits } => {
                 let value = self.node_attributes.get(key).cloned();
                 if value.is_none() && *waits {
-                    return self.wait(rank, asked);
+                    self.wait(rank, asked, effects);
+                    effects.extend(self.impossible_wait());
+                    return;
                 }
                 Outcome::Value(value)
             }
             Request::Fence => {
-                self.wait(rank, asked);
+                self.wait(rank, asked, effects);
                 effects.extend(self.begin_fence());
                 return;
             }
@@ -228,18 +243,20 @@ impl Server {
         }
     }
 
-    fn wait(&mut self, rank: u32, asked: Asked) {
-        if let Some(client) = self.clients.get_mut(&rank) {
-            client.waits = Some(asked);
+    /// Only one request of a process can wait.
+    fn wait(&mut self, rank: u32, asked: Asked, effects: &mut Vec<Effect>) {
+        match self.clients.get_mut(&rank) {
+            Some(client) if client.waits.is_none() => client.waits = Some(asked),
+            _ => self.answer(rank, &asked, &Outcome::Refused("another request of this process waits"), effects),
         }
     }
 
     fn put(&mut self, key: &str, value: &str) -> Outcome {
-        let bytes = key.len() + value.len();
-        if self.put_bytes + bytes > MAX_PUT_BYTES {
-            return Outcome::Refused("the processes of this node have put too much");
+        let (put_bytes, kept_bytes) = (self.put_bytes + key.len() + value.len(), self.kept_bytes + kept(key, value));
+        if put_bytes > MAX_PUT_BYTES || kept_bytes > MAX_KEPT_BYTES {
+            return Outcome::Refused(TOO_MUCH);
         }
-        self.put_bytes += bytes;
+        self.put_bytes = put_bytes;
         self.put.insert(key.to_owned(), value.to_owned());
         Outcome::Done
     }
@@ -254,12 +271,11 @@ impl Server {
     }
 
     fn put_node_attribute(&mut self, rank: u32, asked: &Asked, key: String, value: String, effects: &mut Vec<Effect>) {
-        let stored = self.put_bytes + key.len() + value.len();
-        if stored > MAX_PUT_BYTES {
-            let refused = Outcome::Refused("the processes of this node have put too much");
-            return self.answer(rank, asked, &refused, effects);
+        let kept_bytes = self.kept_bytes + kept(&key, &value);
+        if kept_bytes > MAX_KEPT_BYTES {
+            return self.answer(rank, asked, &Outcome::Refused(TOO_MUCH), effects);
         }
-        self.put_bytes = stored;
+        self.kept_bytes = kept_bytes;
         self.answer(rank, asked, &Outcome::Done, effects);
         for waiting in self.layout.local().to_vec() {
             let wants = |asked: &mut Asked| matches!(&asked.request, Request::GetNodeAttribute { key: wanted, .. } if *wanted == key);
@@ -273,7 +289,7 @@ impl Server {
 
     /// The exchange of a fence that all processes have come to, or the reason why that cannot be.
     fn begin_fence(&mut self) -> Option<Effect> {
-        if let Some(impossible) = self.impossible_fence() {
+        if let Some(impossible) = self.impossible_wait() {
             return Some(impossible);
         }
         if self.is_exchanging || !self.clients.values().all(Client::is_in_fence) {
@@ -286,8 +302,8 @@ impl Server {
     }
 
     /// Somebody waits for a process that is no more.
-    fn impossible_fence(&self) -> Option<Effect> {
-        self.clients.values().find(|client| client.is_in_fence())?;
+    fn impossible_wait(&self) -> Option<Effect> {
+        self.clients.values().find(|client| client.waits.is_some())?;
         let (rank, _) = self.clients.iter().find(|(_, client)| client.stage == Stage::Ended)?;
         Some(gone(*rank, "it ended, and others wait for it"))
     }
@@ -309,6 +325,11 @@ impl Client {
     fn is_in_fence(&self) -> bool {
         self.waits.as_ref().is_some_and(is_fence)
     }
+}
+
+/// What a pair takes in memory, in bytes.
+fn kept(key: &str, value: &str) -> usize {
+    key.len() + value.len() + PAIR_BYTES
 }
 
 fn is_fence(asked: &Asked) -> bool {

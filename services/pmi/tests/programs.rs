@@ -231,6 +231,48 @@ fn what_a_node_can_put_is_limited() {
     assert_eq!(world.heard(0), "cmd=put_result rc=0 msg=success\n");
 }
 
+/// SL-W-08: an attribute of the node comes from nobody any more.
+#[test]
+fn nobody_waits_for_an_attribute_of_a_process_that_is_gone() {
+    let mut world = World::new(&[0, 0]);
+    world.say(0, "cmd=init pmi_version=2 pmi_subversion=0\n");
+    world.say_two(0, "cmd=info-getnodeattr;key=shared;wait=TRUE;");
+    world.end(1);
+    assert_eq!(world.aborted, Some((1, None, "it ended, and others wait for it".into())));
+}
+
+/// SL-W-08
+#[test]
+fn a_process_that_closes_its_connection_comes_to_no_fence() {
+    let mut world = World::new(&[0, 0]);
+    world.begin_all();
+    let effects = world.servers[0].closed(1).into_iter().collect();
+    world.take(0, effects);
+    assert!(world.aborted.take().unwrap().2.starts_with("it closed its connection"));
+    world.say(0, "cmd=finalize\n");
+    assert_eq!(world.servers[0].closed(0), None, "one that is done may close it");
+}
+
+/// What is put is kept for the whole life of a program, so fences do not make room for more.
+#[test]
+fn fences_do_not_make_room_for_more() {
+    let mut world = World::new(&[0]);
+    world.begin_all();
+    let value = "v".repeat(60 << 10);
+    let mut number = 0;
+    while world.aborted.is_none() && number < 10_000 {
+        number += 1;
+        world.say(0, &format!("cmd=put kvsname=7.0 key=k{number} value={value}\n"));
+        if !world.heard(0).starts_with("cmd=put_result rc=0") {
+            break;
+        }
+        world.say(0, "cmd=barrier_in\n");
+        world.heard(0);
+    }
+    let kept = number * (value.len() + 128);
+    assert!(kept > muster_pmi::MAX_KEPT_BYTES && kept < 2 * muster_pmi::MAX_KEPT_BYTES, "{kept}");
+}
+
 proptest::proptest! {
     /// A process may write its requests in any pieces.
     #[test]

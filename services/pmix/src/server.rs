@@ -217,14 +217,17 @@ impl Desk<'_> {
 
     fn called(&mut self, upcall: Upcall) -> Result<(), ServeError> {
         match upcall {
-            Upcall::Joined { rank } => {
+            Upcall::Joined { rank, answer } => {
                 self.send(&FromServer::Joined { rank })?;
+                answer.give(library::STATUS_SUCCESS);
                 let missing = self.tasks.joined(rank);
                 self.abort_without(missing)
             }
-            Upcall::Finalized { rank } => {
+            Upcall::Finalized { rank, answer } => {
                 self.tasks.finalized(rank);
-                self.send(&FromServer::Finalized { rank })
+                self.send(&FromServer::Finalized { rank })?;
+                answer.give(library::STATUS_SUCCESS);
+                Ok(())
             }
             Upcall::Abort { rank, status, message, answer } => self.aborted(rank, status, &message, answer),
             Upcall::Fence { status, answer, .. } if status != library::STATUS_SUCCESS => {

@@ -360,6 +360,26 @@ fn a_part_that_was_lost_is_one_that_failed() {
     assert!(matches!(events[..], [Event::StepPartEnded { .. }, Event::StepStopping { .. }]), "{events:?}");
 }
 
+/// SL-W-06, SL-W-08: a parallel program that is over on one node is over on all, at once.
+#[test]
+fn a_part_that_was_aborted_ends_the_others_without_grace() {
+    let (mut cluster, id, run) = running();
+    let spec = StepSpec { process_management: Some(ProcessManagement::Pmi), ..step(&[("node1", 1), ("node2", 1)]) };
+    let (number, _) = launched(&mut cluster, id, spec);
+    let aborted = exit(ExitStatus::Code(0), EndCause::Aborted("task 0: it ended".into()), cluster.now);
+    let report =
+        Command::NodeStepEnded { part: PartId::new(run, 0), step: number, exit: aborted, statuses: Vec::new() };
+    let events = cluster.ok(&executor("node1"), report);
+    assert!(
+        matches!(
+            events[..],
+            [Event::StepPartEnded { .. }, Event::StepStopping { is_forced: true, component: None, .. }]
+        ),
+        "{events:?}"
+    );
+    cluster.assert_replays();
+}
+
 #[test]
 fn the_end_of_the_run_is_the_end_of_its_steps() {
     let (mut cluster, id, run) = running();

@@ -1,6 +1,7 @@
 //! The fences that this node leads: those of all steps whose first place it is.
 
 use super::meeting::{Meeting, Met, Piece, piece};
+use crate::spool::RunFolder;
 use muster_bus::{Message, Request, RequestStream};
 use muster_schemas::{
     RunId, StepId,
@@ -10,6 +11,7 @@ use muster_schemas::{
 };
 use std::{
     collections::HashMap,
+    io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -19,8 +21,11 @@ use tokio::{sync::Notify, time};
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// The most that the fences of all steps keep in memory, in bytes.
 const MAX_KEPT_BYTES: usize = 1 << 30;
-/// How long the fences of a step are kept after the last request, if not all of its places have said that they are done.
+/// How long the fences of a step are kept after the last sign of life, if not all of its places have said that they are
+/// done. While the step runs here, each heartbeat is one.
 const KEPT_SILENT: Duration = Duration::from_secs(3_600);
+/// The pause before an answer is kept again that the disk did not take.
+const DISK_RETRY: Duration = Duration::from_millis(500);
 
 /// The fences that a node leads.
 #[derive(Debug, Default)]
@@ -37,6 +42,10 @@ struct Led {
     /// Wakes who waits: somebody has come, or left.
     news: Notify,
     state: Mutex<LedState>,
+    /// The folder of this node's own part of the step.
+    folder: RunFolder,
+    /// Held while something is kept in it.
+    keeping: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug)]
@@ -81,13 +90,18 @@ impl Leader {
         }
     }
 
-    /// This node leads the fences of a step with places on these nodes.
-    pub fn lead(&self, run: RunId, step: StepId, nodes: impl FnOnce() -> Vec<String>) {
-        let led = || {
-            let state = LedState { meeting: Meeting::new(nodes()), heard: Instant::now() };
-            Arc::new(Led { news: Notify::new(), state: Mutex::new(state) })
-        };
-        lock(&self.steps).entry((run, step)).or_insert_with(led);
+    /// This node leads the fences of a step with places on these nodes; `folder` is that of its own part. What is there of
+    /// an earlier life of this process is continued.
+    pub fn lead(&self, run: RunId, step: StepId, folder: &RunFolder, nodes: &[String]) {
+        if let Some(led) = lock(&self.steps).get(&(run, step)) {
+            lock(&led.state).heard = Instant::now();
+            return;
+        }
+        let mut meeting = Meeting::new(nodes.to_vec());
+        meeting.continue_after(folder.last_fence(), folder.left_fences());
+        let state = Mutex::new(LedState { meeting, heard: Instant::now() });
+        let led = Led { news: Notify::new(), state, folder: folder.clone(), keeping: tokio::sync::Mutex::default() };
+        lock(&self.steps).entry((run, step)).or_insert_with(|| Arc::new(led));
         self.added.notify_waiters();
     }
 
@@ -110,7 +124,7 @@ impl Leader {
                 answer.map_or(FenceReply::NotYet, |answer| met(&answer, offset))
             }
             FenceAsk::Leave => {
-                self.leave(key, &led, asker.place);
+                self.leave(key, &led, asker.place).await;
                 FenceReply::Done
             }
         }
@@ -149,10 +163,12 @@ impl Leader {
             match now {
                 Met::Received(length) => return FenceReply::Received(length),
                 Met::Waits => {}
-                Met::All(answer) => {
-                    led.news.notify_waiters();
-                    return met(&answer, 0);
+                Met::Keep(number, answer) => {
+                    keep(led, number, &answer).await;
+                    now = lock(&led.state).meeting.look(number);
+                    continue;
                 }
+                Met::All(answer) => return met(&answer, 0),
                 Met::Broken(why) => {
                     led.news.notify_waiters();
                     return FenceReply::Broken(why);
@@ -169,7 +185,14 @@ impl Leader {
         }
     }
 
-    fn leave(&self, key: (RunId, StepId), led: &Led, place: u32) {
+    async fn leave(&self, key: (RunId, StepId), led: &Led, place: u32) {
+        let folder = led.folder.clone();
+        {
+            let _turn = led.keeping.lock().await;
+            // Without it, the place is waited for after a restart, until its node tells again.
+            let kept = tokio::task::spawn_blocking(move || folder.leave_fences(place)).await;
+            tracing::debug!(?kept, place, "a place has left the fences of its step");
+        }
         let is_over = {
             let mut state = lock(&led.state);
             state.meeting.leave(place);
@@ -188,6 +211,27 @@ impl Leader {
     /// Forgets steps of which nobody has asked for a long time.
     pub fn drop_silent(&self) {
         lock(&self.steps).retain(|_, led| lock(&led.state).heard.elapsed() < KEPT_SILENT);
+    }
+}
+
+/// Keeps the answer to a fence where a restart of this process finds it, and lets everybody have it. If this node's own
+/// part is over, no restart finds anything: then it is given as it is.
+async fn keep(led: &Led, number: u32, answer: &Arc<[u8]>) {
+    let _turn = led.keeping.lock().await;
+    if lock(&led.state).meeting.answer(number).is_some() {
+        return;
+    }
+    let (folder, bytes) = (led.folder.clone(), answer.clone());
+    let write = move || folder.answer_fence(number, Ok(&bytes));
+    match tokio::task::spawn_blocking(write).await.map_err(io::Error::other).and_then(|written| written) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            tracing::warn!(number, %error, "the answer to a fence cannot be kept in the spool; it is tried again");
+            time::sleep(DISK_RETRY).await;
+        }
+        _ => {
+            lock(&led.state).meeting.kept(number);
+            led.news.notify_waiters();
+        }
     }
 }
 

@@ -6,6 +6,9 @@ use std::{
     sync::Arc,
 };
 
+/// The most that all places contribute to a fence, and its answer, in bytes.
+const MAX_STEP_BYTES: usize = 256 << 20;
+
 /// The fences of a step, one after the other.
 #[derive(Debug)]
 pub struct Meeting {
@@ -19,6 +22,8 @@ pub struct Meeting {
     present: BTreeSet<u32>,
     /// The answer to the fence before.
     answer: Arc<[u8]>,
+    /// Whether that is kept where a restart finds it. Nobody gets it before.
+    is_kept: bool,
     /// The places whose tasks have ended.
     left: BTreeSet<u32>,
     broken: Option<String>,
@@ -31,6 +36,8 @@ pub enum Met {
     Received(u64),
     /// Somebody is missing.
     Waits,
+    /// All are there: this answer is to be kept, and then [`Meeting::kept`] called, before anybody gets it.
+    Keep(u32, Arc<[u8]>),
     /// What all have contributed.
     All(Arc<[u8]>),
     /// It cannot be.
@@ -55,8 +62,23 @@ impl Meeting {
             contributions: BTreeMap::new(),
             present: BTreeSet::new(),
             answer: Arc::new([]),
+            is_kept: true,
             left: BTreeSet::new(),
             broken: None,
+        }
+    }
+
+    /// Continues after the last fence that is over, with its answer, and without the places that have left.
+    pub fn continue_after(
+        &mut self,
+        last: Option<(u32, Result<Vec<u8>, String>)>,
+        left: impl IntoIterator<Item = u32>,
+    ) {
+        self.left.extend(left);
+        match last {
+            Some((number, Ok(answer))) => (self.number, self.answer) = (number.saturating_add(1), answer.into()),
+            Some((number, Err(why))) => (self.number, self.broken) = (number, Some(why)),
+            None => {}
         }
     }
 
@@ -74,8 +96,8 @@ impl Meeting {
                 received.extend_from_slice(piece.bytes);
             }
             let length = received.len();
-            if length > MAX_CONTRIBUTION_BYTES {
-                self.break_up(format!("its tasks on one node contribute more than {MAX_CONTRIBUTION_BYTES} bytes"));
+            if length > MAX_CONTRIBUTION_BYTES || self.bytes() > MAX_STEP_BYTES {
+                self.break_up("its tasks contribute too much to a fence".to_owned());
             } else if !piece.is_last || piece.offset.saturating_add(piece.bytes.len() as u64) != length as u64 {
                 return Met::Received(length as u64);
             } else {
@@ -92,15 +114,22 @@ impl Meeting {
             return self.break_if_impossible();
         }
         self.answer = join(self.contributions.values().map(Vec::as_slice)).into();
+        self.is_kept = false;
         self.contributions.clear();
         self.present.clear();
         self.number += 1;
+    }
+
+    /// The answer to the fence before is where a restart finds it.
+    pub fn kept(&mut self, number: u32) {
+        self.is_kept |= number.checked_add(1) == Some(self.number);
     }
 
     /// How a fence stands.
     pub fn look(&self, number: u32) -> Met {
         match (&self.broken, self.answer(number)) {
             (_, Some(answer)) => Met::All(answer),
+            _ if !self.is_kept && number.checked_add(1) == Some(self.number) => Met::Keep(number, self.answer.clone()),
             (Some(why), None) => Met::Broken(why.clone()),
             (None, None) if number == self.number => Met::Waits,
             (None, None) => Met::Broken(format!("fence {number} is asked for while {} is held", self.number)),
@@ -109,7 +138,7 @@ impl Meeting {
 
     /// The answer to a fence that a place has come to, if that is over.
     pub fn answer(&self, number: u32) -> Option<Arc<[u8]>> {
-        (number.checked_add(1) == Some(self.number)).then(|| self.answer.clone())
+        (self.is_kept && number.checked_add(1) == Some(self.number)).then(|| self.answer.clone())
     }
 
     /// The tasks of a place have ended.
@@ -165,13 +194,22 @@ mod tests {
         Piece { offset: 0, bytes, is_last: true }
     }
 
+    /// The last place comes: its answer is kept, and then given.
+    fn meet_last(meeting: &mut Meeting, place: u32, number: u32, piece: Piece<'_>) -> Arc<[u8]> {
+        let Met::Keep(kept, answer) = meeting.meet(place, number, piece) else { panic!("all have come") };
+        assert_eq!((kept, meeting.answer(number)), (number, None), "nobody gets what is not kept");
+        meeting.kept(number);
+        assert_eq!(meeting.look(number), Met::All(answer.clone()));
+        answer
+    }
+
     /// SL-W-04
     #[test]
     fn all_get_what_all_contribute_once_the_last_has_come() {
         let mut meeting = meeting(3);
         assert_eq!(meeting.meet(2, 0, whole(b"c")), Met::Waits);
         assert_eq!(meeting.meet(0, 0, whole(b"a")), Met::Waits);
-        let Met::All(answer) = meeting.meet(1, 0, whole(b"b")) else { panic!("all have come") };
+        let answer = meet_last(&mut meeting, 1, 0, whole(b"b"));
         assert_eq!(split(&answer).unwrap(), [b"a", b"b", b"c"]);
         assert_eq!(meeting.meet(0, 0, whole(b"a")), Met::All(answer.clone()), "its answer was lost");
         assert_eq!(meeting.meet(0, 1, whole(b"")), Met::Waits);
@@ -185,7 +223,7 @@ mod tests {
         assert_eq!(meeting.meet(0, 0, piece(0, b"ab", false)), Met::Received(2));
         assert_eq!(meeting.meet(0, 0, piece(0, b"ab", false)), Met::Received(2), "repeated");
         assert_eq!(meeting.meet(0, 0, piece(3, b"d", true)), Met::Received(2), "one before it is missing");
-        let Met::All(answer) = meeting.meet(0, 0, piece(2, b"c", true)) else { panic!("it is whole") };
+        let answer = meet_last(&mut meeting, 0, 0, piece(2, b"c", true));
         assert_eq!(split(&answer).unwrap(), [b"abc"]);
     }
 
@@ -203,12 +241,31 @@ mod tests {
         assert_eq!(later.meet(0, 0, whole(b"")), gone, "asked again");
     }
 
+    /// SL-W-08: the executor of the node that leads restarts.
+    #[test]
+    fn fences_continue_after_the_last_that_was_kept() {
+        let mut before = meeting(2);
+        assert_eq!(before.meet(0, 0, whole(b"a")), Met::Waits);
+        let answer = meet_last(&mut before, 1, 0, whole(b"b"));
+        let mut after = meeting(2);
+        after.continue_after(Some((0, Ok(answer.to_vec()))), []);
+        assert_eq!(after.meet(1, 0, whole(b"b")), Met::All(answer), "its answer was lost");
+        assert_eq!(after.meet(1, 1, whole(b"")), Met::Waits);
+        meet_last(&mut after, 0, 1, whole(b""));
+        let mut without = meeting(2);
+        without.continue_after(None, [1]);
+        assert!(matches!(without.meet(0, 0, whole(b"")), Met::Broken(_)), "a place that left before is not waited for");
+        let mut broken = meeting(2);
+        broken.continue_after(Some((4, Err("why".into()))), []);
+        assert_eq!(broken.meet(0, 4, whole(b"")), Met::Broken("why".into()));
+    }
+
     #[test]
     fn who_has_come_may_leave() {
         let mut meeting = meeting(2);
         assert_eq!(meeting.meet(0, 0, whole(b"")), Met::Waits);
         meeting.leave(0);
-        assert!(matches!(meeting.meet(1, 0, whole(b"")), Met::All(_)));
+        meet_last(&mut meeting, 1, 0, whole(b""));
         assert!(!meeting.is_over());
         meeting.leave(1);
         assert!(meeting.is_over());

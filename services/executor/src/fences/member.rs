@@ -30,8 +30,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const RETRY: Duration = Duration::from_millis(200);
 /// How long the leader may not know the step: its launch there may be late, but not so late.
 const UNKNOWN: Duration = Duration::from_secs(120);
-/// How long the leader is told that a place has left, if it does not answer.
-const LEAVING: Duration = Duration::from_secs(60);
+/// How long the leader is told that a place has left, if it does not answer, and the longest pause between attempts.
+const LEAVING: Duration = Duration::from_secs(24 * 3_600);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// How long the leader may be silent before that is worth a warning.
+const SILENT: Duration = Duration::from_secs(60);
 /// How long to try to wake a shim that has not kept up, and the pause between attempts. It is woken again with the next
 /// heartbeat.
 const BUSY_SHIM: Duration = Duration::from_secs(1);
@@ -105,30 +108,47 @@ impl Members {
     /// Takes what the tasks contribute to the leader, and the answer to their shim.
     async fn hold(&self, key: RunKey) {
         let folder = RunFolder::of(&self.spool, key);
-        if let Some(place) = place_of(&folder, key).await.filter(|place| place.place == 0) {
-            self.leader.lead(place.run, place.step, || place.nodes);
+        let Some(place) = place_of(&folder, key).await else { return };
+        if place.place == 0 {
+            self.lead(&place, &folder).await;
         }
-        while let Some((place, number, contribution)) = self.waiting(key, &folder).await {
+        while let Some((number, contribution)) = self.waiting(key, &folder).await {
             let Some(answer) = self.meet(&folder, &place, number, &contribution).await else { return };
             let written = {
                 let folder = folder.clone();
-                tokio::task::spawn_blocking(move || folder.answer_fence(number, answer.as_deref())).await
+                let write = move || match folder.has_answered_fence() {
+                    // The leader has kept it here.
+                    true => Ok(()),
+                    false => folder.answer_fence(number, answer.as_deref()),
+                };
+                tokio::task::spawn_blocking(write).await
             };
             if let Err(error) = written.map_err(io::Error::other).and_then(|written| written) {
                 tracing::warn!(%key, node = self.node, %error, "the answer to a fence cannot be kept in the spool");
                 return;
             }
+        }
+        // Also if an earlier life of this process, or the leader, has left the answer.
+        if folder.has_answered_fence() {
             wake(&folder).await;
         }
     }
 
+    /// Leads the fences of a step whose first place is here, in this folder.
+    async fn lead(&self, place: &Place, folder: &RunFolder) {
+        let (leader, folder, nodes) = (self.leader.clone(), folder.clone(), place.nodes.clone());
+        let (run, step) = (place.run, place.step);
+        let lead = tokio::task::spawn_blocking(move || leader.lead(run, step, &folder, &nodes)).await;
+        if let Err(error) = lead {
+            tracing::error!(%run, %step, %error, "the fences of a step cannot be led");
+        }
+    }
+
     /// The fence that the tasks are in and that has no answer yet.
-    async fn waiting(&self, key: RunKey, folder: &RunFolder) -> Option<(Place, u32, Vec<u8>)> {
+    async fn waiting(&self, key: RunKey, folder: &RunFolder) -> Option<(u32, Vec<u8>)> {
         let folder = folder.clone();
-        let look = move || {
-            let (number, contribution) = folder.waiting_fence()?;
-            Some((Place::in_folder(&folder, key)?, number, contribution))
-        };
+        // The folder may have become another run's.
+        let look = move || folder.waiting_fence().filter(|_| Place::in_folder(&folder, key).is_some());
         tokio::task::spawn_blocking(look).await.ok().flatten()
     }
 
@@ -141,7 +161,7 @@ impl Members {
         contribution: &[u8],
     ) -> Option<Result<Vec<u8>, String>> {
         let mut offset = 0;
-        let mut known = Instant::now();
+        let (mut known, mut heard) = (Instant::now(), Instant::now());
         loop {
             let begin = usize::try_from(offset).map_or(contribution.len(), |offset| offset.min(contribution.len()));
             let bytes: Vec<u8> = contribution[begin..].iter().take(MAX_PIECE_BYTES).copied().collect();
@@ -154,10 +174,19 @@ impl Members {
             } else if known.elapsed() > UNKNOWN {
                 return Some(Err("its first node does not know it, or no longer".to_owned()));
             }
+            if reply.is_ok() {
+                heard = Instant::now();
+            } else if heard.elapsed() > SILENT {
+                let (run, step, node) = (place.run, place.step, &self.node);
+                tracing::warn!(%run, %step, node, "the tasks of a step wait for others, and the node that leads their fences does not answer; may nodes speak on muster.fence on the bus?");
+                heard = Instant::now();
+            }
             match reply {
                 Ok(FenceReply::Received(length)) => offset = length,
                 Ok(FenceReply::Met { bytes, length, .. }) => {
-                    return self.collect(folder, place, number, bytes.0, length).await.map(Ok);
+                    if let Some(answer) = self.collect(place, number, bytes.0, length).await {
+                        return Some(Ok(answer));
+                    }
                 }
                 Ok(FenceReply::Broken(why)) => return Some(Err(why)),
                 Ok(FenceReply::NotYet | FenceReply::Unknown | FenceReply::Done) => {}
@@ -171,27 +200,20 @@ impl Members {
         }
     }
 
-    /// The rest of an answer that begins with these bytes.
-    async fn collect(
-        &self,
-        folder: &RunFolder,
-        place: &Place,
-        number: u32,
-        begin: Vec<u8>,
-        length: u64,
-    ) -> Option<Vec<u8>> {
+    /// The rest of an answer that begins with these bytes; `None` if the leader does not give it: the fence is then asked
+    /// for again.
+    async fn collect(&self, place: &Place, number: u32, begin: Vec<u8>, length: u64) -> Option<Vec<u8>> {
         let mut answer = begin;
         while (answer.len() as u64) < length {
             let offset = answer.len() as u64;
             match self.ask(place, FenceAsk::Collect { number, offset }).await {
                 Ok(FenceReply::Met { offset: at, bytes, .. }) if at == offset && !bytes.0.is_empty() => {
-                    answer.extend(bytes.0)
+                    answer.extend(bytes.0);
                 }
-                Ok(_) => time::sleep(RETRY).await,
-                Err(error) => self.pause(place, &error).await,
-            }
-            if !is_alive(folder).await {
-                return None;
+                _ => {
+                    time::sleep(RETRY).await;
+                    return None;
+                }
             }
         }
         Some(answer)
@@ -203,11 +225,15 @@ impl Members {
         let Some(place) = Place::in_folder(&RunFolder::of(&self.spool, key), key) else { return };
         let members = self.clone();
         tokio::spawn(async move {
-            let deadline = Instant::now() + LEAVING;
-            while !matches!(members.ask(&place, FenceAsk::Leave).await, Ok(FenceReply::Done))
-                && Instant::now() < deadline
-            {
-                time::sleep(RETRY).await;
+            let (begin, mut pause) = (Instant::now(), RETRY);
+            loop {
+                let reply = members.ask(&place, FenceAsk::Leave).await;
+                let is_over = matches!(reply, Ok(FenceReply::Unknown)) && begin.elapsed() > UNKNOWN;
+                if matches!(reply, Ok(FenceReply::Done)) || is_over || begin.elapsed() > LEAVING {
+                    return;
+                }
+                time::sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
             }
         });
     }
@@ -216,7 +242,6 @@ impl Members {
         let request = FenceRequest { run: place.run, step: place.step, place: place.place, ask };
         let first = place.nodes.first().map_or("", String::as_str);
         if first == self.node {
-            self.leader.lead(place.run, place.step, || place.nodes.clone());
             return Ok(self.leader.ask(&subjects::token(&self.node), request).await);
         }
         let subject = subjects::fence(first, &self.node);

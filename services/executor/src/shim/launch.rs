@@ -135,7 +135,7 @@ fn script_of(order: &LaunchOrder) -> Option<(&str, &[String])> {
 }
 
 /// Acts with the file permissions of a user.
-fn as_user<T>(identity: &Identity, act: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+pub(super) fn as_user<T>(identity: &Identity, act: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     if !Uid::effective().is_root() {
         return act();
     }

@@ -14,6 +14,7 @@ use muster_pmix::protocol::{FromServer, ToServer};
 use muster_schemas::{
     content::ContentBytes,
     fence,
+    resources::IndexSet,
     steps::{ProcessGroup, ProcessManagement},
 };
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -29,6 +30,10 @@ use std::{
 
 /// How much is read of a task's requests before the next task has its turn.
 const READ_BYTES: usize = 16 << 10;
+/// How often a task is read once it has ended: more than its socket holds.
+const LAST_READS: usize = 64;
+/// The longest reason of an abort, in bytes.
+const MAX_WHY_BYTES: usize = 1_000;
 /// The most that waits to be read by a task. One that does not read is no program of this interface.
 const MAX_UNREAD_BYTES: usize = 1 << 20;
 
@@ -62,6 +67,8 @@ pub struct Management {
     /// The tasks that have begun with it and are not done.
     pmix_members: BTreeSet<u32>,
     group: ProcessGroup,
+    /// The ranks of the tasks here.
+    local: IndexSet,
     folder: RunFolder,
     /// Whether other places take part in fences.
     has_others: bool,
@@ -93,6 +100,7 @@ impl Management {
             pmix: None,
             pmix_members: BTreeSet::new(),
             group: group.clone(),
+            local: spooled.tasks.as_ref().map_or_else(IndexSet::new, |tasks| tasks.ranks.clone()),
             folder: folder.clone(),
             has_others: order.nodes.len() > 1,
             fence: None,
@@ -187,16 +195,29 @@ impl Management {
             FromServer::Fence { number, contribution } => self.begin_fence(number, &contribution.0),
             FromServer::Abort { rank, status, why } => self.abort_as_asked(rank, status, why),
             FromServer::Failed { why } => self.abort(None, why),
-            FromServer::Joined { rank } => drop(self.pmix_members.insert(rank)),
+            FromServer::Joined { rank } if self.is_local(rank) => drop(self.pmix_members.insert(rank)),
             FromServer::Finalized { rank } => drop(self.pmix_members.remove(&rank)),
-            FromServer::Ready { .. } => {}
+            // The server is the user's: what makes no sense is passed over.
+            FromServer::Joined { .. } | FromServer::Ready { .. } => {}
         }
+    }
+
+    fn is_local(&self, rank: u32) -> bool {
+        self.local.contains(rank)
     }
 
     /// Tells the PMIx server something; what it has no room for follows when it has read.
     fn tell_pmix(&mut self, message: Option<&ToServer>) {
         let Some(server) = &mut self.pmix else { return };
-        let waits = if server.tell(message) { EpollFlags::EPOLLOUT } else { EpollFlags::empty() };
+        let told = match message {
+            Some(message) => server.tell(message),
+            None => Ok(server.tell_rest()),
+        };
+        let has_more = match told {
+            Ok(has_more) => has_more,
+            Err(error) => return self.abort(None, format!("the PMIx server cannot be told of a fence: {error}")),
+        };
+        let waits = if has_more { EpollFlags::EPOLLOUT } else { EpollFlags::empty() };
         // A descriptor in the set can always be changed.
         let mut event = EpollEvent::new(EpollFlags::EPOLLIN | waits, OF_PMIX);
         let _ = self.epoll.modify(server.descriptor(), &mut event);
@@ -209,8 +230,8 @@ impl Management {
 
     /// A task has ended.
     pub fn ended(&mut self, rank: u32) {
-        // What it said last comes before its end.
-        while self.connections.contains_key(&rank) && self.receive(rank) {}
+        // What it said last comes before its end. Processes that it has left behind may go on writing.
+        let _ = (0..LAST_READS).all(|_| self.receive(rank));
         self.disconnect(rank);
         // The server has said what a task did before that task could end.
         self.serve_pmix();
@@ -229,7 +250,10 @@ impl Management {
         match answer {
             Ok(joined) if self.pmix.is_some() => self.fenced_by_pmix(number, &joined),
             Ok(joined) => self.fenced(&joined),
-            Err(why) => self.abort(None, why),
+            Err(why) => {
+                self.tell_pmix(Some(&ToServer::Broken { number, why: why.clone() }));
+                self.abort(None, why);
+            }
         }
     }
 
@@ -257,14 +281,24 @@ impl Management {
         }
     }
 
+    /// A task asked for the end, with a status if it is given.
     fn abort_as_asked(&mut self, rank: u32, status: Option<i32>, why: String) {
+        if status.is_none() {
+            // It broke a rule: nothing that it says counts any more.
+            self.disconnect(rank);
+        }
         // As the low byte counts when a process ends.
-        let status = status.map(|status| status.to_le_bytes()[0]);
-        self.abort.get_or_insert(Abort { rank: Some(rank), status, why });
+        self.abort_with(Some(rank), status.map(|status| status.to_le_bytes()[0]), &why);
     }
 
     fn abort(&mut self, rank: Option<u32>, why: String) {
-        self.abort.get_or_insert(Abort { rank, status: None, why });
+        self.abort_with(rank, None, &why);
+    }
+
+    /// The reason may have words of a task.
+    fn abort_with(&mut self, rank: Option<u32>, status: Option<u8>, why: &str) {
+        let why = why.get(..why.floor_char_boundary(MAX_WHY_BYTES)).unwrap_or(why).replace(char::is_control, " ");
+        self.abort.get_or_insert(Abort { rank, status, why });
     }
 
     /// Reads from a task once. Returns whether it may have said more.
@@ -273,6 +307,7 @@ impl Management {
         let mut buffer = [0; READ_BYTES];
         match connection.socket.read(&mut buffer) {
             Ok(1..) if self.pmix.is_some() => {
+                self.disconnect(rank);
                 self.abort(Some(rank), OTHER_INTERFACE.to_owned());
                 false
             }
@@ -286,6 +321,8 @@ impl Management {
             // All of its processes have closed it.
             Ok(_) | Err(_) => {
                 self.disconnect(rank);
+                let effect = self.server.closed(rank);
+                self.take(effect);
                 false
             }
         }
@@ -335,20 +372,17 @@ impl Management {
         // A descriptor in the set can always be changed.
         let _ = self.epoll.modify(&connection.socket, &mut EpollEvent::new(EpollFlags::EPOLLIN | waits, rank.into()));
         if connection.unread.len() > MAX_UNREAD_BYTES {
+            self.disconnect(rank);
             self.abort(Some(rank), "it does not read the answers of the process manager".to_owned());
         }
     }
 }
 
-/// Nodes are numbered by their names: components can share one.
+/// Each place of the step is a node of its own, although components can share one: tasks of two places have two servers.
 fn layout(spooled: &SpooledOrder, group: &ProcessGroup) -> Layout {
-    let order = &spooled.order;
-    let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
     let mut by_rank: BTreeMap<u32, u32> = BTreeMap::new();
-    for (node, ranks) in order.nodes.iter().zip(group.ranks.iter()) {
-        let next = numbers.len() as u32;
-        let number = *numbers.entry(&node.name).or_insert(next);
-        by_rank.extend(ranks.iter().map(|rank| (rank, number)));
+    for (place, ranks) in (0..).zip(group.ranks.iter()) {
+        by_rank.extend(ranks.iter().map(|rank| (rank, place)));
     }
     let local = spooled.tasks.as_ref().map_or_else(Vec::new, |tasks| tasks.ranks.iter().collect());
     Layout::new(by_rank.into_values().collect(), local)

@@ -144,7 +144,7 @@ fn ends_with_whoever_leaves(compiler: &str, kind: &str) {
     let (_, error) = site.fails(&format!("srun --mpi={kind} -N2 -n2 ./leave never"));
     assert!(error.contains("srun: error: node1: its tasks on node2 have ended, and others wait for them"), "{error}");
     let states = site.ok("sacct -n -P -X -o state");
-    assert!(states.lines().all(|state| state == "FAILED"), "{states}");
+    assert!(!states.is_empty() && states.lines().all(|state| state == "FAILED"), "{states}");
 }
 
 /// SL-W-06, SL-W-08

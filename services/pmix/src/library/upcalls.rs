@@ -16,11 +16,15 @@ pub enum Upcall {
     Joined {
         /// Its rank.
         rank: u32,
+        /// Lets it continue.
+        answer: OperationAnswer,
     },
     /// A task is done.
     Finalized {
         /// Its rank.
         rank: u32,
+        /// Lets it continue.
+        answer: OperationAnswer,
     },
     /// A task asks for the end of the program, and waits until that is known.
     Abort {
@@ -187,14 +191,27 @@ unsafe fn slice_of<'a, T>(elements: *const T, count: usize) -> &'a [T] {
 unsafe extern "C" fn connected(
     proc: *const Proc,
     _object: *mut c_void,
-    _callback: Option<OperationCallback>,
-    _data: *mut c_void,
+    callback: Option<OperationCallback>,
+    data: *mut c_void,
 ) -> Status {
     // SAFETY: the library passes a process.
-    if let Some(rank) = unsafe { rank_of(proc) } {
-        tell(Upcall::Joined { rank });
-    }
-    STATUS_OPERATION_SUCCEEDED
+    unsafe { tell_of(proc, callback, data, |rank, answer| Upcall::Joined { rank, answer }) }
+}
+
+/// Tells of a step in the life of a task, which continues once the shim has heard of it.
+///
+/// # Safety
+/// The pointer is that of a process.
+unsafe fn tell_of(
+    proc: *const Proc,
+    callback: Option<OperationCallback>,
+    data: *mut c_void,
+    upcall: impl FnOnce(u32, OperationAnswer) -> Upcall,
+) -> Status {
+    // SAFETY: as the caller says.
+    let (Some(rank), Some(callback)) = (unsafe { rank_of(proc) }, callback) else { return STATUS_OPERATION_SUCCEEDED };
+    tell(upcall(rank, OperationAnswer { callback, data }));
+    STATUS_SUCCESS
 }
 
 unsafe extern "C" fn connected_with_infos(
@@ -212,14 +229,11 @@ unsafe extern "C" fn connected_with_infos(
 unsafe extern "C" fn finalized(
     proc: *const Proc,
     _object: *mut c_void,
-    _callback: Option<OperationCallback>,
-    _data: *mut c_void,
+    callback: Option<OperationCallback>,
+    data: *mut c_void,
 ) -> Status {
     // SAFETY: the library passes a process.
-    if let Some(rank) = unsafe { rank_of(proc) } {
-        tell(Upcall::Finalized { rank });
-    }
-    STATUS_OPERATION_SUCCEEDED
+    unsafe { tell_of(proc, callback, data, |rank, answer| Upcall::Finalized { rank, answer }) }
 }
 
 /// The whole program ends, whichever tasks are named: an MPI program cannot continue without some of its tasks.

@@ -6,10 +6,11 @@ use crate::{
     containment::{Entrance, MARKER},
     host::{Host, Kept},
     shim::{
+        launch::as_user,
         programs::c_string,
         task::{self, Forked, fork_into},
     },
-    spool::{RunFolder, SpooledOrder, TEMPORARY, give},
+    spool::{RunFolder, SpooledOrder, TEMPORARY},
 };
 use muster_pmix::protocol::{self, Decoder, FromServer, Program, ToServer};
 use muster_schemas::steps::ProcessGroup;
@@ -67,12 +68,13 @@ impl PmixServer {
         let failed = |what: &str, error: io::Error| format!("the PMIx server cannot {what}: {error}");
         let program = spooled.pmix_program.as_deref().ok_or("this node has no PMIx server")?;
         let (ours, theirs) = UnixStream::pair().map_err(|error| failed("be connected", error))?;
-        let temporary = make_folder(spooled, folder).map_err(|error| failed("have a folder", error))?;
+        let temporary = make_folder(spooled, folder)?;
         launch(spooled, program, &temporary, entrance, host, &theirs)?;
         drop(theirs);
         let mut server =
             Self { socket: ours, decoder: Decoder::of_shim(), unread: Vec::new(), environments: BTreeMap::new() };
         let begin = ToServer::Begin(begun(spooled, group, temporary));
+        server.socket.set_write_timeout(Some(START_LIMIT)).map_err(|error| failed("be used", error))?;
         protocol::write(&server.socket, &begin).map_err(|error| failed("be told of the step", error))?;
         server.socket.set_nonblocking(true).map_err(|error| failed("be used", error))?;
         server.wait_until_ready()?;
@@ -88,14 +90,16 @@ impl PmixServer {
                     return Ok(());
                 }
                 Ok(Some(FromServer::Failed { why })) => return Err(why),
-                Ok(Some(_)) => continue,
-                Ok(None) => {}
+                Ok(_) => {}
                 Err(error) => return Err(format!("the PMIx server said something else: {error}")),
             }
+            // Whatever else it says: the server is the user's.
             let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(format!("the PMIx server was not ready after {} s", START_LIMIT.as_secs()));
+            }
             let millis = PollTimeout::try_from(left.as_millis()).unwrap_or(PollTimeout::MAX);
             match poll(&mut [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)], millis) {
-                Ok(0) => return Err(format!("the PMIx server was not ready after {} s", START_LIMIT.as_secs())),
                 Ok(_) | Err(Errno::EINTR) => {}
                 Err(errno) => return Err(format!("the PMIx server cannot be waited for: {}", errno.desc())),
             }
@@ -138,11 +142,16 @@ impl PmixServer {
     }
 
     /// Tells it something, as far as it reads without waiting. Returns whether there is more for it.
-    pub fn tell(&mut self, message: Option<&ToServer>) -> bool {
-        if let Some(message) = message {
-            // A message that is too long is none of ours.
-            self.unread.extend(protocol::to_bytes(message).unwrap_or_default());
-        }
+    ///
+    /// # Errors
+    /// The message is longer than messages can be.
+    pub fn tell(&mut self, message: &ToServer) -> io::Result<bool> {
+        self.unread.extend(protocol::to_bytes(message)?);
+        Ok(self.tell_rest())
+    }
+
+    /// Tells it what it has not read yet, in the same way.
+    pub fn tell_rest(&mut self) -> bool {
         while !self.unread.is_empty() {
             match self.socket.write(&self.unread) {
                 Ok(length) => drop(self.unread.drain(..length)),
@@ -156,14 +165,16 @@ impl PmixServer {
     }
 }
 
-/// The folder for its files, of which none is left of an earlier step.
-fn make_folder(spooled: &SpooledOrder, folder: &RunFolder) -> io::Result<String> {
+/// The folder for its files, of which none is left of an earlier step. It lies in a folder of the owner's, so it is made as
+/// that user: other processes of his could put a link in its place.
+fn make_folder(spooled: &SpooledOrder, folder: &RunFolder) -> Result<String, String> {
     let path = folder.file(TEMPORARY).join(FOLDER);
-    match std::fs::remove_dir_all(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => DirBuilder::new().mode(0o700).create(&path)?,
-    }
-    give(&path, &spooled.identity)?;
+    let make = || match std::fs::remove_dir_all(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => DirBuilder::new().mode(0o700).create(&path),
+    };
+    let failed = |error| format!("the PMIx server cannot have the folder {}: {error}", path.display());
+    as_user(&spooled.identity, || make().map_err(failed))?;
     Ok(path.display().to_string())
 }
 
