@@ -67,6 +67,10 @@ pub struct SlurmConfig {
     pub burst_buffer_type: BurstBufferType,
     /// Other clusters, each `NAME=ADDRESS`, for `--clusters` (SL-S-19).
     pub clusters: Vec<String>,
+    /// The `AccountingStorageType` that commands show; empty for muster's own.
+    pub accounting_storage_type: String,
+    /// The version of Slurm that commands show; empty for the one whose commands these are.
+    pub version: String,
 }
 
 /// How staging directives are read.

@@ -39,7 +39,7 @@ fn failed(text: impl std::fmt::Display) -> Problem {
 
 fn submit(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem> {
     let line = parse(COMMAND, words)?.with_files(text_of)?;
-    if let Some(text) = printed_only(COMMAND, &line) {
+    if let Some(text) = printed_only(COMMAND, connection, &line) {
         print(&text);
         return Ok(0);
     }
@@ -206,12 +206,18 @@ fn add_variables(spec: &mut JobSpec, settings: &[Settings], caller: &Caller) {
 }
 
 /// The options that the batch script sees as variables, if they were given.
-const SIZES: [(&str, &[&str]); 12] = [
+const SIZES: [(&str, &[&str]); 18] = [
     ("account", &["SLURM_JOB_ACCOUNT"]),
     ("partition", &["SLURM_JOB_PARTITION"]),
     ("qos", &["SLURM_JOB_QOS"]),
     ("ntasks", &["SLURM_NTASKS", "SLURM_NPROCS"]),
-    ("cpus-per-task", &["SLURM_CPUS_PER_TASK"]),
+    ("cpus-per-task", &["SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK"]),
+    ("gpus", &["SLURM_GPUS"]),
+    ("gpus-per-node", &["SLURM_GPUS_PER_NODE"]),
+    ("gpus-per-task", &["SLURM_GPUS_PER_TASK"]),
+    ("gpus-per-socket", &["SLURM_GPUS_PER_SOCKET"]),
+    ("cpus-per-gpu", &["SLURM_CPUS_PER_GPU"]),
+    ("ntasks-per-gpu", &["SLURM_NTASKS_PER_GPU"]),
     ("ntasks-per-node", &["SLURM_NTASKS_PER_NODE"]),
     ("mem", &["SLURM_MEM_PER_NODE"]),
     ("mem-per-cpu", &["SLURM_MEM_PER_CPU"]),
