@@ -69,6 +69,10 @@ pub struct SlurmConfig {
     pub clusters: Vec<String>,
     /// The kind of MPI support of steps that name none; empty means that of Slurm's commands (SL-W-03).
     pub mpi_default: String,
+    /// The `AccountingStorageType` that commands show; empty for muster's own.
+    pub accounting_storage_type: String,
+    /// The version of Slurm that commands show; empty for the one whose commands these are.
+    pub version: String,
 }
 
 /// How staging directives are read.

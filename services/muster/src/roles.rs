@@ -17,7 +17,10 @@ use group::{Group, on_own_thread};
 use muster_bus::{LocalBus, NatsBus, SharedBus};
 use muster_cli::stderr_line;
 use muster_filter_runner::RunnerConfig;
-use muster_slurm_commands::{BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, CLUSTERS, MPI_DEFAULT, SCHEDULER_PARAMETERS};
+use muster_slurm_commands::{
+    ACCOUNTING_STORAGE_TYPE, BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, CLUSTERS, MPI_DEFAULT, SCHEDULER_PARAMETERS,
+    VERSION,
+};
 use std::{
     io::Write as _,
     os::unix::fs::DirBuilderExt as _,
@@ -297,7 +300,13 @@ impl Host {
                     (CLUSTERS, slurm.clusters.join("\n")),
                     (MPI_DEFAULT, slurm.mpi_default.clone()),
                 ];
-                let slurm = settings.map(|(name, value)| (name.to_owned(), value)).into();
+                let shown = [
+                    (ACCOUNTING_STORAGE_TYPE, slurm.accounting_storage_type.clone()),
+                    (VERSION, slurm.version.clone()),
+                ];
+                let shown = shown.into_iter().filter(|(_, value)| !value.is_empty());
+                let settings = settings.into_iter().chain(shown);
+                let slurm = settings.map(|(name, value)| (name.to_owned(), value)).collect();
                 let config = muster_gateway::Config {
                     socket: Some(self.socket()),
                     dialects: [("slurm".to_owned(), slurm)].into(),

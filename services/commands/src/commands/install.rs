@@ -13,13 +13,17 @@ use std::{
 pub fn install(dir: &Path) -> CommandResult {
     let program =
         std::env::current_exe().map_err(|error| Failure::failed(format!("cannot tell where muster is: {error}")))?;
-    std::fs::create_dir_all(dir).map_err(|error| Failure::failed(format!("{}: {error}", dir.display())))?;
-    let links: Vec<PathBuf> = hpcpack::TOOLS.iter().chain(&slurm::TOOLS).map(|name| dir.join(name)).collect();
+    let mut links: Vec<PathBuf> = hpcpack::TOOLS.iter().chain(&slurm::TOOLS).map(|name| dir.join(name)).collect();
+    links.extend(controller_beside(dir).filter(|path| !is_foreign(path, &program)));
     if let Some(first) = links.iter().find(|path| is_foreign(path, &program)) {
         let message = format!("{} is there and is no link to muster; nothing was changed", first.display());
         return Err(Failure::failed(message));
     }
     for path in links {
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)
+                .map_err(|error| Failure::failed(format!("{}: {error}", folder.display())))?;
+        }
         let old = std::fs::remove_file(&path);
         if let Err(error) = old
             && error.kind() != ErrorKind::NotFound
@@ -30,6 +34,13 @@ pub fn install(dir: &Path) -> CommandResult {
         println!("{}", path.display());
     }
     Ok(0)
+}
+
+/// Programs that come with Slurm look for its controller in the folder `sbin` beside `bin`, to ask for its version.
+fn controller_beside(dir: &Path) -> Option<PathBuf> {
+    let whole = std::path::absolute(dir).ok()?;
+    let prefix = whole.parent().filter(|_| whole.file_name().is_some_and(|name| name == "bin"))?;
+    Some(prefix.join("sbin").join(slurm::CONTROLLER))
 }
 
 /// Whether the path exists and was not made by an earlier call.

@@ -14,12 +14,12 @@ use muster_slurm::{
     job_id::IdExpression,
     queries::{
         Failure,
-        sacct::{Sacct, parse},
+        sacct::{Sacct, Submitted, parse},
     },
     select::of_accounting,
     show::{
         record::{ArrayTasks, of_detail},
-        sacct::{Beside, Row, field_names, json, list, rows},
+        sacct::{Beside, Row, choose, document, environment_of, field_names, list, rows, script_of},
     },
 };
 use std::{
@@ -30,18 +30,38 @@ use std::{
 /// Runs a command line of `sacct`.
 pub fn run(site: &mut Site, words: &[String]) -> Ended {
     let request = parse(words, &site.surroundings())?;
-    let Some(command) = wanted(site.tool, request) else { return Ok(0) };
+    let Some(command) = wanted(site, request) else { return Ok(0) };
     if command.field_names {
         print(&field_names());
         return Ok(0);
     }
+    if let Some(submitted) = command.submitted {
+        print(&submissions(site, &command.ids, submitted)?);
+        return Ok(0);
+    }
     let rows = of_accounting(&command.ids, all_rows(site, &command)?, command.whole_hetjob);
-    let text = match command.json {
-        true => format!("{:#}\n", json(env!("CARGO_PKG_VERSION"), &rows)),
-        false => list(rows, &command.wanted, &command.report, &site.clock).map_err(Failure::plain)?,
+    let text = match command.data {
+        Some(format) => {
+            let chosen = choose(rows, &command.wanted);
+            site.with_asker(words, |asker, clock| format.text(&document(&chosen, asker, clock)))?
+        }
+        None => list(rows, &command.wanted, &command.report, &site.clock).map_err(Failure::plain)?,
     };
     print(&text);
     Ok(0)
+}
+
+/// What each job was submitted with. The details of one job are complete, those of a list lack long texts.
+fn submissions(site: &mut Site, ids: &[IdExpression], submitted: Submitted) -> Result<String, Failure> {
+    let mut text = String::new();
+    for job in named(site, ids)? {
+        let Some(detail) = site.detail(job)? else { continue };
+        text.push_str(&match submitted {
+            Submitted::Script => script_of(&detail),
+            Submitted::Environment => environment_of(&detail),
+        });
+    }
+    Ok(text)
 }
 
 fn all_rows(site: &mut Site, command: &Sacct) -> Result<Vec<Row>, Failure> {
@@ -94,7 +114,7 @@ fn named(site: &mut Site, ids: &[IdExpression]) -> Result<Vec<JobId>, Failure> {
 fn cluster(site: &mut Site, command: &Sacct) -> Result<String, Failure> {
     let shows = |name: &str| ["all", "cluster"].contains(&name.trim().to_ascii_lowercase().as_str());
     let names = command.report.format.split(',').map(|name| name.split('%').next().unwrap_or_default());
-    if !command.json && !names.into_iter().any(shows) {
+    if command.data.is_none() && !names.into_iter().any(shows) {
         return Ok(String::new());
     }
     Ok(site.client.config(Moment::Now).map_err(|error| site.failure(&error))?.settings.name)

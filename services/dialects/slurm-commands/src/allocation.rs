@@ -15,7 +15,7 @@ use muster_schemas::{
     CommandId, JobId,
     command::JobSelection,
     job::{ExitStatus, JobSpec, JobState},
-    views::{JobDetail, JobView, JobsRequest},
+    views::{JobDetail, JobView, JobsRequest, OutcomeWord},
 };
 use muster_slurm::{
     environment::{JobFacts, of_run},
@@ -155,13 +155,15 @@ fn wait_at_most(client: &mut Client, job: JobId, seconds: u32) -> Result<JobView
 fn never_started(command: Command, job: &JobView) -> Problem {
     // The log has the job's end.
     refusals::is_known();
-    let why = job.outcome.as_ref().map(ToString::to_string).unwrap_or_default();
-    let revoked = AllocationEvent::Revoked.line(Command::Salloc, job.id.number).unwrap_or_default();
-    let lines = match command {
-        Command::Salloc => vec![revoked],
-        _ => vec![format!("{command}: error: Unable to allocate resources: the job is over: {why}")],
+    let is_cancelled = job.outcome.as_ref().is_some_and(|outcome| outcome.outcome == OutcomeWord::Cancelled);
+    // An interrupt says the same.
+    let line = if command == Command::Salloc || is_cancelled {
+        format!("{command}: Job allocation {} has been revoked.", job.own_number())
+    } else {
+        let why = job.outcome.as_ref().map(ToString::to_string).unwrap_or_default();
+        format!("{command}: error: Unable to allocate resources: the job is over: {why}")
     };
-    Problem::Failed(Failure { lines, code: 1 })
+    Problem::Failed(Failure { lines: vec![line], code: 1 })
 }
 
 fn cancel(client: &mut Client, job: JobId) -> Result<(), ClientError> {

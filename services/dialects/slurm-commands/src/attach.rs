@@ -20,7 +20,7 @@ use muster_slurm::{
 
 /// Runs a command line of `sattach`.
 pub fn run(site: &mut Site, words: &[String]) -> Ended {
-    let Some(wish) = wanted(site.tool, sattach(words)?) else { return Ok(0) };
+    let Some(wish) = wanted(site, sattach(words)?) else { return Ok(0) };
     let step = find(site, &wish)?;
     let component = component(site, &wish.job)?;
     let parts: Vec<&StepNodeDetail> = step.nodes.iter().filter(|part| part.component == component).collect();

@@ -39,7 +39,7 @@ fn failed(text: impl std::fmt::Display) -> Problem {
 
 fn submit(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem> {
     let line = parse(COMMAND, words)?.with_files(text_of)?;
-    if let Some(text) = printed_only(COMMAND, &line) {
+    if let Some(text) = printed_only(COMMAND, connection, &line) {
         print(&text);
         return Ok(0);
     }
@@ -47,7 +47,8 @@ fn submit(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Proble
     let mut caller = caller(COMMAND, connection, words)?;
     carry_limits(&mut caller);
     forget_outer_job(&mut caller);
-    let (program, settings) = read(&line, &caller, &now)?;
+    let Asked { program, settings, umask } = read(&line, &caller, &now)?;
+    caller.umask = umask.unwrap_or(caller.umask);
     tell(COMMAND, &line, &settings);
     let mut client = connection.patient_client().map_err(failed)?;
     let rules = rules(&mut client, &program, &settings)?;
@@ -100,8 +101,16 @@ fn rules(client: &mut Client, program: &Program, settings: &[Settings]) -> Resul
     Ok(site::rules(&info))
 }
 
-/// The program, and the options of each component.
-fn read(line: &CommandLine, caller: &Caller, now: &Now) -> Result<(Program, Vec<Settings>), Problem> {
+/// What a command line and its script ask for.
+struct Asked {
+    program: Program,
+    /// The options of each component.
+    settings: Vec<Settings>,
+    /// The mask for new files, if the script sets it.
+    umask: Option<u32>,
+}
+
+fn read(line: &CommandLine, caller: &Caller, now: &Now) -> Result<Asked, Problem> {
     let (text, args, source) = match script::wanted(line)? {
         Wanted::Wrapped(command) => (script::wrap(&command), Vec::new(), ScriptSource::Wrapped),
         Wanted::StandardInput => {
@@ -118,12 +127,10 @@ fn read(line: &CommandLine, caller: &Caller, now: &Now) -> Result<(Program, Vec<
         }
     };
     let given = script::options(&text)?;
+    let is_foreign_ignored =
+        line.gives("ignore-pbs") || given.gives("ignore-pbs") || variable("SBATCH_IGNORE_PBS").is_some();
+    let given = if is_foreign_ignored { given } else { given.with_foreign_lines(&text)? };
     given.warnings.iter().for_each(|warning| stderr_line!("sbatch: warning: {warning}"));
-    if given.is_for_pbs && !line.gives("ignore-pbs") {
-        stderr_line!(
-            "sbatch: warning: lines that begin with #PBS are not read; say it in lines that begin with #SBATCH"
-        );
-    }
     let defaults = environment::defaults(COMMAND, None, variable);
     let named = |section: Vec<Given>| section.into_iter().map(|given| given.with_file(text_of)).collect();
     let sections = given.sections.into_iter().map(named).collect::<Result<Vec<_>, Refusal>>()?;
@@ -132,7 +139,7 @@ fn read(line: &CommandLine, caller: &Caller, now: &Now) -> Result<(Program, Vec<
         None => text,
         Some(path) => with_directives(&text, &directives_of(path)?),
     };
-    Ok((Program::Batch { text, args, source }, settings))
+    Ok(Asked { program: Program::Batch { text, args, source }, settings, umask: given.umask })
 }
 
 /// The text of a `--bbf` file (SL-B-08).
@@ -199,12 +206,18 @@ fn add_variables(spec: &mut JobSpec, settings: &[Settings], caller: &Caller) {
 }
 
 /// The options that the batch script sees as variables, if they were given.
-const SIZES: [(&str, &[&str]); 12] = [
+const SIZES: [(&str, &[&str]); 18] = [
     ("account", &["SLURM_JOB_ACCOUNT"]),
     ("partition", &["SLURM_JOB_PARTITION"]),
     ("qos", &["SLURM_JOB_QOS"]),
     ("ntasks", &["SLURM_NTASKS", "SLURM_NPROCS"]),
-    ("cpus-per-task", &["SLURM_CPUS_PER_TASK"]),
+    ("cpus-per-task", &["SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK"]),
+    ("gpus", &["SLURM_GPUS"]),
+    ("gpus-per-node", &["SLURM_GPUS_PER_NODE"]),
+    ("gpus-per-task", &["SLURM_GPUS_PER_TASK"]),
+    ("gpus-per-socket", &["SLURM_GPUS_PER_SOCKET"]),
+    ("cpus-per-gpu", &["SLURM_CPUS_PER_GPU"]),
+    ("ntasks-per-gpu", &["SLURM_NTASKS_PER_GPU"]),
     ("ntasks-per-node", &["SLURM_NTASKS_PER_NODE"]),
     ("mem", &["SLURM_MEM_PER_NODE"]),
     ("mem-per-cpu", &["SLURM_MEM_PER_CPU"]),

@@ -53,7 +53,7 @@ mv -fT -- "$part" "$to"
 
 /// Runs a command line of `sbcast`.
 pub fn run(site: &mut Site, words: &[String]) -> Ended {
-    let Some(wish) = wanted(site.tool, sbcast(words)?) else { return Ok(0) };
+    let Some(wish) = wanted(site, sbcast(words)?) else { return Ok(0) };
     let (job, nodes) = target(site, &wish)?;
     let copy = Copy::of(&wish, site.tool)?;
     let mut client = site.client.another().with_patience(PATIENCE);

@@ -34,7 +34,7 @@ const SCRIPT: StepId = StepId(0);
 /// Runs a command line of `scancel`. It continues after a failure.
 pub fn run(site: &mut Site, words: &[String]) -> Ended {
     let request = parse(words, &site.surroundings())?;
-    let Some(command) = wanted(site.tool, request) else { return Ok(0) };
+    let Some(command) = wanted(site, request) else { return Ok(0) };
     if command.ids.is_empty() {
         return by_filter(site, &command);
     }

@@ -1,7 +1,7 @@
 //! `scontrol` (SL-C-33 to C-38, SL-M-04 to M-11).
 
 use super::{
-    Ended, print, refusals, reservation, shown,
+    Ended, partition, print, refusals, reservation, shown,
     site::{BURST_BUFFER_TYPE, SCHEDULER_PARAMETERS, Site, mpi_default, os_text},
     update, wanted,
 };
@@ -9,40 +9,53 @@ use crate::holds::{holds_of, released};
 use muster_client::Moment;
 use muster_schemas::{
     CommandId, JobId,
-    accounts::AccountSettings,
+    accounts::{AccountSettings, ClassSpec},
     command::JobSelection,
+    event::JobChange,
     job::{Holds, JobState},
     policy::{BackfillMode, Policy},
-    views::{ErrorCode, HoldRequest, JobsRequest, ReleaseRequest, RequeueRequest, TellRequest},
+    resources::IndexSet,
+    views::{ErrorCode, HoldRequest, JobView, JobsRequest, ModifyRequest, ReleaseRequest, RequeueRequest, TellRequest},
 };
 use muster_slurm::{
+    attributes::{SET, job::SPECIAL_EXIT, job_key},
     burst_buffer::script_of,
     job_id::{IdExpression, JobPart},
     messages::told,
-    options::RELEASE,
     queries::{
         Failure,
+        reservation::Deleted,
         scontrol::{Entity, Scontrol, Variant, Verb, parse},
+        update::Subject,
     },
     select::{Action, Chosen, Target, choose, of_steps, shown_by_scontrol},
     show::{
         record::JobRecord,
+        sacctmgr,
         scontrol::{self, Lines, NodeExtras},
-        squeue::json,
+        squeue::document,
         step::StepRecord,
     },
+    words::State,
 };
 use std::{collections::BTreeMap, io::Write as _, time::Duration};
 
+/// The ports of Slurm's daemons, for programs that ask for them: nothing listens there.
+pub(super) const CONTROLLER_PORT: u16 = 6817;
+const NODE_PORT: u16 = 6818;
 /// How long a requeued job waits before it can start again (SL-C-37).
 const REQUEUE_DELAY_SECONDS: u32 = 120;
 
 /// Runs a command line of `scontrol`.
 pub fn run(site: &mut Site, words: &[String]) -> Ended {
-    let Some(command) = wanted(site.tool, parse(words)?) else { return Ok(0) };
+    let Some(command) = wanted(site, parse(words)?) else { return Ok(0) };
     match &command.verb {
         Verb::Show { entity, id } => {
-            print(&show(site, &command, *entity, id.as_deref())?);
+            let shown = show(site, &command, words, *entity, id.as_deref())?;
+            if command.is_verbose && entity.has_records() {
+                print(&scontrol::update_line(&shown, &site.clock));
+            }
+            print(&shown);
             Ok(0)
         }
         Verb::Ping => {
@@ -51,7 +64,11 @@ pub fn run(site: &mut Site, words: &[String]) -> Ended {
             print(&scontrol::ping(&super::site::host(), answer.is_ok()));
             Ok(u8::from(answer.is_err()))
         }
-        Verb::Act { action, ids, variant } => act(site, *action, ids, *variant),
+        Verb::Act { action, ids, names, variant, only_incomplete } => {
+            let ids = with_named(site, ids, names)?;
+            act(site, *action, &ids, *variant, *only_incomplete)
+        }
+        Verb::Completing => completing(site),
         Verb::Update(change) => {
             site.asks("slurm_update error");
             update::run(site, change)
@@ -60,18 +77,34 @@ pub fn run(site: &mut Site, words: &[String]) -> Ended {
         Verb::WaitJob(id) => wait_job(site, id),
         // The configuration is read when it is applied, so there is nothing to do, as is usual in Slurm.
         Verb::Reconfigure => Ok(0),
-        Verb::Create(wish) => reservation::create(site, wish),
-        Verb::Delete(name) => reservation::delete(site, name),
+        Verb::Create(wish) => match &wish.subject {
+            Subject::Partition(name) => {
+                site.asks("slurm_create_partition error");
+                partition::create(site, wish, name)
+            }
+            _ => reservation::create(site, wish),
+        },
+        Verb::Delete(Deleted::Reservation(name)) => reservation::delete(site, name),
+        Verb::Delete(Deleted::Partition(name)) => {
+            site.asks("slurm_delete_partition error");
+            partition::delete(site, name)
+        }
         Verb::Top(ids) => update::top(site, ids),
         Verb::Notify { id, message } => notify(site, id, message),
     }
 }
 
-fn show(site: &mut Site, command: &Scontrol, entity: Entity, id: Option<&str>) -> Result<String, Failure> {
+fn show(
+    site: &mut Site,
+    command: &Scontrol,
+    words: &[String],
+    entity: Entity,
+    id: Option<&str>,
+) -> Result<String, Failure> {
     site.asks(asking(entity));
-    let lines = if command.one_line { Lines::One } else { Lines::Several };
+    let lines = lines_of(command);
     match entity {
-        Entity::Jobs => show_jobs(site, command, id, lines),
+        Entity::Jobs => show_jobs(site, command, words, id),
         Entity::Nodes => show_nodes(site, id, lines),
         Entity::Partitions => show_partitions(site, id, lines),
         Entity::Steps => show_steps(site, id, lines),
@@ -83,7 +116,15 @@ fn show(site: &mut Site, command: &Scontrol, entity: Entity, id: Option<&str>) -
         Entity::Reservations => show_reservations(site, id, lines),
         Entity::BurstBuffers => show_buffers(site),
         Entity::Federation => Ok("No federation\n".to_owned()),
+        Entity::Daemons => show_daemons(site),
+        Entity::AssociationManager => show_associations(site),
+        // All nodes are as near to each other as any.
+        Entity::Topology => Ok("No topology information available\n".to_owned()),
     }
+}
+
+const fn lines_of(command: &Scontrol) -> Lines {
+    if command.one_line { Lines::One } else { Lines::Several }
 }
 
 /// The words of Slurm's `scontrol` before the reason if it cannot get this.
@@ -96,6 +137,9 @@ const fn asking(entity: Entity) -> &'static str {
         Entity::Licences => "slurm_load_licenses error",
         Entity::Reservations => "slurm_load_reservations error",
         Entity::BurstBuffers => "slurm_load_burst_buffer_info error",
+        Entity::Daemons => "slurm_load_ctl_conf error",
+        Entity::AssociationManager => "slurm_load_assoc_mgr_info error",
+        Entity::Topology => "slurm_load_topo error",
         Entity::Jobs | Entity::Hostnames | Entity::Hostlist | Entity::SortedHostlist | Entity::Federation => {
             "slurm_load_jobs error"
         }
@@ -110,7 +154,7 @@ fn hostlist<E>(id: Option<&str>, act: impl FnOnce(&str) -> Result<String, E>) ->
     act(&list).map_err(|_| Failure::plain(format_args!("Invalid hostlist: {list}")))
 }
 
-fn show_jobs(site: &mut Site, command: &Scontrol, id: Option<&str>, lines: Lines) -> Result<String, Failure> {
+fn show_jobs(site: &mut Site, command: &Scontrol, words: &[String], id: Option<&str>) -> Result<String, Failure> {
     let records = match id {
         None => {
             let views = site.current(None, None, true)?;
@@ -129,12 +173,13 @@ fn show_jobs(site: &mut Site, command: &Scontrol, id: Option<&str>, lines: Lines
             shown_by_scontrol(&id, &records)?
         }
     };
-    if command.json {
-        return Ok(format!("{:#}\n", json("scontrol", env!("CARGO_PKG_VERSION"), &records)));
+    if let Some(format) = command.data {
+        return site.with_asker(words, |asker, clock| format.text(&document(&records, asker, clock.now)));
     }
     if records.is_empty() {
         return Ok(scontrol::nothing("jobs"));
     }
+    let lines = lines_of(command);
     Ok(records.iter().map(|record| scontrol::job(record, lines, &site.clock)).collect())
 }
 
@@ -242,7 +287,24 @@ fn show_buffers(site: &mut Site) -> Result<String, Failure> {
     Ok(site.with_sources(|sources| scontrol::buffers(kind, &page.staging, &page.buffers, sources.person, &site.clock)))
 }
 
+/// The gateway stands for the controller of its host, an executor for the daemon of its node.
+fn show_daemons(site: &mut Site) -> Result<String, Failure> {
+    let host = super::site::host();
+    let names = shown::nodes(site)?;
+    let short = host.split('.').next().unwrap_or_default();
+    let has_node = names.iter().any(|node| node.name == host || node.name == short);
+    Ok(scontrol::daemons(site.is_local(), has_node))
+}
+
+fn show_associations(site: &mut Site) -> Result<String, Failure> {
+    let page = site.client.accounts(Moment::Now).map_err(|error| site.failure(&error))?;
+    let cluster = site.shown_cluster()?;
+    let classes: Vec<ClassSpec> = sacctmgr::classes(&page).into_iter().map(|class| class.0).collect();
+    Ok(scontrol::associations(&page.users, &sacctmgr::associations(&page, &cluster), &classes))
+}
+
 fn show_configuration(site: &mut Site) -> Result<String, Failure> {
+    let shown = site.shown()?;
     let config = site.client.config(Moment::Now).map_err(|error| site.failure(&error))?;
     let licences: Vec<String> = config.licences.iter().map(|(name, count)| format!("{name}:{count}")).collect();
     let host = super::site::host();
@@ -251,7 +313,7 @@ fn show_configuration(site: &mut Site) -> Result<String, Failure> {
     let policy = site.client.policy(Moment::Now).map_err(|error| site.failure(&error))?;
     let parameters = info.dialects.get("slurm").and_then(|slurm| slurm.get(SCHEDULER_PARAMETERS));
     let values: BTreeMap<&str, String> = [
-        ("AccountingStorageType", "accounting_storage/muster".to_owned()),
+        ("AccountingStorageType", shown.accounting),
         ("AccountingStorageEnforce", enforced(config.accounts.as_ref())),
         // Each gateway reports its own start.
         ("BOOT_TIME", scontrol::time(since, &site.clock)),
@@ -270,7 +332,10 @@ fn show_configuration(site: &mut Site) -> Result<String, Failure> {
         ("SchedulerType", scheduler_type(&policy).to_owned()),
         ("SelectType", "select/cons_tres".to_owned()),
         ("SlurmctldHost[0]", host),
-        ("SLURM_VERSION", RELEASE.to_owned()),
+        ("SLURM_VERSION", shown.version),
+        ("SlurmctldPort", CONTROLLER_PORT.to_string()),
+        ("SlurmdPort", NODE_PORT.to_string()),
+        ("TopologyPlugin", "topology/flat".to_owned()),
         // These hold on every system. A signal for a step goes to all of its processes.
         ("AccountingStorageTRES", "cpu,mem,node,billing,gres/gpu".to_owned()),
         ("AllowSpecResourcesUsage", "No".to_owned()),
@@ -299,7 +364,7 @@ fn scheduler_type(policy: &Policy) -> &'static str {
 }
 
 /// Which limits of accounts and QOS are enforced, in Slurm's words (SL-C-35).
-fn enforced(settings: Option<&AccountSettings>) -> String {
+pub(super) fn enforced(settings: Option<&AccountSettings>) -> String {
     let Some(AccountSettings { associations, limits, classes, refuses_hopeless, .. }) = settings else {
         return "none".to_owned();
     };
@@ -309,18 +374,30 @@ fn enforced(settings: Option<&AccountSettings>) -> String {
 }
 
 /// Acts on jobs, and continues after a failure.
-fn act(site: &mut Site, action: Action, ids: &[IdExpression], variant: Variant) -> Ended {
+fn act(site: &mut Site, action: Action, ids: &[IdExpression], variant: Variant, only_incomplete: bool) -> Ended {
     let mut status = 0;
     for id in ids {
-        if let Err(failure) = act_on(site, action, &id.job, variant) {
+        if let Err(failure) = act_on(site, action, &id.job, variant, only_incomplete) {
             status = refusals::tell(&failure);
         }
     }
     Ok(status)
 }
 
-fn act_on(site: &mut Site, action: Action, part: &JobPart, variant: Variant) -> Result<(), Failure> {
-    let views = site.named(&[IdExpression { job: part.clone(), step: None }])?;
+fn act_on(
+    site: &mut Site,
+    action: Action,
+    part: &JobPart,
+    variant: Variant,
+    only_incomplete: bool,
+) -> Result<(), Failure> {
+    let mut views = site.named(&[IdExpression { job: part.clone(), step: None }])?;
+    if only_incomplete {
+        views.retain(|view| view.outcome.is_none() && !matches!(view.state, JobState::Held | JobState::Queued));
+        if views.is_empty() {
+            return Ok(());
+        }
+    }
     let owner = views.first().map(|view| view.owner.clone());
     let is_over = !views.is_empty() && views.iter().all(|view| view.outcome.is_some());
     let waits = views.iter().all(|view| matches!(view.state, JobState::Held | JobState::Queued));
@@ -335,6 +412,12 @@ fn act_on(site: &mut Site, action: Action, part: &JobPart, variant: Variant) -> 
         [Target { job, component: Some(component) }] => JobSelection::Component { job: *job, component: *component },
         _ => JobSelection::Ids(targets.iter().map(|target| target.job).collect()),
     };
+    if matches!(action, Action::Requeue | Action::Release) {
+        // A job that never ran was never put back.
+        let has_run = |target: &&Target| views.iter().any(|view| view.id == target.job && view.runs > 0);
+        let run: Vec<Target> = targets.iter().filter(has_run).copied().collect();
+        mark_special_exits(site, &run, variant)?;
+    }
     let id = CommandId::new_now();
     // An operator's hold on other users' jobs is one that they cannot release.
     let is_own = variant == Variant::UserHold || owner == Some(site.caller()?);
@@ -346,7 +429,7 @@ fn act_on(site: &mut Site, action: Action, part: &JobPart, variant: Variant) -> 
         }
         Action::Release => client.release(id, &ReleaseRequest { jobs, holds: released(set, is_own) }),
         Action::Requeue => {
-            let hold = variant == Variant::Held;
+            let hold = variant != Variant::Plain;
             client.requeue(id, &RequeueRequest { jobs, hold, delay_seconds: REQUEUE_DELAY_SECONDS })
         }
         Action::Suspend => client.suspend(id, &JobsRequest { jobs }),
@@ -369,6 +452,56 @@ fn act_on(site: &mut Site, action: Action, part: &JobPart, variant: Variant) -> 
         Some(_) => Failure::plain(format_args!("{error} for job {part}")),
         None => site.failure(&error),
     })
+}
+
+/// The ids, and those of the caller's jobs with these names; root means everybody's.
+fn with_named(site: &mut Site, ids: &[IdExpression], names: &[String]) -> Result<Vec<IdExpression>, Failure> {
+    let mut all = ids.to_vec();
+    let caller = site.caller()?;
+    let user = (!site.surroundings().is_root).then_some(caller);
+    for name in names {
+        let views = site.current(user.as_deref(), Some(name), false)?;
+        if views.is_empty() {
+            return Err(Failure::plain(format_args!("Job \"{name}\" not found")));
+        }
+        let part = |view: &JobView| match view.id.index {
+            Some(index) => {
+                JobPart::Tasks { array: view.id.number, indices: IndexSet::from_range(index, index), max_running: None }
+            }
+            None => JobPart::Number(view.id.number),
+        };
+        all.extend(views.iter().map(|view| IdExpression { job: part(view), step: None }));
+    }
+    Ok(all)
+}
+
+/// Notes which jobs are put back as special exits, and which no longer are.
+fn mark_special_exits(site: &mut Site, targets: &[Target], variant: Variant) -> Result<(), Failure> {
+    let key = job_key(SPECIAL_EXIT);
+    for target in targets {
+        let is_special = variant == Variant::SpecialExit;
+        let was_special = match site.detail(target.job)? {
+            Some(detail) => detail.spec.attributes.contains_key(&key),
+            None => continue,
+        };
+        if is_special == was_special {
+            continue;
+        }
+        let value = if is_special { SET.to_owned() } else { String::new() };
+        let change = JobChange { attributes: [(key.clone(), value)].into(), ..JobChange::default() };
+        let request = ModifyRequest { jobs: JobSelection::Ids(vec![target.job]), change };
+        site.client.modify(CommandId::new_now(), &request).map_err(|error| site.failure(&error))?;
+    }
+    Ok(())
+}
+
+/// `scontrol completing`: the jobs whose resources are being released.
+fn completing(site: &mut Site) -> Ended {
+    let views = site.current(None, None, false)?;
+    let mut records = site.records(views, false)?;
+    records.retain(|record| record.state == State::Completing);
+    print(&records.iter().map(|record| scontrol::completing(record, &site.clock)).collect::<String>());
+    Ok(0)
 }
 
 /// A message for a running job is appended to its script's standard error.

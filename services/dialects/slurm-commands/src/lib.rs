@@ -17,10 +17,12 @@ mod info;
 mod interrupts;
 mod limits;
 mod manager;
+mod partition;
 mod queue;
 mod refusals;
 mod reservation;
 mod salloc;
+mod shell;
 mod shown;
 mod site;
 mod srun;
@@ -28,7 +30,9 @@ mod submission;
 mod update;
 
 pub use clusters::CLUSTERS;
-pub use site::{BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, MPI_DEFAULT, SCHEDULER_PARAMETERS};
+pub use site::{
+    ACCOUNTING_STORAGE_TYPE, BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, MPI_DEFAULT, SCHEDULER_PARAMETERS, VERSION,
+};
 
 use ended::{Ended, print, wanted};
 use muster_cli::{connection::ConnectionOptions, stderr_line};
@@ -42,11 +46,14 @@ pub const TOOLS: [&str; 12] = [
     "sdiag",
 ];
 
+/// The name of the daemon whose version programs ask for. Its link does nothing else.
+pub const CONTROLLER: &str = "slurmctld";
+
 /// Carries the command line out if the program was called through the link of a command of Slurm; `None` if it was not.
 pub fn link() -> Option<u8> {
     let path = std::env::args_os().next()?;
     let name = Path::new(&path).file_name()?.to_str()?;
-    let tool = TOOLS.into_iter().find(|tool| *tool == name)?;
+    let tool = TOOLS.into_iter().chain([CONTROLLER]).find(|tool| *tool == name)?;
     let mut words = Vec::new();
     for word in std::env::args_os().skip(1) {
         match word.into_string() {
@@ -93,16 +100,41 @@ fn run(connection: &ConnectionOptions, tool: &'static str, words: &[String]) -> 
         "sbatch" => batch::run(connection, words),
         "salloc" => salloc::run(connection, words),
         "srun" => srun::run(connection, words),
-        _ => match queries::clusters::asked(tool, words, &site::variable) {
-            Some(asked) => on_clusters(connection, tool, words, &asked),
-            None => on_cluster(connection, tool, words),
+        CONTROLLER => daemon(connection, words),
+        _ => match queries::shell::options(tool, words) {
+            Some(options) => Ok(shell::run(tool, options, |words| {
+                finish(connection, tool, words, on_any_cluster(connection, tool, words))
+            })),
+            None => on_any_cluster(connection, tool, words),
         },
     };
+    finish(connection, tool, words, ended)
+}
+
+/// Tells the user and the system of a failure, and returns the exit status.
+fn finish(connection: &ConnectionOptions, tool: &str, words: &[String], ended: Ended) -> u8 {
     let status = ended.unwrap_or_else(|failure| refusals::tell(&failure));
     if status != 0 {
         refusals::report(connection, tool, words);
     }
     status
+}
+
+/// `slurmctld -V`: muster's own services do the work of Slurm's daemons, and are started by `muster`.
+fn daemon(connection: &ConnectionOptions, words: &[String]) -> Ended {
+    if words.iter().any(|word| word == "-V") {
+        print(&site::version_line(connection.patient_client().ok()));
+        return Ok(0);
+    }
+    Err(queries::Failure::error(CONTROLLER, "muster does its work: this program only tells the version (-V)"))
+}
+
+/// Runs a command that lists or controls, on the clusters that it names.
+fn on_any_cluster(connection: &ConnectionOptions, tool: &'static str, words: &[String]) -> Ended {
+    match queries::clusters::asked(tool, words, &site::variable) {
+        Some(asked) => on_clusters(connection, tool, words, &asked),
+        None => on_cluster(connection, tool, words),
+    }
 }
 
 /// Runs a command that lists or controls.

@@ -1,14 +1,16 @@
 //! `sacctmgr`: accounts, users, associations and service classes (SL-L-02, SL-L-07).
 
 use super::{
-    Ended, print, refusals,
+    Ended,
+    control::{CONTROLLER_PORT, enforced},
+    print, refusals, shown,
     site::{Site, host},
     wanted,
 };
 use muster_cli::stderr_line;
 use muster_client::{ClientError, Moment};
 use muster_schemas::{
-    CommandId,
+    CommandId, Sequence,
     views::{AccountsPage, ErrorCode},
 };
 use muster_slurm::{
@@ -17,21 +19,19 @@ use muster_slurm::{
         Failure,
         sacctmgr::{Deed, Kind, Sacctmgr, parse},
     },
-    show::{columns::FormatError, sacctmgr as tables},
+    show::{columns::FormatError, sacctmgr as tables, sinfo::NodeRecord},
 };
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use std::{io::Write as _, os::fd::AsFd as _};
+use std::{collections::BTreeMap, io::Write as _, os::fd::AsFd as _, sync::Arc};
 
 /// How often the command tries again if somebody else made changes meanwhile.
 const ATTEMPTS: usize = 5;
 /// How long the user has to answer a question.
 const PATIENCE_MILLISECONDS: u16 = 30_000;
-/// The port of Slurm's controller, for programs that ask for it.
-const CONTROLLER_PORT: u16 = 6817;
 
 /// Runs a command line of `sacctmgr`.
 pub fn run(site: &mut Site, words: &[String]) -> Ended {
-    let Some(command) = wanted(site.tool, parse(words)?) else { return Ok(0) };
+    let Some(command) = wanted(site, parse(words)?) else { return Ok(0) };
     if command.deed == Deed::Show {
         return show(site, &command);
     }
@@ -132,30 +132,62 @@ fn line() -> Vec<u8> {
 }
 
 fn show(site: &mut Site, command: &Sacctmgr) -> Ended {
-    let Sacctmgr { kind, format, style, no_header, .. } = command;
-    let format = format.as_deref();
-    let clock = site.clock.clone();
+    let text = match command.kind {
+        Kind::Account | Kind::Association | Kind::Cluster | Kind::Qos | Kind::User => of_accounts(site, command)?,
+        Kind::Configuration => configuration(site)?,
+        Kind::Event => outages(site, command)?,
+        // The log is the only record of jobs, so there is no other that could differ from it.
+        Kind::Runaway => format!("Runaway Jobs: No runaway jobs found on cluster {}\n", cluster(site)?),
+        Kind::Statistics => statistics(site)?,
+        Kind::Transaction => transactions(site, command)?,
+        Kind::Tres => {
+            let rows: Vec<_> = tables::TRES.into_iter().filter(|row| command.takes("type", row.kind)).collect();
+            listed(site, command, &rows)?
+        }
+    };
+    print(&text);
+    Ok(0)
+}
+
+/// A table with the columns that are asked for.
+fn listed<R: tables::Listed>(site: &Site, command: &Sacctmgr, rows: &[R]) -> Result<String, Failure> {
+    let usual = if command.with_associations { [R::USUAL, R::WITH_ASSOCIATIONS].concat() } else { R::USUAL.to_owned() };
+    let format = command.format.as_deref().unwrap_or(&usual);
+    let no_column = |FormatError(name)| Failure::plain(format_args!(" Unknown field '{name}'"));
+    tables::list(rows, format, &command.style, command.no_header, &site.clock).map_err(no_column)
+}
+
+fn of_accounts(site: &mut Site, command: &Sacctmgr) -> Result<String, Failure> {
     let page = page(site)?;
     let config = site.client.config(Moment::Now).map_err(|error| site.failure(&error))?;
+    let name = config.settings.name.as_str();
     let is_meant = |key: &str, value: &str| command.takes(key, value);
-    let text = match kind {
+    let with = if command.with_associations { tables::associations(&page, name) } else { Vec::new() };
+    match command.kind {
         Kind::Account => {
             let mut rows = tables::accounts(&page);
-            rows.retain(|row| is_meant("account", &row.0.name));
-            tables::list(&rows, format, style, *no_header, &clock)
+            rows.retain(|row| is_meant("account", &row.spec.name));
+            listed(site, command, &tables::with_associations(rows, &with))
         }
         Kind::User => {
             let mut rows = tables::users(&page, &config.settings);
             rows.retain(|row| is_meant("user", &row.name) && is_meant("defaultaccount", &row.default_account));
-            tables::list(&rows, format, style, *no_header, &clock)
+            let mut rows = tables::with_associations(rows, &with);
+            rows.retain(|row| row.association.as_ref().is_none_or(|one| is_meant("account", &one.spec.of.account)));
+            listed(site, command, &rows)
         }
         Kind::Qos => {
             let mut rows = tables::classes(&page);
             rows.retain(|row| is_meant("name", &row.0.name));
-            tables::list(&rows, format, style, *no_header, &clock)
+            listed(site, command, &rows)
         }
-        Kind::Association => {
-            let mut rows = tables::associations(&page, &config.settings.name);
+        Kind::Cluster => {
+            let row = tables::Cluster { name: name.to_owned(), host: host(), port: CONTROLLER_PORT };
+            let rows: Vec<_> = [row].into_iter().filter(|row| is_meant("cluster", &row.name)).collect();
+            listed(site, command, &rows)
+        }
+        _ => {
+            let mut rows = tables::associations(&page, name);
             rows.retain(|row| {
                 let of = &row.spec.of;
                 is_meant("account", &of.account)
@@ -163,15 +195,51 @@ fn show(site: &mut Site, command: &Sacctmgr) -> Ended {
                     && is_meant("partition", of.queue.as_deref().unwrap_or_default())
                     && is_meant("cluster", &row.cluster)
             });
-            tables::list(&rows, format, style, *no_header, &clock)
+            listed(site, command, &rows)
         }
-        Kind::Cluster => {
-            let row = tables::Cluster { name: config.settings.name, host: host(), port: CONTROLLER_PORT };
-            let rows: Vec<_> = [row].into_iter().filter(|row| is_meant("cluster", &row.name)).collect();
-            tables::list(&rows, format, style, *no_header, &clock)
-        }
-    };
-    let no_column = |FormatError(name)| Failure::plain(format_args!(" Unknown field '{name}'"));
-    print(&text.map_err(no_column)?);
-    Ok(0)
+    }
+}
+
+/// The nodes that are out of service now: Slurm lists these whenever they went.
+fn outages(site: &mut Site, command: &Sacctmgr) -> Result<String, Failure> {
+    let cluster = cluster(site)?;
+    let nodes = shown::nodes(site)?;
+    let is_out = |node: &&Arc<NodeRecord>| !node.state.serves() && command.takes("nodes", &node.name);
+    let row = |node: &Arc<NodeRecord>| tables::Outage { cluster: cluster.clone(), node: NodeRecord::clone(node) };
+    let rows: Vec<_> = nodes.iter().filter(is_out).map(row).collect();
+    listed(site, command, &rows)
+}
+
+/// All changes of accounts, from the log.
+fn transactions(site: &mut Site, command: &Sacctmgr) -> Result<String, Failure> {
+    let kinds = ["accounts.changed".to_owned()];
+    let mut events = site.client.events(Some(Sequence(1)), None, &kinds).map_err(|error| site.failure(&error))?;
+    let mut rows = Vec::new();
+    while let Some(event) = events.next_until_caught_up().map_err(|error| site.failure(&error))? {
+        rows.extend(tables::transactions(&event.json));
+    }
+    listed(site, command, &rows)
+}
+
+/// There is no database, so the times of the gateway stand for its own.
+fn statistics(site: &mut Site) -> Result<String, Failure> {
+    let since = site.client.statistics().map_err(|error| site.failure(&error))?.since;
+    Ok(tables::statistics(since, &site.clock))
+}
+
+fn configuration(site: &mut Site) -> Result<String, Failure> {
+    let shown = site.shown()?;
+    let config = site.client.config(Moment::Now).map_err(|error| site.failure(&error))?;
+    let enforced = enforced(config.accounts.as_ref());
+    let values: BTreeMap<&str, String> = [
+        ("AccountingStorageEnforce", enforced),
+        ("AccountingStorageHost", host()),
+        ("AccountingStorageType", shown.accounting),
+        ("AccountingStorageUser", "root".to_owned()),
+        ("ClusterName", config.settings.name),
+        ("SLURM_VERSION", shown.version),
+        ("TrackWCKey", "No".to_owned()),
+    ]
+    .into();
+    Ok(tables::configuration(&values, &site.clock))
 }

@@ -44,7 +44,7 @@ pub fn run(connection: &ConnectionOptions, words: &[String]) -> Ended {
 
 fn hold(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem> {
     let line = parse(COMMAND, words)?.with_files(text_of)?;
-    if let Some(text) = printed_only(COMMAND, &line) {
+    if let Some(text) = printed_only(COMMAND, connection, &line) {
         print(&text);
         return Ok(0);
     }

@@ -14,20 +14,24 @@ use muster_schemas::{
 use muster_slurm::{
     job_id::{IdExpression, JobPart},
     moment::TimeFormat,
+    options::{RELEASE, version},
     queries::{Failure, Surroundings},
     request::Rules,
     select::SchedulerParameters,
     show::{
         Clock,
+        data::Asker,
         record::{ArrayTasks, JobRecord, Person, Sources, of_detail, of_view},
     },
     steps::DEFAULT_MPI,
 };
-use nix::unistd::Uid;
+use nix::unistd::{Gid, Uid};
 use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
+    net::UdpSocket,
     sync::Arc,
+    time::Duration,
 };
 
 /// The most jobs of one page.
@@ -47,6 +51,7 @@ pub struct Site {
     pub clock: Clock,
     /// Login name of the caller.
     pub user: String,
+    is_local: bool,
     queues: Option<QueuesPage>,
     info: Option<InfoView>,
     people: RefCell<BTreeMap<String, Person>>,
@@ -67,6 +72,7 @@ impl Site {
                 format: TimeFormat::from_variable(variable("SLURM_TIME_FORMAT").as_deref()),
             },
             user: user_name(Uid::current().as_raw()),
+            is_local: connection.server.is_none(),
             queues: None,
             info: None,
             people: RefCell::default(),
@@ -97,6 +103,26 @@ impl Site {
             None => self.client.info(Moment::Now).map_err(|error| self.failure(&error))?,
         };
         Ok(self.info.insert(known))
+    }
+
+    /// Whether the gateway is on this host.
+    pub const fn is_local(&self) -> bool {
+        self.is_local
+    }
+
+    /// The name of the cluster.
+    pub fn shown_cluster(&mut self) -> Result<String, Failure> {
+        self.info().map(|info| info.cluster.clone())
+    }
+
+    /// The line of `--version`.
+    pub fn version_line(&self) -> String {
+        version_line(Some(self.client.another()))
+    }
+
+    /// What commands show of the system that they stand for.
+    pub fn shown(&mut self) -> Result<Shown, Failure> {
+        self.info().map(|info| Shown::of(Some(info)))
     }
 
     /// The site's settings for the commands.
@@ -172,7 +198,9 @@ impl Site {
     /// The lines of jobs; with `detailed`, their requests are fetched too. Components need that anyway for their names.
     pub fn records(&mut self, views: Vec<JobView>, detailed: bool) -> Result<Vec<JobRecord>, Failure> {
         self.know_queues_of(&views)?;
-        let is_detailed = |view: &JobView| detailed || view.components > 1;
+        // Only the details of a job that was put back and is held tell whether that was a special exit.
+        let is_put_back = |view: &JobView| view.runs > 0 && view.outcome.is_none() && !view.holds.is_empty();
+        let is_detailed = |view: &JobView| detailed || view.components > 1 || is_put_back(view);
         let wanted: Vec<JobId> = views.iter().filter(|view| is_detailed(view)).map(|view| view.id).collect();
         let mut details = self.details(&wanted, false)?.jobs.into_iter().peekable();
         let mut records = Vec::with_capacity(views.len());
@@ -206,6 +234,20 @@ impl Site {
             Err(error) if error.code() == Some(ErrorCode::NotFound) => Ok(None),
             Err(error) => Err(self.failure(&error)),
         }
+    }
+
+    /// Does something that needs to know who asks, with which arguments: data for programs says so.
+    pub fn with_asker<T>(
+        &mut self,
+        arguments: &[String],
+        act: impl FnOnce(&Asker<'_>, &Clock) -> T,
+    ) -> Result<T, Failure> {
+        let (release, cluster) = (self.shown()?.version, self.info()?.cluster.clone());
+        let group = group_name(Gid::current().as_raw());
+        let words = std::iter::once(self.tool).chain(arguments.iter().map(String::as_str));
+        let command: Vec<String> = words.map(str::to_owned).collect();
+        let asker = Asker { command: &command, user: &self.user, group: &group, cluster: &cluster, release: &release };
+        Ok(act(&asker, &self.clock))
     }
 
     /// The views that a query finds, without jobs refused by submission filters: nobody got their numbers (SL-S-11).
@@ -252,6 +294,35 @@ pub const MPI_DEFAULT: &str = "mpi_default";
 pub fn mpi_default(info: &InfoView) -> String {
     let chosen = info.dialects.get("slurm").and_then(|slurm| slurm.get(MPI_DEFAULT)).filter(|kind| !kind.is_empty());
     chosen.map_or(DEFAULT_MPI, String::as_str).to_owned()
+}
+
+/// The setting with the shown `AccountingStorageType`; absent if the site sets none.
+pub const ACCOUNTING_STORAGE_TYPE: &str = "accounting_storage_type";
+/// The setting with the shown version of Slurm; absent if the site sets none.
+pub const VERSION: &str = "version";
+
+/// What commands show of the system that they stand for, which a site may choose (SL-C-01, SL-C-35).
+pub struct Shown {
+    /// The version of Slurm.
+    pub version: String,
+    /// The `AccountingStorageType`.
+    pub accounting: String,
+}
+
+impl Shown {
+    fn of(info: Option<&InfoView>) -> Self {
+        let set = |name: &str| info.and_then(|info| info.dialects.get("slurm")?.get(name).cloned());
+        Self {
+            version: set(VERSION).unwrap_or_else(|| RELEASE.to_owned()),
+            accounting: set(ACCOUNTING_STORAGE_TYPE).unwrap_or_else(|| "accounting_storage/muster".to_owned()),
+        }
+    }
+}
+
+/// The line of `--version`. It never waits for a system that is away.
+pub fn version_line(client: Option<Client>) -> String {
+    let info = client.and_then(|client| client.waiting(Duration::ZERO).info(Moment::Now).ok());
+    version(&Shown::of(info.as_ref()).version, env!("CARGO_PKG_VERSION"))
 }
 
 /// The site's rules for submissions (SL-B-01, SL-B-07).
@@ -370,6 +441,17 @@ pub fn os_text(error: &std::io::Error) -> String {
 /// This host's name.
 pub fn host() -> String {
     nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_default()
+}
+
+/// The address by which other hosts reach this one; that of the host itself if it has no other.
+pub fn address() -> String {
+    // Nothing is sent: the system only chooses the way that a packet to an address of no host would take.
+    let towards = |target: &str| {
+        let socket = UdpSocket::bind("0.0.0.0:0")?;
+        socket.connect(target)?;
+        socket.local_addr()
+    };
+    towards("192.0.2.1:9").map_or_else(|_| "127.0.0.1".to_owned(), |own| own.ip().to_string())
 }
 
 /// The words of Slurm's commands before the reason why a request failed. They tell programs that the system is away and

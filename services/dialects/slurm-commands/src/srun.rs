@@ -74,8 +74,8 @@ fn failed(text: impl std::fmt::Display) -> Problem {
 }
 
 fn start(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem> {
-    let mut line = parse(COMMAND, words)?.with_files(text_of)?;
-    if let Some(text) = printed_only(COMMAND, &line) {
+    let mut line = parse(COMMAND, words)?.with_host_file(variable("SLURM_HOSTFILE")).with_files(text_of)?;
+    if let Some(text) = printed_only(COMMAND, connection, &line) {
         print(&text);
         return Ok(0);
     }
@@ -226,6 +226,7 @@ impl Run<'_> {
         if self.line.verbosity() > 0 {
             let settings: Vec<Settings> = plan.parts.iter().map(|part| part.settings.clone()).collect();
             tell(COMMAND, self.line, &settings);
+            steps::allocation_lines(&facts).iter().for_each(|line| stderr_line!("{line}"));
         }
         plan.warnings.iter().for_each(|warning| stderr_line!("{warning}"));
         let tasks = u32::try_from(plan.world.tasks.len()).unwrap_or(u32::MAX);
@@ -236,10 +237,12 @@ impl Run<'_> {
         let streams = if is_null_device() { streams.without_standard_input() } else { streams };
         let programs = self.programs(&plan, tasks)?;
         self.copy_programs(client, detail, &mut plan)?;
+        let programs = programs.or_else(|| steps::programs_by_node(&plan));
         let launcher = Launcher {
             directory: self.caller.directory.clone(),
             environment: self.caller.environment.clone(),
             umask: self.caller.umask,
+            address: site::address(),
             process_management: self.process_management(client)?,
         };
         let mut spec = plan.spec(&facts, &launcher, &streams, programs.as_deref());

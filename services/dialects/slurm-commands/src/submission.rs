@@ -6,7 +6,7 @@ mod tests;
 use super::{
     limits::own_limits,
     refusals,
-    site::{away, group_name, host, unreachable, user_name, variable, was_refused},
+    site::{away, group_name, host, unreachable, user_name, variable, version_line, was_refused},
 };
 use muster_cli::{caller, connection::ConnectionOptions, stderr_line, verdict::wait_until_decided};
 use muster_client::{Client, ClientError, Moment};
@@ -22,7 +22,7 @@ use muster_slurm::{
     environment, features,
     messages::{ExitStatuses, Refusal, Rejection},
     moment::Now,
-    options::{Command, CommandLine, help, usage, version},
+    options::{Command, CommandLine, help, usage},
     queries::Failure,
     request::{Caller, Names, Settings, limits_until_deadline, listing, seconds_until, warnings},
     words::refused_limit,
@@ -73,13 +73,13 @@ pub fn failed(command: Command, text: impl std::fmt::Display) -> Problem {
 }
 
 /// The text that a command line asks to print instead of doing anything.
-pub fn printed_only(command: Command, line: &CommandLine) -> Option<String> {
-    let texts = [
-        ("help", help as fn(Command) -> String),
-        ("usage", usage),
-        ("version", |_| version(env!("CARGO_PKG_VERSION"))),
-    ];
-    texts.into_iter().find(|(option, _)| line.gives(option)).map(|(_, text)| text(command))
+pub fn printed_only(command: Command, connection: &ConnectionOptions, line: &CommandLine) -> Option<String> {
+    let wanted = ["help", "usage", "version"].into_iter().find(|option| line.gives(option))?;
+    Some(match wanted {
+        "help" => help(command),
+        "usage" => usage(command),
+        _ => version_line(connection.patient_client().ok()),
+    })
 }
 
 /// Prints the options before anything is done.
@@ -164,7 +164,10 @@ pub fn is_of_outer_job(name: &str) -> bool {
         .iter()
         .any(|start| name.starts_with(start))
         || name.contains("_HET_GROUP_")
-        || matches!(name, "SLURM_NPROCS" | "SLURM_CPUS_PER_TASK" | "SLURM_NNODES" | "SLURM_NODELIST")
+        || matches!(
+            name,
+            "SLURM_NPROCS" | "SLURM_CPUS_PER_TASK" | "SRUN_CPUS_PER_TASK" | "SLURM_NNODES" | "SLURM_NODELIST"
+        )
 }
 
 /// The verdict of the submission filters on a job: nothing if it is in the queue, else why they refused it (SL-S-12,

@@ -1,17 +1,18 @@
 //! `scontrol update` (SL-C-36, SL-C-38, SL-M-07, SL-M-08).
 
 use super::{
-    Ended, reservation, shown,
+    Ended, partition, reservation, shown,
     site::{Site, now},
 };
 use crate::holds::{holds_of, released};
 use muster_client::{ClientError, Moment};
 use muster_schemas::{
     CommandId, JobId,
-    cluster::{ClusterChange, QueueSpecChange},
+    cluster::{ClusterChange, NodeSpecChange},
     command::JobSelection,
     event::JobChange,
     job::{Holds, JobState},
+    resources::PropertyValue,
     views::{
         ClassRequest, DrainRequest, ErrorCode, HoldRequest, JobDetail, JobView, ModifyRequest, ReleaseRequest,
         ResumeNodesRequest,
@@ -22,7 +23,7 @@ use muster_slurm::{
     queries::{
         Failure,
         change::{JobUpdate, Part, job_updates},
-        nodes::{NodeChange, check_node_change, node_change, partition_state},
+        nodes::{NodeChange, check_node_change, node_change, node_features},
         update::{Subject, Update},
     },
     select::{Action, Chosen, Target, choose, listed},
@@ -39,7 +40,7 @@ pub fn run(site: &mut Site, update: &Update) -> Ended {
             Ok(0)
         }
         Subject::Nodes(names) => nodes(site, update, names),
-        Subject::Partition(name) => partition(site, update, name),
+        Subject::Partition(name) => partition::change(site, update, name),
         Subject::Reservation(name) => reservation::change(site, update, name.as_deref()),
         Subject::Step(_) => Err(Failure::plain("slurm_update error: muster does not change steps")),
     }
@@ -201,14 +202,24 @@ fn order(waiting: &[JobView], chosen: &[JobId], is_operator: bool) -> Vec<(i64, 
 }
 
 fn nodes(site: &mut Site, update: &Update, names: &[String]) -> Ended {
-    let nothing = || Failure::plain("muster changes only the state of nodes; nothing was changed");
-    let (change, reason) = node_change(update)?.ok_or_else(nothing)?;
     let known = shown::nodes(site)?;
-    for name in names {
-        let node = known.iter().find(|node| node.name == *name);
-        let node = node.ok_or_else(|| Failure::plain("slurm_update error: Invalid node name specified"))?;
-        check_node_change(change, node.state)?;
+    let is_known = |name: &String| known.iter().any(|node| node.name == *name);
+    if !names.iter().all(is_known) {
+        return Err(Failure::plain("slurm_update error: Invalid node name specified"));
     }
+    let (state, features) = (node_change(update)?, node_features(update)?);
+    if state.is_none() && features.is_none() {
+        return Err(Failure::plain("muster changes only the state and the features of nodes; nothing was changed"));
+    }
+    if let Some((change, _)) = &state {
+        for node in known.iter().filter(|node| names.contains(&node.name)) {
+            check_node_change(*change, node.state)?;
+        }
+    }
+    if let Some(features) = features {
+        set_features(site, names, &features)?;
+    }
+    let Some((change, reason)) = state else { return Ok(0) };
     let (id, nodes) = (CommandId::new_now(), names.to_vec());
     let done = match change {
         NodeChange::Drain | NodeChange::Fail | NodeChange::Down => {
@@ -220,16 +231,15 @@ fn nodes(site: &mut Site, update: &Update, names: &[String]) -> Ended {
     done.map(|_| 0).map_err(|error| site.failure(&error))
 }
 
-fn partition(site: &mut Site, update: &Update, name: &str) -> Ended {
-    let nothing = || Failure::plain("muster changes only the state of partitions; nothing was changed");
-    let state = partition_state(update)?.ok_or_else(nothing)?;
+/// Gives nodes these features in place of those that they have. Their other properties stay.
+fn set_features(site: &mut Site, names: &[String], features: &[String]) -> Result<(), Failure> {
     let config = site.client.config(Moment::Now).map_err(|error| site.failure(&error))?;
-    if !config.queues.iter().any(|queue| queue.name == name) {
-        return Err(Failure::plain("slurm_update error: Invalid partition name specified"));
-    }
-    let (enabled, started) = (Some(state.is_enabled), Some(state.is_started));
-    let queue = QueueSpecChange { name: name.to_owned(), enabled, started, ..QueueSpecChange::default() };
-    let change = ClusterChange { queues: vec![queue], ..ClusterChange::default() };
-    let done = site.client.configure(CommandId::new_now(), &change, true);
-    done.map(|_| 0).map_err(|error| site.failure(&error))
+    let changed = config.nodes.iter().filter(|spec| names.contains(&spec.name)).map(|spec| {
+        let others = spec.properties.iter().filter(|(_, value)| **value != PropertyValue::Flag(true));
+        let others = others.map(|(name, value)| (name.clone(), value.clone()));
+        let own = features.iter().map(|name| (name.clone(), PropertyValue::Flag(true)));
+        NodeSpecChange { name: spec.name.clone(), properties: Some(others.chain(own).collect()), ..Default::default() }
+    });
+    let change = ClusterChange { nodes: changed.collect(), ..ClusterChange::default() };
+    site.client.configure(CommandId::new_now(), &change, true).map(drop).map_err(|error| site.failure(&error))
 }

@@ -26,6 +26,10 @@ pub fn propose(command: &Sacctmgr, page: &AccountsPage, cluster: &str) -> Propos
         (_, Kind::Cluster) => {
             Proposal::refused(" There is one cluster, which is configured by muster; nothing was changed.")
         }
+        (
+            Deed::Add | Deed::Modify | Deed::Delete,
+            Kind::Configuration | Kind::Event | Kind::Runaway | Kind::Statistics | Kind::Transaction | Kind::Tres,
+        ) => Proposal::refused(" These are only shown; nothing was changed."),
         (_, Kind::Association) => {
             Proposal::refused(" Associations are added, changed and deleted with their account or user.")
         }

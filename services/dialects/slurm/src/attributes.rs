@@ -31,6 +31,8 @@ pub mod job {
     /// The words that mark staging directives, separated by commas, if anything is staged for the job (SL-B-01); see
     /// [`crate::burst_buffer::script_of`].
     pub const DIRECTIVE_WORDS: &str = "directive-words";
+    /// Whether it was put back with `State=SpecialExit`, and not released or put back otherwise since.
+    pub const SPECIAL_EXIT: &str = "special-exit";
     /// The number of the submitter's group, which need not be the user's default group.
     pub const GID: &str = "gid";
 }

@@ -4,7 +4,7 @@
 
 use crate::{
     NAME, burst_buffer,
-    environment::{self, ArrayFacts, ComponentFacts, JobFacts, of_batch_script, resource},
+    environment::{self, ArrayFacts, ComponentFacts, JobFacts, of_batch_script, of_gpus, resource},
     filtered, mail,
     messages::{EndCause, end_note},
 };
@@ -38,16 +38,18 @@ impl Dialect for Slurm {
         true
     }
 
-    /// Those of a batch script; none for anything else. The environment already has those known before the launch.
+    /// Those of a batch script; those about the GPUs of its node for a step. The environment already has those known
+    /// before the launch.
     fn variables(&self, order: &LaunchOrder, host: &Host<'_>) -> Variables {
         if !is_batch_script(order) {
-            return Variables::default();
+            return Variables { set: of_gpus(&order.gpus, order.step.0 > 0), remark: None };
         }
         let mut variables = match order.environment.get(environment::LOADS_LOGIN).map(String::as_str) {
             Some("1") => login_variables(order, host),
             _ => Variables::default(),
         };
         variables.set.extend(of_batch_script(&facts(order, host.now)));
+        variables.set.extend(of_gpus(&order.gpus, false));
         // Slurm's daemon sets it if it is missing.
         if !order.environment.contains_key("TMPDIR") {
             variables.set.entry("TMPDIR".to_owned()).or_insert_with(|| "/tmp".to_owned());
@@ -148,6 +150,7 @@ fn facts(order: &LaunchOrder, now: Timestamp) -> JobFacts {
         end_seconds: order.walltime_seconds.map(|seconds| start.saturating_add_unsigned(seconds)),
         restarts: given(RESTART_COUNT_VARIABLE).parse().unwrap_or(0),
         array: order.job.index.map(|index| array(order, index)),
+        umask: order.umask,
     }
 }
 

@@ -9,7 +9,9 @@ mod said;
 use crate::options::{Argument, Command, Given, OPTIONS};
 pub use facts::of_run;
 pub use limits::{LIMIT_VARIABLE, RESOURCES, SoftLimit, propagate, resource, soft_limits};
-pub use output::{ASKED_FOR, StepFacts, StepPart, of_allocation, of_batch_script, of_task, with_pack_names};
+pub use output::{
+    ASKED_FOR, StepFacts, StepPart, mask, of_allocation, of_batch_script, of_gpus, of_task, with_pack_names,
+};
 pub use said::{ArrayFacts, ComponentFacts, JobFacts};
 use std::collections::BTreeMap;
 

@@ -21,6 +21,12 @@ pub enum Refusal {
     },
     /// A word in a script's option lines that is not an option (SL-C-07).
     InvalidDirective(String),
+    /// An option in a script's `#PBS` or `#BSUB` lines that Slurm does not translate (SL-C-16).
+    ForeignOption(Wrong),
+    /// A word in such lines that is not an option.
+    ForeignWord(String),
+    /// A value in such lines that cannot be translated, in Slurm's words.
+    ForeignValue(String),
     /// An unclosed quote in a script's option lines.
     UnmatchedQuote {
         /// The line, from 1.
@@ -180,6 +186,12 @@ impl Refusal {
                 "{command}: fatal: Both --core-spec and --thread-spec set using environment variables. Those options are mutually exclusive."
             )],
             Self::InvalidDirective(word) => vec![error(&format!("Invalid directive found in batch script: {word}"))],
+            Self::ForeignOption(wrong) => {
+                let told = wrong.lines(command.name()).into_iter().take(1);
+                told.chain([error("Unrecognized command line parameter ?")]).collect()
+            }
+            Self::ForeignWord(word) => vec![error(&format!("Invalid argument: {word}"))],
+            Self::ForeignValue(text) => vec![error(text)],
             Self::UnmatchedQuote { line, quote } => {
                 vec![format!("{command}: fatal: line {line} of the batch script: unmatched `{quote}`")]
             }

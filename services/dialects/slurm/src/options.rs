@@ -113,6 +113,22 @@ impl CommandLine {
         Ok(self)
     }
 
+    /// The command line with the nodes of `SLURM_HOSTFILE`, a file with a node for each task, in groups that name no
+    /// nodes: their tasks are distributed as it says.
+    pub fn with_host_file(mut self, file: Option<String>) -> Self {
+        let Some(file) = file.filter(|file| !file.is_empty()) else { return self };
+        let option = |name: &str| OPTIONS.iter().find(|option| option.name == name);
+        for group in &mut self.groups {
+            if group.options.iter().any(|given| matches!(given.option.name, "nodelist" | "nodefile")) {
+                continue;
+            }
+            let given = [("nodefile", &file), ("distribution", &"arbitrary".to_owned())];
+            let given = given.into_iter().filter_map(|(name, value)| Some((option(name)?, value.clone())));
+            group.options.extend(given.map(|(option, value)| Given { option, value: Some(value) }));
+        }
+        self
+    }
+
     /// The number of `--verbose` options (SL-C-08).
     pub fn verbosity(&self) -> usize {
         let all = self.groups.iter().flat_map(|group| &group.options);

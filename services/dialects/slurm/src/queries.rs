@@ -3,11 +3,13 @@
 
 pub mod change;
 pub mod clusters;
+mod commands;
 pub mod copy;
 mod failure;
 pub mod getopt;
 mod lists;
 pub mod nodes;
+pub mod partitions;
 mod request;
 pub mod reservation;
 pub mod sacct;
@@ -15,6 +17,7 @@ pub mod sacctmgr;
 pub mod scancel;
 pub mod scontrol;
 pub mod sdiag;
+pub mod shell;
 pub mod sinfo;
 pub mod squeue;
 pub mod update;
@@ -24,7 +27,7 @@ pub use failure::Failure;
 pub use request::{Request, Surroundings};
 
 use lists::{ids, known_states, means, nodes, set, states, words};
-use request::{iterate, printed_only};
+use request::{data_format, iterate, printed_only};
 
 /// The commands, their arguments other than options, and their options.
 static COMMANDS: [(&str, &str, &[getopt::Opt]); 9] = [
@@ -42,7 +45,7 @@ static COMMANDS: [(&str, &str, &[getopt::Opt]); 9] = [
 /// The output of a command's `--help`; `None` if it is not one of these.
 pub fn help(command: &str) -> Option<String> {
     let (name, operands, table) = COMMANDS.iter().find(|(name, ..)| *name == command)?;
-    Some(getopt::help(name, operands, table))
+    Some(getopt::help(name, operands, table) + &commands::help(name))
 }
 
 /// The output of a command's `--usage`; `None` if it is not one of these.

@@ -213,7 +213,7 @@ pub fn listing(command: Command, settings: &Settings, verbosity: usize) -> Vec<S
         });
     }
     lines.extend([rule, format!("{command}: end of defined options")]);
-    if verbosity > 2 {
+    if verbosity > 1 {
         lines.extend(settings.values.values().map(|setting| {
             let from = match setting.source {
                 Source::Script => "the script",

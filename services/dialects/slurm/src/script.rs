@@ -1,5 +1,7 @@
 //! Batch scripts: their requirements, and the options in their `#SBATCH` lines (SL-C-06, SL-C-07, SL-S-05 to S-07).
 
+mod foreign;
+
 use crate::{
     messages::Refusal,
     options::{Command, CommandLine, Given, parse_words},
@@ -87,8 +89,8 @@ pub struct ScriptOptions {
     pub sections: Vec<Vec<Given>>,
     /// Warnings, which stop nothing.
     pub warnings: Vec<String>,
-    /// Whether it only has option lines for PBS, not for Slurm: they are ignored (SL-C-16).
-    pub is_for_pbs: bool,
+    /// The mask for new files that `#PBS` lines set.
+    pub umask: Option<u32>,
 }
 
 /// Reads the option lines of a script: those that begin in column one with `#SBATCH`, up to the first line that is
@@ -117,9 +119,14 @@ pub fn options(text: &str) -> Result<ScriptOptions, Refusal> {
             section.extend(options);
         }
     }
-    let is_for_pbs = comment_lines(text).any(|(_, line)| line.starts_with("#PBS "))
-        && comment_lines(text).all(|(_, line)| option_line(line).is_none());
-    Ok(ScriptOptions { sections, warnings, is_for_pbs })
+    Ok(ScriptOptions { sections, warnings, umask: None })
+}
+
+impl ScriptOptions {
+    /// Whether its lines give an option, for whichever component.
+    pub fn gives(&self, name: &str) -> bool {
+        self.sections.iter().flatten().any(|given| given.option.name == name)
+    }
 }
 
 /// The lines before the first that is neither blank nor a comment, with their numbers from 1.

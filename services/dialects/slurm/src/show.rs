@@ -2,6 +2,7 @@
 
 mod cells;
 pub mod columns;
+pub mod data;
 pub mod record;
 pub mod sacct;
 pub mod sacctmgr;

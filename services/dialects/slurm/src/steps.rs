@@ -13,7 +13,7 @@ mod streams;
 use crate::hostlist;
 pub use ends::{TaskEnd, end_lines, exit_status, out_of_memory_line, worst};
 pub use groups::{GroupWish, Part, StepError, het_groups, parts};
-pub use launch::{Launcher, launch_lines, nodes_of_ranks};
+pub use launch::{Launcher, allocation_lines, launch_lines, nodes_of_ranks, programs_by_node};
 pub use layout::{
     NodeWish, Place, Room, World, arbitrary, distribute, group_size, on_fewer_nodes, pick_nodes, step_size,
 };

@@ -2,9 +2,11 @@
 
 mod nodes;
 mod reasons;
+mod signals;
 
 pub use nodes::{NodeBase, NodeFacts, NodeState, StateTest};
 pub use reasons::{ended_reason, refused_limit, waiting_reason};
+pub use signals::signal_text;
 
 use muster_schemas::{
     filter::FilterKind,
@@ -171,7 +173,8 @@ impl State {
 
     /// Whether a list of states includes it: waiting jobs include requeued ones that are held.
     pub fn is_in(self, wanted: &[Self]) -> bool {
-        wanted.contains(&self) || self == Self::RequeueHold && wanted.contains(&Self::Pending)
+        let waits = matches!(self, Self::RequeueHold | Self::SpecialExit);
+        wanted.contains(&self) || waits && wanted.contains(&Self::Pending)
     }
 
     /// The state that a job, or an attempt of it, ended in.

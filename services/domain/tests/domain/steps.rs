@@ -11,7 +11,7 @@ use muster_schemas::{
     event::{EndCause, Event, StopReason},
     job::{ExitStatus, JobSpec, JobState, Launch, Outcome},
     resources::IndexSet,
-    steps::{StepGroup, StepInput, StepPlace, StepProgram, StepSpec, TaskStatus},
+    steps::{ProcessManagement, StepGroup, StepInput, StepPlace, StepProgram, StepSpec, TaskStatus},
 };
 use proptest::prelude::*;
 

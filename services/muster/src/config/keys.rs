@@ -746,6 +746,12 @@ const SLURM: Section = Section {
     doc: "Settings that Slurm's commands ask the gateway for.",
     keys: &[
         key(
+            "accounting_storage_type",
+            Kind::Text,
+            "",
+            "What `AccountingStorageType` of `scontrol show config` says, for programs that expect a database, such as `accounting_storage/slurmdbd`. Without it `accounting_storage/muster`. Nothing else changes.",
+        ),
+        key(
             "burst_buffer_directives",
             Kind::Texts,
             "[]",
@@ -774,6 +780,12 @@ const SLURM: Section = Section {
             Kind::Text,
             "\"\"",
             "Words with commas between them, as `SchedulerParameters` of `slurm.conf`. `whole_hetjob` (or `whole_pack`): cancel, hold and release act on the whole job if they are given the number of a component; `L+n` is still that component alone. `disable_hetjob_steps`: no step spans components. `repeat_het_groups` (not in Slurm): an `srun` may name a component in more than one of its groups, which then share the component's nodes out among them. `enable_user_top`: users who are no operators may use `scontrol top`. Others mean nothing here.",
+        ),
+        key(
+            "version",
+            Kind::Text,
+            "",
+            "The version of Slurm that `-V`, `scontrol show config` and data for programs show, such as `25.05.3`. Without it that of the Slurm whose commands these are. Nothing else changes.",
         ),
     ],
 };

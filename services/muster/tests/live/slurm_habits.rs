@@ -144,3 +144,131 @@ fn steps_of_an_overcommitted_allocation_have_its_tasks() {
     let said = site.ok("salloc -Q -n5 -O -N2 sh -c 'echo $SLURM_TASKS_PER_NODE; srun hostname | wc -l'");
     assert_eq!(said, "3,2\n5\n");
 }
+
+/// SL-C-16: scripts of other schedulers, with warnings about what they cannot get.
+#[test]
+fn scripts_for_pbs_and_lsf_run_as_they_ask() {
+    let site = Site::start();
+    let script =
+        "#!/bin/sh\n#PBS -N mine\n#PBS -l nodes=2:ppn=1,walltime=00:07:00\n#PBS -k oe\necho $SLURM_JOB_NAME >name\n";
+    site.system.write("job.pbs", script);
+    let said = site.run("sbatch -W --parsable -o out job.pbs");
+    let warning = "sbatch: warning: #PBS -k oe has no meaning here and is ignored\n";
+    assert_eq!((said.stdout.as_str(), said.stderr.as_str()), ("1\n", warning));
+    assert_eq!(site.system.read("name"), "mine\n");
+    assert_eq!(site.ok("sacct -n -P -X -j 1 -o NNodes,Timelimit"), "2|00:07:00\n");
+    site.ok("sbatch -W --ignore-pbs -o out job.pbs");
+    assert_eq!(site.system.read("name"), "job.pbs\n");
+    site.system.write("job.lsf", "#!/bin/sh\n#BSUB -J theirs -n 2\n#BSUB -W 0:03\ntrue\n");
+    site.ok("sbatch -W job.lsf");
+    assert_eq!(site.ok("sacct -n -P -X -j 3 -o JobName,ReqCPUS,Timelimit"), "theirs|2|00:03:00\n");
+    site.system.write("wrong.lsf", "#!/bin/sh\n#BSUB -R span[ptile=4]\ntrue\n");
+    let (status, told) = site.fails("sbatch wrong.lsf");
+    assert_eq!(status, 1, "{told}");
+    assert!(told.contains("sbatch: invalid option -- 'R'\n"), "{told}");
+}
+
+/// SL-C-38: partitions and features of nodes change while the system runs.
+#[test]
+fn partitions_are_made_changed_and_deleted_while_the_system_runs() {
+    let site = Site::start();
+    site.ok("scontrol create partition=fast nodes=node[1-2] maxtime=10 defaulttime=5 state=up");
+    let shown = site.ok("scontrol -o show partition fast");
+    for pair in [" MaxTime=00:10:00 ", " DefaultTime=00:05:00 ", " Nodes=node[1-2] ", " State=UP "] {
+        assert!(shown.contains(pair), "{pair}: {shown}");
+    }
+    site.ok("sbatch -W -p fast -N2 --wrap true");
+    assert_eq!(site.ok("sacct -n -P -X -j 1 -o Partition,Timelimit,State"), "fast|00:05:00|COMPLETED\n");
+    site.ok("scontrol update partitionname=fast maxtime=20 nodes+=node3");
+    assert!(site.ok("scontrol -o show partition fast").contains(" MaxTime=00:20:00 "));
+    site.ok("sbatch -W -p fast -N3 -t 11 --wrap true");
+    assert_eq!(site.fails("scontrol create partition=fast").0, 1);
+    let (status, told) = site.fails("scontrol update partitionname=fast hidden=yes");
+    assert!(status == 1 && told.contains("Hidden=yes"), "{told}");
+    site.ok("scontrol delete partition=fast");
+    assert_eq!(site.fails("scontrol show partition fast"), (1, "Partition fast not found\n".to_owned()));
+    assert_eq!(site.fails("scontrol delete partition=fast").0, 1);
+    site.ok("scontrol update nodename=node4 features=quick");
+    assert_eq!(site.ok("srun -C quick sh -c 'echo $SLURMD_NODENAME'"), "node4\n");
+}
+
+/// SL-C-37, SL-C-39: a job that is put back as a special exit says so until it is released; a signal is named.
+#[test]
+fn special_exits_and_signals_are_told() {
+    let site = Site::start();
+    site.ok("sbatch -J odd --wrap 'sleep 1000'");
+    site.system.wait_until("it runs", || site.ok("squeue -h -o %t") == "R\n");
+    site.ok("scontrol requeuehold State=SpecialExit 1");
+    site.system.wait_until("it is back", || site.ok("squeue -h -o '%t %T'") == "SE SPECIAL_EXIT\n");
+    assert_eq!(site.ok("squeue -h -t PD -o %i"), "1\n");
+    assert!(site.ok("scontrol show job 1").contains("JobState=SPECIAL_EXIT "));
+    site.ok("scontrol release 1");
+    site.system.wait_until("it waits for its time", || site.ok("squeue -h -o '%t %r'") == "PD BeginTime\n");
+    site.ok("scontrol hold jobname=odd");
+    assert_eq!(site.ok("squeue -h -o %r | cut -c1-7"), "JobHeld\n");
+    site.ok("sbatch -W --wrap 'kill -9 $$'; true");
+    assert!(site.ok("scontrol show job 2").contains(" Reason=RaisedSignal:9(Killed) "));
+}
+
+/// SL-C-33, SL-L-02: `scontrol` and `sacctmgr` without a command are shells, and tell what monitors ask for.
+#[test]
+fn shells_and_what_monitors_ask_for() {
+    let site = Site::start();
+    let said = site.ok("printf 'show partition\\n!!\\n\\nexit\\nshow nodes\\n' | scontrol -o");
+    assert_eq!(said.lines().filter(|line| line.starts_with("PartitionName=")).count(), 2, "{said}");
+    assert_eq!(site.run("printf 'show foo\\nping\\n' | scontrol").status, 1);
+    site.ok("printf 'add account test\\nadd user ann account=test maxsubmitjobs=7\\n' | sacctmgr -i");
+    let listed = site.ok("sacctmgr -n -P show user ann withassoc format=user,account,maxsubmitjobsperuser");
+    assert_eq!(listed, "ann|test|7\n");
+    assert_eq!(site.ok("sacctmgr -n -P -s list user ann format=user,account"), "ann|test\n");
+    assert!(site.ok("sacctmgr -n -P show transaction format=action").contains("Add Users\n"));
+    assert!(site.ok("sacctmgr -n -P show tres").contains("gres|gpu|1001\n"));
+    assert!(site.ok("sacctmgr show runaway").contains("No runaway jobs found on cluster"));
+    assert!(site.ok("sacctmgr show config").contains("AccountingStorageType  = accounting_storage/muster\n"));
+    assert!(site.ok("scontrol show assoc_mgr").contains("UserName=ann DefAccount=test"));
+    assert!(site.ok("scontrol show daemons").starts_with("slurmctld"));
+    assert!(site.ok("scontrol show config").contains("TopologyPlugin          = topology/flat\n"));
+    assert!(site.ok("sbin/slurmctld -V").starts_with("slurm 26.11.0 "));
+    site.ok("scontrol update nodename=node3 state=drain reason=disk");
+    assert_eq!(site.ok("sacctmgr -n -P show event format=nodename,reason"), "node3|disk\n");
+}
+
+/// SL-C-01, SL-C-35: a site says which Slurm it stands for.
+#[test]
+fn a_site_chooses_the_version_that_is_shown() {
+    let chosen = "[slurm]\nversion = \"25.05.3\"\naccounting_storage_type = \"accounting_storage/slurmdbd\"\n";
+    let site = Site::with(chosen);
+    let config = site.ok("scontrol show config");
+    assert!(config.contains("SLURM_VERSION           = 25.05.3\n"), "{config}");
+    assert!(config.contains("AccountingStorageType   = accounting_storage/slurmdbd\n"), "{config}");
+    for command in ["squeue", "sbatch", "sbin/slurmctld"] {
+        assert!(site.ok(&format!("{command} -V")).starts_with("slurm 25.05.3 (muster "), "{command}");
+    }
+    site.ok("sbatch -W --wrap true");
+    let data = site.ok("sacct -X --json -j 1");
+    assert!(data.contains("\"release\": \"25.05.3\"") && data.contains("\"major\": \"25\""), "{data}");
+    assert!(site.ok("squeue --yaml -t all").contains("user_name: \""));
+}
+
+/// SL-E-03, SL-E-05, SL-R-12: variables of jobs and tasks, and a node for each task from a file.
+#[test]
+fn scripts_and_tasks_have_the_variables_of_a_first_day() {
+    let site = Site::start();
+    site.system.write(
+        "job.sh",
+        "#!/bin/sh\n#SBATCH -c2\numask 022\necho $SRUN_CPUS_PER_TASK $SLURM_UMASK >batch\n\
+        srun sh -c 'echo $SLURM_DISTRIBUTION $SRUN_CPUS_PER_TASK $SLURM_UMASK' >task\n\
+        srun sh -c 'echo $SLURM_LAUNCH_NODE_IPADDR $SLURM_SRUN_COMM_HOST' >address\n",
+    );
+    site.ok("umask 027; sbatch -W job.sh");
+    assert_eq!((site.system.read("batch").as_str(), site.system.read("task").as_str()), ("2 0027\n", "block 2 0027\n"));
+    let address = site.system.read("address");
+    let words: Vec<&str> = address.split_whitespace().collect();
+    assert!(matches!(words[..], [one, other] if one == other && one.contains('.')), "{address}");
+    site.system.write("hosts", "node2\nnode1\nnode2\n");
+    let places =
+        site.ok("SLURM_HOSTFILE=hosts salloc -Q -N2 -n4 -w node[1-2] srun -l sh -c 'echo $SLURMD_NODENAME' | sort");
+    assert_eq!(places, "0: node2\n1: node1\n2: node2\n");
+    let told = site.run("salloc -Q -N2 -n2 srun -v true").stderr;
+    assert!(told.contains("srun: jobid ") && told.contains(": nodes(2):`node[1-2]', cpu counts: "), "{told}");
+}

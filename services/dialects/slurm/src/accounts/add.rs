@@ -45,6 +45,7 @@ fn wanted(site: &Site<'_>, command: &Sacctmgr, names_are: Key) -> Result<Wanted,
                 return Err(Proposal::refused(error));
             }
             Key::Cluster => {}
+            Key::AdminLevel if pair.1.eq_ignore_ascii_case("none") => {}
             Key::AdminLevel => return Err(Proposal::refused(ADMIN_LEVEL)),
             Key::User | Key::Other => {
                 let AssociationSpec { limits, classes, default_class, shares, .. } = &mut wanted.association;

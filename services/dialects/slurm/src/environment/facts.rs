@@ -35,6 +35,7 @@ pub fn of_run(detail: &JobDetail) -> Option<JobFacts> {
         start_seconds: Some(start_seconds),
         end_seconds: limit,
         restarts: detail.job.runs.saturating_sub(1),
+        umask: detail.spec.umask,
         ..JobFacts::default()
     })
 }

@@ -3,17 +3,20 @@
 use super::said::{ArrayFacts, ComponentFacts, JobFacts};
 use crate::{
     hostlist::{compress, compress_counts},
+    options::values::Distribution,
     steps::World,
 };
+use muster_schemas::resources::IndexSet;
 use std::collections::BTreeMap;
 
 type Variables = BTreeMap<String, String>;
 
 /// The variables of a component that exist only if their option was given.
-pub const ASKED_FOR: [&str; 7] = [
+pub const ASKED_FOR: [&str; 8] = [
     "SLURM_NTASKS",
     "SLURM_NPROCS",
     "SLURM_CPUS_PER_TASK",
+    "SRUN_CPUS_PER_TASK",
     "SLURM_NTASKS_PER_NODE",
     "SLURM_MEM_PER_CPU",
     "SLURM_MEM_PER_NODE",
@@ -47,7 +50,7 @@ impl ComponentFacts {
 
     /// The variables that exist only if their option was given.
     fn asked_for(&self) -> impl Iterator<Item = (&'static str, String)> {
-        let [ntasks, nprocs, cpus_per_task, per_node, mem_per_cpu, mem_per_node, distribution] = ASKED_FOR;
+        let [ntasks, nprocs, cpus_per_task, of_srun, per_node, mem_per_cpu, mem_per_node, distribution] = ASKED_FOR;
         let tasks = self.asked_tasks.map(|tasks| tasks.to_string());
         let number = |number: Option<u32>| number.map(|number| number.to_string());
         let size = |size: Option<u64>| size.map(|size| size.to_string());
@@ -55,6 +58,7 @@ impl ComponentFacts {
             (ntasks, tasks.clone()),
             (nprocs, tasks),
             (cpus_per_task, number(self.cpus_per_task)),
+            (of_srun, number(self.cpus_per_task)),
             (per_node, number(self.tasks_per_node)),
             (mem_per_cpu, size(self.megabytes_per_cpu)),
             (mem_per_node, size(self.megabytes_per_node)),
@@ -117,6 +121,16 @@ impl JobFacts {
         variables.extend(self.array.iter().flat_map(ArrayFacts::variables));
         variables
     }
+
+    /// The mask for new files, if it is known.
+    fn mask(&self) -> Option<(String, String)> {
+        self.umask.map(mask)
+    }
+}
+
+/// The variable with a mask for new files, in four octal digits.
+pub fn mask(umask: u32) -> (String, String) {
+    ("SLURM_UMASK".to_owned(), format!("{umask:04o}"))
 }
 
 impl ArrayFacts {
@@ -148,16 +162,30 @@ pub fn of_batch_script(job: &JobFacts) -> Variables {
     for name in ["SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_GTIDS", "SLURM_PRIO_PROCESS"] {
         put(&mut variables, name, 0);
     }
+    variables.extend(job.mask());
     variables
 }
 
 /// The variables of the command that `salloc` runs (SL-E-03, E-04).
 pub fn of_allocation(job: &JobFacts) -> Variables {
-    if !job.is_heterogeneous() {
-        return job.unsuffixed();
-    }
-    let mut variables = job.common();
+    let mut variables = match job.is_heterogeneous() {
+        true => job.common(),
+        false => job.unsuffixed(),
+    };
     variables.extend(job.suffixed());
+    variables.extend(job.mask());
+    variables
+}
+
+/// The variables about the GPUs on a node: the numbers of those that a job, and the step in it, has there.
+pub fn of_gpus(gpus: &IndexSet, is_step: bool) -> Variables {
+    let mut variables = Variables::new();
+    if gpus.is_empty() {
+        return variables;
+    }
+    let numbers: Vec<String> = gpus.iter().map(|gpu| gpu.to_string()).collect();
+    put(&mut variables, if is_step { "SLURM_STEP_GPUS" } else { "SLURM_JOB_GPUS" }, numbers.join(","));
+    put(&mut variables, "SLURM_GPUS_ON_NODE", gpus.len());
     variables
 }
 
@@ -204,9 +232,13 @@ pub fn of_task(step: &StepFacts<'_>, rank: u32) -> Variables {
     variables.extend(job.suffixed());
     let cpus = step_cpus(step);
     add_world(&mut variables, step, &cpus);
-    let names = [("SLURM_CPUS_PER_TASK", part.and_then(|part| part.cpus_per_task).map(|count| count.to_string()))];
-    let names = names.into_iter().chain([("SLURM_DISTRIBUTION", part.and_then(|part| part.distribution.clone()))]);
-    variables.extend(names.filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    if let Some(count) = part.and_then(|part| part.cpus_per_task) {
+        put(&mut variables, "SLURM_CPUS_PER_TASK", count);
+        put(&mut variables, "SRUN_CPUS_PER_TASK", count);
+    }
+    let distribution = part.and_then(|part| part.distribution.as_deref()).map(Distribution::in_force);
+    let usual = || Distribution::default().word().to_owned();
+    put(&mut variables, "SLURM_DISTRIBUTION", distribution.unwrap_or_else(usual));
     let on_node: Vec<String> =
         step.world.tasks.iter().filter(|other| other.node == task.node).map(|other| other.rank.to_string()).collect();
     put(&mut variables, "SLURM_PROCID", task.rank);

@@ -25,6 +25,8 @@ pub struct JobFacts {
     pub restarts: u32,
     /// For an array task.
     pub array: Option<ArrayFacts>,
+    /// The mask for new files of its batch script or command, if it is known.
+    pub umask: Option<u32>,
 }
 
 /// The facts in the variables of an array task (SL-E-10).

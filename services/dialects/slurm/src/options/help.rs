@@ -6,9 +6,9 @@ use std::fmt::Write;
 /// The release of Slurm with these command lines and this output.
 pub const RELEASE: &str = "26.11.0";
 
-/// The line of `--version`, with muster's own version.
-pub fn version(muster: &str) -> String {
-    format!("slurm {RELEASE} (muster {muster})\n")
+/// The line of `--version`, with the shown version of Slurm and muster's own.
+pub fn version(release: &str, muster: &str) -> String {
+    format!("slurm {release} (muster {muster})\n")
 }
 
 /// The text of `--help`.

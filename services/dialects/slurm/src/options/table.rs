@@ -45,6 +45,8 @@ pub enum Heading {
     Run,
     /// Where it runs.
     Constraint,
+    /// How much of nodes it has for itself.
+    Consumable,
     /// GPUs and other generic resources.
     Gres,
     /// How the tasks of a step run.
@@ -57,7 +59,8 @@ pub enum Heading {
 
 impl Heading {
     /// The headings in the order of the help text.
-    pub const ALL: [Self; 6] = [Self::Run, Self::Constraint, Self::Gres, Self::Step, Self::Other, Self::Help];
+    pub const ALL: [Self; 7] =
+        [Self::Run, Self::Constraint, Self::Consumable, Self::Gres, Self::Step, Self::Other, Self::Help];
 }
 
 impl fmt::Display for Heading {
@@ -65,6 +68,7 @@ impl fmt::Display for Heading {
         f.write_str(match self {
             Self::Run => "Parallel run options:",
             Self::Constraint => "Constraint options:",
+            Self::Consumable => "Consumable resources related options:",
             Self::Gres => "GPU and generic resource options:",
             Self::Step => "Step options:",
             Self::Other => "Other options:",
@@ -196,13 +200,13 @@ options! {
     "error" 'e' Required(Text), BR + Model Run ["SBATCH_ERROR" "SRUN_ERROR" "SLURM_STDERRMODE"] "FILE" "where standard error goes";
     "exact" _ Flag, R - Kept Step ["SLURM_EXACT"] "" "the step takes only what it asks for";
     "exclude" 'x' Required(Hosts), BAR + Model Constraint ["_EXCLUDE"] "NODES" "never these nodes";
-    "exclusive" _ Optional(Exclusive), BAR - Kept Constraint ["_EXCLUSIVE"] "user|mcs" "no other job on the nodes";
+    "exclusive" _ Optional(Exclusive), BAR - Kept Consumable ["_EXCLUSIVE"] "user|mcs" "no other job on the nodes";
     "export" _ Required(Text), BAR + Kept Run ["SBATCH_EXPORT" "SALLOC_EXPORT" "SLURM_EXPORT_ENV"] "NAMES|ALL|NONE|NIL" "variables the job gets";
     "export-file" _ Required(Text), B + Client Run ["SBATCH_EXPORT_FILE"] "FILE" "file of variables the job gets";
     "extra" _ Required(Text), BAR - Kept Run [] "TEXT" "any further text";
     "extra-node-info" 'B' Required(Text), BAR - Kept Constraint [] "S[:C[:T]]" "sockets, cores and threads";
     "get-user-env" _ Optional(Text), BA + Kept Run ["SBATCH_GET_USER_ENV"] "MODE" "take the login environment";
-    "gid" _ Required(Text), BA + Kept Other [] "GROUP" "group of the job (administrators)";
+    "gid" _ Required(Text), BAR + Kept Other [] "GROUP" "group of the job (administrators)";
     "gpu-bind" _ Required(Text), BAR - Kept Gres ["_GPU_BIND"] "TYPE" "bind tasks to GPUs";
     "gpu-freq" _ Required(Text), BAR - Kept Gres ["_GPU_FREQ"] "TYPE" "GPU frequency";
     "gpus" 'G' Required(Gpus), BAR - Kept Gres ["_GPUS"] "[TYPE:]N" "GPUs of the whole job";
@@ -231,7 +235,7 @@ options! {
     "mcs-label" _ Required(Text), BAR + Kept Run [] "LABEL" "security label";
     "mem" _ Required(Megabytes), BAR + Model Constraint ["_MEM_PER_NODE"] "SIZE" "memory on each node";
     "mem-bind" _ Required(Text), BAR - Kept Step ["_MEM_BIND"] "TYPE" "bind memory to domains";
-    "mem-per-cpu" _ Required(Megabytes), BAR - Model Constraint ["_MEM_PER_CPU"] "SIZE" "memory for each CPU";
+    "mem-per-cpu" _ Required(Megabytes), BAR - Model Consumable ["_MEM_PER_CPU"] "SIZE" "memory for each CPU";
     "mem-per-gpu" _ Required(Megabytes), BAR - Kept Gres ["_MEM_PER_GPU"] "SIZE" "memory for each GPU";
     "mincpus" _ Required(Count), BAR - Kept Constraint [] "N" "minimum number of CPUs per node";
     "mpi" _ Required(Text), R - Kept Step ["SLURM_MPI_TYPE"] "TYPE" "kind of MPI";
@@ -257,7 +261,7 @@ options! {
     "output" 'o' Required(Text), BR + Model Run ["SBATCH_OUTPUT" "SRUN_OUTPUT" "SLURM_STDOUTMODE"] "FILE" "where standard output goes";
     "overcommit" 'O' Flag, BAR - Kept Run ["_OVERCOMMIT"] "" "more tasks than CPUs";
     "overlap" _ Flag, R - Kept Step ["SLURM_OVERLAP"] "" "the step shares CPUs with other steps";
-    "oversubscribe" 's' Flag, BAR - Kept Run ["SBATCH_OVERSUBSCRIBE" "SALLOC_OVERSUBSCRIBE"] "" "share the nodes with other jobs";
+    "oversubscribe" 's' Flag, BAR - Kept Consumable ["SBATCH_OVERSUBSCRIBE" "SALLOC_OVERSUBSCRIBE"] "" "share the nodes with other jobs";
     "parsable" _ Flag, B + Client Other ["SBATCH_PARSABLE"] "" "print only the job number";
     "partition" 'p' Required(Text), BAR - Kept Run ["_PARTITION"] "NAMES" "partition the job runs in";
     "power" _ Required(Text), BAR - Kept Run ["_POWER"] "FLAGS" "power management";
@@ -275,7 +279,7 @@ options! {
     "relative" 'r' Required(Number), R - Kept Step ["SLURM_RELATIVE"] "N" "the step begins at this node of the job";
     "requeue" _ Flag, B + Model Run ["SBATCH_REQUEUE"] "" "put the job back into the queue if need be";
     "reservation" _ Required(Text), BAR + Kept Run ["_RESERVATION"] "NAMES" "reservation the job runs in";
-    "resv-ports" _ Optional(Number), R - Kept Step ["SLURM_RESV_PORTS"] "N" "reserve communication ports";
+    "resv-ports" _ Optional(Number), BAR - Kept Step ["SLURM_RESV_PORTS"] "N" "reserve communication ports";
     "segment" _ Required(Count), BAR - Kept Constraint ["_SEGMENT_SIZE"] "N" "nodes of a segment";
     "send-libs" _ Optional(Text), R - Kept Step ["SLURM_SEND_LIBS"] "yes|no" "copy the program's libraries too";
     "signal" _ Required(SignalAhead), BAR + Kept Run ["_SIGNAL"] "[R|B:]SIGNAL[@SECONDS]" "signal ahead of the time limit";
@@ -295,7 +299,7 @@ options! {
     "tmp" _ Required(Megabytes), BAR - Kept Constraint [] "SIZE" "temporary disk space on each node";
     "tres-bind" _ Required(Text), BAR - Kept Gres ["_TRES_BIND"] "LIST" "bind tasks to resources";
     "tres-per-task" _ Required(Text), BAR - Kept Gres ["_TRES_PER_TASK"] "LIST" "resources for each task";
-    "uid" _ Required(Text), BA + Kept Other [] "USER" "user of the job (administrators)";
+    "uid" _ Required(Text), BAR + Kept Other [] "USER" "user of the job (administrators)";
     "unbuffered" 'u' Flag, R + Kept Step ["SLURM_UNBUFFEREDIO"] "" "do not gather output into lines";
     "usage" 'u' Flag, BA - Client Help [] "" "show a short help message";
     "usage" _ Flag, R - Client Help [] "" "show a short help message";

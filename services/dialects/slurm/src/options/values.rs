@@ -6,7 +6,7 @@ mod signals;
 
 pub use numbers::{count, number};
 pub use resources::{Gres, gpus, gres, licences};
-pub use signals::{SignalAhead, signal_number};
+pub use signals::{SignalAhead, signal_name, signal_number};
 
 use crate::{duration, duration::TimeLimit, hostlist, moment, size};
 use muster_schemas::{
@@ -181,6 +181,19 @@ impl Distribution {
             Self::Plane(_) => "Plane",
             Self::Arbitrary => "Arbitrary",
         }
+    }
+
+    /// A distribution as it is in force: each `*` is the usual word of its level.
+    pub fn in_force(text: &str) -> String {
+        let (levels, packing) = text.split_once(',').map_or((text, None), |(levels, packing)| (levels, Some(packing)));
+        let level = |(place, level): (usize, &str)| match (level, place) {
+            ("*", 0) => Self::default().word().to_owned(),
+            ("*", _) => "cyclic".to_owned(),
+            (level, _) => level.to_owned(),
+        };
+        let levels: Vec<String> = levels.split(':').enumerate().map(level).collect();
+        let packing = packing.map(|packing| format!(",{packing}")).unwrap_or_default();
+        levels.join(":") + &packing
     }
 
     /// The word for it in `SLURM_DISTRIBUTION`.

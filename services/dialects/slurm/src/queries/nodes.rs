@@ -44,6 +44,31 @@ pub fn node_change(update: &Update) -> Result<Option<(NodeChange, String)>, Fail
     Ok(Some((change, reason)))
 }
 
+/// The features that an update gives to nodes; `None` if it does not mention them. Those that a node has and those that
+/// it could have are the same here, so both keys mean them.
+///
+/// # Errors
+/// A key that nodes of muster do not have.
+pub fn node_features(update: &Update) -> Result<Option<Vec<String>>, Failure> {
+    let mut features = None;
+    for pair in &update.pairs {
+        match pair.key {
+            "State" | "Reason" => {}
+            "ActiveFeatures" | "AvailableFeatures" | "Features" => {
+                let text = pair.value.trim_matches(['"', '\'']);
+                features = Some(super::words(text).filter(|name| name != "(null)").collect());
+            }
+            // Nodes have no other weight: the planner's policy orders them.
+            "Weight" if pair.value == "1" => {}
+            key => {
+                let text = format!("slurm_update error: nodes of muster cannot have {key}={}", pair.value);
+                return Err(Failure { lines: vec![text, "Request aborted".to_owned()], code: 1 });
+            }
+        }
+    }
+    Ok(features)
+}
+
 /// Refuses to return a node to service that is in service, or out of it for another reason.
 ///
 /// # Errors

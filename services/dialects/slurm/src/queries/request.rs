@@ -1,6 +1,7 @@
 //! The requests of command lines, and the context for reading them.
 
 use super::{failure::Failure, getopt};
+use crate::show::data::DataFormat;
 
 /// The request of a command line.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +20,13 @@ pub enum Request<T> {
 pub(super) fn printed_only<T>(line: &getopt::Line) -> Option<Request<T>> {
     let requests = [("help", Request::Help), ("usage", Request::Usage), ("version", Request::Version)];
     requests.into_iter().find_map(|(key, request)| line.has(key).then_some(request))
+}
+
+/// The format of data for programs, if one is asked for; the last option counts.
+pub(super) fn data_format(line: &getopt::Line) -> Option<DataFormat> {
+    let formats = [("json", DataFormat::Json), ("yaml", DataFormat::Yaml)];
+    let of = |key: &str| formats.into_iter().find(|(known, _)| *known == key).map(|(_, format)| format);
+    line.options.iter().rev().find_map(|(key, _)| of(key))
 }
 
 /// The seconds of `--iterate` before the list is shown again; `None` if it is shown once.

@@ -117,7 +117,10 @@ impl Draft {
         for pair in &update.pairs {
             self.take_pair(pair, known)?;
         }
-        Ok(())
+        match self.partition.as_deref().filter(|name| (known.partition)(name).is_none()) {
+            Some(_) => Err(self.refused("Invalid partition name specified")),
+            None => Ok(()),
+        }
     }
 
     fn take_pair(&mut self, pair: &Pair, known: &Known<'_>) -> Result<(), Failure> {
@@ -244,9 +247,6 @@ impl Draft {
                     _ => return Err(self.refused("Invalid feature specification")),
                 },
             };
-            if let Some(name) = self.partition.as_deref().filter(|name| (known.partition)(name).is_none()) {
-                return Err(self.refused(&format!("Invalid partition name specified: {name}")));
-            }
             return Ok(Some(ReservedNodes::Count { count, filter, queue: self.partition.clone() }));
         }
         if !self.named.is_empty() {
@@ -279,11 +279,20 @@ fn change_list(list: &mut Vec<String>, change: Change, names: Vec<String>) {
     }
 }
 
-/// The reservation that `delete` removes.
+/// The thing that `delete` removes, by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Deleted {
+    /// A partition.
+    Partition(String),
+    /// A reservation.
+    Reservation(String),
+}
+
+/// The thing that `delete` removes.
 ///
 /// # Errors
 /// It names something else.
-pub fn deleted(words: &[String]) -> Result<String, Failure> {
+pub fn deleted(words: &[String]) -> Result<Deleted, Failure> {
     let form = || Failure::error(NAME, "Proper format is 'delete <ENTITY>=<ID>' or 'delete <ENTITY> <ID>'");
     let (entity, name) = match words {
         [word] => word.split_once('=').ok_or_else(form)?,
@@ -291,11 +300,13 @@ pub fn deleted(words: &[String]) -> Result<String, Failure> {
         _ => return Err(form()),
     };
     if super::means(entity, "ReservationName", 3) {
-        return Ok(name.to_owned());
+        return Ok(Deleted::Reservation(name.to_owned()));
     }
-    let is_other = ["NodeName", "PartitionName"].iter().any(|other| super::means(entity, other, 3));
-    match is_other {
-        true => Err(Failure::error(NAME, format_args!("muster deletes reservations only, not {entity}"))),
+    if super::means(entity, "PartitionName", 3) {
+        return Ok(Deleted::Partition(name.to_owned()));
+    }
+    match super::means(entity, "NodeName", 3) {
+        true => Err(Failure::error(NAME, format_args!("muster deletes reservations and partitions, not {entity}"))),
         false => Err(Failure::plain(format_args!("Invalid deletion entity: {}", words[0]))),
     }
 }

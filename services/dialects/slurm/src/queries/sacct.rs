@@ -1,7 +1,7 @@
 //! The options of `sacct` (SL-A-04, SL-A-07, SL-A-09).
 
 use super::{
-    Failure, Request, Surroundings,
+    Failure, Request, Surroundings, data_format,
     getopt::{Line, Opt, Takes::*, alias, opt, parse as read},
     ids, nodes, printed_only, set, states,
 };
@@ -11,8 +11,10 @@ use crate::{
     moment,
     show::{
         columns::ListStyle,
+        data::DataFormat,
         sacct::{BRIEF_FORMAT, DEFAULT_FORMAT, FIELDS, LONG_FORMAT, Report, Wanted},
     },
+    size::Units,
 };
 use muster_schemas::time::Timestamp;
 
@@ -25,6 +27,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     Opt { letter: Some('t'), key: "allocations", name: "total", takes: Nothing },
     opt(Some('a'), "allusers", Nothing),
     opt(None, "array", Nothing),
+    opt(Some('B'), "batch-script", Nothing),
     opt(Some('b'), "brief", Nothing),
     opt(Some('M'), "clusters", Value),
     opt(Some('c'), "completion", Nothing),
@@ -33,6 +36,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt(Some('D'), "duplicates", Nothing),
     opt(Some('E'), "endtime", Value),
     opt(None, "env-vars", Nothing),
+    opt(None, "expand-patterns", Nothing),
     opt(None, "federation", Nothing),
     opt(Some('f'), "file", Value),
     opt(Some('F'), "flags", Value),
@@ -45,6 +49,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt(Some('h'), "help", Nothing),
     opt(Some('j'), "jobs", Value),
     opt(None, "json", MaybeGlued),
+    opt(None, "yaml", MaybeGlued),
     opt(None, "local", Nothing),
     opt(Some('l'), "long", Nothing),
     opt(None, "name", Value),
@@ -79,6 +84,10 @@ pub(super) static OPTIONS: &[Opt] = &[
 /// Filters without data. Ignoring them would list too much.
 const NOT_HEEDED: [&str; 5] = ["associations", "constraints", "flags", "reason", "truncate"];
 
+/// Earlier names of columns, which scripts still use, each with the present one.
+const RENAMED: [(&str, &str); 3] =
+    [("Reserved", "Planned"), ("ResvCPU", "PlannedCPU"), ("ResvCPURAW", "PlannedCPURAW")];
+
 /// What `sacct` lists.
 #[derive(Clone, Debug)]
 pub struct Sacct {
@@ -94,10 +103,21 @@ pub struct Sacct {
     pub duplicates: bool,
     /// Lists everybody's jobs.
     pub all_users: bool,
-    /// As JSON.
-    pub json: bool,
+    /// As data for programs.
+    pub data: Option<DataFormat>,
     /// Lists the names of the columns instead (`-e`).
     pub field_names: bool,
+    /// Shows what jobs were submitted with instead.
+    pub submitted: Option<Submitted>,
+}
+
+/// What `sacct` shows of a job's submission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Submitted {
+    /// The batch script (`--batch-script`).
+    Script,
+    /// The environment (`--env-vars`).
+    Environment,
 }
 
 /// Reads a command line, without the command's own name.
@@ -135,8 +155,9 @@ pub fn parse(arguments: &[impl AsRef<str>], around: &Surroundings<'_>) -> Result
         whole_hetjob,
         duplicates: line.has("duplicates"),
         all_users,
-        json: line.has("json"),
+        data: data_format(&line),
         field_names: line.has("helpformat"),
+        submitted: submitted(&line)?,
     }))
 }
 
@@ -148,13 +169,15 @@ fn wanted(line: &Line, around: &Surroundings<'_>, is_any_job: bool, all_users: b
     if let Some(unknown) = users.iter().find(|user| !(around.knows_user)(user)) {
         return Err(Failure::fatal(NAME, format_args!("Invalid user id: {unknown}")));
     }
-    let from = match (time(line, "starttime", around)?, is_any_job) {
+    let start = time(line, "starttime", around)?;
+    let from = match (start, is_any_job) {
         (Some(time), _) => Some(time),
         (None, false) => None,
         (None, true) if !states.is_empty() => Some(Timestamp(around.now.timestamp().as_microsecond())),
         (None, true) => moment::parse_past("today", &around.now),
     };
-    let to = time(line, "endtime", around)?;
+    // A state without an end of the time is that at its start.
+    let to = time(line, "endtime", around)?.or(start.filter(|_| !states.is_empty()));
     if from > to && to.is_some() {
         let shown = |moment: Option<Timestamp>| {
             moment.map_or_else(String::new, |moment| moment::show(moment, around.now.time_zone()))
@@ -179,6 +202,24 @@ fn wanted(line: &Line, around: &Surroundings<'_>, is_any_job: bool, all_users: b
         cpu_counts: range(line, "ncpus")?,
         limit_seconds: limits(line)?,
     })
+}
+
+fn submitted(line: &Line) -> Result<Option<Submitted>, Failure> {
+    let (shown, what) = match (line.has("batch-script"), line.has("env-vars")) {
+        (false, false) => return Ok(None),
+        (true, true) => {
+            return Err(Failure::fatal(NAME, "Options --batch-script and --env-vars are mutually exclusive"));
+        }
+        (true, false) => (Submitted::Script, "job scripts"),
+        (false, true) => (Submitted::Environment, "job environment"),
+    };
+    match line.has("jobs") {
+        true => Ok(Some(shown)),
+        false => Err(Failure::fatal(
+            NAME,
+            format_args!("When requesting {what} you must also request specific jobs with the '-j' option."),
+        )),
+    }
 }
 
 /// `N` or `N-M`.
@@ -217,6 +258,9 @@ fn whole_name(part: &str) -> Result<String, Failure> {
     let (name, width) = part.split_at(part.find('%').unwrap_or(part.len()));
     let begins = |header: &str| header.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
     let is = |header: &str| header.eq_ignore_ascii_case(name);
+    if let Some((_, now)) = RENAMED.iter().find(|(before, _)| is(before)) {
+        return Ok(format!("{now}{width}"));
+    }
     let headers = || FIELDS.iter().map(|field| field.header);
     if is("all") || headers().any(is) {
         return Ok(part.to_owned());
@@ -233,6 +277,15 @@ fn report(line: &Line, around: &Surroundings<'_>) -> Result<Report, Failure> {
         None if line.has("brief") => BRIEF_FORMAT.to_owned(),
         None => (around.variable)("SACCT_FORMAT").unwrap_or_else(|| DEFAULT_FORMAT.to_owned()),
     };
+    let units = match line.value("units") {
+        Some(text) => {
+            // Slurm reads the first letter.
+            let unit = text.get(..1).and_then(Units::parse);
+            unit.ok_or_else(|| Failure::fatal(NAME, "Invalid unit type"))?
+        }
+        None if line.has("noconvert") => Units::Measured,
+        None => Units::Largest,
+    };
     let parts = format.split(',').map(str::trim).filter(|part| !part.is_empty());
     let format = parts.map(whole_name).collect::<Result<Vec<_>, _>>()?.join(",");
     let by = line.value("delimiter").unwrap_or("|").to_owned();
@@ -242,5 +295,5 @@ fn report(line: &Line, around: &Surroundings<'_>) -> Result<Report, Failure> {
         (false, false) if line.has("delimiter") => ListStyle::Separated { by, ends: true },
         (false, false) => ListStyle::Columns,
     };
-    Ok(Report { format, style, no_header: line.has("noheader") })
+    Ok(Report { format, style, no_header: line.has("noheader"), units })
 }

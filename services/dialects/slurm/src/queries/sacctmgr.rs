@@ -14,6 +14,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt(Some('h'), "help", Nothing),
     opt(Some('i'), "immediate", Nothing),
     opt(None, "json", MaybeGlued),
+    opt(None, "yaml", MaybeGlued),
     opt(Some('n'), "noheader", Nothing),
     opt(Some('p'), "parsable", Nothing),
     opt(Some('P'), "parsable2", Nothing),
@@ -34,20 +35,41 @@ pub enum Kind {
     Association,
     /// Clusters.
     Cluster,
+    /// The configuration of accounting.
+    Configuration,
+    /// Nodes that are out of service.
+    Event,
     /// Service classes.
     Qos,
+    /// Jobs that only the database takes for running.
+    Runaway,
+    /// Statistics of the database.
+    Statistics,
+    /// Changes of accounts.
+    Transaction,
+    /// Kinds of resources that are counted.
+    Tres,
     /// Users.
     User,
 }
 
-const KINDS: [(&str, Kind); 9] = [
+const KINDS: [(&str, Kind); 18] = [
     ("account", Kind::Account),
     ("accounts", Kind::Account),
     ("associations", Kind::Association),
     ("assoc", Kind::Association),
     ("cluster", Kind::Cluster),
     ("clusters", Kind::Cluster),
+    ("configuration", Kind::Configuration),
+    ("events", Kind::Event),
     ("qos", Kind::Qos),
+    ("runawayjobs", Kind::Runaway),
+    ("runaway_jobs", Kind::Runaway),
+    ("stats", Kind::Statistics),
+    ("statistics", Kind::Statistics),
+    ("transactions", Kind::Transaction),
+    ("txn", Kind::Transaction),
+    ("tres", Kind::Tres),
     ("user", Kind::User),
     ("users", Kind::User),
 ];
@@ -95,6 +117,8 @@ pub struct Sacctmgr {
     pub no_header: bool,
     /// Without asking (`-i`).
     pub immediate: bool,
+    /// Users and accounts with their associations (`withassoc`).
+    pub with_associations: bool,
 }
 
 impl Sacctmgr {
@@ -103,8 +127,10 @@ impl Sacctmgr {
         let about = match self.kind {
             Kind::Account | Kind::Association => "account",
             Kind::User => "user",
-            Kind::Qos => "name",
             Kind::Cluster => "cluster",
+            Kind::Event => "nodes",
+            Kind::Tres => "type",
+            Kind::Qos | Kind::Configuration | Kind::Runaway | Kind::Statistics | Kind::Transaction => "name",
         };
         let is_key = |word: &str| {
             let plural = format!("{key}s");
@@ -127,6 +153,11 @@ pub fn parse(arguments: &[impl AsRef<str>]) -> Result<Request<Sacctmgr>, Failure
     if let Some(request) = printed_only(&line) {
         return Ok(request);
     }
+    match line.words.as_slice() {
+        [only] if only.eq_ignore_ascii_case("help") => return Ok(Request::Help),
+        [only] if only.eq_ignore_ascii_case("version") => return Ok(Request::Version),
+        _ => {}
+    }
     let [verb, rest @ ..] = line.words.as_slice() else { return Err(Failure::plain("too few arguments for sacctmgr")) };
     let deed = beginning(verb, &DEEDS).ok_or_else(|| Failure::plain(format_args!("invalid keyword: {verb}")))?;
     let [kind, rest @ ..] = rest else {
@@ -147,30 +178,29 @@ pub fn parse(arguments: &[impl AsRef<str>]) -> Result<Request<Sacctmgr>, Failure
         },
         no_header: line.has("noheader"),
         immediate: line.has("immediate"),
+        with_associations: line.has("withassoc") || line.has("associations"),
     };
     conditions(rest, &mut command);
     Ok(Request::Run(command))
 }
 
 fn beginning<T: Copy>(word: &str, known: &[(&str, T)]) -> Option<T> {
-    let is = |keyword: &str| {
-        word.len() >= 3 && keyword.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
-    };
+    let is = |keyword: &str| word.len() >= 3 && is_beginning(word, keyword);
     known.iter().find(|(keyword, _)| is(keyword)).map(|(_, value)| *value)
 }
 
+/// `withassoc`, also in the plural.
+fn is_with_associations(word: &str) -> bool {
+    ["withassoc", "withassocs"].iter().any(|known| known.eq_ignore_ascii_case(word))
+}
+
+fn is_beginning(word: &str, keyword: &str) -> bool {
+    keyword.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
+}
+
 /// Words of `show` that are not names.
-const SHOWN: [&str; 9] = [
-    "withassoc",
-    "withassocs",
-    "withcoordinator",
-    "withdeleted",
-    "withrawqoslevel",
-    "wopinfo",
-    "woplimits",
-    "tree",
-    "onlydefaults",
-];
+const SHOWN: [&str; 7] =
+    ["withcoordinator", "withdeleted", "withrawqoslevel", "wopinfo", "woplimits", "tree", "onlydefaults"];
 
 /// `[where] key=value ... [set] key=value ...`; a bare word is a name.
 fn conditions(words: &[String], command: &mut Sacctmgr) {
@@ -183,6 +213,10 @@ fn conditions(words: &[String], command: &mut Sacctmgr) {
             }
             None if word.eq_ignore_ascii_case("where") => {
                 is_set = false;
+                continue;
+            }
+            None if is_with_associations(word) => {
+                command.with_associations = true;
                 continue;
             }
             // They say how much to show; here everything is always shown.

@@ -1,13 +1,13 @@
 //! The verbs of `scontrol` (SL-C-33).
 
 use super::{
-    Failure, Request,
+    Failure, Request, data_format,
     getopt::{Opt, Takes::*, opt, parse as read},
     means, printed_only,
-    reservation::deleted,
+    reservation::{Deleted, deleted},
     update::{Update, create, update},
 };
-use crate::{job_id::IdExpression, select::Action};
+use crate::{job_id::IdExpression, select::Action, show::data::DataFormat};
 
 const NAME: &str = "scontrol";
 
@@ -20,6 +20,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt(Some('h'), "help", Nothing),
     opt(None, "hide", Nothing),
     opt(None, "json", MaybeGlued),
+    opt(None, "yaml", MaybeGlued),
     opt(None, "local", Nothing),
     opt(Some('o'), "oneliner", Nothing),
     opt(Some('Q'), "quiet", Nothing),
@@ -57,6 +58,19 @@ pub enum Entity {
     Federation,
     /// Persistent buffers, and the staging program.
     BurstBuffers,
+    /// The daemons that run on this host.
+    Daemons,
+    /// Accounts, users and service classes with their limits.
+    AssociationManager,
+    /// Switches and blocks of nodes.
+    Topology,
+}
+
+impl Entity {
+    /// Whether it is shown as records, one after the other.
+    pub const fn has_records(self) -> bool {
+        matches!(self, Self::Jobs | Self::Nodes | Self::Partitions | Self::Reservations)
+    }
 }
 
 /// What `scontrol` does.
@@ -77,15 +91,21 @@ pub enum Verb {
         action: Action,
         /// On which.
         ids: Vec<IdExpression>,
+        /// And on the caller's jobs with these names.
+        names: Vec<String>,
         /// `uhold` sets the owner's hold, `requeuehold` holds what it requeues.
         variant: Variant,
+        /// Leaves out jobs that have ended or wait (`Incomplete`).
+        only_incomplete: bool,
     },
+    /// Shows the jobs that are completing.
+    Completing,
     /// Changes something.
     Update(Update),
-    /// Makes a reservation.
+    /// Makes a reservation or a partition.
     Create(Update),
-    /// Removes the reservation of this name.
-    Delete(String),
+    /// Removes the reservation or partition of this name.
+    Delete(Deleted),
     /// Moves jobs before others of their owner.
     Top(Vec<IdExpression>),
     /// Waits until the nodes of a job are ready.
@@ -118,6 +138,8 @@ pub enum Variant {
     UserHold,
     /// `requeuehold`: the job is held afterwards.
     Held,
+    /// `requeuehold State=SpecialExit`: the job is held afterwards, in a state of its own.
+    SpecialExit,
 }
 
 /// A command line of `scontrol`.
@@ -131,13 +153,16 @@ pub struct Scontrol {
     pub details: bool,
     /// Without messages (`-Q`).
     pub quiet: bool,
-    /// As JSON.
-    pub json: bool,
+    /// Tells when the state was read, and how many records it has (`-v`).
+    pub is_verbose: bool,
+    /// As data for programs.
+    pub data: Option<DataFormat>,
 }
 
 /// The verbs, with the fewest letters that abbreviate each.
-const VERBS: [(&str, usize); 22] = [
+const VERBS: [(&str, usize); 23] = [
     ("create", 1),
+    ("completing", 2),
     ("delete", 2),
     ("details", 3),
     ("help", 2),
@@ -161,9 +186,12 @@ const VERBS: [(&str, usize); 22] = [
     ("write", 2),
 ];
 
-const ENTITIES: [(&str, usize, Entity); 23] = [
+const ENTITIES: [(&str, usize, Entity); 27] = [
+    ("assoc_mgr", 5, Entity::AssociationManager),
     ("burstbuffer", 3, Entity::BurstBuffers),
     ("config", 1, Entity::Configuration),
+    ("cache", 2, Entity::AssociationManager),
+    ("daemons", 1, Entity::Daemons),
     ("federation", 3, Entity::Federation),
     ("hostlist", 5, Entity::Hostlist),
     ("hostlistsorted", 9, Entity::SortedHostlist),
@@ -185,6 +213,7 @@ const ENTITIES: [(&str, usize, Entity); 23] = [
     ("step", 1, Entity::Steps),
     ("stepid", 5, Entity::Steps),
     ("steps", 1, Entity::Steps),
+    ("topology", 1, Entity::Topology),
 ];
 
 /// Reads a command line, without the command's own name.
@@ -197,7 +226,7 @@ pub fn parse(arguments: &[impl AsRef<str>]) -> Result<Request<Scontrol>, Failure
         return Ok(request);
     }
     let [word, words @ ..] = line.words.as_slice() else {
-        return Err(Failure::error(NAME, "no command given; scontrol reads no commands from standard input"));
+        return Err(Failure::error(NAME, "no command given"));
     };
     let exact = VERBS.iter().find(|(verb, _)| verb.eq_ignore_ascii_case(word));
     let verb = exact.or_else(|| VERBS.iter().find(|(verb, least)| means(word, verb, *least)));
@@ -215,11 +244,12 @@ pub fn parse(arguments: &[impl AsRef<str>]) -> Result<Request<Scontrol>, Failure
         "wait_job" => Verb::WaitJob(one("wait_job", words)?),
         "write" => write(words)?,
         "notify" => notify(words)?,
+        "completing" => Verb::Completing,
         "hold" => act(Action::Hold, Variant::Plain, verb, words)?,
         "uhold" => act(Action::Hold, Variant::UserHold, verb, words)?,
         "release" => act(Action::Release, Variant::Plain, verb, words)?,
-        "requeue" => act(Action::Requeue, Variant::Plain, verb, words)?,
-        "requeuehold" => act(Action::Requeue, Variant::Held, verb, words)?,
+        "requeue" => requeue(Variant::Plain, verb, words)?,
+        "requeuehold" => requeue(Variant::Held, verb, words)?,
         "suspend" => act(Action::Suspend, Variant::Plain, verb, words)?,
         "resume" => act(Action::Resume, Variant::Plain, verb, words)?,
         other => return Err(Failure::plain(format_args!("{other} is only for interactive use"))),
@@ -229,7 +259,8 @@ pub fn parse(arguments: &[impl AsRef<str>]) -> Result<Request<Scontrol>, Failure
         one_line: line.has("oneliner"),
         details: line.has("details"),
         quiet: line.has("quiet"),
-        json: line.has("json"),
+        is_verbose: line.has("verbose"),
+        data: data_format(&line),
     }))
 }
 
@@ -285,7 +316,45 @@ fn one(verb: &str, words: &[String]) -> Result<IdExpression, Failure> {
 }
 
 fn act(action: Action, variant: Variant, verb: &str, words: &[String]) -> Result<Verb, Failure> {
-    Ok(Verb::Act { action, ids: ids(verb, words)?, variant })
+    named(action, variant, verb, words, false)
+}
+
+/// An action on ids, and on names of jobs as `JobName=<name>` or `Name=<name>`.
+fn named(
+    action: Action,
+    variant: Variant,
+    verb: &str,
+    words: &[String],
+    only_incomplete: bool,
+) -> Result<Verb, Failure> {
+    let (mut names, mut others) = (Vec::new(), Vec::new());
+    for word in words {
+        match word.split_once('=') {
+            Some((key, name)) if means(key, "jobname", 4) || means(key, "name", 2) => names.push(name.to_owned()),
+            _ => others.push(word.clone()),
+        }
+    }
+    let ids = if others.is_empty() && !names.is_empty() { Vec::new() } else { ids(verb, &others)? };
+    Ok(Verb::Act { action, ids, names, variant, only_incomplete })
+}
+
+/// `requeue [Incomplete] ID`, `requeuehold [Incomplete|State=SpecialExit] ID`.
+fn requeue(variant: Variant, verb: &str, words: &[String]) -> Result<Verb, Failure> {
+    let (mut variant, mut only_incomplete, mut rest) = (variant, false, words);
+    while let [option, others @ ..] = rest {
+        match option.split_once('=') {
+            None if means(option, "incomplete", 1) => only_incomplete = true,
+            Some((key, state)) if variant != Variant::Plain && means(key, "state", 2) => {
+                if !means(state, "specialexit", 2) && !means(state, "special_exit", 2) {
+                    return Err(Failure::plain(format_args!("Invalid state: {state}")));
+                }
+                variant = Variant::SpecialExit;
+            }
+            _ => break,
+        }
+        rest = others;
+    }
+    named(Action::Requeue, variant, verb, rest, only_incomplete)
 }
 
 /// `write batch_script ID [FILE]`.

@@ -1,12 +1,13 @@
 //! The options of `sinfo` (SL-C-29).
 
 use super::{
-    Failure, Request, Surroundings,
+    Failure, Request, Surroundings, data_format,
     getopt::{Line, Opt, Takes::*, alias, opt, parse as read},
     iterate, nodes, printed_only, set, words,
 };
 use crate::{
     show::{
+        data::DataFormat,
         sinfo::{Arrangement, Overview},
         squeue::Format,
     },
@@ -28,6 +29,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt(None, "hide", Nothing),
     opt(Some('i'), "iterate", Value),
     opt(None, "json", MaybeGlued),
+    opt(None, "yaml", MaybeGlued),
     opt(Some('R'), "list-reasons", Nothing),
     opt(None, "local", Nothing),
     opt(Some('l'), "long", Nothing),
@@ -56,8 +58,10 @@ pub struct Sinfo {
     pub reservations: bool,
     /// Repeats the list after this many seconds.
     pub iterate_seconds: Option<u64>,
-    /// As JSON.
-    pub json: bool,
+    /// As data for programs.
+    pub data: Option<DataFormat>,
+    /// The lines of `-v` about the options.
+    pub verbose: Vec<String>,
 }
 
 /// Reads a command line, without the command's own name.
@@ -74,8 +78,33 @@ pub fn parse(arguments: &[impl AsRef<str>], around: &Surroundings<'_>) -> Result
         overview: overview(&line, around)?,
         reservations: line.has("reservation"),
         iterate_seconds,
-        json: line.has("json"),
+        data: data_format(&line),
+        verbose: if line.has("verbose") { verbose(&line) } else { Vec::new() },
     }))
+}
+
+fn verbose(line: &Line) -> Vec<String> {
+    let truth = |key: &str| if line.has(key) { "true" } else { "false" }.to_owned();
+    let value = |key: &str| line.value(key).unwrap_or("n/a").to_owned();
+    let pairs = [
+        ("dead", truth("dead")),
+        ("exact", u8::from(line.has("exact")).to_string()),
+        ("format", value("format")),
+        ("iterate", line.value("iterate").unwrap_or("0").to_owned()),
+        ("long", truth("long")),
+        ("no_header", truth("noheader")),
+        ("node_field", truth("Node")),
+        ("nodes", value("nodes")),
+        ("partition", value("partition")),
+        ("responding", truth("responding")),
+        ("states", line.value("states").unwrap_or("(null)").to_owned()),
+        ("sort", line.value("sort").unwrap_or("(null)").to_owned()),
+        ("summarize", truth("summarize")),
+        ("verbose", line.count("verbose").to_string()),
+    ];
+    let rule = "-----------------------------".to_owned();
+    let lines = pairs.into_iter().map(|(name, value)| format!("{name:<11} = {value}"));
+    std::iter::once(rule.clone()).chain(lines).chain([rule]).collect()
 }
 
 fn overview(line: &Line, around: &Surroundings<'_>) -> Result<Overview, Failure> {

@@ -1,12 +1,13 @@
 //! The options of `squeue` (SL-C-24 to C-26).
 
 use super::{
-    Failure, Request, Surroundings,
+    Failure, Request, Surroundings, data_format,
     getopt::{Line, Opt, Takes::*, alias, opt, parse as read},
     ids, iterate, known_states, nodes, printed_only, set, states,
 };
 use crate::{
     job_id::IdExpression,
+    show::data::DataFormat,
     show::squeue::{
         DEFAULT_FORMAT, DEFAULT_SORT, Filter, Format, LONG_FORMAT, Listing, START_FORMAT, START_SORT, STEP_FORMAT,
         States,
@@ -31,6 +32,7 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt(Some('i'), "iterate", Value),
     opt(Some('j'), "jobs", Maybe),
     opt(None, "json", MaybeGlued),
+    opt(None, "yaml", MaybeGlued),
     opt(Some('L'), "licenses", Value),
     opt(None, "local", Nothing),
     opt(Some('l'), "long", Nothing),
@@ -71,8 +73,8 @@ pub struct Squeue {
     pub listing: Listing,
     /// Repeats the list after this many seconds.
     pub iterate_seconds: Option<u64>,
-    /// As JSON.
-    pub json: bool,
+    /// As data for programs.
+    pub data: Option<DataFormat>,
     /// The lines that `-v` prints first.
     pub verbose: Vec<String>,
 }
@@ -102,7 +104,7 @@ pub fn parse(arguments: &[impl AsRef<str>], around: &Surroundings<'_>) -> Result
         true => Some(list("steps")?).map(|steps| if steps.is_empty() { jobs.clone() } else { steps }),
         false => None,
     };
-    Ok(Request::Run(Squeue { ids: jobs, steps, listing, iterate_seconds, json: line.has("json"), verbose }))
+    Ok(Request::Run(Squeue { ids: jobs, steps, listing, iterate_seconds, data: data_format(&line), verbose }))
 }
 
 fn listing(line: &Line, around: &Surroundings<'_>) -> Result<Listing, Failure> {

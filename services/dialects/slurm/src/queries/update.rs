@@ -92,7 +92,7 @@ const JOB_KEYS: [&str; 34] = [
     "TimeMin",
     "WCKey",
 ];
-const NODE_KEYS: [&str; 11] = [
+const NODE_KEYS: [&str; 12] = [
     "ActiveFeatures",
     "AvailableFeatures",
     "Comment",
@@ -104,6 +104,7 @@ const NODE_KEYS: [&str; 11] = [
     "NodeHostName",
     "Reason",
     "State",
+    "Weight",
 ];
 const PARTITION_KEYS: [&str; 20] = [
     "AllocNodes",
@@ -175,7 +176,7 @@ pub fn update(words: &[String]) -> Result<Update, Failure> {
 /// Reads the words after `create`.
 ///
 /// # Errors
-/// See [`update`]; anything other than a reservation.
+/// See [`update`]; anything other than a reservation or a partition.
 pub fn create(words: &[String]) -> Result<Update, Failure> {
     let entity = |word: &String| {
         let key = word.split_once('=').map_or(word.as_str(), |(key, _)| key);
@@ -184,9 +185,16 @@ pub fn create(words: &[String]) -> Result<Update, Failure> {
     match words.iter().find_map(entity) {
         Some("ReservationName") if super::means(&words[0], "ReservationName", 3) => read(&words[1..], true),
         Some("ReservationName") => read(words, true),
+        Some("PartitionName") => match words {
+            [word, name, rest @ ..] if !word.contains('=') && !name.contains('=') => {
+                let named = [format!("PartitionName={name}")];
+                read(&[&named, rest].concat(), false)
+            }
+            words => read(words, false),
+        },
         Some(other) => Err(Failure::error(
             "scontrol",
-            format_args!("muster creates reservations only, no {other}; change its configuration"),
+            format_args!("muster creates reservations and partitions, no {other}; change its configuration"),
         )),
         None => {
             let first = words.first().map_or("", String::as_str);

@@ -140,6 +140,8 @@ pub struct JobRecord {
     pub tasks: u32,
     /// How many processors it has or asks for.
     pub cpus: u64,
+    /// How many GPUs it has or asks for, if its request was fetched.
+    pub gpus: u64,
     /// Its reservation.
     pub reservation: Option<String>,
     /// How it ended.

@@ -4,11 +4,13 @@ mod fields;
 mod json;
 mod row;
 mod rows;
+mod submitted;
 
 pub use fields::FIELDS;
-pub use json::json;
+pub use json::document;
 pub use row::Row;
 pub use rows::{Beside, rows};
+pub use submitted::{environment_of, script_of};
 
 use super::{
     Clock,
@@ -17,7 +19,7 @@ use super::{
     record::JobRecord,
     step::place,
 };
-use crate::words::State;
+use crate::{size::Units, words::State};
 use muster_schemas::time::Timestamp;
 use std::{cmp::Ordering, collections::BTreeSet};
 
@@ -123,6 +125,8 @@ pub struct Report {
     pub style: ListStyle,
     /// Without the lines above the columns (`-n`).
     pub no_header: bool,
+    /// The unit of sizes (`--units`, `--noconvert`).
+    pub units: Units,
 }
 
 impl Report {
@@ -134,18 +138,25 @@ impl Report {
 
 impl Default for Report {
     fn default() -> Self {
-        Self { format: DEFAULT_FORMAT.to_owned(), style: ListStyle::Columns, no_header: false }
+        Self { format: DEFAULT_FORMAT.to_owned(), style: ListStyle::Columns, no_header: false, units: Units::default() }
     }
+}
+
+/// The lines that are wanted, by submit time, number and step (SL-A-10).
+pub fn choose(mut rows: Vec<Row>, wanted: &Wanted) -> Vec<Row> {
+    rows.retain(|row| wanted.takes(row));
+    rows.sort_by(order);
+    rows
 }
 
 /// The whole report, by submit time, number and step (SL-A-10).
 ///
 /// # Errors
 /// A column that does not exist; nothing is listed then.
-pub fn list(mut rows: Vec<Row>, wanted: &Wanted, report: &Report, clock: &Clock) -> Result<String, FormatError> {
+pub fn list(rows: Vec<Row>, wanted: &Wanted, report: &Report, clock: &Clock) -> Result<String, FormatError> {
     let layout = Layout::listed(&report.format, FIELDS, &report.style)?;
-    rows.retain(|row| wanted.takes(row));
-    rows.sort_by(order);
+    let mut rows = choose(rows, wanted);
+    rows.iter_mut().for_each(|row| row.units = report.units);
     let mut out = String::new();
     if !report.no_header {
         layout.write_header(&mut out);

@@ -1,5 +1,11 @@
 //! `sacctmgr show`: accounts, users, service classes, clusters, and the limits of users in accounts.
 
+mod records;
+mod texts;
+
+pub use records::{Outage, TRES, Transaction, Tres, transactions};
+pub use texts::{configuration, statistics};
+
 use super::{
     Clock,
     cells::put,
@@ -14,7 +20,12 @@ use muster_schemas::{
 
 /// An account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Account(pub AccountSpec);
+pub struct Account {
+    /// Its specification.
+    pub spec: AccountSpec,
+    /// One of its associations, if they are shown too.
+    pub association: Option<Association>,
+}
 
 /// A user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,6 +36,8 @@ pub struct User {
     pub default_account: String,
     /// `None`, `Operator` or `Administrator`.
     pub admin: &'static str,
+    /// One of the user's associations, if they are shown too.
+    pub association: Option<Association>,
 }
 
 /// A service class.
@@ -61,9 +74,60 @@ pub fn accounts(page: &AccountsPage) -> Vec<Account> {
         organisation: ROOT.to_owned(),
         parent: None,
     };
-    let mut all: Vec<Account> = page.accounts.iter().cloned().chain([root]).map(Account).collect();
-    all.sort_by(|one, other| one.0.name.cmp(&other.0.name));
+    let mut all: Vec<Account> = page.accounts.iter().cloned().chain([root]).map(account).collect();
+    all.sort_by(|one, other| one.spec.name.cmp(&other.spec.name));
     all
+}
+
+const fn account(spec: AccountSpec) -> Account {
+    Account { spec, association: None }
+}
+
+/// A row for each association of each account, or the row itself if it has none (`withassoc`).
+pub fn with_associations<R: Associated>(rows: Vec<R>, associations: &[Association]) -> Vec<R> {
+    let of = |row: R| {
+        let own: Vec<R> = associations.iter().filter(|one| row.has(one)).map(|one| row.with(one)).collect();
+        if own.is_empty() { vec![row] } else { own }
+    };
+    rows.into_iter().flat_map(of).collect()
+}
+
+/// A row that can be shown with its associations.
+pub trait Associated: Sized {
+    /// Whether an association is one of it.
+    fn has(&self, association: &Association) -> bool;
+    /// The same row with an association.
+    fn with(&self, association: &Association) -> Self;
+    /// The association that it is shown with.
+    fn association(&self) -> Option<&Association>;
+}
+
+impl Associated for Account {
+    fn has(&self, association: &Association) -> bool {
+        association.spec.of.account == self.spec.name
+    }
+
+    fn with(&self, association: &Association) -> Self {
+        Self { association: Some(association.clone()), ..self.clone() }
+    }
+
+    fn association(&self) -> Option<&Association> {
+        self.association.as_ref()
+    }
+}
+
+impl Associated for User {
+    fn has(&self, association: &Association) -> bool {
+        association.spec.of.user.as_deref() == Some(&self.name)
+    }
+
+    fn with(&self, association: &Association) -> Self {
+        Self { association: Some(association.clone()), ..self.clone() }
+    }
+
+    fn association(&self) -> Option<&Association> {
+        self.association.as_ref()
+    }
 }
 
 /// All users, including `root`, who may do everything.
@@ -78,6 +142,7 @@ pub fn users(page: &AccountsPage, settings: &ClusterSettings) -> Vec<User> {
         name: name.to_owned(),
         default_account: account.to_owned(),
         admin: admin(name),
+        association: None,
     };
     let known = page.users.iter().map(|UserSpec { name, default_account }| row(name, default_account));
     let root = (!page.users.iter().any(|user| user.name == ROOT)).then(|| row(ROOT, ROOT));
@@ -147,26 +212,46 @@ macro_rules! field {
     };
 }
 
+/// A column of an association in the table of what it belongs to.
+macro_rules! associated {
+    ($name:literal, $header:literal, $width:literal) => {
+        associated!(&[$name], $name, $header, $width)
+    };
+    ($names:expr, $name:literal, $header:literal, $width:literal) => {
+        field!($names, $header, $width, |row, clock, out| cell(row, $name, clock, out))
+    };
+}
+
+/// Writes what an association has in its own table under this name; nothing without one.
+fn cell<R: Associated>(row: &R, name: &str, clock: &Clock, out: &mut String) {
+    let field = Association::FIELDS.iter().find(|field| field.names.contains(&name));
+    if let (Some(association), Some(field)) = (row.association(), field) {
+        (field.write)(association, clock, out);
+    }
+}
+
 /// A row of a table, with its table.
 pub trait Listed: Sized + 'static {
     /// Its columns.
     const FIELDS: &'static [Field<Self>];
     /// The default columns.
     const USUAL: &'static str;
+    /// More default columns if associations are shown too.
+    const WITH_ASSOCIATIONS: &'static str = "";
 }
 
-/// A table with the requested columns, whose names may be abbreviated, or with the default ones.
+/// A table with these columns, whose names may be abbreviated.
 ///
 /// # Errors
 /// A column that does not exist; nothing is listed then.
 pub fn list<R: Listed>(
     rows: &[R],
-    format: Option<&str>,
+    format: &str,
     style: &ListStyle,
     no_header: bool,
     clock: &Clock,
 ) -> Result<String, FormatError> {
-    let layout = Layout::listed(&whole_names::<R>(format.unwrap_or(R::USUAL)), R::FIELDS, style)?;
+    let layout = Layout::listed(&whole_names::<R>(format), R::FIELDS, style)?;
     let mut out = String::new();
     if !no_header {
         layout.write_header(&mut out);
@@ -209,16 +294,36 @@ fn job_amounts(bounds: &JobBounds, out: &mut String) {
 
 impl Listed for Account {
     const FIELDS: &'static [Field<Self>] = &[
-        field!(&["Account", "Name"], "Account", 10, |row, _, out| out.push_str(&row.0.name)),
-        field!(&["Description"], "Descr", 20, |row, _, out| out.push_str(&row.0.description)),
-        field!(&["Organization"], "Org", 20, |row, _, out| out.push_str(&row.0.organisation)),
-        field!(&["ParentName"], "ParentName", 10, |row, _, out| match row.0.name.as_str() {
-            ROOT => {}
-            _ => out.push_str(row.0.parent.as_deref().unwrap_or(ROOT)),
+        field!(&["Account", "Name"], "Account", 10, |row, _, out| out.push_str(&row.spec.name)),
+        field!(&["Description"], "Descr", 20, |row, _, out| out.push_str(&row.spec.description)),
+        field!(&["Organization"], "Org", 20, |row, _, out| out.push_str(&row.spec.organisation)),
+        // Users in it have no parent.
+        field!(&["ParentName"], "ParentName", 10, |row, _, out| match (row.spec.name.as_str(), &row.association) {
+            (ROOT, _) => {}
+            (_, Some(one)) if one.spec.of.user.is_some() => {}
+            _ => out.push_str(row.spec.parent.as_deref().unwrap_or(ROOT)),
         }),
         field!(&["Coordinators"], "Coord Accounts", 20, |_, _, _| {}),
+        associated!("Cluster", "Cluster", 10),
+        associated!("User", "User", 10),
+        associated!("Partition", "Partition", 10),
+        associated!(&["Share", "Fairshare"], "Share", "Share", 9),
+        associated!("GrpJobs", "GrpJobs", 7),
+        associated!("GrpTRES", "GrpTRES", 13),
+        associated!("GrpSubmitJobs", "GrpSubmit", 9),
+        associated!("GrpWall", "GrpWall", 11),
+        associated!("GrpTRESMins", "GrpTRESMins", 13),
+        associated!("MaxJobs", "MaxJobs", 7),
+        associated!(&["MaxTRES", "MaxTRESPerJob"], "MaxTRES", "MaxTRES", 13),
+        associated!(&["MaxSubmitJobs", "MaxSubmitJobsPerUser"], "MaxSubmitJobs", "MaxSubmit", 9),
+        associated!("MaxWallDurationPerJob", "MaxWall", 11),
+        associated!("MaxTRESMins", "MaxTRESMins", 13),
+        associated!("QOS", "QOS", 20),
+        associated!(&["DefaultQOS", "DefQOS"], "DefaultQOS", "Def QOS", 9),
     ];
     const USUAL: &'static str = "Account,Description,Organization";
+    const WITH_ASSOCIATIONS: &'static str = ",Cluster,ParentName,User,Share,GrpJobs,GrpTRES,GrpSubmitJobs,GrpWall,\
+        GrpTRESMins,MaxJobs,MaxTRES,MaxSubmitJobs,MaxWallDurationPerJob,MaxTRESMins,QOS,DefaultQOS";
 }
 
 impl Listed for User {
@@ -228,8 +333,27 @@ impl Listed for User {
         field!(&["AdminLevel"], "Admin", 9, |row, _, out| out.push_str(row.admin)),
         field!(&["DefaultWCKey"], "Def WCKey", 10, |_, _, _| {}),
         field!(&["Coordinators"], "Coord Accounts", 20, |_, _, _| {}),
+        associated!("Cluster", "Cluster", 10),
+        associated!("Account", "Account", 10),
+        associated!("Partition", "Partition", 10),
+        associated!(&["Share", "Fairshare"], "Share", "Share", 9),
+        associated!("GrpJobs", "GrpJobs", 7),
+        associated!("GrpTRES", "GrpTRES", 13),
+        associated!("GrpSubmitJobs", "GrpSubmit", 9),
+        associated!("GrpWall", "GrpWall", 11),
+        associated!("GrpTRESMins", "GrpTRESMins", 13),
+        associated!("MaxJobs", "MaxJobs", 7),
+        associated!(&["MaxTRES", "MaxTRESPerJob"], "MaxTRES", "MaxTRES", 13),
+        associated!("MaxTRESPerNode", "MaxTRESPerNode", 14),
+        associated!(&["MaxSubmitJobs", "MaxSubmitJobsPerUser"], "MaxSubmitJobs", "MaxSubmit", 9),
+        associated!("MaxWallDurationPerJob", "MaxWall", 11),
+        associated!("MaxTRESMins", "MaxTRESMins", 13),
+        associated!("QOS", "QOS", 20),
+        associated!(&["DefaultQOS", "DefQOS"], "DefaultQOS", "Def QOS", 9),
     ];
     const USUAL: &'static str = "User,DefaultAccount,AdminLevel";
+    const WITH_ASSOCIATIONS: &'static str = ",Cluster,Account,Partition,Share,MaxJobs,MaxTRES,MaxTRESPerNode,\
+        MaxSubmitJobs,MaxWallDurationPerJob,MaxTRESMins,QOS,DefaultQOS";
 }
 
 impl Listed for Qos {
@@ -308,7 +432,10 @@ impl Listed for Association {
             job_amounts(&row.spec.limits.each_job, out);
         }),
         field!(&["MaxTRESPerNode"], "MaxTRESPerNode", 14, |_, _, _| {}),
-        field!(&["MaxSubmitJobs"], "MaxSubmit", 9, |row, _, out| limit(row.spec.limits.each_user.jobs, out)),
+        field!(&["MaxSubmitJobs", "MaxSubmitJobsPerUser"], "MaxSubmit", 9, |row, _, out| limit(
+            row.spec.limits.each_user.jobs,
+            out
+        )),
         field!(&["MaxWallDurationPerJob"], "MaxWall", 11, |row, _, out| {
             out.push_str(&wall(row.spec.limits.each_job.walltime_seconds));
         }),

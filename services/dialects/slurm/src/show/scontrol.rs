@@ -4,6 +4,7 @@ mod buffer;
 mod config;
 mod job;
 mod node;
+mod other;
 mod partition;
 mod step;
 
@@ -11,6 +12,7 @@ pub use buffer::buffers;
 pub use config::{SETTINGS, config, ping};
 pub use job::job;
 pub use node::{NodeExtras, node};
+pub use other::{associations, completing, daemons, update_line};
 pub use partition::{licences, partition, reservation};
 pub use step::step;
 

@@ -75,6 +75,9 @@ impl Diagnosis {
             last_depth: statistics.last_plan_jobs,
             queue_length: statistics.waiting,
         };
+        // The parts of the statistics are read one after the other, while the planner continues.
+        let passes =
+            Passes { max_micros: passes.max_micros.max(passes.last_micros).max(passes.mean_micros()), ..passes };
         let mut ended = BTreeMap::new();
         for (outcome, count) in &statistics.ended {
             let state = match outcome {

@@ -8,7 +8,7 @@ mod overview;
 
 pub use fields::FIELDS;
 pub use group::{Group, Partition};
-pub use json::json;
+pub use json::document;
 pub use node::NodeRecord;
 pub use overview::{Arrangement, Overview};
 

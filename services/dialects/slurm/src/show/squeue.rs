@@ -8,7 +8,7 @@ mod steps;
 
 pub use fields::FIELDS;
 pub use filter::{Filter, States};
-pub use json::{job as job_json, json};
+pub use json::document;
 pub use sort::{Sort, SortError};
 pub use steps::{STEP_FIELDS, list_steps};
 

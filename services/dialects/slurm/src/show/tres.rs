@@ -1,11 +1,21 @@
 //! Trackable resources, as one text: `cpu=4,mem=40M,node=2,billing=4`.
 
 use super::record::{JobRecord, MinMemory};
-use crate::size;
+use crate::size::Units;
 
 /// The resources that a job has or asks for.
-pub fn of_job(job: &JobRecord) -> String {
-    text(job.cpus, megabytes_of(job), job.node_count)
+pub fn of_job(job: &JobRecord, units: Units) -> String {
+    let memory = match megabytes_of(job) {
+        Some(megabytes) if megabytes > 0 => format!("mem={},", units.show_megabytes(megabytes)),
+        _ => String::new(),
+    };
+    let (cpus, nodes) = (job.cpus, job.node_count);
+    format!("cpu={cpus},{memory}node={nodes},billing={cpus}{}", gpus(job.gpus))
+}
+
+/// The GPUs, after other resources.
+pub fn gpus(count: u64) -> String {
+    if count == 0 { String::new() } else { format!(",gres/gpu={count}") }
 }
 
 /// The memory of a job on all its nodes, in megabytes.
@@ -16,19 +26,10 @@ pub fn megabytes_of(job: &JobRecord) -> Option<u64> {
     })
 }
 
-/// A number of processors, megabytes and nodes.
-pub fn text(cpus: u64, megabytes: Option<u64>, nodes: u32) -> String {
-    let memory = match megabytes {
-        Some(megabytes) if megabytes > 0 => format!("mem={},", size::show_megabytes(megabytes)),
-        _ => String::new(),
-    };
-    format!("cpu={cpus},{memory}node={nodes},billing={cpus}")
-}
-
-/// The size of a node.
+/// The size of a node, or what jobs have of it.
 pub fn of_node(cpus: u64, megabytes: u64) -> String {
     match megabytes {
         0 => format!("cpu={cpus}"),
-        megabytes => format!("cpu={cpus},mem={}", size::show_megabytes(megabytes)),
+        megabytes => format!("cpu={cpus},mem={}", Units::Largest.show_megabytes(megabytes)),
     }
 }

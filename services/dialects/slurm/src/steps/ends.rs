@@ -1,5 +1,6 @@
 //! How the tasks of a step ended, and the messages of `srun` about it (SL-R-23).
 
+use crate::words::signal_text;
 use muster_schemas::{job::ExitStatus, resources::IndexSet};
 
 /// How a task ended.
@@ -66,31 +67,6 @@ fn how(end: &TaskEnd, out_of_memory: &[&str]) -> String {
     }
     match end.status {
         ExitStatus::Code(code) => format!("Exited with exit code {code}"),
-        ExitStatus::Signal(signal) => describe(signal),
+        ExitStatus::Signal(signal) => signal_text(signal),
     }
-}
-
-/// The system's words for a signal.
-fn describe(signal: u8) -> String {
-    let words = match signal {
-        1 => "Hangup",
-        2 => "Interrupt",
-        3 => "Quit",
-        4 => "Illegal instruction",
-        5 => "Trace/breakpoint trap",
-        6 => "Aborted",
-        7 => "Bus error",
-        8 => "Floating point exception",
-        9 => "Killed",
-        10 => "User defined signal 1",
-        11 => "Segmentation fault",
-        12 => "User defined signal 2",
-        13 => "Broken pipe",
-        14 => "Alarm clock",
-        15 => "Terminated",
-        24 => "CPU time limit exceeded",
-        25 => "File size limit exceeded",
-        number => return format!("Signal {number}"),
-    };
-    words.to_owned()
 }

@@ -3,7 +3,8 @@
 use super::{PlannedPart, StepPlan, Streams, World, prolog};
 use crate::{
     attributes::{component, component_key},
-    environment::{self, JobFacts},
+    environment::{self, ComponentFacts, JobFacts},
+    hostlist,
     options::values,
     request::{Settings, Source},
     size::{MEGABYTE, parse_megabytes},
@@ -36,6 +37,25 @@ pub struct Launcher {
     pub umask: u32,
     /// How they find each other if they are an MPI program.
     pub process_management: Option<ProcessManagement>,
+    /// The address of its host.
+    pub address: String,
+}
+
+/// The nodes and CPUs of each component of a job, as `srun -v` tells them before it launches a step.
+pub fn allocation_lines(job: &JobFacts) -> Vec<String> {
+    let of_component = |component: &ComponentFacts| {
+        let mut counts: Vec<(u64, u32)> = Vec::new();
+        for cpus in &component.cpus {
+            match counts.last_mut() {
+                Some((known, times)) if known == cpus => *times += 1,
+                _ => counts.push((*cpus, 1)),
+            }
+        }
+        let counts: Vec<String> = counts.into_iter().map(|(cpus, times)| format!("{cpus}(x{times})")).collect();
+        let (nodes, count) = (hostlist::compress(&component.nodes), component.nodes.len());
+        format!("srun: jobid {}: nodes({count}):`{nodes}', cpu counts: {}", component.number, counts.join(","))
+    };
+    job.components.iter().map(of_component).collect()
 }
 
 /// The variables that differ from task to task.
@@ -73,7 +93,11 @@ impl StepPlan {
             inherited.retain(|(name, _)| !environment::ASKED_FOR.contains(&name.as_str()));
         }
         let mut environments: Vec<Variables> = self.parts.iter().map(|part| exported(part, &inherited)).collect();
-        let environment = take_common(&mut environments);
+        let mut environment = take_common(&mut environments);
+        environment.extend([environment::mask(launcher.umask)]);
+        for name in ["SLURM_LAUNCH_NODE_IPADDR", "SLURM_SRUN_COMM_HOST"] {
+            environment.insert(name.to_owned(), launcher.address.clone());
+        }
         let groups = environments.into_iter().enumerate().map(|(part, own)| {
             let group = self.group(part, own, job, programs);
             self.with_own(group, part, launcher, streams)
@@ -229,6 +253,26 @@ fn by_command(ranks: &IndexSet, programs: &[Vec<String>]) -> Vec<StepProgram> {
     let program =
         |(argv, ranks): (&[String], Vec<u32>)| StepProgram { ranks: ranks.into_iter().collect(), argv: argv.to_vec() };
     by_command.into_iter().map(program).collect()
+}
+
+/// The command of each rank if `--bcast` copied a program to a place whose name has the node's name in it; `None` if
+/// all nodes have it under the same name.
+pub fn programs_by_node(plan: &StepPlan) -> Option<Vec<Vec<String>>> {
+    let is_by_node = |part: &PlannedPart| {
+        part.settings.is_set("bcast") && part.part.words.first().is_some_and(|program| program.contains("%N"))
+    };
+    if !plan.parts.iter().any(is_by_node) {
+        return None;
+    }
+    let command = |task: &super::Place| {
+        let part = &plan.parts[task.part];
+        let mut words = part.part.words.clone();
+        if let Some(program) = words.first_mut().filter(|_| is_by_node(part)) {
+            *program = program.replace("%N", &plan.world.nodes[task.node]);
+        }
+        words
+    };
+    Some(plan.world.tasks.iter().map(command).collect())
 }
 
 /// The node of each rank of a step.

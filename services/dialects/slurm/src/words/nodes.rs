@@ -168,7 +168,7 @@ pub enum StateTest {
 
 impl StateTest {
     /// The possible words, in the order of the message.
-    pub const WORDS: [(&'static str, Self); 22] = [
+    pub const WORDS: [(&'static str, Self); 31] = [
         ("alloc", Self::Word("allocated")),
         ("allocated", Self::Word("allocated")),
         ("all", Self::All),
@@ -191,6 +191,16 @@ impl StateTest {
         ("unk", Self::Word("unknown")),
         ("unknown", Self::Word("unknown")),
         ("noresp", Self::Silent),
+        // No node of muster is ever in these.
+        ("blocked", Self::Word("blocked")),
+        ("fail", Self::Word("fail")),
+        ("failing", Self::Word("failing")),
+        ("future", Self::Word("future")),
+        ("power_down", Self::Word("power_down")),
+        ("power_up", Self::Word("power_up")),
+        ("powered_down", Self::Word("powered_down")),
+        ("powering_down", Self::Word("powering_down")),
+        ("powering_up", Self::Word("powering_up")),
     ];
 
     /// The test for a word in any case, with or without the star; `None` for an unknown word.

@@ -1,5 +1,6 @@
 //! Why a job waits, and why it did not end successfully (SL-C-39).
 
+use super::signals::signal_text;
 use muster_schemas::{
     cluster::QueueSpec,
     job::{ExitStatus, Holds},
@@ -153,9 +154,11 @@ fn limit(text: &str) -> Cow<'static, str> {
 }
 
 /// The word for how a job ended, if it did not end successfully.
-pub fn ended_reason(outcome: &OutcomeView) -> &'static str {
-    match (outcome.outcome, outcome.exit_status) {
-        (OutcomeWord::Failed, Some(ExitStatus::Signal(_))) => "RaisedSignal",
+pub fn ended_reason(outcome: &OutcomeView) -> Cow<'static, str> {
+    Cow::Borrowed(match (outcome.outcome, outcome.exit_status) {
+        (OutcomeWord::Failed, Some(ExitStatus::Signal(signal))) => {
+            return Cow::Owned(format!("RaisedSignal:{signal}({})", one_word(&signal_text(signal))));
+        }
         (OutcomeWord::Failed, _) => "NonZeroExitCode",
         (OutcomeWord::LaunchFailed, _) => "JobLaunchFailure",
         (OutcomeWord::TimedOut, _) => "TimeLimit",
@@ -172,5 +175,5 @@ pub fn ended_reason(outcome: &OutcomeView) -> &'static str {
             | OutcomeWord::Requeued,
             _,
         ) => "None",
-    }
+    })
 }

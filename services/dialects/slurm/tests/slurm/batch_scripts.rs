@@ -148,12 +148,3 @@ proptest! {
         }
     }
 }
-
-/// SL-C-16: lines for PBS are not read, and this is reported if nothing else says what the job asks for.
-#[test]
-fn scripts_that_only_pbs_reads_are_known_as_such() {
-    let is_for_pbs = |text: &str| muster_slurm::script::options(text).expect("options").is_for_pbs;
-    assert!(is_for_pbs("#!/bin/sh\n#PBS -l nodes=2\ntrue\n"));
-    assert!(!is_for_pbs("#!/bin/sh\n#PBS -l nodes=2\n#SBATCH -N2\ntrue\n"));
-    assert!(!is_for_pbs("#!/bin/sh\n#PBSPRO\ntrue\n#PBS -l nodes=2\n"));
-}

@@ -3,7 +3,7 @@
 use muster_slurm::{
     environment::{
         ArrayFacts, ComponentFacts, JobFacts, LOGIN_MARK, SoftLimit, defaults, loads_login, of_allocation,
-        of_batch_script, of_file, of_job, parse_login, propagate, soft_limits, verbosity, with_pack_names,
+        of_batch_script, of_file, of_gpus, of_job, parse_login, propagate, soft_limits, verbosity, with_pack_names,
     },
     options::Command,
 };
@@ -364,4 +364,25 @@ fn variables_of_a_file_end_with_a_line_or_a_nul() {
     let of = |text: &str| of_file(text).into_iter().map(|(name, value)| format!("{name}={value}"));
     assert_eq!(of("A=1\nB=x=y\n\nnothing\n=z\n").collect::<Vec<_>>(), ["A=1", "B=x=y"]);
     assert_eq!(of("A=1\n2\0B=\0").collect::<Vec<_>>(), ["A=1\n2", "B="]);
+}
+
+/// SL-E-03, SL-E-08: variables that programs of a Slurm user read beside the usual ones.
+#[test]
+fn a_batch_script_knows_its_mask_and_the_cpus_of_its_steps() {
+    let asked = ComponentFacts { cpus_per_task: Some(4), ..component(7, &["nid00001"]) };
+    let variables = of_batch_script(&JobFacts { umask: Some(0o27), ..job(vec![asked]) });
+    assert_eq!(variables["SLURM_UMASK"], "0027");
+    assert_eq!((variables["SLURM_CPUS_PER_TASK"].as_str(), variables["SRUN_CPUS_PER_TASK"].as_str()), ("4", "4"));
+    let plain = of_batch_script(&job(vec![component(7, &["nid00001"])]));
+    assert!(!plain.contains_key("SRUN_CPUS_PER_TASK") && !plain.contains_key("SLURM_UMASK"));
+}
+
+/// SL-E-08: the GPUs of a node, of a job and of a step.
+#[test]
+fn gpus_of_a_node_are_told() {
+    let two = [1, 3].into_iter().collect();
+    let of = |is_step| of_gpus(&two, is_step).into_iter().map(|(name, value)| format!("{name}={value}"));
+    assert_eq!(of(false).collect::<Vec<_>>(), ["SLURM_GPUS_ON_NODE=2", "SLURM_JOB_GPUS=1,3"]);
+    assert_eq!(of(true).collect::<Vec<_>>(), ["SLURM_GPUS_ON_NODE=2", "SLURM_STEP_GPUS=1,3"]);
+    assert!(of_gpus(&Default::default(), false).is_empty());
 }

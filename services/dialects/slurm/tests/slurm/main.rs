@@ -8,6 +8,7 @@ mod constraints;
 mod durations;
 mod environments;
 mod filtered;
+mod foreign_scripts;
 mod hostlists;
 mod job_ids;
 mod lowering;

@@ -3,7 +3,7 @@
 use super::submissions::{now, parse, words};
 use muster_slurm::{
     messages::{ExitStatuses, Refusal},
-    options::{ALIASES, Command, OPTIONS, OptionSpec, find, help, parse as parse_words, usage, version},
+    options::{ALIASES, Command, OPTIONS, OptionSpec, RELEASE, find, help, parse as parse_words, usage, version},
 };
 use proptest::{collection::vec, prelude::*, sample};
 
@@ -194,7 +194,7 @@ fn help_begins_with_usage_and_has_every_option() {
 /// SL-C-01: one line with both versions.
 #[test]
 fn the_version_has_three_numbers_and_musters_own() {
-    let line = version("0.1.0");
+    let line = version(RELEASE, "0.1.0");
     let numbers = line.strip_prefix("slurm ").and_then(|rest| rest.strip_suffix(" (muster 0.1.0)\n")).unwrap();
     assert_eq!(numbers.split('.').filter(|number| number.parse::<u32>().is_ok()).count(), 3);
 }

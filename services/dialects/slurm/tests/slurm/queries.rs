@@ -18,9 +18,11 @@ use muster_slurm::{
     select::Action,
     show::{
         columns::ListStyle,
+        data::DataFormat,
         sinfo::Arrangement,
         squeue::{Format, LONG_FORMAT, START_FORMAT, STEP_FORMAT, States},
     },
+    size::Units,
     words::{NodeBase, NodeState, State},
 };
 use proptest::prelude::*;
@@ -114,6 +116,7 @@ fn every_command_tells_how_it_is_called() {
     for command in ["sacct", "sacctmgr", "sattach", "sbcast", "scancel", "scontrol", "sdiag", "sinfo", "squeue"] {
         let help = queries::help(command).expect("a command");
         assert!(help.starts_with(&format!("Usage: {command} [OPTIONS...]")), "{help}");
+        assert_eq!(help.contains("Valid <COMMAND> values are:\n"), matches!(command, "sacctmgr" | "scontrol"));
         let (_, of_help) = help.split_once("\n\nHelp options:\n").expect("a heading");
         assert!(of_help.contains("-V, --version\n"), "{help}");
         let usage = queries::usage(command).expect("a command");
@@ -260,6 +263,26 @@ fn sacct_takes_windows_styles_and_components() {
     assert_eq!(style("-p --delimiter=,"), ListStyle::Separated { by: ",".to_owned(), ends: true });
     assert_eq!(run(sacct("-S now-1hours -E now")).wanted.from, Some(ago(3600)));
     assert_eq!(run(sacct("-s R")).wanted.from, Some(ago(0)), "a state without a window is asked for now");
+    let window = |text: &str| {
+        let wanted = run(sacct(text)).wanted;
+        (wanted.from, wanted.to)
+    };
+    let hour = Some(ago(3600));
+    assert_eq!(window("-s R -S now-1hours"), (hour, hour), "a state without an end is that at the start");
+    assert_eq!(window("-S now-1hours"), (hour, None));
+    assert_eq!(window("-j 7 -s R"), (None, None));
+    let turned = refusal(sacct("-s R -E now-1hours")).0;
+    assert!(turned.starts_with("sacct: error: Start time (") && turned.contains("is after end time ("), "{turned}");
+    let units = |text: &str| run(sacct(text)).report.units;
+    assert_eq!([units(""), units("--noconvert")], [Units::Largest, Units::Measured]);
+    assert_eq!([units("--units=K"), units("--units=g")], [Units::Power(1), Units::Power(3)]);
+    assert_eq!(refusal(sacct("--units=X")), error("sacct: fatal: Invalid unit type"));
+    assert_eq!(run(sacct("-B -j 7")).submitted, Some(sacct::Submitted::Script));
+    let lacks =
+        "sacct: fatal: When requesting job environment you must also request specific jobs with the '-j' option.";
+    assert_eq!(refusal(sacct("--env-vars")), error(lacks));
+    let data = |text: &str| run(sacct(text)).data;
+    assert_eq!([data("--json"), data("--yaml"), data("")], [Some(DataFormat::Json), Some(DataFormat::Yaml), None]);
     let whole = |text: &str| run(sacct(text)).whole_hetjob;
     assert_eq!(
         [whole("--whole-hetjob"), whole("--whole-hetjob=yes"), whole("--whole-hetjob=no"), whole("")],
@@ -274,6 +297,7 @@ fn sacct_takes_windows_styles_and_components() {
     let format = |text: &str| run(sacct(text)).report.format;
     assert_eq!(format("-o jobid -o elap%12,State"), "jobid,Elapsed%12,State");
     assert_eq!(format("--fields=user"), "user");
+    assert_eq!(format("-o reserved%12,ResvCPU"), "Planned%12,PlannedCPU", "columns by their earlier names");
 }
 
 /// SL-A-07, SL-C-04
@@ -364,7 +388,7 @@ fn scontrol_takes_keywords_in_any_case_and_abbreviated() {
 #[test]
 fn scontrol_acts_on_ids_in_several_words_or_a_list() {
     let act = |text: &str| match run(scontrol(text)).verb {
-        Verb::Act { action, ids, variant } => (action, texts(&ids), variant),
+        Verb::Act { action, ids, variant, .. } => (action, texts(&ids), variant),
         other => panic!("{other:?}"),
     };
     let ids = |list: &[&str]| list.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();
@@ -376,6 +400,13 @@ fn scontrol_acts_on_ids_in_several_words_or_a_list() {
     assert_eq!(act("susp 7").0, Action::Suspend);
     assert_eq!(act("rel 7").0, Action::Release);
     assert_eq!(refusal(scontrol("hold abc")), error("Invalid job id specified for job abc"));
+    assert_eq!(act("requeuehold State=SpecialExit 7"), (Action::Requeue, ids(&["7"]), Variant::SpecialExit));
+    assert_eq!(refusal(scontrol("requeuehold State=Odd 7")), error("Invalid state: Odd"));
+    let verb = run(scontrol("requeue incomplete 7")).verb;
+    assert!(matches!(verb, Verb::Act { only_incomplete: true, variant: Variant::Plain, .. }));
+    let verb = run(scontrol("hold jobname=x name=y")).verb;
+    assert!(matches!(verb, Verb::Act { names, ids, .. } if names == ["x", "y"] && ids.is_empty()));
+    assert_eq!(run(scontrol("completing")).verb, Verb::Completing);
     let write = run(scontrol("write batch_script 93+1 -")).verb;
     assert!(matches!(write, Verb::WriteScript { file: Some(file), .. } if file == "-"));
 }
@@ -587,4 +618,69 @@ proptest! {
             prop_assert!(failure.code > 0 && failure.lines.iter().any(|line| !line.is_empty()));
         }
     }
+}
+
+/// SL-C-33: without a command, commands are read from the input.
+#[test]
+fn the_lines_of_a_shell_are_commands() {
+    use muster_slurm::queries::shell::{Line, options, read};
+    let asked = |command: &str, text: &str| options(command, &split(text));
+    assert_eq!(asked("scontrol", ""), Some(Vec::new()));
+    assert_eq!(asked("scontrol", "-o -a"), Some(split("-o -a")));
+    assert_eq!(asked("sacctmgr", "-n"), Some(split("-n")));
+    for (command, text) in
+        [("scontrol", "show job"), ("scontrol", "--version"), ("squeue", ""), ("scontrol", "--bogus")]
+    {
+        assert_eq!(asked(command, text), None, "{command} {text}");
+    }
+    let words = |list: &[&str]| Line::Command(list.iter().map(|word| (*word).to_owned()).collect());
+    assert_eq!(read("scontrol", "show job 7\n"), words(&["show", "job", "7"]));
+    assert_eq!(read("scontrol", "update jobid=7 comment='a b'"), words(&["update", "jobid=7", "comment=a b"]));
+    assert_eq!(read("scontrol", " \t\n"), Line::Nothing);
+    assert_eq!(read("scontrol", "!!"), Line::Again);
+    assert_eq!([read("scontrol", "exit"), read("sacctmgr", "quit")], [Line::Exit, Line::Exit]);
+    assert_eq!(read("scontrol", "oneliner"), Line::Mode("--oneliner"));
+    assert_eq!(read("sacctmgr", "oneliner"), words(&["oneliner"]));
+    assert_eq!(read("scontrol", "notify 7 'open"), Line::Unclosed);
+}
+
+/// SL-C-38: partitions are queues.
+#[test]
+fn partitions_are_made_and_changed_as_queues() {
+    use muster_schemas::cluster::QueueSpec;
+    use muster_slurm::queries::partitions::queue_change;
+    let before: QueueSpec = serde_json::from_value(json!({ "name": "p2", "nodes": ["n1", "n2"] })).expect("a queue");
+    let is_node = |name: &str| ["n1", "n2", "n3"].contains(&name);
+    let change = |text: &str| {
+        let update = update(text);
+        let Subject::Partition(name) = update.subject.clone() else { panic!("{text}") };
+        queue_change(&update, &name, Some(&before), is_node)
+    };
+    let (queue, is_default) =
+        change("create partition=p2 nodes=n[1-2] maxtime=2:00:00 defaulttime=30 default=yes prioritytier=5 state=up")
+            .expect("a partition");
+    assert!(is_default && queue.enabled == Some(true) && queue.started == Some(true));
+    assert_eq!((queue.name.as_str(), queue.nodes), ("p2", Some(vec!["n1".to_owned(), "n2".to_owned()])));
+    assert_eq!((queue.max_walltime_seconds, queue.default_walltime_seconds), (Some(7200), Some(1800)));
+    assert_eq!(queue.priority, Some(5));
+    let nodes = |text: &str| change(text).expect("a change").0.nodes;
+    assert_eq!(nodes("update partitionname=p2 nodes+=n3"), Some(["n1", "n2", "n3"].map(str::to_owned).to_vec()));
+    assert_eq!(nodes("update partitionname=p2 nodes-=n1"), Some(vec!["n2".to_owned()]));
+    assert_eq!(nodes("update partitionname=p2 nodes=ALL"), Some(Vec::new()));
+    assert!(change("create partition p2 hidden=no minnodes=0").is_ok());
+    for wrong in ["nodes=n9", "nodes-=n1,n2", "maxtime=unlimited", "hidden=yes", "default=perhaps", "maxnodes=2"] {
+        assert!(change(&format!("update partitionname=p2 {wrong}")).is_err(), "{wrong}");
+    }
+}
+
+/// SL-C-38
+#[test]
+fn features_of_nodes_are_replaced() {
+    use muster_slurm::queries::nodes::node_features;
+    let features = |text: &str| node_features(&update(&format!("update nodename=n1 {text}")));
+    assert_eq!(features("state=resume"), Ok(None));
+    assert_eq!(features("features=knl,gpu"), Ok(Some(vec!["knl".to_owned(), "gpu".to_owned()])));
+    assert_eq!(features("availablefeatures="), Ok(Some(Vec::new())));
+    assert_eq!(features("weight=1"), Ok(None));
+    assert!(features("weight=3").is_err() && features("gres=gpu:2").is_err());
 }

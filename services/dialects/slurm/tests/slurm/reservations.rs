@@ -5,8 +5,8 @@ use jiff::tz::TimeZone;
 use muster_schemas::plan::{ReservationSpec, ReservedNodes};
 use muster_slurm::queries::{
     Failure,
-    reservation::{Known, changed, created, deleted},
-    update::{create, update},
+    reservation::{Deleted, Known, changed, created, deleted},
+    update::{Subject, create, update},
 };
 
 fn split(text: &str) -> Vec<String> {
@@ -105,11 +105,16 @@ fn what_a_new_reservation_lacks_is_told() {
 
 /// SL-C-38
 #[test]
-fn only_reservations_are_created() {
+fn reservations_and_partitions_are_created() {
     let told = |text: &str| made(text).expect_err(text).lines.join("\n");
     assert_eq!(told("starttime=now users=root"), "scontrol: error: Invalid creation entity: starttime=now");
-    let partition = "scontrol: error: muster creates reservations only, no PartitionName; change its configuration";
-    assert_eq!(told("partitionname=p9 nodes=nid1"), partition);
+    let partition = create(&split("partitionname=p9 nodes=nid1")).expect("a partition");
+    assert_eq!(partition.subject, Subject::Partition("p9".to_owned()));
+    let partition = create(&split("partition p9 maxtime=10")).expect("a partition");
+    assert_eq!(
+        (partition.subject.clone(), partition.value("MaxTime")),
+        (Subject::Partition("p9".to_owned()), Some("10"))
+    );
     assert!(told("node=nid9 cpus=4").contains("no NodeName"));
     assert!(told("foo res=r1 starttime=now").starts_with("Update of this parameter is not supported: foo"));
     assert!(made("res=r1 starttime=now duration=10 nodes=nid4 users=root").is_ok());
@@ -138,8 +143,9 @@ fn only_what_is_named_of_a_reservation_changes() {
 #[test]
 fn delete_takes_the_name_in_both_forms() {
     let delete = |text: &str| deleted(&split(text));
-    assert_eq!(delete("reservation=r1"), Ok("r1".to_owned()));
-    assert_eq!(delete("ReservationName r1"), Ok("r1".to_owned()));
+    assert_eq!(delete("reservation=r1"), Ok(Deleted::Reservation("r1".to_owned())));
+    assert_eq!(delete("ReservationName r1"), Ok(Deleted::Reservation("r1".to_owned())));
+    assert_eq!(delete("partition=p2"), Ok(Deleted::Partition("p2".to_owned())));
     let failure = |text: &str| delete(text).map_err(|failure| failure.lines.concat());
     assert_eq!(failure("jobs=3"), Err("Invalid deletion entity: jobs=3".to_owned()));
     let form = "scontrol: error: Proper format is 'delete <ENTITY>=<ID>' or 'delete <ENTITY> <ID>'";

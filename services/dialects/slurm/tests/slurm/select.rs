@@ -366,6 +366,8 @@ fn accounted(text: &str, whole_hetjob: Option<bool>) -> Vec<String> {
             derived_exit: Default::default(),
             cancelled_by: None,
             cluster: "alpha".into(),
+            failed_node: None,
+            units: Default::default(),
         };
         rows.push(row(None));
         let step = IdExpression::parse("1.batch").and_then(|id| id.step).expect("a step");

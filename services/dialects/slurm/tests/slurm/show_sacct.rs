@@ -9,10 +9,12 @@ use muster_slurm::{
     job_id::StepName,
     show::{
         columns::ListStyle,
+        data::{Asker, DataFormat},
         record::JobRecord,
         sacct::{self, Beside, FIELDS, Report, Row, Wanted},
         step::StepRecord,
     },
+    size::Units,
     words::{ExitCode, State},
 };
 use serde_json::json;
@@ -26,6 +28,8 @@ fn row(job: &Arc<JobRecord>, step: Option<StepRecord>) -> Row {
         derived_exit: ExitCode::default(),
         cancelled_by: None,
         cluster: "alpha".into(),
+        failed_node: None,
+        units: Units::default(),
     }
 }
 
@@ -55,7 +59,7 @@ fn list(rows: Vec<Row>, report: &Report) -> String {
 
 fn bars(format: &str) -> Report {
     let style = ListStyle::Separated { by: "|".to_owned(), ends: false };
-    Report { format: format.to_owned(), style, no_header: true }
+    Report { format: format.to_owned(), style, no_header: true, ..Report::default() }
 }
 
 /// EX-08, SL-A-02, SL-A-06
@@ -102,6 +106,7 @@ fn values_can_stand_between_bars_with_and_without_one_at_the_end() {
         format: "jobid,State%3,exitcode".to_owned(),
         style: ListStyle::Separated { by: "|".to_owned(), ends },
         no_header: false,
+        ..Report::default()
     };
     assert_eq!(list(rows(), &report(false)), "JobID|State|ExitCode\n67767+0|COMPLETED|0:0\n");
     assert_eq!(list(rows(), &report(true)), "JobID|State|ExitCode|\n67767+0|COMPLETED|0:0|\n");
@@ -155,7 +160,9 @@ fn every_field_is_known_in_any_case_and_others_are_refused() {
     let names = "JobID JobIDRaw JobName Partition Account AllocCPUS NCPUS AllocNodes NNodes AllocTRES ReqTRES ReqCPUS \
                  ReqMem State ExitCode DerivedExitCode Elapsed ElapsedRaw Submit Eligible Start End Timelimit \
                  TimelimitRaw User UID Group GID QOS Priority NodeList NTasks Layout CPUTime CPUTimeRAW TotalCPU UserCPU \
-                 SystemCPU MaxRSS AveRSS WorkDir Comment Cluster Reason Reservation Suspended SubmitLine";
+                 SystemCPU MaxRSS AveRSS WorkDir Comment Cluster Reason Reservation Suspended SubmitLine Planned \
+                 PlannedCPU PlannedCPURAW Restarts FailedNode Container Licenses QOSREQ StdOut StdErr StdIn \
+                 TRESUsageInAve TRESUsageInTot TRESUsageOutTot";
     for name in names.split_whitespace() {
         assert!(FIELDS.iter().any(|field| field.header == name), "{name}");
         let listed = sacct::list(Vec::new(), &Wanted::default(), &bars(&name.to_lowercase()), &clock());
@@ -259,12 +266,23 @@ fn jobs_are_chosen_by_account_partition_class_name_and_size() {
 fn json_tells_components_and_their_steps() {
     let mut rows = with_steps();
     rows.sort_by_key(Row::shown_id);
-    let object = sacct::json("22.05.8", &rows);
-    let meta = json!({ "plugin": { "type": "muster", "name": "sacct" }, "slurm": { "release": "22.05.8" } });
-    assert_eq!((&object["meta"], &object["errors"]), (&meta, &json!([])));
+    let command = ["sacct", "--json"].map(str::to_owned);
+    let asker = Asker { command: &command, user: "ann", group: "staff", cluster: "alpha", release: "22.05.8" };
+    let object = sacct::document(&rows, &asker, &clock());
+    let slurm = json!({ "version": { "major": "22", "minor": "05", "micro": "8" }, "release": "22.05.8",
+        "cluster": "alpha" });
+    assert_eq!((&object["meta"]["slurm"], &object["meta"]["command"]), (&slurm, &json!(["sacct", "--json"])));
+    assert_eq!((&object["errors"], &object["warnings"]), (&json!([]), &json!([])));
     let jobs = object["jobs"].as_array().expect("jobs");
     assert_eq!(jobs.len(), 2);
-    assert_eq!(jobs[1]["het"], json!({ "job_id": 67767, "job_offset": 1 }));
+    let number = |number: u64| json!({ "set": true, "infinite": false, "number": number });
+    assert_eq!(jobs[1]["het"], json!({ "job_id": 67767, "job_offset": number(1) }));
+    assert_eq!(jobs[0]["state"], json!({ "current": ["COMPLETED"], "reason": "None" }));
+    assert_eq!(jobs[0]["exit_code"]["status"], json!(["SUCCESS"]));
+    assert_eq!(jobs[0]["time"]["limit"], number(5));
+    assert_eq!((&jobs[0]["user"], &jobs[0]["cluster"]), (&json!("root"), &json!("alpha")));
+    assert_eq!(jobs[0]["tres"]["allocated"][0], json!({ "type": "cpu", "name": "", "id": 1, "count": 2 }));
+    assert_eq!(jobs[0]["steps"][0]["step"]["id"], "67767+0.0");
     assert_eq!(jobs[0]["steps"].as_array().map(Vec::len), Some(2));
     for key in ["job_id", "name", "account", "partition", "state", "exit_code", "time"] {
         assert!(!jobs[0][key].is_null(), "{key}");
@@ -386,4 +404,38 @@ fn who_cancelled_a_job_or_a_component_is_told() {
     // A cancellation of another attempt does not count here.
     let both = json!([cancel(9, None, 1), cancel(1, Some(1), 1001), cancel(1, None, 0)]);
     assert_eq!(listed(of("finished", &cancelled), both), "93+0|CANCELLED by 0\n93+1|CANCELLED by 1001\n");
+}
+
+/// SL-A-07, SL-A-08: sizes in the unit that is asked for, and GPUs among the resources.
+#[test]
+fn resources_have_gpus_and_sizes_the_unit_that_is_asked_for() {
+    let request = json!({ "cpus_per_task": 2, "memory": { "bytes": 300 << 20, "per": "node" },
+        "gpus": { "count": 2, "per": "node", "model": null } });
+    let spec =
+        json!({ "name": "foo", "components": [{ "class": "high", "alternatives": [{ "requests": [request] }] }] });
+    let job = view(json!({ "id": "7", "state": "finished", "runs": 1, "started": ago(50), "ended": ago(20),
+        "cores": 2, "outcome": { "outcome": "completed", "exit_status": { "code": 0 }, "detail": null } }));
+    let job = Arc::new(detailed(job, spec, json!([])).remove(0));
+    let with = |units: Units, format: &str| list(vec![row(&job, None)], &Report { units, ..bars(format) });
+    assert_eq!(
+        with(Units::Largest, "ReqMem,AllocTRES,QOSREQ"),
+        "300M|cpu=2,mem=300M,node=1,billing=2,gres/gpu=2|high\n"
+    );
+    assert_eq!(with(Units::Power(1), "ReqMem"), "307200K\n");
+    assert_eq!(with(Units::Power(3), "ReqMem"), "0.29G\n");
+    assert_eq!(with(Units::Largest, "Planned,PlannedCPURAW,Restarts"), "00:00:10|20|0\n");
+}
+
+/// SL-A-11: the same in YAML.
+#[test]
+fn yaml_has_the_shape_of_json() {
+    let document = json!({ "jobs": [{ "name": "a: b", "nodes": [], "het": { "job_id": 0 } }, 5], "none": {} });
+    let wanted = "---\njobs:\n  -\n    name: \"a: b\"\n    nodes: []\n    het:\n      job_id: 0\n  - 5\nnone: {}\n";
+    let lines = |text: &str| {
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(lines(&DataFormat::Yaml.text(&document)), lines(wanted));
+    assert!(DataFormat::Json.text(&document).starts_with('{'));
 }

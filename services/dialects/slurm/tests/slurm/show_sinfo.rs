@@ -4,6 +4,7 @@ use crate::support::{ago, assert_lines, clock};
 use muster_schemas::views::{NodeView, QueueView, ReservationView};
 use muster_slurm::{
     show::{
+        data::Asker,
         sinfo::{self, Arrangement, NodeRecord, Overview, Partition},
         squeue::Format,
     },
@@ -184,7 +185,9 @@ fn reservations_have_a_list_of_their_own() {
 /// SL-C-28
 #[test]
 fn json_tells_nodes_with_their_partitions() {
-    let object = sinfo::json("22.05.8", &partitions(), &nodes());
+    let command = ["sinfo", "--json"].map(str::to_owned);
+    let asker = Asker { command: &command, user: "ann", group: "staff", cluster: "alpha", release: "22.05.8" };
+    let object = sinfo::document(&partitions(), &nodes(), &asker, clock().now);
     assert_eq!(object["nodes"][2]["state"], json!(["IDLE", "DRAIN"]));
     assert_eq!(object["nodes"][2]["partitions"], json!(["debug", "p2"]));
     assert_eq!(object["nodes"][11]["partitions"], json!(["debug"]));

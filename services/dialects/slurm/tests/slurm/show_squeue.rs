@@ -7,6 +7,7 @@ use muster_slurm::{
     moment::TimeFormat,
     show::{
         Clock,
+        data::Asker,
         record::JobRecord,
         squeue::{self, Format, LONG_FORMAT, Listing, START_FORMAT, START_SORT, STEP_FORMAT, States},
         step::StepRecord,
@@ -405,10 +406,17 @@ fn a_running_job_tells_its_times() {
 /// SL-C-27
 #[test]
 fn json_lists_the_same_jobs() {
-    let object = squeue::json("squeue", "22.05.8", &job_93());
+    let command = ["squeue", "--json"].map(str::to_owned);
+    let asker = Asker { command: &command, user: "ann", group: "staff", cluster: "alpha", release: "22.05.8" };
+    let object = squeue::document(&job_93(), &asker, ago(0));
+    let number = |number: u64| json!({ "set": true, "infinite": false, "number": number });
     assert_eq!(object["errors"], json!([]));
-    assert_eq!(object["jobs"][1]["het_job_id"], 93);
-    assert_eq!(object["jobs"][1]["het"], json!({ "job_id": 93, "job_offset": 1 }));
+    assert_eq!(object["jobs"][1]["het_job_id"], number(93));
+    assert_eq!(object["jobs"][1]["het_job_offset"], number(1));
+    assert_eq!(
+        (&object["jobs"][0]["user_name"], &object["jobs"][0]["job_state"]),
+        (&json!("adam"), &json!(["RUNNING"]))
+    );
     assert_eq!(object["jobs"][2]["nodes"], "nid00021");
 }
 

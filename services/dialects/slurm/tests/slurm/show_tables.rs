@@ -14,7 +14,7 @@ use muster_schemas::{
 use muster_slurm::{
     show::{
         columns::ListStyle,
-        sacctmgr::{self, Cluster},
+        sacctmgr::{self, Account, Cluster, Listed as _, User},
         sdiag::{Diagnosis, Passes, sdiag},
     },
     words::State,
@@ -94,7 +94,7 @@ fn limits_of_users_in_accounts_are_a_table() {
     let rows = sacctmgr::associations(&page(), "alpha");
     let bars = ListStyle::Separated { by: "|".to_owned(), ends: false };
     let format = "cluster,account,user,parentn,maxjobs,maxs,maxw,grptres,qos";
-    let listed = sacctmgr::list(&rows, Some(format), &bars, false, &clock()).unwrap();
+    let listed = sacctmgr::list(&rows, format, &bars, false, &clock()).unwrap();
     assert_lines(
         &listed,
         "Cluster|Account|User|ParentName|MaxJobs|MaxSubmit|MaxWall|GrpTRES|QOS\n\
@@ -104,7 +104,7 @@ fn limits_of_users_in_accounts_are_a_table() {
          alpha|test||science||||\u{7c}high,normal\n\
          alpha|test|ann||2||01:00:00|cpu=8,mem=10G,node=4|high,normal\n",
     );
-    assert!(sacctmgr::list(&rows, Some("nope"), &bars, false, &clock()).is_err());
+    assert!(sacctmgr::list(&rows, "nope", &bars, false, &clock()).is_err());
 }
 
 /// SL-L-02
@@ -112,26 +112,26 @@ fn limits_of_users_in_accounts_are_a_table() {
 fn accounts_users_classes_and_clusters_have_their_usual_columns() {
     let (columns, page) = (ListStyle::Columns, page());
     let settings = ClusterSettings { operators: vec!["ann".to_owned()], ..ClusterSettings::default() };
-    let listed = sacctmgr::list(&sacctmgr::users(&page, &settings), None, &columns, false, &clock()).unwrap();
+    let listed = sacctmgr::list(&sacctmgr::users(&page, &settings), User::USUAL, &columns, false, &clock()).unwrap();
     assert_lines(
         &listed,
         "      User   Def Acct     Admin\n---------- ---------- ---------\n       ann       test  Operator\n      root       root Administ+\n",
     );
-    let listed = sacctmgr::list(&sacctmgr::accounts(&page), None, &columns, false, &clock()).unwrap();
+    let listed = sacctmgr::list(&sacctmgr::accounts(&page), Account::USUAL, &columns, false, &clock()).unwrap();
     assert_lines(
         &listed,
         "   Account                Descr                  Org\n---------- -------------------- --------------------\n      \
          root default root account                 root\n   science              science                  org\n      \
          test                 test                  org\n",
     );
-    let format = Some("name%8,prio,flags,grpt,grpj,maxw,maxjobsperuser,maxsubmitpu");
+    let format = "name%8,prio,flags,grpt,grpj,maxw,maxjobsperuser,maxsubmitpu";
     let listed = sacctmgr::list(&sacctmgr::classes(&page), format, &columns, true, &clock()).unwrap();
     assert_lines(
         &listed,
         "  normal          0\n    high         50          DenyOnLimit cpu=8,mem=10+            01:00:00         2\n",
     );
     let cluster = Cluster { name: "alpha".to_owned(), host: "head".to_owned(), port: 6817 };
-    let listed = sacctmgr::list(&[cluster], Some("cluster,controlh,controlp"), &columns, true, &clock()).unwrap();
+    let listed = sacctmgr::list(&[cluster], "cluster,controlh,controlp", &columns, true, &clock()).unwrap();
     assert_eq!(listed, "     alpha            head         6817 \n");
 }
 
@@ -182,4 +182,37 @@ fn a_gateway_s_counts_are_what_sdiag_tells() {
     assert_eq!(by_passes.backfill.last, Some(ago(7)));
     let without = Diagnosis::of(&Statistics { cycles: None, ..statistics });
     assert_eq!((without.main.count, without.main.max_micros), (20, 0), "plans are counted, nobody timed them");
+}
+
+/// SL-L-02: `withassoc` shows users and accounts once for each of their associations.
+#[test]
+fn users_and_accounts_are_shown_with_their_associations() {
+    let (page, settings) = (page(), ClusterSettings::default());
+    let associations = sacctmgr::associations(&page, "alpha");
+    let bars = ListStyle::Separated { by: "|".to_owned(), ends: false };
+    let users = sacctmgr::with_associations(sacctmgr::users(&page, &settings), &associations);
+    let format = "user,cluster,account,maxjobs,maxsubmitjobsperuser,qos";
+    let listed = sacctmgr::list(&users, format, &bars, true, &clock()).unwrap();
+    assert_lines(&listed, "ann|alpha|test|2||high,normal\nroot|alpha|root|||normal\n");
+    let accounts = sacctmgr::with_associations(sacctmgr::accounts(&page), &associations);
+    let listed = sacctmgr::list(&accounts, "account,user,parentn", &bars, true, &clock()).unwrap();
+    assert_lines(&listed, "root||\nroot|root|\nscience||root\ntest||science\ntest|ann|\n");
+    let alone = sacctmgr::users(&page, &settings);
+    let listed = sacctmgr::list(&alone, format, &bars, true, &clock()).unwrap();
+    assert_lines(&listed, "ann|||||\nroot|||||\n");
+    let usual = format!("{}{}", User::USUAL, User::WITH_ASSOCIATIONS);
+    assert!(sacctmgr::list(&users, &usual, &bars, true, &clock()).is_ok());
+}
+
+/// SL-L-02: changes of accounts come from the log.
+#[test]
+fn changes_of_accounts_are_transactions() {
+    let change =
+        serde_json::json!({ "user": { "before": null, "after": { "name": "ann", "default_account": "test" } } });
+    let event = serde_json::json!({ "time": ago(5), "actor": "user:root", "data": { "changes": [change] } });
+    let rows = sacctmgr::transactions(&event.to_string());
+    let bars = ListStyle::Separated { by: "|".to_owned(), ends: false };
+    let listed = sacctmgr::list(&rows, "time,action,actor,where", &bars, true, &clock()).unwrap();
+    assert_eq!(listed, "2026-11-20T08:19:55|Add Users|root|ann\n");
+    assert!(sacctmgr::transactions("{}").is_empty());
 }

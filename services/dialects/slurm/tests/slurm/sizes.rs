@@ -1,6 +1,6 @@
 //! Amounts of memory.
 
-use muster_slurm::size::{megabytes_of, parse_megabytes, show_megabytes};
+use muster_slurm::size::{Units, megabytes_of, parse_megabytes, show_megabytes};
 use proptest::prelude::*;
 
 /// SL-C-05: a plain number is megabytes, suffixes K M G T.
@@ -24,6 +24,21 @@ fn sizes_are_shown_in_the_largest_unit_that_is_exact() {
     assert_eq!(show_megabytes(65_536), "64G");
     assert_eq!(show_megabytes(0), "0M");
     assert_eq!(megabytes_of(1), 1);
+}
+
+/// SL-A-07: `--units` and `--noconvert`.
+#[test]
+fn sizes_are_shown_in_a_unit_that_is_asked_for() {
+    assert_eq!(
+        [Units::parse("K"), Units::parse("g"), Units::parse("X")],
+        [Some(Units::Power(1)), Some(Units::Power(3)), None]
+    );
+    assert_eq!(Units::Power(1).show_megabytes(200), "204800K");
+    assert_eq!(Units::Power(3).show_megabytes(1536), "1.50G");
+    assert_eq!(Units::Power(2).show(1 << 20, 0), "1M");
+    assert_eq!(Units::Measured.show(1 << 20, 0), "1048576");
+    assert_eq!(Units::Largest.show_megabytes(65_536), "64G");
+    assert_eq!(Units::Power(1).show(u64::MAX, 5), format!("{}K", u64::MAX));
 }
 
 proptest! {

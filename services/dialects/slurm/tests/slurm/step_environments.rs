@@ -108,3 +108,17 @@ fn there_are_no_variables_beyond_the_last_rank() {
     let job = job(&["nid00002"]);
     assert!(of_task(&StepFacts { job: &job, step: 0, parts: Vec::new(), world: &world }, 0).is_empty());
 }
+
+/// SL-E-05: the distribution in force, also if nobody asked for one.
+#[test]
+fn tasks_know_how_they_are_distributed() {
+    let job = job(&["nid00002"]);
+    assert_eq!(tasks(&job, &[0])[0]["SLURM_DISTRIBUTION"], "block");
+    let world = World::join(&[(vec!["nid00001".to_owned()], vec![vec![0]])]);
+    let of = |text: &str| {
+        let part = StepPart { distribution: Some(text.to_owned()), cpus: vec![1], ..StepPart::default() };
+        let step = StepFacts { job: &job, step: 0, parts: vec![part], world: &world };
+        of_task(&step, 0)["SLURM_DISTRIBUTION"].clone()
+    };
+    assert_eq!([of("cyclic"), of("*:*"), of("cyclic:*,nopack")], ["cyclic", "block:cyclic", "cyclic:cyclic,nopack"]);
+}

@@ -55,6 +55,11 @@ const SIGNALS: [(&str, u8); 22] = [
     ("WINCH", 28),
 ];
 
+/// The name of a signal, without `SIG`; `None` for numbers without a name here.
+pub fn signal_name(number: u8) -> Option<&'static str> {
+    SIGNALS.iter().find(|(_, known)| *known == number).map(|(name, _)| *name)
+}
+
 /// The number of a signal, given as a number from 1 to 64 or as a name in any case, with or without `SIG`.
 pub fn signal_number(text: &str) -> Option<u8> {
     if let Some(number) = number(text) {

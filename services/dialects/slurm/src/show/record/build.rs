@@ -110,7 +110,7 @@ fn never_run(record: &JobRecord, outcome: OutcomeWord, tasks: IndexSet) -> JobRe
     JobRecord {
         array: place,
         state: State::ended(outcome.outcome),
-        reason: Cow::Borrowed(ended_reason(&outcome)),
+        reason: ended_reason(&outcome),
         exit: ExitCode::of(&outcome),
         started: None,
         nodes: Vec::new(),
@@ -126,17 +126,25 @@ pub fn of_detail(detail: &JobDetail, sources: &Sources<'_>) -> Vec<JobRecord> {
     let is_hidden = detail.redacted && detail.spec.working_directory.is_empty();
     let attributes = Attributes(&detail.spec.attributes);
     let gid = attributes.job(attributes::job::GID).and_then(|number| number.parse().ok());
+    let is_special = attributes.job(attributes::job::SPECIAL_EXIT).is_some();
     for record in &mut records {
+        if is_special && record.state == State::RequeueHold {
+            record.state = State::SpecialExit;
+        }
         if let Some(gid) = gid.filter(|gid| *gid != record.person.gid) {
             record.person = Person { gid, group: (sources.group)(gid), ..record.person.clone() };
         }
         let offset = record.het.as_ref().map_or(0, |het| het.offset as usize);
         let Some(component) = detail.spec.components.get(offset) else { continue };
+        let run = latest.filter(|_| !record.state.is_pending());
+        let parts = run.map(|run| parts_of(run, offset)).unwrap_or_default();
         if detail.job.by_component.is_empty() {
-            let run = latest.filter(|_| !record.state.is_pending());
-            let parts = run.map(|run| parts_of(run, offset)).unwrap_or_default();
             refine(record, component, &parts);
         }
+        record.gpus = match parts.as_slice() {
+            [] => super::request::Asked::of(component).gpus,
+            parts => parts.iter().map(|part| part.gpus.len()).sum(),
+        };
         if let Some(list) = attributes.component(offset, attributes::component::PARTITION)
             && record.state.is_pending()
         {
@@ -181,7 +189,7 @@ fn stand(record: &mut JobRecord, component: ComponentView, reason: Cow<'static, 
     if let Some(outcome) = &component.outcome {
         record.state = State::ended(outcome.outcome);
         record.exit = ExitCode::of(outcome);
-        record.reason = Cow::Borrowed(ended_reason(outcome));
+        record.reason = ended_reason(outcome);
         record.ended = component.ended;
     }
     record.expected_start = component.expected_start;
@@ -202,7 +210,7 @@ fn stand(record: &mut JobRecord, component: ComponentView, reason: Cow<'static, 
 fn plain(view: JobView, sources: &Sources<'_>) -> JobRecord {
     let state = State::of(&view);
     let reason = match &view.outcome {
-        Some(outcome) => Cow::Borrowed(ended_reason(outcome)),
+        Some(outcome) => ended_reason(outcome),
         None if state.is_pending() => waiting_reason(view.reason.as_ref(), view.holds, (sources.queue)(&view.queue)),
         None => Cow::Borrowed("None"),
     };
@@ -236,6 +244,7 @@ fn plain(view: JobView, sources: &Sources<'_>) -> JobRecord {
         node_count: view.node_count,
         tasks: view.tasks,
         cpus: view.cores,
+        gpus: 0,
         reservation: view.reservation,
         restarts: view.runs.saturating_sub(u32::from(view.state > CoreState::Queued)),
         is_cancelled: matches!(view.stopping, Some(StopReason::Cancelled | StopReason::CancelledAtOnce)),

@@ -63,6 +63,8 @@ impl RequestRecord {
         licences: None,
         dependency: None,
         gres: None,
+        qos: None,
+        container: None,
         tres: Vec::new(),
         required_nodes: Vec::new(),
         excluded_nodes: Vec::new(),
@@ -122,6 +124,8 @@ impl RequestRecord {
             licences: own(of_component::LICENSES).or_else(|| alternative.and_then(licences)),
             dependency: dependencies(component, detail.dependencies.get(offset), record),
             gres: own(of_component::GRES),
+            qos: component.class.clone(),
+            container: own("container"),
             tres: OF_TRES.iter().filter_map(|tres| Some((tres.key, tres.text(&own(tres.option)?)))).collect(),
             required_nodes: request.map(|request| request.nodes.clone()).unwrap_or_default(),
             excluded_nodes: request.map(|request| request.excluded_nodes.clone()).unwrap_or_default(),
@@ -160,6 +164,7 @@ pub(super) struct Asked {
     pub(super) max_nodes: u32,
     pub(super) tasks: u32,
     pub(super) cpus: u64,
+    pub(super) gpus: u64,
     pub(super) limit_seconds: Option<u64>,
 }
 
@@ -194,11 +199,21 @@ impl Asked {
         }
         let tasks = request.tasks.unwrap_or(nodes);
         let cpus = cores.max(u64::from(tasks) * u64::from(request.cpus_per_task));
+        let gpus = request.gpus.as_ref().map_or(0, |gpus| {
+            let units = match gpus.per {
+                Per::Node => u64::from(nodes),
+                Per::Task => u64::from(tasks),
+                Per::Core => cpus,
+                Per::Gpu | Per::Request => 1,
+            };
+            units.saturating_mul(gpus.count.into())
+        });
         Self {
             nodes: self.nodes.saturating_add(nodes),
             max_nodes: self.max_nodes.saturating_add(if max_nodes > nodes { max_nodes } else { 0 }),
             tasks: self.tasks.saturating_add(tasks),
             cpus: self.cpus.saturating_add(cpus),
+            gpus: self.gpus.saturating_add(gpus),
             limit_seconds: self.limit_seconds,
         }
     }

@@ -28,6 +28,10 @@ pub struct RequestRecord {
     pub dependency: Option<String>,
     /// Generic resources.
     pub gres: Option<String>,
+    /// The service class that was asked for.
+    pub qos: Option<String>,
+    /// The path of an OCI container bundle.
+    pub container: Option<String>,
     /// Options about GPUs, by the name in listings.
     pub tres: Vec<(&'static str, String)>,
     /// Nodes that must be among its nodes.

@@ -9,7 +9,7 @@ use crate::{
         columns::Field,
         tres,
     },
-    size,
+    size::Units,
     words::State,
 };
 
@@ -40,6 +40,7 @@ pub static FIELDS: &[Field<Row>] = &[
     field!("Constraints", 19, |row, _, out| of_job(row, out, |out| text(row.job.request().features.as_deref(), out))),
     field!("ConsumedEnergy", 14, nothing),
     field!("ConsumedEnergyRaw", 17, nothing),
+    field!("Container", 19, |row, _, out| text(row.job.request().container.as_deref(), out)),
     field!("CPUTime", 10, |row, clock, out| out.push_str(&duration::long(cpu_seconds(row, clock)))),
     field!("CPUTimeRAW", 10, |row, clock, out| put(cpu_seconds(row, clock), out)),
     field!("DBIndex", 10, |row, _, out| put(row.job.number, out)),
@@ -49,6 +50,7 @@ pub static FIELDS: &[Field<Row>] = &[
     field!("Eligible", 19, |row, clock, out| moment(row.job.eligible, "Unknown", clock, out)),
     field!("End", 19, |row, clock, out| moment(row.ended(), "Unknown", clock, out)),
     field!("ExitCode", 8, |row, _, out| put(row.step.as_ref().map_or(row.job.exit, |step| step.exit), out)),
+    field!("FailedNode", 20, |row, _, out| of_job(row, out, |out| text(row.failed_node.as_deref(), out))),
     field!("Flags", 20, nothing),
     field!("GID", 6, |row, _, out| of_job(row, out, |out| put(row.job.person.gid, out))),
     field!("Group", 9, |row, _, out| of_job(row, out, |out| out.push_str(&row.job.person.group))),
@@ -59,6 +61,7 @@ pub static FIELDS: &[Field<Row>] = &[
     }),
     field!("JobName", 10, |row, _, out| out.push_str(row.step.as_ref().map_or(&row.job.name, |step| &step.name))),
     field!("Layout", 9, |row, _, out| out.push_str(row.step.as_ref().map_or("", |step| step.distribution.layout()))),
+    field!("Licenses", 10, |row, _, out| of_job(row, out, |out| text(row.job.request().licences.as_deref(), out))),
     field!("MaxDiskRead", 12, nothing),
     field!("MaxDiskReadNode", 15, nothing),
     field!("MaxDiskReadTask", 15, nothing),
@@ -68,7 +71,7 @@ pub static FIELDS: &[Field<Row>] = &[
     field!("MaxPages", 8, nothing),
     field!("MaxPagesNode", 12, nothing),
     field!("MaxPagesTask", 14, nothing),
-    field!("MaxRSS", 10, |row, _, out| of_step(row, out, |out| memory(row.usage.peak_memory_bytes, out))),
+    field!("MaxRSS", 10, |row, _, out| of_step(row, out, |out| memory(row.units, row.usage.peak_memory_bytes, out))),
     field!("MaxRSSNode", 10, nothing),
     field!("MaxRSSTask", 10, nothing),
     field!("MaxVMSize", 10, nothing),
@@ -87,9 +90,16 @@ pub static FIELDS: &[Field<Row>] = &[
         }
     }),
     field!("Partition", 10, |row, _, out| of_job(row, out, |out| out.push_str(&row.job.partition))),
+    field!("Planned", 10, |row, clock, out| of_job(row, out, |out| out
+        .push_str(&duration::long(row.planned_seconds(clock))))),
+    field!("PlannedCPU", 10, |row, clock, out| of_job(row, out, |out| {
+        out.push_str(&duration::long(planned_cpu(row, clock)));
+    })),
+    field!("PlannedCPURAW", 13, |row, clock, out| of_job(row, out, |out| put(planned_cpu(row, clock), out))),
     field!("Priority", 10, |row, _, out| of_job(row, out, |out| put(row.job.priority, out))),
     field!("QOS", 10, |row, _, out| of_job(row, out, |out| out.push_str(row.job.qos()))),
     field!("QOSRAW", 10, |row, _, out| of_job(row, out, |out| out.push('1'))),
+    field!("QOSREQ", 10, |row, _, out| of_job(row, out, |out| text(row.job.request().qos.as_deref(), out))),
     field!("Reason", 22, |row, _, out| of_job(row, out, |out| out.push_str(&row.job.reason))),
     field!("ReqCPUFreq", 10, nothing),
     field!("ReqCPUFreqGov", 13, nothing),
@@ -98,21 +108,20 @@ pub static FIELDS: &[Field<Row>] = &[
     field!("ReqCPUS", 8, |row, _, out| put(row.step.as_ref().map_or(row.job.cpus, |step| step.cpus), out)),
     field!("ReqMem", 10, |row, _, out| of_job(row, out, |out| {
         match tres::megabytes_of(&row.job) {
-            Some(megabytes) => out.push_str(&size::show_megabytes(megabytes)),
+            Some(megabytes) => out.push_str(&row.units.show_megabytes(megabytes)),
             None => out.push('0'),
         }
     })),
     field!("ReqNodes", 8, |row, _, out| of_job(row, out, |out| put(row.job.request().min_nodes, out))),
-    field!("ReqTRES", 10, |row, _, out| of_job(row, out, |out| out.push_str(&tres::of_job(&row.job)))),
+    field!("ReqTRES", 10, |row, _, out| of_job(row, out, |out| out.push_str(&tres::of_job(&row.job, row.units)))),
     field!("Reservation", 20, |row, _, out| of_job(row, out, |out| text(row.job.reservation.as_deref(), out))),
     field!("ReservationId", 15, nothing),
-    field!("Reserved", 10, |row, clock, out| of_job(row, out, |out| {
-        let until = row.job.started.or(row.job.ended).unwrap_or(clock.now);
-        let from = row.job.eligible.unwrap_or(row.job.submitted);
-        out.push_str(&duration::long(u64::try_from(until.micros_since(from) / 1_000_000).unwrap_or(0)));
-    })),
+    field!("Restarts", 8, |row, _, out| of_job(row, out, |out| put(row.job.restarts, out))),
     field!("Start", 19, |row, clock, out| moment(row.started(), "Unknown", clock, out)),
     field!("State", 10, state),
+    field!("StdErr", 20, |row, _, out| of_job(row, out, |out| out.push_str(&row.job.request().stderr))),
+    field!("StdIn", 20, |row, _, out| of_job(row, out, |out| out.push_str(&row.job.request().stdin))),
+    field!("StdOut", 20, |row, _, out| of_job(row, out, |out| out.push_str(&row.job.request().stdout))),
     field!("Submit", 19, |row, clock, out| {
         let submitted = row.step.as_ref().and_then(|step| step.started).unwrap_or(row.job.submitted);
         moment(Some(submitted), "Unknown", clock, out);
@@ -127,6 +136,27 @@ pub static FIELDS: &[Field<Row>] = &[
         None => out.push_str("UNLIMITED"),
     })),
     field!("TotalCPU", 10, |row, _, out| cpu_time(row, out)),
+    field!("TRESUsageInAve", 14, |row, _, out| of_step(row, out, |out| {
+        let tasks = u64::from(row.step.as_ref().map_or(1, |step| step.tasks.max(1)));
+        used(row, row.usage.cpu_time_micros / tasks, row.usage.peak_memory_bytes / tasks, out);
+    })),
+    field!("TRESUsageInMax", 14, nothing),
+    field!("TRESUsageInMaxNode", 18, nothing),
+    field!("TRESUsageInMaxTask", 18, nothing),
+    field!("TRESUsageInMin", 14, nothing),
+    field!("TRESUsageInMinNode", 18, nothing),
+    field!("TRESUsageInMinTask", 18, nothing),
+    field!("TRESUsageInTot", 14, |row, _, out| of_step(row, out, |out| {
+        used(row, row.usage.cpu_time_micros, row.usage.peak_memory_bytes, out);
+    })),
+    field!("TRESUsageOutAve", 15, nothing),
+    field!("TRESUsageOutMax", 15, nothing),
+    field!("TRESUsageOutMaxNode", 19, nothing),
+    field!("TRESUsageOutMaxTask", 19, nothing),
+    field!("TRESUsageOutMin", 15, nothing),
+    field!("TRESUsageOutMinNode", 19, nothing),
+    field!("TRESUsageOutMinTask", 19, nothing),
+    field!("TRESUsageOutTot", 15, nothing),
     field!("UID", 6, |row, _, out| of_job(row, out, |out| put(row.job.person.uid, out))),
     field!("User", 9, |row, _, out| of_job(row, out, |out| out.push_str(&row.job.user))),
     field!("UserCPU", 10, |row, _, out| cpu_time(row, out)),
@@ -171,7 +201,7 @@ fn allocated_nodes(row: &Row) -> u32 {
 fn allocated_tres(row: &Row, out: &mut String) {
     match &row.step {
         Some(step) => put(format_args!("cpu={},node={}", step.cpus, step.nodes.len()), out),
-        None if row.job.started.is_some() => out.push_str(&tres::of_job(&row.job)),
+        None if row.job.started.is_some() => out.push_str(&tres::of_job(&row.job, row.units)),
         None => {}
     }
 }
@@ -196,15 +226,28 @@ fn cpu_time(row: &Row, out: &mut String) {
     }
 }
 
-fn average_memory(row: &Row, out: &mut String) {
-    let tasks = row.step.as_ref().map_or(1, |step| step.tasks.max(1));
-    memory(row.usage.peak_memory_bytes / u64::from(tasks), out);
+/// How long a job waited, for each of its processors together, in seconds.
+fn planned_cpu(row: &Row, clock: &Clock) -> u64 {
+    row.planned_seconds(clock).saturating_mul(row.job.cpus)
 }
 
-fn memory(bytes: u64, out: &mut String) {
-    match bytes / 1024 {
-        0 => out.push('0'),
-        kilobytes => put(format_args!("{kilobytes}K"), out),
+/// What was used of processors and memory: `cpu=00:00:01,mem=1024K`.
+fn used(row: &Row, cpu_micros: u64, bytes: u64, out: &mut String) {
+    put(format_args!("cpu={},mem=", duration::long(cpu_micros / 1_000_000)), out);
+    memory(row.units, bytes, out);
+}
+
+fn average_memory(row: &Row, out: &mut String) {
+    let tasks = row.step.as_ref().map_or(1, |step| step.tasks.max(1));
+    memory(row.units, row.usage.peak_memory_bytes / u64::from(tasks), out);
+}
+
+/// Memory is measured in bytes, and shown in kilobytes unless a unit is asked for.
+fn memory(units: Units, bytes: u64, out: &mut String) {
+    match (units, bytes / 1024) {
+        (Units::Largest, 0) => out.push('0'),
+        (Units::Largest, kilobytes) => put(format_args!("{kilobytes}K"), out),
+        (units, _) => out.push_str(&units.show(bytes, 0)),
     }
 }
 

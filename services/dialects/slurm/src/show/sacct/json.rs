@@ -1,40 +1,156 @@
-//! `sacct --json` (SL-A-11).
+//! Jobs and steps for programs, as `sacct` prints them (SL-A-11).
 
 use super::Row;
-use crate::show::squeue;
+use crate::{
+    hostlist,
+    show::{
+        Clock,
+        data::{Asker, exit_code, limit, number, seconds, tres},
+        record::{ArrayTasks, JobRecord, MinMemory},
+        step::StepRecord,
+        tres::megabytes_of,
+    },
+};
+use muster_schemas::job::Usage;
 use serde_json::{Value, json};
 
-/// Jobs with their steps as an object with `meta`, `jobs` and `errors`; in the rows, a step follows its job.
-pub fn json(version: &str, rows: &[Row]) -> Value {
+/// The document of jobs with their steps; in the rows, a step follows its job.
+pub fn document(rows: &[Row], asker: &Asker<'_>, clock: &Clock) -> Value {
     let mut jobs: Vec<Value> = Vec::new();
     for row in rows {
         match (&row.step, jobs.last_mut().and_then(|job| job["steps"].as_array_mut())) {
-            (Some(_), Some(steps)) => steps.push(step(row)),
+            (Some(one), Some(steps)) => steps.push(step(row, one, clock)),
             (Some(_), None) => {}
-            (None, _) => {
-                let mut job = squeue::job_json(&row.job);
-                job["steps"] = json!([]);
-                job["cluster"] = json!(row.cluster.as_ref());
-                jobs.push(job);
-            }
+            (None, _) => jobs.push(job(row, clock)),
         }
     }
+    asker.document("jobs", jobs, &[])
+}
+
+fn job(row: &Row, clock: &Clock) -> Value {
+    let job = &row.job;
+    let request = job.request();
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let account = text(&job.account);
     json!({
-        "meta": { "plugin": { "type": "muster", "name": "sacct" }, "slurm": { "release": version } },
-        "jobs": jobs,
-        "errors": [],
+        "job_id": job.number,
+        "name": job.name,
+        "account": account,
+        "association": {
+            "account": account, "cluster": row.cluster.as_ref(), "partition": "", "user": job.user, "id": 0
+        },
+        "cluster": row.cluster.as_ref(),
+        "partition": job.partition,
+        "qos": job.qos(),
+        "qosreq": text(&request.qos),
+        "user": job.user,
+        "group": job.person.group.as_ref(),
+        "priority": number(u64::try_from(job.priority).ok()),
+        "hold": job.is_held(),
+        "flags": [],
+        "state": { "current": [row.state().long()], "reason": job.reason_word() },
+        "exit_code": exit_code(job.exit),
+        "derived_exit_code": exit_code(row.derived_exit),
+        "kill_request_user": row.cancelled_by.map(|uid| uid.to_string()).unwrap_or_default(),
+        "failed_node": text(&row.failed_node),
+        "restart_cnt": job.restarts,
+        "nodes": if job.nodes.is_empty() { "None assigned".to_owned() } else { job.node_list() },
+        "allocation_nodes": if job.started.is_some() { job.node_count } else { 0 },
+        "required": required(job),
+        "tres": {
+            "allocated": if job.started.is_some() { resources(job) } else { json!([]) },
+            "requested": resources(job),
+        },
+        "time": time(row, clock),
+        "het": {
+            "job_id": job.het.as_ref().map_or(0, |het| het.leader),
+            "job_offset": number(job.het.as_ref().map(|het| het.offset.into())),
+        },
+        "array": array(job),
+        "comment": { "administrator": "", "job": text(&request.comment), "system": "" },
+        "constraints": text(&request.features),
+        "container": text(&request.container),
+        "licenses": text(&request.licences),
+        "reservation": { "id": 0, "name": text(&job.reservation) },
+        "wckey": { "wckey": text(&request.wckey), "flags": [] },
+        "submit_line": text(&request.submit_line),
+        "working_directory": request.work_dir,
+        "stdin_expanded": request.stdin,
+        "stdout_expanded": request.stdout,
+        "stderr_expanded": request.stderr,
+        "steps": [],
     })
 }
 
-fn step(row: &Row) -> Value {
-    let Some(step) = &row.step else { return Value::Null };
-    let seconds = |time: Option<muster_schemas::time::Timestamp>| time.map_or(0, |time| time.unix_seconds());
+fn required(job: &JobRecord) -> Value {
+    let (per_cpu, per_node) = match job.request().memory {
+        Some(MinMemory::PerCpu(megabytes)) => (Some(megabytes), None),
+        Some(MinMemory::PerNode(megabytes)) => (None, Some(megabytes)),
+        None => (None, None),
+    };
+    json!({ "CPUs": job.cpus, "memory_per_cpu": number(per_cpu), "memory_per_node": number(per_node) })
+}
+
+fn resources(job: &JobRecord) -> Value {
+    tres(job.cpus, megabytes_of(job), job.node_count.into(), job.gpus)
+}
+
+fn array(job: &JobRecord) -> Value {
+    let (id, task, tasks) = match &job.array {
+        None => (0, None, String::new()),
+        Some(array) => match &array.tasks {
+            ArrayTasks::One(index) => (array.number, Some(u64::from(*index)), String::new()),
+            ArrayTasks::Waiting(indices) => (array.number, None, indices.to_string()),
+        },
+    };
+    let most = job.array.as_ref().and_then(|array| array.most_running).unwrap_or(0);
+    let limits = json!({ "max": { "running": { "tasks": most } } });
+    json!({ "job_id": id, "limits": limits, "task_id": number(task), "task": tasks })
+}
+
+fn time(row: &Row, clock: &Clock) -> Value {
+    let job = &row.job;
+    let cpu = cpu_time(row.usage);
+    json!({
+        "elapsed": row.elapsed_seconds(clock),
+        "eligible": seconds(job.eligible),
+        "end": seconds(job.ended),
+        "limit": limit(job.limit_seconds.map(|seconds| seconds.div_ceil(60))),
+        "planned": number(Some(row.planned_seconds(clock))),
+        "start": seconds(job.started),
+        "submission": seconds(Some(job.submitted)),
+        "suspended": job.suspended_seconds,
+        "system": { "seconds": 0, "microseconds": 0 },
+        "total": cpu,
+        "user": cpu,
+    })
+}
+
+/// User and system time are measured together.
+fn cpu_time(usage: Usage) -> Value {
+    json!({ "seconds": usage.cpu_time_micros / 1_000_000, "microseconds": usage.cpu_time_micros % 1_000_000 })
+}
+
+fn step(row: &Row, step: &StepRecord, clock: &Clock) -> Value {
+    let cpu = cpu_time(row.usage);
     json!({
         "step": { "id": row.shown_id(), "name": step.name },
-        "state": step.state.long(),
-        "exit_code": { "return_code": step.exit.status, "signal": step.exit.signal },
-        "nodes": crate::hostlist::compress_sorted(&step.nodes),
+        "state": [row.state().long()],
+        "exit_code": exit_code(step.exit),
+        "nodes": {
+            "count": step.nodes.len(), "range": hostlist::compress_sorted(&step.nodes), "list": step.nodes
+        },
         "tasks": { "count": step.tasks },
-        "time": { "start": seconds(step.started), "end": seconds(step.ended) },
+        "task": { "distribution": step.distribution.layout() },
+        "time": {
+            "elapsed": row.elapsed_seconds(clock),
+            "start": number(Some(seconds(step.started))),
+            "end": number(Some(seconds(step.ended))),
+            "suspended": 0,
+            "system": { "seconds": 0, "microseconds": 0 },
+            "total": cpu,
+            "user": cpu,
+        },
+        "tres": { "allocated": tres(step.cpus, None, step.nodes.len() as u64, 0) },
     })
 }

@@ -2,6 +2,7 @@
 
 use crate::{
     show::{Clock, record::JobRecord, step::StepRecord},
+    size::Units,
     words::{ExitCode, State},
 };
 use muster_schemas::{job::Usage, time::Timestamp};
@@ -22,6 +23,10 @@ pub struct Row {
     pub cancelled_by: Option<u32>,
     /// The name of the cluster.
     pub cluster: Arc<str>,
+    /// The node that was lost, if that ended it.
+    pub failed_node: Option<String>,
+    /// The unit in which its sizes are shown.
+    pub units: Units,
 }
 
 impl Row {
@@ -60,6 +65,13 @@ impl Row {
             Some(step) => step.used_seconds(clock),
             None => self.job.used_seconds(clock),
         }
+    }
+
+    /// How long its job waited after it could start, in seconds.
+    pub fn planned_seconds(&self, clock: &Clock) -> u64 {
+        let until = self.job.started.or(self.job.ended).unwrap_or(clock.now);
+        let from = self.job.eligible.unwrap_or(self.job.submitted);
+        u64::try_from(until.micros_since(from) / 1_000_000).unwrap_or(0)
     }
 
     /// How many processors it had.

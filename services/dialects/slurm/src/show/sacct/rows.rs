@@ -7,13 +7,15 @@ use crate::{
         record::{JobRecord, Sources, of_detail},
         step::StepRecord,
     },
+    size::Units,
     words::{ExitCode, State, ended_reason},
 };
 use muster_schemas::{
+    event::EndCause,
     job::{Program, Usage},
-    views::{CancelView, JobDetail, OutcomeView, OutcomeWord, RunView},
+    views::{CancelView, JobDetail, OutcomeView, OutcomeWord, RunNodeView, RunView},
 };
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
 /// Information that a job's details lack.
 pub struct Beside<'s, 'q> {
@@ -74,6 +76,7 @@ fn lines(
     let cancelled_by = canceller(detail, run, offset).filter(|_| record.state == State::Cancelled);
     let batch = batch(&record, detail, offset, usage);
     let derived_exit = steps.iter().map(|step| step.exit).max_by_key(|exit| (exit.status, exit.signal));
+    let failed_node = run.and_then(lost_node);
     let job = Arc::new(record);
     let row = |step: Option<StepRecord>, usage| Row {
         job: Arc::clone(&job),
@@ -82,6 +85,8 @@ fn lines(
         derived_exit: derived_exit.unwrap_or_default(),
         cancelled_by,
         cluster: Arc::clone(&beside.cluster),
+        failed_node: failed_node.clone(),
+        units: Units::default(),
     };
     let of_step = |step: StepRecord| {
         let usage = Usage { cpu_time_micros: step.cpu_time_micros, peak_memory_bytes: step.peak_memory_bytes };
@@ -89,6 +94,13 @@ fn lines(
     };
     let steps = batch.into_iter().chain(steps.iter().cloned()).map(of_step);
     [row(None, usage)].into_iter().chain(steps).collect()
+}
+
+/// The node whose loss ended a run.
+fn lost_node(run: &RunView) -> Option<String> {
+    let is_lost = |node: &&RunNodeView| matches!(node.exit.as_ref().map(|exit| &exit.cause), Some(EndCause::Lost(_)));
+    run.outcome.as_ref().filter(|outcome| outcome.outcome == OutcomeWord::NodeLost)?;
+    run.nodes.iter().find(is_lost).map(|node| node.node.clone())
 }
 
 /// The usage of a component in a run, as far as its nodes have reported.
@@ -143,6 +155,7 @@ fn attempt(record: &JobRecord, run: &RunView) -> JobRecord {
     attempt.nodes = parts().map(|node| node.node.clone()).collect();
     attempt.node_count = u32::try_from(attempt.nodes.len()).unwrap_or(u32::MAX);
     attempt.cpus = parts().map(|node| node.cores.len()).sum();
+    attempt.gpus = parts().map(|node| node.gpus.len()).sum();
     attempt.tasks = parts().map(|node| node.tasks).sum();
     if let Some(outcome) = &run.outcome {
         set_outcome(&mut attempt, outcome);
@@ -153,5 +166,5 @@ fn attempt(record: &JobRecord, run: &RunView) -> JobRecord {
 fn set_outcome(attempt: &mut JobRecord, outcome: &OutcomeView) {
     attempt.state = State::ended(outcome.outcome);
     attempt.exit = ExitCode::of(outcome);
-    attempt.reason = Cow::Borrowed(ended_reason(outcome));
+    attempt.reason = ended_reason(outcome);
 }

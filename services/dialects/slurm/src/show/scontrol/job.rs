@@ -8,7 +8,7 @@ use crate::{
         record::{ArrayPlace, JobRecord, MinMemory, write_tasks},
         tres,
     },
-    size,
+    size::{self, Units},
 };
 
 /// The record of a job, a component, a task or the rest of an array.
@@ -137,7 +137,7 @@ fn size(record: &mut Record, job: &JobRecord) {
         .pair("NumTasks", job.tasks)
         .pair("CPUs/Task", request.cpus_per_task)
         .pair("ReqB:S:C:T", "0:0:*:*");
-    record.line().pair("TRES", tres::of_job(job));
+    record.line().pair("TRES", tres::of_job(job, Units::Largest));
     record
         .line()
         .pair("Socks/Node", "*")

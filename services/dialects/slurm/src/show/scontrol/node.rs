@@ -60,10 +60,10 @@ pub fn node(node: &NodeRecord, extras: &NodeExtras, lines: Lines, clock: &Clock)
         .pair("SlurmdStartTime", moment(extras.executor_started, "None", clock));
     record.line().pair("LastBusyTime", moment(extras.last_busy, "Unknown", clock));
     let all = tres::of_node(node.cpus.into(), node.megabytes);
-    record.line().pair("CfgTRES", format_args!("{all},billing={}", node.cpus));
+    record.line().pair("CfgTRES", format_args!("{all},billing={}{}", node.cpus, tres::gpus(node.gpus)));
     let used = match node.cpus_used {
         0 => String::new(),
-        used => tres::of_node(used.into(), node.megabytes_used),
+        used => tres::of_node(used.into(), node.megabytes_used) + &tres::gpus(node.gpus_used),
     };
     record.line().pair("AllocTRES", used);
     if let Some(reason) = &node.reason {

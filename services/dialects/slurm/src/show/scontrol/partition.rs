@@ -17,6 +17,7 @@ pub fn partition<'a>(partition: &Partition, nodes: impl IntoIterator<Item = &'a 
     let own: Vec<&NodeRecord> = nodes.into_iter().filter(|node| partition.has(node)).collect();
     let cpus: u64 = own.iter().map(|node| u64::from(node.cpus)).sum();
     let megabytes: u64 = own.iter().map(|node| node.megabytes).sum();
+    let gpus: u64 = own.iter().map(|node| node.gpus).sum();
     let names: Vec<&str> = own.iter().map(|node| node.name.as_str()).collect();
     let mut record = Record::new(lines);
     record.pair("PartitionName", &partition.name);
@@ -58,7 +59,8 @@ pub fn partition<'a>(partition: &Partition, nodes: impl IntoIterator<Item = &'a 
         .pair("SelectTypeParameters", "NONE");
     record.line().pair("JobDefaults", "(null)");
     record.line().pair("DefMemPerNode", "UNLIMITED").pair("MaxMemPerNode", "UNLIMITED");
-    record.line().pair("TRES", format_args!("{},node={},billing={cpus}", tres::of_node(cpus, megabytes), own.len()));
+    let (size, gpus) = (tres::of_node(cpus, megabytes), tres::gpus(gpus));
+    record.line().pair("TRES", format_args!("{size},node={},billing={cpus}{gpus}", own.len()));
     record.end()
 }
 

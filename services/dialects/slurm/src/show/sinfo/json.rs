@@ -1,17 +1,15 @@
 //! `sinfo --json`.
 
 use super::{NodeRecord, Partition};
+use crate::show::data::{Asker, moment};
+use muster_schemas::time::Timestamp;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Nodes with their partitions as an object with `meta`, `nodes` and `errors`.
-pub fn json(version: &str, partitions: &[Arc<Partition>], nodes: &[Arc<NodeRecord>]) -> Value {
+/// The document of nodes with their partitions.
+pub fn document(partitions: &[Arc<Partition>], nodes: &[Arc<NodeRecord>], asker: &Asker<'_>, now: Timestamp) -> Value {
     let nodes: Vec<Value> = nodes.iter().map(|node| of_node(node, partitions)).collect();
-    json!({
-        "meta": { "plugin": { "type": "muster", "name": "sinfo" }, "slurm": { "release": version } },
-        "nodes": nodes,
-        "errors": [],
-    })
+    asker.document("nodes", nodes, &[("last_update", moment(Some(now)))])
 }
 
 fn of_node(node: &NodeRecord, partitions: &[Arc<Partition>]) -> Value {

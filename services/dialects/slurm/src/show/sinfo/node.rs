@@ -29,6 +29,10 @@ pub struct NodeRecord {
     pub gres: String,
     /// Generic resources that jobs hold: `gpu:1`.
     pub gres_used: String,
+    /// GPUs.
+    pub gpus: u64,
+    /// GPUs that jobs hold.
+    pub gpus_used: u64,
     /// Why it is out of service.
     pub reason: Option<String>,
     /// The login name of the user who gave the reason.
@@ -58,6 +62,8 @@ impl NodeRecord {
             features: features.join(","),
             gres: gpus(&spec.gpus),
             gres_used: gpus_used,
+            gpus: spec.gpus.len() as u64,
+            gpus_used: u64::from(view.gpus_used),
             reason: view.reason.clone().filter(|reason| !reason.is_empty()),
             reason_user: view.taken_out_by.clone(),
             reason_time: view.taken_out,

@@ -184,7 +184,7 @@ pub static FIELDS: &[Field<JobRecord>] = &[
     detail!(&["stdout"], "STDOUT", |job, _, out| out.push_str(&job.request().stdout)),
     field!(&["system_comment"], "SYSTEM_COMMENT", null),
     detail!(&["tres-alloc", "tres"], "TRES_ALLOC", |job, _, out| {
-        out.push_str(&crate::show::tres::of_job(job));
+        out.push_str(&crate::show::tres::of_job(job, crate::size::Units::Largest));
     }),
     field!(&["tres-bind"], "TRES_BIND", not_available),
     field!(&["tres-freq"], "TRES_FREQ", not_available),

@@ -1,78 +1,132 @@
-//! `--json`: jobs in a form for programs (SL-A-11, SL-C-27).
+//! Jobs for programs, as `squeue` and `scontrol show job` print them (SL-C-27).
 
-use crate::show::record::{ArrayTasks, JobRecord};
-use serde_json::{Value, json};
+use crate::{
+    show::{
+        data::{Asker, exit_code, limit, moment, number},
+        record::{ArrayTasks, JobRecord, MinMemory},
+        tres,
+    },
+    size::Units,
+};
+use muster_schemas::time::Timestamp;
+use serde_json::{Map, Value, json};
 
-/// Jobs as an object with `meta`, `jobs` and `errors`. `command` is the name of the command, `version` the program's.
-pub fn json(command: &str, version: &str, records: &[JobRecord]) -> Value {
-    let jobs: Vec<Value> = records.iter().map(job).collect();
-    json!({
-        "meta": { "plugin": { "type": "muster", "name": command }, "slurm": { "release": version } },
-        "jobs": jobs,
-        "errors": [],
-    })
+/// The document of some jobs at a moment.
+pub fn document(records: &[JobRecord], asker: &Asker<'_>, now: Timestamp) -> Value {
+    let more = [("last_backfill", moment(None)), ("last_update", moment(Some(now)))];
+    asker.document("jobs", records.iter().map(|record| job(record, asker.cluster)).collect(), &more)
 }
 
-/// A job as an object, without steps, which the caller adds.
-pub fn job(job: &JobRecord) -> Value {
-    let request = job.request();
-    let (array_id, array_task, array_tasks) = match &job.array {
-        None => (0, Value::Null, String::new()),
-        Some(array) => match &array.tasks {
-            ArrayTasks::One(index) => (array.number, json!(index), String::new()),
-            ArrayTasks::Waiting(indices) => (array.number, Value::Null, indices.to_string()),
-        },
-    };
-    let seconds = |time: Option<muster_schemas::time::Timestamp>| time.map_or(0, |time| time.unix_seconds());
+fn job(job: &JobRecord, cluster: &str) -> Value {
+    let mut all = Map::new();
+    for part in [standing(job), place(job, cluster), request(job)] {
+        if let Value::Object(part) = part {
+            all.extend(part);
+        }
+    }
+    all.into()
+}
+
+/// Whose job it is, and how it stands.
+fn standing(job: &JobRecord) -> Value {
     json!({
         "job_id": job.number,
         "name": job.name,
         "account": job.account.as_deref().unwrap_or_default(),
         "partition": job.partition,
         "qos": job.qos(),
-        "user": job.user,
+        "user_name": job.user,
         "user_id": job.person.uid,
-        "group": job.person.group.as_ref(),
-        "priority": job.priority,
-        "state": { "current": job.state.long(), "reason": job.reason },
-        "job_state": job.state.long(),
-        "state_reason": job.reason,
-        "exit_code": { "return_code": job.exit.status, "signal": job.exit.signal },
+        "group_name": job.person.group.as_ref(),
+        "group_id": job.person.gid,
+        "priority": number(u64::try_from(job.priority).ok()),
+        "hold": job.is_held(),
+        "job_state": [job.state.long()],
+        "state_reason": job.reason_word(),
+        "state_description": "",
+        "exit_code": exit_code(job.exit),
+        "restart_cnt": job.restarts,
+        "submit_time": moment(Some(job.submitted)),
+        "eligible_time": moment(job.eligible),
+        "accrue_time": moment(job.eligible),
+        "start_time": moment(job.start()),
+        "end_time": moment(job.end()),
+        "suspend_time": moment(job.suspended_since),
+        "time_limit": limit(job.limit_seconds.map(|seconds| seconds.div_ceil(60))),
+    })
+}
+
+/// What it has, and its place among others.
+fn place(job: &JobRecord, cluster: &str) -> Value {
+    let (array, task, tasks) = match &job.array {
+        None => (0, None, String::new()),
+        Some(array) => match &array.tasks {
+            ArrayTasks::One(index) => (array.number, Some(u64::from(*index)), String::new()),
+            ArrayTasks::Waiting(indices) => (array.number, None, indices.to_string()),
+        },
+    };
+    let most = job.array.as_ref().and_then(|array| array.most_running).unwrap_or(0);
+    let resources = tres::of_job(job, Units::Largest);
+    json!({
+        "cluster": cluster,
         "nodes": job.node_list(),
-        "node_count": job.node_count,
-        "cpus": job.cpus,
-        "tasks": job.tasks,
-        "submit_time": seconds(Some(job.submitted)),
-        "eligible_time": seconds(job.eligible),
-        "start_time": seconds(job.start()),
-        "end_time": seconds(job.end()),
-        "time_limit": job.limit_seconds.map(|seconds| seconds.div_ceil(60)),
-        "time": {
-            "submission": seconds(Some(job.submitted)),
-            "eligible": seconds(job.eligible),
-            "start": seconds(job.start()),
-            "end": seconds(job.ended),
-            "limit": job.limit_seconds.map(|seconds| seconds.div_ceil(60)),
-            "suspended": job.suspended_seconds,
-        },
-        "het": {
-            "job_id": job.het.as_ref().map_or(0, |het| het.leader),
-            "job_offset": job.het.as_ref().map(|het| het.offset),
-        },
-        "het_job_id": job.het.as_ref().map_or(0, |het| het.leader),
+        "batch_host": job.nodes.first().map_or("", String::as_str),
+        "scheduled_nodes": job.planned_nodes.join(","),
+        "node_count": number(Some(job.node_count.into())),
+        "cpus": number(Some(job.cpus)),
+        "tasks": number(Some(job.tasks.into())),
+        "tres_req_str": resources,
+        "tres_alloc_str": if job.state.is_pending() { "" } else { resources.as_str() },
+        "resv_name": job.reservation.as_deref().unwrap_or_default(),
+        "array_job_id": number(Some(array)),
+        "array_task_id": number(task),
+        "array_task_string": tasks,
+        "array_max_tasks": number(Some(most.into())),
+        "het_job_id": number(Some(job.het.as_ref().map_or(0, |het| het.leader))),
         "het_job_id_set": job.het.as_ref().map_or("", |het| &het.set),
-        "het_job_offset": job.het.as_ref().map_or(0, |het| het.offset),
-        "array": { "job_id": array_id, "task_id": array_task, "task": array_tasks },
-        "dependency": request.dependency.as_deref().unwrap_or_default(),
-        "features": request.features.as_deref().unwrap_or_default(),
-        "licenses": request.licences.as_deref().unwrap_or_default(),
-        "comment": request.comment.as_deref().unwrap_or_default(),
-        "command": request.command.as_deref().unwrap_or_default(),
+        "het_job_offset": number(job.het.as_ref().map(|het| het.offset.into())),
+    })
+}
+
+/// What it asked for.
+fn request(job: &JobRecord) -> Value {
+    let request = job.request();
+    let (per_cpu, per_node) = match request.memory {
+        Some(MinMemory::PerCpu(megabytes)) => (Some(megabytes), None),
+        Some(MinMemory::PerNode(megabytes)) => (None, Some(megabytes)),
+        None => (None, None),
+    };
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    json!({
+        "batch_flag": request.is_batch,
+        "requeue": request.is_requeued,
+        "reboot": request.is_reboot,
+        "contiguous": request.is_contiguous,
+        "nice": request.nice,
+        "max_nodes": number(Some(request.max_nodes.into())),
+        "cpus_per_task": number(Some(request.cpus_per_task.into())),
+        "tasks_per_node": number(Some(request.tasks_per_node.into())),
+        "minimum_cpus_per_node": number(Some(request.min_cpus.max(request.cpus_per_task).into())),
+        "memory_per_cpu": number(per_cpu),
+        "memory_per_node": number(per_node),
+        "minimum_tmp_disk_per_node": number(Some(request.tmp_megabytes)),
+        "time_minimum": number(Some(request.time_min_seconds.unwrap_or(0).div_ceil(60))),
+        "deadline": moment(request.deadline),
+        "dependency": text(&request.dependency),
+        "features": text(&request.features),
+        "licenses": text(&request.licences),
+        "required_nodes": request.required_nodes.join(","),
+        "excluded_nodes": request.excluded_nodes.join(","),
+        "tres_per_node": text(&request.gres),
+        "container": text(&request.container),
+        "network": text(&request.network),
+        "burst_buffer": text(&request.burst_buffer),
+        "comment": text(&request.comment),
+        "wckey": text(&request.wckey),
+        "command": text(&request.command),
         "current_working_directory": request.work_dir,
         "standard_output": request.stdout,
         "standard_error": request.stderr,
         "standard_input": request.stdin,
-        "reservation": job.reservation.as_deref().unwrap_or_default(),
-        "restart_cnt": job.restarts,
     })
 }

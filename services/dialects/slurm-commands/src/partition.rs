@@ -1,0 +1,76 @@
+//! Partitions that `scontrol` makes, changes and deletes: queues of the configuration (SL-C-38).
+
+use super::{Ended, site::Site};
+use muster_client::{ClientError, Moment};
+use muster_schemas::{
+    CommandId,
+    cluster::{ClusterChange, ClusterConfig, ClusterSettingsChange},
+    views::ErrorCode,
+};
+use muster_slurm::queries::{Failure, partitions::queue_change, update::Update};
+
+/// `scontrol create partition`.
+pub fn create(site: &mut Site, update: &Update, name: &str) -> Ended {
+    let config = config(site)?;
+    if config.queues.iter().any(|queue| queue.name == name) {
+        return Err(Failure::plain("slurm_create_partition error: Partition name already exists"));
+    }
+    put(site, update, name, &config)
+}
+
+/// `scontrol update partition`.
+pub fn change(site: &mut Site, update: &Update, name: &str) -> Ended {
+    let config = config(site)?;
+    if !config.queues.iter().any(|queue| queue.name == name) {
+        return Err(Failure::plain("slurm_update error: Invalid partition name specified"));
+    }
+    if update.pairs.is_empty() {
+        return Err(Failure::plain("No changes specified"));
+    }
+    put(site, update, name, &config)
+}
+
+fn put(site: &mut Site, update: &Update, name: &str, config: &ClusterConfig) -> Ended {
+    let before = config.queues.iter().find(|queue| queue.name == name);
+    let is_node = |wanted: &str| config.nodes.iter().any(|node| node.name == wanted);
+    let (queue, is_default) = queue_change(update, name, before, is_node)?;
+    let default_queue = is_default.then(|| name.to_owned());
+    let settings = ClusterSettingsChange { default_queue, ..ClusterSettingsChange::default() };
+    configure(site, &ClusterChange { queues: vec![queue], settings, ..ClusterChange::default() }, true)
+}
+
+/// `scontrol delete partition`. The rest of the configuration is sent with it, as it was a moment ago.
+pub fn delete(site: &mut Site, name: &str) -> Ended {
+    let mut config = config(site)?;
+    let count = config.queues.len();
+    config.queues.retain(|queue| queue.name != name);
+    if config.queues.len() == count {
+        return Err(Failure::plain("slurm_delete_partition error: Invalid partition name specified"));
+    }
+    if config.settings.default_queue == name {
+        return Err(Failure::plain(format_args!(
+            "slurm_delete_partition error: {name} is the default partition; choose another one first"
+        )));
+    }
+    configure(site, &config.into(), false)
+}
+
+fn config(site: &mut Site) -> Result<ClusterConfig, Failure> {
+    site.client.config(Moment::Now).map_err(|error| site.failure(&error))
+}
+
+fn configure(site: &mut Site, change: &ClusterChange, keep_unnamed: bool) -> Ended {
+    let done = site.client.configure(CommandId::new_now(), change, keep_unnamed);
+    done.map(|_| 0).map_err(|error| refused(site, &error))
+}
+
+fn refused(site: &Site, error: &ClientError) -> Failure {
+    let says = |text: &str| error.to_string().contains(text);
+    match error.code() {
+        Some(ErrorCode::PermissionDenied) => Failure::plain("slurm_update error: Access/permission denied"),
+        Some(ErrorCode::Conflict) if says("job") => {
+            Failure::plain(format_args!("slurm_delete_partition error: Partition is in use: {error}"))
+        }
+        _ => site.failure(error),
+    }
+}
