@@ -45,6 +45,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ("step attach", &[("muster step attach 7.1", "what step 1 of job 7 says")]),
     ("step signal", &[("muster step signal USR1 7.1", "SIGUSR1 to step 1 of job 7")]),
     ("step end", &[("muster step end 7.1", "end step 1 of job 7")]),
+    ("rsh", &[("muster rsh node2 hostname", "in a script of a job on node2 and others")]),
     ("status", &[("muster status", "the cluster in a few lines"), ("muster status 7", "one job")]),
     ("top", &[("muster top", "until Ctrl-C"), ("muster top --once", "for a script")]),
     (

@@ -81,9 +81,6 @@ fn forget_management(variables: &mut BTreeMap<String, String>) {
     }
 }
 
-/// The link in a spool's `bin` folder by which launchers of parallel programs start processes on other nodes of a job.
-pub const RSH_LINK: &str = "muster-rsh";
-
 /// Where launchers of parallel programs look for the nodes of a job, and for the program that reaches them: Open MPI 4
 /// (`OMPI_`), Open MPI 5 (`PRTE_`), MPICH and its relatives (`HYDRA_`). What the submitter has set stays (SL-W-07).
 pub fn add_launcher(variables: &mut BTreeMap<String, String>, rsh: &Path) {

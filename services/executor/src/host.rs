@@ -84,6 +84,15 @@ impl Plan {
         }
     }
 
+    /// Removes what would stay in the machine's memory, if it is empty. No task of the node may be left: it would lose its
+    /// `/dev/shm`.
+    pub fn tidy(spool: &Path) {
+        if let Ok(Some(plan)) = Self::of(spool) {
+            // It stays as long as files are in it.
+            let _ = fs::remove_dir(plan.shared_memory);
+        }
+    }
+
     fn of(spool: &Path) -> io::Result<Option<Self>> {
         match fs::read(spool.join(PLAN)) {
             Ok(bytes) => codec::decode(&bytes).map(Some).map_err(io::Error::other),
@@ -168,7 +177,7 @@ impl Host {
     }
 
     /// Shows an entry of the machine's `/tmp` in this one, unless it is shown already or does not exist. Users write to
-    /// both, so no link is followed, and whatever is of another kind is left alone.
+    /// both, so no link is followed, and an entry with another kind is left alone.
     fn keep(&self, kept: &Kept) -> Result<(), Errno> {
         let Ok(wanted) = open_entry(self.temporary.as_fd(), &kept.name) else { return Ok(()) };
         let kind = kind_of(&wanted)?;
@@ -298,7 +307,9 @@ mod tests {
         assert_eq!(Plan::of(folder.path()).unwrap(), None);
         Plan::make(folder.path(), "n1", "test-of-a-plan", &["n1".into(), "n2".into()]).unwrap();
         let plan = Plan::of(folder.path()).unwrap().unwrap();
-        fs::remove_dir(&plan.shared_memory).unwrap();
+        assert!(plan.shared_memory.exists());
+        Plan::tidy(folder.path());
+        assert!(!plan.shared_memory.exists());
         assert_eq!(plan.temporary.metadata().unwrap().permissions().mode() & 0o7777, FOR_ALL);
         if let Some(hosts) = plan.hosts {
             assert!(fs::read_to_string(hosts).unwrap().ends_with("127.1.0.1\tn1\n127.1.0.2\tn2\n"));

@@ -216,6 +216,9 @@ impl Executor {
             // It ends within about a second, or some more if a fork server starts; a panic in it has been logged.
             let _ = tokio::task::spawn_blocking(|| thread.join()).await;
         }
+        if self.runs.is_empty() {
+            Plan::tidy(&self.spool_root);
+        }
     }
 
     async fn work(&mut self, mut contact: Contact) -> anyhow::Result<()> {

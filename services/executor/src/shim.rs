@@ -6,6 +6,7 @@ mod claimed;
 mod execution;
 mod feed;
 mod files;
+mod fork;
 mod launch;
 mod login;
 mod management;

@@ -35,7 +35,7 @@
 //! a new file (ext4 looks at each removed in the last minute), and nobody can have kept a hold on what will be another
 //! user's script.
 
-use crate::{containment::Hierarchies, environment::RSH_LINK, identity::Identity, key::RunKey, protocol::frames};
+use crate::{containment::Hierarchies, identity::Identity, key::RunKey, protocol::frames};
 use muster_schemas::{
     codec,
     event::NodeExit,
@@ -103,6 +103,8 @@ pub const EXECUTOR_SOCKET: &str = "executor";
 const LOG: &str = "log";
 const RUNS: &str = "runs";
 const BIN: &str = "bin";
+/// The link in that folder by which launchers of parallel programs start processes on other nodes of a job.
+const RSH_LINK: &str = "muster-rsh";
 const FREE: &str = "free";
 /// The prefix of folders that were being created or removed when an executor died.
 const RUBBISH: &str = "rubbish";

@@ -28,5 +28,5 @@ pub const MAX_VALUE_BYTES: usize = 1_024;
 pub const MAX_MESSAGE_BYTES: usize = 64 << 10;
 /// The most that the processes of a node can put before a fence, keys and values together, in bytes.
 pub const MAX_PUT_BYTES: usize = 32 << 20;
-/// The most that a server keeps of all processes of the program, in bytes of memory. What is put is never removed.
+/// The most that a server keeps of all processes of the program, in bytes of memory. Pairs are never removed.
 pub const MAX_KEPT_BYTES: usize = 256 << 20;

@@ -9,7 +9,7 @@ use crate::{
 };
 use std::collections::BTreeMap;
 
-/// What is to be done for the processes.
+/// An action for the processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Send this to a process.
@@ -47,7 +47,7 @@ pub struct Server {
     clients: BTreeMap<u32, Client>,
     /// What everybody can get.
     shared: Pairs,
-    /// What has been put since the last fence.
+    /// The pairs put since the last fence.
     put: Pairs,
     put_bytes: usize,
     node_attributes: Pairs,
@@ -129,7 +129,7 @@ impl Server {
         client.received.clear();
         client.waits = None;
         if before == Stage::Joined {
-            return Some(gone(rank, "it ended without finalizing"));
+            return Some(gone(rank, "it left without finalizing"));
         }
         self.impossible_wait()
     }
@@ -138,7 +138,7 @@ impl Server {
     pub fn closed(&mut self, rank: u32) -> Option<Effect> {
         let client = self.clients.get_mut(&rank).filter(|client| client.stage == Stage::Joined)?;
         client.stage = Stage::Finalized;
-        Some(gone(rank, "it closed its connection to the process manager without finalizing"))
+        Some(gone(rank, "it left without finalizing"))
     }
 
     /// A fence is over: `contributions` are those of all nodes.

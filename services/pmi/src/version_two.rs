@@ -63,7 +63,7 @@ fn request(words: &Words) -> Result<Request, Malformed> {
     })
 }
 
-/// Who asks for the answer to his [`Request::Join`].
+/// The process that is answered: its [`Request::Join`] asks who it is.
 pub(crate) struct Member {
     pub rank: u32,
     pub size: usize,

@@ -167,7 +167,7 @@ fn a_process_that_ends_without_finalizing_ends_the_program() {
     let mut world = World::new(&[0, 0]);
     world.begin_all();
     world.end(1);
-    assert_eq!(world.aborted, Some((1, None, "it ended without finalizing".into())));
+    assert_eq!(world.aborted, Some((1, None, "it left without finalizing".into())));
 }
 
 /// SL-W-08
@@ -248,7 +248,7 @@ fn a_process_that_closes_its_connection_comes_to_no_fence() {
     world.begin_all();
     let effects = world.servers[0].closed(1).into_iter().collect();
     world.take(0, effects);
-    assert!(world.aborted.take().unwrap().2.starts_with("it closed its connection"));
+    assert!(world.aborted.take().unwrap().2.starts_with("it left without finalizing"));
     world.say(0, "cmd=finalize\n");
     assert_eq!(world.servers[0].closed(0), None, "one that is done may close it");
 }

@@ -219,14 +219,14 @@ impl Desk<'_> {
         match upcall {
             Upcall::Joined { rank, answer } => {
                 self.send(&FromServer::Joined { rank })?;
-                answer.give(library::STATUS_SUCCESS);
+                answer.into_iter().for_each(|answer| answer.give(library::STATUS_SUCCESS));
                 let missing = self.tasks.joined(rank);
                 self.abort_without(missing)
             }
             Upcall::Finalized { rank, answer } => {
                 self.tasks.finalized(rank);
                 self.send(&FromServer::Finalized { rank })?;
-                answer.give(library::STATUS_SUCCESS);
+                answer.into_iter().for_each(|answer| answer.give(library::STATUS_SUCCESS));
                 Ok(())
             }
             Upcall::Abort { rank, status, message, answer } => self.aborted(rank, status, &message, answer),

@@ -50,7 +50,7 @@ impl Tasks {
     pub fn ended(&mut self, rank: u32) -> Option<Missing> {
         let stage = self.stages.get_mut(&rank)?;
         match std::mem::replace(stage, Stage::Ended) {
-            Stage::Joined => return Some(Missing { rank, why: "it ended without finalizing" }),
+            Stage::Joined => return Some(Missing { rank, why: "it left without finalizing" }),
             Stage::Silent => *stage = Stage::Gone,
             Stage::Finalized | Stage::Gone | Stage::Ended => {}
         }
@@ -82,7 +82,7 @@ mod tests {
         assert_eq!((tasks.joined(4), tasks.joined(5)), (None, None));
         tasks.finalized(4);
         assert_eq!(tasks.ended(4), None);
-        assert_eq!(tasks.ended(5), Some(Missing { rank: 5, why: "it ended without finalizing" }));
+        assert_eq!(tasks.ended(5), Some(Missing { rank: 5, why: "it left without finalizing" }));
     }
 
     /// SL-W-08

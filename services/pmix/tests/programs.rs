@@ -429,7 +429,7 @@ fn a_rank_that_ends_without_finalizing_ends_the_program() {
     let Some((program, _folder)) = ring() else { return };
     let world = run(&program, &["leave", "1"], &[0, 0, 1, 1], &[0; 4]);
     assert_eq!(world.statuses[&1].code(), Some(3));
-    assert!(world.aborts.contains(&(1, None, "it ended without finalizing".to_owned())), "{:?}", world.aborts);
+    assert!(world.aborts.contains(&(1, None, "it left without finalizing".to_owned())), "{:?}", world.aborts);
 }
 
 /// SL-W-08: a rank that never joined, before and after others have.

@@ -58,7 +58,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Who asks: a place of a step, and the name of its node as a token of a subject.
+/// The place of a step that asks, and the name of its node as a token of a subject.
 #[derive(Clone, Copy)]
 struct Asker<'a> {
     node: &'a str,

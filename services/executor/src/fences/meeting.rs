@@ -16,7 +16,7 @@ pub struct Meeting {
     nodes: Vec<String>,
     /// The number of the fence that is being held.
     number: u32,
-    /// What has come for it, whole or not.
+    /// The contributions to it so far, whole or not.
     contributions: BTreeMap<u32, Vec<u8>>,
     /// The places whose contribution is whole.
     present: BTreeSet<u32>,

@@ -4,17 +4,17 @@ use super::{
     children::{end_children, reap_silently},
     execution::ProgramPath,
     files::Files,
+    fork::{Forked, as_user, fork_into},
     management::Management,
     programs::{added_by, command_program, enter_directory, script_program},
     step,
     streams::Streams,
-    task::{Birth, Connections, End, Ends, Forked, Task, Tasks, become_task, fork_into},
+    task::{Birth, Connections, End, Ends, Task, Tasks, become_task},
 };
 use crate::{
     containment::Containment,
     environment,
     host::Host,
-    identity::Identity,
     spool::{NODE_FILE, RunFolder, SCRIPT, SpooledOrder, TEMPORARY, give, overwrite},
 };
 use muster_dialect::Dialect;
@@ -25,10 +25,9 @@ use muster_schemas::{
     time::Timestamp,
 };
 use nix::{
-    errno::Errno,
     fcntl::OFlag,
     sys::stat::{Mode, umask},
-    unistd::{Gid, Uid, pipe2, setegid, seteuid, setgroups},
+    unistd::pipe2,
 };
 use std::{
     ffi::CString,
@@ -132,30 +131,6 @@ fn script_of(order: &LaunchOrder) -> Option<(&str, &[String])> {
     let own = order.nodes.get(order.node_index as usize)?.component;
     let lead = order.nodes.iter().position(|node| node.component == own)?;
     (lead == order.node_index as usize).then_some((text, args))
-}
-
-/// Acts with the file permissions of a user.
-pub(super) fn as_user<T>(identity: &Identity, act: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-    if !Uid::effective().is_root() {
-        return act();
-    }
-    let groups: Vec<Gid> = identity.groups.iter().copied().map(Gid::from_raw).collect();
-    let become_user = || {
-        setgroups(&groups)?;
-        setegid(Gid::from_raw(identity.gid))?;
-        seteuid(Uid::from_raw(identity.uid))
-    };
-    let become_root = || {
-        seteuid(Uid::from_raw(0))?;
-        setegid(Gid::from_raw(0))
-    };
-    let result = become_user().map_err(|errno| cannot_become(identity, errno)).and_then(|()| act());
-    become_root().map_err(|errno| format!("the shim cannot become root again: {}", errno.desc()))?;
-    result
-}
-
-fn cannot_become(identity: &Identity, errno: Errno) -> String {
-    format!("the shim cannot become user `{}`: {}", identity.user, errno.desc())
 }
 
 /// Opens everything that the tasks need, as their user.

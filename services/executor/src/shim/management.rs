@@ -230,13 +230,13 @@ impl Management {
 
     /// A task has ended.
     pub fn ended(&mut self, rank: u32) {
-        // What it said last comes before its end. Processes that it has left behind may go on writing.
+        // What it said last comes before its end. Processes that it has left behind may continue to write.
         let _ = (0..LAST_READS).all(|_| self.receive(rank));
         self.disconnect(rank);
         // The server has said what a task did before that task could end.
         self.serve_pmix();
         if self.pmix_members.remove(&rank) {
-            self.abort(Some(rank), "it ended without finalizing".to_owned());
+            self.abort(Some(rank), "it left without finalizing".to_owned());
         }
         self.tell_pmix(Some(&ToServer::Ended { rank }));
         let effect = self.server.ended(rank);

@@ -2,13 +2,13 @@
 
 use super::{
     execution::{Environment, ProgramPath},
+    fork::{change_user, groups_of, join},
     management::{self, Management},
     streams::{Stream, Streams},
 };
 use crate::{
     containment::Entrance,
     host::{Host, Kept},
-    identity::Identity,
     spool::SpooledOrder,
 };
 use muster_dialect::Dialect;
@@ -20,12 +20,12 @@ use nix::{
         resource::{RLIM_INFINITY, Resource, getrlimit, setrlimit},
         signal::{SigSet, SigmaskHow, sigprocmask},
     },
-    unistd::{Gid, Pid, Uid, chdir, fchdir, setgroups, setresgid, setresuid, setsid},
+    unistd::{Gid, Pid, chdir, fchdir, setsid},
 };
 use std::{
     collections::BTreeMap,
     ffi::{CString, OsStr},
-    fs::{self, File},
+    fs::File,
     io,
     os::{
         fd::{AsRawFd, RawFd},
@@ -44,7 +44,7 @@ pub struct Tasks {
     pub limits: Vec<(Resource, Option<u64>)>,
     /// The variable for the process id of each of them.
     pub process_id: Option<&'static str>,
-    /// What they need of the machine's `/tmp` if they are on an emulated host.
+    /// The entries of the machine's `/tmp` that they need on an emulated host.
     pub kept: Vec<Kept>,
 }
 
@@ -164,44 +164,6 @@ impl Task {
     }
 }
 
-/// The two returns of a fork.
-pub enum Forked {
-    Parent(i32),
-    /// `joined` if it is in its group already.
-    Child {
-        joined: bool,
-    },
-}
-
-/// Forks; directly into a v2 group if one must be joined: moving a process later stalls all others of the host.
-pub fn fork_into(entrance: &Entrance) -> Result<Forked, Errno> {
-    let forked = |process: i64, joined| match process {
-        0 => Forked::Child { joined },
-        process => Forked::Parent(process as i32),
-    };
-    if let Some(group) = entrance.born_in_fd() {
-        match clone_into(group) {
-            Ok(process) => return Ok(forked(process, true)),
-            // Sandboxes forbid this call more often than fork.
-            Err(Errno::ENOSYS | Errno::EPERM | Errno::EINVAL) => {}
-            Err(errno) => return Err(errno),
-        }
-    }
-    // SAFETY: this process has one thread, so the child may do all that the parent may.
-    Errno::result(unsafe { libc::fork() }).map(|process| forked(process.into(), false))
-}
-
-fn clone_into(group: i32) -> Result<i64, Errno> {
-    const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
-    // SAFETY: all zero is a valid value of this plain structure.
-    let mut arguments: libc::clone_args = unsafe { std::mem::zeroed() };
-    arguments.flags = CLONE_INTO_CGROUP;
-    arguments.exit_signal = libc::SIGCHLD as u64;
-    arguments.cgroup = group as u64;
-    // SAFETY: without CLONE_VM this is a fork; this process has one thread.
-    Errno::result(unsafe { libc::syscall(libc::SYS_clone3, &raw const arguments, size_of::<libc::clone_args>()) })
-}
-
 /// The steps from a fork of the shim to the task's program, in order.
 #[derive(Clone, Copy)]
 #[repr(u8)]
@@ -265,11 +227,6 @@ impl<'a> Birth<'a> {
         let ignored = (1..32).filter(is_ignored).collect();
         Ok(Self { spooled, entrance, directory, host, groups, limits, ignored })
     }
-}
-
-/// The groups of a user.
-pub(super) fn groups_of(identity: &Identity) -> Vec<Gid> {
-    identity.groups.iter().copied().map(Gid::from_raw).collect()
 }
 
 pub(super) fn is_ignored(signal: &i32) -> bool {
@@ -351,18 +308,6 @@ fn prepare(
     Ok(())
 }
 
-/// Enters the groups that a process was not born in.
-pub(super) fn join(entrance: &Entrance, joined: bool) -> Result<(), Errno> {
-    let to_errno = |error: io::Error| error.raw_os_error().map_or(Errno::UnknownErrno, Errno::from_raw);
-    if let Some(group) = entrance.born_in_fd().filter(|_| !joined) {
-        fs::write(format!("/proc/self/fd/{group}/cgroup.procs"), "0").map_err(to_errno)?;
-    }
-    for procs in &entrance.join {
-        fs::write(Path::new(OsStr::from_bytes(procs.as_bytes())), "0").map_err(to_errno)?;
-    }
-    Ok(())
-}
-
 fn bind(affinity: &[u32]) -> Result<(), Errno> {
     if affinity.is_empty() {
         return Ok(());
@@ -372,17 +317,6 @@ fn bind(affinity: &[u32]) -> Result<(), Errno> {
         cpus.set(*cpu as usize)?;
     }
     sched_setaffinity(Pid::from_raw(0), &cpus)
-}
-
-/// Becomes the owner of the job, if this process is root.
-pub(super) fn change_user(identity: &Identity, groups: &[Gid]) -> Result<(), Errno> {
-    if !Uid::effective().is_root() {
-        return Ok(());
-    }
-    let (uid, gid) = (Uid::from_raw(identity.uid), Gid::from_raw(identity.gid));
-    setgroups(groups)?;
-    setresgid(gid, gid, gid)?;
-    setresuid(uid, uid, uid)
 }
 
 /// A program expects the signals as after a login: none ignored, none blocked.

@@ -127,8 +127,8 @@ fn ends_with_whoever_leaves(compiler: &str, kind: &str) {
     }
     for (way, reason) in [
         ("abort", "task 1: it aborted the program"),
-        ("exit", "task 1: it ended without finalizing"),
-        ("kill", "task 1: it ended without finalizing"),
+        ("exit", "task 1: it left without finalizing"),
+        ("kill", "task 1: it left without finalizing"),
     ] {
         for nodes in 1..=2 {
             let (status, error) = site.fails(&format!("srun --mpi={kind} -N{nodes} -n2 ./leave {way}"));

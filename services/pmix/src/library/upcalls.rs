@@ -16,15 +16,15 @@ pub enum Upcall {
     Joined {
         /// Its rank.
         rank: u32,
-        /// Lets it continue.
-        answer: OperationAnswer,
+        /// Lets it continue, if it waits.
+        answer: Option<OperationAnswer>,
     },
     /// A task is done.
     Finalized {
         /// Its rank.
         rank: u32,
-        /// Lets it continue.
-        answer: OperationAnswer,
+        /// Lets it continue, if it waits.
+        answer: Option<OperationAnswer>,
     },
     /// A task asks for the end of the program, and waits until that is known.
     Abort {
@@ -198,7 +198,7 @@ unsafe extern "C" fn connected(
     unsafe { tell_of(proc, callback, data, |rank, answer| Upcall::Joined { rank, answer }) }
 }
 
-/// Tells of a step in the life of a task, which continues once the shim has heard of it.
+/// Tells of a step in the life of a task, which continues once the shim has heard of it, if the library lets it wait.
 ///
 /// # Safety
 /// The pointer is that of a process.
@@ -206,12 +206,14 @@ unsafe fn tell_of(
     proc: *const Proc,
     callback: Option<OperationCallback>,
     data: *mut c_void,
-    upcall: impl FnOnce(u32, OperationAnswer) -> Upcall,
+    upcall: impl FnOnce(u32, Option<OperationAnswer>) -> Upcall,
 ) -> Status {
     // SAFETY: as the caller says.
-    let (Some(rank), Some(callback)) = (unsafe { rank_of(proc) }, callback) else { return STATUS_OPERATION_SUCCEEDED };
-    tell(upcall(rank, OperationAnswer { callback, data }));
-    STATUS_SUCCESS
+    let Some(rank) = (unsafe { rank_of(proc) }) else { return STATUS_OPERATION_SUCCEEDED };
+    // The library waits for an answer only where it says how to give it.
+    let status = if callback.is_some() { STATUS_SUCCESS } else { STATUS_OPERATION_SUCCEEDED };
+    tell(upcall(rank, callback.map(|callback| OperationAnswer { callback, data })));
+    status
 }
 
 unsafe extern "C" fn connected_with_infos(

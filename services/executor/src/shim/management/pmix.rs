@@ -5,11 +5,7 @@ use crate::{
     PMIX_SERVER,
     containment::{Entrance, MARKER},
     host::{Host, Kept},
-    shim::{
-        launch::as_user,
-        programs::c_string,
-        task::{self, Forked, fork_into},
-    },
+    shim::fork::{self, Forked, as_user, fork_into},
     spool::{RunFolder, SpooledOrder, TEMPORARY},
 };
 use muster_pmix::protocol::{self, Decoder, FromServer, Program, ToServer};
@@ -211,8 +207,9 @@ fn launch(
     host: Option<&Host>,
     socket: &UnixStream,
 ) -> Result<(), String> {
-    let path = c_string(program.as_os_str().as_bytes())?;
-    let arguments = [path.clone(), c_string(PMIX_SERVER.as_bytes())?];
+    let text = |bytes: &[u8]| CString::new(bytes).map_err(|_| "the name of its program holds a NUL byte".to_owned());
+    let path = text(program.as_os_str().as_bytes())?;
+    let arguments = [path.clone(), text(PMIX_SERVER.as_bytes())?];
     let variables = variables(spooled, temporary);
     let pointers = |texts: &[CString]| -> Vec<*const c_char> {
         texts.iter().map(|text| text.as_ptr()).chain([ptr::null()]).collect()
@@ -221,13 +218,13 @@ fn launch(
     let null = std::fs::OpenOptions::new().write(true).open("/dev/null");
     let null = null.map_err(|error| format!("/dev/null cannot be opened: {error}"))?;
     let kept = Kept::on_the_way_to([Path::new(temporary), program]);
-    let groups = task::groups_of(&spooled.identity);
+    let groups = fork::groups_of(&spooled.identity);
     let forked = fork_into(entrance).map_err(|errno| format!("the PMIx server cannot be started: {}", errno.desc()))?;
     let Forked::Child { joined } = forked else { return Ok(()) };
     let become_it = || -> Result<(), Errno> {
-        task::join(entrance, joined)?;
+        fork::join(entrance, joined)?;
         host.map_or(Ok(()), |host| host.enter(&kept))?;
-        task::change_user(&spooled.identity, &groups)?;
+        fork::change_user(&spooled.identity, &groups)?;
         for (from, to) in [(socket.as_raw_fd(), 0), (null.as_raw_fd(), 1), (null.as_raw_fd(), 2)] {
             // SAFETY: the standard streams of the shim are not used in this process any more.
             Errno::result(unsafe { libc::dup2(from, to) })?;
