@@ -302,8 +302,8 @@ fn optional_variables_of_a_batch_script() {
         licences: Some("ansys:2".into()),
         ..component(7, &["nid00001"])
     };
-    let variables = of_batch_script(&JobFacts { restarts: 2, ..job(vec![asked]) });
-    assert_eq!(variables["SLURM_RESTART_COUNT"], "2");
+    let variables = of_batch_script(&JobFacts { restarts: 1, ..job(vec![asked]) });
+    assert_eq!(variables["SLURM_RESTART_COUNT"], "1");
     assert_eq!(variables["SLURM_JOB_DEPENDENCY"], "afterok:5(unfulfilled)");
     assert_eq!(
         (variables["SLURM_JOB_RESERVATION"].as_str(), variables["SLURM_JOB_LICENSES"].as_str()),
