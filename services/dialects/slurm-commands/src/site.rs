@@ -29,7 +29,7 @@ use nix::unistd::{Gid, Uid};
 use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
-    net::UdpSocket,
+    net::{Ipv4Addr, UdpSocket},
     sync::Arc,
     time::Duration,
 };
@@ -445,13 +445,14 @@ pub fn host() -> String {
 
 /// The address by which other hosts reach this one; that of the host itself if it has no other.
 pub fn address() -> String {
-    // Nothing is sent: the system only chooses the way that a packet to an address of no host would take.
-    let towards = |target: &str| {
-        let socket = UdpSocket::bind("0.0.0.0:0")?;
+    // Nothing is sent: the system only chooses the way that a packet to an address of no host would take. Addresses are no
+    // texts here, so that the C library is not asked for names.
+    let towards = |target: (Ipv4Addr, u16)| {
+        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
         socket.connect(target)?;
         socket.local_addr()
     };
-    towards("192.0.2.1:9").map_or_else(|_| "127.0.0.1".to_owned(), |own| own.ip().to_string())
+    towards((Ipv4Addr::new(192, 0, 2, 1), 9)).map_or_else(|_| "127.0.0.1".to_owned(), |own| own.ip().to_string())
 }
 
 /// The words of Slurm's commands before the reason why a request failed. They tell programs that the system is away and
