@@ -38,9 +38,6 @@ const MAX_INPUT_KEPT: u64 = 1 << 30;
 /// The shim is told of acknowledged output once it is this much more than it knows: enough to let it continue and free
 /// disk space that nobody needs.
 const TOLD_BYTES: u64 = 1 << 20;
-/// How long to wait for a shim that has not kept up, and the pause between attempts.
-const BUSY_SHIM: Duration = Duration::from_secs(1);
-const BUSY_SHIM_RETRY: Duration = Duration::from_millis(5);
 /// How long after the end of a step, and after the client last asked, its output is kept for a client that has not
 /// acknowledged all of it.
 pub const LINGER: Duration = Duration::from_secs(60);
@@ -229,18 +226,6 @@ impl Step {
         }
     }
 
-    /// A shim that is not there yet looks for input when it starts; one that has not kept up is waited for.
-    async fn tell_of_input(&self) {
-        let is_busy = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
-        let pipe = self.folder.file(CONTROL);
-        let deadline = time::Instant::now() + BUSY_SHIM;
-        while protocol::write_to_pipe(&pipe, &Control::Input).is_err_and(|error| is_busy(&error))
-            && time::Instant::now() < deadline
-        {
-            time::sleep(BUSY_SHIM_RETRY).await;
-        }
-    }
-
     /// Tells the shim; returns whether it took the message.
     fn tell_shim(&self, control: Control) -> bool {
         let told = protocol::write_to_pipe(&self.folder.file(CONTROL), &control);
@@ -329,7 +314,8 @@ impl Step {
         let folder = self.folder.clone();
         let length = tokio::task::spawn_blocking(move || add_input(&folder, offset, &bytes, is_last)).await;
         let length = length.map_err(io::Error::other)??;
-        self.tell_of_input().await;
+        // A shim that is not there yet looks for input when it starts.
+        protocol::write_to_busy_pipe(&self.folder.file(CONTROL), &Control::Input).await;
         Ok(IoReply::Input(length))
     }
 }

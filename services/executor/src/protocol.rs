@@ -13,8 +13,12 @@ use std::{
         },
     },
     path::Path,
+    time::{Duration, Instant},
 };
 
+/// How long to wait for a shim that has not kept up, and the pause between attempts.
+const BUSY_SHIM: Duration = Duration::from_secs(1);
+const BUSY_SHIM_RETRY: Duration = Duration::from_millis(5);
 /// The longest message.
 pub const MAX_MESSAGE_BYTES: usize = 256;
 
@@ -117,6 +121,16 @@ pub fn write_to_pipe(pipe: &Path, control: &Control) -> io::Result<()> {
     let mut file = std::fs::OpenOptions::new().write(true).custom_flags(libc::O_NONBLOCK).open(pipe)?;
     // A pipe takes this much at once, so it is never cut.
     file.write_all(&to_bytes(control)?)
+}
+
+/// Writes a message that can be repeated into the pipe of a shim, and waits a moment for one that has not kept up. A shim
+/// that is not there, or does not read, finds out later what it was to be told.
+pub async fn write_to_busy_pipe(pipe: &Path, control: &Control) {
+    let is_busy = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
+    let deadline = Instant::now() + BUSY_SHIM;
+    while write_to_pipe(pipe, control).is_err_and(|error| is_busy(&error)) && Instant::now() < deadline {
+        tokio::time::sleep(BUSY_SHIM_RETRY).await;
+    }
 }
 
 /// Sends a message to a socket of that name in a folder.

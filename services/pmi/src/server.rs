@@ -189,8 +189,7 @@ impl Server {
                 self.begin(rank, *version);
                 Outcome::Done
             }
-            Request::Join | Request::Maxima => Outcome::Done,
-            Request::ApplicationNumber => Outcome::Done,
+            Request::Join | Request::Maxima | Request::ApplicationNumber => Outcome::Done,
             Request::SpaceName => Outcome::Value(Some(self.space.clone())),
             Request::UniverseSize => Outcome::Value(Some(self.layout.size().to_string())),
             Request::Put { key, value } => self.put(key, value),

@@ -24,7 +24,7 @@ pub fn rsh(connection: &ConnectionOptions, options: RshOptions) -> CommandResult
     }
     let node = node_of(&detail, &options.host)?;
     let stdin = if options.no_input { StepInput::Nothing } else { StepInput::Task(0) };
-    step::attended(client, job, &spec(node, &options.words, stdin), false)
+    step::attended(client, job, &spec(node, &options.words, stdin))
 }
 
 fn node_of<'a>(detail: &'a JobDetail, host: &str) -> Result<&'a RunNodeView, Failure> {

@@ -75,9 +75,9 @@ pub fn run_command(connection: &ConnectionOptions, options: StepRunOptions) -> C
 }
 
 /// Launches a step and stays with it, its input and output here; returns its status.
-pub(super) fn attended(mut client: Client, job: JobId, spec: &StepSpec, has_labels: bool) -> CommandResult {
+pub(super) fn attended(mut client: Client, job: JobId, spec: &StepSpec) -> CommandResult {
     let StepAnswer { run, step, .. } = client.launch_step(CommandId::new_now(), job, spec, WAIT_SECONDS)?;
-    attend(client, StepAddress { job, run, step }, spec, has_labels)
+    attend(client, StepAddress { job, run, step }, spec, false)
 }
 
 /// Passes input and output on until the step ends.

@@ -166,6 +166,9 @@ impl Leader {
                 Met::Keep(number, answer) => {
                     keep(led, number, &answer).await;
                     now = lock(&led.state).meeting.look(number);
+                    if matches!(now, Met::Keep(..)) && time::Instant::now() >= deadline {
+                        return FenceReply::NotYet;
+                    }
                     continue;
                 }
                 Met::All(answer) => return met(&answer, 0),

@@ -35,10 +35,6 @@ const LEAVING: Duration = Duration::from_secs(24 * 3_600);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// How long the leader may be silent before that is worth a warning.
 const SILENT: Duration = Duration::from_secs(60);
-/// How long to try to wake a shim that has not kept up, and the pause between attempts. It is woken again with the next
-/// heartbeat.
-const BUSY_SHIM: Duration = Duration::from_secs(1);
-const BUSY_SHIM_RETRY: Duration = Duration::from_millis(5);
 
 /// The steps of this node that are in fences.
 #[derive(Debug)]
@@ -130,7 +126,7 @@ impl Members {
         }
         // Also if an earlier life of this process, or the leader, has left the answer.
         if folder.has_answered_fence() {
-            wake(&folder).await;
+            protocol::write_to_busy_pipe(&folder.file(CONTROL), &Control::Fence).await;
         }
     }
 
@@ -268,17 +264,6 @@ async fn is_alive(folder: &RunFolder) -> bool {
     tokio::task::spawn_blocking(move || folder.waiting_fence().is_some() && folder.is_held().unwrap_or(false))
         .await
         .unwrap_or(false)
-}
-
-async fn wake(folder: &RunFolder) {
-    let pipe = folder.file(CONTROL);
-    let is_busy = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
-    let deadline = Instant::now() + BUSY_SHIM;
-    while protocol::write_to_pipe(&pipe, &Control::Fence).is_err_and(|error| is_busy(&error))
-        && Instant::now() < deadline
-    {
-        time::sleep(BUSY_SHIM_RETRY).await;
-    }
 }
 
 fn millis(duration: Duration) -> u32 {

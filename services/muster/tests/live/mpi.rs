@@ -213,22 +213,27 @@ fn a_program_of_another_interface_is_told_so() {
     assert!(error.contains("it asks for PMI, and the step offers PMIx"), "{error}");
 }
 
+/// Has a job on two nodes run the ring by the launcher of each library, into the file `out`.
+fn by_each_launcher(site: &Site, run: impl Fn(&str)) {
+    for (compiler, launcher) in
+        [("mpicc.mpich", "mpiexec.hydra"), ("mpicc.openmpi", "mpirun.openmpi --allow-run-as-root")]
+    {
+        if built(&site.system, compiler, RING, "ring") {
+            run(launcher);
+            assert_eq!(sorted(&site.system.read("out")), ring(&["node1", "node1", "node2", "node2"]), "{launcher}");
+        }
+    }
+}
+
 /// SL-W-07: the launchers of the libraries find the nodes and slots of a job, and leave nothing behind.
 #[test]
 fn launchers_of_mpi_libraries_use_the_jobs_nodes() {
     let site = Site::start();
-    let hosts = ["node1", "node1", "node2", "node2"];
-    for (compiler, launcher) in
-        [("mpicc.mpich", "mpiexec.hydra"), ("mpicc.openmpi", "mpirun.openmpi --allow-run-as-root")]
-    {
-        if !built(&site.system, compiler, RING, "ring") {
-            continue;
-        }
-        let script = format!("#!/bin/sh\n#SBATCH -N2 -n4 -o out\n{launcher} ./ring 2>&1\n");
+    by_each_launcher(&site, |launcher| {
+        let script = format!("#!/bin/sh\n#SBATCH -N2 -n4\n{launcher} ./ring > out 2>&1\n");
         site.system.write("job.sh", &script);
         site.ok("sbatch --wait job.sh");
-        assert_eq!(sorted(&site.system.read("out")), ring(&hosts), "{launcher}");
-    }
+    });
 }
 
 /// SL-W-09
@@ -253,18 +258,11 @@ fn emulated_nodes_are_hosts_of_their_own() {
 #[test]
 fn launchers_in_jobs_without_slurm_reach_the_nodes_by_muster_rsh() {
     let site = Site::start();
-    let hosts = ["node1", "node1", "node2", "node2"];
-    for (compiler, launcher) in
-        [("mpicc.mpich", "mpiexec.hydra"), ("mpicc.openmpi", "mpirun.openmpi --allow-run-as-root")]
-    {
-        if !built(&site.system, compiler, RING, "ring") {
-            continue;
-        }
+    by_each_launcher(&site, |launcher| {
         site.system.write("job.sh", &format!("#!/bin/sh\n{launcher} ./ring > out 2>&1\n"));
         let job = site.system.submit(&["-N", "2", "-n", "4", "job.sh"]);
         site.system.wait_for_state(&job, "finished");
-        assert_eq!(sorted(&site.system.read("out")), ring(&hosts), "{launcher}");
-    }
+    });
     let script = "#!/bin/sh\nrsh=$HYDRA_LAUNCHER_EXEC\n$rsh node2 hostname '&&' exit 7; echo $?\n$rsh node3 true; echo $?\n\
                   $rsh -l nobody node2 true; echo $?\nunset MUSTER_JOB_ID; $rsh node2 true; echo $?\n";
     site.system.write("job.sh", script);
