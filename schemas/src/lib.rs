@@ -3,6 +3,7 @@
 
 pub mod accounts;
 pub mod address;
+pub mod binding;
 pub mod cause;
 pub mod cluster;
 pub mod codec;

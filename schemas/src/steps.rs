@@ -1,6 +1,7 @@
 //! Steps: programs that are started inside a running job, as tasks on any of its nodes, with their own streams.
 
 use crate::{
+    binding::Binding,
     ids::NodeId,
     job::{ExitStatus, WarningSignal},
     resources::IndexSet,
@@ -83,6 +84,8 @@ pub struct StepGroup {
     pub tasks: Option<u32>,
     /// For such a group: number of the job's nodes to use; `None` means all that the tasks need.
     pub nodes: Option<u32>,
+    /// What its tasks are bound to; `None` means the defaults of [`Binding`].
+    pub binding: Option<Binding>,
 }
 
 /// The tasks of a step on a node.
@@ -203,6 +206,10 @@ pub struct StepShare {
     pub cores: IndexSet,
     /// Memory that no other step uses meanwhile.
     pub memory_bytes: u64,
+    /// The cores of each task there, in order of ranks; a shorter list is used again from its beginning. Empty without a
+    /// [`Binding`] of cores.
+    #[serde(default)]
+    pub bound: Vec<IndexSet>,
 }
 
 /// Tasks that ended with the same status.
@@ -229,6 +236,10 @@ pub struct StepTasks {
     pub ends_on_failure: bool,
     /// See [`StepSpec::process_management`].
     pub process_group: Option<ProcessGroup>,
+    /// See [`StepGroup::binding`].
+    pub binding: Option<Binding>,
+    /// See [`StepShare::bound`].
+    pub bound: Vec<IndexSet>,
 }
 
 /// The processes of a parallel program: all tasks of a step.

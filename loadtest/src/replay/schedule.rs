@@ -82,6 +82,10 @@ impl Replayed {
         let program = Program::Script { text, args: Vec::new() };
         let request = Request { tasks: Some(self.procs), ..Request::default() };
         let mut job = api::job(&format!("trace-{}", self.label), program, request);
+        // An emulated node has a `/tmp` of its own; of the machine's it shows the working directory.
+        if let Some(folder) = self.markers.parent() {
+            job.working_directory = folder.display().to_string();
+        }
         for component in &mut job.components {
             component.account = Some(self.account.clone());
             for alternative in &mut component.alternatives {
@@ -133,5 +137,6 @@ mod tests {
         assert_eq!(component.account.as_deref(), Some("trace-user-3"));
         let Program::Script { text, .. } = &component.launch.program else { panic!("not a script") };
         assert_eq!(text, "#!/bin/sh\necho 7 >>'/tmp/markers'\nexec sleep 2.500\n");
+        assert_eq!(job.working_directory, "/tmp");
     }
 }

@@ -153,6 +153,10 @@ pub struct StepPart {
     pub tasks: u32,
     /// The cores that they may use.
     pub cores: IndexSet,
+    /// The cores of each task, in order of ranks, if the step binds them; a shorter list is used again from its
+    /// beginning.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bound: Vec<IndexSet>,
 }
 
 pub(super) fn step_part(share: &StepShare, names: &dyn Names) -> StepPart {
@@ -161,6 +165,7 @@ pub(super) fn step_part(share: &StepShare, names: &dyn Names) -> StepPart {
         component: share.component,
         tasks: share.tasks,
         cores: share.cores.clone(),
+        bound: share.bound.clone(),
     }
 }
 

@@ -61,6 +61,10 @@ pub struct StepNodeDetail {
     pub ranks: IndexSet,
     /// The cores that they may use.
     pub cores: IndexSet,
+    /// The cores of each task, in order of ranks, if the step binds them; a shorter list is used again from its
+    /// beginning.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bound: Vec<IndexSet>,
     /// How it ended there; `null` while it runs.
     pub exit: Option<NodeExit>,
 }
@@ -70,6 +74,14 @@ impl StepDetail {
     pub fn why(&self) -> Option<String> {
         let causes: Vec<String> = self.nodes.iter().filter_map(|node| cause_text(node.exit.as_ref()?)).collect();
         (!causes.is_empty()).then(|| causes.join("; "))
+    }
+
+    /// The nodes where tasks could not be started, and why.
+    pub fn not_started(&self) -> impl Iterator<Item = (&StepNodeDetail, &str)> {
+        self.nodes.iter().filter_map(|node| match &node.exit.as_ref()?.cause {
+            EndCause::LaunchFailed(why) => Some((node, why.as_str())),
+            _ => None,
+        })
     }
 
     /// The part of a parallel program that is the reason for its end, and why (SL-W-06).

@@ -3,11 +3,13 @@
 //! Each parser takes text and returns the value or a message that says what was expected. None of them panics on any
 //! input.
 
+mod binding;
 mod condition;
 mod hosts;
 mod text;
 mod time;
 
+pub use binding::{parse_core_binding, parse_memory_binding};
 pub use condition::parse_condition;
 pub use hosts::{compress_hosts, parse_hosts};
 pub use text::shorten;

@@ -18,7 +18,9 @@ pub use plans::{ExplainOptions, PlanOptions, ReplayOptions};
 pub use query::QueryOptions;
 pub use reservations::{CloseOptions, ReservationsOptions, ReserveOptions};
 pub use simulations::{SimulateOptions, WhatifOptions};
-pub use steps::{MpiKind, RshOptions, StepAttachOptions, StepCommand, StepListOptions, StepName, StepRunOptions};
+pub use steps::{
+    BindOptions, MpiKind, RshOptions, StepAttachOptions, StepCommand, StepListOptions, StepName, StepRunOptions,
+};
 
 pub use muster_cli::connection::ConnectionOptions;
 pub use muster_hpcpack_commands::HpcpackVerb;
@@ -310,6 +312,9 @@ pub struct RunOptions {
     /// built for; or not at all
     #[arg(long, value_name = "KIND", value_enum, default_value_t = MpiKind::Pmi2)]
     pub mpi: MpiKind,
+    /// What the tasks are bound to.
+    #[command(flatten)]
+    pub bind: BindOptions,
     /// Signal the step before the job's walltime is over
     #[arg(long, value_name = "SIGNAL[@SECONDS]", value_parser = values::parse_signal_before)]
     pub warn: Option<SignalBefore>,

@@ -34,6 +34,10 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         "step run",
         &[
             ("muster step run -n 4 --label 7 -- hostname", "four tasks in job 7, their ranks before each line"),
+            (
+                "muster step run -n 2 --bind-cores own --show-binding 7 -- true",
+                "each task on a core of its own, and tells which",
+            ),
             ("muster step run -n 1 --overlap --pty 7 -- top", "a terminal in job 7"),
         ],
     ),

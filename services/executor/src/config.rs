@@ -18,8 +18,8 @@ pub struct Config {
     /// How the processes of a run are kept together: `auto` (the best that the host offers), `cgroup2`, `cgroup1` or
     /// `process`. Default: `auto`.
     pub containment: ContainmentMode,
-    /// Whether processes are bound to the cores of their run. Useless if several nodes are emulated on one host.
-    /// Default: true.
+    /// Whether processes are bound to the cores of their run. Default: true; with `muster up` false, and only its only node
+    /// can bind.
     pub bind_cpus: bool,
     /// The limit of open files that jobs start with, and can raise; 64 to 1,048,576. Default: 1024.
     pub open_files: u64,

@@ -1,6 +1,7 @@
 //! The shim: one small process for each run and step, which owns its processes from before the first until after the
 //! last, and outlives the executor. It is single-threaded, asks nobody for anything, and reports through files.
 
+mod binding;
 mod children;
 mod claimed;
 mod execution;

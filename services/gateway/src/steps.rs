@@ -36,6 +36,7 @@ fn take(steps: &mut BTreeMap<(RunId, StepId), StepDetail>, job: JobId, record: &
                 tasks: share.tasks,
                 ranks: place.ranks.clone(),
                 cores: share.cores.clone(),
+                bound: share.bound.clone(),
                 exit: None,
             });
             let detail = StepDetail {
@@ -132,6 +133,7 @@ fn of_state(state: &State, run: &Run, id: StepId, launched: &Step) -> StepDetail
         tasks: part.share.tasks,
         ranks: IndexSet::new(),
         cores: part.share.cores.clone(),
+        bound: part.share.bound.clone(),
         exit: exits.get::<usize>(at).and_then(|end| end.exit.clone()),
     });
     StepDetail {

@@ -350,13 +350,15 @@ impl Host {
         let mut waiting = Vec::new();
         // A single node is this host.
         let names: Vec<String> = nodes.names().map(str::to_owned).collect();
-        let emulated = if names.len() > 1 { names } else { Vec::new() };
+        let is_this_host = names.len() == 1;
+        let emulated = if is_this_host { Vec::new() } else { names };
+        // Emulated nodes share the host's cores, and may declare more than it has.
+        let bind_cpus = is_this_host && self.loaded.file.names("executor", "bind_cpus") && self.executor().bind_cpus;
         for node in nodes.names() {
             let config = muster_executor::Config {
                 node: node.to_owned(),
                 spool_dir: self.spool_of(node),
-                // Emulated nodes share the host's cores, and may declare more than it has.
-                bind_cpus: false,
+                bind_cpus,
                 emulated_nodes: emulated.clone(),
                 ..self.executor()
             };

@@ -3,7 +3,11 @@
 use super::QueryOptions;
 use crate::values;
 use clap::{Args, Subcommand, ValueEnum};
-use muster_schemas::{JobId, StepId, steps::ProcessManagement};
+use muster_schemas::{
+    JobId, StepId,
+    binding::{Binding, CoreBinding, MemoryBinding, SocketOrder},
+    steps::ProcessManagement,
+};
 use std::str::FromStr;
 
 /// `muster step`.
@@ -109,6 +113,9 @@ pub struct StepRunOptions {
     /// built for; or not at all
     #[arg(long, value_name = "KIND", value_enum, default_value_t = MpiKind::Pmi2)]
     pub mpi: MpiKind,
+    /// What the tasks are bound to.
+    #[command(flatten)]
+    pub bind: BindOptions,
     /// Fail if the cores are not free now, instead of waiting for them
     #[arg(long)]
     pub now: bool,
@@ -123,6 +130,78 @@ pub struct StepRunOptions {
     /// The command and its arguments; it runs once for each task
     #[arg(required = true, last = true, value_name = "COMMAND")]
     pub words: Vec<String>,
+}
+
+/// What the tasks of a step are bound to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
+pub struct BindOptions {
+    /// The cores of each task: all of the step's, its own, those on the sockets of its own, a socket for each in turn, or the
+    /// numbers of the cores on its node [default: its own if the step has just enough]
+    #[arg(
+        long = "bind-cores",
+        value_name = "all|own|sockets|each-socket|CORES:CORES...",
+        value_parser = values::parse_core_binding,
+        help_heading = "Binding"
+    )]
+    pub cores: Option<CoreBinding>,
+    /// How the tasks are dealt out to the sockets of a node [default: the lowest free cores]
+    #[arg(long, value_name = "ORDER", value_enum, help_heading = "Binding")]
+    pub socket_order: Option<SocketOrderKind>,
+    /// The most tasks on a socket
+    #[arg(long, value_name = "N", value_parser = values::parse_positive, help_heading = "Binding")]
+    pub tasks_per_socket: Option<u32>,
+    /// One hardware thread of each processor core
+    #[arg(long, help_heading = "Binding")]
+    pub one_thread: bool,
+    /// The memory of each task: of its cores, of the domain with its number on the node, or of these domains
+    #[arg(
+        long = "bind-memory",
+        value_name = "local|rank|DOMAINS:DOMAINS...",
+        value_parser = values::parse_memory_binding,
+        help_heading = "Binding"
+    )]
+    pub memory: Option<MemoryBinding>,
+    /// Each task tells what it is bound to
+    #[arg(long, help_heading = "Binding")]
+    pub show_binding: bool,
+}
+
+/// How tasks are dealt out to sockets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SocketOrderKind {
+    /// A socket is filled before the next
+    Block,
+    /// Each task goes to the next socket
+    Cyclic,
+    /// Each core of a task comes from the next socket
+    FullCyclic,
+}
+
+impl From<SocketOrderKind> for SocketOrder {
+    fn from(kind: SocketOrderKind) -> Self {
+        match kind {
+            SocketOrderKind::Block => Self::Block,
+            SocketOrderKind::Cyclic => Self::Cyclic,
+            SocketOrderKind::FullCyclic => Self::FullCyclic,
+        }
+    }
+}
+
+impl BindOptions {
+    /// The binding; `None` if nothing is asked for.
+    pub fn binding(&self) -> Option<Binding> {
+        let Self { cores, socket_order, tasks_per_socket, one_thread, memory, show_binding } = self.clone();
+        let binding = Binding {
+            cores,
+            sockets: socket_order.map(SocketOrder::from),
+            tasks_per_socket,
+            one_thread,
+            tells_cores: show_binding,
+            tells_memory: show_binding && memory.is_some(),
+            memory,
+        };
+        (binding != Binding::default()).then_some(binding)
+    }
 }
 
 /// The kinds of support for MPI programs (SL-W-03).

@@ -7,7 +7,7 @@
 
 use super::step::{self, Said};
 use crate::{
-    cli::{ConnectionOptions, LogsOptions, MpiKind, StepRunOptions},
+    cli::{BindOptions, ConnectionOptions, LogsOptions, MpiKind, StepRunOptions},
     exit::{CommandResult, Failure, Status},
     output_files::{self, Stream},
 };
@@ -85,6 +85,7 @@ fn inside(client: &mut Client, detail: &JobDetail, options: &LogsOptions, path: 
     let words = ["tail", "-n", &lines].into_iter().chain(follow).chain(["--", path]);
     let step = StepRunOptions {
         mpi: MpiKind::None,
+        bind: BindOptions::default(),
         ntasks: Some(1),
         nodes: None,
         cpus_per_task: 1,

@@ -2,7 +2,7 @@
 
 use super::step;
 use crate::{
-    cli::{ConnectionOptions, MpiKind, ShellOptions, StepRunOptions},
+    cli::{BindOptions, ConnectionOptions, MpiKind, ShellOptions, StepRunOptions},
     exit::{CommandResult, Failure},
     terminal::Ticker,
 };
@@ -55,6 +55,7 @@ fn own_shell() -> String {
 fn inside(connection: &ConnectionOptions, job: JobId, words: Vec<String>) -> CommandResult {
     let step = StepRunOptions {
         mpi: MpiKind::None,
+        bind: BindOptions::default(),
         ntasks: Some(1),
         nodes: None,
         cpus_per_task: 1,

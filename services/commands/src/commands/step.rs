@@ -102,6 +102,9 @@ fn attend(mut client: Client, address: StepAddress, spec: &StepSpec, has_labels:
         if let Some((part, why)) = view.aborted() {
             stderr_line!("muster: step {step} of job {job} on {}: {why}", part.node);
         }
+        for (part, why) in view.not_started() {
+            stderr_line!("muster: step {step} of job {job} on {}: {why}", part.node);
+        }
         return Ok(lines.highest_status());
     }
     // Some tasks did not start, or were lost: the log has the reason.

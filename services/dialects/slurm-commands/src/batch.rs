@@ -206,7 +206,7 @@ fn add_variables(spec: &mut JobSpec, settings: &[Settings], caller: &Caller) {
 }
 
 /// The options that the batch script sees as variables, if they were given.
-const SIZES: [(&str, &[&str]); 18] = [
+const SIZES: [(&str, &[&str]); 22] = [
     ("account", &["SLURM_JOB_ACCOUNT"]),
     ("partition", &["SLURM_JOB_PARTITION"]),
     ("qos", &["SLURM_JOB_QOS"]),
@@ -222,6 +222,10 @@ const SIZES: [(&str, &[&str]); 18] = [
     ("mem", &["SLURM_MEM_PER_NODE"]),
     ("mem-per-cpu", &["SLURM_MEM_PER_CPU"]),
     ("distribution", &["SLURM_DISTRIBUTION"]),
+    ("hint", &["SLURM_HINT"]),
+    ("ntasks-per-core", &["SLURM_NTASKS_PER_CORE"]),
+    ("ntasks-per-socket", &["SLURM_NTASKS_PER_SOCKET"]),
+    ("threads-per-core", &["SLURM_THREADS_PER_CORE"]),
     ("dependency", &["SLURM_JOB_DEPENDENCY"]),
     ("reservation", &["SLURM_JOB_RESERVATION"]),
     ("licenses", &["SLURM_JOB_LICENSES"]),

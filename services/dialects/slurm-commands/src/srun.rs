@@ -83,6 +83,10 @@ fn start(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Problem
         print(&steps::mpi_list());
         return Ok(0);
     }
+    if let Some(help) = steps::binding_help(|option| line.first(option).map(str::to_owned)) {
+        print(help);
+        return Ok(0);
+    }
     let mut caller = caller(COMMAND, connection, words)?;
     carry_limits(&mut caller);
     // Nothing is allocated or started for a step that cannot be (SL-W-03).
@@ -343,6 +347,8 @@ impl Run<'_> {
         }
         let status = steps::exit_status(&ends);
         if ends.len() == plan.world.tasks.len() {
+            // Each of them has a status, which does not say that its program never ran.
+            over.not_started().for_each(|(part, why)| stderr_line!("{COMMAND}: error: {}: {why}", part.node));
             return Ok(status);
         }
         // Some were not started, or are lost: the log says why.

@@ -1,5 +1,6 @@
 //! Steps: their components, the layout of their tasks, and the messages of `srun` at the end (SL-R).
 
+mod binding;
 mod ends;
 mod groups;
 mod launch;
@@ -11,6 +12,7 @@ mod prolog;
 mod streams;
 
 use crate::hostlist;
+pub use binding::{binding, binding_help, binding_variables};
 pub use ends::{TaskEnd, end_lines, exit_status, out_of_memory_line, worst};
 pub use groups::{GroupWish, Part, StepError, het_groups, parts};
 pub use launch::{Launcher, allocation_lines, launch_lines, nodes_of_ranks, programs_by_node};

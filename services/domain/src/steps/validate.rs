@@ -8,6 +8,7 @@ use crate::{
     },
 };
 use muster_schemas::{
+    binding::{Binding, CoreBinding},
     command::Refusal,
     resources::IndexSet,
     steps::{StepGroup, StepInput, StepOutput, StepSpec, StepStreams},
@@ -42,6 +43,27 @@ pub(crate) fn step(spec: &StepSpec) -> Result<(), Refusal> {
 pub(crate) fn carried(spec: &StepSpec, copies: usize) -> Result<(), Refusal> {
     let all = of_groups(spec).saturating_mul(copies).saturating_add(of_step(spec));
     bytes("arguments, environments and attributes together", all, MAX_JOB_BYTES)
+}
+
+/// The most entries of a list of cores, sockets or memory domains.
+const MAX_LISTED: usize = 4_096;
+
+fn binding(binding: &Binding) -> Result<(), Refusal> {
+    if let Some(most) = binding.tasks_per_socket {
+        number("binding.tasks_per_socket", u64::from(most), 1, u64::from(MAX_COUNT))?;
+    }
+    let cores = binding.cores.as_ref().and_then(CoreBinding::list);
+    let memory = binding.memory.as_ref().and_then(|memory| memory.domains.list());
+    for (field, list) in [("binding.cores", cores), ("binding.memory.domains", memory)] {
+        let Some(list) = list else { continue };
+        count(field, list.len(), MAX_LISTED)?;
+        let ranges: usize = list.iter().map(|set| set.ranges().len()).sum();
+        count(field, ranges, MAX_LISTED)?;
+        if list.is_empty() || list.iter().any(IndexSet::is_empty) {
+            return invalid(format!("{field}: names nothing to bind a task to"));
+        }
+    }
+    Ok(())
 }
 
 fn working_directory(field: &str, folder: Option<&String>) -> Result<(), Refusal> {
@@ -119,6 +141,7 @@ fn group(group: &StepGroup) -> Result<(), Refusal> {
     let most = u64::from(MAX_COUNT);
     number("groups.cpus_per_task", u64::from(group.cpus_per_task), 0, most)?;
     number("groups.memory_bytes", group.memory_bytes.unwrap_or(0), 0, MAX_MEMORY_BYTES)?;
+    group.binding.as_ref().map_or(Ok(()), binding)?;
     environment(&group.environment)?;
     working_directory("groups.working_directory", group.working_directory.as_ref())?;
     group.stdin.as_ref().map_or(Ok(()), |stdin| input("groups.stdin.file", stdin))?;

@@ -1,6 +1,7 @@
 //! From an order to processes.
 
 use super::{
+    binding::Bound,
     children::{end_children, reap_silently},
     execution::ProgramPath,
     files::Files,
@@ -165,7 +166,7 @@ fn prepare(spooled: &SpooledOrder, folder: &RunFolder, dialect: Option<&dyn Dial
                 stderr: Some(End::File(stderr)),
             },
             has_terminal: false,
-            cpus: Vec::new(),
+            bound: Bound::default(),
         })
     });
     Tasks::of(order, directory, &variables, each, dialect)
@@ -253,7 +254,7 @@ fn fork_all(
         match fork_into(&entrance) {
             Ok(Forked::Parent(process)) => processes.push((process, task.rank)),
             Ok(Forked::Child { joined }) => {
-                let affinity = if spooled.tasks.is_some() { &task.cpus } else { affinity };
+                let affinity = if spooled.tasks.is_some() { &task.bound.cpus } else { affinity };
                 become_task(&birth, task, &files, &mut variables, joined, affinity, &failures_of_tasks)
             }
             Err(errno) => return Err(format!("task {} cannot be started: {}", task.rank, errno.desc())),

@@ -1,6 +1,7 @@
 //! The tasks of a step with its own places, before they are started.
 
 use super::{
+    binding::Bound,
     execution::ProgramPath,
     files::Files,
     programs::{added_by, c_string, command_program, enter_directory},
@@ -12,10 +13,7 @@ use crate::{
     spool::{RunFolder, SpooledOrder},
 };
 use muster_dialect::Dialect;
-use muster_schemas::{
-    resources::IndexSet,
-    steps::{StepInput, StepOutput, StepStreams, StepTasks, TerminalSize},
-};
+use muster_schemas::steps::{StepInput, StepOutput, StepStreams, StepTasks, TerminalSize};
 use std::{collections::BTreeMap, fs::File, io, rc::Rc};
 
 /// Opens everything that the tasks need, as their user. Connections to their client are made when they start.
@@ -46,19 +44,10 @@ pub fn prepare(
                 Some(ends) => ends,
                 None => ends(&tasks.streams, rank, &mut files, streams.is_some())?,
             },
-            cpus: cpus_of(spooled, &tasks.ranks, local_rank),
+            bound: Bound::of(spooled, tasks, rank, local_rank),
         })
     });
     Tasks::of(order, directory, &variables, each, dialect)
-}
-
-/// The CPUs of one task: its own if there are enough for all tasks, else all of the step's.
-fn cpus_of(spooled: &SpooledOrder, ranks: &IndexSet, local_rank: u32) -> Vec<u32> {
-    let each = spooled.order.cpus_per_task as usize;
-    if spooled.cpus.len() as u64 != ranks.len() * each as u64 {
-        return spooled.cpus.clone();
-    }
-    spooled.cpus.chunks(each.max(1)).nth(local_rank as usize).map(<[u32]>::to_vec).unwrap_or_default()
 }
 
 /// Commands, each searched for once.

@@ -1,6 +1,7 @@
 //! From a fork of the shim to the program of a task.
 
 use super::{
+    binding::{Bound, bind},
     execution::{Environment, ProgramPath},
     fork::{change_user, groups_of, join},
     management::{self, Management},
@@ -15,12 +16,11 @@ use muster_dialect::Dialect;
 use muster_schemas::{job::Program, node::LaunchOrder};
 use nix::{
     errno::Errno,
-    sched::{CpuSet, sched_setaffinity},
     sys::{
         resource::{RLIM_INFINITY, Resource, getrlimit, setrlimit},
         signal::{SigSet, SigmaskHow, sigprocmask},
     },
-    unistd::{Gid, Pid, chdir, fchdir, setsid},
+    unistd::{Gid, chdir, fchdir, setsid},
 };
 use std::{
     collections::BTreeMap,
@@ -82,8 +82,8 @@ pub struct Task {
     pub ends: Ends,
     /// Whether its streams are a terminal, which becomes its own.
     pub has_terminal: bool,
-    /// The CPUs that it is bound to, in a step with its own places; none if it is not bound.
-    pub cpus: Vec<u32>,
+    /// What it is bound to, in a step with its own places.
+    pub bound: Bound,
 }
 
 /// The ends of a task's standard streams.
@@ -175,6 +175,7 @@ enum Stage {
     Files,
     Execute,
     Host,
+    Memory,
 }
 
 /// The setup that the tasks of a launch share between their fork and their program.
@@ -286,6 +287,7 @@ fn prepare(
     setsid().map_err(at(Stage::Contain))?;
     join(birth.entrance, joined).map_err(at(Stage::Contain))?;
     bind(affinity).map_err(at(Stage::Limits))?;
+    task.bound.bind_memory().map_err(at(Stage::Memory))?;
     let host = birth.host.as_ref();
     host.map_or(Ok(()), |here| here.host.enter(here.kept)).map_err(at(Stage::Host))?;
     change_user(&birth.spooled.identity, &birth.groups).map_err(at(Stage::User))?;
@@ -301,22 +303,12 @@ fn prepare(
         Errno::result(unsafe { libc::ioctl(0, libc::TIOCSCTTY, 0) }).map_err(at(Stage::Files))?;
     }
     reset_signals(&birth.ignored).map_err(at(Stage::Files))?;
+    task.bound.tell();
     // Last, as they also apply to the rest of this function.
     for (resource, soft, hard) in &birth.limits {
         setrlimit(*resource, *soft, *hard).map_err(at(Stage::Limits))?;
     }
     Ok(())
-}
-
-fn bind(affinity: &[u32]) -> Result<(), Errno> {
-    if affinity.is_empty() {
-        return Ok(());
-    }
-    let mut cpus = CpuSet::new();
-    for cpu in affinity {
-        cpus.set(*cpu as usize)?;
-    }
-    sched_setaffinity(Pid::from_raw(0), &cpus)
 }
 
 /// A program expects the signals as after a login: none ignored, none blocked.
@@ -359,6 +351,7 @@ impl Failure {
         let what = match self.stage {
             stage if stage == Stage::Contain as u8 => "it cannot join its control groups".to_owned(),
             stage if stage == Stage::Limits as u8 => "its limits or CPUs cannot be set".to_owned(),
+            stage if stage == Stage::Memory as u8 => "it cannot be bound to its memory domains".to_owned(),
             stage if stage == Stage::Host as u8 => "it cannot enter the host of the emulated node".to_owned(),
             stage if stage == Stage::User as u8 => format!("it cannot become user `{}`", spooled.identity.user),
             stage if stage == Stage::Directory as u8 => {

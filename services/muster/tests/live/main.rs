@@ -1,5 +1,6 @@
 //! The real program: `muster up` in a temporary folder, and the commands that people type.
 
+mod binding;
 mod book;
 mod configuration;
 mod dialects;

@@ -5,7 +5,7 @@ use crate::{
     system::{Output, System},
 };
 use muster_surroundings::skipped;
-use std::process::Command;
+use std::{fs, os::unix::fs::symlink, path::Path, process::Command};
 
 const RING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/mpi/ring.c");
 const LEAVE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/mpi/leave.c");
@@ -274,4 +274,46 @@ fn launchers_in_jobs_without_slurm_reach_the_nodes_by_muster_rsh() {
          muster: job {job} is not a job of user `nobody`\n1\nmuster: it works inside a job, where MUSTER_JOB_ID is set\n1\n"
     );
     assert_eq!(said, expected);
+}
+
+/// A program in Python: each rank says where it is and what all ranks are together.
+const PYTHON_RING: &str = "\
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+host = MPI.Get_processor_name()
+print(f\"rank {world.rank} of {world.size} on {host}: sum {world.allreduce(world.rank)}\", flush=True)
+";
+
+/// The libraries of MPICH and Open MPI, by the names that Debian gives them.
+const LIBRARIES: &str = "/usr/lib/x86_64-linux-gnu";
+
+/// SL-W-01: mpi4py from the package registry, with the library of MPICH and with that of Open MPI; its latency program over
+/// two nodes.
+#[test]
+fn programs_in_python_are_worlds_too() {
+    let site = Site::start();
+    let python = std::env::var("MUSTER_PYTHON").expect("set MUSTER_PYTHON to a Python with mpi4py, or run ops/test");
+    let mpich = Path::new(LIBRARIES).join("libmpich.so.12");
+    if !has_namespaces() {
+        return;
+    }
+    if !mpich.exists() || !Path::new(LIBRARIES).join("libmpi.so.40").exists() {
+        return skipped("MPICH and Open MPI are not installed; ops/prerequisites --tests installs them");
+    }
+    site.system.write("ring.py", PYTHON_RING);
+    // Wheels ask for the common name of the ABI, which Debian's MPICH does not have.
+    let libraries = site.system.path("lib");
+    fs::create_dir(&libraries).expect("the folder is the test's");
+    symlink(&mpich, libraries.join("libmpi.so.12")).expect("the folder is empty");
+    let with_mpich = format!("env MPI4PY_MPIABI=mpich LD_LIBRARY_PATH={} {python}", libraries.display());
+    let with_open_mpi = format!("env MPI4PY_MPIABI=openmpi {python}");
+    for (kind, python) in [("pmi2", &with_mpich), ("pmix", &with_open_mpi)] {
+        let expected = ["node1", "node1", "node2", "node2"].iter().enumerate();
+        let expected: Vec<String> = expected.map(|(rank, host)| format!("rank {rank} of 4 on {host}: sum 6")).collect();
+        assert_eq!(sorted(&site.ok(&format!("srun -N2 -n4 --mpi={kind} {python} ring.py"))), expected, "{kind}");
+        let latency = site.ok(&format!(
+            "srun -N2 -n2 --mpi={kind} {python} -m mpi4py.bench pingpong -n 64 -l 20 -s 2 -a none --no-stats"
+        ));
+        assert!(latency.contains("Bandwidth [MB/s]"), "{latency}");
+    }
 }

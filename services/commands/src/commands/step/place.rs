@@ -27,6 +27,7 @@ pub fn groups(detail: &JobDetail, options: &StepRunOptions) -> Result<Vec<StepGr
                 component: node.component,
                 places: vec![place],
                 cpus_per_task: options.cpus_per_task,
+                binding: options.bind.binding(),
                 programs: vec![StepProgram { ranks, argv: options.words.clone() }],
                 ..StepGroup::default()
             }),

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 type Variables = BTreeMap<String, String>;
 
 /// The variables of a component that exist only if their option was given.
-pub const ASKED_FOR: [&str; 8] = [
+pub const ASKED_FOR: [&str; 12] = [
     "SLURM_NTASKS",
     "SLURM_NPROCS",
     "SLURM_CPUS_PER_TASK",
@@ -21,6 +21,10 @@ pub const ASKED_FOR: [&str; 8] = [
     "SLURM_MEM_PER_CPU",
     "SLURM_MEM_PER_NODE",
     "SLURM_DISTRIBUTION",
+    "SLURM_HINT",
+    "SLURM_NTASKS_PER_CORE",
+    "SLURM_NTASKS_PER_SOCKET",
+    "SLURM_THREADS_PER_CORE",
 ];
 
 impl ComponentFacts {
@@ -50,7 +54,18 @@ impl ComponentFacts {
 
     /// The variables that exist only if their option was given.
     fn asked_for(&self) -> impl Iterator<Item = (&'static str, String)> {
-        let [ntasks, nprocs, cpus_per_task, of_srun, per_node, mem_per_cpu, mem_per_node, distribution] = ASKED_FOR;
+        let [
+            ntasks,
+            nprocs,
+            cpus_per_task,
+            of_srun,
+            per_node,
+            mem_per_cpu,
+            mem_per_node,
+            distribution,
+            of_binding @ ..,
+        ] = ASKED_FOR;
+        let [hint, per_core, per_socket, threads] = of_binding;
         let tasks = self.asked_tasks.map(|tasks| tasks.to_string());
         let number = |number: Option<u32>| number.map(|number| number.to_string());
         let size = |size: Option<u64>| size.map(|size| size.to_string());
@@ -63,6 +78,10 @@ impl ComponentFacts {
             (mem_per_cpu, size(self.megabytes_per_cpu)),
             (mem_per_node, size(self.megabytes_per_node)),
             (distribution, self.distribution.clone()),
+            (hint, self.hint.clone()),
+            (per_core, number(self.tasks_per_core)),
+            (per_socket, number(self.tasks_per_socket)),
+            (threads, number(self.threads_per_core)),
         ];
         all.into_iter().filter_map(|(name, value)| Some((name, value?)))
     }

@@ -77,6 +77,14 @@ pub struct ComponentFacts {
     pub megabytes_per_node: Option<u64>,
     /// The distribution of tasks, if requested.
     pub distribution: Option<String>,
+    /// How its program uses the threads of a core, if it says so (`--hint`).
+    pub hint: Option<String>,
+    /// The tasks on each core, if requested.
+    pub tasks_per_core: Option<u32>,
+    /// The tasks on each socket, if requested.
+    pub tasks_per_socket: Option<u32>,
+    /// The threads of each core, if requested.
+    pub threads_per_core: Option<u32>,
     /// Whether it has more tasks than CPUs (`--overcommit`).
     pub overcommit: bool,
     /// Its dependencies, if any are left.

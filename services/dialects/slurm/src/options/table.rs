@@ -186,7 +186,7 @@ options! {
     "contiguous" _ Flag, BAR - Kept Constraint [] "" "nodes that follow each other";
     "core-spec" 'S' Required(Number), BAR - Kept Constraint ["_CORE_SPEC"] "CORES" "cores left to the system";
     "cores-per-socket" _ Required(Text), BAR - Kept Constraint [] "CORES" "nodes with this many cores per socket";
-    "cpu-bind" _ Required(Text), AR - Kept Step ["SLURM_CPU_BIND"] "TYPE" "bind tasks to CPUs";
+    "cpu-bind" _ Required(CpuBind), AR - Kept Step ["SLURM_CPU_BIND"] "TYPE" "bind tasks to CPUs";
     "cpu-freq" _ Required(Text), BAR - Kept Run ["SLURM_CPU_FREQ_REQ"] "MIN[-MAX]" "CPU frequency and governor";
     "cpus-per-gpu" _ Required(Count), BAR - Kept Gres ["_CPUS_PER_GPU"] "N" "CPUs for each GPU";
     "cpus-per-task" 'c' Required(Count), BAR - Kept Run ["SRUN_CPUS_PER_TASK" "SLURM_CPUS_PER_TASK"] "N" "CPUs for each task";
@@ -234,7 +234,7 @@ options! {
     "mail-user" _ Required(Text), BAR - Kept Run [] "USER" "who gets the mail";
     "mcs-label" _ Required(Text), BAR + Kept Run [] "LABEL" "security label";
     "mem" _ Required(Megabytes), BAR + Model Constraint ["_MEM_PER_NODE"] "SIZE" "memory on each node";
-    "mem-bind" _ Required(Text), BAR - Kept Step ["_MEM_BIND"] "TYPE" "bind memory to domains";
+    "mem-bind" _ Required(MemBind), BAR - Kept Step ["_MEM_BIND"] "TYPE" "bind memory to domains";
     "mem-per-cpu" _ Required(Megabytes), BAR - Model Consumable ["_MEM_PER_CPU"] "SIZE" "memory for each CPU";
     "mem-per-gpu" _ Required(Megabytes), BAR - Kept Gres ["_MEM_PER_GPU"] "SIZE" "memory for each GPU";
     "mincpus" _ Required(Count), BAR - Kept Constraint [] "N" "minimum number of CPUs per node";

@@ -1,9 +1,11 @@
 //! The kinds of option values, and their meaning.
 
+mod binding;
 mod numbers;
 mod resources;
 mod signals;
 
+pub use binding::{CpuBind, MemBind, socket_order};
 pub use numbers::{count, number};
 pub use resources::{Gres, gpus, gres, licences};
 pub use signals::{SignalAhead, signal_name, signal_number};
@@ -65,6 +67,10 @@ pub enum Kind {
     Switches,
     /// How a program uses the parts of a CPU.
     Hint,
+    /// What tasks are bound to, or `help`.
+    CpuBind,
+    /// The memory that tasks are bound to, or `help`.
+    MemBind,
     /// What to profile, separated by commas.
     Profile,
 }
@@ -97,6 +103,8 @@ impl Kind {
             Self::YesNo => matches!(text.to_ascii_lowercase().as_str(), "yes" | "no"),
             Self::Switches => switches(text).is_some(),
             Self::Hint => is_one_of(text, &["compute_bound", "memory_bound", "multithread", "nomultithread", "help"]),
+            Self::CpuBind => is_one_of(text, &["help"]) || CpuBind::parse(text).is_some(),
+            Self::MemBind => is_one_of(text, &["help"]) || MemBind::parse(text).is_some(),
             Self::Profile => text.split(',').all(|kind| is_one_of(kind, &PROFILES)),
         }
     }
@@ -154,8 +162,7 @@ pub enum Distribution {
 }
 
 impl Distribution {
-    /// Reads it. The parts after `:` and `,`, which are about sockets and cores, are checked but have no effect. `None`
-    /// for anything else.
+    /// Reads it. The parts after `:` are about sockets, see [`socket_order`], and cores. `None` for anything else.
     pub fn parse(text: &str) -> Option<Self> {
         let lower = text.to_ascii_lowercase();
         let (levels, packing) = lower.split_once(',').unwrap_or((&lower, "pack"));

@@ -1,6 +1,6 @@
 //! Turns a planned step into the specification to launch.
 
-use super::{PlannedPart, StepPlan, Streams, World, prolog};
+use super::{PlannedPart, StepPlan, Streams, World, binding, binding_variables, prolog};
 use crate::{
     attributes::{component, component_key},
     environment::{self, ComponentFacts, JobFacts},
@@ -166,8 +166,13 @@ impl StepPlan {
             cpus_per_task: cpus_per_task(&planned.settings).unwrap_or(1),
             memory_bytes: memory_bytes(&planned.settings, &places),
             programs,
-            environment: exported.into_iter().chain(self.variables(job, ranks.first().unwrap_or(0))).collect(),
+            environment: exported
+                .into_iter()
+                .chain(self.variables(job, ranks.first().unwrap_or(0)))
+                .chain(binding_variables(&planned.settings))
+                .collect(),
             places,
+            binding: binding(&planned.settings),
             ..StepGroup::default()
         }
     }

@@ -23,7 +23,7 @@ const RESET: &str = "partition constraint nodes ntasks cpus-per-task mem-per-cpu
 
 /// The option of a command, written with a valid value.
 fn written(option: &OptionSpec) -> String {
-    let values = ["1", "noon", "block", "append", "END", "yes", "USR1", "user", "multithread", "task"];
+    let values = ["1", "noon", "block", "append", "END", "yes", "USR1", "user", "multithread", "task", "none"];
     let value = values.iter().find(|value| option.kind().is_none_or(|kind| kind.accepts(value, &now())));
     match option.argument {
         Argument::Flag => format!("--{}", option.name),

@@ -1,12 +1,13 @@
 //! Whole steps, as `srun` inside an allocation plans them.
 
 use super::submissions::{now, parse};
+use muster_schemas::binding::{Binding, CoreBinding, MemoryBinding, MemoryDomains, SocketOrder};
 use muster_slurm::{
     environment::{ComponentFacts, JobFacts, defaults, of_allocation, of_batch_script, of_task},
     messages::ExitStatuses,
     options::Command,
     select::SchedulerParameters,
-    steps::{StepPlan, label, launch_lines, plan},
+    steps::{StepPlan, binding, binding_variables, label, launch_lines, plan},
 };
 use proptest::{collection::vec, prelude::*, sample};
 
@@ -44,6 +45,69 @@ fn printed(job: &JobFacts, line: &str) -> Vec<String> {
     let facts = step.facts(job, 0);
     let tasks = step.world.tasks.len() as u32;
     (0..tasks).map(|rank| format!("{}{}", label(rank, tasks), of_task(&facts, rank)["SLURMD_NODENAME"])).collect()
+}
+
+/// What the options and variables of `srun` bind the tasks of a step to.
+#[test]
+fn options_and_the_variables_of_the_job_bind_tasks() {
+    let job = job(vec![component(1, 1, &[4])]);
+    let bound = |line: &str| binding(&planned(&job, line).unwrap().parts[0].settings);
+    assert_eq!(bound("-n2 x"), None);
+    assert_eq!(bound("-n2 --distribution=block x"), None, "the nodes alone bind nothing");
+    let own = Binding { cores: Some(CoreBinding::Own), ..Binding::default() };
+    assert_eq!(bound("--cpu-bind=cores x"), Some(own.clone()));
+    assert_eq!(bound("--cpu-bind=v x"), Some(Binding { tells_cores: true, ..Binding::default() }));
+    let cyclic = Binding { sockets: Some(SocketOrder::Cyclic), ..Binding::default() };
+    assert_eq!(bound("-m block:cyclic x"), Some(cyclic));
+    let one_thread = Binding { one_thread: true, ..own.clone() };
+    for line in ["--hint=nomultithread x", "--hint=compute_bound x", "--ntasks-per-core=1 x", "--threads-per-core=1 x"]
+    {
+        assert_eq!(bound(line), Some(one_thread.clone()), "{line}");
+    }
+    let one_each = Binding { sockets: Some(SocketOrder::Cyclic), tasks_per_socket: Some(1), ..one_thread.clone() };
+    assert_eq!(bound("--hint=memory_bound x"), Some(one_each));
+    assert_eq!(bound("--hint=multithread x"), None);
+    let loose = Binding { cores: Some(CoreBinding::All), one_thread: true, ..Binding::default() };
+    assert_eq!(bound("--hint=nomultithread --cpu-bind=none x"), Some(loose), "what is said outright counts");
+    assert_eq!(bound("--ntasks-per-socket=2 x").and_then(|bound| bound.tasks_per_socket), Some(2));
+    let local = MemoryBinding { domains: MemoryDomains::Local, is_preference: true };
+    let told = Binding { memory: Some(local), tells_memory: true, ..Binding::default() };
+    assert_eq!(bound("--mem-bind=v,prefer,local x"), Some(told));
+
+    let hinted = self::job(vec![ComponentFacts {
+        hint: Some("nomultithread".to_owned()),
+        tasks_per_socket: Some(3),
+        ..component(1, 1, &[4])
+    }]);
+    let of_job = planned(&hinted, "x").unwrap();
+    let expected = Binding { tasks_per_socket: Some(3), ..one_thread };
+    assert_eq!(binding(&of_job.parts[0].settings), Some(expected), "as sbatch was told");
+}
+
+/// The tasks of a step see what was asked for.
+#[test]
+fn tasks_know_how_they_are_bound() {
+    let job = job(vec![component(1, 1, &[4])]);
+    let variables = |line: &str| {
+        let known = binding_variables(&planned(&job, line).unwrap().parts[0].settings);
+        known.into_iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>()
+    };
+    assert_eq!(variables("-n1 x"), [""; 0]);
+    assert_eq!(
+        variables("--cpu-bind=v,map_cpu:0,1 --mem-bind=prefer,local --hint=multithread x"),
+        [
+            "SLURM_CPU_BIND=v,map_cpu:0,1",
+            "SLURM_CPU_BIND_VERBOSE=verbose",
+            "SLURM_CPU_BIND_TYPE=map_cpu:",
+            "SLURM_CPU_BIND_LIST=0,1",
+            "SLURM_MEM_BIND=prefer,local",
+            "SLURM_MEM_BIND_VERBOSE=quiet",
+            "SLURM_MEM_BIND_TYPE=local",
+            "SLURM_MEM_BIND_LIST=",
+            "SLURM_MEM_BIND_PREFER=prefer",
+            "SLURM_HINT=multithread",
+        ]
+    );
 }
 
 /// EX-03: cyclic and block in each component.

@@ -5,7 +5,13 @@ use crate::{
     jobs::{Job, ProgramKind},
     runs::Run,
     state::State,
-    steps::{self, AtOnce, Step, decide::layout},
+    steps::{
+        self, AtOnce, Step,
+        decide::{
+            binding::{Bound, Place, Wish, deal},
+            layout,
+        },
+    },
     validate,
 };
 use muster_schemas::{
@@ -60,7 +66,7 @@ fn running<'a>(access: &Access<'a>, id: JobId) -> Result<&'a Run, Refusal> {
     run.ok_or_else(|| conflict(format!("job {id} does not run")))
 }
 
-/// A step's share of a node: the lowest cores that no other step has.
+/// A step's share of a node: the lowest cores that no other step has, unless its binding wants others.
 fn share(
     state: &State,
     run: &Run,
@@ -93,13 +99,16 @@ fn share(
     if share.memory_bytes > 0 && in_use.memory_bytes.saturating_add(memory_bytes) > share.memory_bytes {
         return Err(refuse(RefusalCode::Busy, format!("other steps have the memory of node {name}")));
     }
-    Ok(StepShare {
-        node: share.node,
-        component: group.component,
-        tasks: u32::try_from(place.ranks.len()).unwrap_or(u32::MAX),
-        cores: free.smallest(wanted),
-        memory_bytes,
-    })
+    let tasks = u32::try_from(place.ranks.len()).unwrap_or(u32::MAX);
+    let bound = match (&group.binding, state.node(share.node)) {
+        (Some(binding), Some(node)) => {
+            let wish = Wish { binding, tasks, cpus_per_task: group.cpus_per_task.max(1), cores: wanted };
+            deal(&wish, &Place { node: &node.spec, held: &share.cores, free: &free })?
+        }
+        _ => Bound { cores: free.smallest(wanted), tasks: Vec::new() },
+    };
+    let Bound { cores, tasks: bound } = bound;
+    Ok(StepShare { node: share.node, component: group.component, tasks, cores, memory_bytes, bound })
 }
 
 /// Refuses what exceeds the job's resources, whether others use them or not.
