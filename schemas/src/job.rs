@@ -454,6 +454,25 @@ pub struct Usage {
     pub cpu_time_micros: u64,
     /// Peak resident memory; for several nodes, the sum of their peaks.
     pub peak_memory_bytes: u64,
+    /// The part of the processor time that the kernel used, in microseconds; 0 where it is not measured apart.
+    #[serde(default)]
+    pub system_time_micros: u64,
+}
+
+impl Usage {
+    /// Both together.
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            cpu_time_micros: self.cpu_time_micros.saturating_add(other.cpu_time_micros),
+            peak_memory_bytes: self.peak_memory_bytes.saturating_add(other.peak_memory_bytes),
+            system_time_micros: self.system_time_micros.saturating_add(other.system_time_micros),
+        }
+    }
+
+    /// The part of the processor time that programs used themselves, in microseconds.
+    pub fn user_time_micros(self) -> u64 {
+        self.cpu_time_micros.saturating_sub(self.system_time_micros)
+    }
 }
 
 /// The state of a job, as one word. A task of an array and the array itself have one each.

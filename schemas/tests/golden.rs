@@ -211,7 +211,7 @@ fn exit() -> NodeExit {
     NodeExit {
         status: Some(ExitStatus::Signal(9)),
         cause: EndCause::Lost("gone".into()),
-        usage: Usage { cpu_time_micros: 5, peak_memory_bytes: 6 },
+        usage: Usage { cpu_time_micros: 5, peak_memory_bytes: 6, system_time_micros: 0 },
         started: Some(Timestamp(7)),
         ended: Timestamp(8),
     }

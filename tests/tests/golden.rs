@@ -130,7 +130,7 @@ fn step_end() -> End {
     let exit = NodeExit {
         status: Some(ExitStatus::Code(4)),
         cause: EndCause::Itself,
-        usage: Usage { cpu_time_micros: 5, peak_memory_bytes: 6 },
+        usage: Usage { cpu_time_micros: 5, peak_memory_bytes: 6, system_time_micros: 0 },
         started: Some(Timestamp(1_000_000)),
         ended: Timestamp(2_000_000),
     };

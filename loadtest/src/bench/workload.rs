@@ -125,7 +125,7 @@ fn ended(number: u64) -> (Actor, Command) {
     let exit = NodeExit {
         status: Some(ExitStatus::Code(0)),
         cause: EndCause::Itself,
-        usage: Usage { cpu_time_micros: 900, peak_memory_bytes: 1 << 20 },
+        usage: Usage { cpu_time_micros: 900, peak_memory_bytes: 1 << 20, ..Usage::default() },
         started: None,
         ended: Timestamp::now(),
     };

@@ -22,7 +22,7 @@ pub fn events(fixture: &Fixture) -> Vec<Event> {
             run,
             component,
             outcome: Outcome::Cancelled,
-            usage: Usage { cpu_time_micros: 5, peak_memory_bytes: 6 },
+            usage: Usage { cpu_time_micros: 5, peak_memory_bytes: 6, system_time_micros: 0 },
         },
         Event::StagingSet {
             old: Arc::default(),

@@ -76,7 +76,7 @@ impl History {
             ended,
         };
         let last = Some(NodePart { node: NodeId(0), component: 0, exit });
-        let usage = Usage { cpu_time_micros: 5, peak_memory_bytes: 1 };
+        let usage = Usage { cpu_time_micros: 5, peak_memory_bytes: 1, ..Usage::default() };
         self.add(seconds, Event::RunEnded { job, run: RunId(run), last, outcome, usage });
     }
 

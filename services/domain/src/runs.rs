@@ -8,7 +8,6 @@ pub(crate) mod orders;
 mod queries;
 mod state;
 pub(crate) mod stopping;
-pub(crate) mod usage;
 pub(crate) mod walltime;
 
 pub use by_node::{ByNode, OnNode};

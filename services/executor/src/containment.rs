@@ -219,6 +219,24 @@ enum RunUnit {
     Processes,
 }
 
+/// What the groups of a run say of its processes, those that have ended included.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Accounts {
+    /// Their processor time.
+    pub cpu: Option<CpuTime>,
+    /// The peak of their memory together.
+    pub peak_memory_bytes: Option<u64>,
+}
+
+/// Processor time, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuTime {
+    /// All of it.
+    pub total_micros: u64,
+    /// The part that the kernel used.
+    pub system_micros: u64,
+}
+
 /// Handles that a new process of a run needs to enter its containment.
 #[derive(Debug)]
 pub struct Entrance {
@@ -393,13 +411,13 @@ impl Containment {
     }
 
     /// Processor time and peak memory from the groups' own accounts, if they keep any.
-    pub fn usage(&self) -> (Option<u64>, Option<u64>) {
-        let cpu_micros = match &self.unit {
-            RunUnit::Cgroup2(group) => group.cpu_micros_v2(),
-            RunUnit::Cgroup1 { cpuacct, .. } => cpuacct.as_ref().and_then(Group::cpu_micros_v1),
+    pub fn accounts(&self) -> Accounts {
+        let cpu = match &self.unit {
+            RunUnit::Cgroup2(group) => group.cpu_time_v2(),
+            RunUnit::Cgroup1 { cpuacct, .. } => cpuacct.as_ref().and_then(Group::cpu_time_v1),
             RunUnit::Processes => None,
         };
-        (cpu_micros, self.memory.as_ref().and_then(Group::peak_memory_bytes))
+        Accounts { cpu, peak_memory_bytes: self.memory.as_ref().and_then(Group::peak_memory_bytes) }
     }
 
     /// How many processes of the run the kernel has killed because of its memory limit.

@@ -100,8 +100,7 @@ fn part_ended(detail: &mut StepDetail, (node, component): (&str, u32), exit: &No
     if let Some(part) = detail.nodes.iter_mut().find(is_of) {
         part.exit = Some(exit.clone());
     }
-    detail.usage.cpu_time_micros = detail.usage.cpu_time_micros.saturating_add(exit.usage.cpu_time_micros);
-    detail.usage.peak_memory_bytes = detail.usage.peak_memory_bytes.saturating_add(exit.usage.peak_memory_bytes);
+    detail.usage = detail.usage.plus(exit.usage);
     for more in statuses {
         match detail.statuses.iter_mut().find(|known| known.status == more.status) {
             Some(known) => known.ranks = known.ranks.union(&more.ranks),

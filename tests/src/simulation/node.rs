@@ -319,7 +319,7 @@ impl NodeHost {
             (false, false, 1) => (ExitStatus::Signal(9), EndCause::Walltime),
             (false, false, _) => (ExitStatus::Code(0), EndCause::Itself),
         };
-        let usage = Usage { cpu_time_micros: 1000, peak_memory_bytes: 4096 };
+        let usage = Usage { cpu_time_micros: 1000, peak_memory_bytes: 4096, ..Usage::default() };
         let exit = NodeExit { status: Some(status), cause, usage, started: Some(*since), ended: now };
         self.set_status(key, Status::Ended(exit));
         let mut ended = vec![key];

@@ -86,11 +86,8 @@ fn step_record(step: &StepDetail, record: &JobRecord) -> Option<StepRecord> {
     line.cpus = nodes.iter().map(|node| node.cores.len()).sum();
     let distribution = Attributes(&step.attributes).component(offset as usize, component::DISTRIBUTION);
     line.distribution = distribution.and_then(Distribution::parse).unwrap_or_default();
-    let used = |of: fn(&Usage) -> u64| {
-        nodes.iter().filter_map(|node| node.exit.as_ref()).map(|exit| of(&exit.usage)).fold(0, u64::saturating_add)
-    };
-    line.cpu_time_micros = used(|usage| usage.cpu_time_micros);
-    line.peak_memory_bytes = used(|usage| usage.peak_memory_bytes);
+    let exits = nodes.iter().filter_map(|node| node.exit.as_ref());
+    line.usage = exits.map(|exit| exit.usage).fold(Usage::default(), Usage::plus);
     let status = line.ended.and_then(|_| own_status(step, &nodes));
     line.exit = status.map(ExitCode::of_status).unwrap_or_default();
     line.state = if line.ended.is_none() { State::Running } else { ended_state(step, status, &nodes) };

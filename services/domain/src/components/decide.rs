@@ -4,7 +4,7 @@ use crate::{
     components::SingleEnd,
     decide::{conflict, invalid},
     jobs::{Job, decide::endings},
-    runs::{Part, Run, stopping, usage},
+    runs::{Part, Run, stopping},
     state::State,
     steps,
 };
@@ -77,7 +77,7 @@ fn over(job: &Job, run: &Run, component: u32, end: &SingleEnd, last: Option<(&Pa
     let parts = || run.parts.iter().filter(move |part| part.component == component);
     let exit_of = |part: &Part| last.filter(|(last, _)| last.is(part)).map(|(_, exit)| exit.clone());
     let exits: Vec<NodeExit> = parts().filter_map(|part| exit_of(part).or_else(|| part.exit().cloned())).collect();
-    let usage = exits.iter().fold(Usage::default(), |sum, exit| usage::together(sum, exit.usage));
+    let usage = exits.iter().map(|exit| exit.usage).fold(Usage::default(), Usage::plus);
     let ends: Vec<(&Part, &NodeExit)> = parts().zip(&exits).collect();
     let mut events: Vec<Event> = steps_over(run, &ends);
     let outcome = end.outcome();

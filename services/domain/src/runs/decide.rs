@@ -7,7 +7,7 @@ use crate::{
     nodes::Node,
     orders,
     requests::{self, fits},
-    runs::{Part, PartState, Run, usage::together},
+    runs::{Part, PartState, Run},
     state::State,
     validate,
 };
@@ -276,7 +276,7 @@ fn end_run(state: &State, job: &Job, run: &Run, last: &Part, exit: NodeExit, rep
     let mut exits: Vec<(&Part, &NodeExit)> =
         run.parts.iter().filter_map(|part| Some((part, if part.is(last) { &exit } else { part.exit()? }))).collect();
     let used = exits.iter().map(|(_, exit)| exit.usage).chain(job.components_over().map(|(_, over)| over.usage));
-    let usage = used.fold(Usage::default(), together);
+    let usage = used.fold(Usage::default(), Usage::plus);
     // Components ended alone do not count for the job's outcome.
     exits.retain(|(part, _)| job.single_end(part.component).is_none());
     let outcome = outcome(state, job, run, &exits);

@@ -39,7 +39,7 @@ fn a_run_starts_with_its_last_node_and_ends_with_its_last_node() {
     cluster.end(run, "node2", ExitStatus::Code(6));
     assert_eq!(cluster.outcome(id), Some(Outcome::Failed(ExitStatus::Code(5))), "the first by rank");
     let last_run = cluster.state.job(id).unwrap().last_run.clone().unwrap();
-    assert_eq!(last_run.usage, Usage { cpu_time_micros: 20, peak_memory_bytes: 2000 });
+    assert_eq!(last_run.usage, Usage { cpu_time_micros: 20, peak_memory_bytes: 2000, ..Usage::default() });
     assert!(cluster.end(run, "node2", ExitStatus::Code(0)).is_empty(), "the run is over");
     cluster.assert_replays();
 }

@@ -118,7 +118,7 @@ pub fn ids(ids: &[JobId]) -> JobSelection {
 }
 
 pub fn exit(status: ExitStatus, cause: EndCause, at: Timestamp) -> NodeExit {
-    let usage = Usage { cpu_time_micros: 10, peak_memory_bytes: 1000 };
+    let usage = Usage { cpu_time_micros: 10, peak_memory_bytes: 1000, ..Usage::default() };
     NodeExit { status: Some(status), cause, usage, started: Some(at), ended: at }
 }
 

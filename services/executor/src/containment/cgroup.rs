@@ -1,5 +1,6 @@
 //! Groups of both cgroup versions, as folders.
 
+use super::CpuTime;
 use muster_schemas::PartId;
 use std::{
     collections::HashMap,
@@ -200,12 +201,15 @@ impl Group {
         inherit_cpuset(&self.path)
     }
 
-    pub fn cpu_micros_v2(&self) -> Option<u64> {
-        self.keyed("cpu.stat", "usage_usec")
+    pub fn cpu_time_v2(&self) -> Option<CpuTime> {
+        let total_micros = self.keyed("cpu.stat", "usage_usec")?;
+        Some(CpuTime { total_micros, system_micros: self.keyed("cpu.stat", "system_usec").unwrap_or(0) })
     }
 
-    pub fn cpu_micros_v1(&self) -> Option<u64> {
-        self.number("cpuacct.usage").map(|nanos| nanos / 1_000)
+    pub fn cpu_time_v1(&self) -> Option<CpuTime> {
+        let micros = |name| self.number(name).map(|nanos| nanos / 1_000);
+        let total_micros = micros("cpuacct.usage")?;
+        Some(CpuTime { total_micros, system_micros: micros("cpuacct.usage_sys").unwrap_or(0) })
     }
 
     pub fn peak_memory_bytes(&self) -> Option<u64> {

@@ -54,6 +54,7 @@ pub fn wait_for_child() -> Wait {
     let usage = Usage {
         cpu_time_micros: micros(usage.ru_utime) + micros(usage.ru_stime),
         peak_memory_bytes: usage.ru_maxrss as u64 * 1024,
+        system_time_micros: micros(usage.ru_stime),
     };
     let status = if libc::WIFSIGNALED(status) {
         ExitStatus::Signal(libc::WTERMSIG(status) as u8)

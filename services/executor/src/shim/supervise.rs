@@ -11,7 +11,7 @@ use super::{
     timeline::{Due, Timeline},
 };
 use crate::{
-    containment::{Containment, processes},
+    containment::{Accounts, Containment, CpuTime, processes},
     protocol::{self, Control, News},
     spool::{End, NOTES, SpooledOrder, TEMPORARY},
 };
@@ -114,7 +114,7 @@ struct Reaped {
     statuses: BTreeMap<u32, ExitStatus>,
     /// Ended tasks that nobody has been told about.
     news: Vec<(u32, ExitStatus)>,
-    cpu_time_micros: u64,
+    cpu: CpuTime,
     task_memory_bytes: u64,
     other_memory_bytes: u64,
 }
@@ -435,7 +435,7 @@ impl<'a> Supervised<'a> {
         }
         let ran_out_of_memory = self.containment.oom_kills() > self.oom_kills_before;
         // The accounts of a run's groups are not those of a step in it.
-        let accounts = if self.shim.key.is_step() { (None, None) } else { self.containment.usage() };
+        let accounts = if self.shim.key.is_step() { Accounts::default() } else { self.containment.accounts() };
         if !self.shim.key.is_step() {
             self.containment.end(|| reap(&mut self.tasks, &mut self.reaped));
         }
@@ -541,11 +541,13 @@ impl Reaped {
     }
 
     /// For groups without accounts: tasks live at the same time, and of other processes only the largest counts.
-    fn usage(&self, (cpu_time_micros, peak_memory_bytes): (Option<u64>, Option<u64>)) -> Usage {
+    fn usage(&self, accounts: Accounts) -> Usage {
         let counted_memory_bytes = self.task_memory_bytes.max(self.other_memory_bytes);
+        let cpu = accounts.cpu.unwrap_or(self.cpu);
         Usage {
-            cpu_time_micros: cpu_time_micros.unwrap_or(self.cpu_time_micros),
-            peak_memory_bytes: peak_memory_bytes.unwrap_or(counted_memory_bytes),
+            cpu_time_micros: cpu.total_micros,
+            peak_memory_bytes: accounts.peak_memory_bytes.unwrap_or(counted_memory_bytes),
+            system_time_micros: cpu.system_micros.min(cpu.total_micros),
         }
     }
 }
@@ -553,7 +555,8 @@ impl Reaped {
 /// Collects all children that are dead by now.
 fn reap(tasks: &mut BTreeMap<i32, u32>, reaped: &mut Reaped) {
     while let Wait::Dead { process, status, usage } = wait_for_child() {
-        reaped.cpu_time_micros += usage.cpu_time_micros;
+        reaped.cpu.total_micros += usage.cpu_time_micros;
+        reaped.cpu.system_micros += usage.system_time_micros;
         match tasks.remove(&process) {
             Some(rank) => {
                 reaped.statuses.insert(rank, status);

@@ -278,7 +278,7 @@ impl System {
         let exit = NodeExit {
             status: Some(ExitStatus::Code(code)),
             cause: EndCause::Itself,
-            usage: Usage { cpu_time_micros: 7, peak_memory_bytes: 9 },
+            usage: Usage { cpu_time_micros: 7, peak_memory_bytes: 9, ..Usage::default() },
             started: Some(Timestamp::now()),
             ended: Timestamp::now(),
         };

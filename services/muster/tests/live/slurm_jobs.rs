@@ -397,3 +397,24 @@ fn a_killed_salloc_loses_its_allocation_when_its_lease_is_over() {
     nothing_runs(&site);
     assert_eq!(site.ok("sacct -n -P -X -j 1 -o State").trim(), "CANCELLED");
 }
+
+/// The time of the kernel and of the programs themselves are told apart, for a step and for its job.
+#[test]
+fn system_and_user_time_are_told_apart() {
+    let site = Site::start();
+    // Each byte is a call of the kernel.
+    site.ok("sbatch -W -o out --wrap 'srun dd if=/dev/zero of=/dev/null bs=1 count=300000'");
+    let micros = |text: &str| -> u64 {
+        let (minutes, seconds) = text.split_once(':').expect("minutes and seconds");
+        let seconds: f64 = seconds.parse().expect("seconds with a fraction");
+        minutes.parse::<u64>().expect("minutes") * 60_000_000 + (seconds * 1e6).round() as u64
+    };
+    for line in ["1", "1.0"] {
+        let shown = site.ok(&format!("sacct -n -P -j {line} -o SystemCPU,UserCPU,TotalCPU"));
+        let times: Vec<u64> = shown.lines().next().expect("a line").split('|').map(micros).collect();
+        let [system, user, total] = times[..] else { panic!("{shown}") };
+        assert!(system > 0, "{shown}");
+        // Each of them is cut to milliseconds.
+        assert!((system + user).abs_diff(total) <= 2_000, "{shown}");
+    }
+}

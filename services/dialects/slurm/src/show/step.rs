@@ -9,7 +9,7 @@ use crate::{
     options::values::Distribution,
     words::{ExitCode, State},
 };
-use muster_schemas::time::Timestamp;
+use muster_schemas::{job::Usage, time::Timestamp};
 
 /// A step, or the part of one in a component.
 #[derive(Clone, Debug)]
@@ -48,10 +48,8 @@ pub struct StepRecord {
     pub distribution: Distribution,
     /// How it ended.
     pub exit: ExitCode,
-    /// Processor time, user and system, in microseconds.
-    pub cpu_time_micros: u64,
-    /// The peak of resident memory.
-    pub peak_memory_bytes: u64,
+    /// What it used on all nodes where it has ended.
+    pub usage: Usage,
 }
 
 impl StepRecord {
@@ -75,8 +73,7 @@ impl StepRecord {
             tasks: job.tasks,
             distribution: Distribution::Block,
             exit: job.exit,
-            cpu_time_micros: 0,
-            peak_memory_bytes: 0,
+            usage: Usage::default(),
         }
     }
 

@@ -27,7 +27,7 @@ pub static FIELDS: &[Field<Row>] = &[
     field!("AllocNodes", 10, |row, _, out| put(allocated_nodes(row), out)),
     field!("AllocTRES", 10, |row, _, out| allocated_tres(row, out)),
     field!("AssocID", 7, nothing),
-    field!("AveCPU", 10, |row, _, out| of_step(row, out, |out| cpu_time(row, out))),
+    field!("AveCPU", 10, |row, _, out| of_step(row, out, |out| cpu_time(row.usage.cpu_time_micros / tasks(row), out))),
     field!("AveCPUFreq", 10, nothing),
     field!("AveDiskRead", 14, nothing),
     field!("AveDiskWrite", 14, nothing),
@@ -129,16 +129,15 @@ pub static FIELDS: &[Field<Row>] = &[
     field!("SubmitLine", 20, |row, _, out| of_job(row, out, |out| text(row.job.request().submit_line.as_deref(), out))),
     field!("Suspended", 10, |row, _, out| out.push_str(&duration::long(row.job.suspended_seconds))),
     field!("SystemComment", 19, nothing),
-    field!("SystemCPU", 10, |_, _, out| out.push_str("00:00:00")),
+    field!("SystemCPU", 10, |row, _, out| cpu_time(row.usage.system_time_micros, out)),
     field!("Timelimit", 10, |row, _, out| of_job(row, out, |out| long_limit(row.job.limit_seconds, out))),
     field!("TimelimitRaw", 12, |row, _, out| of_job(row, out, |out| match row.job.limit_seconds {
         Some(seconds) => put(seconds.div_ceil(60), out),
         None => out.push_str("UNLIMITED"),
     })),
-    field!("TotalCPU", 10, |row, _, out| cpu_time(row, out)),
+    field!("TotalCPU", 10, |row, _, out| cpu_time(row.usage.cpu_time_micros, out)),
     field!("TRESUsageInAve", 14, |row, _, out| of_step(row, out, |out| {
-        let tasks = u64::from(row.step.as_ref().map_or(1, |step| step.tasks.max(1)));
-        used(row, row.usage.cpu_time_micros / tasks, row.usage.peak_memory_bytes / tasks, out);
+        used(row, row.usage.cpu_time_micros / tasks(row), row.usage.peak_memory_bytes / tasks(row), out);
     })),
     field!("TRESUsageInMax", 14, nothing),
     field!("TRESUsageInMaxNode", 18, nothing),
@@ -159,7 +158,7 @@ pub static FIELDS: &[Field<Row>] = &[
     field!("TRESUsageOutTot", 15, nothing),
     field!("UID", 6, |row, _, out| of_job(row, out, |out| put(row.job.person.uid, out))),
     field!("User", 9, |row, _, out| of_job(row, out, |out| out.push_str(&row.job.user))),
-    field!("UserCPU", 10, |row, _, out| cpu_time(row, out)),
+    field!("UserCPU", 10, |row, _, out| cpu_time(row.usage.user_time_micros(), out)),
     field!("WCKey", 10, |row, _, out| of_job(row, out, |out| text(row.job.request().wckey.as_deref(), out))),
     field!("WCKeyID", 10, nothing),
     field!("WorkDir", 20, |row, _, out| of_job(row, out, |out| out.push_str(&row.job.request().work_dir))),
@@ -215,10 +214,13 @@ fn cpu_seconds(row: &Row, clock: &Clock) -> u64 {
     row.elapsed_seconds(clock).saturating_mul(row.cpus())
 }
 
-/// Processor time as `[D-][HH:]MM:SS[.mmm]`, with fractions of a second below an hour. User and system time are
-/// measured together and shown as user time.
-fn cpu_time(row: &Row, out: &mut String) {
-    let micros = row.usage.cpu_time_micros;
+/// The number of tasks of a step; 1 for a job.
+fn tasks(row: &Row) -> u64 {
+    u64::from(row.step.as_ref().map_or(1, |step| step.tasks.max(1)))
+}
+
+/// Processor time as `[D-][HH:]MM:SS[.mmm]`, with fractions of a second below an hour.
+fn cpu_time(micros: u64, out: &mut String) {
     let (seconds, millis) = (micros / 1_000_000, micros % 1_000_000 / 1_000);
     match seconds {
         0..3600 => put(format_args!("{:02}:{:02}.{millis:03}", seconds / 60, seconds % 60), out),
@@ -238,8 +240,7 @@ fn used(row: &Row, cpu_micros: u64, bytes: u64, out: &mut String) {
 }
 
 fn average_memory(row: &Row, out: &mut String) {
-    let tasks = row.step.as_ref().map_or(1, |step| step.tasks.max(1));
-    memory(row.units, row.usage.peak_memory_bytes / u64::from(tasks), out);
+    memory(row.units, row.usage.peak_memory_bytes / tasks(row), out);
 }
 
 /// Memory is measured in bytes, and shown in kilobytes unless a unit is asked for.

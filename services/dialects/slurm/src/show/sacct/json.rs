@@ -11,7 +11,6 @@ use crate::{
         tres::megabytes_of,
     },
 };
-use muster_schemas::job::Usage;
 use serde_json::{Value, json};
 
 /// The document of jobs with their steps; in the rows, a step follows its job.
@@ -110,7 +109,6 @@ fn array(job: &JobRecord) -> Value {
 
 fn time(row: &Row, clock: &Clock) -> Value {
     let job = &row.job;
-    let cpu = cpu_time(row.usage);
     json!({
         "elapsed": row.elapsed_seconds(clock),
         "eligible": seconds(job.eligible),
@@ -120,19 +118,17 @@ fn time(row: &Row, clock: &Clock) -> Value {
         "start": seconds(job.started),
         "submission": seconds(Some(job.submitted)),
         "suspended": job.suspended_seconds,
-        "system": { "seconds": 0, "microseconds": 0 },
-        "total": cpu,
-        "user": cpu,
+        "system": cpu_time(row.usage.system_time_micros),
+        "total": cpu_time(row.usage.cpu_time_micros),
+        "user": cpu_time(row.usage.user_time_micros()),
     })
 }
 
-/// User and system time are measured together.
-fn cpu_time(usage: Usage) -> Value {
-    json!({ "seconds": usage.cpu_time_micros / 1_000_000, "microseconds": usage.cpu_time_micros % 1_000_000 })
+fn cpu_time(micros: u64) -> Value {
+    json!({ "seconds": micros / 1_000_000, "microseconds": micros % 1_000_000 })
 }
 
 fn step(row: &Row, step: &StepRecord, clock: &Clock) -> Value {
-    let cpu = cpu_time(row.usage);
     json!({
         "step": { "id": row.shown_id(), "name": step.name },
         "state": [row.state().long()],
@@ -147,9 +143,9 @@ fn step(row: &Row, step: &StepRecord, clock: &Clock) -> Value {
             "start": number(Some(seconds(step.started))),
             "end": number(Some(seconds(step.ended))),
             "suspended": 0,
-            "system": { "seconds": 0, "microseconds": 0 },
-            "total": cpu,
-            "user": cpu,
+            "system": cpu_time(row.usage.system_time_micros),
+            "total": cpu_time(row.usage.cpu_time_micros),
+            "user": cpu_time(row.usage.user_time_micros()),
         },
         "tres": { "allocated": tres(step.cpus, None, step.nodes.len() as u64, 0) },
     })

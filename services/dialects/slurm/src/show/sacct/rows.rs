@@ -89,7 +89,7 @@ fn lines(
         units: Units::default(),
     };
     let of_step = |step: StepRecord| {
-        let usage = Usage { cpu_time_micros: step.cpu_time_micros, peak_memory_bytes: step.peak_memory_bytes };
+        let usage = step.usage;
         row(Some(step), usage)
     };
     let steps = batch.into_iter().chain(steps.iter().cloned()).map(of_step);
@@ -109,10 +109,7 @@ fn own_usage(run: &RunView, detail: &JobDetail, offset: usize) -> Usage {
         return run.usage;
     }
     let own = run.nodes.iter().filter(|node| node.component as usize == offset);
-    own.filter_map(|node| node.exit.as_ref()).fold(Usage::default(), |all, exit| Usage {
-        cpu_time_micros: all.cpu_time_micros.saturating_add(exit.usage.cpu_time_micros),
-        peak_memory_bytes: all.peak_memory_bytes.saturating_add(exit.usage.peak_memory_bytes),
-    })
+    own.filter_map(|node| node.exit.as_ref()).map(|exit| exit.usage).fold(Usage::default(), Usage::plus)
 }
 
 /// The number of the user who cancelled a component, alone or with the others: in a run, or in the job before it had
@@ -135,8 +132,7 @@ fn batch(record: &JobRecord, detail: &JobDetail, offset: usize, usage: Usage) ->
     let mut step = StepRecord::of_job(record, StepName::Batch, "batch");
     step.nodes.truncate(1);
     step.tasks = 1;
-    step.cpu_time_micros = usage.cpu_time_micros;
-    step.peak_memory_bytes = usage.peak_memory_bytes;
+    step.usage = usage;
     if matches!(step.state, State::Cancelled | State::Timeout) {
         // In these cases SIGTERM ends the script.
         step.exit = ExitCode { status: 0, signal: 15 };
