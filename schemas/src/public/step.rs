@@ -153,6 +153,8 @@ pub struct StepPart {
     pub tasks: u32,
     /// The cores that they may use.
     pub cores: IndexSet,
+    /// The GPUs that no other step may use meanwhile; `null` means all of the job's there.
+    pub gpus: Option<IndexSet>,
 }
 
 pub(super) fn step_part(share: &StepShare, names: &dyn Names) -> StepPart {
@@ -161,6 +163,7 @@ pub(super) fn step_part(share: &StepShare, names: &dyn Names) -> StepPart {
         component: share.component,
         tasks: share.tasks,
         cores: share.cores.clone(),
+        gpus: share.gpus.clone(),
     }
 }
 

@@ -61,6 +61,9 @@ pub struct StepNodeDetail {
     pub ranks: IndexSet,
     /// The cores that they may use.
     pub cores: IndexSet,
+    /// The GPUs that no other step may use meanwhile; `null` means all of the job's there.
+    #[serde(default)]
+    pub gpus: Option<IndexSet>,
     /// How it ended there; `null` while it runs.
     pub exit: Option<NodeExit>,
 }

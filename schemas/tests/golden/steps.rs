@@ -37,6 +37,8 @@ fn spec() -> StepSpec {
             stdin: Some(StepInput::Task(2)),
             tasks: Some(3),
             nodes: Some(2),
+            gpus: None,
+            gpu_binding: None,
         }],
         streams: StepStreams {
             stdin: StepInput::Task(2),
@@ -85,6 +87,7 @@ pub fn events(fixture: &Fixture) -> Vec<Event> {
                 tasks: 2,
                 cores: IndexSet::from_range(0, 3),
                 memory_bytes: 1 << 30,
+                gpus: None,
             }],
         },
         Event::StepSignalled { job, run, step, component: Some(1), signal: 10 },

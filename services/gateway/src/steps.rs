@@ -36,6 +36,7 @@ fn take(steps: &mut BTreeMap<(RunId, StepId), StepDetail>, job: JobId, record: &
                 tasks: share.tasks,
                 ranks: place.ranks.clone(),
                 cores: share.cores.clone(),
+                gpus: share.gpus.clone(),
                 exit: None,
             });
             let detail = StepDetail {
@@ -132,6 +133,7 @@ fn of_state(state: &State, run: &Run, id: StepId, launched: &Step) -> StepDetail
         tasks: part.share.tasks,
         ranks: IndexSet::new(),
         cores: part.share.cores.clone(),
+        gpus: part.share.gpus.clone(),
         exit: exits.get::<usize>(at).and_then(|end| end.exit.clone()),
     });
     StepDetail {

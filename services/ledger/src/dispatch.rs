@@ -350,10 +350,10 @@ impl<R: ReadRecord> Records<R> {
                 let contents = Large { environment: job.environment.clone(), ..Large::default() };
                 self.without_nodes(NodeOrder::Hold(Box::new(order)), contents).map(Some)
             }
-            Sketch::Step { part, step: StepSketch { step, at, cores }, submitted, started } => {
+            Sketch::Step { part, step: StepSketch { step, at, share }, submitted, started } => {
                 let job = self.job(submitted)?;
                 let launched = self.step(started)?;
-                let order = part.tasks_order((step, at), &cores, &job.spec, &launched.record);
+                let order = part.tasks_order((step, at), &share, &job.spec, &launched.record);
                 let of_job = || job.environment.clone().filter(|_| !launched.record.has_environment());
                 let contents = Large { environment: launched.environment.clone().or_else(of_job), ..Large::default() };
                 order.map(|order| self.without_nodes(order, contents)).transpose()

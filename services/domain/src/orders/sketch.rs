@@ -8,7 +8,7 @@ use crate::{
     state::State,
     tasks::orders::TaskSketch,
 };
-use muster_schemas::{NodeId, PartId, RunId, Sequence, StepId, node::NodeOrder, resources::IndexSet};
+use muster_schemas::{NodeId, PartId, RunId, Sequence, StepId, node::NodeOrder, steps::StepShare};
 use std::{collections::HashMap, sync::Arc};
 
 /// An order, as far as the state knows it.
@@ -70,8 +70,8 @@ pub struct StepSketch {
     pub step: StepId,
     /// Its index among the parts of the step.
     pub at: usize,
-    /// Its cores there.
-    pub cores: IndexSet,
+    /// Its share of the node.
+    pub share: StepShare,
 }
 
 /// Makes sketches from one state; what several orders share is computed once.
@@ -130,7 +130,7 @@ impl<'a> Sketches<'a> {
     fn step(&self, run: &Run, part: &LaunchSketch, node: NodeId, step: StepId) -> Option<StepSketch> {
         let launched = self.state.step(run.id, step)?;
         let at = launched.position(node, part.component())?;
-        Some(StepSketch { step, at, cores: launched.parts.get(at)?.share.cores.clone() })
+        Some(StepSketch { step, at, share: launched.parts.get(at)?.share.clone() })
     }
 }
 

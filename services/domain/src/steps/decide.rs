@@ -1,5 +1,6 @@
 //! Steps of running jobs.
 
+mod gpus;
 pub(crate) mod launch;
 mod layout;
 

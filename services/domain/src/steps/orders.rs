@@ -11,7 +11,7 @@ use muster_schemas::{
     job::{JobSpec, Launch, Program},
     node::{LaunchOrder, NodeOrder, OrderNode},
     resources::IndexSet,
-    steps::{ProcessGroup, StepSpec, StepStreams, StepTasks},
+    steps::{ProcessGroup, StepShare, StepSpec, StepStreams, StepTasks},
 };
 use std::sync::Arc;
 
@@ -91,11 +91,11 @@ impl StepRecord {
 }
 
 impl LaunchSketch {
-    /// Everything that a node needs to start its tasks of a step: those at place `at`, with these cores.
+    /// Everything that a node needs to start its tasks of a step: those at place `at`, with this share.
     pub fn tasks_order(
         &self,
         (step, at): (StepId, usize),
-        cores: &IndexSet,
+        share: &StepShare,
         spec: &JobSpec,
         record: &StepRecord,
     ) -> Option<NodeOrder> {
@@ -126,7 +126,8 @@ impl LaunchSketch {
             first_rank: place.ranks.first().unwrap_or(0),
             total_tasks: record.total_tasks,
             cpus_per_task: group.cpus_per_task.max(1),
-            cores: cores.clone(),
+            cores: share.cores.clone(),
+            gpus: share.gpus.clone().unwrap_or(order.gpus),
             walltime_seconds: launched.walltime_seconds.or(launched.warning.and(order.walltime_seconds)),
             checkpoint: None,
             dialect: launched.dialect.clone().or_else(|| spec.dialect.clone()),
@@ -139,6 +140,7 @@ impl LaunchSketch {
             streams: StepStreams { stdin: launched.stdin_of(group).clone(), ..launched.streams.clone() },
             ends_on_failure: launched.ends_on_failure,
             process_group: record.process_group.clone(),
+            gpu_binding: group.gpu_binding.clone(),
         };
         Some(NodeOrder::Launch { order: Box::new(launch), tasks: Some(Box::new(tasks)) })
     }

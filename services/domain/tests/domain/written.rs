@@ -47,8 +47,8 @@ pub fn tasks_order(
 ) -> Option<(LaunchOrder, StepTasks)> {
     let record = StepRecord::new(launched.clone());
     match step_sketch(state, part, node, step)? {
-        Sketch::Step { part, step: StepSketch { step, at, cores }, .. } => {
-            match part.tasks_order((step, at), &cores, spec, &record)? {
+        Sketch::Step { part, step: StepSketch { step, at, share }, .. } => {
+            match part.tasks_order((step, at), &share, spec, &record)? {
                 NodeOrder::Launch { order, tasks: Some(tasks) } => Some((*order, *tasks)),
                 other => panic!("{other:?}"),
             }

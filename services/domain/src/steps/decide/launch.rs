@@ -1,11 +1,14 @@
-//! Launching steps: which cores of the job they get. Also signals to steps, and stopping them.
+//! Launching steps: which resources of the job they get. Also signals to steps, and stopping them.
 
 use crate::{
     decide::{Access, Decision, conflict, invalid, not_found, refuse},
     jobs::{Job, ProgramKind},
     runs::Run,
     state::State,
-    steps::{self, AtOnce, Step, decide::layout},
+    steps::{
+        self, AtOnce, Step,
+        decide::{gpus, layout},
+    },
     validate,
 };
 use muster_schemas::{
@@ -41,8 +44,9 @@ pub(crate) fn launch(access: &Access, job: JobId, spec: StepSpec) -> Result<Deci
     steps::validate::step(&spec)?;
     require_start(run)?;
     require_cores(run)?;
-    let shares =
-        spec.places().map(|(group, place)| share(access.state, run, &spec, group, place)).collect::<Result<_, _>>()?;
+    let shares = spec.places().map(|(group, place)| share(access.state, run, &spec, group, place));
+    let mut shares = shares.collect::<Result<Vec<_>, _>>()?;
+    gpus::deal(access.state, run, &spec, &mut shares)?;
     let step = run.next_step;
     let run = run.id;
     let event = Event::StepLaunched { job, run, step, spec: Arc::new(spec), shares };
@@ -99,6 +103,7 @@ fn share(
         tasks: u32::try_from(place.ranks.len()).unwrap_or(u32::MAX),
         cores: free.smallest(wanted),
         memory_bytes,
+        gpus: None,
     })
 }
 
