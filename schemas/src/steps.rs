@@ -274,6 +274,8 @@ pub struct StepTasks {
     pub process_group: Option<ProcessGroup>,
     /// See [`StepGroup::gpu_binding`].
     pub gpu_binding: Option<GpuBinding>,
+    /// The GPUs of the whole job on the node.
+    pub gpus_of_job: IndexSet,
 }
 
 /// The processes of a parallel program: all tasks of a step.

@@ -26,6 +26,7 @@ use crate::{
     filter::StagingSettings,
     ids::{JobId, RunId, Sequence, StepId},
     job::{ExitStatus, Holds, JobSpec, JobState, Outcome, Usage, WaitReason},
+    node::GpuFault,
     plan::NodeClosure,
     resources::{IndexSet, NodeSpec},
     time::Timestamp,
@@ -598,6 +599,9 @@ pub struct NodeView {
     /// Advance reservations that include it, by name.
     #[serde(default)]
     pub reservations: Vec<String>,
+    /// Its GPUs that take no new jobs, in order of their numbers.
+    #[serde(default)]
+    pub gpu_faults: Vec<GpuFault>,
 }
 
 /// Whether a node serves jobs.

@@ -357,6 +357,8 @@ impl Host {
                 spool_dir: self.spool_of(node),
                 // Emulated nodes share the host's cores, and may declare more than it has.
                 bind_cpus: false,
+                // The same goes for GPUs, unless the configuration says which ones there are.
+                invents_gpus: true,
                 emulated_nodes: emulated.clone(),
                 ..self.executor()
             };

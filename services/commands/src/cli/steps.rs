@@ -1,7 +1,7 @@
 //! The grammar of steps inside running jobs.
 
 use super::QueryOptions;
-use crate::values;
+use crate::values::{self, GpuCount};
 use clap::{Args, Subcommand, ValueEnum};
 use muster_schemas::{JobId, StepId, steps::ProcessManagement};
 use std::str::FromStr;
@@ -90,6 +90,12 @@ pub struct StepRunOptions {
     /// Cores for each task
     #[arg(short = 'c', long, value_name = "N", value_parser = values::parse_positive, default_value = "1")]
     pub cpus_per_task: u32,
+    /// GPUs that no other step has meanwhile: `2` or `MODEL:2` [default: all GPUs of the job, shared with other steps]
+    #[arg(long, value_name = "[MODEL:]N", value_parser = parse_step_gpus, conflicts_with = "gpus_per_task")]
+    pub gpus: Option<GpuCount>,
+    /// GPUs for each task, which no other task sees
+    #[arg(long, value_name = "[MODEL:]N", value_parser = values::parse_gpus)]
+    pub gpus_per_task: Option<GpuCount>,
     /// Begin each line with the rank of its task
     #[arg(short = 'l', long)]
     pub label: bool,
@@ -123,6 +129,11 @@ pub struct StepRunOptions {
     /// The command and its arguments; it runs once for each task
     #[arg(required = true, last = true, value_name = "COMMAND")]
     pub words: Vec<String>,
+}
+
+/// As [`values::parse_gpus`], but a step can do without any: `0`.
+fn parse_step_gpus(text: &str) -> Result<GpuCount, String> {
+    if text == "0" { Ok(GpuCount { count: 0, model: None }) } else { values::parse_gpus(text) }
 }
 
 /// The kinds of support for MPI programs (SL-W-03).

@@ -88,6 +88,8 @@ fn inside(client: &mut Client, detail: &JobDetail, options: &LogsOptions, path: 
         ntasks: Some(1),
         nodes: None,
         cpus_per_task: 1,
+        gpus: None,
+        gpus_per_task: None,
         label: false,
         input_to: None,
         pty: false,

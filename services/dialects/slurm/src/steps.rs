@@ -1,6 +1,7 @@
 //! Steps: their components, the layout of their tasks, and the messages of `srun` at the end (SL-R).
 
 mod ends;
+mod gpus;
 mod groups;
 mod launch;
 mod layout;

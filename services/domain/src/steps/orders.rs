@@ -114,6 +114,7 @@ impl LaunchSketch {
             ..Launch::default()
         };
         let order = self.order(spec, Default::default(), launch)?;
+        let gpus_of_job = order.gpus.clone();
         let mut environment = launched.environment.clone().unwrap_or_else(|| spec.environment.clone());
         environment.extend(group.environment.clone());
         let launch = LaunchOrder {
@@ -141,6 +142,7 @@ impl LaunchSketch {
             ends_on_failure: launched.ends_on_failure,
             process_group: record.process_group.clone(),
             gpu_binding: group.gpu_binding.clone(),
+            gpus_of_job,
         };
         Some(NodeOrder::Launch { order: Box::new(launch), tasks: Some(Box::new(tasks)) })
     }

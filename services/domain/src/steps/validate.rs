@@ -3,8 +3,8 @@
 use crate::{
     jobs::validate::{arguments, attributes, dialect, environment},
     validate::{
-        MAX_COUNT, MAX_JOB_BYTES, MAX_LIST, MAX_MEMORY_BYTES, MAX_NODE_NAMES, bytes, count, invalid, label, name, number,
-        optional, path, shown, signal, walltime,
+        MAX_COUNT, MAX_JOB_BYTES, MAX_LIST, MAX_MEMORY_BYTES, MAX_NODE_NAMES, bytes, count, invalid, label, name,
+        number, optional, path, shown, signal, walltime,
     },
 };
 use muster_schemas::{
@@ -120,16 +120,16 @@ fn gpus(group: &StepGroup) -> Result<(), Refusal> {
         number("groups.gpus.count", u64::from(gpus.count), 0, u64::from(MAX_COUNT))?;
         optional("groups.gpus.model", gpus.model.as_ref(), name)?;
         if matches!(gpus.per, Per::Core | Per::Gpu) {
-            return invalid("groups.gpus.per: GPUs of steps are counted for each node or task, or for the group".into());
+            return invalid(
+                "groups.gpus.per: GPUs of steps are counted for each node or task, or for the group".into(),
+            );
         }
     }
     match &group.gpu_binding {
         Some(GpuBinding::PerTask(count) | GpuBinding::Shared(count)) => {
             number("groups.gpu_binding", u64::from(*count), 1, u64::from(MAX_COUNT))
         }
-        Some(GpuBinding::Listed(sets)) => {
-            number("groups.gpu_binding.listed", sets.len() as u64, 1, MAX_LIST as u64)
-        }
+        Some(GpuBinding::Listed(sets)) => number("groups.gpu_binding.listed", sets.len() as u64, 1, MAX_LIST as u64),
         None => Ok(()),
     }
 }

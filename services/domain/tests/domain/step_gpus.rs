@@ -130,7 +130,8 @@ fn gpus_for_a_whole_group_are_dealt_out_over_its_nodes() {
 #[test]
 fn only_gpus_of_the_model_count() {
     let (mut cluster, id, _) = running();
-    let (small, big) = (of_model("small", step(&["node1"], Some((1, Per::Node)))), step(&["node1"], Some((2, Per::Node))));
+    let (small, big) =
+        (of_model("small", step(&["node1"], Some((1, Per::Node)))), step(&["node1"], Some((2, Per::Node))));
     assert_eq!(launched(&mut cluster, id, of_model("big", big.clone())).1, own(&["2,4"]));
     assert_eq!(launched(&mut cluster, id, small).1, own(&["1"]));
     let ada = user("ada");

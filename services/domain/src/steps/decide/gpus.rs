@@ -1,11 +1,6 @@
 //! Which GPUs of the job a step gets, if it asks for some of its own.
 
-use crate::{
-    decide::refuse,
-    requests,
-    runs::Run,
-    state::State,
-};
+use crate::{decide::refuse, requests, runs::Run, state::State};
 use muster_schemas::{
     command::{Refusal, RefusalCode},
     resources::{Gpus, IndexSet, Per},
@@ -37,7 +32,8 @@ pub(crate) fn deal(state: &State, run: &Run, spec: &StepSpec, shares: &mut [Step
             _ => of_group.iter().map(|share| on_node(wanted, share)).collect(),
         };
         for ((share, choice), count) in of_group.iter_mut().zip(choices).zip(counts) {
-            let whose = || format!("on node {}, component {} of job {}", state.node_name(share.node), share.component, run.job);
+            let whose =
+                || format!("on node {}, component {} of job {}", state.node_name(share.node), share.component, run.job);
             share.gpus = Some(taken(&choice, count, wanted, &whose)?);
         }
     }
