@@ -604,6 +604,20 @@ pub struct NodeView {
     pub gpu_faults: Vec<GpuFault>,
 }
 
+impl NodeView {
+    /// The number of its GPUs that new jobs can get.
+    pub fn gpus_in_service(&self) -> u64 {
+        (self.spec.gpus.len() as u64).saturating_sub(self.gpu_faults.len() as u64)
+    }
+
+    /// Which of its GPUs are out of service, and why, for people.
+    pub fn gpu_faults_text(&self) -> Option<String> {
+        let texts: Vec<String> =
+            self.gpu_faults.iter().map(|fault| format!("GPU {}: {}", fault.gpu, fault.why)).collect();
+        (!texts.is_empty()).then(|| texts.join("; "))
+    }
+}
+
 /// Whether a node serves jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]

@@ -76,12 +76,12 @@ pub(crate) fn find<'a>(access: &Access<'a>, names: &[String]) -> Result<Vec<&'a 
 /// What the executor of a node finds of its GPUs. A repeated report has no effect.
 pub(crate) fn gpus_checked(access: &Access, report: &GpuReport) -> Result<Decision, Refusal> {
     let node = access.require_node()?;
-    let found = report.found;
+    let (found, all) = (report.found, gpu_count(&node.spec));
     let fault = |gpu: u32| match report.faults.get(&gpu) {
-        _ if gpu >= found => Some(format!("the node has only {found} GPUs")),
+        _ if gpu >= found => Some(format!("it is not there, the node has {found} of {all}")),
         why => why.map(|why| why.chars().take(MAX_FAULT_CHARACTERS).collect()),
     };
-    let faults = (0..gpu_count(&node.spec)).filter_map(|gpu| Some(GpuFault { gpu, why: fault(gpu)? }));
+    let faults = (0..all).filter_map(|gpu| Some(GpuFault { gpu, why: fault(gpu)? }));
     let (node, faults, before) = (node.id, faults.collect::<Vec<_>>(), &node.gpu_faults);
     let is_news = faults != *before;
     Ok(Decision::done(is_news.then_some(Event::NodeGpusChecked { node, faults }).into_iter().collect()))

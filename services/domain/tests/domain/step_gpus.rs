@@ -5,10 +5,11 @@ use muster_schemas::{
     JobId, PartId, RunId, StepId,
     cluster::ClusterConfig,
     command::{Command, RefusalCode, Reply},
-    event::{EndCause, Event},
-    job::ExitStatus,
+    event::{Actor, EndCause, Event},
+    job::{ExitStatus, JobState},
+    node::{GpuFault, GpuReport},
     plan::Start,
-    resources::{Gpus, IndexSet, Per},
+    resources::{Gpus, IndexSet, Per, Placement},
     steps::{GpuBinding, StepGroup, StepPlace, StepProgram, StepSpec},
 };
 
@@ -27,7 +28,7 @@ fn running() -> (Cluster, JobId, RunId) {
     placement.components[0].shares[0].gpus = set("1-4");
     placement.components[0].shares[1].gpus = set("0-1");
     let run = cluster.state.next_run();
-    let refused = cluster.run(&muster_schemas::event::Actor::Planner, commit(vec![Start { job: id, placement }]));
+    let refused = cluster.run(&Actor::Planner, commit(vec![Start { job: id, placement }]));
     assert!(matches!(&refused, Ok((_, Reply::Planned(none))) if none.is_empty()), "{refused:?}");
     for node in ["node1", "node2"] {
         cluster.ok(&executor(node), Command::NodeStarted { part: cluster.part(run, node) });
@@ -155,4 +156,48 @@ fn requests_for_gpus_have_limits() {
     refused(&mut cluster, &|group| group.gpu_binding = Some(GpuBinding::PerTask(0)), "groups.gpu_binding");
     refused(&mut cluster, &|group| group.gpu_binding = Some(GpuBinding::Listed(Vec::new())), "groups.gpu_binding");
     refused(&mut cluster, &|group| group.gpu_binding = Some(GpuBinding::Listed(vec![set("0"); 1001])), "1001");
+}
+
+/// What the executor of node1 says of its GPUs.
+fn checked(cluster: &mut Cluster, found: u32, faults: &[(u32, &str)]) -> Vec<Event> {
+    let faults = faults.iter().map(|(gpu, why)| (*gpu, (*why).to_owned())).collect();
+    cluster.ok(&executor("node1"), Command::NodeGpusChecked { report: GpuReport { found, faults } })
+}
+
+#[test]
+fn a_gpu_out_of_service_is_in_the_log_once_and_given_to_no_job() {
+    let (mut cluster, first, _) = running();
+    assert_eq!(checked(&mut cluster, 5, &[]), [], "all is well, as it was thought");
+    let events = checked(&mut cluster, 4, &[(1, "it is lost"), (7, "no GPU of this node")]);
+    let fault = |gpu, why: &str| GpuFault { gpu, why: why.into() };
+    let faults = vec![fault(1, "it is lost"), fault(4, "it is not there, the node has 4 of 5")];
+    let node = cluster.node_id("node1");
+    assert_eq!(events, [Event::NodeGpusChecked { node, faults: faults.clone() }]);
+    assert_eq!(checked(&mut cluster, 4, &[(1, "it is lost")]), [], "that is known");
+    assert_eq!(cluster.state.job(first).unwrap().state(), JobState::Running, "who has one keeps it");
+
+    let end = cluster.state.job(first).unwrap().run().unwrap();
+    for node in ["node1", "node2"] {
+        cluster.end(end, node, ExitStatus::Code(0));
+    }
+    let id = cluster.submit("ada", job(1, 1));
+    let mut placement = cluster.placement(&["node1"], 1);
+    placement.components[0].shares[0].gpus = set("0-1");
+    let start = |placement: &Placement| commit(vec![Start { job: id, placement: placement.clone() }]);
+    let Ok((_, Reply::Planned(refused))) = cluster.run(&Actor::Planner, start(&placement)) else { panic!("a plan") };
+    assert_eq!(refused[0].reason, "node node1: GPU 1 is out of service: it is lost");
+    checked(&mut cluster, 5, &[]);
+    let Ok((_, Reply::Planned(refused))) = cluster.run(&Actor::Planner, start(&placement)) else { panic!("a plan") };
+    assert_eq!(refused, []);
+    cluster.assert_replays();
+}
+
+#[test]
+fn what_a_node_says_of_gpus_that_it_has_not_is_short() {
+    let (mut cluster, ..) = running();
+    let events = checked(&mut cluster, 5, &[(0, &"x".repeat(100_000))]);
+    let [Event::NodeGpusChecked { faults, .. }] = &events[..] else { panic!("{events:?}") };
+    assert_eq!(faults[0].why.len(), 200);
+    let (bare, refusal) = (user("ada"), RefusalCode::PermissionDenied);
+    cluster.refused(&bare, Command::NodeGpusChecked { report: GpuReport::default() }, refusal, "");
 }

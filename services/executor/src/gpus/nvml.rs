@@ -150,3 +150,73 @@ impl Nvml {
         unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{ffi::CString, fs, process::Command};
+
+    /// A library with two GPUs in the wrong order, of which the one with the minor number 1 has fallen off its bus once the
+    /// file `lost` exists.
+    const LIBRARY: &str = r#"
+        #include <stdio.h>
+        #include <string.h>
+        #include <unistd.h>
+        struct memory { unsigned long long total, free, used; };
+        static unsigned minors[] = { 1, 0 };
+        int nvmlInit_v2(void) { return 0; }
+        int nvmlDeviceGetCount_v2(unsigned *count) { *count = 3; return 0; }
+        int nvmlDeviceGetHandleByIndex_v2(unsigned at, void **device) {
+            if (at > 1) return 15;
+            *device = &minors[at];
+            return 0;
+        }
+        int nvmlDeviceGetHandleByUUID(const char *uuid, void **device) {
+            if (strncmp(uuid, "GPU-", 4) != 0) return 6;
+            *device = &minors[uuid[4] == '0'];
+            return 0;
+        }
+        int nvmlDeviceGetName(void *device, char *name, unsigned length) {
+            snprintf(name, length, "Model %u", *(unsigned *)device);
+            return 0;
+        }
+        int nvmlDeviceGetUUID(void *device, char *uuid, unsigned length) {
+            snprintf(uuid, length, "GPU-%u", *(unsigned *)device);
+            return 0;
+        }
+        int nvmlDeviceGetMinorNumber(void *device, unsigned *minor) { *minor = *(unsigned *)device; return 0; }
+        int nvmlDeviceGetMemoryInfo(void *device, struct memory *memory) {
+            memory->total = memory->free = 1 << 30;
+            return *(unsigned *)device == 1 && access(LOST, F_OK) == 0 ? 15 : 0;
+        }
+        const char *nvmlErrorString(int error) { return error == 15 ? "GPU is lost" : "Not Found"; }
+    "#;
+
+    #[test]
+    fn gpus_are_those_of_the_driver_and_one_that_is_lost_says_so() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (source, library, lost) = ("nvml.c", "libnvml.so", folder.path().join("lost"));
+        fs::write(folder.path().join(source), LIBRARY).expect("written");
+        let define = format!("-DLOST=\"{}\"", lost.display());
+        let built = Command::new("cc")
+            .args(["-shared", "-fPIC", &define, "-o", library, source])
+            .current_dir(folder.path())
+            .status();
+        if !built.is_ok_and(|status| status.success()) {
+            return muster_surroundings::skipped("there is no C compiler");
+        }
+        let path = folder.path().join(library).display().to_string();
+        let nvml = Nvml::load(&CString::new(path).expect("no zero byte")).expect("it has all functions");
+        let found = nvml.devices();
+        let shown: Vec<_> =
+            found.iter().map(|gpu| (gpu.to_string(), gpu.model.as_deref(), gpu.uuid.as_deref())).collect();
+        let gpu = |number: &'static str, model, uuid| (format!("nvidia:/dev/nvidia{number}"), Some(model), Some(uuid));
+        assert_eq!(shown, [gpu("0", "Model 0", "GPU-0"), gpu("1", "Model 1", "GPU-1")], "the third does not answer");
+        assert_eq!(["GPU-0", "GPU-1"].map(|uuid| nvml.fault(uuid)), [None, None]);
+        fs::write(&lost, "").expect("written");
+        let why = Some("the driver says: GPU is lost".to_owned());
+        assert_eq!(["GPU-0", "GPU-1"].map(|uuid| nvml.fault(uuid)), [None, why]);
+        assert_eq!(nvml.fault("MIG-1"), Some("the driver says: Not Found".to_owned()));
+        assert!(Nvml::load(c"/nowhere/libnvidia-ml.so.1").is_none());
+    }
+}
