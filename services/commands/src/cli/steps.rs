@@ -3,7 +3,11 @@
 use super::QueryOptions;
 use crate::values::{self, GpuCount};
 use clap::{Args, Subcommand, ValueEnum};
-use muster_schemas::{JobId, StepId, steps::ProcessManagement};
+use muster_schemas::{
+    JobId, StepId,
+    resources::{Gpus, Per},
+    steps::{GpuBinding, ProcessManagement},
+};
 use std::str::FromStr;
 
 /// `muster step`.
@@ -90,12 +94,9 @@ pub struct StepRunOptions {
     /// Cores for each task
     #[arg(short = 'c', long, value_name = "N", value_parser = values::parse_positive, default_value = "1")]
     pub cpus_per_task: u32,
-    /// GPUs that no other step has meanwhile: `2` or `MODEL:2` [default: all GPUs of the job, shared with other steps]
-    #[arg(long, value_name = "[MODEL:]N", value_parser = parse_step_gpus, conflicts_with = "gpus_per_task")]
-    pub gpus: Option<GpuCount>,
-    /// GPUs for each task, which no other task sees
-    #[arg(long, value_name = "[MODEL:]N", value_parser = values::parse_gpus)]
-    pub gpus_per_task: Option<GpuCount>,
+    /// Its GPUs.
+    #[command(flatten)]
+    pub gpus: StepGpuOptions,
     /// Begin each line with the rank of its task
     #[arg(short = 'l', long)]
     pub label: bool,
@@ -129,6 +130,31 @@ pub struct StepRunOptions {
     /// The command and its arguments; it runs once for each task
     #[arg(required = true, last = true, value_name = "COMMAND")]
     pub words: Vec<String>,
+}
+
+/// The GPUs of a step.
+#[derive(Clone, Debug, Default, Args)]
+pub struct StepGpuOptions {
+    /// GPUs that no other step has meanwhile: `2`, `MODEL:2`, or `0` [default: all GPUs of the job, shared with other steps]
+    #[arg(long, value_name = "[MODEL:]N", value_parser = parse_step_gpus, conflicts_with = "gpus_per_task")]
+    pub gpus: Option<GpuCount>,
+    /// GPUs for each task, which no other task sees
+    #[arg(long, value_name = "[MODEL:]N", value_parser = values::parse_gpus)]
+    pub gpus_per_task: Option<GpuCount>,
+}
+
+impl StepGpuOptions {
+    /// The GPUs that the step has alone; those for the whole step are for each component of the job that it is in.
+    pub fn wanted(&self) -> Option<Gpus> {
+        let of_step = self.gpus.as_ref().map(|gpus| (gpus, Per::Request));
+        let (gpus, per) = of_step.or_else(|| Some((self.gpus_per_task.as_ref()?, Per::Task)))?;
+        Some(Gpus { count: gpus.count, per, model: gpus.model.clone() })
+    }
+
+    /// Which of them each task sees.
+    pub fn binding(&self) -> Option<GpuBinding> {
+        self.gpus_per_task.as_ref().map(|gpus| GpuBinding::PerTask(gpus.count))
+    }
 }
 
 /// As [`values::parse_gpus`], but a step can do without any: `0`.

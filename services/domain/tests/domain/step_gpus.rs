@@ -6,7 +6,7 @@ use muster_schemas::{
     cluster::ClusterConfig,
     command::{Command, RefusalCode, Reply},
     event::{Actor, EndCause, Event},
-    job::{ExitStatus, JobState},
+    job::ExitStatus,
     node::{GpuFault, GpuReport},
     plan::Start,
     resources::{Gpus, IndexSet, Per, Placement},
@@ -174,7 +174,7 @@ fn a_gpu_out_of_service_is_in_the_log_once_and_given_to_no_job() {
     let node = cluster.node_id("node1");
     assert_eq!(events, [Event::NodeGpusChecked { node, faults: faults.clone() }]);
     assert_eq!(checked(&mut cluster, 4, &[(1, "it is lost")]), [], "that is known");
-    assert_eq!(cluster.state.job(first).unwrap().state(), JobState::Running, "who has one keeps it");
+    assert!(cluster.state.job(first).unwrap().run().is_some(), "who has one keeps it");
 
     let end = cluster.state.job(first).unwrap().run().unwrap();
     for node in ["node1", "node2"] {

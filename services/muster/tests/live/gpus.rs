@@ -144,6 +144,20 @@ fn steps_of_muster_share_out_the_gpus_of_their_job() {
     let Output { status, stderr, .. } = step(&["-n", "1", "--gpus", "4"]);
     assert!(status != 0 && stderr.contains("groups.gpus: 4 GPUs are wanted"), "{stderr}");
     system.ok(&["cancel", &job]);
+    system.write(
+        "job.sh",
+        "#!/bin/sh\n#MUSTER -N 1 -n 4 --gpus 3 -o out\n\
+         muster run -n 2 sh -c 'echo all $MUSTER_GPUS'\n\
+         muster run -n 3 --gpus-per-task 1 sh -c 'echo own $MUSTER_GPUS' | sort\n\
+         muster run -n 1 --gpus 2 sh -c 'touch begun; until [ -e go ]; do sleep 0.02; done; echo first $MUSTER_GPUS' &\n\
+         until [ -e begun ]; do sleep 0.02; done\n\
+         muster run -n 1 --gpus 1 sh -c 'echo second $MUSTER_GPUS; touch go'\nwait\n",
+    );
+    system.ok(&["submit", "--wait", "job.sh"]);
+    let out = system.read("out");
+    let (ordered, apart) = out.split_at(out.find("own 2\n").map_or(0, |at| at + "own 2\n".len()));
+    assert_eq!(ordered, "all 0,1,2\nall 0,1,2\nown 0\nown 1\nown 2\n", "{out}");
+    assert_eq!(sorted(apart), ["first 0,1", "second 2"], "{out}");
     holder.wait().expect("it ends with its job");
 }
 

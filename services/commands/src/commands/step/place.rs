@@ -2,8 +2,8 @@
 
 use crate::{cli::StepRunOptions, exit::Failure};
 use muster_schemas::{
-    resources::{Gpus, IndexSet, Per},
-    steps::{GpuBinding, StepGroup, StepPlace, StepProgram},
+    resources::IndexSet,
+    steps::{StepGroup, StepPlace, StepProgram},
     views::{JobDetail, RunNodeView},
 };
 
@@ -28,20 +28,13 @@ pub fn groups(detail: &JobDetail, options: &StepRunOptions) -> Result<Vec<StepGr
                 places: vec![place],
                 cpus_per_task: options.cpus_per_task,
                 programs: vec![StepProgram { ranks, argv: options.words.clone() }],
-                gpus: gpus(options),
-                gpu_binding: options.gpus_per_task.as_ref().map(|gpus| GpuBinding::PerTask(gpus.count)),
+                gpus: options.gpus.wanted(),
+                gpu_binding: options.gpus.binding(),
                 ..StepGroup::default()
             }),
         }
     }
     Ok(groups)
-}
-
-/// The GPUs that the step has alone; those for the whole step are for each of its groups.
-fn gpus(options: &StepRunOptions) -> Option<Gpus> {
-    let of_step = options.gpus.as_ref().map(|gpus| (gpus, Per::Request));
-    let (gpus, per) = of_step.or_else(|| Some((options.gpus_per_task.as_ref()?, Per::Task)))?;
-    Some(Gpus { count: gpus.count, per, model: gpus.model.clone() })
 }
 
 /// How many tasks go to each node.
