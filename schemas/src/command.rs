@@ -13,7 +13,7 @@ use crate::{
     ids::{CommandId, JobId, NodeId, PartId, RunId, Sequence, StepId},
     job::{ExitStatus, Holds, JobSpec, JobState, Occasion},
     job_token::JobToken,
-    node::{Briefing, Mark},
+    node::{Briefing, GpuReport, Mark},
     plan::{NodeClosure, ProposedPlan, ReservationSpec},
     policy::Policy,
     scheduling::SchedulingSettings,
@@ -419,6 +419,11 @@ pub enum Command {
         what: String,
         /// The reason, for people; 1 to 1,024 bytes.
         why: String,
+    },
+    /// A node's executor has looked at the node's GPUs. Repeated from time to time.
+    NodeGpusChecked {
+        /// What it found.
+        report: GpuReport,
     },
 }
 

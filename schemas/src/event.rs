@@ -35,6 +35,7 @@ use crate::{
     },
     ids::{JobId, NodeId, RunId, Sequence, StepId},
     job::{ExitStatus, Holds, JobSpec, Occasion, Outcome, Usage},
+    node::GpuFault,
     plan::{BackfillPass, NodeClosure, PlanRecord, ReservationSpec},
     policy::Policy,
     refusal::RefusalCode,

@@ -17,6 +17,7 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
+use utoipa::ToSchema;
 
 /// An order as it is sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -256,6 +257,24 @@ pub struct OrderNode {
     pub tasks: u32,
     /// The component of the job that it serves, from 0.
     pub component: u32,
+}
+
+/// What a node's executor finds of the node's GPUs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GpuReport {
+    /// How many there are: numbers from this one on are not there.
+    pub found: u32,
+    /// Those that cannot be used, by number, and why.
+    pub faults: BTreeMap<u32, String>,
+}
+
+/// A GPU that is out of service.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct GpuFault {
+    /// Its number on its node, from 0.
+    pub gpu: u32,
+    /// Why, for people.
+    pub why: String,
 }
 
 /// A sign of life, sent by each executor at an interval well below `node_lost_after_seconds`. Not an event.

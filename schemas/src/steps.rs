@@ -4,7 +4,7 @@ use crate::{
     binding::Binding,
     ids::NodeId,
     job::{ExitStatus, WarningSignal},
-    resources::IndexSet,
+    resources::{Gpus, IndexSet},
 };
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
@@ -86,6 +86,47 @@ pub struct StepGroup {
     pub nodes: Option<u32>,
     /// What its tasks are bound to; `None` means the defaults of [`Binding`].
     pub binding: Option<Binding>,
+    /// GPUs that no other step has meanwhile, for each node, each task or the whole group. `None` gives its tasks all
+    /// GPUs that the job has on their nodes; others may use these too.
+    pub gpus: Option<Gpus>,
+    /// Which of the step's GPUs on its node a task sees; `None` means all of them.
+    pub gpu_binding: Option<GpuBinding>,
+}
+
+/// Which of the step's GPUs on a node each of its tasks there sees.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GpuBinding {
+    /// This many, which no other task sees as long as there are enough.
+    PerTask(u32),
+    /// One, which this many tasks with consecutive ranks share.
+    Shared(u32),
+    /// Those with these indices among the step's GPUs on the node: the first task the first set, and so on, from the
+    /// beginning again once the list is over.
+    Listed(Vec<IndexSet>),
+}
+
+impl GpuBinding {
+    /// The GPUs that the task with an index among those on its node sees, of all that the step has there. Without any
+    /// that fits, it sees none.
+    pub fn of_task(&self, local_rank: u32, gpus: &IndexSet) -> IndexSet {
+        let all: Vec<u32> = gpus.iter().collect();
+        if all.is_empty() {
+            return IndexSet::new();
+        }
+        match self {
+            Self::PerTask(count) => {
+                let first = local_rank as usize * *count as usize;
+                (first..first + (*count as usize).min(all.len())).map(|at| all[at % all.len()]).collect()
+            }
+            Self::Shared(tasks) => IndexSet::from_iter([all[(local_rank / (*tasks).max(1)) as usize % all.len()]]),
+            Self::Listed(sets) => {
+                let known = IndexSet::first_n(u32::try_from(all.len()).unwrap_or(u32::MAX));
+                let set = sets.get(local_rank as usize % sets.len().max(1)).map(|set| set.intersection(&known));
+                set.iter().flat_map(IndexSet::iter).map(|at| all[at as usize]).collect()
+            }
+        }
+    }
 }
 
 /// The tasks of a step on a node.
@@ -210,6 +251,8 @@ pub struct StepShare {
     /// [`Binding`] of cores.
     #[serde(default)]
     pub bound: Vec<IndexSet>,
+    /// The GPUs that its tasks may use, if no other step may; `None` means all of the job's there.
+    pub gpus: Option<IndexSet>,
 }
 
 /// Tasks that ended with the same status.
@@ -240,6 +283,10 @@ pub struct StepTasks {
     pub binding: Option<Binding>,
     /// See [`StepShare::bound`].
     pub bound: Vec<IndexSet>,
+    /// See [`StepGroup::gpu_binding`].
+    pub gpu_binding: Option<GpuBinding>,
+    /// The GPUs of the whole job on the node.
+    pub gpus_of_job: IndexSet,
 }
 
 /// The processes of a parallel program: all tasks of a step.
@@ -327,4 +374,24 @@ pub fn grouped(statuses: impl IntoIterator<Item = (u32, ExitStatus)>) -> Vec<Tas
         .collect();
     grouped.sort_by_key(|group| group.ranks.first());
     grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_sees_the_gpus_that_it_is_bound_to() {
+        let gpus: IndexSet = "2-3,6-7".parse().expect("a set");
+        let seen = |binding: GpuBinding| [0, 1, 2, 3, 4].map(|rank| binding.of_task(rank, &gpus).to_string());
+        assert_eq!(seen(GpuBinding::PerTask(1)), ["2", "3", "6", "7", "2"]);
+        assert_eq!(seen(GpuBinding::PerTask(2)), ["2-3", "6-7", "2-3", "6-7", "2-3"]);
+        assert_eq!(seen(GpuBinding::PerTask(u32::MAX)), ["2-3,6-7"; 5], "all that there are");
+        assert_eq!(seen(GpuBinding::Shared(2)), ["2", "2", "3", "3", "6"]);
+        let set = |text: &str| text.parse::<IndexSet>().expect("a set");
+        let listed = GpuBinding::Listed(vec![set("3"), set("0-1"), set("9")]);
+        assert_eq!(seen(listed), ["7", "2-3", "", "7", "2-3"]);
+        assert_eq!(GpuBinding::Listed(Vec::new()).of_task(0, &gpus), IndexSet::new());
+        assert_eq!(GpuBinding::PerTask(1).of_task(0, &IndexSet::new()), IndexSet::new());
+    }
 }

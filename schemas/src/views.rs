@@ -26,6 +26,7 @@ use crate::{
     filter::StagingSettings,
     ids::{JobId, RunId, Sequence, StepId},
     job::{ExitStatus, Holds, JobSpec, JobState, Outcome, Usage, WaitReason},
+    node::GpuFault,
     plan::NodeClosure,
     resources::{IndexSet, NodeSpec},
     time::Timestamp,
@@ -598,6 +599,23 @@ pub struct NodeView {
     /// Advance reservations that include it, by name.
     #[serde(default)]
     pub reservations: Vec<String>,
+    /// Its GPUs that take no new jobs, in order of their numbers.
+    #[serde(default)]
+    pub gpu_faults: Vec<GpuFault>,
+}
+
+impl NodeView {
+    /// The number of its GPUs that new jobs can get.
+    pub fn gpus_in_service(&self) -> u64 {
+        (self.spec.gpus.len() as u64).saturating_sub(self.gpu_faults.len() as u64)
+    }
+
+    /// Which of its GPUs are out of service, and why, for people.
+    pub fn gpu_faults_text(&self) -> Option<String> {
+        let texts: Vec<String> =
+            self.gpu_faults.iter().map(|fault| format!("GPU {}: {}", fault.gpu, fault.why)).collect();
+        (!texts.is_empty()).then(|| texts.join("; "))
+    }
 }
 
 /// Whether a node serves jobs.

@@ -16,6 +16,7 @@ use muster_schemas::{
         Holds, JobSpec, JobType, Launch, Notification, Occasion, Outcome, Program, RequeuePolicy, Sink, Usage,
         WaitReason, WarningSignal,
     },
+    node::GpuFault,
     plan::{
         NodeClosure, PlanChange, PlanRecord, PlannedSlot, PredictedStart, RefusedChange, ReservationSpec,
         ReservedNodes, SlotSpec,
@@ -335,6 +336,10 @@ fn events() -> Vec<Event> {
     events.extend(components::altered(&fixture));
     events.push(Event::JobNumbersSet { first: 67_767 });
     events.push(Event::JobResuming { job: task, run });
+    events.push(Event::NodeGpusChecked {
+        node,
+        faults: vec![GpuFault { gpu: 2, why: "/dev/nvidia2 does not exist".into() }],
+    });
     events
 }
 

@@ -1243,6 +1243,16 @@ macro_rules! event_table {
     is "job" "resuming", of [job, run], plan Jobs, replay Left, concerns [],
     public Run(JobResuming { job: *job, run: *run });
 
+    /// The GPUs of a node that no job may start on changed. Jobs that have them keep them.
+    NodeGpusChecked {
+        /// Its number.
+        node: NodeId,
+        /// All that are out of service from now on, in order of their numbers.
+        faults: Vec<GpuFault>,
+    }
+    is "node" "gpus_checked", of [], plan Cluster, replay Happens, concerns [Starts],
+    public Node(NodeGpusChecked { node: name_of(names, *node), faults: faults.clone() });
+
     } };
 }
 pub(crate) use event_table;

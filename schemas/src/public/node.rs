@@ -1,7 +1,7 @@
 //! Nodes.
 
 use super::{declare::public_events, words::Because};
-use crate::{plan::NodeClosure, resources::NodeSpec};
+use crate::{node::GpuFault, plan::NodeClosure, resources::NodeSpec};
 use std::sync::Arc;
 
 public_events! { NodeData
@@ -83,6 +83,22 @@ public_events! { NodeData
     says |data, f| match data.closures.first() {
         None => write!(f, "node {} no longer has a closure", data.node),
         Some(first) => write!(f, "node {} is closed from {}{}", data.node, first.from, Because(&first.reason)),
+    };
+
+    /// The GPUs of a node that take no new jobs changed.
+    "node" "gpus_checked" NodeGpusChecked about node {
+        /// Its name.
+        node: String,
+        /// All that are out of service from now on, in order of their numbers; empty if all can be used.
+        faults: Vec<GpuFault>,
+    }
+    says |data, f| match &data.faults[..] {
+        [] => write!(f, "all GPUs of node {} can be used", data.node),
+        [one] => write!(f, "GPU {} of node {} is out of service: {}", one.gpu, data.node, one.why),
+        [first, ..] => {
+            let (count, node) = (data.faults.len(), &data.node);
+            write!(f, "{count} GPUs of node {node} are out of service, the first is {}: {}", first.gpu, first.why)
+        }
     };
 }
 

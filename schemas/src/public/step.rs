@@ -157,6 +157,8 @@ pub struct StepPart {
     /// beginning.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bound: Vec<IndexSet>,
+    /// The GPUs that no other step may use meanwhile; `null` means all of the job's there.
+    pub gpus: Option<IndexSet>,
 }
 
 pub(super) fn step_part(share: &StepShare, names: &dyn Names) -> StepPart {
@@ -166,6 +168,7 @@ pub(super) fn step_part(share: &StepShare, names: &dyn Names) -> StepPart {
         tasks: share.tasks,
         cores: share.cores.clone(),
         bound: share.bound.clone(),
+        gpus: share.gpus.clone(),
     }
 }
 

@@ -65,6 +65,9 @@ pub struct StepNodeDetail {
     /// beginning.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bound: Vec<IndexSet>,
+    /// The GPUs that no other step may use meanwhile; `null` means all of the job's there.
+    #[serde(default)]
+    pub gpus: Option<IndexSet>,
     /// How it ended there; `null` while it runs.
     pub exit: Option<NodeExit>,
 }

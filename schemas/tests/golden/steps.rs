@@ -38,6 +38,8 @@ fn spec() -> StepSpec {
             tasks: Some(3),
             nodes: Some(2),
             binding: None,
+            gpus: None,
+            gpu_binding: None,
         }],
         streams: StepStreams {
             stdin: StepInput::Task(2),
@@ -87,6 +89,7 @@ pub fn events(fixture: &Fixture) -> Vec<Event> {
                 cores: IndexSet::from_range(0, 3),
                 memory_bytes: 1 << 30,
                 bound: Vec::new(),
+                gpus: None,
             }],
         },
         Event::StepSignalled { job, run, step, component: Some(1), signal: 10 },

@@ -299,6 +299,9 @@ pub struct RunOptions {
     /// The running job [default: the one that this runs in]
     #[arg(long, value_name = "ID", env = "MUSTER_JOB_ID", hide_env_values = true)]
     pub job: JobId,
+    /// Its GPUs.
+    #[command(flatten)]
+    pub gpus: steps::StepGpuOptions,
     /// Standard output [default: that of the job's output file pattern]
     #[arg(short = 'o', long, value_name = "FILE")]
     pub output: Option<String>,

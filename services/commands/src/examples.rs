@@ -29,7 +29,13 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("muster submit --wait -- make test", "wait, and exit with the status of the command"),
         ],
     ),
-    ("run", &[("muster run -n 4 -- ./solve", "four tasks, inside the script of a job")]),
+    (
+        "run",
+        &[
+            ("muster run -n 4 -- ./solve", "four tasks, inside the script of a job"),
+            ("muster run -n 4 --gpus-per-task 1 -- ./solve", "the same, each with a GPU of its own"),
+        ],
+    ),
     (
         "step run",
         &[

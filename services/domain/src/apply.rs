@@ -41,6 +41,7 @@ impl State {
             Event::NodeUp { node, boot_id } => self.node_up(*node, boot_id, now),
             Event::NodeLost { node, reason } => self.node_lost(*node, reason, now),
             Event::NodeResumed { node } => self.node_drained(*node, None),
+            Event::NodeGpusChecked { node, faults } => self.node_gpus_checked(*node, faults),
             Event::JobSubmitted { job, owner, spec, intake: None } => self.job_submitted(*job, owner, spec, record),
             Event::JobSubmitted { job, owner, spec, intake: Some(intake) } => {
                 self.job_received(*job, owner, spec, intake, record);

@@ -77,6 +77,7 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         Command::NodeStepEnded { part, step, exit, statuses } => {
             steps::decide::ended(&access, part, step, exit, statuses)
         }
+        Command::NodeGpusChecked { report } => nodes::decide::gpus_checked(&access, &report),
         Command::NodeSilent { node, reason } => nodes::decide::silent(&access, node, &reason, now),
         Command::NotificationDone { job, of, notification, occasion, result } => {
             access.require_notifier()?;

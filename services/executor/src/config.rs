@@ -1,6 +1,6 @@
 //! The executor's configuration.
 
-use crate::containment::ContainmentMode;
+use crate::{containment::ContainmentMode, gpus::GpuDevice};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -27,6 +27,14 @@ pub struct Config {
     /// `/dev/shm` and `/tmp`. Default: none, the node is this host.
     #[serde(skip)]
     pub emulated_nodes: Vec<String>,
+    /// The GPUs of the node in the order of their numbers, each as `KIND:FILE[,FILE]...`: `nvidia:/dev/nvidia0`,
+    /// `amd:/dev/dri/renderD128`. Default: those that the drivers of this host show.
+    pub gpus: Option<Vec<String>>,
+    /// How often each GPU is looked at, in seconds; 1 to 3,600. Default: 60.
+    pub gpu_check_seconds: u32,
+    /// Whether the node may have GPUs that this host has not: then they are numbers and nothing else. Default: false.
+    #[serde(skip)]
+    pub invents_gpus: bool,
     /// The program that shims are started from. It must be muster of this version, else the running one is used. Default:
     /// the running one.
     pub shim_program: Option<PathBuf>,
@@ -42,6 +50,9 @@ impl Default for Config {
             bind_cpus: true,
             open_files: 1024,
             emulated_nodes: Vec::new(),
+            gpus: None,
+            gpu_check_seconds: 60,
+            invents_gpus: false,
             shim_program: None,
         }
     }
@@ -64,7 +75,21 @@ impl Config {
             "`open_files` is {}, not 64 to 1048576",
             self.open_files
         );
-        Ok(())
+        anyhow::ensure!(
+            (1..=3600).contains(&self.gpu_check_seconds),
+            "`gpu_check_seconds` is {}, not 1 to 3600",
+            self.gpu_check_seconds
+        );
+        self.configured_gpus().map(drop)
+    }
+
+    /// The GPUs that the configuration names; `None` if it leaves them to be found.
+    ///
+    /// # Errors
+    /// Names the entry that is not a GPU.
+    pub fn configured_gpus(&self) -> anyhow::Result<Option<Vec<GpuDevice>>> {
+        let read = |text: &String| text.parse().map_err(|why| anyhow::anyhow!("`gpus`: {why}"));
+        self.gpus.as_ref().map(|gpus| gpus.iter().map(read).collect()).transpose()
     }
 }
 

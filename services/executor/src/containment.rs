@@ -14,9 +14,11 @@
 //! In every mode the shim also ends all its descendants, so that nobody escapes by changing group as root.
 
 mod cgroup;
+mod devices;
 pub mod processes;
 
 use cgroup::Group;
+pub use devices::DeviceNumber;
 use muster_schemas::{PartId, subjects};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -64,6 +66,21 @@ pub struct Hierarchies {
     unit: Unit,
     memory: Option<Controller>,
     cpuset: Option<Controller>,
+    devices: Devices,
+}
+
+/// How runs are kept from the GPUs of others.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+enum Devices {
+    /// The node has no GPUs.
+    #[default]
+    Unneeded,
+    /// Not at all.
+    Open,
+    /// By a program in the kernel that is attached to the cgroup 2 group of the run.
+    Unit,
+    /// In the v1 hierarchy of the controller, under this base.
+    Own(PathBuf),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,7 +129,45 @@ impl Hierarchies {
                 }),
             ),
         };
-        Ok(Self { instance: instance.to_owned(), unit, memory, cpuset })
+        Ok(Self { instance: instance.to_owned(), unit, memory, cpuset, devices: Devices::Unneeded })
+    }
+
+    /// Finds out how runs can be kept from device files of others, for a node that has GPUs. Nothing keeps them from
+    /// these if only the process tree does the rest.
+    ///
+    /// # Errors
+    /// Why that is not possible; then all GPUs are open to all runs.
+    pub fn with_devices(&mut self, mode: ContainmentMode) -> io::Result<()> {
+        self.devices = Devices::Open;
+        let by_program = match &self.unit {
+            Unit::Cgroup2 { base } => {
+                let probe = Group::probe(base);
+                let denied = probe.make().and_then(|()| devices::deny_v2(&probe, &[]));
+                probe.remove();
+                denied
+            }
+            _ => Err(io::Error::new(io::ErrorKind::Unsupported, "runs have no cgroup 2 group")),
+        };
+        let by_controller = || {
+            let missing = || io::Error::new(io::ErrorKind::NotFound, "no cgroup 1 hierarchy of devices is mounted");
+            let mounts = cgroup::mounts()?;
+            cgroup::make_base(mounts.v1.get("devices").ok_or_else(missing)?, &self.instance)
+        };
+        self.devices = match by_program {
+            _ if mode == ContainmentMode::Process => {
+                return Err(io::Error::new(io::ErrorKind::Unsupported, "runs have no control groups"));
+            }
+            Ok(()) => Devices::Unit,
+            Err(of_program) => Devices::Own(by_controller().map_err(|of_controller| {
+                io::Error::new(of_program.kind(), format!("cgroup 2: {of_program}; cgroup 1: {of_controller}"))
+            })?),
+        };
+        Ok(())
+    }
+
+    /// Whether runs can open only the device files of their own GPUs.
+    pub const fn constrains_devices(&self) -> bool {
+        matches!(self.devices, Devices::Unit | Devices::Own(_))
     }
 
     /// A description for the log; `binds_cpus` says whether this executor uses it for CPUs.
@@ -132,7 +187,13 @@ impl Hierarchies {
             (true, true) => "CPU set",
             (true, false) => "affinity",
         };
-        format!("{unit}; memory limits: {memory}; CPU binding: {cpus}")
+        let gpus = match &self.devices {
+            Devices::Unneeded => "",
+            Devices::Open => "; GPUs: open to every job",
+            Devices::Unit => "; GPUs: cgroup 2",
+            Devices::Own(_) => "; GPUs: cgroup 1",
+        };
+        format!("{unit}; memory limits: {memory}; CPU binding: {cpus}{gpus}")
     }
 
     /// Whether runs have groups, which include the processes of their steps.
@@ -168,7 +229,8 @@ impl Hierarchies {
             Unit::Processes => [None, None],
         };
         let own = [&self.memory, &self.cpuset].map(|controller| controller.as_ref().and_then(Controller::base));
-        unit.into_iter().chain(own).flatten()
+        let devices = if let Devices::Own(base) = &self.devices { Some(base) } else { None };
+        unit.into_iter().chain(own).chain([devices]).flatten()
     }
 }
 
@@ -210,6 +272,14 @@ pub struct Containment {
     unit: RunUnit,
     memory: Option<Group>,
     cpuset: Option<Group>,
+    devices: Option<RunDevices>,
+}
+
+/// Where devices are denied.
+#[derive(Debug)]
+enum RunDevices {
+    Unit(Group),
+    Own(Group),
 }
 
 #[derive(Debug)]
@@ -247,13 +317,20 @@ pub struct Entrance {
 }
 
 impl Containment {
-    /// Creates the containment of a part of a run.
+    /// Creates the containment of a part of a run, whose processes cannot open the `denied` devices.
     ///
     /// # Errors
     /// Names the group that could not be created or limited. Groups created before are removed.
-    pub fn create(hierarchies: &Hierarchies, part: PartId, memory_bytes: u64, cpus: &[u32]) -> io::Result<Self> {
-        let containment = Self::name(hierarchies, part, memory_bytes > 0, !cpus.is_empty());
-        if let Err(error) = containment.make(memory_bytes, cpus) {
+    pub fn create(
+        hierarchies: &Hierarchies,
+        part: PartId,
+        memory_bytes: u64,
+        cpus: &[u32],
+        denied: &[DeviceNumber],
+    ) -> io::Result<Self> {
+        let mut containment = Self::name(hierarchies, part, memory_bytes > 0, !cpus.is_empty());
+        containment.devices.take_if(|_| denied.is_empty());
+        if let Err(error) = containment.make(memory_bytes, cpus, denied) {
             containment.try_remove();
             return Err(error);
         }
@@ -282,10 +359,15 @@ impl Containment {
         };
         let memory = controlled(&hierarchies.memory, limit_memory);
         let cpuset = controlled(&hierarchies.cpuset, bind);
-        Self { marker: hierarchies.marker(part), unit, memory, cpuset }
+        let devices = match (&hierarchies.devices, &unit) {
+            (Devices::Own(base), _) => Some(RunDevices::Own(group(base))),
+            (Devices::Unit, RunUnit::Cgroup2(unit)) => Some(RunDevices::Unit(unit.clone())),
+            _ => None,
+        };
+        Self { marker: hierarchies.marker(part), unit, memory, cpuset, devices }
     }
 
-    fn make(&self, memory_bytes: u64, cpus: &[u32]) -> io::Result<()> {
+    fn make(&self, memory_bytes: u64, cpus: &[u32], denied: &[DeviceNumber]) -> io::Result<()> {
         for group in self.groups() {
             group.make()?;
         }
@@ -295,7 +377,11 @@ impl Containment {
         if let Some(group) = &self.cpuset {
             group.bind_cpus(cpus)?;
         }
-        Ok(())
+        match &self.devices {
+            Some(RunDevices::Unit(group)) => devices::deny_v2(group, denied),
+            Some(RunDevices::Own(group)) => devices::deny_v1(group, denied),
+            None => Ok(()),
+        }
     }
 
     /// Binds and limits its present and future processes to different CPUs and a different amount of memory. Without a
@@ -326,7 +412,8 @@ impl Containment {
             RunUnit::Cgroup1 { freezer, cpuacct } => std::iter::once(freezer).chain(cpuacct).collect(),
             RunUnit::Processes => vec![],
         };
-        for group in [&self.memory, &self.cpuset].into_iter().flatten() {
+        let of_devices = if let Some(RunDevices::Own(group)) = &self.devices { Some(group) } else { None };
+        for group in [self.memory.as_ref(), self.cpuset.as_ref(), of_devices].into_iter().flatten() {
             if !groups.contains(&group) {
                 groups.push(group);
             }

@@ -1,10 +1,11 @@
 //! The environment of a job's processes.
 
-use crate::{containment::MARKER, identity::Identity, spool::SpooledOrder};
+use crate::{containment::MARKER, gpus::View, identity::Identity, spool::SpooledOrder};
 use muster_schemas::{
     job::Program,
     job_token::JobAccess,
     node::LaunchOrder,
+    resources::IndexSet,
     steps::{StepTasks, TaskVariable},
 };
 use std::{
@@ -53,10 +54,8 @@ pub fn common(spooled: &SpooledOrder, run_folder: &Path, added: BTreeMap<String,
         set("MUSTER_ARRAY_ID", order.job.number.to_string());
         set("MUSTER_ARRAY_INDEX", index.to_string());
     }
-    if !order.gpus.is_empty() {
-        let gpus: Vec<String> = order.gpus.iter().map(|gpu| gpu.to_string()).collect();
-        set("CUDA_VISIBLE_DEVICES", gpus.join(","));
-        set("MUSTER_GPUS", gpus.join(","));
+    for (name, value) in gpus_of(spooled, &order.gpus) {
+        set(&name, value);
     }
     if let Some(parent) = order.trace.to_traceparent() {
         set("TRACEPARENT", parent);
@@ -65,6 +64,20 @@ pub fn common(spooled: &SpooledOrder, run_folder: &Path, added: BTreeMap<String,
         add_access(&mut variables, access);
     }
     variables
+}
+
+/// The variables of processes that have these GPUs of those that the launch has.
+fn gpus_of(spooled: &SpooledOrder, gpus: &IndexSet) -> Vec<(String, String)> {
+    let of_job = spooled.tasks.as_ref().map_or(&spooled.order.gpus, |tasks| &tasks.gpus_of_job);
+    let is_constrained = spooled.hierarchies.constrains_devices() && !spooled.gpus.is_empty();
+    View { devices: &spooled.gpus, of_job, is_constrained }.variables(gpus)
+}
+
+/// The variables of a task that sees only some of its step's GPUs.
+pub fn gpus_of_task(spooled: &SpooledOrder, local_rank: u32) -> Vec<(String, OwnValue)> {
+    let binding = spooled.tasks.as_ref().and_then(|tasks| tasks.gpu_binding.as_ref());
+    let seen = binding.map(|binding| gpus_of(spooled, &binding.of_task(local_rank, &spooled.order.gpus)));
+    seen.into_iter().flatten().map(|(name, value)| (name, OwnValue::Text(value))).collect()
 }
 
 /// The variables of a task about its own connection to the process management (SL-W-04).
@@ -221,7 +234,7 @@ pub fn node_file(order: &LaunchOrder) -> String {
 mod tests {
     use super::*;
     use crate::testing::{order, spooled};
-    use muster_schemas::{JobId, RunId, job_token::JobToken, node::OrderNode, resources::IndexSet};
+    use muster_schemas::{JobId, RunId, job_token::JobToken, node::OrderNode};
 
     /// SL-P-07
     #[test]

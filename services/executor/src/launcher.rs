@@ -5,6 +5,7 @@
 use crate::{
     containment::{Containment, Hierarchies, MARKER, processes},
     fork_server::ForkServer,
+    gpus::GpuDevice,
     identity::Identities,
     journal::Journal,
     key::RunKey,
@@ -140,6 +141,8 @@ pub struct Settings {
     pub shim_programs: Vec<PathBuf>,
     /// The program that serves the tasks of PMIx programs.
     pub pmix_program: Option<PathBuf>,
+    /// The GPUs of the node; `None` if they are numbers and nothing else.
+    pub gpus: Option<Vec<GpuDevice>>,
 }
 
 /// Whether something that was launched before may be launched again if nothing of it is left.
@@ -347,6 +350,7 @@ impl Launcher {
     }
 
     fn spool_order(&mut self, order: LaunchOrder, tasks: Option<StepTasks>) -> Result<(), String> {
+        require_gpus(&order.gpus, self.settings.gpus.as_deref())?;
         let identity = self.identities.of(&order.owner.user)?;
         let spooled = SpooledOrder {
             boot_id: self.settings.boot_id.clone(),
@@ -357,6 +361,7 @@ impl Launcher {
             order,
             tasks,
             pmix_program: self.settings.pmix_program.clone(),
+            gpus: self.settings.gpus.clone().unwrap_or_default(),
         };
         self.spool.create(&spooled).map_err(|error| format!("the order cannot be written to the node's spool: {error}"))
     }
@@ -533,6 +538,15 @@ fn end_processes(hierarchies: &Hierarchies, key: RunKey) {
         }
         processes::signal_all(&marked, libc::SIGKILL);
         thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A job may have been given a GPU before the ledger knew that the node has not so many.
+fn require_gpus(wanted: &IndexSet, gpus: Option<&[GpuDevice]>) -> Result<(), String> {
+    let missing = |gpus: &[GpuDevice]| wanted.iter().find(|gpu| *gpu as usize >= gpus.len());
+    match gpus.and_then(|gpus| Some((gpus.len(), missing(gpus)?))) {
+        Some((found, gpu)) => Err(format!("the node has no GPU {gpu}: {found} were found there")),
+        None => Ok(()),
     }
 }
 

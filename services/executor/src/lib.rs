@@ -20,6 +20,8 @@ mod contents;
 pub mod environment;
 mod fences;
 pub mod fork_server;
+mod gpu_reports;
+pub mod gpus;
 mod host;
 pub mod identity;
 pub mod journal;

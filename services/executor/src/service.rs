@@ -7,7 +7,8 @@ use crate::{
     containment::{self, Hierarchies},
     contents::{ContentError, Contents},
     fences::{Leader, Members},
-    fork_server,
+    fork_server, gpu_reports,
+    gpus::{self, GpuDevice},
     host::Plan,
     launcher::{About, Finding, Launcher, Settings, Size, Work},
     protocol::{self, Control, News, Notice},
@@ -105,6 +106,8 @@ struct Executor {
     /// The fences of parallel programs that this node leads, and those that it takes part in.
     leader: Arc<Leader>,
     leader_task: tokio::task::JoinHandle<()>,
+    /// Tells the ledger about the node's GPUs, unless these are only numbers.
+    gpus_task: Option<tokio::task::JoinHandle<()>>,
     members: Arc<Members>,
     /// Steps whose end is in the log and whose output a client may still want, since when they are done here.
     lingering: BTreeMap<RunKey, Instant>,
@@ -168,6 +171,7 @@ impl Executor {
         let spool_root = spool.root().to_owned();
         let contact = Contact::new(ledger.clone(), &config, settings.boot_id.clone());
         let steps_share_groups = settings.hierarchies.has_groups();
+        let gpus_task = watch_gpus(&config, &ledger, settings.gpus.as_deref())?;
         let launcher = Launcher::new(spool, settings, found).context("the launch journal cannot be read")?;
         let highest_run = launcher.highest_run();
         let clients = Arc::new(Clients::default());
@@ -197,6 +201,7 @@ impl Executor {
             clients_task,
             leader,
             leader_task,
+            gpus_task,
             members: Arc::new(members),
             lingering: BTreeMap::new(),
             starts: VecDeque::new(),
@@ -212,6 +217,7 @@ impl Executor {
         self.launcher = None;
         self.clients_task.abort();
         self.leader_task.abort();
+        self.gpus_task.iter().for_each(tokio::task::JoinHandle::abort);
         if let Some(thread) = self.launcher_thread.take() {
             // It ends within about a second, or some more if a fork server starts; a panic in it has been logged.
             let _ = tokio::task::spawn_blocking(|| thread.join()).await;
@@ -708,17 +714,42 @@ async fn bind_to_cluster(spool: &Spool, ledger: &LedgerClient) -> anyhow::Result
 }
 
 fn settings(config: &Config, spool: &Spool, boot_id: &str) -> anyhow::Result<Settings> {
-    let hierarchies = Hierarchies::detect(config.containment, &containment::instance(&config.node, spool.root()))
+    let mut hierarchies = Hierarchies::detect(config.containment, &containment::instance(&config.node, spool.root()))
         .with_context(|| format!("containment {:?} is not available", config.containment))?;
+    let node = &config.node;
+    let configured = config.configured_gpus()?;
+    let are_numbers = configured.is_none() && config.invents_gpus;
+    let gpus = (!are_numbers).then(|| gpus::devices(configured.as_deref()));
+    for (number, gpu) in (0..).zip(gpus.iter().flatten()) {
+        tracing::info!(node, number, %gpu, model = gpu.model, uuid = gpu.uuid, "a GPU of this node");
+    }
+    if gpus.as_ref().is_some_and(|gpus| !gpus.is_empty())
+        && let Err(error) = hierarchies.with_devices(config.containment)
+    {
+        tracing::warn!(node, %error, "jobs can open the GPUs of other jobs: only variables name those that are theirs");
+    }
     tracing::info!(node = config.node, containment = hierarchies.describe(config.bind_cpus), "executor starts");
     Ok(Settings {
         boot_id: boot_id.to_owned(),
         hierarchies,
         cpus: if config.bind_cpus { usable_cpus() } else { vec![] },
         open_files: config.open_files,
+        gpus,
         pmix_program: std::env::current_exe().ok(),
         shim_programs: config.shim_program.iter().cloned().chain([fork_server::THIS_PROGRAM.into()]).collect(),
     })
+}
+
+/// Looks at the GPUs of the node from now on, and tells the ledger about them.
+fn watch_gpus(
+    config: &Config,
+    ledger: &LedgerClient,
+    gpus: Option<&[GpuDevice]>,
+) -> anyhow::Result<Option<tokio::task::JoinHandle<()>>> {
+    let Some(gpus) = gpus else { return Ok(None) };
+    let period = Duration::from_secs(config.gpu_check_seconds.into());
+    let watch = gpus::Watch::begin(gpus.to_vec(), period).context("the GPUs cannot be looked at")?;
+    Ok(Some(tokio::spawn(gpu_reports::tell(ledger.clone(), config.node.clone(), watch))))
 }
 
 /// Without the link, launchers of parallel programs reach only this node; nothing else needs it.

@@ -35,7 +35,7 @@
 //! a new file (ext4 looks at each removed in the last minute), and nobody can have kept a hold on what will be another
 //! user's script.
 
-use crate::{containment::Hierarchies, identity::Identity, key::RunKey, protocol::frames};
+use crate::{containment::Hierarchies, gpus::GpuDevice, identity::Identity, key::RunKey, protocol::frames};
 use muster_schemas::{
     codec,
     event::NodeExit,
@@ -342,6 +342,8 @@ pub struct SpooledOrder {
     pub tasks: Option<StepTasks>,
     /// The program that serves the tasks of PMIx programs, with the argument [`crate::PMIX_SERVER`].
     pub pmix_program: Option<PathBuf>,
+    /// The GPUs of this node; empty if their device files are not known.
+    pub gpus: Vec<GpuDevice>,
 }
 
 impl SpooledOrder {

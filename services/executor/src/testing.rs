@@ -62,6 +62,7 @@ pub fn spooled(order: LaunchOrder) -> SpooledOrder {
         open_files: 1024,
         tasks: None,
         pmix_program: None,
+        gpus: Vec::new(),
         order,
     }
 }

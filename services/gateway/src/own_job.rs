@@ -127,6 +127,7 @@ fn concerns(own: JobId, command: &Command) -> bool {
         | Command::NodeEnded { .. }
         | Command::NodeStepEnded { .. }
         | Command::NodeSilent { .. }
+        | Command::NodeGpusChecked { .. }
         | Command::NotificationDone { .. }
         | Command::ClaimCalls { .. }
         | Command::ReportCalls { .. }

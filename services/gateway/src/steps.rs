@@ -37,6 +37,7 @@ fn take(steps: &mut BTreeMap<(RunId, StepId), StepDetail>, job: JobId, record: &
                 ranks: place.ranks.clone(),
                 cores: share.cores.clone(),
                 bound: share.bound.clone(),
+                gpus: share.gpus.clone(),
                 exit: None,
             });
             let detail = StepDetail {
@@ -133,6 +134,7 @@ fn of_state(state: &State, run: &Run, id: StepId, launched: &Step) -> StepDetail
         ranks: IndexSet::new(),
         cores: part.share.cores.clone(),
         bound: part.share.bound.clone(),
+        gpus: part.share.gpus.clone(),
         exit: exits.get::<usize>(at).and_then(|end| end.exit.clone()),
     });
     StepDetail {

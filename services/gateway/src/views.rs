@@ -223,6 +223,7 @@ pub(crate) fn node_view(state: &State, node: &Node) -> NodeView {
         taken_out: taken_out.map(|taken| taken.at),
         closures: node.closures.clone(),
         reservations: state.reservations_of(node.id).map(|reservation| reservation.spec.name.clone()).collect(),
+        gpu_faults: node.gpu_faults.clone(),
     }
 }
 

@@ -359,6 +359,8 @@ impl Host {
                 node: node.to_owned(),
                 spool_dir: self.spool_of(node),
                 bind_cpus,
+                // As for cores, unless the configuration says which ones there are.
+                invents_gpus: true,
                 emulated_nodes: emulated.clone(),
                 ..self.executor()
             };

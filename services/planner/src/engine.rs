@@ -25,7 +25,7 @@ use muster_schemas::{
     filter::ActivationOrdering,
     job::WaitReason,
     policy::{ComponentStart, Components, Policy},
-    resources::{NodeSpec, Placement},
+    resources::{IndexSet, NodeSpec, Placement},
     scheduling::SchedulingSettings,
 };
 use run::JustLeft;
@@ -221,6 +221,14 @@ impl Engine {
         }
         if self.machine.set_available(id, is_available) {
             self.slots_in_doubt |= !is_available;
+        }
+    }
+
+    /// Sets the GPUs of a node that no job gets. Runs that have them keep them.
+    pub fn set_faulty_gpus(&mut self, id: NodeId, faulty: IndexSet) {
+        if self.machine.set_faulty_gpus(id, &faulty) {
+            self.slots_in_doubt = true;
+            self.hold_again(|share_node| share_node == id);
         }
     }
 

@@ -14,7 +14,7 @@ use crate::{
 };
 use muster_schemas::{
     NodeId, Timestamp,
-    resources::{NodeShare, NodeSpec, Placement},
+    resources::{IndexSet, NodeShare, NodeSpec, Placement},
 };
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -95,16 +95,29 @@ impl Machine {
         self.generation += 1;
         self.gaps.forget();
         self.frees_anything();
-        let node = MachineNode::new(id, spec, is_pool);
         match self.nodes.binary_search_by_key(&id, |node| node.id) {
-            Ok(at) => {
-                let old = std::mem::replace(&mut self.nodes[at], node);
-                let node = &mut self.nodes[at];
-                (node.is_available, node.closures, node.reservations) =
-                    (old.is_available, old.closures, old.reservations);
-            }
-            Err(at) => self.nodes.insert(at, node),
+            Ok(at) => self.replace(at, MachineNode::new(id, spec, is_pool, &IndexSet::new())),
+            Err(at) => self.nodes.insert(at, MachineNode::new(id, spec, is_pool, &IndexSet::new())),
         }
+    }
+
+    /// Sets the GPUs of a node that cannot be used; returns whether that changed anything. If it did, nothing is held of
+    /// the node afterwards, as in [`Machine::set_node`].
+    pub fn set_faulty_gpus(&mut self, id: NodeId, faulty: &IndexSet) -> bool {
+        let Some(at) = self.index_of(id).filter(|at| self.nodes[*at].faulty_gpus() != *faulty) else { return false };
+        self.generation += 1;
+        self.gaps.forget();
+        self.frees_anything();
+        let node = &self.nodes[at];
+        self.replace(at, MachineNode::new(id, node.spec.clone(), node.is_pool(), faulty));
+        true
+    }
+
+    /// The new node serves jobs when the old one did.
+    fn replace(&mut self, at: usize, node: MachineNode) {
+        let old = std::mem::replace(&mut self.nodes[at], node);
+        let node = &mut self.nodes[at];
+        (node.is_available, node.closures, node.reservations) = (old.is_available, old.closures, old.reservations);
     }
 
     pub fn remove_node(&mut self, id: NodeId) {

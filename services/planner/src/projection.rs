@@ -286,6 +286,7 @@ impl Projection {
             | Event::NodeUp { node, .. }
             | Event::NodeLost { node, .. }
             | Event::NodeTakenOut { node, .. }
+            | Event::NodeGpusChecked { node, .. }
             | Event::NodeResumed { node } => {
                 if let Some(node) = self.state.node(*node) {
                     tell_node(&mut self.engine, node);
@@ -461,6 +462,7 @@ fn engine_for(policy: &Arc<Policy>) -> Engine {
 
 fn tell_node(engine: &mut Engine, node: &Node) {
     engine.set_node(node.id, node.spec.clone(), node.is_available());
+    engine.set_faulty_gpus(node.id, node.faulty_gpus());
 }
 
 fn closures(node: &Node) -> Vec<Closure> {

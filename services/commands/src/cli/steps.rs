@@ -1,12 +1,13 @@
 //! The grammar of steps inside running jobs.
 
 use super::QueryOptions;
-use crate::values;
+use crate::values::{self, GpuCount};
 use clap::{Args, Subcommand, ValueEnum};
 use muster_schemas::{
     JobId, StepId,
     binding::{Binding, CoreBinding, MemoryBinding, SocketOrder},
-    steps::ProcessManagement,
+    resources::{Gpus, Per},
+    steps::{GpuBinding, ProcessManagement},
 };
 use std::str::FromStr;
 
@@ -94,6 +95,9 @@ pub struct StepRunOptions {
     /// Cores for each task
     #[arg(short = 'c', long, value_name = "N", value_parser = values::parse_positive, default_value = "1")]
     pub cpus_per_task: u32,
+    /// Its GPUs.
+    #[command(flatten)]
+    pub gpus: StepGpuOptions,
     /// Begin each line with the rank of its task
     #[arg(short = 'l', long)]
     pub label: bool,
@@ -202,6 +206,36 @@ impl BindOptions {
         };
         (binding != Binding::default()).then_some(binding)
     }
+}
+
+/// The GPUs of a step.
+#[derive(Clone, Debug, Default, Args)]
+pub struct StepGpuOptions {
+    /// GPUs that no other step has meanwhile: `2`, `MODEL:2`, or `0` [default: all GPUs of the job, shared with other steps]
+    #[arg(long, value_name = "[MODEL:]N", value_parser = parse_step_gpus, conflicts_with = "gpus_per_task")]
+    pub gpus: Option<GpuCount>,
+    /// GPUs for each task, which no other task sees
+    #[arg(long, value_name = "[MODEL:]N", value_parser = values::parse_gpus)]
+    pub gpus_per_task: Option<GpuCount>,
+}
+
+impl StepGpuOptions {
+    /// The GPUs that the step has alone; those for the whole step are for each component of the job that it is in.
+    pub fn wanted(&self) -> Option<Gpus> {
+        let of_step = self.gpus.as_ref().map(|gpus| (gpus, Per::Request));
+        let (gpus, per) = of_step.or_else(|| Some((self.gpus_per_task.as_ref()?, Per::Task)))?;
+        Some(Gpus { count: gpus.count, per, model: gpus.model.clone() })
+    }
+
+    /// Which of them each task sees.
+    pub fn binding(&self) -> Option<GpuBinding> {
+        self.gpus_per_task.as_ref().map(|gpus| GpuBinding::PerTask(gpus.count))
+    }
+}
+
+/// As [`values::parse_gpus`], but a step can do without any: `0`.
+fn parse_step_gpus(text: &str) -> Result<GpuCount, String> {
+    if text == "0" { Ok(GpuCount { count: 0, model: None }) } else { values::parse_gpus(text) }
 }
 
 /// The kinds of support for MPI programs (SL-W-03).

@@ -105,7 +105,7 @@ fn nodes_summary(nodes: &[NodeView]) -> Table {
         left("PROPERTIES"),
     ]);
     let alike = |one: &NodeView, other: &NodeView| {
-        let size = |node: &NodeView| (node.state, node.spec.cores, node.spec.memory_bytes, node.spec.gpus.len());
+        let size = |node: &NodeView| (node.state, node.spec.cores, node.spec.memory_bytes, node.gpus_in_service());
         size(one) == size(other) && one.spec.properties == other.spec.properties
     };
     let mut groups: Vec<Vec<&NodeView>> = Vec::new();
@@ -118,7 +118,7 @@ fn nodes_summary(nodes: &[NodeView]) -> Table {
     for group in groups {
         let sum = |of: &dyn Fn(&NodeView) -> u64| group.iter().fold(0, |sum: u64, node| sum.saturating_add(of(node)));
         let memory = (sum(&|node| node.memory_used_bytes), sum(&|node| node.spec.memory_bytes));
-        let gpus = (sum(&|node| node.gpus_used.into()), sum(&|node| node.spec.gpus.len() as u64));
+        let gpus = (sum(&|node| node.gpus_used.into()), sum(&NodeView::gpus_in_service));
         let jobs: BTreeSet<_> = group.iter().flat_map(|node| &node.jobs).collect();
         let names: Vec<String> = group.iter().map(|node| node.spec.name.clone()).collect();
         table.push([
@@ -126,7 +126,7 @@ fn nodes_summary(nodes: &[NodeView]) -> Table {
             cells::node_state_cell(group[0].state),
             format!("{}/{}", sum(&|node| node.cores_used.into()), sum(&|node| node.spec.cores.into())).into(),
             format!("{}/{}", format_size(memory.0), format_size(memory.1)).into(),
-            if gpus.1 == 0 { "".into() } else { format!("{}/{}", gpus.0, gpus.1).into() },
+            if gpus == (0, 0) { "".into() } else { format!("{}/{}", gpus.0, gpus.1).into() },
             jobs.len().to_string().into(),
             compress_hosts(&names).into(),
             properties_text(group[0]).into(),
@@ -151,7 +151,7 @@ fn nodes_table(page: &NodesPage) -> Table {
     for node in &page.nodes {
         let gpus = match node.spec.gpus.len() {
             0 => String::new(),
-            total => format!("{}/{total}", node.gpus_used),
+            _ => format!("{}/{}", node.gpus_used, node.gpus_in_service()),
         };
         table.push([
             (&node.spec.name).into(),
@@ -161,7 +161,7 @@ fn nodes_table(page: &NodesPage) -> Table {
             gpus.into(),
             node.jobs.len().to_string().into(),
             properties_text(node).into(),
-            node.reason.clone().unwrap_or_default().into(),
+            node.reason.clone().or_else(|| node.gpu_faults_text()).unwrap_or_default().into(),
             reservations::closures_text(&node.closures).into(),
             node.reservations.join(",").into(),
         ]);
@@ -221,6 +221,7 @@ fn print_node(node: &NodeView) -> std::io::Result<()> {
                 format!("{} of {} in use: {}", node.gpus_used, node.spec.gpus.len(), node.spec.gpus.join(" "))
             }),
         ),
+        ("Out of service", node.gpu_faults_text()),
         ("Properties", Some(properties_text(node)).filter(|text| !text.is_empty())),
         ("Closed", Some(reservations::closures_text(&node.closures)).filter(|text| !text.is_empty())),
         ("Reserved", Some(node.reservations.join(" ")).filter(|text| !text.is_empty())),

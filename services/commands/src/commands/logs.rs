@@ -89,6 +89,7 @@ fn inside(client: &mut Client, detail: &JobDetail, options: &LogsOptions, path: 
         ntasks: Some(1),
         nodes: None,
         cpus_per_task: 1,
+        gpus: Default::default(),
         label: false,
         input_to: None,
         pty: false,

@@ -66,7 +66,7 @@ impl Overview {
             memory_used_bytes: sum(&|node| node.memory_used_bytes),
             memory_bytes: sum(&|node| node.spec.memory_bytes),
             gpus_used: sum(&|node| node.gpus_used.into()),
-            gpus: sum(&|node| node.spec.gpus.len() as u64),
+            gpus: sum(&|node| node.gpus_in_service()),
             running: queues.queues.iter().map(|queue| queue.running).sum(),
             queued: queues.queues.iter().map(|queue| queue.queued).sum(),
             held: queues.queues.iter().map(|queue| queue.held).sum(),
@@ -85,7 +85,7 @@ impl Overview {
             ("CPUs", format!("{} of {} in use", self.cores_used, self.cores)),
             ("Memory", format!("{} of {} in use", memory.0, memory.1)),
         ];
-        if self.gpus > 0 {
+        if self.gpus > 0 || self.gpus_used > 0 {
             lines.push(("GPUs", format!("{} of {} in use", self.gpus_used, self.gpus)));
         }
         lines.push(("Jobs", format!("{} running, {} queued, {} held", self.running, self.queued, self.held)));

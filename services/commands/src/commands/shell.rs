@@ -59,6 +59,7 @@ fn inside(connection: &ConnectionOptions, job: JobId, words: Vec<String>) -> Com
         ntasks: Some(1),
         nodes: None,
         cpus_per_task: 1,
+        gpus: Default::default(),
         label: false,
         input_to: None,
         // In a script it is an ordinary command.

@@ -18,7 +18,7 @@ use muster_schemas::{
     CommandId, JobId, Timestamp,
     job::{JobSpec, Program, WarningSignal},
     steps::{self, StepGroup, StepInput, StepProgram, StepSpec, StepStreams},
-    views::{EntryWord, JobView},
+    views::{EntryWord, ErrorCode, JobView},
 };
 use std::{
     io::IsTerminal as _,
@@ -162,13 +162,17 @@ pub fn run_step(connection: &ConnectionOptions, options: RunOptions) -> CommandR
         tasks: options.ntasks,
         nodes: options.nodes,
         binding: options.bind.binding(),
+        gpus: options.gpus.wanted(),
+        gpu_binding: options.gpus.binding(),
         ..StepGroup::default()
     };
+    // Steps share the cores of the job, but one with GPUs of its own is apart from others.
+    let overlaps = group.gpus.is_none();
     let spec = StepSpec {
         name: options.words.first().cloned().unwrap_or_default(),
         groups: vec![group],
         streams,
-        overlaps: true,
+        overlaps,
         warning: options
             .warn
             .map(|before| WarningSignal { signal: before.signal, seconds_before_end: before.seconds_before_end }),
@@ -176,7 +180,12 @@ pub fn run_step(connection: &ConnectionOptions, options: RunOptions) -> CommandR
         ..StepSpec::default()
     };
     let mut client = connection.patient_client()?;
-    let step = client.launch_step(CommandId::new_now(), options.job, &spec, START_WAIT_SECONDS)?;
+    let step = loop {
+        match client.launch_step(CommandId::new_now(), options.job, &spec, START_WAIT_SECONDS) {
+            Err(error) if !overlaps && error.code() == Some(ErrorCode::Busy) => {}
+            launched => break launched?,
+        }
+    };
     let ended = client.wait_for_step(options.job, step.run, step.step)?;
     output.finish()?;
     if let Some(why) = ended.why() {

@@ -187,7 +187,7 @@ fn add_variables(spec: &mut JobSpec, settings: &[Settings], caller: &Caller) {
         for (option, names) in SIZES {
             let Some(text) = settings.text(option) else { continue };
             let value = match option {
-                "mem" | "mem-per-cpu" => match muster_slurm::size::parse_megabytes(text) {
+                "mem" | "mem-per-cpu" | "mem-per-gpu" => match muster_slurm::size::parse_megabytes(text) {
                     Some(megabytes) => megabytes.to_string(),
                     None => continue,
                 },
@@ -206,7 +206,7 @@ fn add_variables(spec: &mut JobSpec, settings: &[Settings], caller: &Caller) {
 }
 
 /// The options that the batch script sees as variables, if they were given.
-const SIZES: [(&str, &[&str]); 22] = [
+const SIZES: [(&str, &[&str]); 25] = [
     ("account", &["SLURM_JOB_ACCOUNT"]),
     ("partition", &["SLURM_JOB_PARTITION"]),
     ("qos", &["SLURM_JOB_QOS"]),
@@ -217,6 +217,9 @@ const SIZES: [(&str, &[&str]); 22] = [
     ("gpus-per-task", &["SLURM_GPUS_PER_TASK"]),
     ("gpus-per-socket", &["SLURM_GPUS_PER_SOCKET"]),
     ("cpus-per-gpu", &["SLURM_CPUS_PER_GPU"]),
+    ("mem-per-gpu", &["SLURM_MEM_PER_GPU"]),
+    ("gpu-bind", &["SLURM_GPU_BIND"]),
+    ("gpu-freq", &["SLURM_GPU_FREQ"]),
     ("ntasks-per-gpu", &["SLURM_NTASKS_PER_GPU"]),
     ("ntasks-per-node", &["SLURM_NTASKS_PER_NODE"]),
     ("mem", &["SLURM_MEM_PER_NODE"]),

@@ -423,7 +423,10 @@ impl Run<'_> {
         let number = facts.components.first().map_or(0, |leader| leader.number);
         // Variables about sizes are about the job that they belong to.
         let is_other = variable("SLURM_JOB_ID").is_some_and(|text| text != number.to_string());
-        let lookup = |name: &str| variable(name).filter(|_| !is_other || !is_of_outer_job(name));
+        let own = |name: &str| variable(name).filter(|_| !is_other || !is_of_outer_job(name));
+        // One for steps goes before that for jobs as well.
+        let of_steps = |name: &str| if name == "SLURM_GRES" { own("SLURM_STEP_GRES") } else { None };
+        let lookup = |name: &str| of_steps(name).or_else(|| own(name));
         let environment = |component: u32| defaults(COMMAND, several.then_some(component), lookup);
         steps::plan(facts, self.line, environment, site, &self.now).map_err(planned)
     }
@@ -484,6 +487,9 @@ impl Run<'_> {
         match error.code() {
             Some(ErrorCode::Conflict) => self.job_is_over(job),
             Some(ErrorCode::PermissionDenied) => no_step(job, "Access/permission denied"),
+            Some(ErrorCode::LimitReached) if is_about_gpus(error) => {
+                no_step(job, "Invalid generic resource (gres) specification")
+            }
             Some(ErrorCode::LimitReached) => no_step(job, "More processors requested than permitted"),
             _ if error.may_pass() => no_step(job, away(error)),
             Some(_) => no_step(job, error),
@@ -529,6 +535,11 @@ impl Run<'_> {
             stderr_line!("{COMMAND}: {text}");
         }
     }
+}
+
+/// Whether a request was refused for the GPUs that it asks for.
+fn is_about_gpus(error: &ClientError) -> bool {
+    matches!(error, ClientError::Refused(body) if body.message.starts_with("groups.gpus"))
 }
 
 /// What the log knows about a step; without an answer there is nothing to print.

@@ -10,9 +10,9 @@ use crate::options::{Argument, Command, Given, OPTIONS};
 pub use facts::of_run;
 pub use limits::{LIMIT_VARIABLE, RESOURCES, SoftLimit, propagate, resource, soft_limits};
 pub use output::{
-    ASKED_FOR, StepFacts, StepPart, mask, of_allocation, of_batch_script, of_gpus, of_task, with_pack_names,
+    StepFacts, StepPart, is_asked_for, mask, of_allocation, of_batch_script, of_gpus, of_task, with_pack_names,
 };
-pub use said::{ArrayFacts, ComponentFacts, JobFacts};
+pub use said::{ArrayFacts, ComponentFacts, GPU_OPTIONS, JobFacts};
 use std::collections::BTreeMap;
 
 /// The defaults of a command's options from the environment (SL-E-11). The presence of its variable sets a flag.

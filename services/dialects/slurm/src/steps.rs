@@ -2,6 +2,7 @@
 
 mod binding;
 mod ends;
+mod gpus;
 mod groups;
 mod launch;
 mod layout;

@@ -8,6 +8,7 @@ use muster_schemas::{
     NodeId, RunId, Sequence, Timestamp,
     cluster::{ClusterSettings, NodeCondition, QueueSpec},
     event::Actor,
+    node::GpuFault,
     resources::{IndexSet, NodeShare, NodeSpec},
 };
 use std::sync::Arc;
@@ -97,6 +98,7 @@ impl State {
             || format!("node {name}: {cores} cores, {gpus} GPUs and {used} bytes are used, more than it is to have");
         let fits = if fits { Ok(()) } else { Err(fault()) };
         node.spec = spec.clone();
+        node.gpu_faults.retain(|fault| fault.gpu < gpu_count(spec));
         self.require(fits);
         self.note_freed();
     }
@@ -135,6 +137,13 @@ impl State {
             node.condition = NodeCondition::Lost(reason.to_owned());
             node.condition_since = now;
         }
+    }
+
+    pub(crate) fn node_gpus_checked(&mut self, id: NodeId, faults: &[GpuFault]) {
+        if let Some(node) = self.nodes.get_mut(&id) {
+            node.gpu_faults = faults.to_vec();
+        }
+        self.note_freed();
     }
 
     pub(crate) fn node_drained(&mut self, id: NodeId, reason: Option<&String>) {

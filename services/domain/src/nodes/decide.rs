@@ -4,7 +4,7 @@ pub(crate) mod configure;
 
 use crate::{
     decide::{Access, Decision, not_found},
-    nodes::Node,
+    nodes::{Node, state::gpu_count},
     runs, validate,
 };
 use muster_schemas::{
@@ -12,8 +12,12 @@ use muster_schemas::{
     cluster::NodeCondition,
     command::Refusal,
     event::{Event, StopReason},
+    node::{GpuFault, GpuReport},
 };
 use std::collections::BTreeSet;
+
+/// The rest of a longer reason is left out.
+const MAX_FAULT_CHARACTERS: usize = 200;
 
 pub(crate) fn drain(access: &Access, names: &[String], reason: &str) -> Result<Decision, Refusal> {
     access.require_operator("drain nodes")?;
@@ -67,6 +71,20 @@ pub(crate) fn find<'a>(access: &Access<'a>, names: &[String]) -> Result<Vec<&'a 
     nodes.sort_by_key(|node| node.id);
     nodes.dedup_by_key(|node| node.id);
     Ok(nodes)
+}
+
+/// What the executor of a node finds of its GPUs. A repeated report has no effect.
+pub(crate) fn gpus_checked(access: &Access, report: &GpuReport) -> Result<Decision, Refusal> {
+    let node = access.require_node()?;
+    let (found, all) = (report.found, gpu_count(&node.spec));
+    let fault = |gpu: u32| match report.faults.get(&gpu) {
+        _ if gpu >= found => Some(format!("it is not there, the node has {found} of {all}")),
+        why => why.map(|why| why.chars().take(MAX_FAULT_CHARACTERS).collect()),
+    };
+    let faults = (0..all).filter_map(|gpu| Some(GpuFault { gpu, why: fault(gpu)? }));
+    let (node, faults, before) = (node.id, faults.collect::<Vec<_>>(), &node.gpu_faults);
+    let is_news = faults != *before;
+    Ok(Decision::done(is_news.then_some(Event::NodeGpusChecked { node, faults }).into_iter().collect()))
 }
 
 pub(crate) fn silent(access: &Access, id: NodeId, reason: &str, now: Timestamp) -> Result<Decision, Refusal> {

@@ -3,6 +3,7 @@
 use muster_schemas::{
     NodeId, RunId, Sequence, Timestamp,
     cluster::{NodeCondition, QueueSpec},
+    node::GpuFault,
     plan::NodeClosure,
     resources::{IndexSet, NodeSpec},
 };
@@ -52,6 +53,8 @@ pub struct Node {
     pub runs: BTreeSet<RunId>,
     /// Times in which it serves no jobs, in order and without overlap.
     pub closures: Vec<NodeClosure>,
+    /// Its GPUs that no run may begin with, in order of their numbers.
+    pub gpu_faults: Vec<GpuFault>,
 }
 
 impl Node {
@@ -69,6 +72,7 @@ impl Node {
             exclusive: None,
             runs: BTreeSet::new(),
             closures: Vec::new(),
+            gpu_faults: Vec::new(),
             spec,
         }
     }
@@ -76,6 +80,11 @@ impl Node {
     /// Whether it can be given to a job now: it reports and is not drained.
     pub fn is_available(&self) -> bool {
         self.condition == NodeCondition::Up && self.drained.is_none()
+    }
+
+    /// Its GPUs that no run may begin with.
+    pub fn faulty_gpus(&self) -> IndexSet {
+        self.gpu_faults.iter().map(|fault| fault.gpu).collect()
     }
 
     /// The closure at a time.

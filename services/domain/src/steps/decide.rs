@@ -1,6 +1,7 @@
 //! Steps of running jobs.
 
 mod binding;
+mod gpus;
 pub(crate) mod launch;
 mod layout;
 

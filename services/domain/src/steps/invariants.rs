@@ -17,10 +17,10 @@ pub(crate) fn check(state: &State) -> Result<(), String> {
     Ok(())
 }
 
-/// Every step is known to its run and uses cores of the run, and no core is given to two steps unless one of them
-/// overlaps others (SL-R-08).
+/// Every step is known to its run and uses cores and GPUs of the run, and none of them is given to two steps unless one
+/// of them overlaps others (SL-R-08).
 fn run_steps(run: &Run, steps: &BTreeMap<StepId, Step>) -> Result<(), String> {
-    let mut used: BTreeMap<NodeId, IndexSet> = BTreeMap::new();
+    let mut used: BTreeMap<NodeId, (IndexSet, IndexSet)> = BTreeMap::new();
     for (id, step) in steps {
         let name = || format!("run {} step {id}", run.id);
         let known = run.steps.get(id).ok_or_else(|| format!("{}: the run does not know it", name()))?;
@@ -30,17 +30,24 @@ fn run_steps(run: &Run, steps: &BTreeMap<StepId, Step>) -> Result<(), String> {
             let share = &part.share;
             ensure(share.node == known.node, || format!("{}: its parts are in another order", name()))?;
             // A part that has ended may belong to a component that has given back its resources.
-            let held = run.share_of(share.node, share.component).map(|held| &held.cores);
-            let is_held = known.exit.is_some() || held.is_some_and(|held| held.contains_all(&share.cores));
+            let held = run.share_of(share.node, share.component);
+            let is_held = known.exit.is_some() || held.is_some_and(|held| held.cores.contains_all(&share.cores));
             ensure(is_held, || format!("{}: its cores {} are not the run's", name(), share.cores))?;
+            let gpus = share.gpus.clone().unwrap_or_default();
+            let has_gpus = known.exit.is_some() || held.is_some_and(|held| held.gpus.contains_all(&gpus));
+            ensure(has_gpus, || format!("{}: its GPUs {gpus} are not the run's", name()))?;
             if step.overlaps || known.exit.is_some() {
                 continue;
             }
-            let before = used.entry(share.node).or_default();
-            ensure(before.intersection(&share.cores).is_empty(), || {
+            let (cores, gpus_before) = used.entry(share.node).or_default();
+            ensure(cores.intersection(&share.cores).is_empty(), || {
                 format!("{}: a core of node {} is another step's", name(), share.node)
             })?;
-            *before = before.union(&share.cores);
+            ensure(gpus_before.intersection(&gpus).is_empty(), || {
+                format!("{}: a GPU of node {} is another step's", name(), share.node)
+            })?;
+            *cores = cores.union(&share.cores);
+            *gpus_before = gpus_before.union(&gpus);
         }
     }
     Ok(())

@@ -114,6 +114,7 @@ impl LaunchSketch {
             ..Launch::default()
         };
         let order = self.order(spec, Default::default(), launch)?;
+        let gpus_of_job = order.gpus.clone();
         let mut environment = launched.environment.clone().unwrap_or_else(|| spec.environment.clone());
         environment.extend(group.environment.clone());
         let launch = LaunchOrder {
@@ -127,6 +128,7 @@ impl LaunchSketch {
             total_tasks: record.total_tasks,
             cpus_per_task: group.cpus_per_task.max(1),
             cores: share.cores.clone(),
+            gpus: share.gpus.clone().unwrap_or(order.gpus),
             walltime_seconds: launched.walltime_seconds.or(launched.warning.and(order.walltime_seconds)),
             checkpoint: None,
             dialect: launched.dialect.clone().or_else(|| spec.dialect.clone()),
@@ -141,6 +143,8 @@ impl LaunchSketch {
             process_group: record.process_group.clone(),
             binding: group.binding.clone(),
             bound: share.bound.clone(),
+            gpu_binding: group.gpu_binding.clone(),
+            gpus_of_job,
         };
         Some(NodeOrder::Launch { order: Box::new(launch), tasks: Some(Box::new(tasks)) })
     }

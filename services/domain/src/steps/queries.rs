@@ -12,6 +12,7 @@ use muster_schemas::{JobId, NodeId, RunId, StepId, resources::IndexSet};
 pub(crate) struct InUse {
     pub(crate) cores: IndexSet,
     pub(crate) memory_bytes: u64,
+    pub(crate) gpus: IndexSet,
 }
 
 impl State {
@@ -40,6 +41,7 @@ impl State {
             let at = step.position(node, component).filter(|at| !has_ended(*at));
             if let Some(part) = at.and_then(|at| step.parts.get(at)) {
                 in_use.cores = in_use.cores.union(&part.share.cores);
+                in_use.gpus = part.share.gpus.iter().fold(in_use.gpus, |all, gpus| all.union(gpus));
                 in_use.memory_bytes = in_use.memory_bytes.saturating_add(part.share.memory_bytes);
             }
         }

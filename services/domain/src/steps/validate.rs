@@ -3,15 +3,15 @@
 use crate::{
     jobs::validate::{arguments, attributes, dialect, environment},
     validate::{
-        MAX_COUNT, MAX_JOB_BYTES, MAX_MEMORY_BYTES, MAX_NODE_NAMES, bytes, count, invalid, label, name, number,
-        optional, path, shown, signal, walltime,
+        MAX_COUNT, MAX_JOB_BYTES, MAX_LIST, MAX_MEMORY_BYTES, MAX_NODE_NAMES, bytes, count, invalid, label, name,
+        number, optional, path, shown, signal, walltime,
     },
 };
 use muster_schemas::{
     binding::{Binding, CoreBinding},
     command::Refusal,
-    resources::IndexSet,
-    steps::{StepGroup, StepInput, StepOutput, StepSpec, StepStreams},
+    resources::{IndexSet, Per},
+    steps::{GpuBinding, StepGroup, StepInput, StepOutput, StepSpec, StepStreams},
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -137,11 +137,31 @@ fn places(spec: &StepSpec) -> Result<(), Refusal> {
     Ok(())
 }
 
+fn gpus(group: &StepGroup) -> Result<(), Refusal> {
+    if let Some(gpus) = &group.gpus {
+        number("groups.gpus.count", u64::from(gpus.count), 0, u64::from(MAX_COUNT))?;
+        optional("groups.gpus.model", gpus.model.as_ref(), name)?;
+        if matches!(gpus.per, Per::Core | Per::Gpu) {
+            return invalid(
+                "groups.gpus.per: GPUs of steps are counted for each node or task, or for the group".into(),
+            );
+        }
+    }
+    match &group.gpu_binding {
+        Some(GpuBinding::PerTask(count) | GpuBinding::Shared(count)) => {
+            number("groups.gpu_binding", u64::from(*count), 1, u64::from(MAX_COUNT))
+        }
+        Some(GpuBinding::Listed(sets)) => number("groups.gpu_binding.listed", sets.len() as u64, 1, MAX_LIST as u64),
+        None => Ok(()),
+    }
+}
+
 fn group(group: &StepGroup) -> Result<(), Refusal> {
     let most = u64::from(MAX_COUNT);
     number("groups.cpus_per_task", u64::from(group.cpus_per_task), 0, most)?;
     number("groups.memory_bytes", group.memory_bytes.unwrap_or(0), 0, MAX_MEMORY_BYTES)?;
     group.binding.as_ref().map_or(Ok(()), binding)?;
+    gpus(group)?;
     environment(&group.environment)?;
     working_directory("groups.working_directory", group.working_directory.as_ref())?;
     group.stdin.as_ref().map_or(Ok(()), |stdin| input("groups.stdin.file", stdin))?;

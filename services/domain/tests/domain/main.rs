@@ -24,6 +24,7 @@ mod runs;
 mod shared_nodes;
 mod sketches;
 mod staging;
+mod step_gpus;
 mod steps;
 mod support;
 mod task_properties;

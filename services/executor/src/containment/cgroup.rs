@@ -115,6 +115,11 @@ impl Group {
         Self { path: base.join(format!("{RUN_PREFIX}{part}")) }
     }
 
+    /// A group for trying out what groups below a base can do.
+    pub fn probe(base: &Path) -> Self {
+        Self { path: base.join("probe") }
+    }
+
     pub fn path(&self) -> &Path {
         &self.path
     }

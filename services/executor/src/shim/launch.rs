@@ -13,7 +13,7 @@ use super::{
     task::{Birth, Connections, End, Ends, Task, Tasks, become_task},
 };
 use crate::{
-    containment::Containment,
+    containment::{Containment, DeviceNumber},
     environment,
     host::Host,
     spool::{NODE_FILE, RunFolder, SCRIPT, SpooledOrder, TEMPORARY, give, overwrite},
@@ -31,6 +31,7 @@ use nix::{
     unistd::pipe2,
 };
 use std::{
+    collections::BTreeSet,
     ffi::CString,
     fs::{self, File},
     io,
@@ -176,11 +177,21 @@ fn prepare(spooled: &SpooledOrder, folder: &RunFolder, dialect: Option<&dyn Dial
 fn contain(spooled: &SpooledOrder) -> Result<Containment, String> {
     let order = &spooled.order;
     if order.step.0 == 0 {
-        return Containment::create(&spooled.hierarchies, order.part, order.memory_bytes, &spooled.cpus)
+        let denied = denied_devices(spooled);
+        return Containment::create(&spooled.hierarchies, order.part, order.memory_bytes, &spooled.cpus, &denied)
             .map_err(|error| format!("the run cannot be contained: {error}"));
     }
     let containment = Containment::existing(&spooled.hierarchies, order.part);
     if containment.exists() { Ok(containment) } else { Err(format!("run {} is not active on this node", order.part)) }
+}
+
+/// The devices of the node's other GPUs.
+fn denied_devices(spooled: &SpooledOrder) -> Vec<DeviceNumber> {
+    let numbers = |own: bool| {
+        let gpus = (0..).zip(&spooled.gpus).filter(move |(gpu, _)| spooled.order.gpus.contains(*gpu) == own);
+        gpus.flat_map(|(_, gpu)| &gpu.files).filter_map(|file| DeviceNumber::of(file)).collect::<BTreeSet<_>>()
+    };
+    numbers(false).difference(&numbers(true)).copied().collect()
 }
 
 fn start(
@@ -250,7 +261,8 @@ fn fork_all(
         };
         let managed = connections.management.as_ref().zip(files.management());
         let managed = managed.map(|(management, descriptor)| management.variables(task.rank, descriptor));
-        variables.set_own(own.into_iter().chain(managed.into_iter().flatten()));
+        let gpus = environment::gpus_of_task(spooled, task.local_rank);
+        variables.set_own(own.into_iter().chain(managed.into_iter().flatten()).chain(gpus));
         match fork_into(&entrance) {
             Ok(Forked::Parent(process)) => processes.push((process, task.rank)),
             Ok(Forked::Child { joined }) => {

@@ -550,6 +550,18 @@ const EXECUTOR: Section = Section {
             "The limit of open files that jobs start with; they can raise it themselves.",
         ),
         key(
+            "gpus",
+            Kind::Texts,
+            "",
+            "The GPUs of the node in the order of their numbers, each with its kind and its device files: `[\"nvidia:/dev/nvidia0\", \"amd:/dev/dri/renderD128,/dev/dri/card0\"]`. Without it those that the drivers of this host show.",
+        ),
+        key(
+            "gpu_check_seconds",
+            from_to(1, 3600),
+            "60",
+            "How often each GPU is looked at: whether its device files exist, and whether it answers.",
+        ),
+        key(
             "shim_program",
             Kind::Path,
             "",

@@ -8,6 +8,7 @@ mod end_to_end;
 mod explain;
 mod external_planner;
 mod filters;
+mod gpus;
 mod hpcpack;
 mod hpcpack_lists;
 mod hpcpack_modes;

@@ -109,7 +109,7 @@ impl<'a> Placer<'a> {
             node: node.id,
             spec: &node.spec,
             cores: Cow::Borrowed(&node.free_cores),
-            gpus: Cow::Borrowed(&node.free_gpus),
+            gpus: Cow::Owned(node.free_gpus.difference(&node.faulty_gpus())),
             memory_bytes: node.free_memory_bytes,
             idle: node.runs.is_empty(),
             exclusive: node.exclusive.is_some(),

@@ -83,6 +83,7 @@ fn reservations(state: &State) -> Vec<CycleReservation> {
 }
 
 fn node_view(node: &Node, at: Timestamp) -> CycleNode {
+    let free_gpus = node.free_gpus.difference(&node.faulty_gpus());
     CycleNode {
         name: node.spec.name.clone(),
         available: node.is_available() && node.closure_at(at).is_none(),
@@ -91,8 +92,8 @@ fn node_view(node: &Node, at: Timestamp) -> CycleNode {
         free_core_list: node.free_cores.clone(),
         sockets: node.spec.sockets,
         gpus: node.spec.gpus.clone(),
-        free_gpus: count(&node.free_gpus),
-        free_gpu_list: node.free_gpus.clone(),
+        free_gpus: count(&free_gpus),
+        free_gpu_list: free_gpus,
         memory_bytes: node.spec.memory_bytes,
         free_memory_bytes: node.free_memory_bytes,
         runs: u32::try_from(node.runs.len()).unwrap_or(u32::MAX),

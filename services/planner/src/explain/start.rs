@@ -106,6 +106,7 @@ fn gives_way(event: &Event, job: JobId, nodes: &BTreeSet<NodeId>, before: &State
         Event::JobSuspended { run, lends_cores, .. } => *lends_cores && had_room(run),
         Event::RunShrunk { removed, .. } => removed.shares().any(|share| nodes.contains(&share.node)),
         Event::NodeUp { node, .. }
+        | Event::NodeGpusChecked { node, .. }
         | Event::NodeResumed { node }
         | Event::NodeAdded { node, .. }
         | Event::NodeChanged { node, .. }

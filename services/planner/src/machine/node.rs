@@ -25,8 +25,8 @@ pub(crate) struct MachineNode {
     pub line: Line,
     /// The cores and GPUs that are free now; `None` for a pool, whose cores are all alike.
     free_now: Option<FreeNow>,
-    /// The index of each GPU in [`Counts::gpus`].
-    gpu_model: Vec<usize>,
+    /// The index of each GPU in [`Counts::gpus`]; `None` for one that cannot be used, which is not counted.
+    gpu_model: Vec<Option<usize>>,
     /// Resources that no run holds.
     unused: Counts,
     /// How many promises are on the line. Without any, free resources only grow.
@@ -42,9 +42,9 @@ struct FreeNow {
 }
 
 impl MachineNode {
-    pub(super) fn new(id: NodeId, spec: Arc<NodeSpec>, is_pool: bool) -> Self {
+    pub(super) fn new(id: NodeId, spec: Arc<NodeSpec>, is_pool: bool, faulty_gpus: &IndexSet) -> Self {
         let mut models: Vec<&str> = Vec::new();
-        let gpu_model: Vec<usize> = spec
+        let gpu_model: Vec<Option<usize>> = spec
             .gpus
             .iter()
             .map(|model| {
@@ -56,10 +56,12 @@ impl MachineNode {
             })
             // A node with more models counts the last ones together, and is never given too much of them.
             .map(|model| model.min(GPU_MODELS - 1))
+            .zip(0..)
+            .map(|(model, gpu)| Some(model).filter(|_| !faulty_gpus.contains(gpu)))
             .collect();
         let free_now = (!is_pool).then(|| FreeNow {
             cores: IndexSet::first_n(spec.cores),
-            gpus: IndexSet::first_n(u32::try_from(spec.gpus.len()).unwrap_or(u32::MAX)),
+            gpus: IndexSet::first_n(u32::try_from(spec.gpus.len()).unwrap_or(u32::MAX)).difference(faulty_gpus),
         });
         let mut node = Self {
             id,
@@ -79,13 +81,18 @@ impl MachineNode {
         node
     }
 
+    /// Its GPUs that cannot be used.
+    pub(super) fn faulty_gpus(&self) -> IndexSet {
+        (0..).zip(&self.gpu_model).filter(|(_, model)| model.is_none()).map(|(gpu, _)| gpu).collect()
+    }
+
     fn all(&self) -> Counts {
         let mut all = Counts {
             memory_bytes: i64::try_from(self.spec.memory_bytes).unwrap_or(i64::MAX),
             cores: i32::try_from(self.spec.cores).unwrap_or(i32::MAX),
             ..Counts::default()
         };
-        for model in &self.gpu_model {
+        for model in self.gpu_model.iter().flatten() {
             all.gpus[*model] += 1;
         }
         all
@@ -101,7 +108,9 @@ impl MachineNode {
             ..Counts::default()
         };
         for gpu in share.gpus.iter() {
-            counts.gpus[self.gpu_model.get(gpu as usize).copied().unwrap_or(0)] -= 1;
+            if let Some(model) = self.gpu_model.get(gpu as usize).copied().unwrap_or(Some(0)) {
+                counts.gpus[model] -= 1;
+            }
         }
         counts
     }
@@ -225,8 +234,9 @@ impl MachineNode {
         let mut gpus = IndexSet::new();
         for (gpu, model) in (0..).zip(&self.gpu_model) {
             let is_free = free_now.is_none_or(|free| free.gpus.contains(gpu));
-            if is_free && left[*model] > 0 {
-                left[*model] -= 1;
+            let Some(model) = *model else { continue };
+            if is_free && left[model] > 0 {
+                left[model] -= 1;
                 gpus.insert(gpu);
             }
         }

@@ -4,7 +4,10 @@ use crate::world::{GIB, World, component, job, job_of, node, nodes, tasks, with_
 use muster_schemas::{
     JobId, Timestamp,
     cluster::{ClusterConfig, QueueSpec},
+    command::Command,
+    event::Actor,
     job::{Component, JobSpec, WaitReason},
+    node::GpuReport,
     policy::{Backfill, BackfillMode, Limit, LimitPer, Policy},
     resources::{
         Alternative, Count, Gpus, Level, LevelCount, Memory, NodeFilter, NodeSpec, Per, PropertyValue, Relation,
@@ -146,6 +149,38 @@ fn gpus_are_given_by_model_task_and_node() {
     let behind = world.submit(job(another));
     world.settle();
     assert!(matches!(world.reason(behind), Some(WaitReason::BehindJob(_))));
+}
+
+/// Who has a GPU that goes out of service keeps it; nobody else gets one, now or later.
+#[test]
+fn a_gpu_out_of_service_is_not_planned() {
+    let mut world = World::new(vec![gpu_node("n1", &["a", "b", "a"])]);
+    let gpus = |count, model: Option<&str>| {
+        let gpus = Some(Gpus { count, per: Per::Request, model: model.map(str::to_owned) });
+        job(Request { gpus, ..Request::default() })
+    };
+    let given = |world: &World, job: JobId| world.placement(job)[0].shares[0].gpus.to_string();
+    let first = started(&mut world, gpus(1, None));
+    assert_eq!(given(&world, first), "0");
+    let report = |world: &mut World, faults: &[u32]| {
+        let faults = faults.iter().map(|gpu| (*gpu, "lost".to_owned())).collect();
+        let command = Command::NodeGpusChecked { report: GpuReport { found: 3, faults } };
+        world.command(&Actor::Executor("n1".into()), command).expect("it is a node");
+    };
+    report(&mut world, &[0, 2]);
+    assert_eq!(waits(&mut world, gpus(1, Some("a"))), resources("GPUs"));
+    let waiting = world.submit(gpus(2, None));
+    world.settle();
+    world.end(first);
+    world.settle();
+    assert!(world.reason(waiting).is_some(), "one is left, and the other that was given back is out of service");
+    report(&mut world, &[0]);
+    world.settle();
+    let alone = world.state().jobs().filter(|job| job.run().is_some()).map(|job| job.id).collect::<Vec<_>>();
+    assert_eq!(alone.iter().map(|job| given(&world, *job)).collect::<Vec<_>>(), ["2"], "the first of those that wait");
+    report(&mut world, &[]);
+    world.settle();
+    assert_eq!(given(&world, waiting), "0-1");
 }
 
 /// The nodes of an exclusive job serve nobody else (HPC-J-19).

@@ -29,6 +29,8 @@ pub fn groups(detail: &JobDetail, options: &StepRunOptions) -> Result<Vec<StepGr
                 cpus_per_task: options.cpus_per_task,
                 binding: options.bind.binding(),
                 programs: vec![StepProgram { ranks, argv: options.words.clone() }],
+                gpus: options.gpus.wanted(),
+                gpu_binding: options.gpus.binding(),
                 ..StepGroup::default()
             }),
         }

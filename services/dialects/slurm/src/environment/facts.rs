@@ -1,6 +1,6 @@
 //! The facts for the variables of a job, from the system's information.
 
-use super::{ComponentFacts, JobFacts};
+use super::{ComponentFacts, GPU_OPTIONS, JobFacts};
 use crate::{
     attributes::{Attributes, component},
     duration::limit_seconds,
@@ -78,6 +78,7 @@ fn of_component(detail: &JobDetail, run: &RunView, offset: u32, spec: &Component
         dependency: None,
         reservation: spec.reservation.clone(),
         licences: kept(component::LICENSES).map(str::to_owned),
+        gpus: GPU_OPTIONS.iter().filter_map(|(option, name)| Some((*name, kept(option)?.to_owned()))).collect(),
     }
 }
 

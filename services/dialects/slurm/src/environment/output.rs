@@ -1,6 +1,6 @@
 //! The variables that muster sets for Slurm's users.
 
-use super::said::{ArrayFacts, ComponentFacts, JobFacts};
+use super::said::{ArrayFacts, ComponentFacts, GPU_OPTIONS, JobFacts};
 use crate::{
     hostlist::{compress, compress_counts},
     options::values::Distribution,
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 type Variables = BTreeMap<String, String>;
 
 /// The variables of a component that exist only if their option was given.
-pub const ASKED_FOR: [&str; 12] = [
+const ASKED_FOR: [&str; 12] = [
     "SLURM_NTASKS",
     "SLURM_NPROCS",
     "SLURM_CPUS_PER_TASK",
@@ -26,6 +26,11 @@ pub const ASKED_FOR: [&str; 12] = [
     "SLURM_NTASKS_PER_SOCKET",
     "SLURM_THREADS_PER_CORE",
 ];
+
+/// Whether a variable of a component exists only if its option was given.
+pub fn is_asked_for(name: &str) -> bool {
+    ASKED_FOR.contains(&name) || GPU_OPTIONS.iter().any(|(_, variable)| *variable == name)
+}
 
 impl ComponentFacts {
     /// The variables that exist once per component (SL-E-03), without suffix.
@@ -83,7 +88,7 @@ impl ComponentFacts {
             (per_socket, number(self.tasks_per_socket)),
             (threads, number(self.threads_per_core)),
         ];
-        all.into_iter().filter_map(|(name, value)| Some((name, value?)))
+        all.into_iter().filter_map(|(name, value)| Some((name, value?))).chain(self.gpus.iter().cloned())
     }
 }
 
@@ -243,7 +248,7 @@ pub fn of_task(step: &StepFacts<'_>, rank: u32) -> Variables {
     let mut variables = job.unsuffixed();
     if let Some(component) = component {
         // Remove those of the first component (SL-E-07).
-        variables.retain(|name, _| !ASKED_FOR.contains(&name.as_str()));
+        variables.retain(|name, _| !is_asked_for(name));
         variables.extend(component.by_component().into_iter().map(|(name, value)| (name.to_owned(), value)));
     }
     // The number without suffix is the leader's, on every component (SL-E-02).

@@ -93,4 +93,19 @@ pub struct ComponentFacts {
     pub reservation: Option<String>,
     /// Its licences.
     pub licences: Option<String>,
+    /// Variables with what it asked for about GPUs, and their values.
+    pub gpus: Vec<(&'static str, String)>,
 }
+
+/// Options about GPUs, and the variables that tell a job that they were given.
+pub const GPU_OPTIONS: [(&str, &str); 9] = [
+    ("gpus", "SLURM_GPUS"),
+    ("gpus-per-node", "SLURM_GPUS_PER_NODE"),
+    ("gpus-per-task", "SLURM_GPUS_PER_TASK"),
+    ("gpus-per-socket", "SLURM_GPUS_PER_SOCKET"),
+    ("cpus-per-gpu", "SLURM_CPUS_PER_GPU"),
+    ("mem-per-gpu", "SLURM_MEM_PER_GPU"),
+    ("ntasks-per-gpu", "SLURM_NTASKS_PER_GPU"),
+    ("gpu-bind", "SLURM_GPU_BIND"),
+    ("gpu-freq", "SLURM_GPU_FREQ"),
+];

@@ -94,7 +94,8 @@ impl Size {
         let gpus = gpus(settings)?;
         // With overcommit each node gives one CPU, however many tasks run there.
         let overcommit = settings.is_set("overcommit");
-        let asked = settings.value("ntasks", values::count).filter(|_| !overcommit);
+        let by_gpus = tasks_of_gpus(settings, gpus.as_ref());
+        let asked = settings.value("ntasks", values::count).or(by_gpus).filter(|_| !overcommit);
         let nodes = if overcommit { nodes.or(Some(NodeRange { min: 1, max: None })) } else { nodes };
         let on_each = tasks_per_node
             .filter(|_| !overcommit)
@@ -266,7 +267,12 @@ fn gpus(settings: &Settings) -> Result<Option<Gpus>, Refusal> {
         }
     }
     let gres = settings.value("gres", values::gres).unwrap_or_default();
-    gpus_on_each(gres).ok_or_else(|| rejected(Rejection::Gres))
+    let on_each = gpus_on_each(gres).ok_or_else(|| rejected(Rejection::Gres))?;
+    // As many as the tasks need.
+    let tasks = settings.value("ntasks", values::count).zip(settings.value("ntasks-per-gpu", values::count));
+    let for_tasks =
+        tasks.map(|(tasks, of_each)| Gpus { count: tasks.div_ceil(of_each), per: Per::Request, model: None });
+    Ok(on_each.or(for_tasks))
 }
 
 /// The GPUs on each node in a list of generic resources; `None` if it contains anything else.
@@ -281,6 +287,12 @@ pub fn gpus_on_each(gres: Vec<values::Gres>) -> Option<Option<Gpus>> {
         gpus = Some(Gpus { count, per: Per::Node, model });
     }
     Some(gpus)
+}
+
+/// The tasks that follow from those for each of a number of GPUs.
+fn tasks_of_gpus(settings: &Settings, gpus: Option<&Gpus>) -> Option<u32> {
+    let gpus = gpus.filter(|gpus| gpus.per == Per::Request)?;
+    settings.value("ntasks-per-gpu", values::count)?.checked_mul(gpus.count)
 }
 
 /// The CPUs for each task that follow from those for each GPU.

@@ -61,6 +61,9 @@ pub enum StepError {
         /// How many tasks have a node in the list.
         listed: usize,
     },
+    /// The value of `--gpu-bind` is not known.
+    #[error("srun: error: Invalid --gpu-bind argument: {0}")]
+    GpuBind(String),
     /// More nodes than the allocation has (SL-R-22).
     #[error("srun: error: Only allocated {allocated} nodes asked for {asked}")]
     MoreNodes {

@@ -1,9 +1,9 @@
 //! Turns a planned step into the specification to launch.
 
-use super::{PlannedPart, StepPlan, Streams, World, binding, binding_variables, prolog};
+use super::{PlannedPart, StepPlan, Streams, World, binding, binding_variables, gpus, prolog};
 use crate::{
     attributes::{component, component_key},
-    environment::{self, ComponentFacts, JobFacts},
+    environment::{self, ComponentFacts, GPU_OPTIONS, JobFacts},
     hostlist,
     options::values,
     request::{Settings, Source},
@@ -90,7 +90,7 @@ impl StepPlan {
         let mut inherited = launcher.environment.clone();
         if job.components.len() > 1 {
             // The batch script's variables about its own component are wrong on another one (SL-E-07).
-            inherited.retain(|(name, _)| !environment::ASKED_FOR.contains(&name.as_str()));
+            inherited.retain(|(name, _)| !environment::is_asked_for(name));
         }
         let mut environments: Vec<Variables> = self.parts.iter().map(|part| exported(part, &inherited)).collect();
         let mut environment = take_common(&mut environments);
@@ -170,7 +170,10 @@ impl StepPlan {
                 .into_iter()
                 .chain(self.variables(job, ranks.first().unwrap_or(0)))
                 .chain(binding_variables(&planned.settings))
+                .chain(gpu_variables(&planned.settings))
                 .collect(),
+            gpus: gpus::wanted(&planned.settings, &places),
+            gpu_binding: planned.gpu_binding.clone(),
             places,
             binding: binding(&planned.settings),
             ..StepGroup::default()
@@ -183,6 +186,12 @@ impl StepPlan {
         OF_TASKS.iter().for_each(|(name, _)| drop(variables.remove(*name)));
         variables
     }
+}
+
+/// The variables for what the command line of a part says about GPUs.
+fn gpu_variables(settings: &Settings) -> impl Iterator<Item = (String, String)> {
+    let asked = GPU_OPTIONS.iter().filter(|(option, _)| gpus::is_asked(settings, option));
+    asked.filter_map(|(option, variable)| Some(((*variable).to_owned(), settings.text(option)?.to_owned())))
 }
 
 /// Variables by name.

@@ -1,7 +1,7 @@
 //! Plans a step from the command line of `srun` and its job.
 
 use super::{
-    GroupWish, NodeWish, Part, Room, StepError, World, arbitrary, distribute, group_size, on_fewer_nodes, parts,
+    GroupWish, NodeWish, Part, Room, StepError, World, arbitrary, distribute, gpus, group_size, on_fewer_nodes, parts,
     pick_nodes, step_size,
 };
 use crate::{
@@ -13,6 +13,7 @@ use crate::{
     request::{Settings, step_parts},
     select::SchedulerParameters,
 };
+use muster_schemas::steps::GpuBinding;
 
 /// A part of a step with everything that belongs to it.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +26,8 @@ pub struct PlannedPart {
     pub nodes: Vec<String>,
     /// The CPUs that it may use on each of them.
     pub cpus: Vec<u64>,
+    /// Which of the step's GPUs each of its tasks sees.
+    pub gpu_binding: Option<GpuBinding>,
 }
 
 /// A step that can be started.
@@ -147,7 +150,8 @@ pub fn plan(
         let nodes: Vec<String> = used.iter().map(|node| nodes[*node].clone()).collect();
         let cpus = used.iter().map(|node| cpus[*node]).collect();
         layouts.push((nodes.clone(), used.iter().map(|node| tasks[*node].clone()).collect()));
-        planned.push(PlannedPart { part, settings, nodes, cpus });
+        let gpu_binding = gpus::binding(&settings)?;
+        planned.push(PlannedPart { part, settings, nodes, cpus, gpu_binding });
     }
     Ok(StepPlan { parts: planned, world: World::join(&layouts), warnings })
 }

@@ -1,13 +1,17 @@
 //! Whole steps, as `srun` inside an allocation plans them.
 
 use super::submissions::{now, parse};
-use muster_schemas::binding::{Binding, CoreBinding, MemoryBinding, MemoryDomains, SocketOrder};
+use muster_schemas::{
+    binding::{Binding, CoreBinding, MemoryBinding, MemoryDomains, SocketOrder},
+    resources::{Gpus, Per},
+    steps::GpuBinding,
+};
 use muster_slurm::{
     environment::{ComponentFacts, JobFacts, defaults, of_allocation, of_batch_script, of_task},
     messages::ExitStatuses,
     options::Command,
     select::SchedulerParameters,
-    steps::{StepPlan, binding, binding_variables, label, launch_lines, plan},
+    steps::{Launcher, StepPlan, Streams, binding, binding_variables, label, launch_lines, plan},
 };
 use proptest::{collection::vec, prelude::*, sample};
 
@@ -328,4 +332,40 @@ proptest! {
             }
         }
     }
+}
+
+/// The GPUs that the steps of `srun LINE` ask for, with the variables of a job that asked with these options.
+fn gpus_of(line: &str, variables: &[(&'static str, &str)]) -> (Option<Gpus>, Option<GpuBinding>) {
+    let gpus = variables.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+    let job = job(vec![ComponentFacts { gpus, ..component(1, 1, &[4, 4]) }]);
+    let step = planned(&job, line).unwrap();
+    let spec = step.spec(&job, &Launcher::default(), &Streams::default(), None);
+    (spec.groups[0].gpus.clone(), spec.groups[0].gpu_binding.clone())
+}
+
+#[test]
+fn a_step_asks_for_gpus_by_its_own_options_and_by_variables_about_tasks() {
+    let some = |count, per, model: Option<&str>| Some(Gpus { count, per, model: model.map(str::to_owned) });
+    let asked = |line: &str| gpus_of(&format!("{line} x"), &[]).0;
+    assert_eq!(asked("-N2 -n2"), None);
+    assert_eq!(asked("--gres=gpu:a100:2"), some(2, Per::Node, Some("a100")));
+    assert_eq!(asked("--gres=none"), some(0, Per::Node, None));
+    assert_eq!(asked("--gpus=3"), some(3, Per::Request, None));
+    assert_eq!(asked("--gpus-per-node=v100:1"), some(1, Per::Node, Some("v100")));
+    assert_eq!(asked("-n3 --ntasks-per-gpu=2"), some(2, Per::Node, None));
+    let own = gpus_of("-n3 --gpus-per-task=2 x", &[]);
+    assert_eq!(own, (some(2, Per::Task, None), Some(GpuBinding::PerTask(2))));
+    let bound = gpus_of("--gpus-per-task=2 --gpu-bind=none x", &[]);
+    assert_eq!(bound, (some(2, Per::Task, None), None));
+    assert_eq!(gpus_of("--gpu-bind=single:2 x", &[]), (None, Some(GpuBinding::Shared(2))));
+
+    let of_job = [("SLURM_GPUS", "8"), ("SLURM_GPUS_PER_NODE", "4"), ("SLURM_GPUS_PER_TASK", "1")];
+    assert_eq!(gpus_of("x", &of_job[..2]), (None, None), "they are about the job");
+    let per_task = gpus_of("x", &of_job);
+    assert_eq!(per_task, (some(1, Per::Task, None), Some(GpuBinding::PerTask(1))), "this is about tasks");
+    assert_eq!(gpus_of("--gres=gpu:2 x", &of_job).0, some(2, Per::Node, None), "the line goes first");
+    assert_eq!(
+        planned(&job(vec![component(1, 1, &[4])]), "--gpu-bind=single:x a").unwrap_err(),
+        ["srun: error: Invalid --gpu-bind argument: single:x"]
+    );
 }

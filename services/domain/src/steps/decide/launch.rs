@@ -1,4 +1,4 @@
-//! Launching steps: which cores of the job they get. Also signals to steps, and stopping them.
+//! Launching steps: which resources of the job they get. Also signals to steps, and stopping them.
 
 use crate::{
     decide::{Access, Decision, conflict, invalid, not_found, refuse},
@@ -9,7 +9,7 @@ use crate::{
         self, AtOnce, Step,
         decide::{
             binding::{Bound, Place, Wish, deal},
-            layout,
+            gpus, layout,
         },
     },
     validate,
@@ -47,8 +47,9 @@ pub(crate) fn launch(access: &Access, job: JobId, spec: StepSpec) -> Result<Deci
     steps::validate::step(&spec)?;
     require_start(run)?;
     require_cores(run)?;
-    let shares =
-        spec.places().map(|(group, place)| share(access.state, run, &spec, group, place)).collect::<Result<_, _>>()?;
+    let shares = spec.places().map(|(group, place)| share(access.state, run, &spec, group, place));
+    let mut shares = shares.collect::<Result<Vec<_>, _>>()?;
+    gpus::deal(access.state, run, &spec, &mut shares)?;
     let step = run.next_step;
     let run = run.id;
     let event = Event::StepLaunched { job, run, step, spec: Arc::new(spec), shares };
@@ -108,7 +109,7 @@ fn share(
         _ => Bound { cores: free.smallest(wanted), tasks: Vec::new() },
     };
     let Bound { cores, tasks: bound } = bound;
-    Ok(StepShare { node: share.node, component: group.component, tasks, cores, memory_bytes, bound })
+    Ok(StepShare { node: share.node, component: group.component, tasks, cores, memory_bytes, bound, gpus: None })
 }
 
 /// Refuses what exceeds the job's resources, whether others use them or not.

@@ -32,6 +32,9 @@ pub fn node(node: &NodeRecord, extras: &NodeExtras, lines: Lines, clock: &Clock)
     record.line().pair("AvailableFeatures", or_null(Some(&node.features)));
     record.line().pair("ActiveFeatures", or_null(Some(&node.features)));
     record.line().pair("Gres", or_null(Some(&node.gres)));
+    if !node.gres_drained.is_empty() {
+        record.line().pair("GresDrain", &node.gres_drained);
+    }
     record
         .line()
         .pair("NodeAddr", &node.name)

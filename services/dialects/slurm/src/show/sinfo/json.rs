@@ -28,6 +28,7 @@ fn of_node(node: &NodeRecord, partitions: &[Arc<Partition>]) -> Value {
         "alloc_memory": node.megabytes_used,
         "features": node.features,
         "gres": node.gres,
+        "gres_drained": if node.gres_drained.is_empty() { "N/A" } else { &node.gres_drained },
         "gres_used": node.gres_used,
         "reason": node.reason.as_deref().unwrap_or_default(),
         "reason_set_by_user": node.reason_user.as_deref().unwrap_or_default(),

@@ -25,8 +25,10 @@ pub struct NodeRecord {
     pub megabytes_used: u64,
     /// Its features, separated by commas.
     pub features: String,
-    /// Its generic resources: `gpu:a100:4`.
+    /// Its generic resources that can be used: `gpu:a100:4`.
     pub gres: String,
+    /// Its generic resources that are out of service: `gpu:a100:1`.
+    pub gres_drained: String,
     /// Generic resources that jobs hold: `gpu:1`.
     pub gres_used: String,
     /// GPUs.
@@ -51,6 +53,7 @@ impl NodeRecord {
             0 => String::new(),
             count => format!("gpu:{count}"),
         };
+        let is_faulty = |gpu: u32| view.gpu_faults.iter().any(|fault| fault.gpu == gpu);
         Self {
             name: spec.name.clone(),
             state: NodeState::of(view, facts, now),
@@ -60,11 +63,12 @@ impl NodeRecord {
             megabytes: spec.memory_bytes / size::MEGABYTE,
             megabytes_used: view.memory_used_bytes / size::MEGABYTE,
             features: features.join(","),
-            gres: gpus(&spec.gpus),
+            gres: gpus(spec.gpus.iter().zip(0..).filter(|(_, gpu)| !is_faulty(*gpu)).map(|(model, _)| model)),
+            gres_drained: gpus(spec.gpus.iter().zip(0..).filter(|(_, gpu)| is_faulty(*gpu)).map(|(model, _)| model)),
             gres_used: gpus_used,
-            gpus: spec.gpus.len() as u64,
+            gpus: view.gpus_in_service(),
             gpus_used: u64::from(view.gpus_used),
-            reason: view.reason.clone().filter(|reason| !reason.is_empty()),
+            reason: view.reason.clone().filter(|reason| !reason.is_empty()).or_else(|| missing_gpus(view)),
             reason_user: view.taken_out_by.clone(),
             reason_time: view.taken_out,
         }
@@ -84,7 +88,14 @@ impl NodeRecord {
     }
 }
 
-fn gpus(models: &[String]) -> String {
+/// Slurm's reason for a node with fewer GPUs than its configuration says.
+fn missing_gpus(view: &NodeView) -> Option<String> {
+    let (usable, all) = (view.gpus_in_service(), view.spec.gpus.len());
+    let lower = format!("gres/gpu count reported lower than configured ({usable} < {all})");
+    (!view.gpu_faults.is_empty()).then_some(lower)
+}
+
+fn gpus<'a>(models: impl Iterator<Item = &'a String>) -> String {
     let mut parts: Vec<(&str, usize)> = Vec::new();
     for model in models {
         match parts.last_mut() {

@@ -183,6 +183,7 @@ fn join(all: &mut NodeShare, share: &NodeShare) -> Result<(), &'static str> {
 fn check_share(node: &Node, share: &NodeShare, own: Option<RunId>) -> Result<(), String> {
     let name = &node.spec.name;
     let is_other = |run: &RunId| Some(*run) != own;
+    let gets = |gpu: u32| share.gpus.contains(gpu);
     let problem = if !node.is_available() {
         "is not available"
     } else if node.exclusive.as_ref().is_some_and(is_other) {
@@ -194,6 +195,8 @@ fn check_share(node: &Node, share: &NodeShare, own: Option<RunId>) -> Result<(),
     } else if !nodes::validate::within(&share.gpus, gpu_count(&node.spec)) || !node.free_gpus.contains_all(&share.gpus)
     {
         "does not have these GPUs free"
+    } else if let Some(fault) = node.gpu_faults.iter().find(|fault| gets(fault.gpu)) {
+        return Err(format!("node {name}: GPU {} is out of service: {}", fault.gpu, fault.why));
     } else if share.memory_bytes > node.free_memory_bytes {
         "does not have this memory free"
     } else if share.cores.is_empty() {

@@ -1,0 +1,222 @@
+//! NVIDIA's management library, if the driver of this host has it: which GPUs there are, and whether they answer.
+
+use super::{GpuDevice, GpuKind};
+use std::{
+    ffi::{CStr, c_char, c_int, c_uint, c_void},
+    ptr,
+};
+
+/// The name under which drivers install it.
+pub const LIBRARY: &CStr = c"libnvidia-ml.so.1";
+/// The length of a name or UUID with its end, at most.
+const TEXT_BYTES: usize = 96;
+/// What the library answers if all is well.
+const SUCCESS: c_int = 0;
+/// What it answers if the GPU does not have what was asked for, which is no fault.
+const NOT_SUPPORTED: c_int = 3;
+
+type Device = *mut c_void;
+
+/// The library, ready to be asked.
+#[derive(Clone, Copy)]
+pub struct Nvml {
+    count: unsafe extern "C" fn(*mut c_uint) -> c_int,
+    by_index: unsafe extern "C" fn(c_uint, *mut Device) -> c_int,
+    by_uuid: unsafe extern "C" fn(*const c_char, *mut Device) -> c_int,
+    name: unsafe extern "C" fn(Device, *mut c_char, c_uint) -> c_int,
+    uuid: unsafe extern "C" fn(Device, *mut c_char, c_uint) -> c_int,
+    minor: unsafe extern "C" fn(Device, *mut c_uint) -> c_int,
+    memory: unsafe extern "C" fn(Device, *mut MemoryInfo) -> c_int,
+    describe: unsafe extern "C" fn(c_int) -> *const c_char,
+}
+
+/// What the library writes about the memory of a GPU: total, free and used bytes.
+#[repr(C)]
+#[derive(Default)]
+struct MemoryInfo([u64; 3]);
+
+/// A function of the library.
+///
+/// # Safety
+/// `F` is a pointer to a function of the type that is at this address.
+unsafe fn function<F: Copy>(address: *mut c_void) -> F {
+    const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
+    // SAFETY: as the caller says; the sizes are equal.
+    unsafe { std::mem::transmute_copy(&address) }
+}
+
+impl Nvml {
+    /// Loads the library and lets it find the driver. `None` if the host has none, or no NVIDIA driver runs.
+    pub fn load(name: &CStr) -> Option<Self> {
+        // SAFETY: the name ends with a zero byte. The library's initializers run; they are trusted as those of any
+        // library of the host.
+        let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        let library = Some(library).filter(|library| !library.is_null())?;
+        let find = |name: &CStr| {
+            // SAFETY: the handle is of `dlopen`, and the name ends with a zero byte.
+            let found = unsafe { libc::dlsym(library, name.as_ptr()) };
+            Some(found).filter(|found| !found.is_null())
+        };
+        // SAFETY: these are the types of the functions in the library's header, which do not change: another type gets
+        // another name, with a higher version.
+        let (start, nvml) = unsafe {
+            let start: unsafe extern "C" fn() -> c_int = function(find(c"nvmlInit_v2")?);
+            let nvml = Self {
+                count: function(find(c"nvmlDeviceGetCount_v2")?),
+                by_index: function(find(c"nvmlDeviceGetHandleByIndex_v2")?),
+                by_uuid: function(find(c"nvmlDeviceGetHandleByUUID")?),
+                name: function(find(c"nvmlDeviceGetName")?),
+                uuid: function(find(c"nvmlDeviceGetUUID")?),
+                minor: function(find(c"nvmlDeviceGetMinorNumber")?),
+                memory: function(find(c"nvmlDeviceGetMemoryInfo")?),
+                describe: function(find(c"nvmlErrorString")?),
+            };
+            (start, nvml)
+        };
+        // SAFETY: it may be called at any time. The library stays initialized for as long as this process lives.
+        match unsafe { start() } {
+            SUCCESS => Some(nvml),
+            answer => {
+                tracing::debug!(why = nvml.words(answer), "the library for NVIDIA GPUs cannot be used");
+                None
+            }
+        }
+    }
+
+    /// The GPUs of this host, in the order of their device files. One that does not answer is left out, with a warning.
+    pub fn devices(&self) -> Vec<GpuDevice> {
+        let mut count = 0;
+        // SAFETY: the library is initialized, and the pointer is to a number of the right type.
+        if unsafe { (self.count)(&raw mut count) } != SUCCESS {
+            return Vec::new();
+        }
+        let mut found: Vec<(c_uint, GpuDevice)> = (0..count).filter_map(|index| self.device(index)).collect();
+        found.sort_by_key(|(minor, _)| *minor);
+        found.into_iter().map(|(_, device)| device).collect()
+    }
+
+    fn device(&self, index: c_uint) -> Option<(c_uint, GpuDevice)> {
+        let (mut device, mut minor) = (ptr::null_mut(), 0);
+        // SAFETY: the library is initialized, and the pointers are to values of the right types.
+        let answer = unsafe {
+            match (self.by_index)(index, &raw mut device) {
+                SUCCESS => (self.minor)(device, &raw mut minor),
+                failure => failure,
+            }
+        };
+        if answer != SUCCESS {
+            tracing::warn!(index, why = self.words(answer), "an NVIDIA GPU does not answer, and is not used");
+            return None;
+        }
+        let gpu = GpuDevice {
+            kind: GpuKind::Nvidia,
+            files: vec![format!("/dev/nvidia{minor}").into()],
+            uuid: self.text(self.uuid, device),
+            model: self.text(self.name, device),
+        };
+        Some((minor, gpu))
+    }
+
+    /// What is wrong with a GPU; `None` if it answers.
+    pub fn fault(&self, uuid: &str) -> Option<String> {
+        let uuid = std::ffi::CString::new(uuid).ok()?;
+        let (mut device, mut memory) = (ptr::null_mut(), MemoryInfo::default());
+        // SAFETY: the library is initialized, the text ends with a zero byte, and the pointers are to values of the
+        // right types.
+        let answer = unsafe {
+            match (self.by_uuid)(uuid.as_ptr(), &raw mut device) {
+                SUCCESS => (self.memory)(device, &raw mut memory),
+                failure => failure,
+            }
+        };
+        (!matches!(answer, SUCCESS | NOT_SUPPORTED)).then(|| format!("the driver says: {}", self.words(answer)))
+    }
+
+    fn text(&self, of: unsafe extern "C" fn(Device, *mut c_char, c_uint) -> c_int, device: Device) -> Option<String> {
+        let mut bytes = [0_u8; TEXT_BYTES];
+        // SAFETY: the device is of the library, and the buffer has the length given.
+        let answer = unsafe { of(device, bytes.as_mut_ptr().cast(), TEXT_BYTES as c_uint) };
+        let text = CStr::from_bytes_until_nul(&bytes).ok().filter(|_| answer == SUCCESS)?;
+        Some(text.to_string_lossy().into_owned())
+    }
+
+    fn words(&self, answer: c_int) -> String {
+        // SAFETY: it may be called at any time, and returns a text that stays.
+        let text = unsafe { (self.describe)(answer) };
+        if text.is_null() {
+            return format!("error {answer}");
+        }
+        // SAFETY: as above.
+        unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{ffi::CString, fs, process::Command};
+
+    /// A library with two GPUs in the wrong order, of which the one with the minor number 1 has fallen off its bus once the
+    /// file `lost` exists.
+    const LIBRARY: &str = r#"
+        #include <stdio.h>
+        #include <string.h>
+        #include <unistd.h>
+        struct memory { unsigned long long total, free, used; };
+        static unsigned minors[] = { 1, 0 };
+        int nvmlInit_v2(void) { return 0; }
+        int nvmlDeviceGetCount_v2(unsigned *count) { *count = 3; return 0; }
+        int nvmlDeviceGetHandleByIndex_v2(unsigned at, void **device) {
+            if (at > 1) return 15;
+            *device = &minors[at];
+            return 0;
+        }
+        int nvmlDeviceGetHandleByUUID(const char *uuid, void **device) {
+            if (strncmp(uuid, "GPU-", 4) != 0) return 6;
+            *device = &minors[uuid[4] == '0'];
+            return 0;
+        }
+        int nvmlDeviceGetName(void *device, char *name, unsigned length) {
+            snprintf(name, length, "Model %u", *(unsigned *)device);
+            return 0;
+        }
+        int nvmlDeviceGetUUID(void *device, char *uuid, unsigned length) {
+            snprintf(uuid, length, "GPU-%u", *(unsigned *)device);
+            return 0;
+        }
+        int nvmlDeviceGetMinorNumber(void *device, unsigned *minor) { *minor = *(unsigned *)device; return 0; }
+        int nvmlDeviceGetMemoryInfo(void *device, struct memory *memory) {
+            memory->total = memory->free = 1 << 30;
+            return *(unsigned *)device == 1 && access(LOST, F_OK) == 0 ? 15 : 0;
+        }
+        const char *nvmlErrorString(int error) { return error == 15 ? "GPU is lost" : "Not Found"; }
+    "#;
+
+    #[test]
+    fn gpus_are_those_of_the_driver_and_one_that_is_lost_says_so() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (source, library, lost) = ("nvml.c", "libnvml.so", folder.path().join("lost"));
+        fs::write(folder.path().join(source), LIBRARY).expect("written");
+        let define = format!("-DLOST=\"{}\"", lost.display());
+        let built = Command::new("cc")
+            .args(["-shared", "-fPIC", &define, "-o", library, source])
+            .current_dir(folder.path())
+            .status();
+        if !built.is_ok_and(|status| status.success()) {
+            return muster_surroundings::skipped("there is no C compiler");
+        }
+        let path = folder.path().join(library).display().to_string();
+        let nvml = Nvml::load(&CString::new(path).expect("no zero byte")).expect("it has all functions");
+        let found = nvml.devices();
+        let shown: Vec<_> =
+            found.iter().map(|gpu| (gpu.to_string(), gpu.model.as_deref(), gpu.uuid.as_deref())).collect();
+        let gpu = |number: &'static str, model, uuid| (format!("nvidia:/dev/nvidia{number}"), Some(model), Some(uuid));
+        assert_eq!(shown, [gpu("0", "Model 0", "GPU-0"), gpu("1", "Model 1", "GPU-1")], "the third does not answer");
+        assert_eq!(["GPU-0", "GPU-1"].map(|uuid| nvml.fault(uuid)), [None, None]);
+        fs::write(&lost, "").expect("written");
+        let why = Some("the driver says: GPU is lost".to_owned());
+        assert_eq!(["GPU-0", "GPU-1"].map(|uuid| nvml.fault(uuid)), [None, why]);
+        assert_eq!(nvml.fault("MIG-1"), Some("the driver says: Not Found".to_owned()));
+        assert!(Nvml::load(c"/nowhere/libnvidia-ml.so.1").is_none());
+    }
+}
