@@ -83,6 +83,9 @@ pub struct StepGroup {
     pub tasks: Option<u32>,
     /// For such a group: number of the job's nodes to use; `None` means all that the tasks need.
     pub nodes: Option<u32>,
+    /// The image of the container that each of its tasks runs in, as in [`crate::job::Launch::container`]; `None`: no
+    /// container, whatever that of the job is.
+    pub container: Option<String>,
 }
 
 /// The tasks of a step on a node.

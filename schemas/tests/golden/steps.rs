@@ -37,6 +37,7 @@ fn spec() -> StepSpec {
             stdin: Some(StepInput::Task(2)),
             tasks: Some(3),
             nodes: Some(2),
+            container: None,
         }],
         streams: StepStreams {
             stdin: StepInput::Task(2),

@@ -85,6 +85,7 @@ fn inside(client: &mut Client, detail: &JobDetail, options: &LogsOptions, path: 
     let words = ["tail", "-n", &lines].into_iter().chain(follow).chain(["--", path]);
     let step = StepRunOptions {
         mpi: MpiKind::None,
+        container: None,
         ntasks: Some(1),
         nodes: None,
         cpus_per_task: 1,

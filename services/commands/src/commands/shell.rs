@@ -55,6 +55,7 @@ fn own_shell() -> String {
 fn inside(connection: &ConnectionOptions, job: JobId, words: Vec<String>) -> CommandResult {
     let step = StepRunOptions {
         mpi: MpiKind::None,
+        container: None,
         ntasks: Some(1),
         nodes: None,
         cpus_per_task: 1,

@@ -161,6 +161,7 @@ pub fn run_step(connection: &ConnectionOptions, options: RunOptions) -> CommandR
         programs: vec![StepProgram { argv: options.words.clone(), ..StepProgram::default() }],
         tasks: options.ntasks,
         nodes: options.nodes,
+        container: options.container,
         ..StepGroup::default()
     };
     let spec = StepSpec {

@@ -28,6 +28,7 @@ pub fn groups(detail: &JobDetail, options: &StepRunOptions) -> Result<Vec<StepGr
                 places: vec![place],
                 cpus_per_task: options.cpus_per_task,
                 programs: vec![StepProgram { ranks, argv: options.words.clone() }],
+                container: options.container.clone(),
                 ..StepGroup::default()
             }),
         }

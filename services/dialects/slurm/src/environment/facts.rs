@@ -74,6 +74,7 @@ fn of_component(detail: &JobDetail, run: &RunView, offset: u32, spec: &Component
         dependency: None,
         reservation: spec.reservation.clone(),
         licences: kept(component::LICENSES).map(str::to_owned),
+        container: spec.launch.container.clone(),
     }
 }
 

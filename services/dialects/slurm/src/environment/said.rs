@@ -85,4 +85,6 @@ pub struct ComponentFacts {
     pub reservation: Option<String>,
     /// Its licences.
     pub licences: Option<String>,
+    /// The image of its containers, if requested.
+    pub container: Option<String>,
 }
