@@ -1,6 +1,6 @@
 //! The executor's configuration.
 
-use crate::containment::ContainmentMode;
+use crate::{containment::ContainmentMode, runtimes::RuntimeChoice};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -27,6 +27,10 @@ pub struct Config {
     /// `/dev/shm` and `/tmp`. Default: none, the node is this host.
     #[serde(skip)]
     pub emulated_nodes: Vec<String>,
+    /// The program that starts containers: `auto` (the best that is there for an image), `none`, or the absolute path of
+    /// apptainer, singularity, podman, crun or runc. Default: `auto`.
+    #[serde(with = "crate::runtimes::as_text")]
+    pub container_runtime: RuntimeChoice,
     /// The program that shims are started from. It must be muster of this version, else the running one is used. Default:
     /// the running one.
     pub shim_program: Option<PathBuf>,
@@ -42,6 +46,7 @@ impl Default for Config {
             bind_cpus: true,
             open_files: 1024,
             emulated_nodes: Vec::new(),
+            container_runtime: RuntimeChoice::Auto,
             shim_program: None,
         }
     }

@@ -8,6 +8,7 @@ use crate::{
     identity::Identities,
     journal::Journal,
     key::RunKey,
+    runtimes::RuntimeChoice,
     shim,
     spool::{End, RunFolder, Spool, SpooledOrder},
 };
@@ -140,6 +141,8 @@ pub struct Settings {
     pub shim_programs: Vec<PathBuf>,
     /// The program that serves the tasks of PMIx programs.
     pub pmix_program: Option<PathBuf>,
+    /// The runtime of containers.
+    pub container_runtime: RuntimeChoice,
 }
 
 /// Whether something that was launched before may be launched again if nothing of it is left.
@@ -357,6 +360,7 @@ impl Launcher {
             order,
             tasks,
             pmix_program: self.settings.pmix_program.clone(),
+            container_runtime: self.settings.container_runtime.clone(),
         };
         self.spool.create(&spooled).map_err(|error| format!("the order cannot be written to the node's spool: {error}"))
     }

@@ -28,6 +28,7 @@ pub mod launcher;
 pub mod output;
 pub mod protocol;
 mod reports;
+pub mod runtimes;
 mod service;
 pub mod shim;
 pub mod spool;

@@ -717,6 +717,7 @@ fn settings(config: &Config, spool: &Spool, boot_id: &str) -> anyhow::Result<Set
         cpus: if config.bind_cpus { usable_cpus() } else { vec![] },
         open_files: config.open_files,
         pmix_program: std::env::current_exe().ok(),
+        container_runtime: config.container_runtime.clone(),
         shim_programs: config.shim_program.iter().cloned().chain([fork_server::THIS_PROGRAM.into()]).collect(),
     })
 }

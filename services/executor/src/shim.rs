@@ -3,6 +3,7 @@
 
 mod children;
 mod claimed;
+mod container;
 mod execution;
 mod feed;
 mod files;

@@ -11,6 +11,7 @@
 //!     log                   what to start, who started it and when, how it ended; locked while its shim lives
 //!     control               pipe: orders to the shim
 //!     script nodes tmp      what the job's processes see
+//!     container/            what its containers need, and their runtime
 //!     output                output of the tasks of a step for its client
 //!     output.released       how much of that has left the disk
 //!     input input.end       input from its client, and its end
@@ -35,7 +36,7 @@
 //! a new file (ext4 looks at each removed in the last minute), and nobody can have kept a hold on what will be another
 //! user's script.
 
-use crate::{containment::Hierarchies, identity::Identity, key::RunKey, protocol::frames};
+use crate::{containment::Hierarchies, identity::Identity, key::RunKey, protocol::frames, runtimes::RuntimeChoice};
 use muster_schemas::{
     codec,
     event::NodeExit,
@@ -63,6 +64,8 @@ use std::{
 pub const NODE_FILE: &str = "nodes";
 /// The name of the job's temporary folder in a run folder.
 pub const TEMPORARY: &str = "tmp";
+/// The name of the folder of its containers in a run folder.
+pub const CONTAINER: &str = "container";
 /// The script's name in a run folder.
 pub const SCRIPT: &str = "script";
 /// The name of the pipe to the shim in a run folder.
@@ -273,6 +276,9 @@ impl Spool {
         if uid.as_ref().is_some_and(|order| order.tasks.is_some()) {
             folder.remove_files_of_steps()?;
         }
+        if uid.as_ref().is_none_or(|order| order.order.launch.container.is_some()) {
+            folder.remove_container()?;
+        }
         let uid = uid.map(|order| order.identity.uid);
         if let Some(uid) = uid.filter(|_| self.free_count < MAX_FREE) {
             let name = format!("{uid}.{key}");
@@ -342,6 +348,8 @@ pub struct SpooledOrder {
     pub tasks: Option<StepTasks>,
     /// The program that serves the tasks of PMIx programs, with the argument [`crate::PMIX_SERVER`].
     pub pmix_program: Option<PathBuf>,
+    /// The runtime of its containers, if it asks for some.
+    pub container_runtime: RuntimeChoice,
 }
 
 impl SpooledOrder {
@@ -635,6 +643,17 @@ impl RunFolder {
         }
         answer.drain(..=size_of::<u32>());
         Some(if is_broken { Err(String::from_utf8_lossy(&answer).into_owned()) } else { Ok(answer) })
+    }
+
+    /// Removes what its containers needed. None of their processes may be left.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub fn remove_container(&self) -> io::Result<()> {
+        match fs::remove_dir_all(self.file(CONTAINER)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Removes what only steps have, so that the folder can serve another run.

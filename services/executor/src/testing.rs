@@ -3,6 +3,7 @@
 use crate::{
     containment::{ContainmentMode, Hierarchies},
     identity::Identity,
+    runtimes::RuntimeChoice,
     spool::SpooledOrder,
 };
 use muster_schemas::{
@@ -62,6 +63,7 @@ pub fn spooled(order: LaunchOrder) -> SpooledOrder {
         open_files: 1024,
         tasks: None,
         pmix_program: None,
+        container_runtime: RuntimeChoice::Auto,
         order,
     }
 }

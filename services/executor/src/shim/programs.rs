@@ -3,7 +3,7 @@
 use super::{execution::ProgramPath, files::plain, login::after_login};
 use crate::spool::SpooledOrder;
 use muster_dialect::{Dialect, Host};
-use muster_schemas::time::Timestamp;
+use muster_schemas::{node::LaunchOrder, time::Timestamp};
 use nix::unistd::fchdir;
 use std::{
     collections::BTreeMap,
@@ -13,6 +13,8 @@ use std::{
     os::unix::{ffi::OsStrExt, fs::OpenOptionsExt},
     path::{Path, PathBuf},
 };
+
+const DEFAULT_UMASK: u32 = 0o022;
 
 /// Variables that the dialect adds to a launch.
 pub(super) fn added_by(dialect: Option<&dyn Dialect>, spooled: &SpooledOrder) -> BTreeMap<String, String> {
@@ -24,6 +26,11 @@ pub(super) fn added_by(dialect: Option<&dyn Dialect>, spooled: &SpooledOrder) ->
         super::log(format_args!("job {}: {remark}", order.job));
     }
     added.set
+}
+
+/// The file mode creation mask of the processes of an order.
+pub(super) fn umask_of(order: &LaunchOrder) -> u32 {
+    order.umask.unwrap_or(DEFAULT_UMASK) & 0o777
 }
 
 /// Relative paths of the order start here.
@@ -46,6 +53,12 @@ pub(super) fn command_program(argv: &[String], search: &str) -> Result<ProgramPa
     let path = find_command(name, search)?;
     let argv = argv.iter().map(|arg| c_string(arg.as_bytes())).collect::<Result<_, _>>()?;
     Ok(ProgramPath::new(c_string(path.as_os_str().as_bytes())?, argv))
+}
+
+/// A command that is looked up where the task runs.
+pub(super) fn command_elsewhere(argv: &[String]) -> Result<ProgramPath, String> {
+    let argv = argv.iter().map(|arg| c_string(arg.as_bytes())).collect::<Result<_, _>>()?;
+    Ok(ProgramPath::new(c_string(b"")?, argv))
 }
 
 pub(super) fn c_string(bytes: &[u8]) -> Result<CString, String> {

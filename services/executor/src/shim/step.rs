@@ -1,9 +1,10 @@
 //! The tasks of a step with its own places, before they are started.
 
 use super::{
+    container::Container,
     execution::ProgramPath,
     files::Files,
-    programs::{added_by, c_string, command_program, enter_directory},
+    programs::{added_by, command_elsewhere, command_program, enter_directory},
     streams::{self, Streams},
     task::{End, Ends, Task, Tasks},
 };
@@ -33,7 +34,8 @@ pub fn prepare(
     variables.extend(environment::of_step(order, tasks));
     let search = variables.get("PATH").map_or("", String::as_str).to_owned();
     let mut files = Files::of_step(order, &tasks.streams);
-    let mut programs = Programs { tasks, search, found: BTreeMap::new() };
+    let container = Container::open(spooled, folder)?;
+    let mut programs = Programs { tasks, search, in_container: container.is_some(), found: BTreeMap::new() };
     let ranks: Vec<u32> = tasks.ranks.iter().collect();
     let each = ranks.into_iter().zip(0..).map(|(rank, local_rank)| {
         let terminal = terminal_of(&tasks.streams, rank, streams)?;
@@ -49,7 +51,7 @@ pub fn prepare(
             cpus: cpus_of(spooled, &tasks.ranks, local_rank),
         })
     });
-    Tasks::of(order, directory, &variables, each, dialect)
+    Ok(Tasks::of(order, directory, &variables, each, dialect)?.within(container))
 }
 
 /// The CPUs of one task: its own if there are enough for all tasks, else all of the step's.
@@ -65,6 +67,8 @@ fn cpus_of(spooled: &SpooledOrder, ranks: &IndexSet, local_rank: u32) -> Vec<u32
 struct Programs<'a> {
     tasks: &'a StepTasks,
     search: String,
+    /// Whether commands are looked up in a container instead.
+    in_container: bool,
     found: BTreeMap<Vec<String>, Rc<ProgramPath>>,
 }
 
@@ -76,11 +80,8 @@ impl Programs<'_> {
             return Ok(found.clone());
         }
         let program = match command_program(argv, &self.search) {
-            Ok(program) => program,
-            Err(_) => {
-                let argv = argv.iter().map(|arg| c_string(arg.as_bytes())).collect::<Result<_, _>>()?;
-                ProgramPath::new(c_string(b"")?, argv)
-            }
+            Ok(program) if !self.in_container => program,
+            _ => command_elsewhere(argv)?,
         };
         let program = Rc::new(program);
         self.found.insert(argv.to_vec(), program.clone());

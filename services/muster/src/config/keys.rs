@@ -550,6 +550,13 @@ const EXECUTOR: Section = Section {
             "The limit of open files that jobs start with; they can raise it themselves.",
         ),
         key(
+            "container_runtime",
+            Kind::Text,
+            "\"auto\"",
+            "The program that starts containers of jobs: `auto` (the best that is there for an image), `none`, or the absolute path of \
+             apptainer, singularity, podman, crun or runc.",
+        ),
+        key(
             "shim_program",
             Kind::Path,
             "",

@@ -2,6 +2,7 @@
 
 mod book;
 mod configuration;
+mod containers;
 mod dialects;
 mod end_to_end;
 mod explain;

@@ -269,7 +269,10 @@ impl Submission<'_> {
     }
 
     fn launch(&self, offset: usize, settings: &Settings) -> Launch {
-        let container = settings.text("container").map(|image| model::image_from(&self.caller.directory, image));
+        let container = settings
+            .text("container")
+            .filter(|image| !image.is_empty())
+            .map(|image| model::image_from(&self.caller.directory, image));
         let Program::Batch { text, args, .. } = &self.program else { return Launch { container, ..Launch::default() } };
         let is_array = settings.is_set("array");
         let path = |option| settings.text(option).map(output::batch_pattern);

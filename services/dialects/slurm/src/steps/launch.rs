@@ -131,7 +131,7 @@ impl StepPlan {
         let of_all = directory(launcher, self.leader());
         let own = directory(launcher, &self.parts[part].settings);
         let input = streams.inputs.get(part).map(|input| input.of_tasks.clone());
-        let image = self.parts[part].settings.text("container");
+        let image = self.parts[part].settings.text("container").filter(|image| !image.is_empty());
         let container = image.map(|image| image_from(&launcher.directory, image));
         // That of the job can be another one.
         let mut environment = group.environment.clone();
