@@ -2,17 +2,20 @@
 
 use crate::system::{Output, System};
 use muster_surroundings::skipped;
-use nix::unistd::Uid;
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::{Pid, Uid},
+};
 use std::{
     fs,
     os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink},
-    path::Path,
+    path::{Path, PathBuf},
     process::Command,
 };
 
 /// A program for all commands of the image, without libraries.
 const BUSYBOX: &str = "/bin/busybox";
-const COMMANDS: [&str; 8] = ["sh", "cat", "hostname", "id", "pwd", "sleep", "touch", "ls"];
+const COMMANDS: [&str; 10] = ["sh", "cat", "hostname", "id", "pwd", "sleep", "touch", "ls", "tail", "tty"];
 const NOBODY: u32 = 65_534;
 
 /// The runtimes that are to be tried, if anything can be.
@@ -47,22 +50,22 @@ struct Site {
 
 impl Site {
     fn start(runtime: &str) -> Self {
-        Self::start_as(runtime, |system, options| system.launch("up", options))
+        Self::start_in(&std::env::temp_dir(), runtime)
     }
 
-    fn start_as(runtime: &str, launch: impl FnOnce(&mut System, &[&str])) -> Self {
-        let mut system = System::stopped();
+    /// Starts it in a folder below this one.
+    fn start_in(place: &Path, runtime: &str) -> Self {
+        let mut system = System::stopped_in(place);
         fs::set_permissions(system.path(""), fs::Permissions::from_mode(0o777)).expect("its own folder");
         let settings = format!("[executor]\ncontainer_runtime = \"{runtime}\"\n");
         let options = system.configure_for_others(2, &settings);
         let options: Vec<&str> = options.iter().map(String::as_str).collect();
-        match Self::hides_cgroup_2(runtime) {
+        if Self::hides_cgroup_2(runtime) {
             // This runtime works with one version of control groups only, and a machine with two shows it one.
-            true => {
-                let hide = "umount --lazy /sys/fs/cgroup/unified && exec \"$@\"";
-                system.launch_through(&["unshare", "--mount", "sh", "-c", hide, "sh"], &options);
-            }
-            false => launch(&mut system, &options),
+            let hide = "umount --lazy /sys/fs/cgroup/unified && exec \"$@\"";
+            system.launch_through(&["unshare", "--mount", "sh", "-c", hide, "sh"], &options);
+        } else {
+            system.launch("up", &options);
         }
         let line = system.await_ready();
         assert!(line.starts_with("muster is ready: "), "it said `{line}`, and:\n{}", system.log());
@@ -91,19 +94,27 @@ impl Site {
         (text(&outcome["outcome"]), text(&outcome["detail"]))
     }
 
+    /// The processes of the runtime.
+    fn runtimes(&self) -> Vec<i32> {
+        let spool = self.spool().display().to_string();
+        let of_runtime = |process: &i32| {
+            let command = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+            let words = String::from_utf8_lossy(&command).into_owned();
+            words.contains(&spool) && words.contains("--bundle")
+        };
+        let all = fs::read_dir("/proc").expect("there is /proc").flatten();
+        all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(of_runtime).collect()
+    }
+
+    fn spool(&self) -> PathBuf {
+        let spool = self.system.path("data/spool");
+        spool.canonicalize().unwrap_or(spool)
+    }
+
     /// Nothing of any container is left, neither processes nor files.
     fn is_clean(&self) {
-        let spool = self.system.path("data/spool");
-        let spool = spool.canonicalize().unwrap_or(spool);
-        let marks = spool.display().to_string();
-        let of_runtime = |process: &fs::DirEntry| {
-            let command = fs::read(process.path().join("cmdline")).unwrap_or_default();
-            let words = String::from_utf8_lossy(&command).into_owned();
-            words.contains(&marks) && words.contains("--bundle")
-        };
-        self.system.wait_until("no runtime is left", || {
-            !fs::read_dir("/proc").expect("there is /proc").flatten().any(|process| of_runtime(&process))
-        });
+        self.system.wait_until("no runtime is left", || self.runtimes().is_empty());
+        let spool = self.spool();
         let left = || {
             let nodes = fs::read_dir(&spool).expect("there is a spool").flatten();
             let folders = nodes.flat_map(|node| ["runs", "free"].map(|folder| node.path().join(folder)));
@@ -143,7 +154,8 @@ fn entries(folder: &Path) -> Vec<String> {
 #[test]
 fn a_script_of_a_user_runs_in_an_image_of_somebody_else() {
     for runtime in runtimes() {
-        let site = Site::start(runtime);
+        // A folder that is not one that all containers see.
+        let site = Site::start_in(Path::new("/var/tmp"), runtime);
         let script = "#!/bin/sh\necho \"$(cat /etc/motd) in $(pwd) on $(hostname), $# words, $OF_IMAGE$OWN\"\n\
                       touch made; cat $MUSTER_NODEFILE; echo x > $MUSTER_TMPDIR/x\n\
                       ls / | while read entry; do echo \"/$entry\"; done\nls /usr >&2\nexit 7\n";
@@ -311,4 +323,48 @@ fn a_node_without_a_runtime_says_so() {
     system.wait_for_state(&job, "finished");
     let outcome = system.json(&["job", "show", &job, "--json"])["job"]["outcome"].to_string();
     assert!(outcome.contains("containers are switched off on this node"), "{outcome}");
+}
+
+/// The processes in a container count as those of its job, also when nobody is there to end them properly.
+#[test]
+fn a_container_is_within_the_limits_of_its_job_and_outlives_nobody() {
+    for runtime in runtimes() {
+        let site = Site::start(runtime);
+        if site.system.log().contains("memory limits: cgroup") {
+            // `tail` buffers a line without end; the limit keeps it from doing so for ever.
+            let greedy = "ulimit -v 1000000; tail /dev/zero";
+            let job = site.submit(&["--container", "./image", "--mem", "60M", "--", "sh", "-c", greedy]);
+            assert_eq!(site.end_of(&job).0, "out_of_memory", "{runtime}");
+        } else {
+            skipped("this machine has no control group that limits memory");
+        }
+        let deaf = "trap '' TERM; echo begun; while :; do sleep 0.1; done";
+        let job = site.submit(&["--container", "./image", "-o", "deaf", "--", "sh", "-c", deaf]);
+        site.system.wait_until("it runs", || site.system.read("deaf").contains("begun"));
+        let started = site.runtimes();
+        let [started] = started[..] else { panic!("{started:?} are the runtimes of one container") };
+        let status = fs::read_to_string(format!("/proc/{started}/status")).expect("it runs");
+        let parent = status.lines().find_map(|line| line.strip_prefix("PPid:")).and_then(|id| id.trim().parse().ok());
+        kill(Pid::from_raw(parent.expect("it has a parent")), Signal::SIGKILL).expect("the shim runs");
+        assert_eq!(site.end_of(&job).0, "node_lost", "{runtime}");
+        site.is_clean();
+    }
+}
+
+#[test]
+fn a_task_with_a_terminal_has_it_in_its_container() {
+    // The other one wants to make a device for it.
+    for runtime in runtimes().into_iter().filter(|runtime| runtime.ends_with("/crun")) {
+        let site = Site::start(runtime);
+        let line = "tty && exit 4";
+        let Output { status, stdout, stderr } = site.system.shell(&format!(
+            "export MUSTER_SERVER={} MUSTER_TOKEN={}; unset MUSTER_DATA\n\
+             script -qec \"muster slurm srun --pty --container=$PWD/image sh -c '{line}'\" /dev/null",
+            site.system.server(),
+            System::TOKEN,
+        ));
+        assert_eq!(status, 4, "{runtime}: {stdout}{stderr}");
+        assert!(stdout.contains("/dev/pts/"), "{runtime}: {stdout}");
+        site.is_clean();
+    }
 }

@@ -41,7 +41,13 @@ impl System {
 
     /// A folder in which nothing runs yet.
     pub fn stopped() -> Self {
-        Self { folder: tempfile::tempdir().expect("a temporary folder"), process: None, listens: None, authority: None }
+        Self::stopped_in(&std::env::temp_dir())
+    }
+
+    /// The same, below this folder.
+    pub fn stopped_in(place: &Path) -> Self {
+        let folder = tempfile::tempdir_in(place).expect("a temporary folder");
+        Self { folder, process: None, listens: None, authority: None }
     }
 
     /// A system with this many nodes, which is ready.

@@ -15,7 +15,7 @@ use std::{
 
 /// The most links on the way to a place in the image.
 const MAX_LINKS: usize = 40;
-/// The most entries of the image that are mounted one by one.
+/// The most entries of the image that are shown one by one.
 const MAX_ENTRIES: usize = 4_096;
 
 /// A file or folder of the node in a container.
@@ -54,16 +54,18 @@ pub fn lay_out(image: &Path, is_read_only: bool, wanted: &[Mount], root: &Path) 
         divided.extend(above.filter(|folder| image.join(folder).exists()).map(Path::to_owned));
     }
     let taken: BTreeSet<&Path> = places.iter().map(|(_, at)| at.as_path()).collect();
-    let mut mounts = Vec::new();
+    let (mut mounts, mut count) = (Vec::new(), 0);
     for folder in &divided {
-        for entry in entries(&image.join(folder)).map_err(|error| at_path(&Path::new("/").join(folder), &error))? {
+        let entries = entries(&image.join(folder)).map_err(|error| at_path(&Path::new("/").join(folder), &error))?;
+        count += entries.len();
+        if count > MAX_ENTRIES {
+            return Err(format!("its folders on the way to mounts have more than {MAX_ENTRIES} entries"));
+        }
+        for entry in entries {
             let at = folder.join(&entry);
             let shown = show(&image.join(&at), &root.join(&at)).map_err(|error| at_path(&at, &error))?;
             if shown && !divided.contains(&at) && !taken.contains(at.as_path()) {
                 mounts.push(Mount { source: image.join(&at), target: at, is_read_only, is_optional: false });
-            }
-            if mounts.len() > MAX_ENTRIES {
-                return Err(format!("its folders for mounts have more than {MAX_ENTRIES} entries"));
             }
         }
     }
@@ -120,8 +122,9 @@ fn names(path: &Path) -> impl Iterator<Item = OsString> + '_ {
     })
 }
 
+/// The entries of a folder, or one too many.
 fn entries(folder: &Path) -> io::Result<Vec<OsString>> {
-    fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name())).collect()
+    fs::read_dir(folder)?.take(MAX_ENTRIES + 1).map(|entry| Ok(entry?.file_name())).collect()
 }
 
 /// Makes what stands for an entry of the image. Returns whether the entry is to be mounted there: a link is only copied.
@@ -198,6 +201,10 @@ mod tests {
         assert!(lay_out(&image, false, &to("/loop/x"), &root).unwrap_err().contains("too many links"));
         let why = lay_out(&image, false, &to("/init/x"), &root).unwrap_err();
         assert!(why.contains("/init"), "{why}");
+        fs::create_dir(image.join("full")).unwrap();
+        (0..MAX_ENTRIES).for_each(|at| symlink("x", image.join(format!("full/{at}"))).unwrap());
+        let why = lay_out(&image, false, &to("/full/x"), &root).unwrap_err();
+        assert!(why.contains("more than"), "{why}");
         assert_eq!(resolve(&image, Path::new("/people/../../../usr")).unwrap(), Path::new("usr"));
     }
 }
