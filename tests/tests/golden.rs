@@ -125,6 +125,7 @@ fn step_order() -> SpooledOrder {
         tasks: Some(StepTasks { ranks, programs: vec![program], ends_on_failure: true, ..StepTasks::default() }),
         pmix_program: None,
         container_runtime: RuntimeChoice::Auto,
+        site: None,
     }
 }
 

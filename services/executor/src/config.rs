@@ -1,6 +1,10 @@
 //! The executor's configuration.
 
-use crate::{containment::ContainmentMode, runtimes::RuntimeChoice};
+use crate::{
+    containment::ContainmentMode,
+    runtimes::RuntimeChoice,
+    site::{self, SitePrograms},
+};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -31,6 +35,18 @@ pub struct Config {
     /// apptainer, singularity, podman, crun or runc. Default: `auto`.
     #[serde(with = "crate::runtimes::as_text")]
     pub container_runtime: RuntimeChoice,
+    /// The site's program before the first process of a job on this node; absolute. Default: none.
+    pub prolog: Option<PathBuf>,
+    /// The site's program after the last process of a job on this node; absolute. Default: none.
+    pub epilog: Option<PathBuf>,
+    /// The site's program that checks whether this node is healthy; absolute. Default: none.
+    pub health_check_program: Option<PathBuf>,
+    /// From one check to the next; 1 to 86,400. Default: 300.
+    pub health_check_interval_seconds: u32,
+    /// The account that these programs run as; `root` only if it is named here. Default: `nobody`.
+    pub site_program_account: String,
+    /// How long one of them may take; 1 to 3,600. Default: 30.
+    pub site_program_timeout_seconds: u32,
     /// The program that shims are started from. It must be muster of this version, else the running one is used. Default:
     /// the running one.
     pub shim_program: Option<PathBuf>,
@@ -47,6 +63,12 @@ impl Default for Config {
             open_files: 1024,
             emulated_nodes: Vec::new(),
             container_runtime: RuntimeChoice::Auto,
+            prolog: None,
+            epilog: None,
+            health_check_program: None,
+            health_check_interval_seconds: 300,
+            site_program_account: "nobody".into(),
+            site_program_timeout_seconds: 30,
             shim_program: None,
         }
     }
@@ -69,7 +91,38 @@ impl Config {
             "`open_files` is {}, not 64 to 1048576",
             self.open_files
         );
+        let (interval, most) = (self.health_check_interval_seconds, self.site_program_timeout_seconds);
+        anyhow::ensure!(
+            (1..=86_400).contains(&interval),
+            "`health_check_interval_seconds` is {interval}, not 1 to 86400"
+        );
+        anyhow::ensure!((1..=3_600).contains(&most), "`site_program_timeout_seconds` is {most}, not 1 to 3600");
+        for (key, program) in
+            [("prolog", &self.prolog), ("epilog", &self.epilog), ("health_check_program", &self.health_check_program)]
+        {
+            let is_absolute = program.as_ref().is_none_or(|program| program.is_absolute());
+            anyhow::ensure!(is_absolute, "`{key}` is not an absolute path");
+        }
         Ok(())
+    }
+
+    /// The programs of the site, if there are any.
+    ///
+    /// # Errors
+    /// Their account does not exist.
+    pub fn site_programs(&self) -> anyhow::Result<Option<SitePrograms>> {
+        if self.prolog.is_none() && self.epilog.is_none() && self.health_check_program.is_none() {
+            return Ok(None);
+        }
+        let account = site::account(&self.site_program_account)
+            .map_err(|why| anyhow::anyhow!("`site_program_account`: {why}"))?;
+        Ok(Some(SitePrograms {
+            prolog: self.prolog.clone(),
+            epilog: self.epilog.clone(),
+            health_check: self.health_check_program.clone(),
+            account,
+            timeout_seconds: self.site_program_timeout_seconds,
+        }))
     }
 }
 

@@ -20,6 +20,7 @@ mod contents;
 pub mod environment;
 mod fences;
 pub mod fork_server;
+mod health;
 mod host;
 pub mod identity;
 pub mod journal;
@@ -31,6 +32,7 @@ mod reports;
 pub mod runtimes;
 mod service;
 pub mod shim;
+pub mod site;
 pub mod spool;
 #[cfg(test)]
 mod testing;

@@ -6,6 +6,7 @@
 //! SPOOL/launched.0, .1      the launch journal
 //! SPOOL/executor            socket: shims report starts and ends
 //! SPOOL/shims.log           the log of the shims
+//! SPOOL/unfit              why the node is to be drained, until the ledger knows
 //! SPOOL/bin/muster-rsh      link to the program that starts commands on other nodes of a job
 //! SPOOL/runs/RUN[.STEP]/
 //!     log                   what to start, who started it and when, how it ended; locked while its shim lives
@@ -36,7 +37,10 @@
 //! a new file (ext4 looks at each removed in the last minute), and nobody can have kept a hold on what will be another
 //! user's script.
 
-use crate::{containment::Hierarchies, identity::Identity, key::RunKey, protocol::frames, runtimes::RuntimeChoice};
+use crate::{
+    containment::Hierarchies, identity::Identity, key::RunKey, protocol::frames, runtimes::RuntimeChoice,
+    site::SitePrograms,
+};
 use muster_schemas::{
     codec,
     event::NodeExit,
@@ -350,6 +354,8 @@ pub struct SpooledOrder {
     pub pmix_program: Option<PathBuf>,
     /// The runtime of its containers, if it asks for some.
     pub container_runtime: RuntimeChoice,
+    /// The programs of the site around jobs, if there are any.
+    pub site: Option<SitePrograms>,
 }
 
 impl SpooledOrder {

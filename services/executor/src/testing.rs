@@ -64,6 +64,7 @@ pub fn spooled(order: LaunchOrder) -> SpooledOrder {
         tasks: None,
         pmix_program: None,
         container_runtime: RuntimeChoice::Auto,
+        site: None,
         order,
     }
 }

@@ -15,6 +15,7 @@ mod mpi;
 mod openapi;
 mod programs;
 mod reservations;
+mod site_programs;
 mod slurm;
 mod slurm_accounts;
 mod slurm_away;
