@@ -654,9 +654,16 @@ impl RunFolder {
     /// Removes what its containers needed. None of their processes may be left.
     ///
     /// # Errors
-    /// If the disk refuses.
+    /// If the disk refuses, or something is mounted in it: files of a user would be removed.
     pub fn remove_container(&self) -> io::Result<()> {
-        match fs::remove_dir_all(self.file(CONTAINER)) {
+        let container = self.file(CONTAINER);
+        if !container.exists() {
+            return Ok(());
+        }
+        if has_mounts(&container)? {
+            return Err(io::Error::other(format!("something is mounted in {}", container.display())));
+        }
+        match fs::remove_dir_all(container) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         }
@@ -679,6 +686,15 @@ impl RunFolder {
         File::open(&self.path)?.sync_all()?;
         File::open(self.path.parent().unwrap_or(&self.path))?.sync_all()
     }
+}
+
+/// Whether something is mounted in a folder, or on it.
+fn has_mounts(folder: &Path) -> io::Result<bool> {
+    // As the list writes it.
+    let folder = folder.to_string_lossy().replace('\\', "\\134").replace(' ', "\\040");
+    let mounts = fs::read("/proc/self/mountinfo")?;
+    let mounts = String::from_utf8_lossy(&mounts);
+    Ok(mounts.lines().filter_map(|line| line.split(' ').nth(4)).any(|place| Path::new(place).starts_with(&folder)))
 }
 
 /// The first number of a file.
@@ -819,6 +835,19 @@ mod tests {
         let run = spool.run(RunKey::whole(PartId::new(RunId(9), 0)));
         assert!(run.file(SCRIPT).exists());
         assert_eq!(run.log().unwrap().unwrap(), RunLog { order: Some(spooled(order(9))), ..RunLog::default() });
+    }
+
+    #[test]
+    fn what_is_mounted_is_not_removed() {
+        assert!(has_mounts(Path::new("/proc")).unwrap());
+        assert!(has_mounts(Path::new("/")).unwrap());
+        let (_temporary, spool) = spool();
+        let run = spool.run(KEY);
+        run.remove_container().unwrap();
+        fs::create_dir_all(run.file(CONTAINER).join("root/x")).unwrap();
+        assert!(!has_mounts(&run.file(CONTAINER)).unwrap());
+        run.remove_container().unwrap();
+        assert!(!run.file(CONTAINER).exists());
     }
 
     /// SL-W-08: an executor that restarts finds the fence that the tasks are in, and answers it once.

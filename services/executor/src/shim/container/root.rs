@@ -201,9 +201,11 @@ mod tests {
         assert!(lay_out(&image, false, &to("/loop/x"), &root).unwrap_err().contains("too many links"));
         let why = lay_out(&image, false, &to("/init/x"), &root).unwrap_err();
         assert!(why.contains("/init"), "{why}");
+        let other = root.with_extension("other");
+        fs::create_dir(&other).unwrap();
         fs::create_dir(image.join("full")).unwrap();
         (0..MAX_ENTRIES).for_each(|at| symlink("x", image.join(format!("full/{at}"))).unwrap());
-        let why = lay_out(&image, false, &to("/full/x"), &root).unwrap_err();
+        let why = lay_out(&image, false, &to("/full/x"), &other).unwrap_err();
         assert!(why.contains("more than"), "{why}");
         assert_eq!(resolve(&image, Path::new("/people/../../../usr")).unwrap(), Path::new("usr"));
     }
