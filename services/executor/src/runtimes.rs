@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Where runtimes are looked for: never where a user's `PATH` leads.
+/// The usual folders of programs, where runtimes are looked for: never where a user's `PATH` leads.
 pub const FOLDERS: [&str; 6] = ["/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin"];
 
 /// A kind of runtime.

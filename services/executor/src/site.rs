@@ -5,8 +5,8 @@
 //! of the site's choice, and as root only if the configuration names it.
 
 use crate::{
-    environment::USUAL_PATH,
     identity::{self, Identity},
+    runtimes::FOLDERS,
 };
 use muster_schemas::node::LaunchOrder;
 use nix::{
@@ -70,7 +70,7 @@ impl SitePrograms {
     /// Runs the check of a node's health, if there is one.
     ///
     /// # Errors
-    /// What is wrong with the node, for people.
+    /// Why it is not healthy, for people.
     pub fn check_health(&self, node: &str) -> Result<(), String> {
         let variables = ["MUSTER_NODE_NAME", "SLURMD_NODENAME"].map(|name| (name, node.to_owned()));
         let run = |program: &PathBuf| self.run("health check", program, &variables);
@@ -99,7 +99,7 @@ impl SitePrograms {
         command
             .current_dir("/")
             .env_clear()
-            .env("PATH", format!("{USUAL_PATH}:/usr/local/sbin:/usr/sbin:/sbin"))
+            .env("PATH", FOLDERS.join(":"))
             .env("HOME", &self.account.home)
             .env("USER", &self.account.user)
             .envs(variables.iter().map(|(name, value)| (*name, value)))

@@ -8,9 +8,8 @@ mod bundle;
 mod root;
 
 use super::{
-    execution::{Environment, ProgramPath},
-    files::plain,
-    programs::{c_string, umask_of},
+    execution::{Environment, ProgramPath, c_string},
+    files::{plain, umask_of},
 };
 use crate::{
     containment::MARKER,

@@ -13,6 +13,14 @@ use std::{
 /// The digits of the longest process id.
 const PROCESS_ID_DIGITS: usize = 10;
 
+/// A word of a command.
+///
+/// # Errors
+/// It cannot be one; for people.
+pub fn c_string(bytes: &[u8]) -> Result<CString, String> {
+    CString::new(bytes).map_err(|_| "an argument holds a NUL byte".to_owned())
+}
+
 /// The program that a task becomes.
 pub struct ProgramPath {
     path: CString,

@@ -1,20 +1,21 @@
 //! Programs that a launch starts, their folder, and the variables of a dialect.
 
-use super::{execution::ProgramPath, files::plain, login::after_login};
+use super::{
+    execution::{ProgramPath, c_string},
+    files::plain,
+    login::after_login,
+};
 use crate::spool::SpooledOrder;
 use muster_dialect::{Dialect, Host};
-use muster_schemas::{node::LaunchOrder, time::Timestamp};
+use muster_schemas::time::Timestamp;
 use nix::unistd::fchdir;
 use std::{
     collections::BTreeMap,
-    ffi::CString,
     fs::{File, OpenOptions},
     io,
     os::unix::{ffi::OsStrExt, fs::OpenOptionsExt},
     path::{Path, PathBuf},
 };
-
-const DEFAULT_UMASK: u32 = 0o022;
 
 /// Variables that the dialect adds to a launch.
 pub(super) fn added_by(dialect: Option<&dyn Dialect>, spooled: &SpooledOrder) -> BTreeMap<String, String> {
@@ -26,11 +27,6 @@ pub(super) fn added_by(dialect: Option<&dyn Dialect>, spooled: &SpooledOrder) ->
         super::log(format_args!("job {}: {remark}", order.job));
     }
     added.set
-}
-
-/// The file mode creation mask of the processes of an order.
-pub(super) fn umask_of(order: &LaunchOrder) -> u32 {
-    order.umask.unwrap_or(DEFAULT_UMASK) & 0o777
 }
 
 /// Relative paths of the order start here.
@@ -59,10 +55,6 @@ pub(super) fn command_program(argv: &[String], search: &str) -> Result<ProgramPa
 pub(super) fn command_elsewhere(argv: &[String]) -> Result<ProgramPath, String> {
     let argv = argv.iter().map(|arg| c_string(arg.as_bytes())).collect::<Result<_, _>>()?;
     Ok(ProgramPath::new(c_string(b"")?, argv))
-}
-
-pub(super) fn c_string(bytes: &[u8]) -> Result<CString, String> {
-    CString::new(bytes).map_err(|_| "an argument holds a NUL byte".to_owned())
 }
 
 /// The file of a command, searched for as a shell would.

@@ -47,7 +47,7 @@ pub struct Tasks {
     pub process_id: Option<&'static str>,
     /// The entries of the machine's `/tmp` that they need on an emulated host.
     pub kept: Vec<Kept>,
-    /// What they run in, if they do.
+    /// Their containers, if they run in some.
     pub container: Option<Container>,
 }
 

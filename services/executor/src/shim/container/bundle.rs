@@ -1,7 +1,7 @@
 //! OCI bundles: a folder with a root folder, and `config.json` that describes a container.
 //!
-//! Of an image's description its root folder, its variables and its own mounts of folders count. Everything else is the
-//! task's, or stays with the node: hooks would be programs of somebody else, and the containment of the run is muster's.
+//! The root folder of an image, its variables and its own mounts of folders count. Everything else comes from the task, or
+//! stays with the node: hooks would be programs of somebody else, and the containment of the run is muster's.
 
 use super::root::Mount;
 use crate::shim::files::plain;

@@ -39,7 +39,7 @@ impl Mount {
 /// Fills the new folder `root` with the places to mount on; returns the mounts, in order.
 ///
 /// # Errors
-/// What is wrong with the image, for people.
+/// Why the image cannot be used, for people.
 pub fn lay_out(image: &Path, is_read_only: bool, wanted: &[Mount], root: &Path) -> Result<Vec<Mount>, String> {
     let mut places = Vec::new();
     for mount in wanted {
