@@ -112,6 +112,19 @@ pub struct Launch {
     pub warning: Option<WarningSignal>,
     /// Time from SIGTERM to SIGKILL, in seconds; `None` means the cluster's setting.
     pub kill_grace_seconds: Option<u32>,
+    /// The image of the container that each of its processes runs in: the absolute path of an OCI bundle or of an image
+    /// file, or a name that the nodes' container runtime understands; at most 4,096 bytes, and it does not begin with
+    /// `-`. `None`: no container.
+    pub container: Option<String>,
+}
+
+/// The image of a container as its nodes understand it: a path that begins with `.` is one of the folder of the caller.
+/// Other words are left alone, because they can be names.
+pub fn image_from(folder: &str, image: &str) -> String {
+    match image.split('/').next() {
+        Some("." | "..") => format!("{}/{image}", folder.trim_end_matches('/')),
+        _ => image.to_owned(),
+    }
 }
 
 /// The program of a launch.

@@ -91,6 +91,9 @@ pub struct StepGroup {
     pub gpus: Option<Gpus>,
     /// Which of the step's GPUs on its node a task sees; `None` means all of them.
     pub gpu_binding: Option<GpuBinding>,
+    /// The image of the container that each of its tasks runs in, as in [`crate::job::Launch::container`]; `None`: no
+    /// container, whatever that of the job is.
+    pub container: Option<String>,
 }
 
 /// Which of the step's GPUs on a node each of its tasks there sees.

@@ -101,6 +101,7 @@ fn job() -> JobSpec {
                 append_output: true,
                 warning: Some(WarningSignal { signal: 10, seconds_before_end: 60 }),
                 kill_grace_seconds: Some(5),
+                container: None,
             },
             alternatives: vec![Alternative {
                 requests: vec![request()],

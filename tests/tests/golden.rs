@@ -16,6 +16,7 @@ use muster_executor::{
     containment::Hierarchies,
     identity::Identity,
     journal::Journal,
+    runtimes::RuntimeChoice,
     spool::{End, Spool, SpooledOrder},
 };
 use muster_ledger::{
@@ -123,6 +124,8 @@ fn step_order() -> SpooledOrder {
         open_files: 1024,
         tasks: Some(StepTasks { ranks, programs: vec![program], ends_on_failure: true, ..StepTasks::default() }),
         pmix_program: None,
+        container_runtime: RuntimeChoice::Auto,
+        site: None,
     }
 }
 

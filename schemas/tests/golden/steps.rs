@@ -40,6 +40,7 @@ fn spec() -> StepSpec {
             binding: None,
             gpus: None,
             gpu_binding: None,
+            container: None,
         }],
         streams: StepStreams {
             stdin: StepInput::Task(2),

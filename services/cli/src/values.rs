@@ -17,11 +17,17 @@ pub use time::{format_duration, parse_at, parse_deadline, parse_future, parse_pa
 
 use muster_schemas::{
     JobId,
-    job::{ArraySpec, Dependency, DependencyKind, Occasion},
+    job::{ArraySpec, Dependency, DependencyKind, Occasion, image_from},
     resources::{Count, IndexSet},
 };
 use nix::sys::signal::Signal;
 use std::{collections::BTreeMap, str::FromStr};
+
+/// The image of a container; a path that begins with `.` becomes one of this process's working directory.
+pub fn parse_image(text: &str) -> Result<String, String> {
+    let here = std::env::current_dir().map_err(|error| format!("the working directory is not known: {error}"))?;
+    Ok(image_from(&here.to_string_lossy(), text))
+}
 
 /// A number of bytes: `512M`, `4G`, `1.5T`; units K, M, G, T, P are powers of 1,024, with or without `B` or `iB`.
 ///

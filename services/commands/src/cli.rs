@@ -318,6 +318,10 @@ pub struct RunOptions {
     /// What the tasks are bound to.
     #[command(flatten)]
     pub bind: BindOptions,
+    /// Run in containers of this image: the path of an OCI bundle or of an image file, or a name that the runtime of the nodes
+    /// knows [default: no container]
+    #[arg(long, value_name = "IMAGE", value_parser = values::parse_image)]
+    pub container: Option<String>,
     /// Signal the step before the job's walltime is over
     #[arg(long, value_name = "SIGNAL[@SECONDS]", value_parser = values::parse_signal_before)]
     pub warn: Option<SignalBefore>,

@@ -26,6 +26,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("muster submit -N 2 -n 8 -t 1:30:00 --mem 4G job.sh", "two nodes, eight tasks, an hour and a half"),
             ("muster submit --array 0-99%10 -- ./step", "a hundred tasks, ten at a time"),
             ("muster submit --after ok:7 --name report report.sh", "when job 7 has ended well"),
+            ("muster submit --container /images/lab -- ./solve", "in a container, of an OCI bundle"),
             ("muster submit --wait -- make test", "wait, and exit with the status of the command"),
         ],
     ),

@@ -104,6 +104,9 @@ pub struct JobOptions {
     #[arg(long, value_name = "WHEN", value_parser = values::parse_deadline, allow_hyphen_values = true, help_heading = "When it starts")]
     pub deadline: Option<Timestamp>,
 
+    /// Run in a container of this image: the path of an OCI bundle or of an image file, or a name that the runtime of the nodes knows
+    #[arg(long, value_name = "IMAGE", value_parser = values::parse_image, help_heading = "Job")]
+    pub container: Option<String>,
     /// The job's working directory; default the present one
     #[arg(short = 'D', long, value_name = "DIR", help_heading = "Input and output")]
     pub chdir: Option<String>,
@@ -232,6 +235,7 @@ impl JobOptions {
             begin: self.begin.or(others.begin),
             reservation: self.reservation.or(others.reservation),
             deadline: self.deadline.or(others.deadline),
+            container: self.container.or(others.container),
             chdir: self.chdir.or(others.chdir),
             output: self.output.or(others.output),
             error: self.error.or(others.error),
@@ -299,6 +303,7 @@ impl JobOptions {
                 .warn
                 .map(|before| WarningSignal { signal: before.signal, seconds_before_end: before.seconds_before_end }),
             kill_grace_seconds: self.kill_grace,
+            container: self.container.clone(),
         }
     }
 

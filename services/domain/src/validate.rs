@@ -136,6 +136,21 @@ pub(crate) fn path(field: &str, value: &str) -> Result<(), Refusal> {
     no_nul(field, value)
 }
 
+/// The image of a container: a runtime cannot take it for an option.
+pub(crate) fn image(field: &str, value: &str) -> Result<(), Refusal> {
+    if value.is_empty() {
+        return invalid(format!("{field}: is empty"));
+    }
+    if value.starts_with('-') {
+        return invalid(format!("{field}: `{}` begins with `-`, as no image does", shown(value)));
+    }
+    bytes(field, value.len(), MAX_PATH_BYTES)?;
+    match value.chars().find(|char| char.is_control()) {
+        Some(char) => invalid(format!("{field}: `{}` has the control character U+{:04X}", shown(value), char as u32)),
+        None => Ok(()),
+    }
+}
+
 pub(crate) fn optional<T: ?Sized, S: AsRef<T>>(
     field: &str,
     value: Option<&S>,

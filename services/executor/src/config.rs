@@ -1,6 +1,11 @@
 //! The executor's configuration.
 
-use crate::{containment::ContainmentMode, gpus::GpuDevice};
+use crate::{
+    containment::ContainmentMode,
+    gpus::GpuDevice,
+    runtimes::RuntimeChoice,
+    site::{self, SitePrograms},
+};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -35,6 +40,22 @@ pub struct Config {
     /// Whether the node may have GPUs that this host has not: then they are numbers and nothing else. Default: false.
     #[serde(skip)]
     pub invents_gpus: bool,
+    /// The program that starts containers: `auto` (the best that is there for an image), `none`, or the absolute path of
+    /// apptainer, singularity, podman, crun or runc. Default: `auto`.
+    #[serde(with = "crate::runtimes::as_text")]
+    pub container_runtime: RuntimeChoice,
+    /// The site's program before the first process of a job on this node; absolute. Default: none.
+    pub prolog: Option<PathBuf>,
+    /// The site's program after the last process of a job on this node; absolute. Default: none.
+    pub epilog: Option<PathBuf>,
+    /// The site's program that checks whether this node is healthy; absolute. Default: none.
+    pub health_check_program: Option<PathBuf>,
+    /// From one check to the next; 1 to 86,400. Default: 300.
+    pub health_check_interval_seconds: u32,
+    /// The account that these programs run as; `root` only if it is named here. Default: `nobody`.
+    pub site_program_account: String,
+    /// How long one of them may take; 1 to 3,600. Default: 30.
+    pub site_program_timeout_seconds: u32,
     /// The program that shims are started from. It must be muster of this version, else the running one is used. Default:
     /// the running one.
     pub shim_program: Option<PathBuf>,
@@ -53,6 +74,13 @@ impl Default for Config {
             gpus: None,
             gpu_check_seconds: 60,
             invents_gpus: false,
+            container_runtime: RuntimeChoice::Auto,
+            prolog: None,
+            epilog: None,
+            health_check_program: None,
+            health_check_interval_seconds: 300,
+            site_program_account: "nobody".into(),
+            site_program_timeout_seconds: 30,
             shim_program: None,
         }
     }
@@ -80,6 +108,18 @@ impl Config {
             "`gpu_check_seconds` is {}, not 1 to 3600",
             self.gpu_check_seconds
         );
+        let (interval, most) = (self.health_check_interval_seconds, self.site_program_timeout_seconds);
+        anyhow::ensure!(
+            (1..=86_400).contains(&interval),
+            "`health_check_interval_seconds` is {interval}, not 1 to 86400"
+        );
+        anyhow::ensure!((1..=3_600).contains(&most), "`site_program_timeout_seconds` is {most}, not 1 to 3600");
+        for (key, program) in
+            [("prolog", &self.prolog), ("epilog", &self.epilog), ("health_check_program", &self.health_check_program)]
+        {
+            let is_absolute = program.as_ref().is_none_or(|program| program.is_absolute());
+            anyhow::ensure!(is_absolute, "`{key}` is not an absolute path");
+        }
         self.configured_gpus().map(drop)
     }
 
@@ -90,6 +130,25 @@ impl Config {
     pub fn configured_gpus(&self) -> anyhow::Result<Option<Vec<GpuDevice>>> {
         let read = |text: &String| text.parse().map_err(|why| anyhow::anyhow!("`gpus`: {why}"));
         self.gpus.as_ref().map(|gpus| gpus.iter().map(read).collect()).transpose()
+    }
+
+    /// The programs of the site, if there are any.
+    ///
+    /// # Errors
+    /// Their account does not exist.
+    pub fn site_programs(&self) -> anyhow::Result<Option<SitePrograms>> {
+        if self.prolog.is_none() && self.epilog.is_none() && self.health_check_program.is_none() {
+            return Ok(None);
+        }
+        let account = site::account(&self.site_program_account)
+            .map_err(|why| anyhow::anyhow!("`site_program_account`: {why}"))?;
+        Ok(Some(SitePrograms {
+            prolog: self.prolog.clone(),
+            epilog: self.epilog.clone(),
+            health_check: self.health_check_program.clone(),
+            account,
+            timeout_seconds: self.site_program_timeout_seconds,
+        }))
     }
 }
 

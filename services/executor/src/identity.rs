@@ -55,7 +55,11 @@ impl Identities {
     }
 }
 
-fn look_up(user: &str) -> Result<Identity, String> {
+/// A user of this node, whoever this process is.
+///
+/// # Errors
+/// A sentence for people.
+pub fn look_up(user: &str) -> Result<Identity, String> {
     let failed = |why: String| format!("user `{user}` cannot be looked up on this node: {why}");
     let found = User::from_name(user).map_err(|errno| failed(errno.desc().into()))?;
     let entry = found.ok_or_else(|| format!("user `{user}` does not exist on this node"))?;

@@ -9,7 +9,9 @@ use crate::{
     identity::Identities,
     journal::Journal,
     key::RunKey,
+    runtimes::RuntimeChoice,
     shim,
+    site::{self, SitePrograms},
     spool::{End, RunFolder, Spool, SpooledOrder},
 };
 use muster_schemas::{
@@ -143,6 +145,10 @@ pub struct Settings {
     pub pmix_program: Option<PathBuf>,
     /// The GPUs of the node; `None` if they are numbers and nothing else.
     pub gpus: Option<Vec<GpuDevice>>,
+    /// The runtime of containers.
+    pub container_runtime: RuntimeChoice,
+    /// The programs of the site around jobs.
+    pub site: Option<SitePrograms>,
 }
 
 /// Whether something that was launched before may be launched again if nothing of it is left.
@@ -362,6 +368,8 @@ impl Launcher {
             tasks,
             pmix_program: self.settings.pmix_program.clone(),
             gpus: self.settings.gpus.clone().unwrap_or_default(),
+            container_runtime: self.settings.container_runtime.clone(),
+            site: self.settings.site.clone(),
         };
         self.spool.create(&spooled).map_err(|error| format!("the order cannot be written to the node's spool: {error}"))
     }
@@ -451,7 +459,7 @@ impl Launcher {
         let same_boot = log.order.as_ref().is_some_and(|spooled| spooled.boot_id == self.settings.boot_id);
         match (log.end, about) {
             (Some(end), about) => self.report(Finding::Ended { key, about, end }),
-            (None, about) if log.claimed => self.end_abandoned(key, folder.clone(), about, log.started, same_boot),
+            (None, _) if log.claimed => self.end_abandoned(key, folder.clone(), log.order, log.started, same_boot),
             (None, Some(about)) if same_boot => {
                 self.report(Finding::Alive { key, about, started: false });
                 return self.launch_again(key, may_restart);
@@ -494,10 +502,12 @@ impl Launcher {
         &self,
         key: RunKey,
         folder: RunFolder,
-        about: Option<About>,
+        order: Option<SpooledOrder>,
         started: Option<Timestamp>,
         same_boot: bool,
     ) {
+        let about = order.as_ref().map(About::from);
+        let spool = self.spool.root().to_owned();
         if !self.lock_being_ended().insert(key) {
             return;
         }
@@ -506,6 +516,9 @@ impl Launcher {
         thread::spawn(move || {
             if same_boot {
                 end_processes(&hierarchies, key);
+            }
+            if let Some(order) = order.filter(|_| same_boot && !key.is_step()) {
+                run_epilog(&spool, &order);
             }
             let why = if same_boot { "its shim was killed" } else { "the node was restarted" };
             let exit = NodeExit { started, ..shim::exit_without_start(EndCause::Lost(why.into())) };
@@ -519,6 +532,16 @@ impl Launcher {
 
     fn lock_being_ended(&self) -> std::sync::MutexGuard<'_, HashSet<RunKey>> {
         self.being_ended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Runs the site's epilog for a run that has no shim.
+fn run_epilog(spool: &Path, order: &SpooledOrder) {
+    let run = |site: &SitePrograms| site.run_epilog(&order.order, &order.identity);
+    if let Some(Err(why)) = order.site.as_ref().map(run)
+        && let Err(error) = site::note_unfit(spool, &why)
+    {
+        tracing::error!(%error, why, "it cannot be noted in the spool that the node is unfit");
     }
 }
 

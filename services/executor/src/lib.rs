@@ -22,6 +22,7 @@ mod fences;
 pub mod fork_server;
 mod gpu_reports;
 pub mod gpus;
+mod health;
 mod host;
 pub mod identity;
 pub mod journal;
@@ -30,8 +31,10 @@ pub mod launcher;
 pub mod output;
 pub mod protocol;
 mod reports;
+pub mod runtimes;
 mod service;
 pub mod shim;
+pub mod site;
 pub mod spool;
 #[cfg(test)]
 mod testing;

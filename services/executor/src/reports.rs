@@ -1,13 +1,17 @@
 //! Reports to the ledger: those that are due, and those that it has.
 
-use crate::{RunKey, launcher::About, spool::End};
+use crate::{RunKey, launcher::About, site, spool::End};
 use muster_bus::{BusError, LedgerClient};
 use muster_schemas::{
     CommandId, Timestamp,
     command::{Answer, Command, CommandEnvelope, Refusal, RefusalCode},
-    event::Actor,
+    event::{Actor, TraceContext},
 };
-use std::{collections::VecDeque, time::Duration};
+use std::{
+    collections::VecDeque,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 use tokio::task::JoinSet;
 
 /// The number of reports on their way at a time; the ledger commits them together.
@@ -42,15 +46,16 @@ pub struct Told {
 pub struct Reports {
     ledger: LedgerClient,
     node: String,
+    spool: PathBuf,
     waiting: VecDeque<(RunKey, Option<About>, Report)>,
     travelling: JoinSet<Told>,
 }
 
 impl Reports {
     /// No reports yet.
-    pub fn new(ledger: LedgerClient, node: String) -> Self {
+    pub fn new(ledger: LedgerClient, node: String, spool: PathBuf) -> Self {
         let ledger = ledger.with_patience(PATIENCE);
-        Self { ledger, node, waiting: VecDeque::new(), travelling: JoinSet::new() }
+        Self { ledger, node, spool, waiting: VecDeque::new(), travelling: JoinSet::new() }
     }
 
     /// Sends it as soon as there is room.
@@ -80,8 +85,15 @@ impl Reports {
             let envelope = self.envelope(key, about, &report);
             let ledger = self.ledger.clone();
             let was_end = matches!(report, Report::Ended(_));
+            let unfit = site::unfit(&self.spool).filter(|_| was_end && !key.is_step());
+            let (node, spool) = (self.node.clone(), self.spool.clone());
             self.travelling.spawn(async move {
-                let settled = is_settled(key, about, ledger.send(&envelope).await);
+                let is_told = match unfit {
+                    Some(why) => tell_unfit(&ledger, &node, &spool, &why).await,
+                    None => true,
+                };
+                // Else the job could come back to the node at once.
+                let settled = is_told && is_settled(key, about, ledger.send(&envelope).await);
                 if !settled {
                     tokio::time::sleep(PAUSE_AFTER_FAILURE.min(PATIENCE)).await;
                 }
@@ -115,6 +127,38 @@ impl Reports {
             trace: about.map(|about| about.trace).unwrap_or_default(),
             command,
         }
+    }
+}
+
+/// Has the node drained. Returns whether the ledger knows.
+async fn tell_unfit(ledger: &LedgerClient, node: &str, spool: &Path, why: &str) -> bool {
+    match drain(ledger, node, why).await {
+        Ok(()) => {
+            site::forget_unfit(spool);
+            true
+        }
+        Err(error) => {
+            tracing::warn!(node, why, error, "the ledger does not take the node out of service");
+            false
+        }
+    }
+}
+
+/// Asks for a node to be drained, unless it is.
+///
+/// # Errors
+/// The ledger does not do it now, for people.
+pub async fn drain(ledger: &LedgerClient, node: &str, why: &str) -> Result<(), String> {
+    let envelope = CommandEnvelope {
+        id: CommandId::new_now(),
+        actor: Actor::Executor(node.to_owned()),
+        trace: TraceContext::default(),
+        command: Command::DrainNodes { nodes: vec![node.to_owned()], reason: why.to_owned(), is_down: false },
+    };
+    match ledger.send(&envelope).await.map(|answer| answer.result) {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(refusal)) => Err(refusal.to_string()),
+        Err(error) => Err(error.to_string()),
     }
 }
 

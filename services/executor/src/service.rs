@@ -9,6 +9,7 @@ use crate::{
     fences::{Leader, Members},
     fork_server, gpu_reports,
     gpus::{self, GpuDevice},
+    health,
     host::Plan,
     launcher::{About, Finding, Launcher, Settings, Size, Work},
     protocol::{self, Control, News, Notice},
@@ -109,6 +110,8 @@ struct Executor {
     /// Tells the ledger about the node's GPUs, unless these are only numbers.
     gpus_task: Option<tokio::task::JoinHandle<()>>,
     members: Arc<Members>,
+    /// The checks of the node's health, if the site has some.
+    health_task: Option<tokio::task::JoinHandle<()>>,
     /// Steps whose end is in the log and whose output a client may still want, since when they are done here.
     lingering: BTreeMap<RunKey, Instant>,
     /// Starts to report, in order of time.
@@ -181,10 +184,14 @@ impl Executor {
         let fences = bus.serve(&subjects::node_fences(&config.node)).await?;
         let leader_task = tokio::spawn(leader.clone().serve(fences));
         let members = Members::new(bus.clone(), config.node.clone(), spool_root.clone(), leader.clone());
+        let health_task = config.site_programs()?.filter(|site| site.health_check.is_some()).map(|site| {
+            let every = Duration::from_secs(config.health_check_interval_seconds.into());
+            tokio::spawn(health::watch(ledger.clone(), config.node.clone(), site, every))
+        });
         let thread = std::thread::Builder::new().name("launcher".into()).spawn(move || launcher.run(&to_do))?;
         let executor = Self {
             orders: bus.subscribe(&subjects::node_orders(&config.node)).await?,
-            reports: Reports::new(ledger.clone(), config.node.clone()),
+            reports: Reports::new(ledger.clone(), config.node.clone(), spool_root.clone()),
             contents: Arc::new(Contents::new(ledger, config.node.clone())),
             fetching: JoinSet::new(),
             config,
@@ -203,6 +210,7 @@ impl Executor {
             leader_task,
             gpus_task,
             members: Arc::new(members),
+            health_task,
             lingering: BTreeMap::new(),
             starts: VecDeque::new(),
             undelivered: BTreeSet::new(),
@@ -218,6 +226,7 @@ impl Executor {
         self.clients_task.abort();
         self.leader_task.abort();
         self.gpus_task.iter().for_each(tokio::task::JoinHandle::abort);
+        self.health_task.iter().for_each(tokio::task::JoinHandle::abort);
         if let Some(thread) = self.launcher_thread.take() {
             // It ends within about a second, or some more if a fork server starts; a panic in it has been logged.
             let _ = tokio::task::spawn_blocking(|| thread.join()).await;
@@ -736,6 +745,8 @@ fn settings(config: &Config, spool: &Spool, boot_id: &str) -> anyhow::Result<Set
         open_files: config.open_files,
         gpus,
         pmix_program: std::env::current_exe().ok(),
+        container_runtime: config.container_runtime.clone(),
+        site: config.site_programs()?,
         shim_programs: config.shim_program.iter().cloned().chain([fork_server::THIS_PROGRAM.into()]).collect(),
     })
 }

@@ -4,6 +4,7 @@
 mod binding;
 mod children;
 mod claimed;
+mod container;
 mod execution;
 mod feed;
 mod files;
@@ -90,8 +91,13 @@ fn execute(shim: &Shim, host: Option<&Host>) -> End {
         Ok(control) => control,
         Err(error) => return launch_failed(format!("the control pipe in the spool cannot be opened: {error}")),
     };
-    match launch::launch(&shim.claim.order, &shim.folder, shim.dialect, host) {
+    if let Err(why) = shim.prolog() {
+        return exit_without_start(EndCause::Lost(why)).into();
+    }
+    let end = match launch::launch(&shim.claim.order, &shim.folder, shim.dialect, host) {
         Ok(launched) => supervise::supervise(shim, launched, control),
         Err(why) => launch_failed(why),
-    }
+    };
+    shim.epilog();
+    end
 }

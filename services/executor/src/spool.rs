@@ -6,11 +6,13 @@
 //! SPOOL/launched.0, .1      the launch journal
 //! SPOOL/executor            socket: shims report starts and ends
 //! SPOOL/shims.log           the log of the shims
+//! SPOOL/unfit              why the node is to be drained, until the ledger knows
 //! SPOOL/bin/muster-rsh      link to the program that starts commands on other nodes of a job
 //! SPOOL/runs/RUN[.STEP]/
 //!     log                   what to start, who started it and when, how it ended; locked while its shim lives
 //!     control               pipe: orders to the shim
 //!     script nodes tmp      what the job's processes see
+//!     container/            what its containers need, and their runtime
 //!     output                output of the tasks of a step for its client
 //!     output.released       how much of that has left the disk
 //!     input input.end       input from its client, and its end
@@ -35,7 +37,10 @@
 //! a new file (ext4 looks at each removed in the last minute), and nobody can have kept a hold on what will be another
 //! user's script.
 
-use crate::{containment::Hierarchies, gpus::GpuDevice, identity::Identity, key::RunKey, protocol::frames};
+use crate::{
+    containment::Hierarchies, gpus::GpuDevice, identity::Identity, key::RunKey, protocol::frames,
+    runtimes::RuntimeChoice, site::SitePrograms,
+};
 use muster_schemas::{
     codec,
     event::NodeExit,
@@ -63,6 +68,8 @@ use std::{
 pub const NODE_FILE: &str = "nodes";
 /// The name of the job's temporary folder in a run folder.
 pub const TEMPORARY: &str = "tmp";
+/// The name of the folder of its containers in a run folder.
+pub const CONTAINER: &str = "container";
 /// The script's name in a run folder.
 pub const SCRIPT: &str = "script";
 /// The name of the pipe to the shim in a run folder.
@@ -273,6 +280,9 @@ impl Spool {
         if uid.as_ref().is_some_and(|order| order.tasks.is_some()) {
             folder.remove_files_of_steps()?;
         }
+        if uid.as_ref().is_none_or(|order| order.order.launch.container.is_some()) {
+            folder.remove_container()?;
+        }
         let uid = uid.map(|order| order.identity.uid);
         if let Some(uid) = uid.filter(|_| self.free_count < MAX_FREE) {
             let name = format!("{uid}.{key}");
@@ -344,6 +354,10 @@ pub struct SpooledOrder {
     pub pmix_program: Option<PathBuf>,
     /// The GPUs of this node; empty if their device files are not known.
     pub gpus: Vec<GpuDevice>,
+    /// The runtime of its containers, if it asks for some.
+    pub container_runtime: RuntimeChoice,
+    /// The programs of the site around jobs, if there are any.
+    pub site: Option<SitePrograms>,
 }
 
 impl SpooledOrder {
@@ -639,6 +653,24 @@ impl RunFolder {
         Some(if is_broken { Err(String::from_utf8_lossy(&answer).into_owned()) } else { Ok(answer) })
     }
 
+    /// Removes what its containers needed. None of their processes may be left.
+    ///
+    /// # Errors
+    /// If the disk refuses, or something is mounted in it: files of a user would be removed.
+    pub fn remove_container(&self) -> io::Result<()> {
+        let container = self.file(CONTAINER);
+        if !container.exists() {
+            return Ok(());
+        }
+        if has_mounts(&container)? {
+            return Err(io::Error::other(format!("something is mounted in {}", container.display())));
+        }
+        match fs::remove_dir_all(container) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     /// Removes what only steps have, so that the folder can serve another run.
     fn remove_files_of_steps(&self) -> io::Result<()> {
         OF_STEPS.iter().try_for_each(|name| match fs::remove_file(self.file(name)) {
@@ -656,6 +688,15 @@ impl RunFolder {
         File::open(&self.path)?.sync_all()?;
         File::open(self.path.parent().unwrap_or(&self.path))?.sync_all()
     }
+}
+
+/// Whether something is mounted in a folder, or on it.
+fn has_mounts(folder: &Path) -> io::Result<bool> {
+    // As the list writes it.
+    let folder = folder.to_string_lossy().replace('\\', "\\134").replace(' ', "\\040");
+    let mounts = fs::read("/proc/self/mountinfo")?;
+    let mounts = String::from_utf8_lossy(&mounts);
+    Ok(mounts.lines().filter_map(|line| line.split(' ').nth(4)).any(|place| Path::new(place).starts_with(&folder)))
 }
 
 /// The first number of a file.
@@ -796,6 +837,19 @@ mod tests {
         let run = spool.run(RunKey::whole(PartId::new(RunId(9), 0)));
         assert!(run.file(SCRIPT).exists());
         assert_eq!(run.log().unwrap().unwrap(), RunLog { order: Some(spooled(order(9))), ..RunLog::default() });
+    }
+
+    #[test]
+    fn what_is_mounted_is_not_removed() {
+        assert!(has_mounts(Path::new("/proc")).unwrap());
+        assert!(has_mounts(Path::new("/")).unwrap());
+        let (_temporary, spool) = spool();
+        let run = spool.run(KEY);
+        run.remove_container().unwrap();
+        fs::create_dir_all(run.file(CONTAINER).join("root/x")).unwrap();
+        assert!(!has_mounts(&run.file(CONTAINER)).unwrap());
+        run.remove_container().unwrap();
+        assert!(!run.file(CONTAINER).exists());
     }
 
     /// SL-W-08: an executor that restarts finds the fence that the tasks are in, and answers it once.

@@ -3,6 +3,7 @@
 use crate::{
     containment::{ContainmentMode, Hierarchies},
     identity::Identity,
+    runtimes::RuntimeChoice,
     spool::SpooledOrder,
 };
 use muster_schemas::{
@@ -63,6 +64,8 @@ pub fn spooled(order: LaunchOrder) -> SpooledOrder {
         tasks: None,
         pmix_program: None,
         gpus: Vec::new(),
+        container_runtime: RuntimeChoice::Auto,
+        site: None,
         order,
     }
 }

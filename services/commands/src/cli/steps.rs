@@ -120,6 +120,10 @@ pub struct StepRunOptions {
     /// What the tasks are bound to.
     #[command(flatten)]
     pub bind: BindOptions,
+    /// Run in containers of this image: the path of an OCI bundle or of an image file, or a name that the runtime of the nodes
+    /// knows [default: no container]
+    #[arg(long, value_name = "IMAGE", value_parser = values::parse_image)]
+    pub container: Option<String>,
     /// Fail if the cores are not free now, instead of waiting for them
     #[arg(long)]
     pub now: bool,

@@ -86,6 +86,7 @@ fn inside(client: &mut Client, detail: &JobDetail, options: &LogsOptions, path: 
     let step = StepRunOptions {
         mpi: MpiKind::None,
         bind: BindOptions::default(),
+        container: None,
         ntasks: Some(1),
         nodes: None,
         cpus_per_task: 1,

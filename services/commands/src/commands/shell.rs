@@ -25,14 +25,15 @@ pub fn shell(connection: &ConnectionOptions, options: ShellOptions) -> CommandRe
     let ShellOptions { id, words, job } = options;
     let words = if words.is_empty() { vec![own_shell()] } else { words };
     if let Some(id) = id {
-        return inside(connection, id, words);
+        return inside(connection, id, words, job.container);
     }
+    let container = job.container.clone();
     let mut client = connection.client()?;
     let spec = job.into_spec(Program::None, "shell", &Caller::this_process(connection)?);
     let answer = client.submit(CommandId::new_now(), &[spec])?;
     let id = *answer.jobs.first().ok_or_else(|| Failure::failed("the answer names no job"))?;
     let lease = Lease::of(client.another(), id);
-    let opened = wait_for_start(&mut client, id).and_then(|()| inside(connection, id, words));
+    let opened = wait_for_start(&mut client, id).and_then(|()| inside(connection, id, words, container));
     lease.end();
     let given_back = match &opened {
         Ok(status) => client.conclude_job(CommandId::new_now(), id, ExitStatus::Code(*status)).map(drop),
@@ -52,10 +53,11 @@ fn own_shell() -> String {
     std::env::var("SHELL").ok().filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".to_owned())
 }
 
-fn inside(connection: &ConnectionOptions, job: JobId, words: Vec<String>) -> CommandResult {
+fn inside(connection: &ConnectionOptions, job: JobId, words: Vec<String>, container: Option<String>) -> CommandResult {
     let step = StepRunOptions {
         mpi: MpiKind::None,
         bind: BindOptions::default(),
+        container,
         ntasks: Some(1),
         nodes: None,
         cpus_per_task: 1,

@@ -164,6 +164,7 @@ pub fn run_step(connection: &ConnectionOptions, options: RunOptions) -> CommandR
         binding: options.bind.binding(),
         gpus: options.gpus.wanted(),
         gpu_binding: options.gpus.binding(),
+        container: options.container,
         ..StepGroup::default()
     };
     // Steps share the cores of the job, but one with GPUs of its own is apart from others.

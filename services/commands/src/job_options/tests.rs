@@ -33,7 +33,7 @@ fn every_option_of_a_script_reaches_the_job() {
          #MUSTER -q long -A chem --array 0-9%2 --after ok:7 --after ended:8 --hold --priority -5 --name 'a b'\n\
          #MUSTER -o out.%j -e err.%j -i in --append --env A=b --mail me@x --notify 'exec:echo hi' --notify-on ended,failed\n\
          #MUSTER --warn USR1@90 --checkpoint USR2 --requeue --requeue-on-exit 3,4 --max-runs 5 -L matlab:2\n\
-         #MUSTER -C 'gpu & !old' -w node[1-2] -x node9 --exclusive --comment 'why not' -D sub --kill-grace 5",
+         #MUSTER -C 'gpu & !old' -w node[1-2] -x node9 --exclusive --comment 'why not' -D sub --kill-grace 5 --container /lab",
     ));
     let component = &spec.components[0];
     let request = &component.alternatives[0].requests[0];
@@ -57,6 +57,7 @@ fn every_option_of_a_script_reaches_the_job() {
     assert!(component.launch.append_output);
     assert_eq!(component.launch.warning, Some(WarningSignal { signal: 10, seconds_before_end: 90 }));
     assert_eq!(component.launch.kill_grace_seconds, Some(5));
+    assert_eq!(component.launch.container.as_deref(), Some("/lab"));
     assert_eq!(spec.name, "a b");
     assert_eq!(spec.array.unwrap().max_running, Some(2));
     assert_eq!(spec.working_directory, "/home/anna/sub");

@@ -12,7 +12,7 @@ use muster_cli::{connection::ConnectionOptions, stderr_line};
 use muster_client::{Client, ClientError, JobQuery, Moment};
 use muster_schemas::{
     JobId,
-    job::{ExitStatus, JobSpec},
+    job::{ExitStatus, JobSpec, image_from},
     views::JobView,
 };
 use muster_slurm::{
@@ -191,6 +191,7 @@ fn add_variables(spec: &mut JobSpec, settings: &[Settings], caller: &Caller) {
                     Some(megabytes) => megabytes.to_string(),
                     None => continue,
                 },
+                "container" => image_from(&caller.directory, text),
                 _ => text.to_owned(),
             };
             for name in names {
@@ -206,7 +207,7 @@ fn add_variables(spec: &mut JobSpec, settings: &[Settings], caller: &Caller) {
 }
 
 /// The options that the batch script sees as variables, if they were given.
-const SIZES: [(&str, &[&str]); 25] = [
+const SIZES: [(&str, &[&str]); 26] = [
     ("account", &["SLURM_JOB_ACCOUNT"]),
     ("partition", &["SLURM_JOB_PARTITION"]),
     ("qos", &["SLURM_JOB_QOS"]),
@@ -232,6 +233,7 @@ const SIZES: [(&str, &[&str]); 25] = [
     ("dependency", &["SLURM_JOB_DEPENDENCY"]),
     ("reservation", &["SLURM_JOB_RESERVATION"]),
     ("licenses", &["SLURM_JOB_LICENSES"]),
+    ("container", &["SLURM_CONTAINER"]),
 ];
 
 /// Waits for a job, or for all tasks of an array (SL-C-11).

@@ -6,8 +6,8 @@ use crate::{
     staging,
     validate::{
         MAX_ARGUMENT_BYTES, MAX_ATTRIBUTE_BYTES, MAX_COMPONENTS, MAX_ENVIRONMENT_BYTES, MAX_JOB_BYTES, MAX_LIST,
-        MAX_SCRIPT_BYTES, MAX_TASKS, bytes, count, identifier, invalid, label, name, no_nul, number, optional, path,
-        shown, signal, text,
+        MAX_SCRIPT_BYTES, MAX_TASKS, bytes, count, identifier, image, invalid, label, name, no_nul, number, optional,
+        path, shown, signal, text,
     },
 };
 use muster_schemas::{
@@ -147,6 +147,7 @@ pub(crate) fn launch(launch: &Launch) -> Result<(), Refusal> {
     optional("launch.stdout", launch.stdout.as_ref(), path)?;
     optional("launch.stderr", launch.stderr.as_ref(), path)?;
     optional("launch.stdin", launch.stdin.as_ref(), path)?;
+    optional("launch.container", launch.container.as_ref(), image)?;
     if let Some(warning) = launch.warning {
         signal("launch.warning.signal", warning.signal)?;
     }

@@ -10,8 +10,8 @@ use crate::{
 use muster_schemas::{
     NodeId, Timestamp,
     cluster::NodeCondition,
-    command::Refusal,
-    event::{Event, StopReason},
+    command::{Refusal, RefusalCode},
+    event::{Actor, Event, StopReason},
     node::{GpuFault, GpuReport},
 };
 use std::collections::BTreeSet;
@@ -20,6 +20,9 @@ use std::collections::BTreeSet;
 const MAX_FAULT_CHARACTERS: usize = 200;
 
 pub(crate) fn drain(access: &Access, names: &[String], reason: &str) -> Result<Decision, Refusal> {
+    if let Actor::Executor(own) = access.actor {
+        return drain_own(access, own, names, reason);
+    }
     access.require_operator("drain nodes")?;
     validate::text("reason", reason)?;
     let is_drained = |node: &Node| {
@@ -28,6 +31,17 @@ pub(crate) fn drain(access: &Access, names: &[String], reason: &str) -> Result<D
     };
     let changed = find(access, names)?.into_iter().filter(|node| !is_drained(node));
     Ok(Decision::done(changed.map(|node| taken_out(node, reason, false)).collect()))
+}
+
+/// A node says that it is not fit for jobs. A reason that an operator has given stays.
+fn drain_own(access: &Access, own: &str, names: &[String], reason: &str) -> Result<Decision, Refusal> {
+    let node = access.require_node()?;
+    if names != [own] {
+        return Err(Refusal::new(RefusalCode::PermissionDenied, format!("node `{own}` can only drain itself")));
+    }
+    validate::text("reason", reason)?;
+    let is_new = node.drained.is_none();
+    Ok(Decision::done(is_new.then(|| taken_out(node, reason, false)).into_iter().collect()))
 }
 
 /// Takes nodes out of service at once: their runs are stopped, with the same consequences as if the nodes were lost.

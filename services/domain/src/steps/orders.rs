@@ -111,6 +111,7 @@ impl LaunchSketch {
             program: Program::Tasks { argv },
             kill_grace_seconds: launched.kill_grace_seconds,
             warning: launched.warning,
+            container: group.container.clone(),
             ..Launch::default()
         };
         let order = self.order(spec, Default::default(), launch)?;

@@ -3,8 +3,8 @@
 use crate::{
     jobs::validate::{arguments, attributes, dialect, environment},
     validate::{
-        MAX_COUNT, MAX_JOB_BYTES, MAX_LIST, MAX_MEMORY_BYTES, MAX_NODE_NAMES, bytes, count, invalid, label, name,
-        number, optional, path, shown, signal, walltime,
+        MAX_COUNT, MAX_JOB_BYTES, MAX_LIST, MAX_MEMORY_BYTES, MAX_NODE_NAMES, bytes, count, image, invalid, label,
+        name, number, optional, path, shown, signal, walltime,
     },
 };
 use muster_schemas::{
@@ -88,7 +88,7 @@ fn of_groups(spec: &StepSpec) -> usize {
     let places: usize = spec.places().map(|(_, place)| place.node.len()).sum();
     let paths = |group: &StepGroup| {
         let file = if let Some(StepInput::File(file)) = &group.stdin { file.len() } else { 0 };
-        file + group.working_directory.as_ref().map_or(0, String::len)
+        file + group.working_directory.as_ref().map_or(0, String::len) + group.container.as_ref().map_or(0, String::len)
     };
     let paths: usize = spec.groups.iter().map(paths).sum();
     programs.map(String::len).sum::<usize>() + environments + places + paths
@@ -165,6 +165,7 @@ fn group(group: &StepGroup) -> Result<(), Refusal> {
     environment(&group.environment)?;
     working_directory("groups.working_directory", group.working_directory.as_ref())?;
     group.stdin.as_ref().map_or(Ok(()), |stdin| input("groups.stdin.file", stdin))?;
+    optional("groups.container", group.container.as_ref(), image)?;
     if group.tasks.is_some() || group.nodes.is_some() {
         return invalid(
             "groups.tasks, groups.nodes: are for the only group of a step, which then has no places".into(),

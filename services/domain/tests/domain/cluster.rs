@@ -169,6 +169,30 @@ fn configurations_that_make_no_sense() {
     check(&|wanted| wanted.settings.launch_timeout_seconds = 0, "launch_timeout_seconds");
 }
 
+/// A node knows when it is not fit for jobs; it decides about no other, and what an operator has said stays.
+#[test]
+fn a_node_can_drain_itself() {
+    let mut cluster = Cluster::new();
+    let drain = |nodes: &[&str], reason: &str, is_down| Command::DrainNodes {
+        nodes: nodes.iter().map(|name| (*name).to_owned()).collect(),
+        reason: reason.into(),
+        is_down,
+    };
+    let own = executor("node1");
+    for others in [&["node2"][..], &["node1", "node2"], &[]] {
+        cluster.refused(&own, drain(others, "disk", false), RefusalCode::PermissionDenied, "only drain itself");
+    }
+    cluster.refused(&own, drain(&["node1"], "disk", true), RefusalCode::PermissionDenied, "operators");
+    cluster.refused(&executor("node9"), drain(&["node9"], "disk", false), RefusalCode::NotFound, "node9");
+    assert_eq!(cluster.ok(&own, drain(&["node1"], "disk", false)).len(), 1);
+    assert!(!cluster.state.node_by_name("node1").unwrap().is_available());
+    assert!(cluster.ok(&own, drain(&["node1"], "another disk", false)).is_empty(), "it is drained already");
+    cluster.ok(&user("oper"), drain(&["node1"], "a fan", false));
+    assert!(cluster.ok(&own, drain(&["node1"], "disk", false)).is_empty());
+    assert_eq!(cluster.state.node_by_name("node1").unwrap().drained.as_deref(), Some("a fan"));
+    cluster.assert_replays();
+}
+
 #[test]
 fn drained_nodes_take_no_jobs() {
     let mut cluster = Cluster::new();

@@ -6,6 +6,7 @@ use muster_schemas::{
     event::JobChange,
     job::{ArraySpec, Checkpoint, JobSpec, Notification, Program, Sink},
     resources::{Count, IndexSet, Level, LevelCount, Memory, NodeFilter, Per, Request},
+    steps::{StepGroup, StepProgram, StepSpec},
 };
 
 #[track_caller]
@@ -65,6 +66,27 @@ fn values_that_no_process_could_have() {
     let no_interpreter = Program::Script { text: "echo".into(), args: Vec::new() };
     refused(|spec| spec.components[0].launch.program = no_interpreter.clone(), "interpreter");
     refused(|spec| spec.checkpoint = Some(Checkpoint { signal: 0, seconds_before_end: 1 }), "checkpoint.signal");
+}
+
+/// An image is a word in the argument list of a runtime.
+#[test]
+fn the_image_of_a_container_is_no_option() {
+    for (image, words) in [
+        ("--privileged", "launch.container: `--privileged` begins with `-`"),
+        ("", "launch.container: is empty"),
+        ("a\nb", "U+000A"),
+        (&"x".repeat(4_097), "launch.container: 4097 bytes, at most 4096"),
+    ] {
+        refused(|spec| spec.components[0].launch.container = Some(image.to_owned()), words);
+    }
+    let mut cluster = Cluster::new();
+    let id = cluster.submit("ada", job(1, 1));
+    cluster.start(id, &["node1"], 1);
+    let programs = vec![StepProgram { argv: vec!["true".into()], ..StepProgram::default() }];
+    let group = StepGroup { programs, container: Some("-v".into()), ..StepGroup::default() };
+    let spec = Box::new(StepSpec { groups: vec![group], ..StepSpec::default() });
+    let launch = Command::LaunchStep { job: id, spec };
+    cluster.refused(&user("ada"), launch, RefusalCode::Invalid, "groups.container: `-v` begins with `-`");
 }
 
 /// F0: an address is a word in the argument list of a mail program, so it must not be an option or anything other than

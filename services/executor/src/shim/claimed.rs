@@ -3,6 +3,7 @@
 use crate::{
     key::RunKey,
     protocol::{self, News, Notice},
+    site,
     spool::{self, Claim, EXECUTOR_SOCKET, RunFolder},
 };
 use muster_dialect::Dialect;
@@ -46,6 +47,32 @@ impl Shim {
         let steps = |keys: Vec<RunKey>| keys.iter().any(|key| key.is_step() && key.part == self.key.part);
         // If this cannot be found out, there may be some.
         !self.key.is_step() && spool::run_keys(&self.spool).map_or(true, steps)
+    }
+
+    /// Runs the site's prolog before the first process of the job here.
+    ///
+    /// # Errors
+    /// Why the node cannot have the job; it is noted that nothing is to be started here.
+    pub fn prolog(&self) -> Result<(), String> {
+        let order = &self.claim.order;
+        let Some(site) = order.site.as_ref().filter(|_| !self.key.is_step()) else { return Ok(()) };
+        site.run_prolog(&order.order, &order.identity).inspect_err(|why| self.note_unfit(why))
+    }
+
+    /// Runs the site's epilog after the last process of the job here.
+    pub fn epilog(&self) {
+        let order = &self.claim.order;
+        let Some(site) = order.site.as_ref().filter(|_| !self.key.is_step()) else { return };
+        if let Err(why) = site.run_epilog(&order.order, &order.identity) {
+            self.note_unfit(&why);
+        }
+    }
+
+    fn note_unfit(&self, why: &str) {
+        log(format_args!("shim {}: {why}", self.key));
+        if let Err(error) = site::note_unfit(&self.spool, why) {
+            log(format_args!("shim {}: that the node is unfit cannot be noted: {error}", self.key));
+        }
     }
 
     pub fn tell(&self, news: News) {

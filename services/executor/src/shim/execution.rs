@@ -13,6 +13,14 @@ use std::{
 /// The digits of the longest process id.
 const PROCESS_ID_DIGITS: usize = 10;
 
+/// A word of a command.
+///
+/// # Errors
+/// It cannot be one; for people.
+pub fn c_string(bytes: &[u8]) -> Result<CString, String> {
+    CString::new(bytes).map_err(|_| "an argument holds a NUL byte".to_owned())
+}
+
 /// The program that a task becomes.
 pub struct ProgramPath {
     path: CString,
@@ -30,6 +38,11 @@ impl ProgramPath {
     /// The file.
     pub fn path(&self) -> &CStr {
         &self.path
+    }
+
+    /// The command: its own name for itself and its arguments.
+    pub fn argv(&self) -> &[CString] {
+        &self.argv
     }
 
     /// Its own name for itself.
@@ -62,7 +75,11 @@ impl Environment {
     /// The variables that all tasks have. One that holds a NUL byte, which no variable can, is left out.
     pub fn new(variables: &BTreeMap<String, String>) -> Self {
         let text = |(name, value): (&String, &String)| CString::new(format!("{name}={value}")).ok();
-        let common = variables.iter().filter_map(text).collect();
+        Self::of(variables.iter().filter_map(text).collect())
+    }
+
+    /// These variables, each `NAME=VALUE`.
+    pub fn of(common: Vec<CString>) -> Self {
         let mut environment = Self { common, own: Vec::new(), process_ids: Vec::new(), pointers: Vec::new() };
         environment.set_own([]);
         environment
@@ -98,6 +115,13 @@ impl Environment {
         self.pointers.extend(common.chain(own.clone().map(|own| own.as_ptr().cast())).chain([ptr::null()]));
     }
 
+    /// The variables of the task, each `NAME=VALUE`.
+    pub fn texts(&self) -> Vec<&CStr> {
+        let texts = self.pointers.iter().take_while(|pointer| !pointer.is_null());
+        // SAFETY: each points to a text of this environment that ends with a NUL byte.
+        texts.map(|text| unsafe { CStr::from_ptr(*text) }).collect()
+    }
+
     /// Written in place, because there are pointers to the texts.
     fn write_process_id(&mut self, id: u32) {
         for place in &self.process_ids {
@@ -122,10 +146,8 @@ mod tests {
 
     /// The variables as the program of a task would find them.
     fn seen(environment: &Environment) -> Vec<String> {
-        let (end, texts) = environment.pointers.split_last().expect("it has an end");
-        assert!(end.is_null());
-        // SAFETY: each points to a text that ends with a NUL byte.
-        texts.iter().map(|text| unsafe { CStr::from_ptr(*text) }.to_string_lossy().into_owned()).collect()
+        assert!(environment.pointers.last().is_some_and(|end| end.is_null()));
+        environment.texts().iter().map(|text| text.to_string_lossy().into_owned()).collect()
     }
 
     fn text(value: &str) -> OwnValue {

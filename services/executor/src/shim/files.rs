@@ -18,6 +18,14 @@ use std::{
 /// Marks an output file with the run that emptied it.
 const EMPTIED_BY: &CStr = c"user.muster.run";
 
+/// The file mode creation mask of processes whose order has none.
+const DEFAULT_UMASK: u32 = 0o022;
+
+/// The file mode creation mask of the processes of an order.
+pub fn umask_of(order: &LaunchOrder) -> u32 {
+    order.umask.unwrap_or(DEFAULT_UMASK) & 0o777
+}
+
 /// The files of tasks; a file that several tasks write to is opened once.
 pub struct Files<'a> {
     order: &'a LaunchOrder,

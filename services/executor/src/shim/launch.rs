@@ -3,18 +3,19 @@
 use super::{
     binding::Bound,
     children::{end_children, reap_silently},
+    container::{self, Container, TaskInContainer},
     execution::ProgramPath,
-    files::Files,
+    files::{Files, umask_of},
     fork::{Forked, as_user, fork_into},
     management::Management,
-    programs::{added_by, command_program, enter_directory, script_program},
+    programs::{added_by, command_elsewhere, command_program, enter_directory, script_program},
     step,
     streams::Streams,
     task::{Birth, Connections, End, Ends, Task, Tasks, become_task},
 };
 use crate::{
     containment::{Containment, DeviceNumber},
-    environment,
+    environment::{self, OwnValue},
     host::Host,
     spool::{NODE_FILE, RunFolder, SCRIPT, SpooledOrder, TEMPORARY, give, overwrite},
 };
@@ -39,7 +40,6 @@ use std::{
     rc::Rc,
 };
 
-const DEFAULT_UMASK: u32 = 0o022;
 /// The number of tasks started before the output of the others is read, which also closes the pipes of those that have
 /// ended: each task inherits, and has to close, all pipes that are open at its start.
 const STARTED_AT_A_TIME: usize = 4;
@@ -78,7 +78,7 @@ pub fn launch(
         return Err(format!("the order is for node {} of {}", order.node_index, order.nodes.len()));
     }
     make_job_files(spooled, folder)?;
-    umask(Mode::from_bits_truncate(order.umask.unwrap_or(DEFAULT_UMASK) & 0o777));
+    umask(Mode::from_bits_truncate(umask_of(order)));
     let mut connections =
         Connections { streams: open_streams(spooled, folder)?, management: open_management(spooled, folder)? };
     let tasks = as_user(&spooled.identity, || match &spooled.tasks {
@@ -122,7 +122,10 @@ fn make_job_files(spooled: &SpooledOrder, folder: &RunFolder) -> Result<(), Stri
             overwrite(&script, 0o700, text.as_bytes())?;
             give(&script, &spooled.identity)?;
         }
-        Ok(())
+        match spooled.order.launch.container {
+            Some(_) => container::make_folder(spooled, folder),
+            None => Ok(()),
+        }
     };
     make().map_err(|error| format!("the run's files cannot be made in {}: {error}", folder.path().display()))
 }
@@ -143,14 +146,15 @@ fn prepare(spooled: &SpooledOrder, folder: &RunFolder, dialect: Option<&dyn Dial
     if dialect.is_none_or(|dialect| !dialect.has_launcher()) {
         environment::add_launcher(&mut variables, &folder.rsh());
     }
-    let (program, count) = match (&order.launch.program, script_of(order)) {
-        (_, Some((_, args))) => (script_program(&folder.file(SCRIPT), args)?, 1),
-        (Program::Tasks { argv }, _) => (
-            command_program(argv, variables.get("PATH").map_or("", String::as_str))?,
-            order.nodes[order.node_index as usize].tasks,
-        ),
+    let tasks = order.nodes[order.node_index as usize].tasks;
+    let (program, count, container) = match (&order.launch.program, script_of(order)) {
+        (_, Some((_, args))) => (script_program(&folder.file(SCRIPT), args)?, 1, Container::open(spooled, folder)?),
+        (Program::Tasks { argv }, _) => match Container::open(spooled, folder)? {
+            None => (command_program(argv, variables.get("PATH").map_or("", String::as_str))?, tasks, None),
+            container => (command_elsewhere(argv)?, tasks, container),
+        },
         // It only holds its place.
-        _ => (ProgramPath::new(CString::default(), Vec::new()), 0),
+        _ => (ProgramPath::new(CString::default(), Vec::new()), 0, None),
     };
     let program = Rc::new(program);
     let mut files = Files::of(order);
@@ -170,7 +174,7 @@ fn prepare(spooled: &SpooledOrder, folder: &RunFolder, dialect: Option<&dyn Dial
             bound: Bound::default(),
         })
     });
-    Tasks::of(order, directory, &variables, each, dialect)
+    Ok(Tasks::of(order, directory, &variables, each, dialect)?.within(container))
 }
 
 /// The containment of the run; a step joins its run's.
@@ -239,7 +243,7 @@ fn fork_all(
     host: Option<&Host>,
     connections: &mut Connections,
 ) -> Result<Forks, String> {
-    let Tasks { each, directory, environment: mut variables, limits, process_id, kept } = tasks;
+    let Tasks { each, directory, environment: mut variables, limits, process_id, kept, container } = tasks;
     let (failures, failures_of_tasks) =
         pipe2(OFlag::O_CLOEXEC).map_err(|errno| format!("no pipe: {}", errno.desc()))?;
     let entrance = containment.entrance().map_err(|error| format!("the run cannot be contained: {error}"))?;
@@ -255,19 +259,37 @@ fn fork_all(
             streams.serve();
         }
         let files = task.open(connections)?;
-        let own = match &spooled.tasks {
+        let files = if container.is_some() { files.for_container() } else { files };
+        let mut own = match &spooled.tasks {
             Some(tasks) => environment::of_step_task(tasks, task.rank, task.local_rank),
             None => environment::of_plain_task(task.rank, task.local_rank, process_id),
         };
         let managed = connections.management.as_ref().zip(files.management());
         let managed = managed.map(|(management, descriptor)| management.variables(task.rank, descriptor));
         let gpus = environment::gpus_of_task(spooled, task.local_rank);
+        if container.is_some() {
+            // It is that of the runtime, not of the program.
+            own.retain(|(_, value)| *value != OwnValue::ProcessId);
+        }
         variables.set_own(own.into_iter().chain(managed.into_iter().flatten()).chain(gpus));
+        let mut contained = container
+            .as_ref()
+            .map(|container| {
+                let (rank, command, has_terminal) = (task.rank, task.program.argv(), task.has_terminal);
+                let variables = &variables.texts();
+                let is_managed = files.management().is_some();
+                container.program(spooled, &TaskInContainer { rank, command, variables, has_terminal, is_managed })
+            })
+            .transpose()?;
+        let started = match &mut contained {
+            Some(contained) => (&contained.program, &mut contained.environment),
+            None => (&*task.program, &mut variables),
+        };
         match fork_into(&entrance) {
             Ok(Forked::Parent(process)) => processes.push((process, task.rank)),
             Ok(Forked::Child { joined }) => {
                 let affinity = if spooled.tasks.is_some() { &task.bound.cpus } else { affinity };
-                become_task(&birth, task, &files, &mut variables, joined, affinity, &failures_of_tasks)
+                become_task(&birth, task, &files, started, joined, affinity, &failures_of_tasks)
             }
             Err(errno) => return Err(format!("task {} cannot be started: {}", task.rank, errno.desc())),
         }

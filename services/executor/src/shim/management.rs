@@ -23,7 +23,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     io::{self, Read as _, Write as _},
     os::{
-        fd::{AsFd as _, BorrowedFd, RawFd},
+        fd::{AsFd as _, AsRawFd as _, BorrowedFd, RawFd},
         unix::net::UnixStream,
     },
 };
@@ -388,8 +388,15 @@ fn layout(spooled: &SpooledOrder, group: &ProcessGroup) -> Layout {
     Layout::new(by_rank.into_values().collect(), local)
 }
 
-/// Makes a descriptor one that the program of a task inherits.
-pub fn inherit(socket: &UnixStream) -> Result<(), nix::errno::Errno> {
-    use nix::fcntl::{FcntlArg, FdFlag, fcntl};
-    fcntl(socket, FcntlArg::F_SETFD(FdFlag::empty())).map(drop)
+/// Makes a descriptor one that the program of a task inherits, with this number if one is given.
+pub fn inherit(socket: &UnixStream, number: Option<RawFd>) -> Result<(), nix::errno::Errno> {
+    use nix::{
+        errno::Errno,
+        fcntl::{FcntlArg, FdFlag, fcntl},
+    };
+    match number.filter(|number| *number != socket.as_raw_fd()) {
+        None => fcntl(socket, FcntlArg::F_SETFD(FdFlag::empty())).map(drop),
+        // SAFETY: whatever had the number is not used in this process any more.
+        Some(number) => Errno::result(unsafe { libc::dup2(socket.as_raw_fd(), number) }).map(drop),
+    }
 }

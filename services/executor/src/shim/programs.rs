@@ -1,13 +1,16 @@
 //! Programs that a launch starts, their folder, and the variables of a dialect.
 
-use super::{execution::ProgramPath, files::plain, login::after_login};
+use super::{
+    execution::{ProgramPath, c_string},
+    files::plain,
+    login::after_login,
+};
 use crate::spool::SpooledOrder;
 use muster_dialect::{Dialect, Host};
 use muster_schemas::time::Timestamp;
 use nix::unistd::fchdir;
 use std::{
     collections::BTreeMap,
-    ffi::CString,
     fs::{File, OpenOptions},
     io,
     os::unix::{ffi::OsStrExt, fs::OpenOptionsExt},
@@ -48,8 +51,10 @@ pub(super) fn command_program(argv: &[String], search: &str) -> Result<ProgramPa
     Ok(ProgramPath::new(c_string(path.as_os_str().as_bytes())?, argv))
 }
 
-pub(super) fn c_string(bytes: &[u8]) -> Result<CString, String> {
-    CString::new(bytes).map_err(|_| "an argument holds a NUL byte".to_owned())
+/// A command that is looked up where the task runs.
+pub(super) fn command_elsewhere(argv: &[String]) -> Result<ProgramPath, String> {
+    let argv = argv.iter().map(|arg| c_string(arg.as_bytes())).collect::<Result<_, _>>()?;
+    Ok(ProgramPath::new(c_string(b"")?, argv))
 }
 
 /// The file of a command, searched for as a shell would.

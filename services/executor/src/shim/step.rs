@@ -2,9 +2,10 @@
 
 use super::{
     binding::Bound,
+    container::Container,
     execution::ProgramPath,
     files::Files,
-    programs::{added_by, c_string, command_program, enter_directory},
+    programs::{added_by, command_elsewhere, command_program, enter_directory},
     streams::{self, Streams},
     task::{End, Ends, Task, Tasks},
 };
@@ -31,7 +32,8 @@ pub fn prepare(
     variables.extend(environment::of_step(order, tasks));
     let search = variables.get("PATH").map_or("", String::as_str).to_owned();
     let mut files = Files::of_step(order, &tasks.streams);
-    let mut programs = Programs { tasks, search, found: BTreeMap::new() };
+    let container = Container::open(spooled, folder)?;
+    let mut programs = Programs { tasks, search, in_container: container.is_some(), found: BTreeMap::new() };
     let ranks: Vec<u32> = tasks.ranks.iter().collect();
     let each = ranks.into_iter().zip(0..).map(|(rank, local_rank)| {
         let terminal = terminal_of(&tasks.streams, rank, streams)?;
@@ -47,13 +49,15 @@ pub fn prepare(
             bound: Bound::of(spooled, tasks, rank, local_rank),
         })
     });
-    Tasks::of(order, directory, &variables, each, dialect)
+    Ok(Tasks::of(order, directory, &variables, each, dialect)?.within(container))
 }
 
 /// Commands, each searched for once.
 struct Programs<'a> {
     tasks: &'a StepTasks,
     search: String,
+    /// Whether commands are looked up in a container instead.
+    in_container: bool,
     found: BTreeMap<Vec<String>, Rc<ProgramPath>>,
 }
 
@@ -65,11 +69,8 @@ impl Programs<'_> {
             return Ok(found.clone());
         }
         let program = match command_program(argv, &self.search) {
-            Ok(program) => program,
-            Err(_) => {
-                let argv = argv.iter().map(|arg| c_string(arg.as_bytes())).collect::<Result<_, _>>()?;
-                ProgramPath::new(c_string(b"")?, argv)
-            }
+            Ok(program) if !self.in_container => program,
+            _ => command_elsewhere(argv)?,
         };
         let program = Rc::new(program);
         self.found.insert(argv.to_vec(), program.clone());

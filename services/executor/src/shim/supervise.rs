@@ -446,6 +446,7 @@ impl<'a> Supervised<'a> {
         self.close_streams();
         self.note_end();
         self.empty_temporary();
+        self.log_failure("rid of its containers", self.shim.folder.remove_container());
         let launch_failed = matches!(self.failed, Some(EndCause::LaunchFailed(_)));
         let started = !launch_failed && !self.holds_only;
         let exit = NodeExit {

@@ -2,6 +2,7 @@
 
 use super::{
     binding::{Bound, bind},
+    container::{self, Container},
     execution::{Environment, ProgramPath},
     fork::{change_user, groups_of, join},
     management::{self, Management},
@@ -46,6 +47,8 @@ pub struct Tasks {
     pub process_id: Option<&'static str>,
     /// The entries of the machine's `/tmp` that they need on an emulated host.
     pub kept: Vec<Kept>,
+    /// Their containers, if they run in some.
+    pub container: Option<Container>,
 }
 
 impl Tasks {
@@ -70,7 +73,14 @@ impl Tasks {
             environment: Environment::new(variables),
             limits: dialect.map(|dialect| dialect.soft_limits(order)).unwrap_or_default(),
             process_id: dialect.and_then(|dialect| dialect.process_id_variable(order)),
+            container: None,
         })
+    }
+
+    /// The same in containers.
+    pub fn within(mut self, container: Option<Container>) -> Self {
+        self.kept.extend(container.iter().flat_map(|container| Kept::on_the_way_to(container.paths())));
+        Self { container, ..self }
     }
 }
 
@@ -127,12 +137,20 @@ pub struct Inherited {
     stdout: Rc<File>,
     stderr: Rc<File>,
     management: Option<UnixStream>,
+    /// The number that its connection to the process management has in its program, if not that in the shim.
+    management_at: Option<RawFd>,
 }
 
 impl Inherited {
     /// The number of its connection to the process management.
     pub fn management(&self) -> Option<RawFd> {
-        self.management.as_ref().map(AsRawFd::as_raw_fd)
+        let management = self.management.as_ref().map(AsRawFd::as_raw_fd);
+        management.map(|number| self.management_at.unwrap_or(number))
+    }
+
+    /// The same files for a program that passes on only the first descriptors after the standard streams.
+    pub fn for_container(self) -> Self {
+        Self { management_at: Some(container::MANAGEMENT), ..self }
     }
 }
 
@@ -160,7 +178,7 @@ impl Task {
         };
         let management = management.as_mut().map(|management| management.connect(self.rank)).transpose();
         let management = management.map_err(|error| format!("task {} cannot be connected: {error}", self.rank))?;
-        Ok(Inherited { stdin, stdout, stderr, management })
+        Ok(Inherited { stdin, stdout, stderr, management, management_at: None })
     }
 }
 
@@ -243,14 +261,18 @@ pub fn become_task(
     birth: &Birth<'_>,
     task: &Task,
     files: &Inherited,
-    environment: &mut Environment,
+    (program, environment): (&ProgramPath, &mut Environment),
     joined: bool,
     affinity: &[u32],
     failures: &impl AsRawFd,
 ) -> ! {
     let spooled = birth.spooled;
+    // Out of the way of the descriptors that a program expects.
+    // SAFETY: the call has no effect on memory.
+    let moved = unsafe { libc::fcntl(failures.as_raw_fd(), libc::F_DUPFD_CLOEXEC, container::MANAGEMENT + 1) };
+    let failures = if moved < 0 { failures.as_raw_fd() } else { moved };
     let (stage, errno) = match prepare(birth, task, files, joined, affinity) {
-        Ok(()) => (Stage::Execute, task.program.execute(environment)),
+        Ok(()) => (Stage::Execute, program.execute(environment)),
         Err(failure) => failure,
     };
     if let (Stage::Execute, Some(_)) = (stage, &spooled.tasks) {
@@ -259,7 +281,7 @@ pub fn become_task(
     let report = Failure { rank: task.rank, stage: stage as u8, errno: errno as i32 }.to_bytes();
     // SAFETY: the buffer has the length given, and _exit leaves the shim's open files to the shim.
     unsafe {
-        libc::write(failures.as_raw_fd(), report.as_ptr().cast(), report.len());
+        libc::write(failures, report.as_ptr().cast(), report.len());
         libc::_exit(127)
     }
 }
@@ -297,7 +319,8 @@ fn prepare(
         // SAFETY: the standard streams of the shim are not used in this process any more.
         Errno::result(unsafe { libc::dup2(file.as_raw_fd(), number) }).map_err(at(Stage::Files))?;
     }
-    files.management.as_ref().map_or(Ok(()), management::inherit).map_err(at(Stage::Files))?;
+    let inherit = |socket| management::inherit(socket, files.management_at);
+    files.management.as_ref().map_or(Ok(()), inherit).map_err(at(Stage::Files))?;
     if task.has_terminal {
         // SAFETY: the call has no effect on memory. This process leads its session.
         Errno::result(unsafe { libc::ioctl(0, libc::TIOCSCTTY, 0) }).map_err(at(Stage::Files))?;

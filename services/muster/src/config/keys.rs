@@ -562,6 +562,46 @@ const EXECUTOR: Section = Section {
             "How often each GPU is looked at: whether its device files exist, and whether it answers.",
         ),
         key(
+            "container_runtime",
+            Kind::Text,
+            "\"auto\"",
+            "The program that starts containers of jobs: `auto` (the best that is there for an image), `none`, or the absolute path of \
+             apptainer, singularity, podman, crun or runc.",
+        ),
+        key(
+            "prolog",
+            Kind::Path,
+            "",
+            "The site's program before the first process of a job on this node, an absolute path. If it fails, the node is drained \
+             and the job ends here as on a lost node.",
+        ),
+        key(
+            "epilog",
+            Kind::Path,
+            "",
+            "The site's program after the last process of a job on this node, an absolute path. If it fails, the node is drained.",
+        ),
+        key(
+            "health_check_program",
+            Kind::Path,
+            "",
+            "The site's check of the node, an absolute path. If it fails, the node is drained, with the first line of its output as \
+             the reason.",
+        ),
+        key("health_check_interval_seconds", from_to(1, 86_400), "300", "From one check of the node to the next."),
+        key(
+            "site_program_account",
+            Kind::Text,
+            "\"nobody\"",
+            "The account that these programs run as. They run as root only if it is `root`.",
+        ),
+        key(
+            "site_program_timeout_seconds",
+            from_to(1, 3_600),
+            "30",
+            "How long one of these programs may take; keep it below `launch_timeout_seconds`.",
+        ),
+        key(
             "shim_program",
             Kind::Path,
             "",

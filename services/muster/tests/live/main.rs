@@ -3,6 +3,7 @@
 mod binding;
 mod book;
 mod configuration;
+mod containers;
 mod dialects;
 mod end_to_end;
 mod explain;
@@ -16,6 +17,7 @@ mod mpi;
 mod openapi;
 mod programs;
 mod reservations;
+mod site_programs;
 mod slurm;
 mod slurm_accounts;
 mod slurm_away;

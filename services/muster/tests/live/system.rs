@@ -41,7 +41,13 @@ impl System {
 
     /// A folder in which nothing runs yet.
     pub fn stopped() -> Self {
-        Self { folder: tempfile::tempdir().expect("a temporary folder"), process: None, listens: None, authority: None }
+        Self::stopped_in(&std::env::temp_dir())
+    }
+
+    /// The same, below this folder.
+    pub fn stopped_in(place: &Path) -> Self {
+        let folder = tempfile::tempdir_in(place).expect("a temporary folder");
+        Self { folder, process: None, listens: None, authority: None }
     }
 
     /// A system with this many nodes, which is ready.
@@ -74,22 +80,28 @@ impl System {
         system.listening(1, &format!("tls_certificate = \"{}\"\ntls_key = \"{}\"\n", chain.display(), key.display()))
     }
 
-    fn listening(self, nodes: u32, settings: &str) -> Self {
-        let mut system = self;
+    /// Writes the configuration of a system that also answers callers who are not the user of the test, with these lines at
+    /// its end; returns the options to start it with.
+    pub fn configure_for_others(&mut self, nodes: u32, settings: &str) -> Vec<String> {
         let port =
             std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port");
-        system.write("tokens", &format!("{TOKEN} nobody\n"));
+        self.write("tokens", &format!("{TOKEN} nobody\n"));
         let mode = std::os::unix::fs::PermissionsExt::from_mode;
-        std::fs::set_permissions(system.path("tokens"), mode(0o600)).expect("its own file");
-        let tokens = system.path("tokens");
-        system.write(
+        std::fs::set_permissions(self.path("tokens"), mode(0o600)).expect("its own file");
+        let tokens = self.path("tokens");
+        self.write(
             "others.toml",
             &format!("[gateway]\nlisten = \"{port}\"\ntokens_file = \"{}\"\n{settings}", tokens.display()),
         );
-        let (nodes, config) = (nodes.to_string(), system.path("others.toml").display().to_string());
-        system.restart(&["--nodes", &nodes, "--cpus", "4", "--memory", "4G", "--config", &config]);
-        system.listens = Some(port.to_string());
-        system
+        let config = self.path("others.toml").display().to_string();
+        self.listens = Some(port.to_string());
+        ["--nodes", &nodes.to_string(), "--cpus", "4", "--memory", "4G", "--config", &config].map(str::to_owned).into()
+    }
+
+    fn listening(mut self, nodes: u32, settings: &str) -> Self {
+        let options = self.configure_for_others(nodes, settings);
+        self.restart(&options.iter().map(String::as_str).collect::<Vec<_>>());
+        self
     }
 
     /// Starts `muster up` on its folder and waits until it reports that it is ready.
@@ -101,8 +113,19 @@ impl System {
 
     /// Starts `muster up` or `muster serve` on its folder.
     pub fn launch(&mut self, command: &str, options: &[&str]) {
+        let command = self.command(&[command]);
+        self.launch_by(command, options);
+    }
+
+    /// Starts it by a command that becomes `muster up`, once it has these options.
+    pub fn launch_through(&mut self, words: &[&str], options: &[&str]) {
+        let mut command = self.set_up(Command::new(words[0]));
+        command.args(&words[1..]).args([env!("CARGO_BIN_EXE_muster"), "up"]);
+        self.launch_by(command, options);
+    }
+
+    fn launch_by(&mut self, mut command: Command, options: &[&str]) {
         let log = std::fs::File::options().append(true).create(true).open(self.path("up.log")).expect("a log file");
-        let mut command = self.command(&[command]);
         command.args(options).stdout(Stdio::piped()).stderr(log);
         self.process = Some(command.spawn().expect("muster starts"));
     }

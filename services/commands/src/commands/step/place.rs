@@ -31,6 +31,7 @@ pub fn groups(detail: &JobDetail, options: &StepRunOptions) -> Result<Vec<StepGr
                 programs: vec![StepProgram { ranks, argv: options.words.clone() }],
                 gpus: options.gpus.wanted(),
                 gpu_binding: options.gpus.binding(),
+                container: options.container.clone(),
                 ..StepGroup::default()
             }),
         }

@@ -79,6 +79,7 @@ fn of_component(detail: &JobDetail, run: &RunView, offset: u32, spec: &Component
         reservation: spec.reservation.clone(),
         licences: kept(component::LICENSES).map(str::to_owned),
         gpus: GPU_OPTIONS.iter().filter_map(|(option, name)| Some((*name, kept(option)?.to_owned()))).collect(),
+        container: spec.launch.container.clone(),
     }
 }
 

@@ -139,6 +139,7 @@ impl JobFacts {
             ("SLURM_JOB_DEPENDENCY", leader.dependency.clone()),
             ("SLURM_JOB_RESERVATION", leader.reservation.clone()),
             ("SLURM_JOB_LICENSES", leader.licences.clone()),
+            ("SLURM_CONTAINER", leader.container.clone()),
             ("SLURM_RESTART_COUNT", Some(self.restarts).filter(|count| *count > 0).map(|count| count.to_string())),
         ];
         variables.extend(optional.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));

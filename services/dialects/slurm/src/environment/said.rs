@@ -95,6 +95,8 @@ pub struct ComponentFacts {
     pub licences: Option<String>,
     /// Variables with what it asked for about GPUs, and their values.
     pub gpus: Vec<(&'static str, String)>,
+    /// The image of its containers, if requested.
+    pub container: Option<String>,
 }
 
 /// Options about GPUs, and the variables that tell a job that they were given.

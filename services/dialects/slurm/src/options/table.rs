@@ -181,7 +181,7 @@ options! {
     "comment" _ Required(Text), BAR + Kept Run ["SLURM_COMMENT"] "TEXT" "any comment";
     "compress" _ Optional(Text), R - Kept Step ["SLURM_COMPRESS"] "LIBRARY" "compress what --bcast copies";
     "constraint" 'C' Required(Constraint), BAR - Kept Constraint ["_CONSTRAINT"] "LIST" "features the nodes must have";
-    "container" _ Required(Text), BAR - Kept Other ["_CONTAINER"] "PATH" "OCI container bundle";
+    "container" _ Required(Text), BAR - Model Other ["_CONTAINER"] "PATH" "OCI container bundle";
     "container-id" _ Required(Text), BAR - Kept Other ["_CONTAINER_ID"] "ID" "OCI container id";
     "contiguous" _ Flag, BAR - Kept Constraint [] "" "nodes that follow each other";
     "core-spec" 'S' Required(Number), BAR - Kept Constraint ["_CORE_SPEC"] "CORES" "cores left to the system";

@@ -269,7 +269,11 @@ impl Submission<'_> {
     }
 
     fn launch(&self, offset: usize, settings: &Settings) -> Launch {
-        let Program::Batch { text, args, .. } = &self.program else { return Launch::default() };
+        let container = settings
+            .text("container")
+            .filter(|image| !image.is_empty())
+            .map(|image| model::image_from(&self.caller.directory, image));
+        let Program::Batch { text, args, .. } = &self.program else { return Launch { container, ..Launch::default() } };
         let is_array = settings.is_set("array");
         let path = |option| settings.text(option).map(output::batch_pattern);
         let program = match offset {
@@ -287,6 +291,7 @@ impl Submission<'_> {
                 .filter(|ahead| ahead.batch_script)
                 .map(|ahead| WarningSignal { signal: ahead.signal, seconds_before_end: ahead.seconds_before_end }),
             kill_grace_seconds: None,
+            container,
         }
     }
 }

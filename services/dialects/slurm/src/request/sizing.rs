@@ -218,7 +218,7 @@ pub fn warnings(command: Command, settings: &Settings) -> Vec<String> {
 /// Options that would change where or how long a job runs, but that the model does not support.
 fn without_effect(settings: &Settings) -> impl Iterator<Item = &'static str> + '_ {
     let says = |option: &str, word: &str| settings.text(option).is_some_and(|text| text.eq_ignore_ascii_case(word));
-    let options = ["container", "container-id", "contiguous", "no-kill", "switches", "tmp", "x11"];
+    let options = ["container-id", "contiguous", "no-kill", "switches", "tmp", "x11"];
     options.into_iter().filter(move |option| match *option {
         "no-kill" => settings.is_set(option) && !says(option, "off"),
         option => settings.is_set(option),

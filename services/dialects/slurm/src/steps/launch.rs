@@ -10,6 +10,7 @@ use crate::{
     size::{MEGABYTE, parse_megabytes},
 };
 use muster_schemas::{
+    job::image_from,
     resources::IndexSet,
     steps::{ProcessManagement, StepGroup, StepPlace, StepProgram, StepSpec, TaskVariable},
 };
@@ -130,7 +131,17 @@ impl StepPlan {
         let of_all = directory(launcher, self.leader());
         let own = directory(launcher, &self.parts[part].settings);
         let input = streams.inputs.get(part).map(|input| input.of_tasks.clone());
+        let image = self.parts[part].settings.text("container").filter(|image| !image.is_empty());
+        let container = image.map(|image| image_from(&launcher.directory, image));
+        // That of the job can be another one.
+        let mut environment = group.environment.clone();
+        match &container {
+            Some(image) => drop(environment.insert("SLURM_CONTAINER".to_owned(), image.clone())),
+            None => drop(environment.remove("SLURM_CONTAINER")),
+        }
         StepGroup {
+            container,
+            environment,
             working_directory: Some(own).filter(|own| *own != of_all),
             stdin: input.filter(|own| *own != streams.of_tasks.stdin),
             ..group

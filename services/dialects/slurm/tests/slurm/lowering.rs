@@ -140,7 +140,7 @@ fn gpus_are_counted_by_what_they_are_asked_for() {
 fn the_options_of_a_component_become_its_gates() {
     let job = submit(
         "-p p2,debug -A acc --qos high --priority=7 --begin=noon --deadline=2026-12-01 -H --reservation=r1,r2 -L ansys:2,matlab \
-         --signal=B:USR1@30 --open-mode=append -t 1:30 --nice --comment=hi -D sub",
+         --signal=B:USR1@30 --open-mode=append -t 1:30 --nice --comment=hi -D sub --container=../lab",
     );
     let first = &job.components[0];
     assert_eq!(
@@ -160,6 +160,7 @@ fn the_options_of_a_component_become_its_gates() {
     assert_eq!(way.walltime_seconds, Some(120), "seconds round up to the minute");
     assert_eq!(first.launch.warning, Some(WarningSignal { signal: 10, seconds_before_end: 30 }));
     assert!(first.launch.append_output);
+    assert_eq!(first.launch.container.as_deref(), Some("/home/ann/../lab"));
     assert_eq!(job.working_directory, "/home/ann/sub");
     let attributes = Attributes(&job.attributes);
     assert_eq!(attributes.component(0, component::NICE), Some("100"));

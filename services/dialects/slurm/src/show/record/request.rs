@@ -125,7 +125,7 @@ impl RequestRecord {
             dependency: dependencies(component, detail.dependencies.get(offset), record),
             gres: own(of_component::GRES),
             qos: component.class.clone(),
-            container: own("container"),
+            container: component.launch.container.clone(),
             tres: OF_TRES.iter().filter_map(|tres| Some((tres.key, tres.text(&own(tres.option)?)))).collect(),
             required_nodes: request.map(|request| request.nodes.clone()).unwrap_or_default(),
             excluded_nodes: request.map(|request| request.excluded_nodes.clone()).unwrap_or_default(),

@@ -170,6 +170,9 @@ fn size(record: &mut Record, job: &JobRecord) {
 
 fn files(record: &mut Record, job: &JobRecord) {
     let request = job.request();
+    if let Some(image) = &request.container {
+        record.line().pair("Container", image);
+    }
     record.line().pair("Command", or_null(request.command.as_deref()));
     record.line().pair("WorkDir", or_null(Some(&request.work_dir)));
     if let Some(comment) = &request.comment {

@@ -125,7 +125,9 @@ pub static FIELDS: &[Field<JobRecord>] = &[
     field!(&["burstbufferstate"], "BURST_BUFFER_STATE", null),
     field!(&["cluster"], "CLUSTER", not_available),
     field!(&["clusterfeature"], "CLUSTER_FEATURES", null),
-    field!(&["container"], "CONTAINER", nothing),
+    detail!(&["container"], "CONTAINER", |job, _, out| {
+        out.push_str(job.request().container.as_deref().unwrap_or_default());
+    }),
     field!(&["cpufreq"], "CPU_FREQ", not_available),
     detail!(&["cpus-per-task", "cpuspertask"], "CPUS_PER_TASK", |job, _, out| put(job.request().cpus_per_task, out)),
     field!(&["cpus-per-tres"], "CPUS_PER_TRES", not_available),
