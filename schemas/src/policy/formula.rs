@@ -7,9 +7,12 @@
 //! logarithm of a number that is not above 0, the root of a number below 0, and a division by 0. Comparisons with a
 //! missing value do not hold (except `!=`), and neither does a missing condition.
 
+mod addends;
 mod names;
 mod parse;
 mod print;
+
+pub use addends::Addend;
 
 use std::fmt;
 

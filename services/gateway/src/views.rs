@@ -92,6 +92,7 @@ fn job_view(state: &State, reasons: &WaitReasons<'_>, job: &Job) -> JobView {
         account: lead.account.as_deref().map(str::to_owned),
         class: lead.class().map(|class| class.to_string()),
         priority: lead.priority,
+        class_priority: state.accounts().class_priority(lead),
         state: job_state,
         reason: reasons.of(job).as_ref().map(Into::into),
         holds: job.holds(),

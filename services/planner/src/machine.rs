@@ -16,7 +16,10 @@ use muster_schemas::{
     NodeId, Timestamp,
     resources::{NodeShare, NodeSpec, Placement},
 };
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// A promise is kept if a run delays it by no more than this and by no more than half of the promise's own time.
 const LATE_MICROS: i64 = 60_000_000;
@@ -26,6 +29,8 @@ const LATE_MICROS: i64 = 60_000_000;
 pub(crate) struct Machine {
     /// By number.
     nodes: Vec<MachineNode>,
+    /// All nodes, those of less weight first.
+    weights: BTreeSet<(i64, NodeId)>,
     licences: BTreeMap<Arc<str>, Licence>,
     /// Changes whenever a node or a licence is added, removed or changed.
     pub generation: u64,
@@ -65,6 +70,16 @@ impl Machine {
         &self.nodes
     }
 
+    /// The nodes with their numbers, those of less weight first; `None` if all weigh the same.
+    pub fn by_weight(&self) -> Option<impl Iterator<Item = (u32, &MachineNode)>> {
+        let (least, most) = (self.weights.first()?.0, self.weights.last()?.0);
+        let indexed = |(_, id): &(i64, NodeId)| {
+            let at = self.index_of(*id)?;
+            Some((u32::try_from(at).ok()?, &self.nodes[at]))
+        };
+        (least != most).then(|| self.weights.iter().filter_map(indexed))
+    }
+
     pub fn index_of(&self, id: NodeId) -> Option<usize> {
         self.nodes.binary_search_by_key(&id, |node| node.id).ok()
     }
@@ -96,9 +111,13 @@ impl Machine {
         self.gaps.forget();
         self.frees_anything();
         let node = MachineNode::new(id, spec, is_pool);
+        self.weights.insert((node.spec.weight(), id));
         match self.nodes.binary_search_by_key(&id, |node| node.id) {
             Ok(at) => {
                 let old = std::mem::replace(&mut self.nodes[at], node);
+                if old.spec.weight() != self.nodes[at].spec.weight() {
+                    self.weights.remove(&(old.spec.weight(), id));
+                }
                 let node = &mut self.nodes[at];
                 (node.is_available, node.closures, node.reservations) =
                     (old.is_available, old.closures, old.reservations);
@@ -111,7 +130,8 @@ impl Machine {
         if let Some(at) = self.index_of(id) {
             self.generation += 1;
             self.gaps.forget();
-            self.nodes.remove(at);
+            let node = self.nodes.remove(at);
+            self.weights.remove(&(node.spec.weight(), id));
         }
     }
 
