@@ -76,7 +76,7 @@ fn what_steps_jobs_and_the_cluster_used_is_reported() {
     site.ok("sacctmgr -i add user root account=bio");
     site.system.write(
         "job.sh",
-        "#!/bin/sh\n#SBATCH -N2 -n4 -A bio\nsrun -n4 sleep 300 &\nsrun -n1 --overlap sleep 300 &\nwait\n",
+        "#!/bin/sh\n#SBATCH -N2 -n4 -A bio\nsrun --overlap -n4 sleep 300 &\nsrun --overlap -N1 -n1 sleep 300 &\nwait\n",
     );
     site.ok("sbatch job.sh");
     site.system.wait_until("both steps run", || site.ok("squeue -h -s -o %i").lines().count() == 2);
