@@ -240,7 +240,9 @@ fn sacct_refuses_what_is_no_id_field_or_state() {
     }
     assert_eq!(refusal(sacct("123 124")), error("Unknown arguments: 123 124"));
     assert_eq!(refusal(sacct("-F SchedMain")), error("sacct: error: --flags is not supported"));
-    for option in ["-x 1", "-C knl", "-R Priority", "-T", "-i some", "-I 4-2", "-k soon", "-K 5"] {
+    let wanted = run(sacct("-C knl,big -R Priority -T")).wanted;
+    assert_eq!((wanted.features.len(), wanted.reasons.len(), wanted.truncates), (2, 1, true));
+    for option in ["-x 1", "-i some", "-I 4-2", "-k soon", "-K 5"] {
         assert_eq!(refusal(sacct(option)).1, 1, "{option}");
     }
     assert_eq!(refusal(sacct("--whole-hetjob=maybe")), error("sacct: fatal: Invalid --whole-hetjob value: maybe"));
