@@ -4,7 +4,9 @@ use super::{Ended, print, site::Site, wanted};
 use muster_client::Moment;
 use muster_schemas::{
     Timestamp,
-    usage::{UsageDimension, UsageQuery},
+    accounts::AssociationKey,
+    fair_tree::{Factors, compare},
+    usage::{UsageAnswer, UsageDimension, UsageQuery},
 };
 use muster_slurm::{
     queries::{Failure, sprio, sshare},
@@ -49,7 +51,10 @@ fn rules(site: &mut Site) -> Result<priorities::Rules, Failure> {
     let partitions = queues.iter().map(|queue| (queue.spec.name.clone(), queue.spec.priority)).collect();
     let accounts = site.client.accounts(Moment::Now).map_err(|error| site.failure(&error))?;
     let highest_class = accounts.classes.iter().map(|class| class.priority).max().unwrap_or(0);
-    Ok(priorities::Rules { policy, partitions, highest_class })
+    let used = tables::used(&accounts, None);
+    let of = |key: &AssociationKey| used.get(key).copied().unwrap_or(0) as f64;
+    let fair_factors = Factors::of(&compare(&accounts.accounts, &accounts.associations, of));
+    Ok(priorities::Rules { policy, partitions, highest_class, fair_factors })
 }
 
 /// The waiting jobs that are meant, with what they ask for.
@@ -93,7 +98,7 @@ pub fn sshare(site: &mut Site, words: &[String]) -> Ended {
 
 /// Accounts are listed for all their users; users only if they are meant.
 fn takes(command: &sshare::Sshare, row: &Share) -> bool {
-    let of = &row.association.spec.of;
+    let of = &row.member.of;
     let is_in = command.accounts.is_empty() || command.accounts.contains(&of.account);
     is_in
         && match &of.user {
@@ -104,16 +109,21 @@ fn takes(command: &sshare::Sshare, row: &Share) -> bool {
 
 fn shares(site: &mut Site) -> Result<Vec<Share>, Failure> {
     let page = site.client.accounts(Moment::Now).map_err(|error| site.failure(&error))?;
-    let query = UsageQuery {
-        by: vec![UsageDimension::User, UsageDimension::Account, UsageDimension::Queue],
-        ..UsageQuery::default()
-    };
-    let used = site.client.usage(&query, Moment::Now).map_err(|error| site.failure(&error))?;
+    let is_counted = page.settings.usage_half_life_seconds > 0;
+    let books = if is_counted { None } else { Some(books(site)?) };
+    let used = tables::used(&page, books.as_ref());
     let name = site.client.config(Moment::Now).map_err(|error| site.failure(&error))?.settings.name;
     let views = site.current(None, None, false)?;
     let now = site.clock.now;
     let running: Vec<Running> = site.records(views, false)?.iter().filter_map(|job| running(job, now)).collect();
     Ok(tables::shares(&page, &name, &used, &running))
+}
+
+/// What the accounting has counted, of all time.
+fn books(site: &mut Site) -> Result<UsageAnswer, Failure> {
+    let by = vec![UsageDimension::User, UsageDimension::Account, UsageDimension::Queue];
+    let query = UsageQuery { by, ..UsageQuery::default() };
+    site.client.usage(&query, Moment::Now).map_err(|error| site.failure(&error))
 }
 
 /// What a job may still use, if it runs.

@@ -1,6 +1,7 @@
 //! Slurm's commands that change components, held jobs and waiting jobs, and the changes they refuse.
 
 use crate::{
+    slurm::Site,
     slurm_steps::reference,
     system::{Output, System},
 };

@@ -133,3 +133,35 @@ fn jobs_get_nodes_of_less_weight_first() {
     assert_eq!((status, told.as_str()), (1, "Invalid input: heavy\nRequest aborted\n"));
     assert_eq!(site.ok("sinfo -h -n node1 -o %w"), "50\n");
 }
+
+/// An order by fair share: who has used less of an equal share goes first, and `sprio` and `sshare` tell why.
+#[test]
+fn jobs_are_ordered_by_what_their_accounts_have_used() {
+    let site = Site::with(&format!("{CONFIGURATION}\n[accounts]\nusage_half_life_seconds = 86400\n"));
+    site.ok("sacctmgr -i add account bio,phy");
+    site.ok("sacctmgr -i add user root account=bio,phy");
+    let policy = "version = 1\norder = [{ formula = \"1000 * fair_share + priority\", descending = true }]\n";
+    site.system.write("fair.toml", policy);
+    site.system.ok(&["config", "apply", "--policy", "fair.toml"]);
+    site.ok("sbatch -W -A bio -N4 --exclusive --wrap 'sleep 1.5'");
+    site.ok("sbatch -A phy -N4 --exclusive -J blocker --wrap 'while [ ! -e go ]; do sleep 0.1; done'");
+    site.ok("sbatch -A bio -N4 --exclusive -J second --wrap 'echo $SLURM_JOB_NAME >> order'");
+    site.ok("sbatch -A phy -N4 --exclusive -J first --wrap 'echo $SLURM_JOB_NAME >> order'");
+    let factors = site.ok("sprio -h -o '%i %F %S %f'");
+    let rows: Vec<&str> = factors.lines().collect();
+    assert_eq!(rows.len(), 2, "{factors}");
+    assert!(rows[0].starts_with("3 ") && rows[0].contains(" 5000 ") && rows[1].starts_with("4 "), "{factors}");
+    let rank = site.ok("sshare -nP -U -A bio,phy -o account,fairshare");
+    assert!(rank.contains("bio|0.333333") && rank.contains("phy|0.666667"), "{rank}");
+    assert!(
+        site.ok("sshare -nP -A bio -o rawusage")
+            .trim()
+            .lines()
+            .all(|used| used.parse::<u64>().is_ok_and(|used| used > 0))
+    );
+    site.system.write("go", "");
+    for job in ["3", "4"] {
+        site.is_over(job);
+    }
+    assert_eq!(site.system.read("order"), "first\nsecond\n");
+}

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::words::State;
 use muster_schemas::{
+    fair_tree,
     policy::{
         OrderKey, Policy,
         formula::{Formula, Variable, Variables},
@@ -32,6 +33,7 @@ const LONG_NORMALIZED: &str = "%.15i %9r %.8u %10y %10S %10a %10b %10f %10j %10p
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Age,
+    FairShare,
     Size,
     Partition,
     Site,
@@ -63,6 +65,8 @@ impl Factor {
 pub struct Factors {
     /// How long the job has waited.
     pub age: Factor,
+    /// How much its account and user have used of their shares.
+    pub fair_share: Factor,
     /// What it asks for.
     pub size: Factor,
     /// The priority of its partition.
@@ -78,13 +82,14 @@ pub struct Factors {
 impl Factors {
     /// The priority: 0 means held, so it is at least 1.
     pub fn priority(&self) -> f64 {
-        let Self { age, size, partition, qos, site, nice } = self;
-        (age.part + size.part + partition.part + qos.part + site.part - nice).round().max(1.0)
+        let Self { age, fair_share, size, partition, qos, site, nice } = self;
+        (age.part + fair_share.part + size.part + partition.part + qos.part + site.part - nice).round().max(1.0)
     }
 
     fn of(&mut self, kind: Kind) -> &mut Factor {
         match kind {
             Kind::Age => &mut self.age,
+            Kind::FairShare => &mut self.fair_share,
             Kind::Size => &mut self.size,
             Kind::Partition => &mut self.partition,
             Kind::Site => &mut self.site,
@@ -101,6 +106,8 @@ pub struct Rules {
     pub partitions: BTreeMap<String, i64>,
     /// The highest priority of a service class.
     pub highest_class: i64,
+    /// The factors of users in accounts.
+    pub fair_factors: fair_tree::Factors,
 }
 
 impl Rules {
@@ -130,7 +137,7 @@ impl Rules {
         factors: &mut Factors,
     ) {
         let queue_priority = job.and_then(|job| self.partitions.get(&job.partition).copied()).unwrap_or(0);
-        let values = Values { job, now, queue_priority };
+        let values = Values { job, now, queue_priority, fair_factors: &self.fair_factors };
         for addend in formula.addends() {
             let weight = sign * addend.weight;
             if addend.rest.is_variable(Variable::Priority) {
@@ -160,6 +167,7 @@ fn kind(variables: impl Iterator<Item = Variable>) -> Kind {
         Variable::Submit | Variable::Age0 | Variable::Wait => Kind::Age,
         Variable::Walltime | Variable::Procs | Variable::Nodes | Variable::MemoryBytes | Variable::Gpus => Kind::Size,
         Variable::QueuePriority => Kind::Partition,
+        Variable::FairShare => Kind::FairShare,
         Variable::Priority | Variable::Attribute(_) => Kind::Site,
     };
     let mut kinds = variables.map(of);
@@ -171,6 +179,7 @@ struct Values<'v> {
     job: Option<&'v JobRecord>,
     now: Timestamp,
     queue_priority: i64,
+    fair_factors: &'v fair_tree::Factors,
 }
 
 impl Variables for Values<'_> {
@@ -188,6 +197,7 @@ impl Variables for Values<'_> {
             Variable::Gpus => job.gpus as f64,
             Variable::Priority => job.own_priority.saturating_add(job.class_priority) as f64,
             Variable::QueuePriority => self.queue_priority as f64,
+            Variable::FairShare => self.fair_factors.get(job.account.as_deref(), &job.user, &job.partition),
             Variable::Attribute(_) => f64::NAN,
         }
     }
@@ -234,8 +244,8 @@ pub static FIELDS: &[Field<Row>] = &[
     field!('A', "AGE", |row, _, out| part(row, row.factors.age, out)),
     field!('b', "ASSOC", |row, _, out| normalized(row, Factor::default(), out)),
     field!('B', "ASSOC", |row, _, out| part(row, Factor::default(), out)),
-    field!('f', "FAIRSHARE", |row, _, out| normalized(row, Factor::default(), out)),
-    field!('F', "FAIRSHARE", |row, _, out| part(row, Factor::default(), out)),
+    field!('f', "FAIRSHARE", |row, _, out| normalized(row, row.factors.fair_share, out)),
+    field!('F', "FAIRSHARE", |row, _, out| part(row, row.factors.fair_share, out)),
     field!('i', "JOBID", |row, _, out| match &row.job {
         Some(job) => put(job.number, out),
         None => out.push_str("Weights"),
@@ -325,7 +335,13 @@ fn usual(report: &Report, weights: &Factors) -> String {
         format.push_str(" %.8u");
     }
     format.push_str(if report.is_normalized { " %10y %10S" } else { " %.10Y %.10S" });
-    let factors = [(weights.age, 'A'), (weights.size, 'J'), (weights.partition, 'P'), (weights.qos, 'Q')];
+    let factors = [
+        (weights.age, 'A'),
+        (weights.fair_share, 'F'),
+        (weights.size, 'J'),
+        (weights.partition, 'P'),
+        (weights.qos, 'Q'),
+    ];
     for (_, letter) in factors.into_iter().filter(|(factor, _)| factor.weight != 0.0) {
         match report.is_normalized {
             true => put(format_args!(" %10{}", letter.to_ascii_lowercase()), &mut format),

@@ -4,6 +4,7 @@ use crate::support::{ago, assert_lines, clock, detailed, records, view};
 use muster_schemas::{
     Sequence,
     accounts::{AccountSettings, AccountSpec, AssociationKey, AssociationSpec, UserSpec},
+    fair_tree::{Factors, compare},
     policy::{OrderKey, Policy},
     usage::{UsageAmounts, UsageAnswer, UsageRow},
     views::AccountsPage,
@@ -14,7 +15,7 @@ use muster_slurm::{
         columns::ListStyle,
         record::JobRecord,
         sprio::{Report, Rules, has_factors, sprio},
-        sshare::{Running, Share, shares, sshare, usual},
+        sshare::{Running, Share, shares, sshare, used as counted, usual},
     },
 };
 use serde_json::json;
@@ -51,6 +52,7 @@ fn rules(order: Vec<OrderKey>) -> Rules {
         policy: Policy { order, ..Policy::default() },
         partitions: [("debug".to_owned(), 30)].into(),
         highest_class: 100,
+        fair_factors: Factors::default(),
     }
 }
 
@@ -161,6 +163,7 @@ fn page() -> AccountsPage {
         ],
         settings: AccountSettings::default(),
         classes: Vec::new(),
+        used: Vec::new(),
         sequence: Sequence(1),
         time: ago(0),
     }
@@ -178,14 +181,14 @@ fn used(rows: &[(&str, &str, u128)]) -> UsageAnswer {
 }
 
 fn of_user<'s>(all: &'s [Share], name: &str) -> &'s Share {
-    all.iter().find(|share| share.association.spec.of.user.as_deref() == Some(name)).expect("a user")
+    all.iter().find(|share| share.member.of.user.as_deref() == Some(name)).expect("a user")
 }
 
 #[test]
 fn shares_and_usage_are_those_of_the_tree() {
     let used = used(&[("ann", "bio", 300), ("bob", "bio", 100), ("cid", "optics", 600), ("eve", "gone", 5)]);
     let running = [Running { account: "bio".into(), user: "ann".into(), partition: "debug".into(), minutes: 8 }];
-    let all = shares(&page(), "alpha", &used, &running);
+    let all = shares(&page(), "alpha", &counted(&page(), Some(&used)), &running);
     let text = sshare(&all, &usual(false, false), &ListStyle::Columns, false, &clock()).expect("a table");
     let wanted = "\
 Account                    User  RawShares  NormShares    RawUsage  EffectvUsage  FairShare
@@ -222,7 +225,8 @@ fn equal_users_have_the_same_rank() {
         ..AssociationSpec::default()
     });
     let factor = |used: &[(&str, &str, u128)], name: &str| {
-        of_user(&shares(&page, "alpha", &self::used(used), &[]), name).factor.expect("a user")
+        let used = counted(&page, Some(&self::used(used)));
+        of_user(&shares(&page, "alpha", &used, &[]), name).member.factor.expect("a user")
     };
     for name in ["root", "ann", "bob", "cid"] {
         assert_eq!(factor(&[], name), 1.0, "nobody used anything: {name}");
@@ -250,4 +254,23 @@ fn the_line_of_sshare_is_read_as_in_slurm() {
     );
     let refused = shares_line::parse(&words("-u eve"), &around()).expect_err("a refusal");
     assert_eq!(refused.lines, ["sshare: error: Invalid user id: eve"]);
+}
+
+/// A job's part of fair share is its factor, which is that of the tree, times its weight.
+#[test]
+fn fair_share_is_a_factor_of_formulas() {
+    let page = page();
+    let used = counted(&page, Some(&used(&[("ann", "bio", 300), ("bob", "bio", 100), ("cid", "optics", 600)])));
+    let members = compare(&page.accounts, &page.associations, |of| used.get(of).copied().unwrap_or(0) as f64);
+    let mut rules = rules(vec![formula("1000 * fair_share + priority")]);
+    rules.fair_factors = Factors::of(&members);
+    let job = |id: &str, user: &str, account: &str| {
+        records([view(json!({ "id": id, "owner": user, "account": account, "priority": 10 }))]).remove(0)
+    };
+    let jobs = vec![job("1", "ann", "bio"), job("2", "bob", "bio"), job("3", "cid", "optics"), job("4", "eve", "bio")];
+    let report = Report { format: Some("%i %Y %F %f".to_owned()), no_header: true, ..Report::default() };
+    let lines = "1 510 500 0.5000000\n2 760 750 0.7500000\n3 260 250 0.2500000\n4 10 0 0.0000000\n";
+    assert_eq!(sprio(jobs.clone(), &rules, &report, &clock()).expect("a table"), lines);
+    let usual = sprio(jobs, &rules, &Report::default(), &clock()).expect("a table");
+    assert!(usual.starts_with("          JOBID PARTITION   PRIORITY       SITE  FAIRSHARE        QOS"), "{usual}");
 }

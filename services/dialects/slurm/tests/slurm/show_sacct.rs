@@ -467,7 +467,8 @@ fn jobs_are_chosen_by_features_and_by_reason() {
         let spec = json!({ "components": [{}], "attributes": { "slurm.0.constraint": features } });
         row(&Arc::new(detailed(job, spec, json!([])).remove(0)), None)
     };
-    let rows = [asks("1", "knl&big", "behind_job"), asks("2", "[knl|gpu]", "resources"), asks("3", "bigger", "resources")];
+    let rows =
+        [asks("1", "knl&big", "behind_job"), asks("2", "[knl|gpu]", "resources"), asks("3", "bigger", "resources")];
     let chosen = |wanted: &Wanted| sacct::list(rows.to_vec(), wanted, &bars("JobID"), &clock()).expect("a table");
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     assert_eq!(chosen(&Wanted { features: names(&["knl"]), ..Wanted::default() }), "1\n2\n");
