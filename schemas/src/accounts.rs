@@ -26,6 +26,8 @@ pub struct AccountSettings {
     pub refuses_hopeless: bool,
     /// Classes of queues, by queue: they apply to each component in the queue, in addition to its own class.
     pub queue_classes: BTreeMap<String, String>,
+    /// After how long what jobs used counts half for fair share; 0 means that it is not counted.
+    pub usage_half_life_seconds: u64,
 }
 
 /// An account.

@@ -11,6 +11,7 @@ pub mod command;
 pub mod content;
 pub mod event;
 pub mod external_planner;
+pub mod fair_tree;
 pub mod fence;
 pub mod filter;
 pub mod filter_order;

@@ -331,6 +331,21 @@ fn one() -> u32 {
     1
 }
 
+impl NodeSpec {
+    /// The property with a node's weight.
+    pub const WEIGHT: &str = "weight";
+    /// The weight of nodes without that property.
+    pub const DEFAULT_WEIGHT: i64 = 1;
+
+    /// Its weight: jobs get nodes of less weight first. It is the whole number in its property `weight`, or 1.
+    pub fn weight(&self) -> i64 {
+        match self.properties.get(Self::WEIGHT) {
+            Some(PropertyValue::Number(weight)) => *weight,
+            _ => Self::DEFAULT_WEIGHT,
+        }
+    }
+}
+
 /// A run's share of one node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 pub struct NodeShare {

@@ -288,6 +288,9 @@ pub struct JobView {
     pub class: Option<String>,
     /// A higher priority goes first.
     pub priority: i64,
+    /// What its service class adds to its priority.
+    #[serde(default)]
+    pub class_priority: i64,
     /// Its state.
     pub state: JobState,
     /// Why it waits, if it does.
@@ -381,6 +384,9 @@ pub struct ComponentView {
     pub class: Option<String>,
     /// A higher priority goes first.
     pub priority: i64,
+    /// What its service class adds to its priority.
+    #[serde(default)]
+    pub class_priority: i64,
     /// Its state: a component can end before the others do.
     pub state: JobState,
     /// Holds that are set on it.

@@ -7,9 +7,12 @@
 //! logarithm of a number that is not above 0, the root of a number below 0, and a division by 0. Comparisons with a
 //! missing value do not hold (except `!=`), and neither does a missing condition.
 
+mod addends;
 mod names;
 mod parse;
 mod print;
+
+pub use addends::Addend;
 
 use std::fmt;
 
@@ -53,6 +56,8 @@ pub enum Variable {
     Priority,
     /// `queue_priority`: the priority of its queue.
     QueuePriority,
+    /// `fair_share`: the factor of its user in its account, from 0 to 1 ([`crate::fair_tree`]).
+    FairShare,
     /// `attribute("NAME")`: a numeric attribute, by its index in [`Formula::attributes`] or
     /// [`super::order::CompiledOrder::attributes`].
     Attribute(usize),
@@ -143,7 +148,7 @@ impl Formula {
 
     /// Whether its value changes while a job waits.
     pub fn depends_on_time(&self) -> bool {
-        self.code.contains(&Instruction::Variable(Variable::Wait))
+        self.variables().any(|variable| matches!(variable, Variable::Wait | Variable::FairShare))
     }
 
     /// Its value for a job; NaN if it is missing.

@@ -72,6 +72,14 @@ impl CompiledOrder {
         })
     }
 
+    /// Whether a key depends on what accounts and users have used.
+    pub fn uses_fair_share(&self) -> bool {
+        self.keys.iter().any(|key| match key {
+            Key::Formula { formula, .. } => formula.variables().any(|variable| variable == Variable::FairShare),
+            _ => false,
+        })
+    }
+
     /// Whether, among jobs of the same queue priority, the one of higher priority always comes first.
     pub fn is_by_priority(&self) -> bool {
         let first = self.keys.iter().find(|key| **key != Key::QueuePriority);

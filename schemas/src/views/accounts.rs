@@ -1,7 +1,7 @@
 //! Accounts, users, associations and service classes.
 
 use crate::{
-    accounts::{AccountChange, AccountSettings, AccountSpec, AssociationSpec, ClassSpec, UserSpec},
+    accounts::{AccountChange, AccountSettings, AccountSpec, AssociationKey, AssociationSpec, ClassSpec, UserSpec},
     command::JobSelection,
     ids::Sequence,
     time::Timestamp,
@@ -22,10 +22,22 @@ pub struct AccountsPage {
     pub associations: Vec<AssociationSpec>,
     /// By name.
     pub classes: Vec<ClassSpec>,
+    /// What each association has used, as it counts for fair share; nothing if it is not counted.
+    #[serde(default)]
+    pub used: Vec<AssociationUse>,
     /// The answer shows the state after this record.
     pub sequence: Sequence,
     /// The time of that record.
     pub time: Timestamp,
+}
+
+/// What an association has used, as it counts at a moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AssociationUse {
+    /// The association.
+    pub of: AssociationKey,
+    /// Core seconds.
+    pub core_seconds: u64,
 }
 
 /// Changes of accounts, users, associations and service classes.

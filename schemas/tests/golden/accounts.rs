@@ -73,6 +73,7 @@ pub fn events(fixture: &Fixture) -> Vec<Event> {
                 classes: false,
                 refuses_hopeless: true,
                 queue_classes: [("night".to_owned(), "high".to_owned())].into(),
+                usage_half_life_seconds: 0,
             }),
         },
         Event::ClassChanged { job: fixture.job_id, component: Some(1), class: "high".into() },

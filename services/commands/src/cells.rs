@@ -97,6 +97,7 @@ pub mod tests {
             account: None,
             class: None,
             priority: 0,
+            class_priority: 0,
             state: JobState::Queued,
             reason: None,
             holds: Holds::default(),

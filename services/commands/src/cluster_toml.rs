@@ -51,7 +51,8 @@ fn write_staging(text: &mut String, staging: &StagingSettings) {
 }
 
 fn write_accounts(text: &mut String, settings: &AccountSettings) {
-    let AccountSettings { associations, limits, classes, refuses_hopeless, queue_classes } = settings;
+    let AccountSettings { associations, limits, classes, refuses_hopeless, queue_classes, usage_half_life_seconds } =
+        settings;
     let set = ENFORCED.into_iter().zip([*associations, *limits, *classes, *refuses_hopeless]);
     let enforced: Vec<String> = set.filter(|(_, is_set)| *is_set).map(|(word, _)| word.to_owned()).collect();
     let classes: Vec<String> =
@@ -59,6 +60,9 @@ fn write_accounts(text: &mut String, settings: &AccountSettings) {
     let _ = writeln!(text, "\n[accounts]\nenforce = {}", quote_all(&enforced));
     if !classes.is_empty() {
         let _ = writeln!(text, "queue_classes = {{ {} }}", classes.join(", "));
+    }
+    if *usage_half_life_seconds > 0 {
+        let _ = writeln!(text, "usage_half_life_seconds = {usage_half_life_seconds}");
     }
 }
 

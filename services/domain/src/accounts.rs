@@ -2,6 +2,7 @@
 
 mod apply;
 pub(crate) mod decide;
+pub(crate) mod fair_use;
 pub(crate) mod load;
 mod rules;
 pub(crate) mod state;

@@ -5,7 +5,7 @@ pub mod looks;
 mod pool;
 
 use crate::{
-    accounts::Accounts,
+    accounts::{Accounts, fair_use::FairUse},
     filters::state::FilterState,
     index::Index,
     jobs::{Job, Shapes, numbers::Numbers},
@@ -56,6 +56,7 @@ pub struct State {
     pub(crate) accounts: Accounts,
     pub(crate) altered: Altered,
     pub(crate) numbers: Numbers,
+    pub(crate) fair_use: FairUse,
     #[serde(skip)]
     pub(crate) index: Index,
     #[serde(skip)]

@@ -19,8 +19,9 @@ use muster_schemas::{
     public::Names,
     resources::{IndexSet, Placement},
     views::{
-        AccountsPage, ArrayView, BufferView, HeldTasksView, JobView, LicenceView, NodeStateWord, NodeView, NodesPage,
-        OutcomeWord, QueueView, QueuesPage, ReservationView, ReservationsPage, RunNodeView, RunView,
+        AccountsPage, ArrayView, AssociationUse, BufferView, HeldTasksView, JobView, LicenceView, NodeStateWord,
+        NodeView, NodesPage, OutcomeWord, QueueView, QueuesPage, ReservationView, ReservationsPage, RunNodeView,
+        RunView,
     },
 };
 use std::collections::BTreeMap;
@@ -92,6 +93,7 @@ fn job_view(state: &State, reasons: &WaitReasons<'_>, job: &Job) -> JobView {
         account: lead.account.as_deref().map(str::to_owned),
         class: lead.class().map(|class| class.to_string()),
         priority: lead.priority,
+        class_priority: state.accounts().class_priority(lead),
         state: job_state,
         reason: reasons.of(job).as_ref().map(Into::into),
         holds: job.holds(),
@@ -325,15 +327,17 @@ fn is_counted_by_array(state: &State, task: &Job) -> bool {
     state.job(task.id.whole()).is_some()
 }
 
-/// All accounts, users, associations and service classes.
-pub(crate) fn accounts_page(state: &State) -> AccountsPage {
+/// All accounts, users, associations and service classes, with what counts for fair share at a moment.
+pub(crate) fn accounts_page(state: &State, now: Timestamp) -> AccountsPage {
     let accounts = state.accounts();
+    let used = state.fair_use(now).into_iter();
     AccountsPage {
         settings: accounts.settings().clone(),
         accounts: accounts.accounts().cloned().collect(),
         users: accounts.users().cloned().collect(),
         associations: accounts.associations().cloned().collect(),
         classes: accounts.classes().cloned().collect(),
+        used: used.map(|(of, core_seconds)| AssociationUse { of, core_seconds }).collect(),
         sequence: state.sequence(),
         time: state.time(),
     }

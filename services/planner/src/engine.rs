@@ -22,6 +22,7 @@ use muster_domain::{accounts::Accounts, planning::BackfillPasses};
 use muster_schemas::{
     JobId, NodeId, Timestamp,
     cluster::{ClusterSettings, QueueSpec},
+    fair_tree::Factors,
     filter::ActivationOrdering,
     job::WaitReason,
     policy::{ComponentStart, Components, Policy},
@@ -193,6 +194,16 @@ impl Engine {
     /// The time from which orders count the age of jobs.
     pub fn set_epoch(&mut self, epoch: Timestamp) {
         self.queue.epoch = epoch;
+    }
+
+    /// Whether the order of jobs depends on what accounts and users have used.
+    pub fn uses_fair_share(&self) -> bool {
+        self.queue.uses_fair_share()
+    }
+
+    /// Sets the factors of users in accounts that orders use from now on.
+    pub fn set_fair_factors(&mut self, factors: Factors) {
+        self.queue.fair_factors = factors;
     }
 
     /// Memory for each core of requests that name none, in bytes.

@@ -16,7 +16,10 @@ use muster_schemas::{
     NodeId, Timestamp,
     resources::{IndexSet, NodeShare, NodeSpec, Placement},
 };
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// A promise is kept if a run delays it by no more than this and by no more than half of the promise's own time.
 const LATE_MICROS: i64 = 60_000_000;
@@ -26,6 +29,8 @@ const LATE_MICROS: i64 = 60_000_000;
 pub(crate) struct Machine {
     /// By number.
     nodes: Vec<MachineNode>,
+    /// All nodes, those of less weight first.
+    weights: BTreeSet<(i64, NodeId)>,
     licences: BTreeMap<Arc<str>, Licence>,
     /// Changes whenever a node or a licence is added, removed or changed.
     pub generation: u64,
@@ -65,6 +70,16 @@ impl Machine {
         &self.nodes
     }
 
+    /// The nodes with their numbers, those of less weight first; `None` if all weigh the same.
+    pub fn by_weight(&self) -> Option<impl Iterator<Item = (u32, &MachineNode)>> {
+        let (least, most) = (self.weights.first()?.0, self.weights.last()?.0);
+        let indexed = |(_, id): &(i64, NodeId)| {
+            let at = self.index_of(*id)?;
+            Some((u32::try_from(at).ok()?, &self.nodes[at]))
+        };
+        (least != most).then(|| self.weights.iter().filter_map(indexed))
+    }
+
     pub fn index_of(&self, id: NodeId) -> Option<usize> {
         self.nodes.binary_search_by_key(&id, |node| node.id).ok()
     }
@@ -95,9 +110,11 @@ impl Machine {
         self.generation += 1;
         self.gaps.forget();
         self.frees_anything();
+        let node = MachineNode::new(id, spec, is_pool, &IndexSet::new());
+        self.weights.insert((node.spec.weight(), id));
         match self.nodes.binary_search_by_key(&id, |node| node.id) {
-            Ok(at) => self.replace(at, MachineNode::new(id, spec, is_pool, &IndexSet::new())),
-            Err(at) => self.nodes.insert(at, MachineNode::new(id, spec, is_pool, &IndexSet::new())),
+            Ok(at) => self.replace(at, node),
+            Err(at) => self.nodes.insert(at, node),
         }
     }
 
@@ -117,6 +134,9 @@ impl Machine {
     fn replace(&mut self, at: usize, node: MachineNode) {
         let old = std::mem::replace(&mut self.nodes[at], node);
         let node = &mut self.nodes[at];
+        if old.spec.weight() != node.spec.weight() {
+            self.weights.remove(&(old.spec.weight(), node.id));
+        }
         (node.is_available, node.closures, node.reservations) = (old.is_available, old.closures, old.reservations);
     }
 
@@ -124,7 +144,8 @@ impl Machine {
         if let Some(at) = self.index_of(id) {
             self.generation += 1;
             self.gaps.forget();
-            self.nodes.remove(at);
+            let node = self.nodes.remove(at);
+            self.weights.remove(&(node.spec.weight(), id));
         }
     }
 

@@ -1,4 +1,5 @@
-//! Finds a place for a request: plain first fit over the nodes in order of their numbers.
+//! Finds a place for a request: plain first fit over the nodes, those of less weight first, then in order of their
+//! numbers.
 //!
 //! A request whose path ends at nodes or groups of nodes (or is empty) is served by tasks: each node takes as many
 //! tasks as its free cores, memory and GPUs allow. A path that goes inside nodes (sockets, cores, GPUs) is served by
@@ -90,9 +91,17 @@ fn place_request(free: &Free, scope: &Scope, request: &Request, exclusive: bool)
     let demand = Demand::new(request, scope.default_memory_per_core_bytes, exclusive);
     let mut candidates: Vec<&FreeNode> =
         free.nodes().iter().filter(|node| can_serve(node, scope, request, exclusive)).collect();
+    let is_weighted = candidates.windows(2).any(|pair| pair[0].spec.weight() != pair[1].spec.weight());
+    if is_weighted {
+        candidates.sort_by_cached_key(|node| node.spec.weight());
+    }
     demand.prefer(&mut candidates);
     let path = with_named_nodes(request);
-    let parts = place_path(&demand, &path, request.tasks, &candidates)?;
+    let mut parts = place_path(&demand, &path, request.tasks, &candidates)?;
+    if is_weighted {
+        // Weights decide which nodes, not which tasks are where.
+        parts.sort_by_key(|part| part.node.node);
+    }
     demand.shares(parts)
 }
 

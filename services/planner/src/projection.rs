@@ -127,6 +127,9 @@ impl Projection {
     pub fn plan(&mut self, now: Timestamp, left_out: &BTreeSet<JobId>) -> Planned {
         self.settle_promises();
         self.engine.set_capacity_freed(self.state.capacity_freed());
+        if self.engine.uses_fair_share() {
+            self.engine.set_fair_factors(self.state.fair_factors(now));
+        }
         self.engine.set_backfill_passes(self.state.backfill_passes().clone());
         let passed = self.engine.pass(now, left_out);
         let Plan { starts, reasons, slots, is_cut_short, next_wake, facts, .. } = passed;

@@ -12,6 +12,7 @@ use crate::{
 use muster_schemas::{
     JobId, Timestamp,
     cluster::QueueSpec,
+    fair_tree::Factors,
     job::WaitReason,
     policy::{
         Backfill, OrderKey, Policy,
@@ -141,6 +142,8 @@ pub(crate) struct Queue {
     rest: Stages,
     /// The time from which orders count the age of jobs.
     pub epoch: Timestamp,
+    /// The factors of users in accounts, as far as an order uses them.
+    pub fair_factors: Factors,
     entries: Vec<Option<Entry>>,
     /// The class of each entry, which is used far more often than the rest.
     classes: Vec<Option<ClassId>>,
@@ -184,6 +187,7 @@ impl Queue {
             own,
             rest,
             epoch: Timestamp(0),
+            fair_factors: Factors::default(),
             entries: Vec::new(),
             classes: Vec::new(),
             pending: Vec::new(),
@@ -195,6 +199,11 @@ impl Queue {
             by_id: HashMap::new(),
             blocks: Vec::new(),
         })
+    }
+
+    /// Whether an order depends on what accounts and users have used.
+    pub fn uses_fair_share(&self) -> bool {
+        self.own.values().chain([&self.rest]).any(|stages| stages.order.uses_fair_share())
     }
 
     pub fn len(&self) -> usize {
@@ -472,7 +481,8 @@ impl Queue {
         let Some(entry) = self.entries[place as usize].as_ref() else { return };
         let order = &self.blocks[entry.block as usize].stages.order;
         let queue_priority = queues.get(facts.queue).map_or(0, |queue| queue.priority);
-        let values = Values { entry, facts, order, queue_priority, now, epoch: self.epoch };
+        let (epoch, fair_factors) = (self.epoch, &self.fair_factors);
+        let values = Values { entry, facts, order, queue_priority, now, epoch, fair_factors };
         let from = place as usize * self.width;
         for number in 0..self.width {
             // Another job may have been at this place, in a block with more keys.
@@ -535,6 +545,7 @@ struct Values<'v> {
     queue_priority: i64,
     now: Timestamp,
     epoch: Timestamp,
+    fair_factors: &'v Factors,
 }
 
 impl Variables for Values<'_> {
@@ -552,6 +563,10 @@ impl Variables for Values<'_> {
             Variable::Gpus => size.gpus as f64,
             Variable::Priority => self.entry.priority as f64,
             Variable::QueuePriority => self.queue_priority as f64,
+            Variable::FairShare => {
+                let holder = &self.entry.holder;
+                self.fair_factors.get(holder.account.as_deref(), &holder.user, self.facts.queue)
+            }
             Variable::Attribute(index) => {
                 let name = self.order.attributes().get(index);
                 let value = name.and_then(|name| self.entry.attributes.as_ref()?.get(name));

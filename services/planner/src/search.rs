@@ -242,6 +242,12 @@ impl<'s> Search<'s> {
             is_wanted.then_some(free)
         };
         let least_cores = enough.least_cores();
+        if let Some(nodes) = self.machine.by_weight() {
+            let known = nodes.filter(|(at, _)| self.may_have_room(*at, window.from, least_cores));
+            let mut first = first_enough(enough, known.map(|(_, node)| node).filter(serves).filter_map(free));
+            first.sort_unstable_by_key(|free| free.node);
+            return first;
+        }
         match self.known.filter(|(at, _)| *at == window.from).map(|(_, known)| known) {
             None => first_enough(enough, nodes.iter().filter(serves).filter_map(free)),
             Some(Known::Cores(cores)) => {
@@ -252,6 +258,15 @@ impl<'s> Search<'s> {
                 let known = looks.iter().filter(|(_, look)| look.room > 0).map(|(at, _)| &nodes[*at as usize]);
                 first_enough(enough, known.filter(serves).filter_map(free))
             }
+        }
+    }
+
+    /// Whether a node may have room for this many cores at a moment, as far as that is known.
+    fn may_have_room(&self, at: u32, moment: Timestamp, least_cores: u32) -> bool {
+        match self.known.filter(|(known_at, _)| *known_at == moment).map(|(_, known)| known) {
+            None => true,
+            Some(Known::Cores(cores)) => cores.get(at as usize).is_none_or(|cores| *cores >= least_cores),
+            Some(Known::Looks(looks)) => looks.get(&at).is_some_and(|look| look.room > 0),
         }
     }
 

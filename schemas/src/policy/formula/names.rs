@@ -3,7 +3,7 @@
 use super::{Binary, Variable};
 
 /// Variables by their names.
-pub(super) const VARIABLES: [(&str, Variable); 11] = [
+pub(super) const VARIABLES: [(&str, Variable); 12] = [
     ("submit", Variable::Submit),
     ("age0", Variable::Age0),
     ("wait", Variable::Wait),
@@ -15,6 +15,7 @@ pub(super) const VARIABLES: [(&str, Variable); 11] = [
     ("gpus", Variable::Gpus),
     ("priority", Variable::Priority),
     ("queue_priority", Variable::QueuePriority),
+    ("fair_share", Variable::FairShare),
 ];
 /// Attributes that a trace gives to jobs; their names need no `attribute("...")`.
 pub(super) const TRACE_ATTRIBUTES: [&str; 5] = ["application", "partition", "user", "group", "queue"];

@@ -17,6 +17,7 @@ impl Variables for Example {
             Variable::Gpus => 0.0,
             Variable::Priority => -5.0,
             Variable::QueuePriority => 10.0,
+            Variable::FairShare => 0.25,
             Variable::Attribute(2) => f64::NAN,
             Variable::Attribute(index) => (index + 1) as f64,
         }
@@ -237,7 +238,7 @@ proptest! {
     }
 
     #[test]
-    fn every_formula_has_a_value_for_every_job(text in formula_text(), numbers in proptest::collection::vec(any::<f64>(), 11)) {
+    fn every_formula_has_a_value_for_every_job(text in formula_text(), numbers in proptest::collection::vec(any::<f64>(), 12)) {
         struct Any(Vec<f64>);
         impl Variables for Any {
             fn value(&self, variable: Variable) -> f64 {
@@ -252,7 +253,8 @@ proptest! {
                     Variable::Gpus => self.0[7],
                     Variable::Priority => self.0[8],
                     Variable::QueuePriority => self.0[9],
-                    Variable::Attribute(_) => self.0[10],
+                    Variable::FairShare => self.0[10],
+                    Variable::Attribute(_) => self.0[11],
                 }
             }
         }

@@ -13,7 +13,7 @@ use muster_schemas::{
 use muster_slurm::{
     job_id::IdExpression,
     queries::{
-        Failure,
+        Failure, Request,
         sacct::{Sacct, Submitted, parse},
     },
     select::of_accounting,
@@ -49,6 +49,13 @@ pub fn run(site: &mut Site, words: &[String]) -> Ended {
     };
     print(&text);
     Ok(0)
+}
+
+/// The lines of one job and its steps, with all that is known of them.
+pub fn rows_of_job(site: &mut Site, id: IdExpression) -> Result<Vec<Row>, Failure> {
+    let words = ["-j".to_owned(), id.to_string(), "-o".to_owned(), "all".to_owned()];
+    let Request::Run(command) = parse(&words, &site.surroundings())? else { return Ok(Vec::new()) };
+    Ok(of_accounting(&[id], all_rows(site, &command)?, None))
 }
 
 /// What each job was submitted with. The details of one job are complete, those of a list lack long texts.

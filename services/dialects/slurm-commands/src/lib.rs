@@ -17,9 +17,12 @@ mod info;
 mod interrupts;
 mod limits;
 mod manager;
+mod measured;
 mod partition;
+mod priorities;
 mod queue;
 mod refusals;
+mod reports;
 mod reservation;
 mod salloc;
 mod shell;
@@ -41,9 +44,9 @@ use site::Site;
 use std::path::Path;
 
 /// The program names of this dialect's commands.
-pub const TOOLS: [&str; 12] = [
+pub const TOOLS: [&str; 17] = [
     "sbatch", "salloc", "srun", "sbcast", "sattach", "squeue", "sinfo", "scancel", "scontrol", "sacct", "sacctmgr",
-    "sdiag",
+    "sdiag", "seff", "sprio", "sreport", "sshare", "sstat",
 ];
 
 /// The name of the daemon whose version programs ask for. Its link does nothing else.
@@ -149,6 +152,11 @@ fn on_cluster(connection: &ConnectionOptions, tool: &'static str, words: &[Strin
         "sbcast" => broadcast::run(&mut site, words),
         "sacctmgr" => manager::run(&mut site, words),
         "sdiag" => diagnosis::run(&mut site, words),
+        "seff" => measured::seff(&mut site, words),
+        "sreport" => reports::run(&mut site, words),
+        "sstat" => measured::sstat(&mut site, words),
+        "sprio" => priorities::sprio(&mut site, words),
+        "sshare" => priorities::sshare(&mut site, words),
         _ => accounting::run(&mut site, words),
     }
 }

@@ -11,10 +11,11 @@ use muster_cli::stderr_line;
 use muster_client::{ClientError, Moment};
 use muster_schemas::{
     CommandId, Sequence,
+    cluster::{ClusterChange, ClusterSettingsChange},
     views::{AccountsPage, ErrorCode},
 };
 use muster_slurm::{
-    accounts::{Proposal, propose},
+    accounts::{AdminLevel, Proposal, propose},
     queries::{
         Failure,
         sacctmgr::{Deed, Kind, Sacctmgr, parse},
@@ -43,13 +44,43 @@ pub fn run(site: &mut Site, words: &[String]) -> Ended {
             return Ok(status);
         }
         is_first = false;
-        match site.client.change_accounts(CommandId::new_now(), proposal.changes) {
-            Ok(_) => break,
+        let Proposal { changes, levels, .. } = proposal;
+        if changes.is_empty() {
+            return give_levels(site, &levels);
+        }
+        match site.client.change_accounts(CommandId::new_now(), changes) {
+            Ok(_) => return give_levels(site, &levels),
             Err(error) if error.to_string().contains("has been changed meanwhile") && attempt < ATTEMPTS => {}
             Err(error) => return Err(refused(site, &error)),
         }
     }
     Ok(0)
+}
+
+/// Makes users operators or administrators of the cluster, or neither.
+fn give_levels(site: &mut Site, levels: &[(String, AdminLevel)]) -> Ended {
+    if levels.is_empty() {
+        return Ok(0);
+    }
+    let settings = site.client.config(Moment::Now).map_err(|error| site.failure(&error))?.settings;
+    let with = |before: &[String], wanted: AdminLevel| {
+        let is_meant = |name: &&String| !levels.iter().any(|(user, _)| user == *name);
+        let others = before.iter().filter(is_meant).cloned();
+        let own = levels.iter().filter(|(_, level)| *level == wanted).map(|(user, _)| user.clone());
+        let after: Vec<String> = others.chain(own).collect();
+        (after != before).then_some(after)
+    };
+    let change = ClusterSettingsChange {
+        operators: with(&settings.operators, AdminLevel::Operator),
+        administrators: with(&settings.administrators, AdminLevel::Administrator),
+        ..ClusterSettingsChange::default()
+    };
+    if change == ClusterSettingsChange::default() {
+        return Ok(0);
+    }
+    let change = ClusterChange { settings: change, ..ClusterChange::default() };
+    let done = site.client.configure(CommandId::new_now(), &change, true);
+    done.map(|_| 0).map_err(|error| refused(site, &error))
 }
 
 fn page(site: &mut Site) -> Result<AccountsPage, Failure> {
@@ -63,7 +94,7 @@ fn cluster(site: &mut Site) -> Result<String, Failure> {
 /// Prints the proposed changes and asks for confirmation. Returns the exit status if nothing is left to do.
 fn told(command: &Sacctmgr, proposal: &Proposal, is_first: bool) -> Option<u8> {
     if !is_first {
-        return proposal.changes.is_empty().then_some(0);
+        return proposal.is_empty().then_some(0);
     }
     let asks = !command.immediate;
     let whether_all = "You didn't set any conditions with 'WHERE'.\nAre you sure you want to continue?";
@@ -74,7 +105,7 @@ fn told(command: &Sacctmgr, proposal: &Proposal, is_first: bool) -> Option<u8> {
     print(&proposal.said);
     proposal.errors.iter().for_each(|error| stderr_line!("{error}"));
     refusals::remember(&proposal.errors);
-    if proposal.changes.is_empty() {
+    if proposal.is_empty() {
         // It may be the case already.
         let is_done = proposal.errors.is_empty() && proposal.said.contains("Modified");
         return Some(u8::from(!is_done));

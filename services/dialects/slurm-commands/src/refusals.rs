@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_millis(200);
 /// The most refusals to report; the log takes no more from one user in a short time.
 const MOST_NOTES: usize = 20;
 /// The commands that only show something, and ask for nothing that could be refused.
-const LISTS: [&str; 4] = ["squeue", "sinfo", "sacct", "sdiag"];
+const LISTS: [&str; 9] = ["squeue", "sinfo", "sacct", "sdiag", "seff", "sprio", "sreport", "sshare", "sstat"];
 /// The commands whose first word is a verb.
 const WITH_VERBS: [&str; 2] = ["scontrol", "sacctmgr"];
 /// Their verbs that only show something; they may be abbreviated.

@@ -460,6 +460,11 @@ pub fn address() -> String {
 const fn asking_by(tool: &'static str) -> &'static str {
     match tool.as_bytes() {
         b"sinfo" => "slurm_load_partitions",
+        b"seff" => "seff: error: Problem talking to the database",
+        b"sreport" => "sreport: error: Problem talking to the database",
+        b"sstat" => "sstat: error: Couldn't get steps",
+        b"sprio" => "sprio: error: Couldn't get priority factors from controller",
+        b"sshare" => "sshare: error: Couldn't get shares from controller",
         b"sdiag" => "slurm_get_statistics",
         b"sacct" => "sacct: error: Problem talking to the database",
         b"sacctmgr" => "sacctmgr: error: Problem talking to the database",

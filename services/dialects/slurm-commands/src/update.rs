@@ -12,7 +12,7 @@ use muster_schemas::{
     command::JobSelection,
     event::JobChange,
     job::{Holds, JobState},
-    resources::PropertyValue,
+    resources::{NodeSpec, PropertyValue},
     views::{
         ClassRequest, DrainRequest, ErrorCode, HoldRequest, JobDetail, JobView, ModifyRequest, ReleaseRequest,
         ResumeNodesRequest,
@@ -23,7 +23,7 @@ use muster_slurm::{
     queries::{
         Failure,
         change::{JobUpdate, Part, job_updates},
-        nodes::{NodeChange, check_node_change, node_change, node_features},
+        nodes::{NodeChange, check_node_change, node_change, node_features, node_weight},
         update::{Subject, Update},
     },
     select::{Action, Chosen, Target, choose, listed},
@@ -207,17 +207,18 @@ fn nodes(site: &mut Site, update: &Update, names: &[String]) -> Ended {
     if !names.iter().all(is_known) {
         return Err(Failure::plain("slurm_update error: Invalid node name specified"));
     }
-    let (state, features) = (node_change(update)?, node_features(update)?);
-    if state.is_none() && features.is_none() {
-        return Err(Failure::plain("muster changes only the state and the features of nodes; nothing was changed"));
+    let (state, features, weight) = (node_change(update)?, node_features(update)?, node_weight(update)?);
+    if state.is_none() && features.is_none() && weight.is_none() {
+        let text = "muster changes only the state, the features and the weight of nodes; nothing was changed";
+        return Err(Failure::plain(text));
     }
     if let Some((change, _)) = &state {
         for node in known.iter().filter(|node| names.contains(&node.name)) {
             check_node_change(*change, node.state)?;
         }
     }
-    if let Some(features) = features {
-        set_features(site, names, &features)?;
+    if features.is_some() || weight.is_some() {
+        set_properties(site, names, features.as_deref(), weight)?;
     }
     let Some((change, reason)) = state else { return Ok(0) };
     let (id, nodes) = (CommandId::new_now(), names.to_vec());
@@ -231,14 +232,24 @@ fn nodes(site: &mut Site, update: &Update, names: &[String]) -> Ended {
     done.map(|_| 0).map_err(|error| site.failure(&error))
 }
 
-/// Gives nodes these features in place of those that they have. Their other properties stay.
-fn set_features(site: &mut Site, names: &[String], features: &[String]) -> Result<(), Failure> {
+/// Gives nodes these features in place of those that they have, and this weight. Their other properties stay.
+fn set_properties(
+    site: &mut Site,
+    names: &[String],
+    features: Option<&[String]>,
+    weight: Option<i64>,
+) -> Result<(), Failure> {
     let config = site.client.config(Moment::Now).map_err(|error| site.failure(&error))?;
     let changed = config.nodes.iter().filter(|spec| names.contains(&spec.name)).map(|spec| {
-        let others = spec.properties.iter().filter(|(_, value)| **value != PropertyValue::Flag(true));
-        let others = others.map(|(name, value)| (name.clone(), value.clone()));
-        let own = features.iter().map(|name| (name.clone(), PropertyValue::Flag(true)));
-        NodeSpecChange { name: spec.name.clone(), properties: Some(others.chain(own).collect()), ..Default::default() }
+        let mut properties = spec.properties.clone();
+        if let Some(features) = features {
+            properties.retain(|_, value| *value != PropertyValue::Flag(true));
+            properties.extend(features.iter().map(|name| (name.clone(), PropertyValue::Flag(true))));
+        }
+        if let Some(weight) = weight {
+            properties.insert(NodeSpec::WEIGHT.to_owned(), PropertyValue::Number(weight));
+        }
+        NodeSpecChange { name: spec.name.clone(), properties: Some(properties), ..Default::default() }
     });
     let change = ClusterChange { nodes: changed.collect(), ..ClusterChange::default() };
     site.client.configure(CommandId::new_now(), &change, true).map(drop).map_err(|error| site.failure(&error))

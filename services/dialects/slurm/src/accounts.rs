@@ -16,7 +16,7 @@ use site::Site;
 
 use crate::queries::sacctmgr::{Deed, Kind, Sacctmgr};
 use muster_schemas::views::AccountsPage;
-pub use names::ROOT;
+pub use names::{AdminLevel, ROOT};
 use names::{Key, key, names};
 
 /// The changes that a command line would request now. `cluster` is the cluster's name.
@@ -46,6 +46,6 @@ pub fn propose(command: &Sacctmgr, page: &AccountsPage, cluster: &str) -> Propos
     };
     match proposal.errors.is_empty() {
         true => proposal,
-        false => Proposal { changes: Vec::new(), ..proposal },
+        false => Proposal { changes: Vec::new(), levels: Vec::new(), ..proposal },
     }
 }

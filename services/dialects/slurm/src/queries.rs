@@ -1,5 +1,5 @@
 //! The command lines of the commands that list and control: `squeue`, `sinfo`, `sacct`, `scancel`, `scontrol`,
-//! `sacctmgr`, `sbcast`, `sattach`, `sdiag`.
+//! `sacctmgr`, `sbcast`, `sattach`, `sdiag`, `seff`, `sprio`, `sreport`, `sshare`, `sstat`.
 
 pub mod change;
 pub mod clusters;
@@ -19,7 +19,11 @@ pub mod scontrol;
 pub mod sdiag;
 pub mod shell;
 pub mod sinfo;
+pub mod sprio;
 pub mod squeue;
+pub mod sreport;
+pub mod sshare;
+pub mod sstat;
 pub mod update;
 pub mod words;
 
@@ -30,7 +34,7 @@ use lists::{ids, known_states, means, nodes, set, states, words};
 use request::{data_format, iterate, printed_only};
 
 /// The commands, their arguments other than options, and their options.
-static COMMANDS: [(&str, &str, &[getopt::Opt]); 9] = [
+static COMMANDS: [(&str, &str, &[getopt::Opt]); 14] = [
     ("sacct", "", sacct::OPTIONS),
     ("sacctmgr", "COMMAND ENTITY [CONDITIONS...]", sacctmgr::OPTIONS),
     ("sattach", "JOB.STEP", copy::SATTACH_OPTIONS),
@@ -38,8 +42,13 @@ static COMMANDS: [(&str, &str, &[getopt::Opt]); 9] = [
     ("scancel", "[JOB[.STEP]...]", scancel::OPTIONS),
     ("scontrol", "COMMAND [WORDS...]", scontrol::OPTIONS),
     ("sdiag", "", sdiag::OPTIONS),
+    ("seff", "JOB", sstat::SEFF_OPTIONS),
     ("sinfo", "", sinfo::OPTIONS),
+    ("sprio", "", sprio::OPTIONS),
     ("squeue", "", squeue::OPTIONS),
+    ("sreport", "KIND REPORT [CONDITIONS...]", sreport::OPTIONS),
+    ("sshare", "", sshare::OPTIONS),
+    ("sstat", "[JOB[.STEP]...]", sstat::OPTIONS),
 ];
 
 /// The output of a command's `--help`; `None` if it is not one of these.

@@ -8,8 +8,13 @@ pub mod sacct;
 pub mod sacctmgr;
 pub mod scontrol;
 pub mod sdiag;
+pub mod seff;
 pub mod sinfo;
+pub mod sprio;
 pub mod squeue;
+pub mod sreport;
+pub mod sshare;
+pub mod sstat;
 pub mod step;
 mod tres;
 

@@ -20,6 +20,7 @@ impl State {
 
     pub(crate) fn class_changed(&mut self, id: JobId, component: Option<u32>, class: &str) {
         let class = self.pools.text.share(class);
+        self.set_apart(id);
         self.change_job(id, |job| {
             for (number, part) in job.components.iter_mut().enumerate() {
                 if component.is_none_or(|only| only as usize == number) {

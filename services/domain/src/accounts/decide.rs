@@ -82,10 +82,11 @@ pub(crate) fn change_class(access: &Access, jobs: &JobSelection, class: &str) ->
     validate::name("class", class)?;
     let mut entering = Entering::default();
     select::act_on(access, jobs, |target| {
+        let task;
         let (job, component) = match target {
             Target::Task(array, index) => {
-                let message = format!("task {index} of array {} has not started; change the whole array", array.id);
-                return Err(conflict(message));
+                task = select::set_apart(array, index)?;
+                (&task, None)
             }
             Target::Component(job, component) => (job, Some(component)),
             Target::Job(job) | Target::Array(job) => (job, None),

@@ -19,6 +19,7 @@ const LIMITS: AccountSettings = AccountSettings {
     classes: true,
     refuses_hopeless: false,
     queue_classes: std::collections::BTreeMap::new(),
+    usage_half_life_seconds: 0,
 };
 
 fn account(name: &str, parent: Option<&str>) -> AccountChange {

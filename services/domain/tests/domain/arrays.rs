@@ -5,7 +5,7 @@ use muster_schemas::{
     JobId,
     command::{Command, RefusalCode},
     event::{Event, JobChange},
-    job::{ExitStatus, Holds, JobState, Outcome, WaitReason},
+    job::{DependencyKind, ExitStatus, Holds, JobState, Outcome, WaitReason},
     resources::IndexSet,
 };
 
@@ -129,16 +129,100 @@ fn a_signal_to_an_array_reaches_the_tasks_that_run() {
     assert_eq!(cluster.ok(&user("ada"), signal), [Event::JobSignalled { job: JobId::task(1, 1), run, signal: 10 }]);
 }
 
-/// SL-C-37: nothing is released this way, so no release is reported.
+/// SL-C-37: it leaves its array, which stays held.
 #[test]
-fn a_task_of_an_array_that_is_held_as_a_whole_is_not_released_alone() {
+fn a_task_of_an_array_that_is_held_as_a_whole_is_released_alone() {
     let mut cluster = Cluster::new();
     let id = cluster.submit("ada", array(IndexSet::from_range(1, 3), None));
     let task = JobId::task(id.number, 2);
     let hold = |job| Command::Hold { jobs: ids(&[job]), holds: USER_HOLD, reason: String::new() };
-    let release = Command::Release { jobs: ids(&[task]), holds: USER_HOLD };
+    let release = |job| Command::Release { jobs: ids(&[job]), holds: USER_HOLD };
     cluster.ok(&user("ada"), hold(id));
-    cluster.refused(&user("ada"), release.clone(), RefusalCode::Invalid, "held as a whole");
     cluster.ok(&user("ada"), hold(task));
-    assert_eq!(cluster.ok(&user("ada"), release), [Event::JobReleased { job: task, holds: USER_HOLD }]);
+    let events = cluster.ok(&user("ada"), release(task));
+    assert!(
+        matches!(&events[..], [Event::JobModified { .. }, Event::JobReleased { job, holds: USER_HOLD }] if *job == task),
+        "{events:?}"
+    );
+    assert_eq!(startable(&cluster, 1), "");
+    assert!(cluster.waiting().contains(&task) && !cluster.waiting().contains(&id), "{:?}", cluster.waiting());
+    cluster.run_through(task, 0);
+    cluster.ok(&user("ada"), release(id));
+    assert_eq!(startable(&cluster, 1), "1,3");
+    cluster.assert_replays();
+}
+
+fn modify(job: JobId, change: JobChange) -> Command {
+    Command::Modify { jobs: ids(&[job]), change }
+}
+
+/// SL-C-17: a task that has not started and is changed alone waits by itself, for what its array waits for, and counts
+/// as one of its tasks.
+#[test]
+fn a_task_that_has_not_started_is_changed_alone() {
+    let mut cluster = Cluster::new();
+    let mut spec = array(IndexSet::from_range(1, 3), Some(1));
+    spec.components[0].begin = Some(cluster.now.plus_seconds(60));
+    let whole = cluster.submit("ada", spec);
+    let task = JobId::task(whole.number, 2);
+    let change = JobChange { walltime_seconds: Some(77), priority: Some(9), ..JobChange::default() };
+    let events = cluster.ok(&user("ada"), modify(task, change.clone()));
+    assert!(matches!(&events[..], [Event::JobModified { job, .. }] if *job == task), "{events:?}");
+    let walltime =
+        |cluster: &Cluster, job| cluster.state.job(job).map(|job| job.lead().shape.alternatives[0].walltime_seconds);
+    assert_eq!((walltime(&cluster, task), walltime(&cluster, whole)), (Some(Some(77)), Some(None)));
+    assert_eq!(cluster.state.job(task).map(|job| (job.lead().priority, job.attempts)), Some((9, 0)));
+    assert!(!cluster.is_waiting(task), "it waits for the same time as the array");
+    cluster.pass(61);
+    cluster.tick();
+    assert!(cluster.is_waiting(task));
+    assert_eq!(startable(&cluster, 1), "1,3");
+    let run = cluster.start(task, &["node1"], 1);
+    assert_eq!(cluster.state.job(whole).and_then(|job| job.array.as_ref()).map(|array| array.headroom()), Some(0));
+    cluster.end(run, "node1", ExitStatus::Code(0));
+    cluster.run_through(JobId::task(1, 1), 0);
+    cluster.run_through(JobId::task(1, 3), 4);
+    assert_eq!(cluster.outcome(whole), Some(Outcome::Failed(ExitStatus::Code(4))));
+    cluster.assert_replays();
+}
+
+/// What belongs to all tasks is not changed for one, and nothing is changed by a refusal.
+#[test]
+fn what_belongs_to_an_array_is_not_changed_for_one_task() {
+    let mut cluster = Cluster::new();
+    let whole = cluster.submit("ada", array(IndexSet::from_range(1, 3), None));
+    let task = JobId::task(whole.number, 1);
+    let priority = JobChange { priority: Some(3), ..JobChange::default() };
+    for change in [
+        JobChange { max_running: Some(1), ..priority.clone() },
+        JobChange { attributes: [("a".to_owned(), "b".to_owned())].into(), ..priority.clone() },
+    ] {
+        cluster.refused(&user("ada"), modify(task, change), RefusalCode::Conflict, "belong to all tasks");
+    }
+    let mut later = array(IndexSet::from_range(1, 2), None);
+    later.components[0].dependencies =
+        after(DependencyKind::SameIndexSucceeded, whole).components[0].dependencies.clone();
+    let later = cluster.submit("ada", later);
+    let waits = modify(JobId::task(later.number, 1), priority.clone());
+    cluster.refused(&user("ada"), waits, RefusalCode::Conflict, "has dependencies: change the whole array");
+    cluster.refused(&user("bob"), modify(task, priority.clone()), RefusalCode::PermissionDenied, "");
+    assert_eq!(cluster.state.job(task), None);
+    cluster.run_through(task, 0);
+    cluster.refused(&user("ada"), modify(task, priority.clone()), RefusalCode::Conflict, "is over");
+    cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[whole]) });
+    cluster.assert_replays();
+}
+
+/// A task that waits by itself is cancelled with its array, and its array is over when it is.
+#[test]
+fn a_task_set_apart_ends_with_its_array() {
+    let mut cluster = Cluster::new();
+    let whole = cluster.submit("ada", array(IndexSet::from_range(1, 2), None));
+    let task = JobId::task(whole.number, 2);
+    cluster.ok(&user("ada"), modify(task, JobChange { priority: Some(3), ..JobChange::default() }));
+    cluster.run_through(JobId::task(1, 1), 0);
+    assert_eq!(cluster.outcome(whole), None);
+    cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[task]) });
+    assert_eq!(cluster.outcome(whole), Some(Outcome::Cancelled));
+    cluster.assert_replays();
 }

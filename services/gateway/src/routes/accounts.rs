@@ -21,7 +21,7 @@ pub(crate) async fn list(
     State(app): State<App>,
     At(moment, NoParams {}): At<NoParams>,
 ) -> Result<axum::Json<AccountsPage>, ApiError> {
-    app.reader.read(moment, |state| Ok(views::accounts_page(state))).await.map(axum::Json)
+    app.reader.read(moment, |state| Ok(views::accounts_page(state, state.time()))).await.map(axum::Json)
 }
 
 /// Change accounts, users, associations and service classes, all of it or nothing

@@ -85,6 +85,7 @@ fn view(
         account: component.account.as_deref().map(str::to_owned),
         class: extras.and_then(|extras| extras.class.as_deref()).map(str::to_owned),
         priority: component.priority,
+        class_priority: state.accounts().class_priority(component),
         state: job_state,
         holds: component.holds,
         outcome: None,

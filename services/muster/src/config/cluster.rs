@@ -29,6 +29,7 @@ pub struct ClusterFile {
 struct AccountsEntry {
     enforce: Vec<String>,
     queue_classes: BTreeMap<String, String>,
+    usage_half_life_seconds: u64,
 }
 
 impl AccountsEntry {
@@ -43,6 +44,7 @@ impl AccountsEntry {
             classes: has("classes"),
             refuses_hopeless: has("safe"),
             queue_classes: self.queue_classes.clone(),
+            usage_half_life_seconds: self.usage_half_life_seconds,
         })
     }
 }

@@ -321,6 +321,12 @@ const ACCOUNTS: Section = Section {
             "{}",
             "Service classes of queues. Their limits apply to every job in the queue, in addition to those of the job's own class: `{ night = \"long\" }`.",
         ),
+        key(
+            "usage_half_life_seconds",
+            from_to(1, 315_360_000),
+            "",
+            "After how long what jobs used counts half for [`fair_share`](policy.md#fair-share). Without it nothing is counted.",
+        ),
     ],
 };
 

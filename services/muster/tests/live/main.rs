@@ -30,6 +30,7 @@ mod slurm_habits;
 mod slurm_jobs;
 mod slurm_mail;
 mod slurm_numbers;
+mod slurm_priorities;
 mod slurm_staging;
 mod slurm_steps;
 mod steps;

@@ -1,6 +1,7 @@
 //! Slurm's commands that change components, held jobs and waiting jobs, and the changes they refuse.
 
 use crate::{
+    slurm::Site,
     slurm_steps::reference,
     system::{Output, System},
 };
@@ -207,4 +208,34 @@ fn lists_tell_what_is_not_there_and_what_is_reserved() {
     assert!(status == 1 && stdout.ends_with(" is DOWN\n"), "{stdout}");
     site.ok("scontrol create reservation reservationname=r1 starttime=now duration=10 nodes=nid00012 users=$(id -un)");
     site.system.wait_until("it has begun", || site.ok("sinfo -h -p debug -t resv -o %N") == "nid00012\n");
+}
+
+/// SL-C-17, SL-C-38: tasks that have not started are changed and released alone; the others stay as they are.
+#[test]
+fn waiting_tasks_of_an_array_are_changed_and_released_alone() {
+    let site = Site::start();
+    site.ok("sbatch -H -a 1-5 -t 10 -o /dev/null --wrap 'echo > ran.$SLURM_ARRAY_TASK_ID'");
+    site.ok("scontrol update jobid=1_2 timelimit=3");
+    site.ok("scontrol update jobid=1_[4-5] timelimit=4 partition=default");
+    let list = || site.ok("squeue -h -j 1 -o '%i %t %l' | sort");
+    assert_eq!(list(), "1_2 PD 3:00\n1_4 PD 4:00\n1_5 PD 4:00\n1_[1,3] PD 10:00\n");
+    assert!(site.ok("scontrol show job 1_2").contains(" TimeLimit=00:03:00 "));
+    let (status, told) = site.fails("scontrol update jobid=1_3 comment=own");
+    assert_eq!(status, 1, "{told}");
+    site.ok("scontrol release 1_3");
+    site.system.wait_until("task 3 has run", || site.system.path("ran.3").exists());
+    site.system.wait_until("task 3 is over", || {
+        list() == "1_1 PD 10:00\n1_2 PD 3:00\n1_4 PD 4:00\n1_5 PD 4:00\n"
+            || list() == "1_2 PD 3:00\n1_4 PD 4:00\n1_5 PD 4:00\n1_[1] PD 10:00\n"
+    });
+    assert!(!site.system.path("ran.1").exists());
+    site.ok("scancel 1_5");
+    site.ok("scontrol release 1");
+    site.is_over("1");
+    let states = site.ok("sacct -nPX -j 1 -o jobid,state,timelimit | sort");
+    assert_eq!(
+        states,
+        "1_1|COMPLETED|00:10:00\n1_2|COMPLETED|00:03:00\n1_3|COMPLETED|00:10:00\n1_4|COMPLETED|00:04:00\n1_5|CANCELLED by 0|00:04:00\n"
+    );
+    assert!(site.system.path("ran.4").exists() && !site.system.path("ran.5").exists());
 }

@@ -12,7 +12,7 @@ use muster_schemas::{
     command::{Command, JobSelection, RefusalCode},
     event::Actor,
     job::{ArraySpec, Component, JobSpec, WaitReason},
-    policy::{Limit, LimitPer, Policy},
+    policy::{Limit, LimitPer, OrderKey, Policy},
     resources::{Alternative, IndexSet, Request, Sharing},
 };
 use proptest::{prelude::*, sample::select};
@@ -192,6 +192,45 @@ fn jobs_of_a_higher_class_go_first() {
     assert_eq!(world.settle(), [high]);
     world.end(high);
     assert_eq!(world.settle(), [plain]);
+}
+
+/// Who used less of an equal share goes first; half of what was used is forgotten after each half-life.
+#[test]
+fn jobs_are_ordered_by_fair_share() {
+    let counted = AccountSettings { usage_half_life_seconds: 100, ..AccountSettings::default() };
+    let changes =
+        ["ada", "bob"].map(|user| association("test", Some(user), UseLimits::default())).into_iter().collect();
+    let mut world = world(counted, changes);
+    let order = OrderKey::Formula { text: "100 * fair_share".into(), descending: true };
+    world.set_policy(Policy { order: vec![order], ..Policy::default() });
+    let submit = |world: &mut World, user: &str, cores: u32| {
+        let mut spec = job(&[cores]);
+        spec.components[0].account = Some("test".into());
+        world.submit_as(user, spec)
+    };
+    let used = |world: &World, user: &str| {
+        let now = world.state().time();
+        let of = AssociationKey { account: "test".into(), user: Some(user.into()), queue: None };
+        world.state().fair_use(now).get(&of).copied().unwrap_or(0)
+    };
+    let all = submit(&mut world, "ada", 24);
+    assert_eq!(world.settle(), [all]);
+    world.report_start(all);
+    let first = submit(&mut world, "ada", 24);
+    let second = submit(&mut world, "bob", 24);
+    assert!(used(&world, "ada") >= 24, "what runs counts: {}", used(&world, "ada"));
+    world.end(all);
+    assert_eq!(world.settle(), [second], "bob has used nothing");
+    let before = used(&world, "ada");
+    world.report_start(second);
+    world.pass(100, second);
+    let after = used(&world, "ada");
+    assert!(after <= before / 2 && after * 20 >= before * 9, "{before} core seconds are {after} after a half-life");
+    let third = submit(&mut world, "bob", 24);
+    world.end(second);
+    assert_eq!(world.settle(), [first], "bob has used far more since");
+    world.end(first);
+    assert_eq!(world.settle(), [third]);
 }
 
 /// Changed limits count what already runs; another class lets a waiting job start.

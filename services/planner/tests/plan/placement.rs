@@ -419,3 +419,69 @@ fn scattered_requests_have_nodes_of_their_own() {
     let told = format!("{refused:?}");
     assert!(told.contains("it asks for 5 nodes, 4 match in queue `default`"), "{told}");
 }
+
+/// Nodes with these weights; 1 is the usual one.
+fn weighted(weights: &[i64]) -> Vec<NodeSpec> {
+    let mut nodes = nodes(u32::try_from(weights.len()).expect("few nodes"), 4);
+    for (node, weight) in nodes.iter_mut().zip(weights).filter(|(_, weight)| **weight != 1) {
+        node.properties.insert("weight".into(), PropertyValue::Number(*weight));
+    }
+    nodes
+}
+
+#[test]
+fn nodes_of_less_weight_are_taken_first() {
+    let mut world = World::new(weighted(&[5, 1, 3, 0]));
+    assert_eq!(shares_of(&mut world, tasks(3)), [share("n4", "0-2", 3)]);
+    assert_eq!(
+        shares_of(&mut world, tasks(2)),
+        [share("n2", "0", 1), share("n4", "3", 1)],
+        "in order of their numbers"
+    );
+    let two = Request { path: path([(Level::Node, 2)]), tasks: Some(5), ..Request::default() };
+    assert_eq!(shares_of(&mut world, job(two)), [share("n2", "1-3", 3), share("n3", "0-1", 2)]);
+    let exclusive = Request { path: path([(Level::Node, 1)]), sharing: Sharing::Exclusive, ..Request::default() };
+    assert_eq!(shares_of(&mut world, job(exclusive))[0].0, "n1", "it is the only one that is free");
+}
+
+/// Weights decide between nodes that will do, no more: a job that only heavy nodes can serve gets them.
+#[test]
+fn heavy_nodes_serve_what_others_cannot() {
+    let mut specs = weighted(&[9, 1, 1]);
+    specs[0].cores = 8;
+    let mut world = World::new(specs);
+    let wide = Request { path: path([(Level::Node, 1)]), tasks: Some(6), ..Request::default() };
+    assert_eq!(shares_of(&mut world, job(wide)), [share("n1", "0-5", 6)]);
+    let all = Request { path: path([(Level::Node, 3)]), tasks: Some(3), ..Request::default() };
+    let found = shares_of(&mut world, job(all));
+    assert_eq!(found, [share("n1", "6", 1), share("n2", "0", 1), share("n3", "0", 1)]);
+}
+
+/// A weight that is changed while nodes serve jobs counts for the next start.
+#[test]
+fn weights_can_be_changed() {
+    let mut world = World::new(weighted(&[1, 1]));
+    assert_eq!(shares_of(&mut world, tasks(1)), [share("n1", "0", 1)]);
+    let queues = vec![QueueSpec { name: "default".into(), ..QueueSpec::default() }];
+    world.configure(ClusterConfig { nodes: weighted(&[7, 1]), queues: queues.clone(), ..ClusterConfig::default() });
+    assert_eq!(shares_of(&mut world, tasks(1)), [share("n2", "0", 1)]);
+    world.configure(ClusterConfig { nodes: weighted(&[7, 7]), queues, ..ClusterConfig::default() });
+    assert_eq!(shares_of(&mut world, tasks(1)), [share("n1", "1", 1)]);
+}
+
+/// With backfill, promises and starts are for nodes of less weight, and the components of a job too.
+#[test]
+fn components_take_nodes_of_less_weight() {
+    let mut world = World::new(weighted(&[8, 1, 1, 2]));
+    let one = |tasks| {
+        component(vec![Alternative {
+            requests: vec![Request { path: path([(Level::Node, 1)]), tasks: Some(tasks), ..Request::default() }],
+            ..Alternative::default()
+        }])
+    };
+    let job = started(&mut world, JobSpec { components: vec![one(2), one(4), one(1)], ..job_of(one(1)) });
+    let mut taken: Vec<_> = world.placement(job).iter().map(|placed| placed.shares[0].node).collect();
+    taken.sort_unstable();
+    let names: Vec<_> = taken.into_iter().map(|node| world.state().node_name(node).into_owned()).collect();
+    assert_eq!(names, ["n2", "n3", "n4"]);
+}

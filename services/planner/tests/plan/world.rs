@@ -6,7 +6,7 @@ use muster_schemas::{
     CommandId, JobId, NodeId, PartId, RunId, Sequence, Timestamp,
     cluster::{ClusterConfig, QueueSpec},
     command::{Command, JobSelection, Refusal, Reply},
-    event::{Actor, EndCause, Event, NodeExit, Owner, Record, TraceContext},
+    event::{Actor, EndCause, Event, JobChange, NodeExit, Owner, Record, TraceContext},
     job::{Component, ExitStatus, JobSpec, Launch, Program, Usage, WaitReason},
     policy::Policy,
     resources::{Alternative, ComponentPlacement, NodeSpec, PropertyValue, Request},
@@ -173,6 +173,22 @@ impl World {
             NodeExit { status, cause: EndCause::Killed, usage: Usage::default(), started: Some(now), ended: now };
         let part = self.state().part_id_at(self.state().run(run).expect("it runs"), own, component);
         self.command(&executor(self, own), Command::NodeEnded { part, exit }).expect("heard");
+    }
+
+    /// The nodes of a job report that it runs.
+    pub fn report_start(&mut self, job: JobId) {
+        let run = self.state().job(job).and_then(|job| job.run()).expect("it runs");
+        for (node, part) in self.parts(run) {
+            let executor = Actor::Executor(self.state().node_name(node).into_owned());
+            self.command(&executor, Command::NodeStarted { part }).expect("heard");
+        }
+    }
+
+    /// Time passes until something happens to a job.
+    pub fn pass(&mut self, seconds: i64, job: JobId) {
+        let now = self.state().time().plus_seconds(seconds);
+        let change = JobChange { name: Some("later".into()), ..JobChange::default() };
+        self.record(&Actor::Ledger, now, Event::JobModified { job, change: Arc::new(change) });
     }
 
     /// Suspends a job whose processes run.

@@ -1,7 +1,7 @@
 //! `sacctmgr add`.
 
 use super::{
-    Key, Proposal, ROOT, Site, key,
+    AdminLevel, Key, Proposal, ROOT, Site, key,
     limits::{self, Extras, Of},
     names,
 };
@@ -18,6 +18,7 @@ struct Wanted {
     organization: Option<String>,
     parent: Option<String>,
     default_account: Option<String>,
+    level: Option<AdminLevel>,
     /// Limits, classes and shares of the associations.
     association: AssociationSpec,
 }
@@ -45,8 +46,10 @@ fn wanted(site: &Site<'_>, command: &Sacctmgr, names_are: Key) -> Result<Wanted,
                 return Err(Proposal::refused(error));
             }
             Key::Cluster => {}
-            Key::AdminLevel if pair.1.eq_ignore_ascii_case("none") => {}
-            Key::AdminLevel => return Err(Proposal::refused(ADMIN_LEVEL)),
+            Key::AdminLevel => match AdminLevel::parse(&pair.1) {
+                Some(level) => wanted.level = Some(level),
+                None => return Err(no_level(&pair.1)),
+            },
             Key::User | Key::Other => {
                 let AssociationSpec { limits, classes, default_class, shares, .. } = &mut wanted.association;
                 let mut extras = Extras {
@@ -62,9 +65,10 @@ fn wanted(site: &Site<'_>, command: &Sacctmgr, names_are: Key) -> Result<Wanted,
     Ok(wanted)
 }
 
-/// Permissions are a setting of the cluster.
-pub(super) const ADMIN_LEVEL: &str =
-    " The level of administrators is in muster's own configuration (operators, administrators); nothing was changed.";
+/// The message about a word that is no level of administrators.
+pub(super) fn no_level(text: &str) -> Proposal {
+    Proposal::refused(format!(" Invalid admin level: {text}\n Use None, Operator or Administrator"))
+}
 
 pub(super) fn accounts(site: &Site<'_>, command: &Sacctmgr) -> Proposal {
     let wanted = match wanted(site, command, Key::Account) {
@@ -167,10 +171,16 @@ pub(super) fn users(site: &Site<'_>, command: &Sacctmgr) -> Proposal {
     if !new.is_empty() {
         proposal.say(" Adding User(s)");
         new.iter().for_each(|name| proposal.say(format_args!("  {name}")));
-        if let Some(account) = &wanted.default_account {
+        let account = wanted.default_account.as_ref().map(|account| format!("  Default Account = {account}"));
+        let level = wanted.level.filter(|level| *level != AdminLevel::None);
+        let level = level.map(|level| format!("  Admin Level     = {}", level.shown()));
+        if account.is_some() || level.is_some() {
             proposal.say(" Settings =");
-            proposal.say(format_args!("  Default Account = {account}"));
+            account.into_iter().chain(level).for_each(|line| proposal.say(line));
         }
+    }
+    if let Some(level) = wanted.level.filter(|level| *level != AdminLevel::None) {
+        proposal.levels.extend(new.iter().map(|name| (name.clone(), level)));
     }
     for name in new {
         let default_account = wanted.default_account.clone().unwrap_or_else(|| first.clone());

@@ -1,8 +1,8 @@
 //! `sacctmgr modify`.
 
 use super::{
-    Key, Proposal, ROOT, Site,
-    add::ADMIN_LEVEL,
+    AdminLevel, Key, Proposal, ROOT, Site,
+    add::no_level,
     key,
     limits::{self, Extras, Of},
     names,
@@ -81,7 +81,7 @@ fn begin(command: &Sacctmgr, condition: &Where) -> Result<Proposal, Proposal> {
 }
 
 fn finish(proposal: Proposal) -> Proposal {
-    match proposal.changes.is_empty() && proposal.errors.is_empty() {
+    match proposal.is_empty() && proposal.errors.is_empty() {
         true => Proposal::nothing("Nothing modified"),
         false => proposal,
     }
@@ -177,14 +177,21 @@ pub(super) fn users(site: &Site<'_>, command: &Sacctmgr) -> Proposal {
 fn changed_users(site: &Site<'_>, command: &Sacctmgr) -> Result<Proposal, Proposal> {
     let condition = Where::of(site, command)?;
     let mut proposal = begin(command, &condition)?;
-    if command.set.iter().any(|pair| key(&pair.0) == Key::AdminLevel) {
-        return Err(Proposal::refused(ADMIN_LEVEL));
-    }
     let is_meant =
         |name: &str| !condition.is_elsewhere() && takes(&condition.names, name) && takes(&condition.users, name);
-    let of_user = |pair: &&(String, String)| key(&pair.0) == Key::DefaultAccount;
+    let of_user = |pair: &&(String, String)| matches!(key(&pair.0), Key::DefaultAccount | Key::AdminLevel);
     let limits: Vec<&(String, String)> = command.set.iter().filter(|pair| !of_user(pair)).collect();
-    let account = command.set.iter().rfind(of_user).and_then(|pair| names(&pair.1).into_iter().next());
+    let last = |wanted: Key| command.set.iter().rfind(|pair| key(&pair.0) == wanted);
+    let account = last(Key::DefaultAccount).and_then(|pair| names(&pair.1).into_iter().next());
+    if let Some((_, text)) = last(Key::AdminLevel) {
+        let level = AdminLevel::parse(text).ok_or_else(|| no_level(text))?;
+        let meant: Vec<&String> = site.page.users.iter().map(|user| &user.name).filter(|name| is_meant(name)).collect();
+        if !meant.is_empty() {
+            proposal.say(" Modified users...");
+            meant.iter().for_each(|name| proposal.say(format_args!("  {name}")));
+        }
+        proposal.levels.extend(meant.into_iter().map(|name| (name.clone(), level)));
+    }
     if let Some(account) = account {
         let meant: Vec<_> = site.page.users.iter().filter(|user| is_meant(&user.name)).collect();
         let strangers: Vec<String> = meant
@@ -196,11 +203,14 @@ fn changed_users(site: &Site<'_>, command: &Sacctmgr) -> Result<Proposal, Propos
             let head = " Can't modify because these users aren't associated with new default account";
             return Err(Proposal::refused(format!("{head} '{account}'...\n{}", strangers.join("\n"))));
         }
-        if !meant.is_empty() {
+        let is_told = !proposal.levels.is_empty();
+        if !meant.is_empty() && !is_told {
             proposal.say(" Modified users...");
         }
         for before in meant {
-            proposal.say(format_args!("  {}", before.name));
+            if !is_told {
+                proposal.say(format_args!("  {}", before.name));
+            }
             let after = muster_schemas::accounts::UserSpec { default_account: account.clone(), ..before.clone() };
             if after != *before {
                 proposal.changes.push(AccountChange::User { before: Some(before.clone()), after: Some(after) });

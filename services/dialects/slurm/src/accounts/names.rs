@@ -14,6 +14,40 @@ pub(super) fn names(text: &str) -> Vec<String> {
     names
 }
 
+/// What a user may do to the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdminLevel {
+    /// What every user may.
+    None,
+    /// Manage jobs and nodes.
+    Operator,
+    /// Everything.
+    Administrator,
+}
+
+impl AdminLevel {
+    const ALL: [(&'static str, Self); 3] =
+        [("none", Self::None), ("operator", Self::Operator), ("administrator", Self::Administrator)];
+
+    /// Reads a level, which may be abbreviated.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let word = text.trim_matches(['"', '\'']).to_lowercase();
+        let is = |known: &str| !word.is_empty() && known.starts_with(&word);
+        // `NotSet` is what users have that nobody has given a level.
+        let known = Self::ALL.iter().find(|(known, _)| is(known)).map(|(_, level)| *level);
+        known.or_else(|| (word == "notset").then_some(Self::None))
+    }
+
+    /// As tables show it.
+    pub const fn shown(self) -> &'static str {
+        match self {
+            Self::None => "None",
+            Self::Operator => "Operator",
+            Self::Administrator => "Administrator",
+        }
+    }
+}
+
 /// The meaning of a key, which may be abbreviated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Key {

@@ -1,6 +1,6 @@
 //! The existing accounts, and the changes that a command would make.
 
-use super::names::ROOT;
+use super::names::{AdminLevel, ROOT};
 use muster_schemas::{
     accounts::{AccountChange, AssociationKey, AssociationSpec},
     views::AccountsPage,
@@ -15,11 +15,18 @@ pub struct Proposal {
     pub errors: Vec<String>,
     /// The changes to request unless the user objects; none if there are errors.
     pub changes: Vec<AccountChange>,
+    /// Users who get a level of administrators, which is in the settings of the cluster; none if there are errors.
+    pub levels: Vec<(String, AdminLevel)>,
     /// Whether no condition restricts the changes: then the user must confirm that this is meant.
     pub is_of_all: bool,
 }
 
 impl Proposal {
+    /// Whether it changes nothing.
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty() && self.levels.is_empty()
+    }
+
     pub(super) fn refused(error: impl Into<String>) -> Self {
         Self { errors: vec![error.into()], ..Self::default() }
     }

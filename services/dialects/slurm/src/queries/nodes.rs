@@ -58,8 +58,7 @@ pub fn node_features(update: &Update) -> Result<Option<Vec<String>>, Failure> {
                 let text = pair.value.trim_matches(['"', '\'']);
                 features = Some(super::words(text).filter(|name| name != "(null)").collect());
             }
-            // Nodes have no other weight: the planner's policy orders them.
-            "Weight" if pair.value == "1" => {}
+            "Weight" => {}
             key => {
                 let text = format!("slurm_update error: nodes of muster cannot have {key}={}", pair.value);
                 return Err(Failure { lines: vec![text, "Request aborted".to_owned()], code: 1 });
@@ -67,6 +66,19 @@ pub fn node_features(update: &Update) -> Result<Option<Vec<String>>, Failure> {
         }
     }
     Ok(features)
+}
+
+/// The weight that an update gives to nodes; `None` if it does not mention it.
+///
+/// # Errors
+/// It is not a whole number up to 4294967280.
+pub fn node_weight(update: &Update) -> Result<Option<i64>, Failure> {
+    // Slurm keeps larger numbers for itself.
+    const MOST: u32 = 4_294_967_280;
+    let Some(text) = update.value("Weight") else { return Ok(None) };
+    let weight = text.parse::<u32>().ok().filter(|weight| *weight <= MOST);
+    let lines = || vec![format!("Invalid input: {text}"), "Request aborted".to_owned()];
+    weight.map(|weight| Some(weight.into())).ok_or_else(|| Failure { lines: lines(), code: 1 })
 }
 
 /// Refuses to return a node to service that is in service, or out of it for another reason.

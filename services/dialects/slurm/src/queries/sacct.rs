@@ -82,7 +82,7 @@ pub(super) static OPTIONS: &[Opt] = &[
 ];
 
 /// Filters without data. Ignoring them would list too much.
-const NOT_HEEDED: [&str; 5] = ["associations", "constraints", "flags", "reason", "truncate"];
+const NOT_HEEDED: [&str; 2] = ["associations", "flags"];
 
 /// Earlier names of columns, which scripts still use, each with the present one.
 const RENAMED: [(&str, &str); 3] =
@@ -201,6 +201,9 @@ fn wanted(line: &Line, around: &Surroundings<'_>, is_any_job: bool, all_users: b
         node_counts: range(line, "nnodes")?,
         cpu_counts: range(line, "ncpus")?,
         limit_seconds: limits(line)?,
+        features: list("constraints"),
+        reasons: list("reason"),
+        truncates: line.has("truncate"),
     })
 }
 

@@ -108,8 +108,10 @@ pub struct JobRecord {
     pub qos: Option<String>,
     /// The highest goes first; 0 while it is held.
     pub priority: i64,
-    /// Its priority when nothing holds it.
+    /// Its priority when nothing holds it, without that of its service class.
     pub own_priority: i64,
+    /// What its service class adds to that.
+    pub class_priority: i64,
     /// Its state.
     pub state: State,
     /// Why it waits or how it ended, with details.

@@ -67,6 +67,12 @@ pub struct Wanted {
     pub cpu_counts: Option<(u64, u64)>,
     /// The range of the time limit, in seconds.
     pub limit_seconds: Option<(u64, u64)>,
+    /// Features, all of which the job asked for.
+    pub features: BTreeSet<String>,
+    /// Why it waits or how it ended, in any case.
+    pub reasons: BTreeSet<String>,
+    /// Whether starts before the wanted time and ends after it are shown as its start and end (`-T`).
+    pub truncates: bool,
 }
 
 impl Wanted {
@@ -88,7 +94,36 @@ impl Wanted {
             && within(self.node_counts, job.node_count.into())
             && within(self.cpu_counts, job.cpus)
             && within(self.limit_seconds, job.limit_seconds.unwrap_or(u64::MAX))
+            && self.takes_request_of(job)
             && (self.nodes.is_empty() || job.nodes.iter().any(|node| self.nodes.contains(node)))
+    }
+
+    /// Whether a job asked for the wanted features, and has a wanted reason.
+    fn takes_request_of(&self, job: &JobRecord) -> bool {
+        let asked = job.request().features.as_deref().unwrap_or_default();
+        let names = || asked.split(|c: char| !(c.is_alphanumeric() || "_-.".contains(c)));
+        self.features.iter().all(|feature| names().any(|name| name == feature))
+            && (self.reasons.is_empty()
+                || self.reasons.iter().any(|reason| reason.eq_ignore_ascii_case(job.reason_word())))
+    }
+
+    /// The row with no times outside of the wanted time.
+    fn truncated(&self, mut row: Row) -> Row {
+        if !self.truncates {
+            return row;
+        }
+        let later = |time: Option<Timestamp>| time.map(|time| self.from.map_or(time, |from| time.max(from)));
+        let sooner = |time: Option<Timestamp>, started: bool| match (self.to, time) {
+            (Some(to), Some(time)) => Some(time.min(to)),
+            (Some(to), None) if started => Some(to),
+            (_, time) => time,
+        };
+        let job = std::sync::Arc::make_mut(&mut row.job);
+        (job.started, job.ended) = (later(job.started), sooner(job.ended, job.started.is_some()));
+        if let Some(step) = &mut row.step {
+            (step.started, step.ended) = (later(step.started), sooner(step.ended, step.started.is_some()));
+        }
+        row
     }
 
     /// Whether a job matches the wanted time and states (SL-A-07): it waited or ran for part of that time, or ended in
@@ -146,7 +181,7 @@ impl Default for Report {
 pub fn choose(mut rows: Vec<Row>, wanted: &Wanted) -> Vec<Row> {
     rows.retain(|row| wanted.takes(row));
     rows.sort_by(order);
-    rows
+    rows.into_iter().map(|row| wanted.truncated(row)).collect()
 }
 
 /// The whole report, by submit time, number and step (SL-A-10).

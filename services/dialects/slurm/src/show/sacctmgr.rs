@@ -265,6 +265,18 @@ pub fn list<R: Listed>(
     Ok(out)
 }
 
+/// The names of the columns of a table, four in a line.
+pub fn names<R: Listed>() -> String {
+    let mut out = String::new();
+    for line in R::FIELDS.chunks(4) {
+        let mut text = String::new();
+        line.iter().for_each(|field| put(format_args!("{:<20}", field.header), &mut text));
+        out.push_str(text.trim_end());
+        out.push('\n');
+    }
+    out
+}
+
 /// A format with the full names of columns.
 fn whole_names<R: Listed>(format: &str) -> String {
     let whole = |part: &str| {

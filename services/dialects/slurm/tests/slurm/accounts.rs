@@ -7,7 +7,7 @@ use muster_schemas::{
     views::{AccountsPage, ReasonView, ReasonWord},
 };
 use muster_slurm::{
-    accounts::{Proposal, propose},
+    accounts::{AdminLevel, Proposal, propose},
     queries::{
         Request,
         sacctmgr::{Sacctmgr, parse},
@@ -66,6 +66,7 @@ fn empty() -> AccountsPage {
         users: Vec::new(),
         associations: Vec::new(),
         classes: Vec::new(),
+        used: Vec::new(),
         sequence: Sequence(1),
         time: Timestamp(0),
     }
@@ -246,4 +247,30 @@ fn limits_of_associations_and_classes_have_slurms_words() {
     }
     assert_eq!(refused_limit("queue `debug` takes at most 3 jobs at a time"), None);
     assert_eq!(refused_limit("limit reached: something else"), None);
+}
+
+/// SL-L-07: the level of administrators is in the settings of the cluster, and is given with the user or later.
+#[test]
+fn users_get_a_level_of_administrators() {
+    let mut page = empty();
+    says(
+        &mut page,
+        "add account test",
+        " Adding Account(s)\n  test\n Settings\n  Description     = Account Name\n  Organization    = Parent/Account Name\n Associations\n  A = test       C = alpha     \n",
+    );
+    let added = after(&mut page, "add user ada account=test adminlevel=operator");
+    assert!(added.said.contains(" Settings =\n  Admin Level     = Operator\n"), "{}", added.said);
+    assert_eq!(added.levels, [("ada".to_owned(), AdminLevel::Operator)]);
+    assert_eq!(after(&mut page, "add user bob account=test adminlevel=none").levels, []);
+    let changed = after(&mut page, "modify user where name=ada,bob set adminlevel=Admin");
+    let both = [("ada".to_owned(), AdminLevel::Administrator), ("bob".to_owned(), AdminLevel::Administrator)];
+    assert_eq!((changed.said.as_str(), changed.levels), (" Modified users...\n  ada\n  bob\n", both.to_vec()));
+    assert_eq!(changed.changes, [], "the settings are not those of accounts");
+    fails(
+        &mut page,
+        "modify user ada set adminlevel=king",
+        " Invalid admin level: king\n Use None, Operator or Administrator",
+    );
+    let nobody = after(&mut page, "modify user where name=eve set adminlevel=operator");
+    assert_eq!((nobody.said.as_str(), nobody.levels), (" Nothing modified\n", Vec::new()));
 }

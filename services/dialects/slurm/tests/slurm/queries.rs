@@ -113,7 +113,10 @@ fn options_are_abbreviated_glued_and_refused() {
 /// SL-C-01
 #[test]
 fn every_command_tells_how_it_is_called() {
-    for command in ["sacct", "sacctmgr", "sattach", "sbcast", "scancel", "scontrol", "sdiag", "sinfo", "squeue"] {
+    for command in [
+        "sacct", "sacctmgr", "sattach", "sbcast", "scancel", "scontrol", "sdiag", "seff", "sinfo", "sprio", "squeue",
+        "sreport", "sshare", "sstat",
+    ] {
         let help = queries::help(command).expect("a command");
         assert!(help.starts_with(&format!("Usage: {command} [OPTIONS...]")), "{help}");
         assert_eq!(help.contains("Valid <COMMAND> values are:\n"), matches!(command, "sacctmgr" | "scontrol"));
@@ -237,7 +240,9 @@ fn sacct_refuses_what_is_no_id_field_or_state() {
     }
     assert_eq!(refusal(sacct("123 124")), error("Unknown arguments: 123 124"));
     assert_eq!(refusal(sacct("-F SchedMain")), error("sacct: error: --flags is not supported"));
-    for option in ["-x 1", "-C knl", "-R Priority", "-T", "-i some", "-I 4-2", "-k soon", "-K 5"] {
+    let wanted = run(sacct("-C knl,big -R Priority -T")).wanted;
+    assert_eq!((wanted.features.len(), wanted.reasons.len(), wanted.truncates), (2, 1, true));
+    for option in ["-x 1", "-i some", "-I 4-2", "-k soon", "-K 5"] {
         assert_eq!(refusal(sacct(option)).1, 1, "{option}");
     }
     assert_eq!(refusal(sacct("--whole-hetjob=maybe")), error("sacct: fatal: Invalid --whole-hetjob value: maybe"));
@@ -682,5 +687,19 @@ fn features_of_nodes_are_replaced() {
     assert_eq!(features("features=knl,gpu"), Ok(Some(vec!["knl".to_owned(), "gpu".to_owned()])));
     assert_eq!(features("availablefeatures="), Ok(Some(Vec::new())));
     assert_eq!(features("weight=1"), Ok(None));
-    assert!(features("weight=3").is_err() && features("gres=gpu:2").is_err());
+    assert!(features("gres=gpu:2").is_err());
+}
+
+/// SL-C-38
+#[test]
+fn weights_of_nodes_are_numbers() {
+    use muster_slurm::queries::nodes::node_weight;
+    let weight = |text: &str| node_weight(&update(&format!("update nodename=n1 {text}")));
+    assert_eq!(weight("state=resume"), Ok(None));
+    assert_eq!(weight("weight=0"), Ok(Some(0)));
+    assert_eq!(weight("Weight=4294967280"), Ok(Some(4_294_967_280)));
+    for wrong in ["-1", "heavy", "4294967281", ""] {
+        let refused = weight(&format!("weight={wrong}")).expect_err(wrong);
+        assert_eq!(refused.lines, [format!("Invalid input: {wrong}"), "Request aborted".to_owned()]);
+    }
 }

@@ -439,3 +439,40 @@ fn yaml_has_the_shape_of_json() {
     assert_eq!(lines(&DataFormat::Yaml.text(&document)), lines(wanted));
     assert!(DataFormat::Json.text(&document).starts_with('{'));
 }
+
+/// SL-A-07: `-T` shows a job as if it had started and ended within the wanted time.
+#[test]
+fn times_outside_of_the_wanted_time_can_be_cut() {
+    let from_to = Wanted { from: Some(ago(40)), to: Some(ago(30)), truncates: true, ..Wanted::default() };
+    let listed = |wanted: &Wanted| {
+        let rows = with_steps().into_iter().filter(|row| row.job.number == 67767).collect();
+        sacct::list(rows, wanted, &bars("JobID,Start,End,ElapsedRaw"), &clock()).expect("a table")
+    };
+    let cut = "2026-11-20T08:19:20|2026-11-20T08:19:30|10";
+    assert_eq!(listed(&from_to), format!("67767+0|{cut}\n67767+0.batch|{cut}\n67767+0.0|{cut}\n"));
+    let whole = "2026-11-20T08:19:10|2026-11-20T08:19:40|30";
+    let as_they_are = Wanted { truncates: false, ..from_to.clone() };
+    assert_eq!(listed(&as_they_are), format!("67767+0|{whole}\n67767+0.batch|{whole}\n67767+0.0|{whole}\n"));
+    let runs = Arc::new(records([running("9", 50, &["n1"], json!({}))]).remove(0));
+    let listed = sacct::list(vec![row(&runs, None)], &from_to, &bars("ElapsedRaw,End"), &clock()).expect("a table");
+    assert_eq!(listed, "10|2026-11-20T08:19:30\n");
+}
+
+/// SL-A-07
+#[test]
+fn jobs_are_chosen_by_features_and_by_reason() {
+    let asks = |id: &str, features: &str, reason: &str| {
+        let reason = json!({ "code": reason, "text": "", "job": null });
+        let job = view(json!({ "id": id, "reason": reason }));
+        let spec = json!({ "components": [{}], "attributes": { "slurm.0.constraint": features } });
+        row(&Arc::new(detailed(job, spec, json!([])).remove(0)), None)
+    };
+    let rows =
+        [asks("1", "knl&big", "behind_job"), asks("2", "[knl|gpu]", "resources"), asks("3", "bigger", "resources")];
+    let chosen = |wanted: &Wanted| sacct::list(rows.to_vec(), wanted, &bars("JobID"), &clock()).expect("a table");
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    assert_eq!(chosen(&Wanted { features: names(&["knl"]), ..Wanted::default() }), "1\n2\n");
+    assert_eq!(chosen(&Wanted { features: names(&["knl", "big"]), ..Wanted::default() }), "1\n");
+    assert_eq!(chosen(&Wanted { reasons: names(&["priority"]), ..Wanted::default() }), "1\n");
+    assert_eq!(chosen(&Wanted { reasons: names(&["Priority", "Resources"]), ..Wanted::default() }), "1\n2\n3\n");
+}

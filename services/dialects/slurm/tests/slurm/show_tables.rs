@@ -83,6 +83,7 @@ fn page() -> AccountsPage {
             refuses_hopeless: true,
             ..ClassSpec::default()
         }],
+        used: Vec::new(),
         sequence: Sequence(1),
         time: ago(0),
     }

@@ -3,7 +3,7 @@
 use crate::{
     accounts::load::Submitted,
     index::JobKeys,
-    jobs::{Job, Phase},
+    jobs::{ComponentExtras, Job, Phase},
     state::State,
 };
 use muster_schemas::{JobId, Timestamp};
@@ -88,20 +88,36 @@ impl State {
         }
     }
 
-    /// A task of an array becomes a separate job.
+    /// A task of an array becomes a separate job, because the gates of the array have opened for it.
     pub(crate) fn materialise(&mut self, id: JobId) {
+        self.separate(id, |extras| {
+            extras.dependencies.clear();
+            extras.before.clear();
+            extras.begin = None;
+        });
+    }
+
+    /// A task of an array becomes a separate job if it is none, because it alone changes. It waits for what the array
+    /// waits for; an array with dependencies stays whole.
+    pub(crate) fn set_apart(&mut self, id: JobId) {
+        if id.index.is_none() || self.jobs.contains_key(&id) {
+            return;
+        }
+        let whole = self.jobs.get(&id.whole()).and_then(|whole| whole.array.as_ref());
+        let held = id.index.and_then(|index| whole?.held.get(&index).copied()).unwrap_or_default();
+        self.separate(id, |_| {});
+        self.change_job(id, |task| {
+            task.components.iter_mut().for_each(|component| component.holds = component.holds.union(held));
+        });
+    }
+
+    fn separate(&mut self, id: JobId, open: impl Fn(&mut ComponentExtras)) {
         let Some(index) = id.index else { return };
         let Some(whole) = self.jobs.get(&id.whole()).filter(|whole| whole.array.is_some()) else { return };
         let mut components = whole.components.clone();
         for component in &mut components {
             self.shapes.take_again(&component.shape);
-            // The gates of the array have opened for the task.
-            component.extras = component.extras.take().map(|mut extras| {
-                extras.dependencies.clear();
-                extras.before.clear();
-                extras.begin = None;
-                extras
-            });
+            component.extras.iter_mut().for_each(|extras| open(extras));
         }
         let mut task = Job {
             id,

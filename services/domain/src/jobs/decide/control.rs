@@ -8,7 +8,7 @@ use crate::{
         Job, Phase,
         decide::{
             endings::{end_job, judged, tasks_over, word},
-            select::{Target, act_on, not_alone, started_run},
+            select::{Target, act_on, not_alone, set_apart, started_run},
         },
     },
     staging::Stage,
@@ -48,10 +48,10 @@ pub(crate) fn release(access: &Access, jobs: &JobSelection, holds: Holds) -> Res
         if let Target::Component(job, component) = target {
             return Ok(components::decide::release(job, component, holds));
         }
-        if let Target::Task(array, _) = target {
+        if let Target::Task(array, index) = target {
             let of_all = array.holds().without(array.holds().without(holds));
-            if !of_all.is_empty() && holds_of(target).without(of_all) == holds_of(target) {
-                return Err(invalid(format!("array {} is held as a whole, and is released as a whole", array.id)));
+            if !of_all.is_empty() {
+                return released_alone(array, index, holds);
             }
         }
         let mut events = released(target.id(), holds, holds_of(target));
@@ -63,6 +63,15 @@ pub(crate) fn release(access: &Access, jobs: &JobSelection, holds: Holds) -> Res
         }
         Ok(events)
     })
+}
+
+/// Releases one task of an array that is held as a whole: it leaves the array, and waits by itself.
+fn released_alone(array: &Job, index: u32, holds: Holds) -> Result<Vec<Event>, Refusal> {
+    let task = set_apart(array, index)?;
+    let apart = JobChange { priority: Some(task.lead().priority), ..JobChange::default() };
+    let set = array.holds().union(holds_of(Target::Task(array, index)));
+    let leaves = Event::JobModified { job: task.id, change: Arc::new(apart) };
+    Ok([leaves].into_iter().chain(released(task.id, holds, set)).collect())
 }
 
 fn released(job: JobId, wanted: Holds, set: Holds) -> Vec<Event> {

@@ -11,7 +11,7 @@ use crate::{
     jobs::{
         self, Component, Job,
         decide::{
-            select::{Target, act_on},
+            select::{Target, act_on, set_apart},
             submit,
         },
     },
@@ -41,7 +41,7 @@ pub(crate) fn modify(
     let mut moves = Moves::default();
     act_on(access, jobs, |target| {
         let changes = match target {
-            Target::Task(array, index) => return Err(not_started(array, index)),
+            Target::Task(array, index) => changed_task(access, &mut moves, array, index, &change)?,
             Target::Component(job, component) => {
                 changed_job(access, &mut moves, job, &JobChange { component: Some(component), ..change.clone() })?
             }
@@ -104,8 +104,21 @@ fn entering_queue<'a>(
     Ok(queue.spec.max_jobs.filter(|_| more > 0).map(|most| (queue, most, more)))
 }
 
-fn not_started(array: &Job, index: u32) -> Refusal {
-    conflict(format!("task {index} of array {} has not started; change the whole array", array.id))
+/// The changes of a task that has not started: it leaves its array, and waits by itself from then on (SL-C-17). What
+/// belongs to the array as a whole cannot be changed for one task.
+fn changed_task(
+    access: &Access,
+    moves: &mut Moves,
+    array: &Job,
+    index: u32,
+    change: &JobChange,
+) -> Result<Vec<JobChange>, Refusal> {
+    let task = set_apart(array, index)?;
+    if change.dependencies.is_some() || change.max_running.is_some() || !change.attributes.is_empty() {
+        let text = "its dependencies, its limit on running tasks and its attributes belong to all tasks";
+        return Err(conflict(format!("task {index} of array {} has not started, and {text}", array.id)));
+    }
+    changed_waiting(access, moves, &task, change)
 }
 
 fn validate_change(change: &JobChange, now: Timestamp) -> Result<(), Refusal> {

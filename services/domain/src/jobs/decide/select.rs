@@ -171,6 +171,32 @@ pub(crate) fn find(state: &State, id: JobId) -> Result<Target<'_>, Refusal> {
     }
 }
 
+/// A task that has not started as the job that it becomes when it alone changes.
+///
+/// # Errors
+/// It waits for other jobs, for filters or for its files, as the whole array does, or it can never start.
+pub(crate) fn set_apart(array: &Job, index: u32) -> Result<Job, Refusal> {
+    let depends = array
+        .components
+        .iter()
+        .filter_map(|component| component.extras.as_ref())
+        .any(|extras| !extras.dependencies.is_empty() || !extras.before.is_empty() || extras.singletons_ahead > 0);
+    let waits_as_a_whole = if depends {
+        Some("dependencies")
+    } else if array.filters.is_some() {
+        Some("filters")
+    } else {
+        array.staging.as_ref().map(|_| "files to stage")
+    };
+    match waits_as_a_whole {
+        Some(what) => Err(conflict(format!(
+            "task {index} has not started, and array {} has {what}: change the whole array",
+            array.id
+        ))),
+        None => Ok(Job { id: JobId::task(array.id.number, index), array: None, ..array.clone() }),
+    }
+}
+
 /// One component of a job that has several.
 fn find_component(state: &State, id: JobId, component: u32) -> Result<Target<'_>, Refusal> {
     let Target::Job(job) = find(state, id)? else {

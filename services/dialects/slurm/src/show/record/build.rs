@@ -197,8 +197,9 @@ fn stand(record: &mut JobRecord, component: ComponentView, reason: Cow<'static, 
     record.partition = component.queue;
     record.account = component.account;
     record.qos = component.class;
-    record.priority = shown_priority(component.priority, !component.holds.is_empty());
-    record.own_priority = component.priority;
+    let priority = component.priority.saturating_add(component.class_priority);
+    record.priority = shown_priority(priority, !component.holds.is_empty());
+    (record.own_priority, record.class_priority) = (component.priority, component.class_priority);
     record.limit_seconds = duration::limit_seconds(component.walltime_seconds);
     record.reservation = component.reservation;
     record.nodes = component.nodes;
@@ -226,8 +227,9 @@ fn plain(view: JobView, sources: &Sources<'_>) -> JobRecord {
         partition: view.queue,
         account: view.account,
         qos: view.class,
-        priority: shown_priority(view.priority, !view.holds.is_empty()),
+        priority: shown_priority(view.priority.saturating_add(view.class_priority), !view.holds.is_empty()),
         own_priority: view.priority,
+        class_priority: view.class_priority,
         state,
         reason,
         submitted: view.submitted,
@@ -304,7 +306,7 @@ fn as_submitted(record: &mut JobRecord, component: &Component, limit_seconds: Op
     }
     if let Some(priority) = component.priority {
         record.own_priority = priority;
-        record.priority = shown_priority(priority, record.priority == 0);
+        record.priority = shown_priority(priority.saturating_add(record.class_priority), record.priority == 0);
     }
     record.account = component.account.clone().or(record.account.take());
     record.reservation.clone_from(&component.reservation);

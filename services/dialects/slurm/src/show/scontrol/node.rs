@@ -53,7 +53,7 @@ pub fn node(node: &NodeRecord, extras: &NodeExtras, lines: Lines, clock: &Clock)
         .pair("State", node.state.flags())
         .pair("ThreadsPerCore", 1)
         .pair("TmpDisk", 0)
-        .pair("Weight", 1)
+        .pair("Weight", node.weight)
         .pair("Owner", "N/A")
         .pair("MCS_label", "N/A");
     record.line().pair("Partitions", extras.partitions.join(","));

@@ -88,7 +88,7 @@ pub static FIELDS: &[Field<Group>] = &[
     }),
     field!('v', &["version"], "VERSION", |_, _, out| out.push_str("N/A")),
     field!('V', &["cluster"], "CLUSTER", |_, _, out| out.push_str("N/A")),
-    field!('w', &["weight"], "WEIGHT", |_, _, out| out.push('1')),
+    field!('w', &["weight"], "WEIGHT", |group, _, out| size(group, |node| node.weight, out)),
     field!('X', &["sockets"], "SOCKETS", |group, _, out| size(group, |node| node.sockets.into(), out)),
     field!('Y', &["cores"], "CORES", |group, _, out| size(group, |node| node.cores_per_socket().into(), out)),
     field!('z', &["socketcorethread"], "S:C:T", |group, _, out| {

@@ -23,6 +23,8 @@ pub struct NodeRecord {
     pub megabytes: u64,
     /// Memory that jobs hold, in megabytes.
     pub megabytes_used: u64,
+    /// Its weight: jobs get nodes of less weight first.
+    pub weight: u64,
     /// Its features, separated by commas.
     pub features: String,
     /// Its generic resources that can be used: `gpu:a100:4`.
@@ -62,6 +64,7 @@ impl NodeRecord {
             sockets: spec.sockets.max(1),
             megabytes: spec.memory_bytes / size::MEGABYTE,
             megabytes_used: view.memory_used_bytes / size::MEGABYTE,
+            weight: u64::try_from(spec.weight()).unwrap_or(0),
             features: features.join(","),
             gres: gpus(spec.gpus.iter().zip(0..).filter(|(_, gpu)| !is_faulty(*gpu)).map(|(model, _)| model)),
             gres_drained: gpus(spec.gpus.iter().zip(0..).filter(|(_, gpu)| is_faulty(*gpu)).map(|(model, _)| model)),
