@@ -30,7 +30,7 @@ SUBJECTS = (
     "muster.command.content.node1", "muster.command.content.node2",
     "muster.command.runner.r1", "muster.command.runner-heartbeat.r1", "muster.node.node1.order", "muster.node.node2.order",
     "muster.io.1.0.all.read.node2", "muster.planner.external", "muster.accounting.usage", "muster.integration.STREAM.DELETE.MUSTER_EVENTS",
-    "muster.mirror.deliver.x",
+    "muster.mirror.deliver.x", "muster.fence.node1.node2", "muster.fence.node2.node1",
 )
 # What each role says and hears of all this, by its purpose as DESIGN and the book have it. Everything else is refused.
 SAYS = {
@@ -41,14 +41,15 @@ SAYS = {
     "accounting": {"muster.command.query"},
     "gateway": {"muster.command.user", "muster.accounting.usage", "muster.io.1.0.all.read.node2", "muster.command.query"},
     "executor-node1": {
-        "muster.command.node.node1", "muster.command.heartbeat.node1", "muster.command.content.node1", "muster.command.head"
+        "muster.command.node.node1", "muster.command.heartbeat.node1", "muster.command.content.node1", "muster.command.head",
+        "muster.fence.node2.node1",
     },
     "integration": set(),
 }
 HEARS = {
     "planner": {"muster.log-stored"}, "planner-external": {"muster.planner.external"}, "notifier": set(), "filter-runner": set(),
     "accounting": {"muster.log-stored", "muster.accounting.usage"}, "gateway": {"muster.log-stored"},
-    "executor-node1": {"muster.node.node1.order"}, "integration": set(),
+    "executor-node1": {"muster.node.node1.order", "muster.fence.node1.node2"}, "integration": set(),
 }
 WIDE = (">", "*.>", "muster.>", "muster.*.>", "muster.command.>", "muster.node.*.order", "muster.io.>", "$JS.>", "$JS.API.>", "$SYS.>", "_INBOX_gateway.>", "_INBOX_ledger.>", "_INBOX*.>", "*.*.*")
 

@@ -124,6 +124,7 @@ fn step_order() -> SpooledOrder {
         open_files: 1024,
         tasks: Some(StepTasks { ranks, programs: vec![program], ends_on_failure: true, ..StepTasks::default() }),
         pmix_program: None,
+        gpus: Vec::new(),
         container_runtime: RuntimeChoice::Auto,
         site: None,
     }

@@ -36,14 +36,14 @@ fn average(used: u64, row: &StepRecord, out: &mut String, write: impl FnOnce(u64
 impl Listed for StepRecord {
     const FIELDS: &'static [Field<Self>] = &[
         field!("AveCPU", 10, |row, _, out| {
-            average(row.cpu_time_micros, row, out, |micros, out| out.push_str(&duration::long(micros / 1_000_000)));
+            average(row.usage.cpu_time_micros, row, out, |micros, out| out.push_str(&duration::long(micros / 1_000_000)));
         }),
         field!("AveCPUFreq", 10),
         field!("AveDiskRead", 12),
         field!("AveDiskWrite", 12),
         field!("AvePages", 10),
         field!("AveRSS", 10, |row, _, out| {
-            average(row.peak_memory_bytes, row, out, |bytes, out| put(format_args!("{}K", bytes / 1024), out));
+            average(row.usage.peak_memory_bytes, row, out, |bytes, out| put(format_args!("{}K", bytes / 1024), out));
         }),
         field!("AveVMSize", 10),
         field!("ConsumedEnergy", 14),
