@@ -122,7 +122,10 @@ pub struct Launch {
 /// Other words are left alone, because they can be names.
 pub fn image_from(folder: &str, image: &str) -> String {
     match image.split('/').next() {
-        Some("." | "..") => format!("{}/{image}", folder.trim_end_matches('/')),
+        Some("." | "..") => {
+            let image = image.strip_prefix("./").unwrap_or(image);
+            format!("{}/{image}", folder.trim_end_matches('/'))
+        }
         _ => image.to_owned(),
     }
 }

@@ -138,6 +138,7 @@ fn print_detail(detail: &JobDetail, now: Timestamp) -> Result<(), Failure> {
         ("Nodes", (!job.nodes.is_empty()).then(|| compress_hosts(&job.nodes))),
         ("After", dependencies.filter(|text| !text.is_empty())),
         ("Command", launch.and_then(|launch| program_text(&launch.program))),
+        ("Container", launch.and_then(|launch| launch.container.clone())),
         ("Directory", Some(spec.working_directory.clone()).filter(|directory| !directory.is_empty())),
         ("Output", output_files::path(detail, Stream::Output)),
         ("Errors", output_files::path(detail, Stream::Errors)),
