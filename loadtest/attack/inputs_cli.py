@@ -11,7 +11,7 @@ import mutate
 import raw
 
 DOCUMENTED = {0, 1, 2, 3, 4, 5}
-SLURM = ["sbatch", "salloc", "srun", "sbcast", "sattach", "squeue", "sinfo", "scancel", "scontrol", "sacct", "sacctmgr", "sdiag"]
+SLURM = ["sbatch", "salloc", "srun", "sbcast", "sattach", "squeue", "sinfo", "scancel", "scontrol", "sacct", "sacctmgr", "sdiag", "sprio", "sshare", "sstat", "seff", "sreport"]
 STANDS_FOR_ANOTHER = re.compile(r"^(submit|run|step run|job wait|job submit|shell|slurm (srun|salloc|sbatch)|(srun|salloc|sbatch)\b)")
 """These may end with another process's status, or wait for one."""
 MAY_LAST = re.compile(r"^(top|events|logs|shell|run|step|submit|job (wait|submit)|up|serve|simulate|whatif|replay|slurm|doctor|filter|plan|audit|job (modify|new|add))|^(srun|salloc|sbatch|squeue|sinfo|sattach|scontrol|sbcast)")

@@ -327,10 +327,11 @@ fn is_counted_by_array(state: &State, task: &Job) -> bool {
     state.job(task.id.whole()).is_some()
 }
 
-/// All accounts, users, associations and service classes, with what counts for fair share at a moment.
-pub(crate) fn accounts_page(state: &State, now: Timestamp) -> AccountsPage {
+/// All accounts, users, associations and service classes, with what counts for fair share at a moment; without one, at
+/// that of the last record.
+pub(crate) fn accounts_page(state: &State, now: Option<Timestamp>) -> AccountsPage {
     let accounts = state.accounts();
-    let used = state.fair_use(now).into_iter();
+    let used = state.fair_use(now.unwrap_or(state.time())).into_iter();
     AccountsPage {
         settings: accounts.settings().clone(),
         accounts: accounts.accounts().cloned().collect(),

@@ -9,6 +9,7 @@ use crate::{
 };
 use axum::extract::State;
 use muster_schemas::{
+    Timestamp,
     command::Command,
     views::{AccountsPage, AccountsRequest, ClassRequest, CommandAnswer, ErrorBody},
 };
@@ -21,7 +22,10 @@ pub(crate) async fn list(
     State(app): State<App>,
     At(moment, NoParams {}): At<NoParams>,
 ) -> Result<axum::Json<AccountsPage>, ApiError> {
-    app.reader.read(moment, |state| Ok(views::accounts_page(state, state.time()))).await.map(axum::Json)
+    // What runs counts up to now, or up to the moment that is asked for.
+    let now = moment.at.or_else(|| moment.at_seq.is_none().then(Timestamp::now));
+    let page = |state: &_| Ok(views::accounts_page(state, now));
+    app.reader.read(moment, page).await.map(axum::Json)
 }
 
 /// Change accounts, users, associations and service classes, all of it or nothing

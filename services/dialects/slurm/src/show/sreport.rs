@@ -317,7 +317,7 @@ pub fn sizes(command: &Sreport, jobs: &[JobRecord], cluster: &Cluster, clock: &C
         let micros = u64::try_from(until.micros_since(started.max(command.from))).unwrap_or(0);
         let group = SIZES.iter().rposition(|least| job.cpus >= *least).unwrap_or(0);
         let sum = &mut sums.entry(account).or_default()[group];
-        *sum = sum.saturating_add(micros.saturating_mul(job.cpus) / 1_000_000);
+        *sum = sum.saturating_add(micros.saturating_mul(job.cpus).div_ceil(1_000_000));
     }
     sums.retain(|_, groups| groups.iter().any(|seconds| *seconds > 0));
     let all = sums.values().flatten().copied().fold(0, u64::saturating_add);
