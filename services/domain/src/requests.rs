@@ -111,7 +111,7 @@ pub fn node_serves(node: &NodeSpec, request: &Request) -> bool {
         && request.gpus.as_ref().is_none_or(|gpus| gpus.count == 0 || model_count(node, gpus.model.as_deref()) > 0)
 }
 
-/// Whether a GPU of a node is of a model, or no model is named.
+/// Whether a GPU of a node has this model; true if no model is named.
 pub(crate) fn is_of_model(node: &NodeSpec, gpu: u32, model: Option<&str>) -> bool {
     model.is_none_or(|model| node.gpus.get(gpu as usize).is_some_and(|own| own == model))
 }

@@ -117,7 +117,7 @@ impl Nvml {
         Some((minor, gpu))
     }
 
-    /// What is wrong with a GPU; `None` if it answers.
+    /// The fault of a GPU; `None` if it answers.
     pub fn fault(&self, uuid: &str) -> Option<String> {
         let uuid = std::ffi::CString::new(uuid).ok()?;
         let (mut device, mut memory) = (ptr::null_mut(), MemoryInfo::default());
@@ -134,7 +134,7 @@ impl Nvml {
 
     fn text(&self, of: unsafe extern "C" fn(Device, *mut c_char, c_uint) -> c_int, device: Device) -> Option<String> {
         let mut bytes = [0_u8; TEXT_BYTES];
-        // SAFETY: the device is of the library, and the buffer has the length given.
+        // SAFETY: the device comes from the library, and the buffer has the length given.
         let answer = unsafe { of(device, bytes.as_mut_ptr().cast(), TEXT_BYTES as c_uint) };
         let text = CStr::from_bytes_until_nul(&bytes).ok().filter(|_| answer == SUCCESS)?;
         Some(text.to_string_lossy().into_owned())

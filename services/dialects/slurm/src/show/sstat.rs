@@ -36,7 +36,9 @@ fn average(used: u64, row: &StepRecord, out: &mut String, write: impl FnOnce(u64
 impl Listed for StepRecord {
     const FIELDS: &'static [Field<Self>] = &[
         field!("AveCPU", 10, |row, _, out| {
-            average(row.usage.cpu_time_micros, row, out, |micros, out| out.push_str(&duration::long(micros / 1_000_000)));
+            average(row.usage.cpu_time_micros, row, out, |micros, out| {
+                out.push_str(&duration::long(micros / 1_000_000))
+            });
         }),
         field!("AveCPUFreq", 10),
         field!("AveDiskRead", 12),

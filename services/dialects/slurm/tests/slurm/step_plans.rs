@@ -352,7 +352,7 @@ fn a_step_asks_for_gpus_by_its_own_options_and_by_variables_about_tasks() {
     assert_eq!(asked("--gres=none"), some(0, Per::Node, None));
     assert_eq!(asked("--gpus=3"), some(3, Per::Request, None));
     assert_eq!(asked("--gpus-per-node=v100:1"), some(1, Per::Node, Some("v100")));
-    assert_eq!(asked("-n3 --ntasks-per-gpu=2"), some(2, Per::Node, None));
+    assert_eq!(asked("-N1 -n3 --ntasks-per-gpu=2"), some(2, Per::Node, None));
     let own = gpus_of("-n3 --gpus-per-task=2 x", &[]);
     assert_eq!(own, (some(2, Per::Task, None), Some(GpuBinding::PerTask(2))));
     let bound = gpus_of("--gpus-per-task=2 --gpu-bind=none x", &[]);
