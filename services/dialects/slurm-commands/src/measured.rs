@@ -35,8 +35,8 @@ pub fn sstat(site: &mut Site, words: &[String]) -> Ended {
     Ok(0)
 }
 
-/// The running steps that are meant, and what is said of jobs without one. Of a job without a step the first `srun`
-/// step is meant, or all of them.
+/// The running steps that are meant, and the errors about jobs without one. If an id names no step, the first `srun`
+/// step of its job is meant, or all of them.
 fn running(site: &mut Site, command: &Sstat) -> Result<(Vec<StepRecord>, Vec<String>), Failure> {
     let steps = shown::running_steps(site)?;
     let (mut found, mut errors) = (Vec::new(), Vec::new());

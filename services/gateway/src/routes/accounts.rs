@@ -22,7 +22,7 @@ pub(crate) async fn list(
     State(app): State<App>,
     At(moment, NoParams {}): At<NoParams>,
 ) -> Result<axum::Json<AccountsPage>, ApiError> {
-    // What runs counts up to now, or up to the moment that is asked for.
+    // Running jobs count up to now, or up to the wanted moment.
     let now = moment.at.or_else(|| moment.at_seq.is_none().then(Timestamp::now));
     let page = |state: &_| Ok(views::accounts_page(state, now));
     app.reader.read(moment, page).await.map(axum::Json)
