@@ -114,14 +114,15 @@ impl Tree {
 
     fn level(&self, members: &mut [Member]) {
         let total = members.first().map_or(0.0, |root| root.used);
+        let shares_of = |place: &usize| f64::from(members[*place].shares);
+        let shares: Vec<f64> = self.children.iter().map(|children| children.iter().map(shares_of).sum()).collect();
         for place in 0..members.len() {
             members[place].norm_used = part(members[place].used, total);
             let Some(parent) = members[place].parent else {
                 members[place].effective_used = 1.0;
                 continue;
             };
-            let siblings: f64 = self.children[parent].iter().map(|sibling| f64::from(members[*sibling].shares)).sum();
-            let norm_shares = part(f64::from(members[place].shares), siblings);
+            let norm_shares = part(f64::from(members[place].shares), shares[parent]);
             let effective = part(members[place].used, members[parent].used);
             let member = &mut members[place];
             (member.norm_shares, member.effective_used) = (norm_shares, effective);

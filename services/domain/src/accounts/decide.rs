@@ -80,12 +80,12 @@ fn same<K: Ord + fmt::Display, T: PartialEq>(
 /// Puts waiting components into another class (SL-C-36).
 pub(crate) fn change_class(access: &Access, jobs: &JobSelection, class: &str) -> Result<Decision, Refusal> {
     validate::name("class", class)?;
-    let mut entering = Entering::default();
+    let (mut entering, mut apart) = (Entering::default(), select::Apart::default());
     select::act_on(access, jobs, |target| {
         let task;
         let (job, component) = match target {
             Target::Task(array, index) => {
-                task = select::set_apart(array, index)?;
+                task = apart.take(array, index)?;
                 (&task, None)
             }
             Target::Component(job, component) => (job, Some(component)),

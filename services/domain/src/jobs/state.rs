@@ -224,6 +224,35 @@ impl JobExtras {
 static NO_NOTIFICATIONS: &[Notification] = &[];
 
 impl Job {
+    /// The job that a task becomes when it leaves this array.
+    pub(crate) fn task(&self, index: u32) -> Self {
+        Self {
+            id: JobId::task(self.id.number, index),
+            owner: self.owner.clone(),
+            name: self.name.clone(),
+            submitted: self.submitted,
+            queued: self.queued,
+            submitted_sequence: self.submitted_sequence,
+            trace: self.trace,
+            attempts: 0,
+            phase: Phase::Waiting,
+            components: self.components.clone(),
+            planner_reason: None,
+            last_run: None,
+            array: None,
+            extras: self.extras.clone(),
+            notified: None,
+            dialect: self.dialect.clone(),
+            slot: None,
+            predicted_start: None,
+            filters: self.filters.as_ref().map(|filters| Box::new(filters.of_task())),
+            tasks: None,
+            single_ends: None,
+            // An array is staged as a whole.
+            staging: None,
+        }
+    }
+
     /// The component with the job's own number.
     pub fn lead(&self) -> &Component {
         // Submission gives every job at least one component.

@@ -33,6 +33,8 @@ fn run_steps(run: &Run, steps: &BTreeMap<StepId, Step>) -> Result<(), String> {
             let held = run.share_of(share.node, share.component);
             let is_held = known.exit.is_some() || held.is_some_and(|held| held.cores.contains_all(&share.cores));
             ensure(is_held, || format!("{}: its cores {} are not the run's", name(), share.cores))?;
+            let is_bound = |bound: &IndexSet| !bound.is_empty() && share.cores.contains_all(bound);
+            ensure(share.bound.iter().all(is_bound), || format!("{}: a task is bound to no core of the step", name()))?;
             let gpus = share.gpus.clone().unwrap_or_default();
             let has_gpus = known.exit.is_some() || held.is_some_and(|held| held.gpus.contains_all(&gpus));
             ensure(has_gpus, || format!("{}: its GPUs {gpus} are not the run's", name()))?;

@@ -45,8 +45,12 @@ pub(crate) fn carried(spec: &StepSpec, copies: usize) -> Result<(), Refusal> {
     bytes("arguments, environments and attributes together", all, MAX_JOB_BYTES)
 }
 
-/// The most entries of a list of cores, sockets or memory domains.
+/// The most entries of a list of cores, sockets or memory domains, and the most ranges of all of them together.
 const MAX_LISTED: usize = 4_096;
+/// Above the number of every core and socket.
+const MAX_CORES: u32 = 65_536;
+/// Above the number of every memory domain: the kernel knows no more.
+const MAX_DOMAINS: u32 = 1_024;
 
 fn binding(binding: &Binding) -> Result<(), Refusal> {
     if let Some(most) = binding.tasks_per_socket {
@@ -54,8 +58,11 @@ fn binding(binding: &Binding) -> Result<(), Refusal> {
     }
     let cores = binding.cores.as_ref().and_then(CoreBinding::list);
     let memory = binding.memory.as_ref().and_then(|memory| memory.domains.list());
-    for (field, list) in [("binding.cores", cores), ("binding.memory.domains", memory)] {
+    for (field, list, above) in [("binding.cores", cores, MAX_CORES), ("binding.memory.domains", memory, MAX_DOMAINS)] {
         let Some(list) = list else { continue };
+        if let Some(last) = list.iter().filter_map(|set| set.ranges().last()).map(|(_, last)| *last).max() {
+            number(field, u64::from(last), 0, u64::from(above) - 1)?;
+        }
         count(field, list.len(), MAX_LISTED)?;
         let ranges: usize = list.iter().map(|set| set.ranges().len()).sum();
         count(field, ranges, MAX_LISTED)?;
@@ -91,7 +98,18 @@ fn of_groups(spec: &StepSpec) -> usize {
         file + group.working_directory.as_ref().map_or(0, String::len) + group.container.as_ref().map_or(0, String::len)
     };
     let paths: usize = spec.groups.iter().map(paths).sum();
-    programs.map(String::len).sum::<usize>() + environments + places + paths
+    let lists: usize = spec.groups.iter().map(list_bytes).sum();
+    programs.map(String::len).sum::<usize>() + environments + places + paths + lists
+}
+
+/// What the lists of a group take in a record: that of cores is repeated for each place.
+fn list_bytes(group: &StepGroup) -> usize {
+    let bytes = |list: &[IndexSet]| list.iter().map(|set| 8 + 8 * set.ranges().len()).sum::<usize>();
+    let binding = group.binding.as_ref();
+    let cores = binding.and_then(|binding| binding.cores.as_ref()?.list()).map_or(0, bytes);
+    let memory = binding.and_then(|binding| binding.memory.as_ref()?.domains.list()).map_or(0, bytes);
+    let gpus = if let Some(GpuBinding::Listed(sets)) = &group.gpu_binding { bytes(sets) } else { 0 };
+    cores.saturating_mul(group.places.len() + 1) + memory + gpus
 }
 
 fn text_bytes(texts: &BTreeMap<String, String>) -> usize {
@@ -151,7 +169,11 @@ fn gpus(group: &StepGroup) -> Result<(), Refusal> {
         Some(GpuBinding::PerTask(count) | GpuBinding::Shared(count)) => {
             number("groups.gpu_binding", u64::from(*count), 1, u64::from(MAX_COUNT))
         }
-        Some(GpuBinding::Listed(sets)) => number("groups.gpu_binding.listed", sets.len() as u64, 1, MAX_LIST as u64),
+        Some(GpuBinding::Listed(sets)) => {
+            let ranges: usize = sets.iter().map(|set| set.ranges().len()).sum();
+            count("groups.gpu_binding.listed", ranges, MAX_LISTED)?;
+            number("groups.gpu_binding.listed", sets.len() as u64, 1, MAX_LIST as u64)
+        }
         None => Ok(()),
     }
 }

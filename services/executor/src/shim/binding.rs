@@ -24,6 +24,8 @@ use std::{
 
 const CPUS: &str = "/sys/devices/system/cpu";
 const DOMAINS: &str = "/sys/devices/system/node";
+/// The kernel numbers its memory domains below this.
+const MAX_DOMAINS: u32 = 1_024;
 
 /// What a task is bound to.
 #[derive(Debug, Default)]
@@ -145,7 +147,9 @@ fn cpus_of(spooled: &SpooledOrder, tasks: &StepTasks, local_rank: u32) -> Vec<u3
     let (cores, cpus) = (&spooled.order.cores, &spooled.cpus);
     if let Some(bound) = entry(&tasks.bound, local_rank) {
         let of_core = |core| cores.position(core).and_then(|at| cpus.get(usize::try_from(at).ok()?)).copied();
-        return bound.iter().filter_map(of_core).collect();
+        let own: Vec<u32> = bound.iter().filter_map(of_core).collect();
+        // A task that is bound to nothing would use the whole node.
+        return if own.is_empty() { cpus.clone() } else { own };
     }
     let each = spooled.order.cpus_per_task as usize;
     let is_bound = tasks.binding.as_ref().is_some_and(|binding| binding.cores.is_some());
@@ -174,6 +178,7 @@ impl Memory {
             MemoryDomains::Rank => (IndexSet::from_range(local_rank, local_rank), "RANK"),
             MemoryDomains::Listed(list) => (entry(list, local_rank)?.clone(), "MASK"),
         };
+        let domains = domains.intersection(&IndexSet::first_n(MAX_DOMAINS));
         let last = domains.ranges().last()?.1;
         let mut mask = vec![0; last as usize / c_ulong::BITS as usize + 1];
         for domain in domains.iter() {
@@ -291,6 +296,7 @@ mod tests {
         assert_eq!(mask(MemoryDomains::Rank, &[3]), Some(vec![2]));
         let listed = |text: &str| MemoryDomains::Listed(vec![text.parse().unwrap()]);
         assert_eq!(mask(listed("0-1"), &[]), Some(vec![3]));
+        assert_eq!(mask(listed("0,2000-4294967295"), &[]), Some(vec![1]), "there are no such domains");
         let none = Memory::of(
             &MemoryBinding { domains: MemoryDomains::Local, is_preference: true },
             0,

@@ -180,7 +180,7 @@ fn jobs_are_grouped_by_their_sizes() {
 fn step(step: StepName, cpu_seconds: u64, bytes: u64) -> StepRecord {
     let job = records([running("5", 100, &["node1", "node2"], json!({ "cores": 4, "tasks": 4 }))]).remove(0);
     let mut step = StepRecord::of_job(&job, step, "hello");
-    (step.cpu_time_micros, step.peak_memory_bytes) = (cpu_seconds * 1_000_000, bytes);
+    (step.usage.cpu_time_micros, step.usage.peak_memory_bytes) = (cpu_seconds * 1_000_000, bytes);
     step
 }
 
@@ -223,7 +223,7 @@ fn rows(members: serde_json::Value, memory: Option<u64>) -> (Row, Row) {
         failed_node: None,
         units: Units::default(),
     };
-    let usage = Usage { cpu_time_micros: 600_000_000, peak_memory_bytes: 300 << 20 };
+    let usage = Usage { cpu_time_micros: 600_000_000, peak_memory_bytes: 300 << 20, ..Usage::default() };
     (row(None, Usage::default()), row(Some(step(StepName::Batch, 600, 300 << 20)), usage))
 }
 

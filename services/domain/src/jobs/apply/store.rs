@@ -119,31 +119,7 @@ impl State {
             self.shapes.take_again(&component.shape);
             component.extras.iter_mut().for_each(|extras| open(extras));
         }
-        let mut task = Job {
-            id,
-            owner: whole.owner.clone(),
-            name: whole.name.clone(),
-            submitted: whole.submitted,
-            queued: whole.queued,
-            submitted_sequence: whole.submitted_sequence,
-            trace: whole.trace,
-            attempts: 0,
-            phase: Phase::Waiting,
-            components,
-            planner_reason: None,
-            last_run: None,
-            array: None,
-            extras: whole.extras.clone(),
-            notified: None,
-            dialect: whole.dialect.clone(),
-            slot: None,
-            predicted_start: None,
-            filters: whole.filters.as_ref().map(|filters| Box::new(filters.of_task())),
-            tasks: None,
-            single_ends: None,
-            // An array is staged as a whole.
-            staging: None,
-        };
+        let mut task = Job { components, ..whole.task(index) };
         if self.index.singletons.contains(&id.whole()) {
             let ahead = self.index.namesakes_ahead(&task.owner.user, &task.name, id.whole());
             task.count_singletons_ahead(ahead);

@@ -8,7 +8,7 @@ use crate::{
         Job, Phase,
         decide::{
             endings::{end_job, judged, tasks_over, word},
-            select::{Target, act_on, not_alone, set_apart, started_run},
+            select::{Apart, Target, act_on, not_alone, started_run},
         },
     },
     staging::Stage,
@@ -40,6 +40,7 @@ pub(crate) fn hold(access: &Access, jobs: &JobSelection, holds: Holds, reason: &
 
 pub(crate) fn release(access: &Access, jobs: &JobSelection, holds: Holds) -> Result<Decision, Refusal> {
     require_holds(access, holds)?;
+    let mut apart = Apart::default();
     act_on(access, jobs, |target| {
         require_unfinished(access.state, target)?;
         if !target.job().is_waiting() && holds_of(target).is_empty() {
@@ -51,7 +52,7 @@ pub(crate) fn release(access: &Access, jobs: &JobSelection, holds: Holds) -> Res
         if let Target::Task(array, index) = target {
             let of_all = array.holds().without(array.holds().without(holds));
             if !of_all.is_empty() {
-                return released_alone(array, index, holds);
+                return released_alone(&mut apart, array, index, holds);
             }
         }
         let mut events = released(target.id(), holds, holds_of(target));
@@ -66,8 +67,8 @@ pub(crate) fn release(access: &Access, jobs: &JobSelection, holds: Holds) -> Res
 }
 
 /// Releases one task of an array that is held as a whole: it leaves the array, and waits by itself.
-fn released_alone(array: &Job, index: u32, holds: Holds) -> Result<Vec<Event>, Refusal> {
-    let task = set_apart(array, index)?;
+fn released_alone(apart: &mut Apart, array: &Job, index: u32, holds: Holds) -> Result<Vec<Event>, Refusal> {
+    let task = apart.take(array, index)?;
     let apart = JobChange { priority: Some(task.lead().priority), ..JobChange::default() };
     let set = array.holds().union(holds_of(Target::Task(array, index)));
     let leaves = Event::JobModified { job: task.id, change: Arc::new(apart) };

@@ -11,7 +11,7 @@ use crate::{
     jobs::{
         self, Component, Job,
         decide::{
-            select::{Target, act_on, set_apart},
+            select::{Apart, Target, act_on},
             submit,
         },
     },
@@ -60,6 +60,8 @@ struct Moves {
     entering: Entering,
     /// For each queue with a limit, the number of components that enter it.
     queued: BTreeMap<Arc<str>, u64>,
+    /// The tasks that leave their arrays.
+    apart: Apart,
 }
 
 impl Moves {
@@ -113,12 +115,29 @@ fn changed_task(
     index: u32,
     change: &JobChange,
 ) -> Result<Vec<JobChange>, Refusal> {
-    let task = set_apart(array, index)?;
-    if change.dependencies.is_some() || change.max_running.is_some() || !change.attributes.is_empty() {
-        let text = "its dependencies, its limit on running tasks and its attributes belong to all tasks";
-        return Err(conflict(format!("task {index} of array {} has not started, and {text}", array.id)));
-    }
+    let task = moves.apart.take(array, index)?;
+    require_own(access.state, &task, change)?;
     changed_waiting(access, moves, &task, change)
+}
+
+/// Refuses for a single task that has not started what belongs to all tasks of its array, and a queue that counts its
+/// jobs: it would not count the task.
+fn require_own(state: &State, task: &Job, change: &JobChange) -> Result<(), Refusal> {
+    let Some(index) = task.id.index else { return Ok(()) };
+    let not_started =
+        |text: &str| conflict(format!("task {index} of array {} has not started, and {text}", task.id.whole()));
+    if change.dependencies.is_some() || change.max_running.is_some() || !change.attributes.is_empty() {
+        return Err(not_started("its dependencies, its limit on running tasks and its attributes belong to all tasks"));
+    }
+    let queue =
+        change.queue.as_deref().filter(|name| task.components.iter().any(|component| *component.queue != **name));
+    let queue = queue.map(|name| submit::find_queue(state, name)).transpose()?;
+    match queue.filter(|queue| queue.spec.max_jobs.is_some()) {
+        Some(queue) => {
+            Err(not_started(&format!("queue `{}` limits its jobs: change the whole array", queue.spec.name)))
+        }
+        None => Ok(()),
+    }
 }
 
 fn validate_change(change: &JobChange, now: Timestamp) -> Result<(), Refusal> {
@@ -182,6 +201,9 @@ fn changed_job(access: &Access, moves: &mut Moves, job: &Job, change: &JobChange
         return Err(conflict(format!("job {} is over", job.id)));
     }
     if job.is_waiting() {
+        if job.attempts == 0 {
+            require_own(access.state, job, change)?;
+        }
         return changed_waiting(access, moves, job, change);
     }
     let running_only = JobChange {

@@ -1,18 +1,18 @@
 //! The jobs that a command applies to.
 
 use crate::{
-    decide::{Access, Decision, conflict, invalid, not_found},
+    decide::{Access, Decision, conflict, invalid, not_found, refuse},
     jobs::{Job, decide::endings::word},
     runs::Run,
     state::State,
 };
 use muster_schemas::{
     JobId,
-    command::{JobFilter, JobSelection, Refusal, Reply},
+    command::{JobFilter, JobSelection, Refusal, RefusalCode, Reply},
     event::{Actor, Event},
     job::JobState,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The run of a job whose processes exist and are not being stopped.
 pub(crate) fn started_run<'a>(state: &'a State, target: Target<'a>) -> Result<&'a Run, Refusal> {
@@ -171,11 +171,37 @@ pub(crate) fn find(state: &State, id: JobId) -> Result<Target<'_>, Refusal> {
     }
 }
 
-/// A task that has not started as the job that it becomes when it alone changes.
-///
-/// # Errors
-/// It waits for other jobs, for filters or for its files, as the whole array does, or it can never start.
-pub(crate) fn set_apart(array: &Job, index: u32) -> Result<Job, Refusal> {
+/// The most tasks of an array that wait by themselves before they have started, and the most that one command may add:
+/// each of them takes as much room as a job.
+const MAX_APART: u32 = 1_000;
+
+/// The tasks that one command sets apart, by the number of their array.
+#[derive(Default)]
+pub(crate) struct Apart(BTreeMap<u64, u32>);
+
+impl Apart {
+    /// A task that has not started as the job that it becomes when it alone changes.
+    ///
+    /// # Errors
+    /// It waits for other jobs, for filters or for its files, as the whole array does, or too many tasks of its array wait
+    /// by themselves.
+    pub(crate) fn take(&mut self, array: &Job, index: u32) -> Result<Job, Refusal> {
+        let task = set_apart(array, index)?;
+        let taken = self.0.entry(array.id.number).or_default();
+        let before = array.array.as_ref().map_or(0, |array| array.unfinished.saturating_sub(array.running));
+        if before.saturating_add(*taken) >= MAX_APART {
+            let message = format!(
+                "{MAX_APART} tasks of array {} that have not started wait by themselves: change the whole array",
+                array.id
+            );
+            return Err(refuse(RefusalCode::LimitReached, message));
+        }
+        *taken += 1;
+        Ok(task)
+    }
+}
+
+fn set_apart(array: &Job, index: u32) -> Result<Job, Refusal> {
     let depends = array
         .components
         .iter()
@@ -193,7 +219,7 @@ pub(crate) fn set_apart(array: &Job, index: u32) -> Result<Job, Refusal> {
             "task {index} has not started, and array {} has {what}: change the whole array",
             array.id
         ))),
-        None => Ok(Job { id: JobId::task(array.id.number, index), array: None, ..array.clone() }),
+        None => Ok(array.task(index)),
     }
 }
 

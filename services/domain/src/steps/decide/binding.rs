@@ -2,7 +2,7 @@
 
 use crate::decide::{invalid, refuse};
 use muster_schemas::{
-    binding::{Binding, CoreBinding, SocketOrder, entry},
+    binding::{Binding, CoreBinding, SocketOrder},
     command::{Refusal, RefusalCode},
     resources::{IndexSet, NodeSpec},
 };
@@ -44,7 +44,8 @@ pub(super) fn deal(wish: &Wish<'_>, place: &Place<'_>) -> Result<Bound, Refusal>
         return listed(list, wish, place);
     }
     require_room_on_sockets(wish, place)?;
-    let own = Dealer::new(wish, place).deal()?;
+    let allowed = allowed(wish, place);
+    let own = Dealer::new(wish, place, &allowed).deal()?;
     let chosen = own.iter().fold(IndexSet::new(), |all, one| all.union(one));
     let more = wish.cores.saturating_sub(chosen.len());
     let cores = chosen.union(&place.free.difference(&chosen).smallest(more));
@@ -54,30 +55,57 @@ pub(super) fn deal(wish: &Wish<'_>, place: &Place<'_>) -> Result<Bound, Refusal>
         None | Some(CoreBinding::Own) => own,
         Some(CoreBinding::All) => vec![cores.clone()],
         Some(CoreBinding::Sockets) => own.iter().map(|own| place.beside(own).intersection(&cores)).collect(),
-        Some(CoreBinding::EachSocket) => on_each_of(place.sockets(), wish, place, &cores),
-        Some(CoreBinding::ListedSockets(list)) => on_each_of(length(list), wish, place, &cores),
+        Some(CoreBinding::EachSocket | CoreBinding::ListedSockets(_)) => {
+            allowed.iter().map(|allowed| some_of(allowed, &cores, place)).collect::<Result<_, _>>()?
+        }
         Some(CoreBinding::Listed(_)) => Vec::new(),
     };
     Ok(Bound { cores, tasks })
 }
 
-/// The cores of tasks that may use whole sockets, until their sockets repeat.
-fn on_each_of(period: u32, wish: &Wish<'_>, place: &Place<'_>, cores: &IndexSet) -> Vec<IndexSet> {
-    (0..wish.tasks.min(period)).map(|task| allowed(wish, place, task).intersection(cores)).collect()
+/// The cores of a step among those that a task may use. A task that is bound to none would use all of the node.
+fn some_of(allowed: &IndexSet, cores: &IndexSet, place: &Place<'_>) -> Result<IndexSet, Refusal> {
+    let some = allowed.intersection(cores);
+    if some.is_empty() {
+        let name = &place.node.name;
+        let message =
+            format!("the step has cores {cores} on node {name}, and a task is to be bound to a socket of others");
+        return Err(refuse(RefusalCode::LimitReached, message));
+    }
+    Ok(some)
 }
 
-fn length(list: &[IndexSet]) -> u32 {
-    u32::try_from(list.len()).unwrap_or(u32::MAX)
+/// The cores that each task may get by its binding, until they repeat: at least one entry, at most one for each task.
+fn allowed(wish: &Wish<'_>, place: &Place<'_>) -> Vec<IndexSet> {
+    let tasks = wish.tasks.max(1);
+    match &wish.binding.cores {
+        Some(CoreBinding::EachSocket) => {
+            (0..place.sockets().min(tasks)).map(|socket| place.of_socket(socket)).collect()
+        }
+        Some(CoreBinding::ListedSockets(list)) => {
+            let known = IndexSet::first_n(place.sockets());
+            let of_sockets = |sockets: &IndexSet| {
+                let sockets = sockets.intersection(&known);
+                sockets.iter().fold(IndexSet::new(), |all, socket| all.union(&place.of_socket(socket)))
+            };
+            list.iter().take(tasks as usize).map(of_sockets).collect()
+        }
+        _ => vec![IndexSet::first_n(place.node.cores)],
+    }
 }
 
 /// Refuses more tasks than the sockets of the node may have.
 fn require_room_on_sockets(wish: &Wish<'_>, place: &Place<'_>) -> Result<(), Refusal> {
     let Some(most) = wish.binding.tasks_per_socket else { return Ok(()) };
-    let (count, name, tasks) = (place.sockets(), &place.node.name, wish.tasks);
-    if u64::from(most) * u64::from(count) >= u64::from(tasks) {
+    let has_some = |socket: &u32| !place.of_socket(*socket).intersection(place.held).is_empty();
+    let count = (0..place.sockets()).filter(has_some).count();
+    let (name, tasks) = (&place.node.name, wish.tasks);
+    if u64::from(most) * count as u64 >= u64::from(tasks) {
         return Ok(());
     }
-    let message = format!("{tasks} tasks are wanted on node {name}, with {most} on each of its {count} sockets");
+    let message = format!(
+        "{tasks} tasks are wanted on node {name}, with {most} on each of the {count} sockets that the job has there"
+    );
     Err(refuse(RefusalCode::LimitReached, message))
 }
 
@@ -97,23 +125,11 @@ fn listed(list: &[IndexSet], wish: &Wish<'_>, place: &Place<'_>) -> Result<Bound
     }
     let more = wish.cores.saturating_sub(named.len());
     let cores = named.union(&place.free.difference(&named).smallest(more));
-    Ok(Bound { cores, tasks: list.to_vec() })
+    Ok(Bound { cores, tasks: list.iter().take(wish.tasks as usize).cloned().collect() })
 }
 
 fn busy(message: String) -> Refusal {
     refuse(RefusalCode::Busy, message)
-}
-
-/// The cores that a task may get by its binding.
-fn allowed(wish: &Wish<'_>, place: &Place<'_>, task: u32) -> IndexSet {
-    let count = place.sockets();
-    let of_sockets =
-        |sockets: &IndexSet| sockets.iter().fold(IndexSet::new(), |all, socket| all.union(&place.of_socket(socket)));
-    match &wish.binding.cores {
-        Some(CoreBinding::EachSocket) => place.of_socket(task % count),
-        Some(CoreBinding::ListedSockets(list)) => entry(list, task).map(of_sockets).unwrap_or_default(),
-        _ => IndexSet::first_n(place.node.cores),
-    }
 }
 
 impl Place<'_> {
@@ -124,11 +140,12 @@ impl Place<'_> {
     /// The cores of a socket; none if there is no such socket.
     fn of_socket(&self, socket: u32) -> IndexSet {
         let each = self.node.cores / self.sockets();
-        let last = if socket + 1 == self.sockets() { self.node.cores } else { (socket + 1).saturating_mul(each) };
-        match socket < self.sockets() {
-            true => IndexSet::from_range(socket * each, last.saturating_sub(1)),
-            false => IndexSet::new(),
-        }
+        let last = match self.sockets().checked_sub(socket) {
+            None | Some(0) => return IndexSet::new(),
+            Some(1) => self.node.cores,
+            Some(_) => (socket + 1) * each,
+        };
+        IndexSet::from_range(socket * each, last.saturating_sub(1))
     }
 
     /// All cores on the sockets of these.
@@ -143,6 +160,8 @@ impl Place<'_> {
 struct Dealer<'a> {
     wish: &'a Wish<'a>,
     place: &'a Place<'a>,
+    /// See [`allowed`].
+    allowed: &'a [IndexSet],
     left: IndexSet,
     given: IndexSet,
     /// The number of tasks that have cores of each socket.
@@ -152,16 +171,18 @@ struct Dealer<'a> {
 }
 
 impl<'a> Dealer<'a> {
-    fn new(wish: &'a Wish<'a>, place: &'a Place<'a>) -> Self {
+    fn new(wish: &'a Wish<'a>, place: &'a Place<'a>, allowed: &'a [IndexSet]) -> Self {
         let tasks_on = vec![0; place.sockets() as usize];
-        Self { wish, place, left: place.free.clone(), given: IndexSet::new(), tasks_on, next: 0 }
+        Self { wish, place, allowed, left: place.free.clone(), given: IndexSet::new(), tasks_on, next: 0 }
     }
 
+    /// As many entries as have cores of their own: the list is used again, so more tasks share them.
     fn deal(mut self) -> Result<Vec<IndexSet>, Refusal> {
-        let mut own: Vec<IndexSet> = Vec::with_capacity(self.wish.tasks as usize);
-        for task in 0..self.wish.tasks {
-            // If there are more tasks than the step has cores for, they share them: the list is used again.
-            if self.left.len() < u64::from(self.wish.cpus_per_task) && !own.is_empty() {
+        let mut own: Vec<IndexSet> = Vec::new();
+        let most = self.wish.cores.max(self.allowed.len() as u64).min(u64::from(self.wish.tasks));
+        for task in 0..most {
+            let wanted = u64::from(self.wish.cpus_per_task);
+            if !own.is_empty() && self.given.len() + wanted > self.wish.cores {
                 break;
             }
             let cores = self.next_cores(task)?;
@@ -172,20 +193,20 @@ impl<'a> Dealer<'a> {
         Ok(own)
     }
 
-    fn next_cores(&mut self, task: u32) -> Result<IndexSet, Refusal> {
+    fn next_cores(&mut self, task: u64) -> Result<IndexSet, Refusal> {
         let wanted = u64::from(self.wish.cpus_per_task).min(self.wish.cores.max(1));
-        let allowed = allowed(self.wish, self.place, task);
-        let may_use = match self.left.intersection(&allowed) {
+        let allowed = &self.allowed[(task % self.allowed.len() as u64) as usize];
+        let may_use = match self.left.intersection(allowed) {
             // Other tasks of the step have them all.
-            none if none.is_empty() => self.given.intersection(&allowed),
+            none if none.is_empty() => self.given.intersection(allowed),
             some => some,
         };
+        let what = || format!("of the sockets that task {task} is to be bound to on node {}", self.place.node.name);
+        let others_use_them = || busy(format!("other steps use the cores {}", what()));
         if may_use.is_empty() {
-            let name = &self.place.node.name;
-            let what = format!("of the sockets that task {task} is to be bound to on node {name}");
-            return Err(match self.place.held.intersection(&allowed).is_empty() {
-                true => invalid(format!("the job has no core {what}")),
-                false => busy(format!("other steps use the cores {what}")),
+            return Err(match self.place.held.intersection(allowed).is_empty() {
+                true => invalid(format!("the job has no core {}", what())),
+                false => others_use_them(),
             });
         }
         let sockets = self.open_sockets();
@@ -200,6 +221,9 @@ impl<'a> Dealer<'a> {
                 all.union(&more)
             }),
         };
+        if cores.is_empty() {
+            return Err(others_use_them());
+        }
         self.note(&cores);
         Ok(cores)
     }
@@ -313,6 +337,7 @@ mod tests {
         assert_eq!(dealt(&bound(CoreBinding::Sockets), 4, 1).1, ["0-1", "4-5", "0-1", "4-5"]);
         assert_eq!(dealt(&bound(CoreBinding::EachSocket), 3, 1).1, ["0-1", "4"]);
         assert_eq!(dealt_among(&bound(CoreBinding::EachSocket), "3-4", 3, 1).unwrap().1, ["3", "4"]);
+        assert_eq!(dealt(&bound(CoreBinding::ListedSockets(sets(&["1", "0", "0-1"]))), 2, 2).1, ["4-5", "0-1"]);
         assert_eq!(dealt(&bound(CoreBinding::ListedSockets(sets(&["1"]))), 2, 2).1, ["4-7"]);
     }
 
@@ -333,7 +358,10 @@ mod tests {
         assert_eq!(dealt(&most(1), 2, 1).1, ["0", "4"]);
         assert_eq!(dealt(&most(2), 3, 1).1, ["0", "1", "4"]);
         let refused = dealt_among(&most(1), "0-7", 3, 1).unwrap_err();
-        assert_eq!(refused, "LimitReached: 3 tasks are wanted on node n1, with 1 on each of its 2 sockets");
+        assert_eq!(
+            refused,
+            "LimitReached: 3 tasks are wanted on node n1, with 1 on each of the 2 sockets that the job has there"
+        );
     }
 
     #[test]
@@ -343,6 +371,52 @@ mod tests {
         assert_eq!(refused, "Invalid: the job has no core of the sockets that task 0 is to be bound to on node n1");
         let bound = Binding { cores: Some(CoreBinding::ListedSockets(sets(&["1"]))), ..Binding::default() };
         assert!(dealt_among(&bound, "0-3", 1, 1).unwrap_err().starts_with("Busy: "));
+    }
+
+    /// Huge numbers and many tasks cost nothing: lists end where they repeat.
+    #[test]
+    fn what_is_dealt_out_is_as_long_as_the_step_has_cores() {
+        let listed = |texts: &[&str]| CoreBinding::ListedSockets(sets(texts));
+        let all = |cores| Binding { cores: Some(cores), ..Binding::default() };
+        let one_socket = dealt_among(&all(listed(&["0"])), "0-7", 1_000_000, 1).unwrap();
+        assert_eq!(one_socket, ("0-7".into(), vec!["0-3".into()]));
+        let huge = dealt_among(&all(listed(&["0-4294967295", "4294967295"])), "0-7", 1, 1).unwrap();
+        assert_eq!(huge.1, ["0"]);
+        let none = dealt_among(&all(listed(&["4294967295"])), "0-7", 1, 1).unwrap_err();
+        assert!(none.starts_with("Invalid: the job has no core"), "{none}");
+        assert_eq!(dealt_among(&own(None), "0-1", 1_000_000, 1).unwrap().1, ["0", "1"]);
+        let named = all(CoreBinding::Listed(sets(&["0", "1", "2", "3"])));
+        assert_eq!(dealt(&named, 2, 1).1, ["0", "1"], "entries without a task are left out");
+    }
+
+    /// A step with fewer cores than its tasks want shares them, and nobody is bound to cores of others.
+    #[test]
+    fn a_step_gets_no_more_cores_than_it_wants() {
+        let (node, all) = (node(), IndexSet::first_n(8));
+        let place = Place { node: &node, held: &all, free: &all };
+        let few = |binding: &Binding, tasks, cpus_per_task, cores| {
+            deal(&Wish { binding, tasks, cpus_per_task, cores }, &place).map_err(|refusal| refusal.message)
+        };
+        let bound = few(&own(None), 4, 2, 4).unwrap();
+        assert_eq!((bound.cores, bound.tasks), ("0-3".parse().unwrap(), sets(&["0-1", "2-3"])));
+        let each = Binding { cores: Some(CoreBinding::EachSocket), ..Binding::default() };
+        let refused = few(&each, 2, 1, 1).unwrap_err();
+        assert_eq!(refused, "the step has cores 0 on node n1, and a task is to be bound to a socket of others");
+    }
+
+    /// Sockets of which the job has no core count for nothing, and nobody is left without a core.
+    #[test]
+    fn only_sockets_of_the_job_count() {
+        let binding = Binding { tasks_per_socket: Some(2), ..own(None) };
+        let (node, held) = (node(), IndexSet::first_n(4));
+        let dealt = |free: &str, tasks| {
+            let free: IndexSet = free.parse().unwrap();
+            let wish = Wish { binding: &binding, tasks, cpus_per_task: 1, cores: u64::from(tasks).min(free.len()) };
+            deal(&wish, &Place { node: &node, held: &held, free: &free }).map_err(|refusal| refusal.message)
+        };
+        assert_eq!(dealt("0-3", 2).unwrap().tasks.len(), 2);
+        let refused = dealt("0-3", 4).unwrap_err();
+        assert_eq!(refused, "4 tasks are wanted on node n1, with 2 on each of the 1 sockets that the job has there");
     }
 
     /// Without a binding of cores a task is bound to its own only if the step has just enough.
