@@ -207,7 +207,7 @@ fn condition(
             _ if means(word, "all_clusters", 2) => {}
             _ if means(word, "group", 2) && command.report == Report::TopUsers => command.groups = true,
             _ if means(word, "tree", 4) => {}
-            _ => command.users.insert(word.to_owned()).then_some(()).unwrap_or_default(),
+            _ => command.users.extend([word.to_owned()]),
         }
         return Ok(());
     };
