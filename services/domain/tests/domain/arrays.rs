@@ -3,6 +3,7 @@
 use crate::support::*;
 use muster_schemas::{
     JobId,
+    cluster::QueueSpec,
     command::{Command, RefusalCode},
     event::{Event, JobChange},
     job::{DependencyKind, ExitStatus, Holds, JobState, Outcome, WaitReason},
@@ -224,5 +225,41 @@ fn a_task_set_apart_ends_with_its_array() {
     assert_eq!(cluster.outcome(whole), None);
     cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[task]) });
     assert_eq!(cluster.outcome(whole), Some(Outcome::Cancelled));
+    cluster.assert_replays();
+}
+
+/// Each task that waits by itself takes as much room as a job, so there are not many of them.
+#[test]
+fn a_thousand_tasks_of_an_array_wait_by_themselves_at_most() {
+    let mut cluster = Cluster::new();
+    let whole = cluster.submit("ada", array(IndexSet::from_range(1, 2_000), None));
+    let tasks = |first, last| (first..=last).map(|index| JobId::task(whole.number, index)).collect::<Vec<_>>();
+    let change = JobChange { priority: Some(3), ..JobChange::default() };
+    let modify = |first, last| Command::Modify { jobs: ids(&tasks(first, last)), change: change.clone() };
+    cluster.refused(&user("ada"), modify(1, 1_001), RefusalCode::LimitReached, "1000 tasks of array 1");
+    cluster.ok(&user("ada"), modify(1, 600));
+    cluster.refused(&user("ada"), modify(601, 1_001), RefusalCode::LimitReached, "change the whole array");
+    cluster.ok(&user("ada"), modify(601, 1_000));
+    // Those that wait by themselves can be changed again, and the array as a whole.
+    cluster.ok(&user("ada"), modify(1, 1_000));
+    cluster.assert_replays();
+}
+
+/// A task that waits by itself is counted by no queue, so it cannot go where jobs are counted. What belongs to all tasks
+/// still does.
+#[test]
+fn a_task_set_apart_stays_a_task_of_its_array() {
+    let mut config = config();
+    config.queues.push(QueueSpec { max_jobs: Some(5), ..queue("few") });
+    let mut cluster = Cluster::with(config);
+    let whole = cluster.submit("ada", array(IndexSet::from_range(1, 2), None));
+    let task = JobId::task(whole.number, 2);
+    let to_few = JobChange { queue: Some("few".into()), ..JobChange::default() };
+    cluster.refused(&user("ada"), modify(task, to_few.clone()), RefusalCode::Conflict, "queue `few` limits its jobs");
+    cluster.ok(&user("ada"), modify(task, JobChange { priority: Some(3), ..JobChange::default() }));
+    cluster.refused(&user("ada"), modify(task, to_few.clone()), RefusalCode::Conflict, "queue `few` limits its jobs");
+    let attributes = JobChange { attributes: [("a".to_owned(), "b".to_owned())].into(), ..JobChange::default() };
+    cluster.refused(&user("ada"), modify(task, attributes), RefusalCode::Conflict, "belong to all tasks");
+    cluster.ok(&user("ada"), modify(whole, to_few));
     cluster.assert_replays();
 }

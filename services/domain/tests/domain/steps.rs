@@ -7,6 +7,7 @@ use muster_domain::{
 };
 use muster_schemas::{
     JobId, PartId, RunId, StepId,
+    binding::{Binding, CoreBinding, MemoryBinding, MemoryDomains},
     command::{Command, RefusalCode, Reply},
     event::{EndCause, Event, StopReason},
     job::{ExitStatus, JobSpec, JobState, Launch, Outcome},
@@ -111,6 +112,35 @@ fn a_step_that_overlaps_takes_no_core_from_others() {
     let (_, cores) = launched(&mut cluster, id, step(&[("node1", 4)]));
     assert_eq!(cores, [ranks("0-3")]);
     launched(&mut cluster, id, overlapping);
+}
+
+/// A step whose tasks are bound has their cores in its event, and no list of cores makes it larger than a job may be.
+#[test]
+fn the_cores_of_bound_tasks_are_in_the_event_of_their_step() {
+    let (mut cluster, id, _) = running();
+    let bound = |sets: Vec<&str>| {
+        let list = sets.iter().map(|set| ranks(set)).collect();
+        let mut spec = step(&[("node1", 2)]);
+        spec.groups[0].binding = Some(Binding { cores: Some(CoreBinding::Listed(list)), ..Binding::default() });
+        spec
+    };
+    let mut apart = bound(vec!["3", "2", "1"]);
+    let events = cluster.ok(&user("ada"), launch(id, apart.clone()));
+    let shares = events.iter().find_map(|event| match event {
+        Event::StepLaunched { shares, .. } => Some(shares.clone()),
+        _ => None,
+    });
+    let share = shares.and_then(|shares| shares.first().cloned()).expect("it is launched on a node");
+    assert_eq!((share.cores, share.bound), (ranks("2-3"), vec![ranks("3"), ranks("2")]));
+    cluster.refused(&user("ada"), launch(id, apart.clone()), RefusalCode::Busy, "in use by other steps");
+    cluster.refused(&user("ada"), launch(id, bound(vec!["4"])), RefusalCode::Invalid, "the job has 0-3");
+    cluster.refused(&user("ada"), launch(id, bound(vec!["65536"])), RefusalCode::Invalid, "binding.cores");
+    apart.groups[0].binding = Some(Binding {
+        memory: Some(MemoryBinding { domains: MemoryDomains::Listed(vec![ranks("1024")]), is_preference: false }),
+        ..Binding::default()
+    });
+    cluster.refused(&user("ada"), launch(id, apart), RefusalCode::Invalid, "binding.memory.domains");
+    cluster.assert_replays();
 }
 
 /// A step without places, with this many tasks and cores per task.

@@ -36,6 +36,10 @@ use std::{
     rc::Rc,
 };
 
+/// Variables with folders, separated by colons, that a task may need although they are in the machine's `/tmp`.
+const IN_TEMPORARY: [&str; 7] =
+    ["PWD", "MUSTER_TMPDIR", "MUSTER_DATA", "HOME", "PATH", "LD_LIBRARY_PATH", "PYTHONPATH"];
+
 /// The tasks of a launch before they are started.
 pub struct Tasks {
     pub each: Vec<Task>,
@@ -65,7 +69,7 @@ impl Tasks {
     ) -> Result<Self, String> {
         let each = each.collect::<Result<Vec<Task>, _>>()?;
         let programs = each.iter().map(|task| Path::new(OsStr::from_bytes(task.program.path().to_bytes())));
-        let folders = ["PWD", "MUSTER_TMPDIR", "MUSTER_DATA"].into_iter().filter_map(|name| variables.get(name));
+        let folders = IN_TEMPORARY.into_iter().filter_map(|name| variables.get(name)).flat_map(|list| list.split(':'));
         Ok(Self {
             kept: Kept::on_the_way_to(programs.chain(folders.map(Path::new))),
             each,
