@@ -517,6 +517,10 @@ impl Launcher {
             if same_boot {
                 end_processes(&hierarchies, key);
             }
+            // This can take long, too.
+            if let Err(error) = folder.remove_container() {
+                tracing::warn!(%key, %error, "the folder of a container cannot be removed");
+            }
             if let Some(order) = order.filter(|_| same_boot && !key.is_step()) {
                 run_epilog(&spool, &order);
             }

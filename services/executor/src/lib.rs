@@ -30,6 +30,7 @@ pub mod key;
 pub mod launcher;
 pub mod output;
 pub mod protocol;
+mod removal;
 mod reports;
 pub mod runtimes;
 mod service;

@@ -38,7 +38,7 @@
 //! user's script.
 
 use crate::{
-    containment::Hierarchies, gpus::GpuDevice, identity::Identity, key::RunKey, protocol::frames,
+    containment::Hierarchies, gpus::GpuDevice, identity::Identity, key::RunKey, protocol::frames, removal,
     runtimes::RuntimeChoice, site::SitePrograms,
 };
 use muster_schemas::{
@@ -218,7 +218,7 @@ impl Spool {
         for entry in fs::read_dir(&self.root)? {
             let entry = entry?;
             if entry.file_name().to_string_lossy().starts_with(RUBBISH) {
-                fs::remove_dir_all(entry.path())?;
+                removal::remove(&entry.path())?;
             }
         }
         for entry in fs::read_dir(self.root.join(FREE))? {
@@ -294,7 +294,7 @@ impl Spool {
         // Renamed first, so that a removal cut short leaves nothing that looks like a run.
         let rubbish = self.root.join(format!("{RUBBISH}.{key}"));
         fs::rename(folder.path(), &rubbish)?;
-        fs::remove_dir_all(rubbish)
+        removal::remove(&rubbish)
     }
 
     /// Ties the spool to a cluster. A spool without runs can change to another cluster; its journal then starts again,
@@ -665,10 +665,7 @@ impl RunFolder {
         if has_mounts(&container)? {
             return Err(io::Error::other(format!("something is mounted in {}", container.display())));
         }
-        match fs::remove_dir_all(container) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
+        removal::remove(&container)
     }
 
     /// Removes what only steps have, so that the folder can serve another run.

@@ -13,6 +13,7 @@ use super::{
 use crate::{
     containment::{Accounts, Containment, CpuTime, processes},
     protocol::{self, Control, News},
+    removal,
     spool::{End, NOTES, SpooledOrder, TEMPORARY},
 };
 use jiff::tz::TimeZone;
@@ -513,15 +514,8 @@ impl<'a> Supervised<'a> {
 
     /// The folder itself stays for the user's next run.
     fn empty_temporary(&self) {
-        let empty = || -> io::Result<()> {
-            for entry in fs::read_dir(self.shim.folder.file(TEMPORARY))? {
-                let entry = entry?;
-                let is_folder = entry.file_type()?.is_dir();
-                if is_folder { fs::remove_dir_all(entry.path())? } else { fs::remove_file(entry.path())? }
-            }
-            Ok(())
-        };
-        self.log_failure("rid of its temporary files", empty());
+        let emptied = removal::empty(&self.shim.folder.file(TEMPORARY));
+        self.log_failure("rid of its temporary files", emptied);
     }
 }
 
