@@ -35,6 +35,7 @@ mod reports;
 pub mod runtimes;
 mod service;
 pub mod shim;
+mod signals;
 pub mod site;
 pub mod spool;
 #[cfg(test)]

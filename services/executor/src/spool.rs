@@ -6,6 +6,7 @@
 //! SPOOL/launched.0, .1      the launch journal
 //! SPOOL/executor            socket: shims report starts and ends
 //! SPOOL/shims.log           the log of the shims
+//! SPOOL/gpus               the GPUs of the node by number, as its runs know them
 //! SPOOL/unfit              why the node is to be drained, until the ledger knows
 //! SPOOL/bin/muster-rsh      link to the program that starts commands on other nodes of a job
 //! SPOOL/runs/RUN[.STEP]/
@@ -107,6 +108,7 @@ const OF_STEPS: [&str; 11] = [
 ];
 /// The name of the executor's socket in the spool.
 pub const EXECUTOR_SOCKET: &str = "executor";
+const GPUS: &str = "gpus";
 const LOG: &str = "log";
 const RUNS: &str = "runs";
 const BIN: &str = "bin";
@@ -212,6 +214,21 @@ impl Spool {
     /// If the folder cannot be read.
     pub fn keys(&self) -> io::Result<Vec<RunKey>> {
         run_keys(&self.root)
+    }
+
+    /// The GPUs of the node as the executor before this one knew them, by number; none if that is not known.
+    pub fn gpus(&self) -> Vec<GpuDevice> {
+        let text = fs::read_to_string(self.root.join(GPUS)).unwrap_or_default();
+        text.lines().map(str::parse).collect::<Result<_, _>>().unwrap_or_default()
+    }
+
+    /// Keeps these for the next executor.
+    ///
+    /// # Errors
+    /// If the disk refuses; the earlier ones stay.
+    pub fn set_gpus(&self, gpus: &[GpuDevice]) -> io::Result<()> {
+        let text: String = gpus.iter().map(|gpu| format!("{gpu}\n")).collect();
+        write_whole(&self.root.join(GPUS), text.as_bytes())
     }
 
     fn find_free(&mut self) -> io::Result<()> {
@@ -867,6 +884,15 @@ mod tests {
         run.leave_fences(3).unwrap();
         run.leave_fences(1).unwrap();
         assert_eq!(run.left_fences(), [3, 1]);
+    }
+
+    #[test]
+    fn the_numbers_of_gpus_outlive_an_executor() {
+        let (_temporary, spool) = spool();
+        assert_eq!(spool.gpus(), []);
+        let gpus = ["nvidia:/dev/nvidia1", "amd:/dev/dri/renderD128,/dev/dri/card0"].map(|gpu| gpu.parse().unwrap());
+        spool.set_gpus(&gpus).unwrap();
+        assert_eq!(spool.gpus(), gpus);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::{
     Shim,
     children::{Wait, end_children_and, reap_silently, wait_for_child},
+    controls::{self, Early},
     launch::Launched,
     log,
     management::{Abort, Management},
@@ -12,7 +13,7 @@ use super::{
 };
 use crate::{
     containment::{Accounts, Containment, CpuTime, processes},
-    protocol::{self, Control, News},
+    protocol::{Control, News},
     removal,
     spool::{End, NOTES, SpooledOrder, TEMPORARY},
 };
@@ -67,9 +68,10 @@ pub fn become_shim() -> io::Result<()> {
 }
 
 /// Stays with the processes of a run until none is left, and reports how they ended.
-pub fn supervise(shim: &Shim, launched: Launched, mut control: fs::File) -> End {
+pub fn supervise(shim: &Shim, launched: Launched, mut early: Early) -> End {
     let mut run = Supervised::new(shim, &shim.claim.order, launched);
-    if let Err(error) = run.watch(&mut control) {
+    early.controls.into_iter().for_each(|control| run.obey(control));
+    if let Err(error) = run.watch(&mut early.control) {
         run.failed = Some(EndCause::Lost(format!("the shim failed: {error}")));
     }
     run.finish()
@@ -175,7 +177,7 @@ impl<'a> Supervised<'a> {
             }
             self.manage();
             self.move_streams();
-            self.take_controls(control)?;
+            controls::take(control, |control| self.obey(control))?;
             self.do_what_is_due();
         }
         Ok(())
@@ -285,22 +287,6 @@ impl<'a> Supervised<'a> {
             Err(error) => return Err(error),
         }
         Ok(())
-    }
-
-    fn take_controls(&mut self, control: &mut fs::File) -> io::Result<()> {
-        let mut buffer = [0; 4096];
-        loop {
-            match control.read(&mut buffer) {
-                Ok(length) => {
-                    for control in protocol::frames(&buffer[..length]).filter_map(protocol::from_bytes) {
-                        self.obey(control);
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
     }
 
     fn obey(&mut self, control: Control) {
