@@ -11,17 +11,28 @@ use muster_schemas::{
 use std::time::Duration;
 use tokio::time::{self, Instant};
 
-/// How soon a report that the ledger has not taken is repeated.
+/// How soon a report that the ledger has not taken is repeated for the first time; each time it takes twice as long.
 const RETRY: Duration = Duration::from_secs(1);
 /// How often a report that it has taken is repeated.
 const REPEAT: Duration = Duration::from_secs(60);
+/// The same for a node without GPUs: hardly one is promised some later.
+const REPEAT_WITHOUT: Duration = Duration::from_secs(600);
 
 /// Reports for as long as it is awaited.
 pub async fn tell(ledger: LedgerClient, node: String, mut watch: Watch) {
     let mut report = watch.next().await;
     log(&node, &report);
+    let mut retry = RETRY;
     loop {
-        let due = Instant::now() + if is_taken(&ledger, &node, &report).await { REPEAT } else { RETRY };
+        let pause = if is_taken(&ledger, &node, &report).await {
+            retry = RETRY;
+            if report.found == 0 { REPEAT_WITHOUT } else { REPEAT }
+        } else {
+            let pause = retry;
+            retry = (retry * 2).min(REPEAT);
+            pause
+        };
+        let due = Instant::now() + pause;
         if let Ok(news) = time::timeout_at(due, watch.next()).await {
             log(&node, &news);
             report = news;

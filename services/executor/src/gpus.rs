@@ -1,13 +1,19 @@
 //! The GPUs of a node: their device files, and the numbers by which programs know them.
 
 mod amd;
+mod numbering;
 mod nvml;
 mod watch;
 
+use crate::containment::DeviceNumber;
 use muster_schemas::resources::IndexSet;
+pub use numbering::settled;
 use serde::{Deserialize, Serialize};
-use std::{fmt, path::PathBuf, str::FromStr};
-pub use watch::{Watch, devices};
+use std::{collections::BTreeMap, fmt, path::PathBuf, str::FromStr};
+pub use watch::{Watch, find};
+
+/// The most GPUs that a node is taken to have if its driver does not say.
+const MOST_OF_A_NODE: u32 = 64;
 
 /// Whose GPU it is. Programs for each kind read their own variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,9 +53,28 @@ pub struct GpuDevice {
     pub uuid: Option<String>,
     /// What the driver calls its model, if it was detected.
     pub model: Option<String>,
+    /// The numbers of those of its device files that were there when it was found: a job that must not open it must not
+    /// open it either once a file is back.
+    pub numbers: Vec<DeviceNumber>,
 }
 
 impl GpuDevice {
+    /// One that is known by its device files.
+    const fn of_files(kind: GpuKind, files: Vec<PathBuf>) -> Self {
+        Self { kind, files, uuid: None, model: None, numbers: Vec::new() }
+    }
+
+    /// The numbers of its device files, also of those that are away.
+    pub fn device_numbers(&self) -> impl Iterator<Item = DeviceNumber> {
+        let now = self.files.iter().filter_map(|file| DeviceNumber::of(file).or_else(|| DeviceNumber::usual(file)));
+        self.numbers.iter().copied().chain(now)
+    }
+
+    /// Whether a number means the same GPU with both.
+    fn is_same(&self, other: &Self) -> bool {
+        (self.kind, self.files.first()) == (other.kind, other.files.first())
+    }
+
     /// The number of its device file, by which programs know it as long as all GPUs of the node are open to them: 3 for
     /// `/dev/nvidia3`. `None` if the name does not end with one.
     fn number(&self) -> Option<u32> {
@@ -81,9 +106,49 @@ impl FromStr for GpuDevice {
         let kind = kind.ok_or_else(|| wrong("it begins neither with `nvidia` nor with `amd`"))?;
         let files: Vec<PathBuf> = files.split(',').map(PathBuf::from).collect();
         match files.iter().all(|file| file.is_absolute()) {
-            true => Ok(Self { kind, files, uuid: None, model: None }),
+            true => Ok(Self::of_files(kind, files)),
             false => Err(wrong("a file does not begin with `/`")),
         }
+    }
+}
+
+/// What was found of a node's GPUs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// All, by number; none if the driver says nothing.
+    pub devices: Vec<GpuDevice>,
+    /// Those that cannot be used for as long as this executor runs, by number, and why.
+    pub faults: BTreeMap<u32, String>,
+}
+
+impl Found {
+    /// A driver says nothing: whatever the node is to have is out of service.
+    fn silent() -> Self {
+        let faults = (0..MOST_OF_A_NODE).map(|gpu| (gpu, numbering::NO_ANSWER.to_owned())).collect();
+        Self { devices: Vec::new(), faults }
+    }
+
+    fn is_silent(&self) -> bool {
+        self.devices.is_empty() && !self.faults.is_empty()
+    }
+
+    /// How many there are, with those that only their faults tell of.
+    fn count(&self) -> u32 {
+        let devices = u32::try_from(self.devices.len()).unwrap_or(u32::MAX);
+        self.faults.last_key_value().map_or(devices, |(gpu, _)| devices.max(gpu.saturating_add(1)))
+    }
+}
+
+impl FromIterator<(GpuDevice, Option<String>)> for Found {
+    /// Each with its fault.
+    fn from_iter<T: IntoIterator<Item = (GpuDevice, Option<String>)>>(each: T) -> Self {
+        let mut found = Self::default();
+        for (gpu, (mut device, fault)) in (0..).zip(each) {
+            device.numbers = device.files.iter().filter_map(|file| DeviceNumber::of(file)).collect();
+            found.devices.push(device);
+            found.faults.extend(fault.map(|why| (gpu, why)));
+        }
+        found
     }
 }
 

@@ -182,7 +182,7 @@ struct Begun {
     key: RunKey,
     about: About,
     /// Whether its order is in the spool, and if not, why.
-    spooled: Result<(), String>,
+    spooled: Result<(), EndCause>,
 }
 
 /// The launcher.
@@ -335,18 +335,18 @@ impl Launcher {
         let recorded = self.journal.record(&keys);
         let mut ready = Vec::with_capacity(keys.len());
         for Begun { key, about, spooled } in begun {
-            let why = match (spooled, &recorded) {
+            let cause = match (spooled, &recorded) {
                 (Ok(()), Ok(())) => {
                     ready.push(key);
                     continue;
                 }
                 (Ok(()), Err(error)) => {
                     self.forget(key);
-                    format!("the node's launch journal cannot be written: {error}")
+                    EndCause::LaunchFailed(format!("the node's launch journal cannot be written: {error}"))
                 }
-                (Err(why), _) => why,
+                (Err(cause), _) => cause,
             };
-            self.report_unstarted(key, Some(about), EndCause::LaunchFailed(why));
+            self.report_unstarted(key, Some(about), cause);
         }
         self.fork_shims(&ready);
     }
@@ -355,9 +355,9 @@ impl Launcher {
         self.report(Finding::Ended { key, about, end: shim::exit_without_start(cause).into() });
     }
 
-    fn spool_order(&mut self, order: LaunchOrder, tasks: Option<StepTasks>) -> Result<(), String> {
+    fn spool_order(&mut self, order: LaunchOrder, tasks: Option<StepTasks>) -> Result<(), EndCause> {
         require_gpus(&order.gpus, self.settings.gpus.as_deref())?;
-        let identity = self.identities.of(&order.owner.user)?;
+        let identity = self.identities.of(&order.owner.user).map_err(EndCause::LaunchFailed)?;
         let spooled = SpooledOrder {
             boot_id: self.settings.boot_id.clone(),
             cpus: cpus_of(&order.cores, &self.settings.cpus),
@@ -371,7 +371,9 @@ impl Launcher {
             container_runtime: self.settings.container_runtime.clone(),
             site: self.settings.site.clone(),
         };
-        self.spool.create(&spooled).map_err(|error| format!("the order cannot be written to the node's spool: {error}"))
+        self.spool.create(&spooled).map_err(|error| {
+            EndCause::LaunchFailed(format!("the order cannot be written to the node's spool: {error}"))
+        })
     }
 
     fn bury(&mut self, key: RunKey) {
@@ -517,6 +519,10 @@ impl Launcher {
             if same_boot {
                 end_processes(&hierarchies, key);
             }
+            // This can take long, too.
+            if let Err(error) = folder.remove_container() {
+                tracing::warn!(%key, %error, "the folder of a container cannot be removed");
+            }
             if let Some(order) = order.filter(|_| same_boot && !key.is_step()) {
                 run_epilog(&spool, &order);
             }
@@ -564,11 +570,11 @@ fn end_processes(hierarchies: &Hierarchies, key: RunKey) {
     }
 }
 
-/// A job may have been given a GPU before the ledger knew that the node has not so many.
-fn require_gpus(wanted: &IndexSet, gpus: Option<&[GpuDevice]>) -> Result<(), String> {
+/// A job may have been given a GPU before the ledger knew that the node has not so many. It can run elsewhere.
+fn require_gpus(wanted: &IndexSet, gpus: Option<&[GpuDevice]>) -> Result<(), EndCause> {
     let missing = |gpus: &[GpuDevice]| wanted.iter().find(|gpu| *gpu as usize >= gpus.len());
     match gpus.and_then(|gpus| Some((gpus.len(), missing(gpus)?))) {
-        Some((found, gpu)) => Err(format!("the node has no GPU {gpu}: {found} were found there")),
+        Some((found, gpu)) => Err(EndCause::Lost(format!("the node has no GPU {gpu}: {found} were found there"))),
         None => Ok(()),
     }
 }
@@ -582,6 +588,15 @@ fn cpus_of(cores: &IndexSet, cpus: &[u32]) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_job_for_a_gpu_that_is_not_there_goes_elsewhere() {
+        let gpus = ["nvidia:/dev/nvidia0".parse().unwrap()];
+        let wanted = |last| IndexSet::from_range(0, last);
+        assert_eq!(require_gpus(&wanted(0), Some(&gpus)), Ok(()));
+        assert_eq!(require_gpus(&wanted(1), None), Ok(()), "they are numbers and nothing else");
+        assert!(matches!(require_gpus(&wanted(1), Some(&gpus)), Err(EndCause::Lost(why)) if why.contains("no GPU 1")));
+    }
 
     #[test]
     fn cores_beyond_the_hosts_are_not_bound() {

@@ -30,10 +30,12 @@ pub mod key;
 pub mod launcher;
 pub mod output;
 pub mod protocol;
+mod removal;
 mod reports;
 pub mod runtimes;
 mod service;
 pub mod shim;
+mod signals;
 pub mod site;
 pub mod spool;
 #[cfg(test)]

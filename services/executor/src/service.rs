@@ -8,7 +8,7 @@ use crate::{
     contents::{ContentError, Contents},
     fences::{Leader, Members},
     fork_server, gpu_reports,
-    gpus::{self, GpuDevice},
+    gpus::{self, Found},
     health,
     host::Plan,
     launcher::{About, Finding, Launcher, Settings, Size, Work},
@@ -164,7 +164,8 @@ impl Executor {
         bind_to_cluster(&spool, &ledger).await?;
         let boot_id =
             std::fs::read_to_string("/proc/sys/kernel/random/boot_id").context("the boot id cannot be read")?;
-        let settings = settings(&config, &spool, boot_id.trim())?;
+        let gpus = find_gpus(&config, &spool).await?;
+        let settings = settings(&config, &spool, boot_id.trim(), gpus.as_ref())?;
         link_rsh(&config, &spool);
         plan_host(&config, &spool).context("the host of the emulated node cannot be planned in the spool")?;
         let notices = protocol::bind(spool.root(), EXECUTOR_SOCKET)?;
@@ -174,7 +175,7 @@ impl Executor {
         let spool_root = spool.root().to_owned();
         let contact = Contact::new(ledger.clone(), &config, settings.boot_id.clone());
         let steps_share_groups = settings.hierarchies.has_groups();
-        let gpus_task = watch_gpus(&config, &ledger, settings.gpus.as_deref())?;
+        let gpus_task = watch_gpus(&config, &ledger, gpus)?;
         let launcher = Launcher::new(spool, settings, found).context("the launch journal cannot be read")?;
         let highest_run = launcher.highest_run();
         let clients = Arc::new(Clients::default());
@@ -722,13 +723,26 @@ async fn bind_to_cluster(spool: &Spool, ledger: &LedgerClient) -> anyhow::Result
     Ok(())
 }
 
-fn settings(config: &Config, spool: &Spool, boot_id: &str) -> anyhow::Result<Settings> {
+/// The GPUs of the node by number; `None` if they are numbers and nothing else.
+async fn find_gpus(config: &Config, spool: &Spool) -> anyhow::Result<Option<Found>> {
+    let configured = config.configured_gpus()?;
+    if configured.is_none() && config.invents_gpus {
+        return Ok(None);
+    }
+    let found = gpus::find(configured).await.context("the GPUs cannot be looked for")?;
+    let has_runs = !spool.keys().context("the spool cannot be read")?.is_empty();
+    let found = gpus::settled(found, spool.gpus(), has_runs);
+    if !found.devices.is_empty() || !spool.gpus().is_empty() {
+        spool.set_gpus(&found.devices).context("the numbers of the GPUs cannot be kept in the spool")?;
+    }
+    Ok(Some(found))
+}
+
+fn settings(config: &Config, spool: &Spool, boot_id: &str, found: Option<&Found>) -> anyhow::Result<Settings> {
     let mut hierarchies = Hierarchies::detect(config.containment, &containment::instance(&config.node, spool.root()))
         .with_context(|| format!("containment {:?} is not available", config.containment))?;
     let node = &config.node;
-    let configured = config.configured_gpus()?;
-    let are_numbers = configured.is_none() && config.invents_gpus;
-    let gpus = (!are_numbers).then(|| gpus::devices(configured.as_deref()));
+    let gpus = found.map(|found| found.devices.clone());
     for (number, gpu) in (0..).zip(gpus.iter().flatten()) {
         tracing::info!(node, number, %gpu, model = gpu.model, uuid = gpu.uuid, "a GPU of this node");
     }
@@ -755,11 +769,11 @@ fn settings(config: &Config, spool: &Spool, boot_id: &str) -> anyhow::Result<Set
 fn watch_gpus(
     config: &Config,
     ledger: &LedgerClient,
-    gpus: Option<&[GpuDevice]>,
+    gpus: Option<Found>,
 ) -> anyhow::Result<Option<tokio::task::JoinHandle<()>>> {
     let Some(gpus) = gpus else { return Ok(None) };
     let period = Duration::from_secs(config.gpu_check_seconds.into());
-    let watch = gpus::Watch::begin(gpus.to_vec(), period).context("the GPUs cannot be looked at")?;
+    let watch = gpus::Watch::begin(gpus, period).context("the GPUs cannot be looked at")?;
     Ok(Some(tokio::spawn(gpu_reports::tell(ledger.clone(), config.node.clone(), watch))))
 }
 

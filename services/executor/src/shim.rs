@@ -5,6 +5,7 @@ mod binding;
 mod children;
 mod claimed;
 mod container;
+mod controls;
 mod execution;
 mod feed;
 mod files;
@@ -27,9 +28,10 @@ use crate::{
 };
 use claimed::Shim;
 pub(crate) use claimed::log;
+use controls::Early;
 use muster_dialect::Dialects;
 use muster_schemas::{
-    event::{EndCause, NodeExit},
+    event::{EndCause, NodeExit, StopReason},
     job::Usage,
     time::Timestamp,
 };
@@ -91,11 +93,20 @@ fn execute(shim: &Shim, host: Option<&Host>) -> End {
         Ok(control) => control,
         Err(error) => return launch_failed(format!("the control pipe in the spool cannot be opened: {error}")),
     };
-    if let Err(why) = shim.prolog() {
+    let mut early = Early::new(control);
+    if let Err(why) = shim.prolog(|| early.stopped().is_some()) {
         return exit_without_start(EndCause::Lost(why)).into();
     }
-    let end = match launch::launch(&shim.claim.order, &shim.folder, shim.dialect, host) {
-        Ok(launched) => supervise::supervise(shim, launched, control),
+    let order = &shim.claim.order;
+    let stopped = if shim.has_prolog() { early.stopped() } else { None };
+    if let Some(reason) = stopped {
+        shim.epilog();
+        // As if it had held its place until now.
+        let has_ended = reason == StopReason::PeerEnded && launch::holds_only(&order.order);
+        return exit_without_start(if has_ended { EndCause::Itself } else { EndCause::Killed }).into();
+    }
+    let end = match launch::launch(order, &shim.folder, shim.dialect, host) {
+        Ok(launched) => supervise::supervise(shim, launched, early),
         Err(why) => launch_failed(why),
     };
     shim.epilog();

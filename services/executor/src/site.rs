@@ -7,16 +7,22 @@
 use crate::{
     identity::{self, Identity},
     runtimes::FOLDERS,
+    signals,
 };
 use muster_schemas::node::LaunchOrder;
 use nix::{
-    sys::signal::{Signal, killpg},
+    errno::Errno,
+    fcntl::{FcntlArg, OFlag, fcntl},
+    sys::{
+        signal::{Signal, killpg},
+        wait::{Id, WaitPidFlag, WaitStatus, waitid},
+    },
     unistd::{Gid, Pid, Uid, setgroups, setresgid, setresuid},
 };
 use serde::{Deserialize, Serialize};
 use std::{
     fs::{self, File},
-    io::{self, Read as _, Seek as _},
+    io::{self, PipeReader, Read as _},
     os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
@@ -32,6 +38,10 @@ const MAX_OUTPUT_BYTES: u64 = 4_096;
 const MAX_REASON_BYTES: usize = 500;
 /// How often it is checked whether a program has ended.
 const POLL: Duration = Duration::from_millis(5);
+/// How often its output is read each time; one that writes for ever is ended nevertheless.
+const READS: usize = 64;
+/// How long a program that was killed may take to be dead.
+const LAST_WAIT: Duration = Duration::from_secs(5);
 
 /// The programs around jobs, and whom they run as.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,12 +59,17 @@ pub struct SitePrograms {
 }
 
 impl SitePrograms {
-    /// Runs the prolog for a job, if there is one.
+    /// Runs the prolog for a job, if there is one. It is ended, which is no error, once `is_stopped`.
     ///
     /// # Errors
     /// Why the job cannot start here, for people.
-    pub fn run_prolog(&self, order: &LaunchOrder, owner: &Identity) -> Result<(), String> {
-        let run = |program: &PathBuf| self.run("prolog", program, &variables(order, owner));
+    pub fn run_prolog(
+        &self,
+        order: &LaunchOrder,
+        owner: &Identity,
+        is_stopped: impl FnMut() -> bool,
+    ) -> Result<(), String> {
+        let run = |program: &PathBuf| self.run("prolog", program, &variables(order, owner), is_stopped);
         self.prolog.as_ref().map_or(Ok(()), run)
     }
 
@@ -63,7 +78,7 @@ impl SitePrograms {
     /// # Errors
     /// Why nothing is to be started here, for people.
     pub fn run_epilog(&self, order: &LaunchOrder, owner: &Identity) -> Result<(), String> {
-        let run = |program: &PathBuf| self.run("epilog", program, &variables(order, owner));
+        let run = |program: &PathBuf| self.run("epilog", program, &variables(order, owner), || false);
         self.epilog.as_ref().map_or(Ok(()), run)
     }
 
@@ -73,17 +88,24 @@ impl SitePrograms {
     /// Why it is not healthy, for people.
     pub fn check_health(&self, node: &str) -> Result<(), String> {
         let variables = ["MUSTER_NODE_NAME", "SLURMD_NODENAME"].map(|name| (name, node.to_owned()));
-        let run = |program: &PathBuf| self.run("health check", program, &variables);
+        let run = |program: &PathBuf| self.run("health check", program, &variables, || false);
         self.health_check.as_ref().map_or(Ok(()), run)
     }
 
-    fn run(&self, what: &str, program: &Path, variables: &[(&str, String)]) -> Result<(), String> {
-        match self.try_run(program, variables) {
-            Ok((Some(status), _)) if status.success() => Ok(()),
-            Ok((status, output)) => {
-                let how = match status {
-                    Some(status) => format!("{what} {} failed ({status})", program.display()),
-                    None => format!("{what} {} took longer than {} s", program.display(), self.timeout_seconds),
+    fn run(
+        &self,
+        what: &str,
+        program: &Path,
+        variables: &[(&str, String)],
+        is_stopped: impl FnMut() -> bool,
+    ) -> Result<(), String> {
+        match self.try_run(program, variables, is_stopped) {
+            Ok((Outcome::Stopped, _)) => Ok(()),
+            Ok((Outcome::Ended(status), _)) if status.success() => Ok(()),
+            Ok((outcome, output)) => {
+                let how = match outcome {
+                    Outcome::Ended(status) => format!("{what} {} failed ({status})", program.display()),
+                    _ => format!("{what} {} took longer than {} s", program.display(), self.timeout_seconds),
                 };
                 let first = output.lines().find(|line| !line.trim().is_empty()).map(str::trim);
                 Err(short(&first.map_or_else(|| how.clone(), |first| format!("{how}: {first}"))))
@@ -92,9 +114,15 @@ impl SitePrograms {
         }
     }
 
-    /// How the program ended, `None` if it took too long, and what it has said.
-    fn try_run(&self, program: &Path, variables: &[(&str, String)]) -> io::Result<(Option<ExitStatus>, String)> {
-        let mut output = tempfile::tempfile()?;
+    /// How the program ended, and what it has said.
+    fn try_run(
+        &self,
+        program: &Path,
+        variables: &[(&str, String)],
+        is_stopped: impl FnMut() -> bool,
+    ) -> io::Result<(Outcome, String)> {
+        let (output, input) = io::pipe()?;
+        fcntl(&output, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
         let mut command = Command::new(program);
         command
             .current_dir("/")
@@ -104,42 +132,96 @@ impl SitePrograms {
             .env("USER", &self.account.user)
             .envs(variables.iter().map(|(name, value)| (*name, value)))
             .stdin(Stdio::null())
-            .stdout(output.try_clone()?)
-            .stderr(output.try_clone()?)
+            .stdout(input.try_clone()?)
+            .stderr(input)
             .process_group(0);
-        if Uid::effective().is_root() {
-            let (uid, gid) = (Uid::from_raw(self.account.uid), Gid::from_raw(self.account.gid));
+        let ignored = signals::ignored();
+        let account = Uid::effective().is_root().then(|| {
             let groups: Vec<Gid> = self.account.groups.iter().copied().map(Gid::from_raw).collect();
-            let become_account = move || {
-                setgroups(&groups)?;
-                setresgid(gid, gid, gid)?;
-                Ok(setresuid(uid, uid, uid)?)
-            };
-            // SAFETY: the calls allocate no memory and take no lock.
-            unsafe { command.pre_exec(become_account) };
-        }
-        let status = self.wait(command.spawn()?)?;
-        output.rewind()?;
-        let mut said = Vec::new();
-        output.by_ref().take(MAX_OUTPUT_BYTES).read_to_end(&mut said)?;
-        Ok((status, String::from_utf8_lossy(&said).into_owned()))
+            (Uid::from_raw(self.account.uid), Gid::from_raw(self.account.gid), groups)
+        });
+        let become_program = move || {
+            signals::reset(&ignored)?;
+            signals::spare_no_more();
+            if let Some((uid, gid, groups)) = &account {
+                setgroups(groups)?;
+                setresgid(*gid, *gid, *gid)?;
+                setresuid(*uid, *uid, *uid)?;
+            }
+            Ok(())
+        };
+        // SAFETY: the calls allocate no memory and take no lock.
+        unsafe { command.pre_exec(become_program) };
+        let mut said = Said { output, text: Vec::new() };
+        let outcome = self.follow(command.spawn()?, &mut said, is_stopped)?;
+        Ok((outcome, String::from_utf8_lossy(&said.text).into_owned()))
     }
 
-    /// Waits for it, and ends what it has left behind in its group.
-    fn wait(&self, mut child: Child) -> io::Result<Option<ExitStatus>> {
+    /// Stays with it until its end, and ends what it has left behind in its group.
+    fn follow(&self, mut child: Child, said: &mut Said, mut is_stopped: impl FnMut() -> bool) -> io::Result<Outcome> {
         let deadline = Instant::now() + Duration::from_secs(self.timeout_seconds.into());
-        let group = Pid::from_raw(i32::try_from(child.id()).map_err(io::Error::other)?);
-        let mut status = child.try_wait()?;
-        while status.is_none() && Instant::now() < deadline {
+        let process = Pid::from_raw(i32::try_from(child.id()).map_err(io::Error::other)?);
+        let ended_early = loop {
+            said.read();
+            if is_dead(process)? {
+                break None;
+            } else if is_stopped() {
+                break Some(Outcome::Stopped);
+            } else if Instant::now() >= deadline {
+                break Some(Outcome::TookTooLong);
+            }
             thread::sleep(POLL);
-            status = child.try_wait()?;
+        };
+        // Nothing may be left of it. It was not waited for yet, so its number is no other group's.
+        let _ = killpg(process, Signal::SIGKILL);
+        said.read();
+        let killed = Instant::now();
+        while !is_dead(process)? {
+            if killed.elapsed() > LAST_WAIT {
+                // It hangs in the kernel, and may do so for ever.
+                let _ = thread::Builder::new().name("site program".into()).spawn(move || child.wait());
+                return Ok(ended_early.unwrap_or(Outcome::TookTooLong));
+            }
+            thread::sleep(POLL);
         }
-        // Nothing may be left of it.
-        let _ = killpg(group, Signal::SIGKILL);
-        if status.is_none() {
-            child.wait()?;
+        let status = child.wait()?;
+        Ok(ended_early.unwrap_or(Outcome::Ended(status)))
+    }
+}
+
+/// What became of a program.
+enum Outcome {
+    Ended(ExitStatus),
+    TookTooLong,
+    /// There is no more need for it.
+    Stopped,
+}
+
+/// Whether a child has ended; it is not waited for.
+fn is_dead(process: Pid) -> io::Result<bool> {
+    let look = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+    match waitid(Id::Pid(process), look) {
+        Ok(status) => Ok(status != WaitStatus::StillAlive),
+        Err(Errno::EINTR) => Ok(false),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// The first words of a program.
+struct Said {
+    output: PipeReader,
+    text: Vec<u8>,
+}
+
+impl Said {
+    /// Reads what it has said since the last time. What is beyond the first words is read too: it must not wait.
+    fn read(&mut self) {
+        let mut buffer = [0; MAX_OUTPUT_BYTES as usize];
+        for _ in 0..READS {
+            let Ok(length @ 1..) = self.output.read(&mut buffer) else { return };
+            let wanted = (buffer.len() - self.text.len()).min(length);
+            self.text.extend_from_slice(&buffer[..wanted]);
         }
-        Ok(status)
     }
 }
 
@@ -211,6 +293,7 @@ pub fn forget_unfit(spool: &Path) {
 mod tests {
     use super::*;
     use crate::testing::{order, spooled};
+    use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
     use std::os::unix::fs::PermissionsExt as _;
 
     fn programs(folder: &Path, text: &str) -> SitePrograms {
@@ -242,10 +325,50 @@ mod tests {
     fn a_prolog_is_no_process_of_root_and_knows_the_job() {
         let folder = tempfile::tempdir().unwrap();
         let spooled = spooled(order(7));
-        let run = |text: &str| programs(folder.path(), text).run_prolog(&spooled.order, &spooled.identity);
+        let run = |text: &str| programs(folder.path(), text).run_prolog(&spooled.order, &spooled.identity, || false);
         assert_eq!(run("test $(id -u) != 0 || test $USER != nobody"), Ok(()));
         assert_eq!(run("test $MUSTER_JOB_ID.$SLURM_JOB_ID.$SLURM_JOB_USER.$SLURM_JOB_UID = 7.7.root.0"), Ok(()));
         assert!(run("exit 1").is_err());
+    }
+
+    /// A shim blocks all signals.
+    #[test]
+    fn a_program_of_the_site_has_signals_as_after_a_login() {
+        let folder = tempfile::tempdir().unwrap();
+        let programs = programs(folder.path(), "timeout 1 sleep 600");
+        let mut before = SigSet::empty();
+        sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), Some(&mut before)).unwrap();
+        let why = programs.check_health("n1").unwrap_err();
+        sigprocmask(SigmaskHow::SIG_SETMASK, Some(&before), None).unwrap();
+        assert!(why.ends_with("failed (exit status: 124)"), "{why}");
+    }
+
+    #[test]
+    fn a_program_that_talks_for_ever_is_heard_at_first_and_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let talking = |text: &str| SitePrograms { timeout_seconds: 1, ..programs(folder.path(), text) };
+        let why = talking("echo first; yes").check_health("n1").unwrap_err();
+        assert!(why.ends_with("took longer than 1 s: first"), "{why}");
+        let why = talking("echo first; head -c 1000000 /dev/zero; exit 3").check_health("n1").unwrap_err();
+        assert!(why.ends_with("failed (exit status: 3): first"), "{why}");
+        // What has left its group does not hold it up.
+        let other = talking("setsid sleep 2 & exit 0");
+        assert_eq!(other.check_health("n1"), Ok(()));
+    }
+
+    #[test]
+    fn a_prolog_ends_once_its_job_is_to_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let spooled = spooled(order(7));
+        let begun = folder.path().join("begun");
+        fs::create_dir(&begun).unwrap();
+        fs::set_permissions(&begun, fs::Permissions::from_mode(0o777)).unwrap();
+        let programs = SitePrograms {
+            timeout_seconds: 600,
+            ..programs(folder.path(), &format!("touch {}/x; sleep 600", begun.display()))
+        };
+        let is_stopped = || begun.join("x").exists();
+        assert_eq!(programs.run_prolog(&spooled.order, &spooled.identity, is_stopped), Ok(()));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! SPOOL/launched.0, .1      the launch journal
 //! SPOOL/executor            socket: shims report starts and ends
 //! SPOOL/shims.log           the log of the shims
+//! SPOOL/gpus               the GPUs of the node by number, as its runs know them
 //! SPOOL/unfit              why the node is to be drained, until the ledger knows
 //! SPOOL/bin/muster-rsh      link to the program that starts commands on other nodes of a job
 //! SPOOL/runs/RUN[.STEP]/
@@ -38,7 +39,7 @@
 //! user's script.
 
 use crate::{
-    containment::Hierarchies, gpus::GpuDevice, identity::Identity, key::RunKey, protocol::frames,
+    containment::Hierarchies, gpus::GpuDevice, identity::Identity, key::RunKey, protocol::frames, removal,
     runtimes::RuntimeChoice, site::SitePrograms,
 };
 use muster_schemas::{
@@ -107,6 +108,7 @@ const OF_STEPS: [&str; 11] = [
 ];
 /// The name of the executor's socket in the spool.
 pub const EXECUTOR_SOCKET: &str = "executor";
+const GPUS: &str = "gpus";
 const LOG: &str = "log";
 const RUNS: &str = "runs";
 const BIN: &str = "bin";
@@ -214,11 +216,26 @@ impl Spool {
         run_keys(&self.root)
     }
 
+    /// The GPUs of the node as the executor before this one knew them, by number; none if that is not known.
+    pub fn gpus(&self) -> Vec<GpuDevice> {
+        let text = fs::read_to_string(self.root.join(GPUS)).unwrap_or_default();
+        text.lines().map(str::parse).collect::<Result<_, _>>().unwrap_or_default()
+    }
+
+    /// Keeps these for the next executor.
+    ///
+    /// # Errors
+    /// If the disk refuses; the earlier ones stay.
+    pub fn set_gpus(&self, gpus: &[GpuDevice]) -> io::Result<()> {
+        let text: String = gpus.iter().map(|gpu| format!("{gpu}\n")).collect();
+        write_whole(&self.root.join(GPUS), text.as_bytes())
+    }
+
     fn find_free(&mut self) -> io::Result<()> {
         for entry in fs::read_dir(&self.root)? {
             let entry = entry?;
             if entry.file_name().to_string_lossy().starts_with(RUBBISH) {
-                fs::remove_dir_all(entry.path())?;
+                removal::remove(&entry.path())?;
             }
         }
         for entry in fs::read_dir(self.root.join(FREE))? {
@@ -294,7 +311,7 @@ impl Spool {
         // Renamed first, so that a removal cut short leaves nothing that looks like a run.
         let rubbish = self.root.join(format!("{RUBBISH}.{key}"));
         fs::rename(folder.path(), &rubbish)?;
-        fs::remove_dir_all(rubbish)
+        removal::remove(&rubbish)
     }
 
     /// Ties the spool to a cluster. A spool without runs can change to another cluster; its journal then starts again,
@@ -665,10 +682,7 @@ impl RunFolder {
         if has_mounts(&container)? {
             return Err(io::Error::other(format!("something is mounted in {}", container.display())));
         }
-        match fs::remove_dir_all(container) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
+        removal::remove(&container)
     }
 
     /// Removes what only steps have, so that the folder can serve another run.
@@ -870,6 +884,15 @@ mod tests {
         run.leave_fences(3).unwrap();
         run.leave_fences(1).unwrap();
         assert_eq!(run.left_fences(), [3, 1]);
+    }
+
+    #[test]
+    fn the_numbers_of_gpus_outlive_an_executor() {
+        let (_temporary, spool) = spool();
+        assert_eq!(spool.gpus(), []);
+        let gpus = ["nvidia:/dev/nvidia1", "amd:/dev/dri/renderD128,/dev/dri/card0"].map(|gpu| gpu.parse().unwrap());
+        spool.set_gpus(&gpus).unwrap();
+        assert_eq!(spool.gpus(), gpus);
     }
 
     #[test]

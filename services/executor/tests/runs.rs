@@ -11,7 +11,12 @@ use muster_schemas::{
     node::{NodeOrder, OrderNode},
     resources::IndexSet,
 };
-use std::{fs, os::unix::fs::MetadataExt, sync::Arc, time::Duration};
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt, PermissionsExt},
+    sync::Arc,
+    time::Duration,
+};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_script_runs_and_its_end_is_reported() {
@@ -453,4 +458,27 @@ async fn processes_are_bound_to_their_cores() {
         node.run(order).await;
         assert_ne!(node.read("out-2"), "Cpus_allowed_list:\t1\n", "a core that the host has not binds nobody");
     }
+}
+
+/// A stop does not wait for the prolog, and nothing of the job is started after it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_that_is_to_end_during_its_prolog_starts_nothing() {
+    let mut node = Node::start(ContainmentMode::Auto).await;
+    node.stop_executor().await;
+    let program = |name: &str, text: &str| {
+        let path = node.work(name);
+        fs::write(&path, format!("#!/bin/sh\ncd {}\n{text}\n", node.work("").display())).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        Some(path)
+    };
+    let (prolog, epilog) = (program("prolog", "touch begun; sleep 600"), program("epilog", "touch over"));
+    (node.config.prolog, node.config.epilog, node.config.site_program_timeout_seconds) = (prolog, epilog, 600);
+    node.start_executor().await;
+    node.launch(node.script(1, "touch ran")).await;
+    until("the prolog", || node.work("begun").exists().then_some(())).await;
+    node.stop(1, StopReason::Cancelled, 1).await;
+    let exit = node.ended(1).await;
+    assert_eq!((exit.status, exit.cause, exit.started), (None, EndCause::Killed, None));
+    assert_eq!(["ran", "over"].map(|name| node.work(name).exists()), [false, true]);
+    assert_eq!(muster_executor::site::unfit(node.spool()), None);
 }

@@ -3,6 +3,7 @@
 //! Everything else stays allowed: a list of what a job may open would have to know all devices of the site.
 
 use super::cgroup::Group;
+use serde::{Deserialize, Serialize};
 use std::{
     fs, io,
     os::{
@@ -13,7 +14,7 @@ use std::{
 };
 
 /// The numbers of a character device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct DeviceNumber {
     major: u32,
     minor: u32,
@@ -24,6 +25,14 @@ impl DeviceNumber {
     pub fn of(path: &Path) -> Option<Self> {
         let known = fs::metadata(path).ok().filter(|known| known.file_type().is_char_device())?;
         Some(Self { major: libc::major(known.rdev()), minor: libc::minor(known.rdev()) })
+    }
+
+    /// Those that the device file of a GPU has whenever it is there; `None` for other files. The kernel gives these out
+    /// once and for all.
+    pub fn usual(path: &Path) -> Option<Self> {
+        let minor_after = |before: &str| path.to_str()?.strip_prefix(before)?.parse().ok();
+        let of = |major: u32, before: &str| Some(Self { major, minor: minor_after(before)? });
+        of(195, "/dev/nvidia").or_else(|| of(226, "/dev/dri/renderD")).or_else(|| of(226, "/dev/dri/card"))
     }
 }
 
@@ -197,6 +206,10 @@ mod tests {
     #[test]
     fn only_character_devices_have_numbers() {
         assert_eq!(DeviceNumber::of(Path::new("/dev/null")), Some(DeviceNumber { major: 1, minor: 3 }));
+        let usual = |path: &str| DeviceNumber::usual(Path::new(path)).map(|number| (number.major, number.minor));
+        assert_eq!(usual("/dev/nvidia3"), Some((195, 3)));
+        assert_eq!(["/dev/dri/renderD129", "/dev/dri/card1"].map(usual), [Some((226, 129)), Some((226, 1))]);
+        assert_eq!(["/dev/nvidiactl", "/tmp/nvidia3", "/dev/null"].map(usual), [None; 3]);
         assert_eq!([DeviceNumber::of(Path::new("/dev")), DeviceNumber::of(Path::new("/nowhere"))], [None, None]);
     }
 }

@@ -6,13 +6,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The GPUs of this host in the order in which ROCm counts them; `sys` is `/sys`.
-pub fn devices(sys: &Path) -> Vec<GpuDevice> {
+/// The GPUs of this host in the order in which ROCm counts them, each with its fault if the driver does not say which
+/// files it has; `sys` is `/sys`.
+pub fn devices(sys: &Path) -> Vec<(GpuDevice, Option<String>)> {
     let nodes = sys.join("class/kfd/kfd/topology/nodes");
     let names = fs::read_dir(&nodes).into_iter().flatten().flatten();
     let mut numbers: Vec<u32> = names.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
     numbers.sort_unstable();
-    numbers.into_iter().filter_map(|number| device(sys, &nodes.join(number.to_string()))).collect()
+    let device = |number: u32| {
+        let node = nodes.join(number.to_string());
+        device(sys, &node).map(|device| (device, None)).or_else(|| silent(number, &node))
+    };
+    numbers.into_iter().filter_map(device).collect()
 }
 
 /// The GPU that a node of the topology is; others are processors.
@@ -26,7 +31,16 @@ fn device(sys: &Path, node: &Path) -> Option<GpuDevice> {
     let model = fs::read_to_string(node.join("name")).ok().map(|name| name.trim().to_owned());
     let mut files = vec![PathBuf::from("/dev/dri").join(&render)];
     files.extend(card(&sys.join("class/drm").join(render)).map(|card| Path::new("/dev/dri").join(card)));
-    Some(GpuDevice { kind: GpuKind::Amd, files, uuid: None, model: model.filter(|model| !model.is_empty()) })
+    Some(GpuDevice { model: model.filter(|model| !model.is_empty()), ..GpuDevice::of_files(GpuKind::Amd, files) })
+}
+
+/// The place of a node that has the number of a GPU and nothing more; a processor has none.
+fn silent(number: u32, node: &Path) -> Option<(GpuDevice, Option<String>)> {
+    let id = fs::read_to_string(node.join("gpu_id")).ok()?;
+    id.trim().parse().ok().filter(|id: &u64| *id > 0)?;
+    let file = PathBuf::from(format!("/dev/dri/of-node-{number}"));
+    let why = "the driver does not say which device file it has".to_owned();
+    Some((GpuDevice::of_files(GpuKind::Amd, vec![file]), Some(why)))
 }
 
 /// The other file of the same GPU, such as `card0`.
@@ -53,10 +67,15 @@ mod tests {
         node(10, "gfx90a\n", "cpu_cores_count 0\nsimd_count 440\ndrm_render_minor 129\n");
         node(2, "gfx90a\n", "cpu_cores_count 0\nsimd_count 440\ndrm_render_minor 128\n");
         node(3, "gfx90a\n", "rubbish");
+        node(4, "gfx90a\n", "rubbish");
+        fs::write(sys.path().join("class/kfd/kfd/topology/nodes/4/gpu_id"), "4711\n").expect("written");
+        fs::write(sys.path().join("class/kfd/kfd/topology/nodes/0/gpu_id"), "0\n").expect("written");
         fs::create_dir_all(sys.path().join("class/drm/renderD128/device/drm/card1")).expect("a folder");
         let found = devices(sys.path());
-        let shown: Vec<String> = found.iter().map(GpuDevice::to_string).collect();
-        assert_eq!(shown, ["amd:/dev/dri/renderD128,/dev/dri/card1", "amd:/dev/dri/renderD129"]);
-        assert_eq!(found[0].model.as_deref(), Some("gfx90a"));
+        let shown: Vec<_> = found.iter().map(|(gpu, fault)| (gpu.to_string(), fault.is_none())).collect();
+        let [first, silent, last] =
+            ["amd:/dev/dri/renderD128,/dev/dri/card1", "amd:/dev/dri/of-node-4", "amd:/dev/dri/renderD129"];
+        assert_eq!(shown, [(first.to_owned(), true), (silent.to_owned(), false), (last.to_owned(), true)]);
+        assert_eq!(found[0].0.model.as_deref(), Some("gfx90a"));
     }
 }

@@ -1,8 +1,11 @@
 //! NVIDIA's management library, if the driver of this host has it: which GPUs there are, and whether they answer.
 
-use super::{GpuDevice, GpuKind};
+use super::{GpuDevice, GpuKind, numbering::with_places};
 use std::{
+    collections::{BTreeMap, BTreeSet},
     ffi::{CStr, c_char, c_int, c_uint, c_void},
+    fs,
+    path::Path,
     ptr,
 };
 
@@ -83,19 +86,22 @@ impl Nvml {
         }
     }
 
-    /// The GPUs of this host, in the order of their device files. One that does not answer is left out, with a warning.
-    pub fn devices(&self) -> Vec<GpuDevice> {
-        let mut count = 0;
+    /// The GPUs that answer, by the numbers of their device files, and why each of the others does not.
+    fn answers(&self) -> (BTreeMap<u32, GpuDevice>, Vec<String>) {
+        let (mut answering, mut silent, mut count) = (BTreeMap::new(), Vec::new(), 0);
         // SAFETY: the library is initialized, and the pointer is to a number of the right type.
-        if unsafe { (self.count)(&raw mut count) } != SUCCESS {
-            return Vec::new();
+        if unsafe { (self.count)(&raw mut count) } == SUCCESS {
+            for index in 0..count {
+                match self.device(index) {
+                    Ok((minor, device)) => drop(answering.insert(minor, device)),
+                    Err(why) => silent.push(why),
+                }
+            }
         }
-        let mut found: Vec<(c_uint, GpuDevice)> = (0..count).filter_map(|index| self.device(index)).collect();
-        found.sort_by_key(|(minor, _)| *minor);
-        found.into_iter().map(|(_, device)| device).collect()
+        (answering, silent)
     }
 
-    fn device(&self, index: c_uint) -> Option<(c_uint, GpuDevice)> {
+    fn device(&self, index: c_uint) -> Result<(c_uint, GpuDevice), String> {
         let (mut device, mut minor) = (ptr::null_mut(), 0);
         // SAFETY: the library is initialized, and the pointers are to values of the right types.
         let answer = unsafe {
@@ -105,16 +111,10 @@ impl Nvml {
             }
         };
         if answer != SUCCESS {
-            tracing::warn!(index, why = self.words(answer), "an NVIDIA GPU does not answer, and is not used");
-            return None;
+            return Err(self.says(answer));
         }
-        let gpu = GpuDevice {
-            kind: GpuKind::Nvidia,
-            files: vec![format!("/dev/nvidia{minor}").into()],
-            uuid: self.text(self.uuid, device),
-            model: self.text(self.name, device),
-        };
-        Some((minor, gpu))
+        let (uuid, model) = (self.text(self.uuid, device), self.text(self.name, device));
+        Ok((minor, GpuDevice { uuid, model, ..place(minor) }))
     }
 
     /// The fault of a GPU; `None` if it answers.
@@ -129,7 +129,7 @@ impl Nvml {
                 failure => failure,
             }
         };
-        (!matches!(answer, SUCCESS | NOT_SUPPORTED)).then(|| format!("the driver says: {}", self.words(answer)))
+        (!matches!(answer, SUCCESS | NOT_SUPPORTED)).then(|| self.says(answer))
     }
 
     fn text(&self, of: unsafe extern "C" fn(Device, *mut c_char, c_uint) -> c_int, device: Device) -> Option<String> {
@@ -138,6 +138,10 @@ impl Nvml {
         let answer = unsafe { of(device, bytes.as_mut_ptr().cast(), TEXT_BYTES as c_uint) };
         let text = CStr::from_bytes_until_nul(&bytes).ok().filter(|_| answer == SUCCESS)?;
         Some(text.to_string_lossy().into_owned())
+    }
+
+    fn says(&self, answer: c_int) -> String {
+        format!("the driver says: {}", self.words(answer))
     }
 
     fn words(&self, answer: c_int) -> String {
@@ -151,10 +155,35 @@ impl Nvml {
     }
 }
 
+/// The GPUs of this host in the order of their device files, each with its fault if it does not answer; `proc` and `dev`
+/// are the folders of these names.
+pub fn devices(nvml: Option<&Nvml>, proc: &Path, dev: &Path) -> Vec<(GpuDevice, Option<String>)> {
+    let (answering, silent) = nvml.map(Nvml::answers).unwrap_or_default();
+    with_places(answering, silent, &known_minors(&proc.join("driver/nvidia/gpus")), &file_minors(dev), place)
+}
+
+fn place(minor: u32) -> GpuDevice {
+    GpuDevice::of_files(GpuKind::Nvidia, vec![format!("/dev/nvidia{minor}").into()])
+}
+
+/// The minor numbers of the GPUs that the driver has, also of those that the library cannot reach.
+fn known_minors(gpus: &Path) -> BTreeSet<u32> {
+    let minor = |gpu: fs::DirEntry| -> Option<u32> {
+        let information = fs::read_to_string(gpu.path().join("information")).ok()?;
+        information.lines().find_map(|line| line.strip_prefix("Device Minor:")?.trim().parse().ok())
+    };
+    fs::read_dir(gpus).into_iter().flatten().flatten().filter_map(minor).collect()
+}
+
+fn file_minors(dev: &Path) -> BTreeSet<u32> {
+    let minor = |file: fs::DirEntry| file.file_name().to_str()?.strip_prefix("nvidia")?.parse().ok();
+    fs::read_dir(dev).into_iter().flatten().flatten().filter_map(minor).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{ffi::CString, fs, process::Command};
+    use std::{ffi::CString, process::Command};
 
     /// A library with two GPUs in the wrong order, of which the one with the minor number 1 has fallen off its bus once the
     /// file `lost` exists.
@@ -207,11 +236,21 @@ mod tests {
         }
         let path = folder.path().join(library).display().to_string();
         let nvml = Nvml::load(&CString::new(path).expect("no zero byte")).expect("it has all functions");
-        let found = nvml.devices();
-        let shown: Vec<_> =
-            found.iter().map(|gpu| (gpu.to_string(), gpu.model.as_deref(), gpu.uuid.as_deref())).collect();
-        let gpu = |number: &'static str, model, uuid| (format!("nvidia:/dev/nvidia{number}"), Some(model), Some(uuid));
-        assert_eq!(shown, [gpu("0", "Model 0", "GPU-0"), gpu("1", "Model 1", "GPU-1")], "the third does not answer");
+        let information = folder.path().join("driver/nvidia/gpus/0000:65:00.0");
+        fs::create_dir_all(&information).expect("a folder");
+        fs::write(information.join("information"), "Model: \t Model 7\nDevice Minor: \t 7\n").expect("written");
+        let found = devices(Some(&nvml), folder.path(), folder.path());
+        let shown: Vec<_> = found
+            .iter()
+            .map(|(gpu, fault)| (gpu.to_string(), gpu.model.as_deref(), gpu.uuid.as_deref(), fault.as_deref()))
+            .collect();
+        let gpu = |number: &str| format!("nvidia:/dev/nvidia{number}");
+        let expected = [
+            (gpu("0"), Some("Model 0"), Some("GPU-0"), None),
+            (gpu("1"), Some("Model 1"), Some("GPU-1"), None),
+            (gpu("7"), None, None, Some("the driver says: GPU is lost")),
+        ];
+        assert_eq!(shown, expected, "the third does not answer");
         assert_eq!(["GPU-0", "GPU-1"].map(|uuid| nvml.fault(uuid)), [None, None]);
         fs::write(&lost, "").expect("written");
         let why = Some("the driver says: GPU is lost".to_owned());

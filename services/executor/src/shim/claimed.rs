@@ -49,14 +49,19 @@ impl Shim {
         !self.key.is_step() && spool::run_keys(&self.spool).map_or(true, steps)
     }
 
-    /// Runs the site's prolog before the first process of the job here.
+    /// Runs the site's prolog before the first process of the job here, until the job is to end.
     ///
     /// # Errors
     /// Why the node cannot have the job; it is noted that nothing is to be started here.
-    pub fn prolog(&self) -> Result<(), String> {
+    pub fn prolog(&self, is_stopped: impl FnMut() -> bool) -> Result<(), String> {
         let order = &self.claim.order;
         let Some(site) = order.site.as_ref().filter(|_| !self.key.is_step()) else { return Ok(()) };
-        site.run_prolog(&order.order, &order.identity).inspect_err(|why| self.note_unfit(why))
+        site.run_prolog(&order.order, &order.identity, is_stopped).inspect_err(|why| self.note_unfit(why))
+    }
+
+    /// Whether the site has a prolog for this run.
+    pub fn has_prolog(&self) -> bool {
+        !self.key.is_step() && self.claim.order.site.as_ref().is_some_and(|site| site.prolog.is_some())
     }
 
     /// Runs the site's epilog after the last process of the job here.

@@ -138,6 +138,15 @@ fn script_of(order: &LaunchOrder) -> Option<(&str, &[String])> {
     (lead == order.node_index as usize).then_some((text, args))
 }
 
+/// Whether a run has no process on this node.
+pub fn holds_only(order: &LaunchOrder) -> bool {
+    match order.launch.program {
+        Program::None => true,
+        Program::Script { .. } => script_of(order).is_none(),
+        Program::Tasks { .. } => false,
+    }
+}
+
 /// Opens everything that the tasks need, as their user.
 fn prepare(spooled: &SpooledOrder, folder: &RunFolder, dialect: Option<&dyn Dialect>) -> Result<Tasks, String> {
     let order = &spooled.order;
@@ -193,7 +202,7 @@ fn contain(spooled: &SpooledOrder) -> Result<Containment, String> {
 fn denied_devices(spooled: &SpooledOrder) -> Vec<DeviceNumber> {
     let numbers = |own: bool| {
         let gpus = (0..).zip(&spooled.gpus).filter(move |(gpu, _)| spooled.order.gpus.contains(*gpu) == own);
-        gpus.flat_map(|(_, gpu)| &gpu.files).filter_map(|file| DeviceNumber::of(file)).collect::<BTreeSet<_>>()
+        gpus.flat_map(|(_, gpu)| gpu.device_numbers()).collect::<BTreeSet<DeviceNumber>>()
     };
     numbers(false).difference(&numbers(true)).copied().collect()
 }

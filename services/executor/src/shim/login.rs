@@ -1,15 +1,8 @@
 //! The environment of a user after a login on this node.
 
-use super::{
-    children::end_children,
-    task::{is_ignored, reset_signals},
-};
-use crate::{environment::USUAL_PATH, identity::Identity};
-use nix::{
-    fcntl::{OFlag, open},
-    sys::stat::Mode,
-    unistd::{Uid, seteuid, write},
-};
+use super::children::end_children;
+use crate::{environment::USUAL_PATH, identity::Identity, signals};
+use nix::unistd::{Uid, seteuid};
 use std::{
     fs::File,
     io,
@@ -34,7 +27,7 @@ pub fn after_login(user: &Identity, line: &str, seconds: u32) -> Result<Vec<u8>,
     let said = tempfile::tempfile().map_err(|error| format!("no temporary file: {error}"))?;
     let stdout = said.try_clone().map_err(|error| format!("no temporary file: {error}"))?;
     login.stdin(Stdio::null()).stdout(stdout).stderr(Stdio::null());
-    let ignored: Vec<i32> = (1..32).filter(is_ignored).collect();
+    let ignored = signals::ignored();
     // SAFETY: between fork and exec only system calls are made, and no memory is allocated.
     unsafe { login.pre_exec(move || become_login(&ignored)) };
     let status = login.status();
@@ -61,14 +54,11 @@ fn command(user: &Identity, line: &str, seconds: u32) -> Command {
 
 /// Signals as any program expects them, and no protection when memory runs out.
 fn become_login(ignored: &[i32]) -> io::Result<()> {
-    reset_signals(ignored)?;
+    signals::reset(ignored)?;
     if Uid::current().is_root() {
         seteuid(Uid::from_raw(0))?;
     }
-    // The login runs without this as well.
-    if let Ok(score) = open(c"/proc/self/oom_score_adj", OFlag::O_WRONLY | OFlag::O_CLOEXEC, Mode::empty()) {
-        let _ = write(&score, b"0");
-    }
+    signals::spare_no_more();
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 use super::{
     Shim,
     children::{Wait, end_children_and, reap_silently, wait_for_child},
+    controls::{self, Early},
     launch::Launched,
     log,
     management::{Abort, Management},
@@ -12,7 +13,8 @@ use super::{
 };
 use crate::{
     containment::{Accounts, Containment, CpuTime, processes},
-    protocol::{self, Control, News},
+    protocol::{Control, News},
+    removal,
     spool::{End, NOTES, SpooledOrder, TEMPORARY},
 };
 use jiff::tz::TimeZone;
@@ -66,9 +68,10 @@ pub fn become_shim() -> io::Result<()> {
 }
 
 /// Stays with the processes of a run until none is left, and reports how they ended.
-pub fn supervise(shim: &Shim, launched: Launched, mut control: fs::File) -> End {
+pub fn supervise(shim: &Shim, launched: Launched, mut early: Early) -> End {
     let mut run = Supervised::new(shim, &shim.claim.order, launched);
-    if let Err(error) = run.watch(&mut control) {
+    early.controls.into_iter().for_each(|control| run.obey(control));
+    if let Err(error) = run.watch(&mut early.control) {
         run.failed = Some(EndCause::Lost(format!("the shim failed: {error}")));
     }
     run.finish()
@@ -174,7 +177,7 @@ impl<'a> Supervised<'a> {
             }
             self.manage();
             self.move_streams();
-            self.take_controls(control)?;
+            controls::take(control, |control| self.obey(control))?;
             self.do_what_is_due();
         }
         Ok(())
@@ -284,22 +287,6 @@ impl<'a> Supervised<'a> {
             Err(error) => return Err(error),
         }
         Ok(())
-    }
-
-    fn take_controls(&mut self, control: &mut fs::File) -> io::Result<()> {
-        let mut buffer = [0; 4096];
-        loop {
-            match control.read(&mut buffer) {
-                Ok(length) => {
-                    for control in protocol::frames(&buffer[..length]).filter_map(protocol::from_bytes) {
-                        self.obey(control);
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
     }
 
     fn obey(&mut self, control: Control) {
@@ -513,15 +500,8 @@ impl<'a> Supervised<'a> {
 
     /// The folder itself stays for the user's next run.
     fn empty_temporary(&self) {
-        let empty = || -> io::Result<()> {
-            for entry in fs::read_dir(self.shim.folder.file(TEMPORARY))? {
-                let entry = entry?;
-                let is_folder = entry.file_type()?.is_dir();
-                if is_folder { fs::remove_dir_all(entry.path())? } else { fs::remove_file(entry.path())? }
-            }
-            Ok(())
-        };
-        self.log_failure("rid of its temporary files", empty());
+        let emptied = removal::empty(&self.shim.folder.file(TEMPORARY));
+        self.log_failure("rid of its temporary files", emptied);
     }
 }
 

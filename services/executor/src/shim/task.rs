@@ -11,16 +11,14 @@ use super::{
 use crate::{
     containment::Entrance,
     host::{Host, Kept},
+    signals,
     spool::SpooledOrder,
 };
 use muster_dialect::Dialect;
 use muster_schemas::{job::Program, node::LaunchOrder};
 use nix::{
     errno::Errno,
-    sys::{
-        resource::{RLIM_INFINITY, Resource, getrlimit, setrlimit},
-        signal::{SigSet, SigmaskHow, sigprocmask},
-    },
+    sys::resource::{RLIM_INFINITY, Resource, getrlimit, setrlimit},
     unistd::{Gid, chdir, fchdir, setsid},
 };
 use std::{
@@ -247,17 +245,9 @@ impl<'a> Birth<'a> {
         let directory_there = || CString::new(spooled.order.working_directory.as_str()).map_err(|_| Errno::EINVAL);
         let host =
             host.map(|(host, kept)| Ok(EmulatedHost { host, kept, directory: directory_there()? })).transpose()?;
-        let ignored = (1..32).filter(is_ignored).collect();
+        let ignored = signals::ignored();
         Ok(Self { spooled, entrance, directory, host, groups, limits, ignored })
     }
-}
-
-pub(super) fn is_ignored(signal: &i32) -> bool {
-    // SAFETY: all zero is a valid value of this plain structure.
-    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-    // SAFETY: the pointer is to a variable of the right type, and nothing is changed.
-    let known = unsafe { libc::sigaction(*signal, std::ptr::null(), &raw mut action) };
-    known == 0 && action.sa_sigaction == libc::SIG_IGN
 }
 
 /// Becomes the task's program, or reports why not and ends.
@@ -329,22 +319,13 @@ fn prepare(
         // SAFETY: the call has no effect on memory. This process leads its session.
         Errno::result(unsafe { libc::ioctl(0, libc::TIOCSCTTY, 0) }).map_err(at(Stage::Files))?;
     }
-    reset_signals(&birth.ignored).map_err(at(Stage::Files))?;
+    signals::reset(&birth.ignored).map_err(at(Stage::Files))?;
     task.bound.tell();
     // Last, as they also apply to the rest of this function.
     for (resource, soft, hard) in &birth.limits {
         setrlimit(*resource, *soft, *hard).map_err(at(Stage::Limits))?;
     }
     Ok(())
-}
-
-/// A program expects the signals as after a login: none ignored, none blocked.
-pub(super) fn reset_signals(ignored: &[i32]) -> Result<(), Errno> {
-    for signal in ignored {
-        // SAFETY: the default action is no code of this program.
-        unsafe { libc::signal(*signal, libc::SIG_DFL) };
-    }
-    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)
 }
 
 /// Why a task did not become its program, in the form that crosses the pipe.
