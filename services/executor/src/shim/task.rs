@@ -68,8 +68,11 @@ impl Tasks {
         let each = each.collect::<Result<Vec<Task>, _>>()?;
         let programs = each.iter().map(|task| Path::new(OsStr::from_bytes(task.program.path().to_bytes())));
         let folders = IN_TEMPORARY.into_iter().filter_map(|name| variables.get(name)).flat_map(|list| list.split(':'));
+        // Scripts call muster, which lies beside this program.
+        let own = std::env::current_exe().ok();
+        let paths = programs.chain(folders.map(Path::new)).chain(own.as_deref());
         Ok(Self {
-            kept: Kept::on_the_way_to(programs.chain(folders.map(Path::new))),
+            kept: Kept::on_the_way_to(paths),
             each,
             directory,
             environment: Environment::new(variables),

@@ -90,7 +90,8 @@ fn what_steps_jobs_and_the_cluster_used_is_reported() {
     );
     site.ok("scancel 1");
     site.is_over("1");
-    let script = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done; exit 3";
+    // It uses a core for a second at least, which reports show.
+    let script = "sleep 1; i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done; exit 3";
     site.run(&format!("sbatch -W --mem=100M --wrap '{script}'"));
     let ended = site.ok("seff 2");
     assert!(
