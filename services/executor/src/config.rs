@@ -54,7 +54,8 @@ pub struct Config {
     pub health_check_interval_seconds: u32,
     /// The account that these programs run as; `root` only if it is named here. Default: `nobody`.
     pub site_program_account: String,
-    /// How long one of them may take; 1 to 3,600. Default: 30.
+    /// How long one of them may take; 1 to 3,600, and well below the cluster's `launch_timeout_seconds`, because a prolog is
+    /// part of the launch. Default: 30.
     pub site_program_timeout_seconds: u32,
     /// The program that shims are started from. It must be muster of this version, else the running one is used. Default:
     /// the running one.

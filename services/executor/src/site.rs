@@ -331,15 +331,30 @@ mod tests {
         assert!(run("exit 1").is_err());
     }
 
-    /// A shim blocks all signals.
+    /// A shim blocks all signals, and is spared when memory runs out.
     #[test]
-    fn a_program_of_the_site_has_signals_as_after_a_login() {
+    fn a_program_of_the_site_has_signals_as_after_a_login_and_is_not_spared() {
+        const SCORE: &str = "/proc/self/oom_score_adj";
         let folder = tempfile::tempdir().unwrap();
-        let programs = programs(folder.path(), "timeout 1 sleep 600");
-        let mut before = SigSet::empty();
-        sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), Some(&mut before)).unwrap();
+        let zero = "0000000000000000";
+        let programs = programs(
+            folder.path(),
+            &format!(
+                "grep -q 'SigBlk:.{zero}' /proc/self/status || exit 5\ngrep -q 'SigIgn:.*[08]0000000$' /proc/self/status || exit 6\n\
+                 test $(cat /proc/self/oom_score_adj) = 0 || exit 7\ntimeout 1 sleep 600"
+            ),
+        );
+        let (score, mut mask) = (fs::read(SCORE).unwrap(), SigSet::empty());
+        // Upwards, which anybody may do.
+        fs::write(SCORE, "100").unwrap();
+        sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), Some(&mut mask)).unwrap();
+        // SAFETY: neither action is code of this program.
+        unsafe { libc::signal(libc::SIGUSR2, libc::SIG_IGN) };
         let why = programs.check_health("n1").unwrap_err();
-        sigprocmask(SigmaskHow::SIG_SETMASK, Some(&before), None).unwrap();
+        // SAFETY: as above.
+        unsafe { libc::signal(libc::SIGUSR2, libc::SIG_DFL) };
+        sigprocmask(SigmaskHow::SIG_SETMASK, Some(&mask), None).unwrap();
+        fs::write(SCORE, score).unwrap();
         assert!(why.ends_with("failed (exit status: 124)"), "{why}");
     }
 

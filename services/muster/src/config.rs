@@ -130,7 +130,21 @@ pub fn parse(name: &str, bytes: Vec<u8>) -> Result<(Configuration, CheckedFile),
     let file = CheckedFile::check(name, &text)?;
     let cluster: ClusterFile = read(name, &text)?;
     cluster.check(name)?;
-    Ok((Configuration { cluster, ..read(name, &text)? }, file))
+    let configuration = Configuration { cluster, ..read(name, &text)? };
+    leave_time_for_launch(&configuration).map_err(|message| Failure::in_file(name, message))?;
+    Ok((configuration, file))
+}
+
+/// A prolog is part of the launch: one that may take as long as a launch would have the launch fail first.
+fn leave_time_for_launch(configuration: &Configuration) -> Result<(), String> {
+    let prolog = configuration.executor.site_program_timeout_seconds;
+    match configuration.cluster.launch_timeout_seconds() {
+        Some(launch) if configuration.executor.prolog.is_some() && prolog >= launch => Err(format!(
+            "`site_program_timeout_seconds` is {prolog}, and a prolog is part of the launch, which may take {launch} s by \
+             `launch_timeout_seconds`: make the first smaller"
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn read<T: serde::de::DeserializeOwned>(name: &str, text: &str) -> Result<T, Failure> {

@@ -100,6 +100,11 @@ impl ClusterFile {
         self.cluster.settings.name.as_deref()
     }
 
+    /// How long a launch may take, if the file says so.
+    pub const fn launch_timeout_seconds(&self) -> Option<u32> {
+        self.cluster.settings.launch_timeout_seconds
+    }
+
     /// Checks what involves several values: node lists, names used twice.
     pub fn check(&self, name: &str) -> Result<(), Failure> {
         self.to_change().map(|_| ()).map_err(|message| Failure::in_file(name, message))

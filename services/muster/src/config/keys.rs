@@ -605,7 +605,7 @@ const EXECUTOR: Section = Section {
             "site_program_timeout_seconds",
             from_to(1, 3_600),
             "30",
-            "How long one of these programs may take; keep it below `launch_timeout_seconds`.",
+            "How long one of these programs may take; keep it well below `launch_timeout_seconds`: a prolog is part of the launch.",
         ),
         key(
             "shim_program",

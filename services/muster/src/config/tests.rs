@@ -60,6 +60,18 @@ fn wrong_values_are_told_with_their_place() {
 }
 
 #[test]
+fn a_prolog_may_not_take_as_long_as_a_launch() {
+    let text = |timeout: u32| {
+        format!(
+            "[cluster]\nlaunch_timeout_seconds = 40\n[executor]\nprolog = \"/bin/true\"\n\
+             site_program_timeout_seconds = {timeout}\n"
+        )
+    };
+    assert!(refusal(&text(40)).contains("`site_program_timeout_seconds` is 40, and a prolog is part of the launch"));
+    assert!(parse("muster.toml", text(39).into_bytes()).is_ok());
+}
+
+#[test]
 fn all_faults_are_told_at_once() {
     let message = refusal("[cluster]\nnme = 1\n[telemetry]\nlog_format = 3\n");
     assert_eq!(message.lines().count(), 2, "{message}");
