@@ -15,7 +15,7 @@ use std::str::FromStr;
 #[derive(Debug, Subcommand)]
 pub enum StepCommand {
     /// Run a command inside a running job, with its input and output here
-    Run(StepRunOptions),
+    Run(Box<StepRunOptions>),
     /// List the steps of a job, or of all running jobs
     List(StepListOptions),
     /// Show the output of a running step, in addition to its own client

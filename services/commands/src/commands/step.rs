@@ -34,7 +34,7 @@ const WAIT_SECONDS: u32 = 60;
 /// `muster step`.
 pub fn run(connection: &ConnectionOptions, command: StepCommand) -> CommandResult {
     match command {
-        StepCommand::Run(options) => run_command(connection, options),
+        StepCommand::Run(options) => run_command(connection, *options),
         StepCommand::List(options) => list(connection, &options),
         StepCommand::Attach(options) => attach(connection, &options),
         StepCommand::Signal { words } => {

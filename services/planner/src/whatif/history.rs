@@ -42,7 +42,6 @@ pub(super) struct Input {
 }
 
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "most are events, which are nearly as large")]
 pub(super) enum What {
     /// It happens whatever the state is.
     Event(Event),
