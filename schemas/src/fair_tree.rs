@@ -1,4 +1,4 @@
-//! Accounts and users, compared by their use of their shares as in Slurm's fair tree.
+//! Accounts and users, compared by their use of their shares: a fair tree.
 //!
 //! At each account those below it are compared by their level: their part of its shares divided by their part of what
 //! it used. The users are numbered in the tree that is sorted by levels, and their factor is their number divided by

@@ -2,6 +2,7 @@
 
 mod apply;
 pub(crate) mod decide;
+mod fair_share;
 pub(crate) mod fair_use;
 pub(crate) mod load;
 mod rules;

@@ -17,6 +17,7 @@ mod cgroup;
 mod devices;
 pub mod processes;
 
+pub use cgroup::CpuTime;
 use cgroup::Group;
 pub use devices::DeviceNumber;
 use muster_schemas::{PartId, subjects};
@@ -296,15 +297,6 @@ pub struct Accounts {
     pub cpu: Option<CpuTime>,
     /// The peak of their memory together.
     pub peak_memory_bytes: Option<u64>,
-}
-
-/// Processor time, in microseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CpuTime {
-    /// All of it.
-    pub total_micros: u64,
-    /// The part that the kernel used.
-    pub system_micros: u64,
 }
 
 /// Handles that a new process of a run needs to enter its containment.

@@ -42,6 +42,9 @@ impl GpuKind {
     }
 }
 
+/// The fault of a GPU that its driver says nothing about.
+pub const NO_ANSWER: &str = "the driver does not answer";
+
 /// A GPU of this node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GpuDevice {
@@ -124,7 +127,7 @@ pub struct Found {
 impl Found {
     /// A driver says nothing: whatever the node is to have is out of service.
     fn silent() -> Self {
-        let faults = (0..MOST_OF_A_NODE).map(|gpu| (gpu, numbering::NO_ANSWER.to_owned())).collect();
+        let faults = (0..MOST_OF_A_NODE).map(|gpu| (gpu, NO_ANSWER.to_owned())).collect();
         Self { devices: Vec::new(), faults }
     }
 
@@ -164,7 +167,7 @@ pub struct View<'a> {
 }
 
 impl View<'_> {
-    /// The variables for processes that have these GPUs. As Slurm does, the numbers count from 0 the GPUs of the job if
+    /// The variables for processes that have these GPUs. The numbers count from 0 the GPUs of the job if
     /// others cannot be opened; else they are those of the device files. Processes without a GPU see none, if the node
     /// or their job has any.
     pub fn variables(&self, gpus: &IndexSet) -> Vec<(String, String)> {

@@ -17,7 +17,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The longest that a removal takes. Who can still write to the folder could make it endless.
+/// The longest that a removal takes. A user who can still write to the folder could make it endless.
 const LONGEST: Duration = Duration::from_secs(600);
 
 /// Removes a folder and everything in it, or a file; a link itself and not what it leads to. That nothing is there is no

@@ -36,6 +36,8 @@ const UNFIT: &str = "unfit";
 const MAX_OUTPUT_BYTES: u64 = 4_096;
 /// The longest reason, in bytes.
 const MAX_REASON_BYTES: usize = 500;
+/// The variable with the name of the node.
+const NODE_NAME: &str = "MUSTER_NODE_NAME";
 /// How often it is checked whether a program has ended.
 const POLL: Duration = Duration::from_millis(5);
 /// How often its output is read each time; one that writes for ever is ended nevertheless.
@@ -87,7 +89,7 @@ impl SitePrograms {
     /// # Errors
     /// Why it is not healthy, for people.
     pub fn check_health(&self, node: &str) -> Result<(), String> {
-        let variables = ["MUSTER_NODE_NAME", "SLURMD_NODENAME"].map(|name| (name, node.to_owned()));
+        let variables = [(NODE_NAME, node.to_owned())];
         let run = |program: &PathBuf| self.run("health check", program, &variables, || false);
         self.health_check.as_ref().map_or(Ok(()), run)
     }
@@ -214,7 +216,7 @@ struct Said {
 }
 
 impl Said {
-    /// Reads what it has said since the last time. What is beyond the first words is read too: it must not wait.
+    /// Reads what it has said since the last time. All that follows the first words is read too: the program must not wait.
     fn read(&mut self) {
         let mut buffer = [0; MAX_OUTPUT_BYTES as usize];
         for _ in 0..READS {
@@ -239,25 +241,18 @@ pub fn account(name: &str) -> Result<Identity, String> {
     }
 }
 
-/// What a program learns about a job, by muster's names and by those that Slurm's programs read.
+/// What a program learns about a job.
 fn variables(order: &LaunchOrder, owner: &Identity) -> Vec<(&'static str, String)> {
     let node = order.nodes.get(order.node_index as usize).map(|node| node.name.clone()).unwrap_or_default();
-    let mut variables = vec![
+    vec![
+        (NODE_NAME, node),
         ("MUSTER_JOB_ID", order.job.to_string()),
         ("MUSTER_RUN_ID", order.part.run().to_string()),
         ("MUSTER_QUEUE", order.queue.clone()),
-        ("SLURM_JOB_ID", order.number().to_string()),
-        ("SLURM_JOBID", order.number().to_string()),
-        ("SLURM_JOB_PARTITION", order.queue.clone()),
-    ];
-    let same = [
-        ("MUSTER_NODE_NAME", "SLURMD_NODENAME", node),
-        ("MUSTER_JOB_OWNER", "SLURM_JOB_USER", owner.user.clone()),
-        ("MUSTER_JOB_OWNER_UID", "SLURM_JOB_UID", owner.uid.to_string()),
-        ("MUSTER_JOB_OWNER_GID", "SLURM_JOB_GID", owner.gid.to_string()),
-    ];
-    variables.extend(same.into_iter().flat_map(|(own, slurm, value)| [(own, value.clone()), (slurm, value)]));
-    variables
+        ("MUSTER_JOB_OWNER", owner.user.clone()),
+        ("MUSTER_JOB_OWNER_UID", owner.uid.to_string()),
+        ("MUSTER_JOB_OWNER_GID", owner.gid.to_string()),
+    ]
 }
 
 fn short(text: &str) -> String {
@@ -310,7 +305,7 @@ mod tests {
     fn a_program_of_the_site_says_what_is_wrong_in_its_first_line() {
         let folder = tempfile::tempdir().unwrap();
         let said = |text: &str| programs(folder.path(), text).check_health("n1");
-        assert_eq!(said("test $SLURMD_NODENAME = n1 && test -z \"$MUSTER_JOB_ID\""), Ok(()));
+        assert_eq!(said("test $MUSTER_NODE_NAME = n1 && test -z \"$MUSTER_JOB_ID\""), Ok(()));
         let why = said("echo; echo \"the disk of $MUSTER_NODE_NAME is full\"; echo more; exit 3").unwrap_err();
         let program = folder.path().join("program");
         let expected = format!("health check {} failed (exit status: 3): the disk of n1 is full", program.display());
@@ -327,7 +322,7 @@ mod tests {
         let spooled = spooled(order(7));
         let run = |text: &str| programs(folder.path(), text).run_prolog(&spooled.order, &spooled.identity, || false);
         assert_eq!(run("test $(id -u) != 0 || test $USER != nobody"), Ok(()));
-        assert_eq!(run("test $MUSTER_JOB_ID.$SLURM_JOB_ID.$SLURM_JOB_USER.$SLURM_JOB_UID = 7.7.root.0"), Ok(()));
+        assert_eq!(run("test $MUSTER_JOB_ID.$MUSTER_JOB_OWNER.$MUSTER_JOB_OWNER_UID = 7.root.0"), Ok(()));
         assert!(run("exit 1").is_err());
     }
 
@@ -366,7 +361,7 @@ mod tests {
         assert!(why.ends_with("took longer than 1 s: first"), "{why}");
         let why = talking("echo first; head -c 1000000 /dev/zero; exit 3").check_health("n1").unwrap_err();
         assert!(why.ends_with("failed (exit status: 3): first"), "{why}");
-        // What has left its group does not hold it up.
+        // A process that has left its group does not hold it up.
         let other = talking("setsid sleep 2 & exit 0");
         assert_eq!(other.check_health("n1"), Ok(()));
     }

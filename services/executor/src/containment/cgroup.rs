@@ -1,6 +1,5 @@
 //! Groups of both cgroup versions, as folders.
 
-use super::CpuTime;
 use muster_schemas::PartId;
 use std::{
     collections::HashMap,
@@ -13,6 +12,15 @@ use std::{
 /// The group below the root in which every executor has its own.
 pub const PARENT: &str = "muster";
 const RUN_PREFIX: &str = "run-";
+
+/// Processor time, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuTime {
+    /// All of it.
+    pub total_micros: u64,
+    /// The part that the kernel used.
+    pub system_micros: u64,
+}
 
 /// Where the hierarchies are mounted.
 #[derive(Debug, Default)]

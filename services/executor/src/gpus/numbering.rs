@@ -1,10 +1,7 @@
 //! Which number each GPU of a node has. Jobs hold GPUs by number, so a number must not come to mean another GPU.
 
-use super::{Found, GpuDevice};
+use super::{Found, GpuDevice, NO_ANSWER};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The fault of every GPU of a driver that says nothing.
-pub const NO_ANSWER: &str = "the driver does not answer";
 
 /// The GPUs of a driver by their minor numbers: those that answer, and places for those that do not. `silent` has a
 /// reason for each of these that the driver has counted; `known` are the minor numbers that it shows under `/proc`, and

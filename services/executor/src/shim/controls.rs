@@ -30,7 +30,7 @@ pub fn take(control: &mut File, mut obey: impl FnMut(Control)) -> io::Result<()>
 pub struct Early {
     /// The pipe.
     pub control: File,
-    /// What is to be obeyed once there are processes, in order.
+    /// The orders that are to be obeyed once there are processes.
     pub controls: Vec<Control>,
     stopped: Option<StopReason>,
 }

@@ -32,7 +32,7 @@ fn drained(system: &System, node: &str) -> String {
 #[test]
 fn a_prolog_runs_before_the_first_process_of_a_job_and_an_epilog_after_the_last() {
     let mut system = stopped();
-    let line = "echo \"$(basename $0) $MUSTER_JOB_ID $SLURM_JOB_USER $(id -u)\" >> $F/log";
+    let line = "echo \"$(basename $0) $MUSTER_JOB_ID $MUSTER_JOB_OWNER $(id -u)\" >> $F/log";
     let (prolog, epilog) = (program(&system, "prolog", line), program(&system, "epilog", line));
     system.write("log", "");
     fs::set_permissions(system.path("log"), fs::Permissions::from_mode(0o666)).expect("its own file");
@@ -63,7 +63,7 @@ fn a_prolog_runs_before_the_first_process_of_a_job_and_an_epilog_after_the_last(
 fn a_prolog_that_fails_drains_its_node_and_the_job_goes_elsewhere() {
     let mut system = stopped();
     let prolog =
-        program(&system, "prolog", "test $SLURMD_NODENAME != node1 || { echo no scratch; echo more; exit 3; }");
+        program(&system, "prolog", "test $MUSTER_NODE_NAME != node1 || { echo no scratch; echo more; exit 3; }");
     start(&mut system, "2", &format!("prolog = \"{prolog}\""));
     let job = system.submit(&["--requeue", "-o", "out", "--", "sh", "-c", "echo on $MUSTER_NODE_NAME"]);
     system.wait_for_state(&job, "finished");
