@@ -70,8 +70,6 @@ pub mod component {
     pub const EXTRA: &str = "extra";
     /// `--gres`.
     pub const GRES: &str = "gres";
-    /// `--hint`.
-    pub const HINT: &str = "hint";
     /// `--job-name`, if it differs from the job's name.
     pub const JOB_NAME: &str = "job-name";
     /// `--licenses` as written.
@@ -92,10 +90,6 @@ pub mod component {
     pub const NO_REQUEUE: &str = "no-requeue";
     /// `--nodes` as written; the model does not distinguish one node from not given.
     pub const NODES: &str = "nodes";
-    /// `--ntasks-per-core`.
-    pub const NTASKS_PER_CORE: &str = "ntasks-per-core";
-    /// `--ntasks-per-socket`.
-    pub const NTASKS_PER_SOCKET: &str = "ntasks-per-socket";
     /// `--ntasks`, if given; the model does not distinguish a computed number from a given one.
     pub const NTASKS: &str = "ntasks";
     /// `--overcommit`.
@@ -114,8 +108,6 @@ pub mod component {
     pub const SPREAD_JOB: &str = "spread-job";
     /// `--switches`.
     pub const SWITCHES: &str = "switches";
-    /// `--threads-per-core`.
-    pub const THREADS_PER_CORE: &str = "threads-per-core";
     /// `--thread-spec`.
     pub const THREAD_SPEC: &str = "thread-spec";
     /// `--time-min`.

@@ -12,7 +12,7 @@ pub use limits::{LIMIT_VARIABLE, RESOURCES, SoftLimit, propagate, resource, soft
 pub use output::{
     StepFacts, StepPart, is_asked_for, mask, of_allocation, of_batch_script, of_gpus, of_task, with_pack_names,
 };
-pub use said::{ArrayFacts, ComponentFacts, GPU_OPTIONS, JobFacts};
+pub use said::{ArrayFacts, BINDING_OPTIONS, ComponentFacts, GPU_OPTIONS, JobFacts};
 use std::collections::BTreeMap;
 
 /// The defaults of a command's options from the environment (SL-E-11). The presence of its variable sets a flag.

@@ -1,6 +1,6 @@
 //! The facts for the variables of a job, from the system's information.
 
-use super::{ComponentFacts, GPU_OPTIONS, JobFacts};
+use super::{BINDING_OPTIONS, ComponentFacts, GPU_OPTIONS, JobFacts};
 use crate::{
     attributes::{Attributes, component},
     duration::limit_seconds,
@@ -43,6 +43,9 @@ pub fn of_run(detail: &JobDetail) -> Option<JobFacts> {
 fn of_component(detail: &JobDetail, run: &RunView, offset: u32, spec: &Component) -> ComponentFacts {
     let attributes = Attributes(&detail.spec.attributes);
     let kept = |name: &str| attributes.component(offset as usize, name);
+    let asked = |options: &[(&'static str, &'static str)]| {
+        options.iter().filter_map(|(option, name)| Some((*name, kept(option)?.to_owned()))).collect()
+    };
     let count = |name: &str| kept(name).and_then(|text| text.parse().ok());
     let request: Option<&Request> = spec.alternatives.first().and_then(|way| way.requests.first());
     let memory = request.and_then(|request| request.memory);
@@ -70,15 +73,12 @@ fn of_component(detail: &JobDetail, run: &RunView, offset: u32, spec: &Component
         megabytes_per_cpu: megabytes(Per::Core),
         megabytes_per_node: megabytes(Per::Node),
         distribution: kept(component::DISTRIBUTION).map(str::to_owned),
-        hint: kept(component::HINT).map(str::to_owned),
-        tasks_per_core: count(component::NTASKS_PER_CORE),
-        tasks_per_socket: count(component::NTASKS_PER_SOCKET),
-        threads_per_core: count(component::THREADS_PER_CORE),
         overcommit,
         dependency: None,
         reservation: spec.reservation.clone(),
         licences: kept(component::LICENSES).map(str::to_owned),
-        gpus: GPU_OPTIONS.iter().filter_map(|(option, name)| Some((*name, kept(option)?.to_owned()))).collect(),
+        binding: asked(&BINDING_OPTIONS),
+        gpus: asked(&GPU_OPTIONS),
         container: spec.launch.container.clone(),
     }
 }

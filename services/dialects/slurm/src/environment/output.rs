@@ -1,6 +1,6 @@
 //! The variables that muster sets for Slurm's users.
 
-use super::said::{ArrayFacts, ComponentFacts, GPU_OPTIONS, JobFacts};
+use super::said::{ArrayFacts, BINDING_OPTIONS, ComponentFacts, GPU_OPTIONS, JobFacts};
 use crate::{
     hostlist::{compress, compress_counts},
     options::values::Distribution,
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 type Variables = BTreeMap<String, String>;
 
 /// The variables of a component that exist only if their option was given.
-const ASKED_FOR: [&str; 12] = [
+const ASKED_FOR: [&str; 8] = [
     "SLURM_NTASKS",
     "SLURM_NPROCS",
     "SLURM_CPUS_PER_TASK",
@@ -21,15 +21,11 @@ const ASKED_FOR: [&str; 12] = [
     "SLURM_MEM_PER_CPU",
     "SLURM_MEM_PER_NODE",
     "SLURM_DISTRIBUTION",
-    "SLURM_HINT",
-    "SLURM_NTASKS_PER_CORE",
-    "SLURM_NTASKS_PER_SOCKET",
-    "SLURM_THREADS_PER_CORE",
 ];
 
 /// Whether a variable of a component exists only if its option was given.
 pub fn is_asked_for(name: &str) -> bool {
-    ASKED_FOR.contains(&name) || GPU_OPTIONS.iter().any(|(_, variable)| *variable == name)
+    ASKED_FOR.contains(&name) || BINDING_OPTIONS.iter().chain(&GPU_OPTIONS).any(|(_, variable)| *variable == name)
 }
 
 impl ComponentFacts {
@@ -59,18 +55,7 @@ impl ComponentFacts {
 
     /// The variables that exist only if their option was given.
     fn asked_for(&self) -> impl Iterator<Item = (&'static str, String)> {
-        let [
-            ntasks,
-            nprocs,
-            cpus_per_task,
-            of_srun,
-            per_node,
-            mem_per_cpu,
-            mem_per_node,
-            distribution,
-            of_binding @ ..,
-        ] = ASKED_FOR;
-        let [hint, per_core, per_socket, threads] = of_binding;
+        let [ntasks, nprocs, cpus_per_task, of_srun, per_node, mem_per_cpu, mem_per_node, distribution] = ASKED_FOR;
         let tasks = self.asked_tasks.map(|tasks| tasks.to_string());
         let number = |number: Option<u32>| number.map(|number| number.to_string());
         let size = |size: Option<u64>| size.map(|size| size.to_string());
@@ -83,12 +68,9 @@ impl ComponentFacts {
             (mem_per_cpu, size(self.megabytes_per_cpu)),
             (mem_per_node, size(self.megabytes_per_node)),
             (distribution, self.distribution.clone()),
-            (hint, self.hint.clone()),
-            (per_core, number(self.tasks_per_core)),
-            (per_socket, number(self.tasks_per_socket)),
-            (threads, number(self.threads_per_core)),
         ];
-        all.into_iter().filter_map(|(name, value)| Some((name, value?))).chain(self.gpus.iter().cloned())
+        let others = self.binding.iter().chain(&self.gpus).cloned();
+        all.into_iter().filter_map(|(name, value)| Some((name, value?))).chain(others)
     }
 }
 

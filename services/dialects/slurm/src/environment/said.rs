@@ -77,14 +77,6 @@ pub struct ComponentFacts {
     pub megabytes_per_node: Option<u64>,
     /// The distribution of tasks, if requested.
     pub distribution: Option<String>,
-    /// How its program uses the threads of a core, if it says so (`--hint`).
-    pub hint: Option<String>,
-    /// The tasks on each core, if requested.
-    pub tasks_per_core: Option<u32>,
-    /// The tasks on each socket, if requested.
-    pub tasks_per_socket: Option<u32>,
-    /// The threads of each core, if requested.
-    pub threads_per_core: Option<u32>,
     /// Whether it has more tasks than CPUs (`--overcommit`).
     pub overcommit: bool,
     /// Its dependencies, if any are left.
@@ -93,11 +85,21 @@ pub struct ComponentFacts {
     pub reservation: Option<String>,
     /// Its licences.
     pub licences: Option<String>,
+    /// Variables with what it asked for about the cores of its tasks, and their values.
+    pub binding: Vec<(&'static str, String)>,
     /// Variables with what it asked for about GPUs, and their values.
     pub gpus: Vec<(&'static str, String)>,
     /// The image of its containers, if requested.
     pub container: Option<String>,
 }
+
+/// Options about the cores of tasks, and the variables that tell a job that they were given.
+pub const BINDING_OPTIONS: [(&str, &str); 4] = [
+    ("hint", "SLURM_HINT"),
+    ("ntasks-per-core", "SLURM_NTASKS_PER_CORE"),
+    ("ntasks-per-socket", "SLURM_NTASKS_PER_SOCKET"),
+    ("threads-per-core", "SLURM_THREADS_PER_CORE"),
+];
 
 /// Options about GPUs, and the variables that tell a job that they were given.
 pub const GPU_OPTIONS: [(&str, &str); 9] = [

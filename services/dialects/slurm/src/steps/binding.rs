@@ -1,6 +1,7 @@
 //! What the tasks of a step are bound to, by the options of `srun`.
 
 use crate::{
+    environment::BINDING_OPTIONS,
     options::values::{self, CpuBind, MemBind},
     request::Settings,
 };
@@ -105,16 +106,8 @@ pub fn binding_variables(settings: &Settings) -> Vec<(String, String)> {
         ]);
         variables.extend(is_preference.then(|| ("SLURM_MEM_BIND_PREFER", "prefer".to_owned())));
     }
-    for (option, name) in KEPT {
+    for (option, name) in BINDING_OPTIONS {
         variables.extend(settings.text(option).map(|text| (name, text.to_owned())));
     }
     variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
-
-/// The variables of options that are about binding and have one value.
-const KEPT: [(&str, &str); 4] = [
-    ("hint", "SLURM_HINT"),
-    ("ntasks-per-core", "SLURM_NTASKS_PER_CORE"),
-    ("ntasks-per-socket", "SLURM_NTASKS_PER_SOCKET"),
-    ("threads-per-core", "SLURM_THREADS_PER_CORE"),
-];

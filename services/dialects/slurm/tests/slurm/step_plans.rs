@@ -79,8 +79,7 @@ fn options_and_the_variables_of_the_job_bind_tasks() {
     assert_eq!(bound("--mem-bind=v,prefer,local x"), Some(told));
 
     let hinted = self::job(vec![ComponentFacts {
-        hint: Some("nomultithread".to_owned()),
-        tasks_per_socket: Some(3),
+        binding: vec![("SLURM_HINT", "nomultithread".to_owned()), ("SLURM_NTASKS_PER_SOCKET", "3".to_owned())],
         ..component(1, 1, &[4])
     }]);
     let of_job = planned(&hinted, "x").unwrap();
