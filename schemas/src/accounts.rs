@@ -42,6 +42,8 @@ pub struct AccountSpec {
     pub organisation: String,
     /// The account that it is part of: the parent's limits on all jobs together apply to both.
     pub parent: Option<String>,
+    /// The users who manage it and the accounts below it: who is in them, with which limits, and the jobs on them.
+    pub coordinators: Vec<String>,
 }
 
 /// A user of the accounts.
@@ -106,6 +108,10 @@ pub struct ClassSpec {
     pub limits: UseLimits,
     /// Whether a job that could never start under its limits is refused even if the settings let such jobs wait.
     pub refuses_hopeless: bool,
+    /// The classes whose running jobs make way for jobs of this class. Components without a class count as `normal`.
+    pub preempts: Vec<String>,
+    /// Whether a job of this class that makes way is cancelled; otherwise it is put back into the queue if it may be.
+    pub cancels_preempted: bool,
 }
 
 /// Limits of jobs. Each component counts as one job, and so does each task of an array (SL-L-01).
@@ -120,6 +126,8 @@ pub struct UseLimits {
     pub each_account: Bounds,
     /// Limits of each job.
     pub each_job: JobBounds,
+    /// What all jobs together may use up over time.
+    pub budget: Budget,
 }
 
 /// Limits of several jobs together; `None` means no limit.
@@ -138,6 +146,22 @@ pub struct Bounds {
     pub gpus: Option<u64>,
     /// Maximum amount of memory.
     pub memory_bytes: Option<u64>,
+}
+
+/// Limits of what jobs use up over time; `None` means no limit. A job starts only if all of its walltime fits in, in
+/// addition to what ended jobs used and to the whole walltime of those that run. What ended jobs used counts ever less
+/// if use for fair share does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Budget {
+    /// Maximum number of cores, each times the seconds for which it is held.
+    pub core_seconds: Option<u64>,
+    /// The same for nodes; a node counts once for each job on it.
+    pub node_seconds: Option<u64>,
+    /// The same for GPUs.
+    pub gpu_seconds: Option<u64>,
+    /// Maximum sum of the times for which jobs run.
+    pub run_seconds: Option<u64>,
 }
 
 /// Limits of one job; `None` means no limit.

@@ -3,8 +3,8 @@
 use super::Fixture;
 use muster_schemas::{
     accounts::{
-        AccountChange, AccountSettings, AccountSpec, AssociationKey, AssociationSpec, Bounds, ClassSpec, JobBounds,
-        UseLimits, UserSpec,
+        AccountChange, AccountSettings, AccountSpec, AssociationKey, AssociationSpec, Bounds, Budget, ClassSpec,
+        JobBounds, UseLimits, UserSpec,
     },
     command::RefusalCode,
     event::Event,
@@ -31,6 +31,7 @@ fn limits() -> UseLimits {
             memory_bytes: Some(12),
             walltime_seconds: Some(13),
         },
+        budget: Budget::default(),
     }
 }
 
@@ -40,6 +41,7 @@ pub fn events(fixture: &Fixture) -> Vec<Event> {
         description: "light".into(),
         organisation: "physics".into(),
         parent: Some("science".into()),
+        coordinators: Vec::new(),
     };
     let user = UserSpec { name: "ada".into(), default_account: "optics".into() };
     let of = AssociationKey { account: "optics".into(), user: Some("ada".into()), queue: Some("night".into()) };
@@ -56,6 +58,8 @@ pub fn events(fixture: &Fixture) -> Vec<Event> {
         priority: -4,
         limits: limits(),
         refuses_hopeless: true,
+        preempts: Vec::new(),
+        cancels_preempted: false,
     };
     vec![
         Event::AccountsChanged {

@@ -5,7 +5,7 @@ pub mod looks;
 mod pool;
 
 use crate::{
-    accounts::{Accounts, fair_use::FairUse},
+    accounts::{Accounts, fair_use::FairUse, spent::Spent},
     filters::state::FilterState,
     index::Index,
     jobs::{Job, Shapes, numbers::Numbers},
@@ -57,6 +57,7 @@ pub struct State {
     pub(crate) altered: Altered,
     pub(crate) numbers: Numbers,
     pub(crate) fair_use: FairUse,
+    pub(crate) spent: Spent,
     #[serde(skip)]
     pub(crate) index: Index,
     #[serde(skip)]

@@ -52,6 +52,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 const MAX_HEAD_BYTES: usize = 96 << 10;
 /// The most bytes of a request that a connection reads ahead.
 const MAX_BUFFER_BYTES: usize = 128 << 10;
+/// How much of a large answer is written at a time.
+const SLICE_BYTES: usize = 64 << 10;
 /// How long a caller may receive nothing of an answer; long enough to look at a page for a while.
 const WRITE_STALL: Duration = Duration::from_secs(300);
 /// Smaller answers do not count in their caller's budget.
@@ -264,18 +266,28 @@ fn count(response: Response, admission: &Admission) -> Response {
         return response;
     };
     match admission.hold_answer(length) {
-        Ok(held) => response.map(|body| Body::new(Counted { body, _held: held })),
+        Ok(held) => response.map(|body| Body::new(Large::new(body, held))),
         Err(error) => error.into_response(),
     }
 }
 
-/// A body that counts while it is sent.
-struct Counted {
+/// A large body: it counts while it is sent, and is sent in slices, between which the thread serves others. A caller who
+/// reads as fast as the gateway writes would otherwise keep the thread for all of it.
+struct Large {
     body: Body,
+    /// What is left of the present frame.
+    rest: Bytes,
+    gives_way: bool,
     _held: HeldBytes,
 }
 
-impl HttpBody for Counted {
+impl Large {
+    fn new(body: Body, held: HeldBytes) -> Self {
+        Self { body, rest: Bytes::new(), gives_way: false, _held: held }
+    }
+}
+
+impl HttpBody for Large {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -283,15 +295,36 @@ impl HttpBody for Counted {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
+        if std::mem::take(&mut self.gives_way) {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        while self.rest.is_empty() {
+            match ready!(Pin::new(&mut self.body).poll_frame(context)) {
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(data) => self.rest = data,
+                    Err(trailers) => return Poll::Ready(Some(Ok(trailers))),
+                },
+                end => return Poll::Ready(end),
+            }
+        }
+        self.gives_way = true;
+        let bytes = self.rest.len().min(SLICE_BYTES);
+        Poll::Ready(Some(Ok(Frame::data(self.rest.split_to(bytes)))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.rest.is_empty() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        let (rest, body) = (self.rest.len() as u64, self.body.size_hint());
+        let mut hint = SizeHint::new();
+        hint.set_lower(body.lower() + rest);
+        if let Some(upper) = body.upper() {
+            hint.set_upper(upper + rest);
+        }
+        hint
     }
 }
 
@@ -397,5 +430,42 @@ impl<I: AsyncWrite + Unpin> AsyncWrite for Patient<I> {
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let shut = Pin::new(&mut self.io).poll_shutdown(context);
         self.judge(shut, context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Config,
+        budgets::{Account, Budgets},
+    };
+    use futures::task::noop_waker_ref;
+
+    /// A caller who takes all at once does not keep the thread: after each slice others have their turn.
+    #[test]
+    fn a_large_answer_gives_way_after_each_slice() {
+        let budgets = Budgets::new(&Config::default());
+        let admission = budgets.admit(Account::User(4_000_002)).unwrap();
+        let bytes: Vec<u8> = (0..3 * SLICE_BYTES + 7).map(|at| at as u8).collect();
+        let held = admission.hold_answer(bytes.len() as u64).unwrap();
+        let mut large = Large::new(Body::from(bytes.clone()), held);
+        let mut context = Context::from_waker(noop_waker_ref());
+        let (mut got, mut frames, mut pauses) = (Vec::new(), 0, 0);
+        while !large.is_end_stream() {
+            assert_eq!(large.size_hint().exact(), Some((bytes.len() - got.len()) as u64));
+            match Pin::new(&mut large).poll_frame(&mut context) {
+                Poll::Ready(Some(Ok(frame))) => {
+                    let data = frame.into_data().unwrap();
+                    assert!(data.len() <= SLICE_BYTES);
+                    got.extend_from_slice(&data);
+                    frames += 1;
+                }
+                Poll::Ready(end) => panic!("{end:?}"),
+                Poll::Pending => pauses += 1,
+            }
+        }
+        assert!(got == bytes);
+        assert_eq!((frames, pauses), (4, 3));
     }
 }

@@ -13,12 +13,15 @@ use crate::{
     class::{ClassId, Classes},
     limits::{Limits, Usage, Uses},
     machine::{Holding, Machine, Window},
-    model::{ActiveRun, Closure, ElasticRun, QueuedJob, Reservation, Slot, lead_queue},
+    model::{ActiveRun, Closure, ElasticRun, QueuedJob, Reservation, Slot, YieldingRun, lead_queue},
     queue::{Facts, Place, Queue},
     search::Search,
     timeline::ALWAYS,
 };
-use muster_domain::{accounts::Accounts, planning::BackfillPasses};
+use muster_domain::{
+    accounts::{Accounts, Counter, Spending},
+    planning::BackfillPasses,
+};
 use muster_schemas::{
     JobId, NodeId, Timestamp,
     cluster::{ClusterSettings, QueueSpec},
@@ -67,6 +70,7 @@ pub struct Engine {
     pub(crate) rebalanced: Option<Timestamp>,
     /// Runs that can use more or fewer resources.
     pub(crate) elastic: BTreeMap<JobId, ElasticRun>,
+    pub(crate) yielding: BTreeMap<JobId, YieldingRun>,
     /// Whether a job whose filters are being asked holds back others of its priority and below.
     pub(crate) is_strict: bool,
     /// The job that keeps others of this priority and below from starting.
@@ -117,6 +121,7 @@ impl Engine {
             scheduling: Arc::default(),
             rebalanced: None,
             elastic: BTreeMap::new(),
+            yielding: BTreeMap::new(),
             is_strict: true,
             queue_block: None,
             assumes_passes: false,
@@ -166,6 +171,14 @@ impl Engine {
         match run {
             Some(run) => self.elastic.insert(job, run),
             None => self.elastic.remove(&job),
+        };
+    }
+
+    /// Sets whether a run makes way for jobs of some classes.
+    pub fn set_yielding(&mut self, job: JobId, run: Option<YieldingRun>) {
+        match run {
+            Some(run) => self.yielding.insert(job, run),
+            None => self.yielding.remove(&job),
         };
     }
 
@@ -278,6 +291,11 @@ impl Engine {
     /// Sets the accounts and service classes whose limits apply. No run and no job may be known yet.
     pub fn set_accounts(&mut self, accounts: Arc<Accounts>) {
         self.limits.set_accounts(accounts);
+    }
+
+    /// Tells what ended jobs have used of the budgets of accounts and classes, as it counts when the plan is made.
+    pub fn set_spent(&mut self, spent: impl Fn(&Counter) -> Spending) {
+        self.limits.set_spent(spent);
     }
 
     /// Adds or changes a queue.

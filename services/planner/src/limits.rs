@@ -10,7 +10,7 @@ pub(crate) use usage::{Usage, Uses, Ways, is_one_shut};
 
 use crate::model::{Demand, Holder};
 use accounts::AccountLimits;
-use muster_domain::accounts::Accounts;
+use muster_domain::accounts::{Accounts, Counter as Budgeted, Spending};
 use muster_schemas::{
     cluster::QueueSpec,
     policy::{Limit, LimitPer},
@@ -49,6 +49,16 @@ impl Limits {
     /// Sets the accounts and classes whose limits apply. Nothing may be in use yet.
     pub fn set_accounts(&mut self, accounts: Arc<Accounts>) {
         self.accounts = AccountLimits::new(accounts);
+    }
+
+    /// Tells what ended jobs have used of the budgets of accounts and classes.
+    pub fn set_spent(&mut self, spent: impl Fn(&Budgeted) -> Spending) {
+        self.accounts.set_spent(spent);
+    }
+
+    /// The classes whose runs make way for a job.
+    pub fn preempted_by(&self, holder: &Holder) -> Vec<&str> {
+        self.accounts.preempted_by(holder)
     }
 
     /// Whether there is any limit.

@@ -100,6 +100,23 @@ pub struct ElasticRun {
     pub ask_again: Option<Timestamp>,
 }
 
+/// A run of a job that makes way for jobs of some service classes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct YieldingRun {
+    /// The job.
+    pub job: JobId,
+    /// Its priority.
+    pub priority: i64,
+    /// When it got its resources.
+    pub allocated: Timestamp,
+    /// The classes of its components.
+    pub classes: Vec<Arc<str>>,
+    /// It is being stopped: all its resources will be free.
+    pub is_leaving: bool,
+    /// It waits again after it has made way.
+    pub comes_back: bool,
+}
+
 /// The waiting tasks of an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueuedTasks {

@@ -13,6 +13,7 @@ mod promises;
 mod reasons;
 mod renewal;
 pub(crate) mod turn;
+mod yielding;
 
 pub use cycle::Plan;
 

@@ -130,6 +130,7 @@ impl Projection {
         if self.engine.uses_fair_share() {
             self.engine.set_fair_factors(self.state.fair_factors(now));
         }
+        self.engine.set_spent(|counter| self.state.spent(counter, now));
         self.engine.set_backfill_passes(self.state.backfill_passes().clone());
         let passed = self.engine.pass(now, left_out);
         let Plan { starts, reasons, slots, is_cut_short, next_wake, facts, .. } = passed;
@@ -226,6 +227,7 @@ impl Projection {
             if let Some(job) = self.state.job(run.job) {
                 self.holders.active(&self.state, job, run).begin(&mut self.engine);
                 self.engine.set_elastic(job.id, jobs::elastic(&self.state, job));
+                self.engine.set_yielding(job.id, jobs::yielding(&self.state, job));
             }
         }
         for job in self.state.jobs() {
@@ -367,6 +369,7 @@ impl Projection {
 
     /// Tells the engine how a running job can use more or fewer resources; returns whether that changed.
     fn tell_elastic(&mut self, id: JobId) -> bool {
+        self.engine.set_yielding(id, self.state.job(id).and_then(|job| jobs::yielding(&self.state, job)));
         let elastic = self.state.job(id).and_then(|job| jobs::elastic(&self.state, job));
         // Which cores its tasks use changes all the time, and opens nothing.
         let shown = |run: Option<&ElasticRun>| run.map(|run| ElasticRun { busy: BTreeMap::new(), ..run.clone() });

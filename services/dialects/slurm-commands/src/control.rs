@@ -311,6 +311,8 @@ fn show_configuration(site: &mut Site) -> Result<String, Failure> {
     let since = site.client.statistics().map_err(|error| site.failure(&error))?.since;
     let info = site.client.info(Moment::Now).map_err(|error| site.failure(&error))?;
     let policy = site.client.policy(Moment::Now).map_err(|error| site.failure(&error))?;
+    let accounts = site.client.accounts(Moment::Now).map_err(|error| site.failure(&error))?;
+    let preempts = accounts.classes.iter().any(|class| !class.preempts.is_empty());
     let parameters = info.dialects.get("slurm").and_then(|slurm| slurm.get(SCHEDULER_PARAMETERS));
     let values: BTreeMap<&str, String> = [
         ("AccountingStorageType", shown.accounting),
@@ -342,7 +344,8 @@ fn show_configuration(site: &mut Site) -> Result<String, Failure> {
         ("DependencyParameters", "(null)".to_owned()),
         ("NodeFeaturesPlugins", "(null)".to_owned()),
         ("OverTimeLimit", "0 min".to_owned()),
-        ("PreemptMode", "OFF".to_owned()),
+        ("PreemptMode", if preempts { "REQUEUE" } else { "OFF" }.to_owned()),
+        ("PreemptType", if preempts { "preempt/qos" } else { "preempt/none" }.to_owned()),
         ("PriorityType", "priority/basic".to_owned()),
         ("PrivateData", "none".to_owned()),
         ("ProctrackType", "proctrack/linuxproc".to_owned()),

@@ -38,10 +38,13 @@ pub use site::{
 };
 
 use ended::{Ended, print, wanted};
-use muster_cli::{connection::ConnectionOptions, stderr_line};
+use muster_cli::{
+    connection::ConnectionOptions,
+    link::{self, Linked},
+    stderr_line,
+};
 use muster_slurm::queries;
 use site::Site;
-use std::path::Path;
 
 /// The program names of this dialect's commands.
 pub const TOOLS: [&str; 17] = [
@@ -54,35 +57,10 @@ pub const CONTROLLER: &str = "slurmctld";
 
 /// Carries the command line out if the program was called through the link of a command of Slurm; `None` if it was not.
 pub fn link() -> Option<u8> {
-    let path = std::env::args_os().next()?;
-    let name = Path::new(&path).file_name()?.to_str()?;
-    let tool = TOOLS.into_iter().chain([CONTROLLER]).find(|tool| *tool == name)?;
-    let mut words = Vec::new();
-    for word in std::env::args_os().skip(1) {
-        match word.into_string() {
-            Ok(word) => words.push(word),
-            Err(word) => {
-                stderr_line!("{tool}: error: {} is not UTF-8 text", word.to_string_lossy());
-                return Some(1);
-            }
-        }
+    match link::called_as(TOOLS.into_iter().chain([CONTROLLER]))? {
+        Ok(Linked { tool, words, connection }) => Some(run(&connection, tool, &words)),
+        Err(status) => Some(status),
     }
-    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
-    let text = |name| variable(name).and_then(|value| value.into_string().ok());
-    let connection = ConnectionOptions {
-        data: variable("MUSTER_DATA").map(Into::into),
-        server: text("MUSTER_SERVER"),
-        token: text("MUSTER_TOKEN"),
-        ca: variable("MUSTER_CA").map(Into::into),
-        clear_token: text("MUSTER_CLEAR_TOKEN").is_some_and(|word| is_true(&word)),
-        on_failure: None,
-    };
-    Some(run(&connection, tool, &words))
-}
-
-/// Whether the value of a variable does not mean no, as clap reads it.
-fn is_true(word: &str) -> bool {
-    !["0", "f", "false", "n", "no", "off"].iter().any(|no| word.eq_ignore_ascii_case(no))
 }
 
 /// `muster slurm NAME ...`.

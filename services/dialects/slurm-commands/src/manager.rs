@@ -166,6 +166,8 @@ fn show(site: &mut Site, command: &Sacctmgr) -> Ended {
     let text = match command.kind {
         Kind::Account | Kind::Association | Kind::Cluster | Kind::Qos | Kind::User => of_accounts(site, command)?,
         Kind::Configuration => configuration(site)?,
+        // As in Slurm they are shown with their accounts and users.
+        Kind::Coordinator => return Err(Failure::plain(" No valid entity in show command: coordinator")),
         Kind::Event => outages(site, command)?,
         // The log is the only record of jobs, so there is no other that could differ from it.
         Kind::Runaway => format!("Runaway Jobs: No runaway jobs found on cluster {}\n", cluster(site)?),

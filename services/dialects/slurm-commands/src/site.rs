@@ -1,8 +1,8 @@
 //! What the commands know about the system, the caller and the jobs.
 
 use super::refusals;
-use jiff::{Zoned, tz::TimeZone};
-use muster_cli::connection::ConnectionOptions;
+use jiff::Zoned;
+use muster_cli::{connection::ConnectionOptions, zone};
 use muster_client::{Client, ClientError, JobQuery, Moment};
 use muster_names::User;
 use muster_schemas::{
@@ -68,7 +68,7 @@ impl Site {
             client,
             clock: Clock {
                 now: Timestamp::now(),
-                zone: zone(),
+                zone: zone::of_process(),
                 format: TimeFormat::from_variable(variable("SLURM_TIME_FORMAT").as_deref()),
             },
             user: user_name(Uid::current().as_raw()),
@@ -383,20 +383,7 @@ fn is_used_up(record: &JobRecord) -> bool {
 
 /// The current time in the zone of this process.
 pub fn now() -> Zoned {
-    Timestamp::now().to_jiff().to_zoned(zone())
-}
-
-/// The zone of this process. [`TimeZone::system`] searches the whole database of zones for its name; reading its file
-/// takes a tenth of that time, which matters to a script that calls a command a thousand times.
-fn zone() -> TimeZone {
-    let is_plain = |name: &str| name.starts_with(|c: char| c.is_ascii_alphabetic()) && !name.contains("..");
-    let file = match variable("TZ") {
-        None => "/etc/localtime".to_owned(),
-        Some(name) if is_plain(&name) => format!("/usr/share/zoneinfo/{name}"),
-        Some(_) => return TimeZone::system(),
-    };
-    let read = std::fs::read(file).ok().and_then(|bytes| TimeZone::tzif("", &bytes).ok());
-    read.unwrap_or_else(TimeZone::system)
+    Timestamp::now().to_jiff().to_zoned(zone::of_process())
 }
 
 /// The job that this process belongs to.

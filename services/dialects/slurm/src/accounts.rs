@@ -4,13 +4,14 @@
 //! QOS `normal` are shown even if nobody made them.
 
 mod add;
+mod coordinators;
 mod delete;
 mod limits;
 mod modify;
 mod names;
 mod site;
 
-pub use limits::{tres, wall};
+pub use limits::{tres, tres_minutes, wall};
 pub use site::Proposal;
 use site::Site;
 
@@ -33,6 +34,7 @@ pub fn propose(command: &Sacctmgr, page: &AccountsPage, cluster: &str) -> Propos
         (_, Kind::Association) => {
             Proposal::refused(" Associations are added, changed and deleted with their account or user.")
         }
+        (_, Kind::Coordinator) => coordinators::change(&site, command),
         (Deed::Add, Kind::Account) => add::accounts(&site, command),
         (Deed::Add, Kind::User) => add::users(&site, command),
         (Deed::Add, Kind::Qos) => add::classes(&site, command),

@@ -1,5 +1,6 @@
 //! Changes of accounts, users, associations and classes, and moving jobs into another class.
 
+mod coordinators;
 pub(crate) mod entering;
 
 use crate::{
@@ -20,12 +21,15 @@ const MAX_CHANGES: usize = 10_000;
 
 /// Changes accounts, users, associations and classes: all of it or nothing.
 pub(crate) fn change(access: &Access, changes: Vec<AccountChange>) -> Result<Decision, Refusal> {
-    access.require_operator("change accounts, associations and classes")?;
     if changes.len() > MAX_CHANGES {
         return Err(invalid(format!("changes: {} given, at most {MAX_CHANGES} can be in one command", changes.len())));
     }
+    if changes.is_empty() {
+        access.require_operator("change accounts, associations and classes")?;
+    }
     let mut accounts = access.state.accounts().clone();
     for change in &changes {
+        coordinators::require_permission(access, &accounts, change)?;
         require_unchanged(&accounts, change)?;
         accounts.change(change);
     }

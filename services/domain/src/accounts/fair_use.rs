@@ -1,5 +1,6 @@
 //! What the jobs of users in accounts have used, for fair share: past use counts ever less.
 
+use super::spent::factor;
 use muster_schemas::{Timestamp, accounts::AssociationKey};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -15,13 +16,11 @@ pub(crate) struct FairUse {
 impl FairUse {
     /// The same use as it counts at a later moment.
     pub(super) fn decay(&mut self, now: Timestamp, half_life_seconds: u64) {
-        let micros = now.micros_since(self.at);
+        let factor = factor(now.micros_since(self.at), half_life_seconds);
         self.at = self.at.max(now);
-        if micros <= 0 || half_life_seconds == 0 {
+        if factor >= 1.0 {
             return;
         }
-        // The same on every machine, which the functions of the platform are not.
-        let factor = libm::exp2(-(micros as f64) / (half_life_seconds as f64 * 1e6));
         self.core_micros.values_mut().for_each(|used| *used = (*used as f64 * factor) as u64);
         self.core_micros.retain(|_, used| *used > 0);
     }

@@ -1,7 +1,8 @@
 //! The limits on a component, from up to three sets: the class of its queue, its own class, its association (SL-L-02).
 
 use crate::accounts::Accounts;
-use muster_schemas::accounts::{AssociationKey, AssociationSpec, Bounds, ClassSpec, JobBounds, UseLimits};
+use muster_schemas::accounts::{AssociationKey, AssociationSpec, Bounds, Budget, ClassSpec, JobBounds, UseLimits};
+use serde::{Deserialize, Serialize};
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
 /// The accounts and users for which a component is counted.
@@ -18,7 +19,7 @@ pub struct Charge {
 }
 
 /// Whose jobs are counted together.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Counter {
     /// The jobs of a user in an account, or of an account including the accounts below it.
     Association(AssociationKey),
@@ -47,9 +48,22 @@ pub enum Amount {
     MemoryBytes,
     /// Walltime of each job.
     WalltimeSeconds,
+    /// Cores over time.
+    CoreSeconds,
+    /// Nodes over time.
+    NodeSeconds,
+    /// GPUs over time.
+    GpuSeconds,
+    /// The times for which jobs run.
+    RunSeconds,
 }
 
 impl Amount {
+    /// Whether it is used up over time.
+    pub const fn is_budget(self) -> bool {
+        matches!(self, Self::CoreSeconds | Self::NodeSeconds | Self::GpuSeconds | Self::RunSeconds)
+    }
+
     /// The words in the text of a [`Rule`].
     pub const fn words(self) -> &'static str {
         match self {
@@ -60,6 +74,10 @@ impl Amount {
             Self::Gpus => "GPUs",
             Self::MemoryBytes => "bytes of memory",
             Self::WalltimeSeconds => "seconds of walltime",
+            Self::CoreSeconds => "core seconds",
+            Self::NodeSeconds => "node seconds",
+            Self::GpuSeconds => "GPU seconds",
+            Self::RunSeconds => "run seconds",
         }
     }
 }
@@ -166,9 +184,10 @@ impl Rules {
         let user = Counter::ClassUser(class.name.clone(), charge.user.to_string());
         let account =
             charge.account.as_ref().map(|account| Counter::ClassAccount(class.name.clone(), account.to_string()));
-        let UseLimits { together, each_user, each_account, each_job } = &class.limits;
+        let UseLimits { together, each_user, each_account, each_job, budget } = &class.limits;
         let first = self.rules.len();
         self.add(&amounts(together), Whose::All, Some(&all), &within, taken);
+        self.add(&budget_amounts(budget), Whose::All, Some(&all), &within, taken);
         if let Some(account) = &account {
             self.add(&amounts(each_account), Whose::EachAccount, Some(account), &within, taken);
         }
@@ -189,8 +208,9 @@ impl Rules {
             let counter = Counter::Association(key.clone());
             if let Some(spec) = spec {
                 let within = Within::Association(key.clone());
-                let UseLimits { together, each_user, each_job, .. } = &spec.limits;
+                let UseLimits { together, each_user, each_job, budget, .. } = &spec.limits;
                 self.add(&amounts(together), Whose::All, Some(&counter), &within, taken);
+                self.add(&budget_amounts(budget), Whose::All, Some(&counter), &within, taken);
                 let within = Within::Association(own.clone());
                 let first = self.rules.len();
                 self.add(&amounts(each_user), Whose::EachUser, Some(&own_counter), &within, &told);
@@ -226,6 +246,16 @@ fn amounts(bounds: &Bounds) -> [(Amount, Option<u64>); 6] {
         (Amount::Nodes, nodes),
         (Amount::Gpus, gpus),
         (Amount::MemoryBytes, memory_bytes),
+    ]
+}
+
+fn budget_amounts(budget: &Budget) -> [(Amount, Option<u64>); 4] {
+    let Budget { core_seconds, node_seconds, gpu_seconds, run_seconds } = *budget;
+    [
+        (Amount::CoreSeconds, core_seconds),
+        (Amount::NodeSeconds, node_seconds),
+        (Amount::GpuSeconds, gpu_seconds),
+        (Amount::RunSeconds, run_seconds),
     ]
 }
 

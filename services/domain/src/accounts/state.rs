@@ -1,6 +1,6 @@
 //! Accounts, users, associations and service classes, and the limits they put on a component.
 
-use crate::jobs::Component;
+use crate::jobs::{Component, Job};
 use muster_schemas::accounts::{
     AccountChange, AccountSettings, AccountSpec, AssociationKey, AssociationSpec, ClassSpec, DEFAULT_CLASS, UserSpec,
 };
@@ -27,6 +27,11 @@ type Chain<'a> = [(AssociationKey, Option<&'a AssociationSpec>)];
 fn listed<'a>(chain: &Chain<'a>) -> Option<&'a [String]> {
     let mut lists = chain.iter().filter_map(|(_, spec)| Some(spec.as_ref()?.classes.as_slice()));
     lists.find(|list| !list.is_empty())
+}
+
+/// The class that a component counts for when others preempt it.
+pub(crate) fn class_of(component: &Component) -> &str {
+    component.class().map_or(DEFAULT_CLASS, |class| &**class)
 }
 
 fn is_allowed(chain: &Chain<'_>, class: &str) -> bool {
@@ -102,6 +107,15 @@ impl Accounts {
         is_allowed(&self.chain(&of.account, user, queue), class)
     }
 
+    /// Whether the accounts above an association let it use a class: the nearest list decides, and without any it is
+    /// `normal`.
+    pub(crate) fn is_class_above(&self, of: &AssociationKey, class: &str) -> bool {
+        let chain = self.chain(&of.account, of.user.as_deref().unwrap_or_default(), "");
+        let own = |key: &AssociationKey| key.user.is_some() || (of.user.is_none() && key.account == of.account);
+        let above: Vec<_> = chain.into_iter().filter(|(key, _)| !own(key)).collect();
+        is_allowed(&above, class)
+    }
+
     /// The association of a user in an account, then those of the account as a whole and of its parents. The first has
     /// no spec if the user has no association.
     pub(crate) fn chain(
@@ -127,6 +141,54 @@ impl Accounts {
             account = self.accounts.get(name).and_then(|spec| spec.parent.as_deref());
         }
         chain
+    }
+
+    /// Whether a user coordinates an account, or one above it.
+    pub(crate) fn coordinates(&self, user: &str, account: &str) -> bool {
+        let mut above = Some(account);
+        for _ in 0..=MAX_DEPTH {
+            let Some(spec) = above.and_then(|name| self.accounts.get(name)) else { return false };
+            if spec.coordinators.iter().any(|name| name == user) {
+                return true;
+            }
+            above = spec.parent.as_deref();
+        }
+        false
+    }
+
+    /// The classes whose running jobs make way for jobs of all of these classes.
+    pub fn preempted_by<'c>(&self, classes: impl Iterator<Item = Option<&'c str>>) -> Vec<&str> {
+        let of = |class: Option<&str>| {
+            self.class(class.unwrap_or(DEFAULT_CLASS)).map_or(&[][..], |class| class.preempts.as_slice())
+        };
+        let mut lists = classes.map(of);
+        let first = lists.next().unwrap_or_default();
+        let rest: Vec<&[String]> = lists.collect();
+        first.iter().filter(|name| rest.iter().all(|list| list.contains(name))).map(String::as_str).collect()
+    }
+
+    /// Whether the jobs of a class make way for those of any other.
+    pub fn is_preempted(&self, class: &str) -> bool {
+        self.classes().any(|other| other.preempts.iter().any(|name| name == class))
+    }
+
+    /// Whether a running job makes way for another because of their classes.
+    pub(crate) fn makes_way(&self, victim: &Job, gains: &Job) -> bool {
+        let preempted =
+            self.preempted_by(gains.components.iter().map(|component| component.class().map(|class| &**class)));
+        victim.components.iter().all(|component| preempted.contains(&class_of(component)))
+    }
+
+    /// Whether a job that makes way is cancelled.
+    pub(crate) fn cancels_preempted(&self, job: &Job) -> bool {
+        job.components
+            .iter()
+            .any(|component| self.class(class_of(component)).is_some_and(|class| class.cancels_preempted))
+    }
+
+    /// Whether a user coordinates any account.
+    pub(crate) fn has_coordinator(&self, user: &str) -> bool {
+        self.accounts.values().any(|spec| spec.coordinators.iter().any(|name| name == user))
     }
 
     /// Makes a change.

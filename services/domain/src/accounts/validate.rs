@@ -21,6 +21,9 @@ const MAX_RECORDS: usize = 1_000_000;
 /// The greatest number of classes in a cluster, and in the list of an association.
 const MAX_CLASSES: usize = 10_000;
 
+/// The greatest number of coordinators of an account.
+const MAX_COORDINATORS: usize = 1_000;
+
 /// Whether the records are still consistent after a change.
 pub(crate) fn validate_change(state: &State, accounts: &Accounts, change: &AccountChange) -> Result<(), Refusal> {
     match change {
@@ -48,13 +51,13 @@ pub(crate) fn validate_change(state: &State, accounts: &Accounts, change: &Accou
         }
         AccountChange::Association { after: Some(spec), .. } => validate_association(state, accounts, spec),
         AccountChange::Association { before: Some(spec), after: None } => require_no_jobs(state, accounts, &spec.of),
-        AccountChange::Class { after: Some(spec), .. } => validate_class(spec),
+        AccountChange::Class { after: Some(spec), .. } => validate_class(accounts, spec),
         AccountChange::Class { before: Some(spec), after: None } => {
             let names = |one: &AssociationSpec| {
                 one.classes.contains(&spec.name) || one.default_class.as_ref() == Some(&spec.name)
             };
             let of_queue = accounts.settings().queue_classes.values().any(|name| *name == spec.name);
-            let is_used = accounts.associations().any(names) || of_queue;
+            let is_used = accounts.associations().any(names) || of_queue || accounts.is_preempted(&spec.name);
             match is_used && !accounts.classes.contains_key(&spec.name) {
                 true => Err(conflict(format!("class `{}` cannot be removed: it is used", spec.name))),
                 false => Ok(()),
@@ -86,6 +89,8 @@ fn validate_account(accounts: &Accounts, spec: &AccountSpec) -> Result<(), Refus
     validate::label("account.description", &spec.description)?;
     validate::label("account.organisation", &spec.organisation)?;
     require_records("accounts", accounts.accounts.len(), MAX_RECORDS)?;
+    require_records("coordinators of an account", spec.coordinators.len(), MAX_COORDINATORS)?;
+    spec.coordinators.iter().try_for_each(|name| validate::identifier("account.coordinators", name))?;
     let mut above = spec.parent.as_deref();
     for _ in 0..MAX_DEPTH {
         let Some(name) = above else { return Ok(()) };
@@ -140,9 +145,14 @@ fn validate_association(state: &State, accounts: &Accounts, spec: &AssociationSp
     }
 }
 
-fn validate_class(spec: &ClassSpec) -> Result<(), Refusal> {
+fn validate_class(accounts: &Accounts, spec: &ClassSpec) -> Result<(), Refusal> {
     validate::identifier("class.name", &spec.name)?;
     validate::label("class.description", &spec.description)?;
+    require_records("classes that make way", spec.preempts.len(), MAX_CLASSES)?;
+    spec.preempts.iter().try_for_each(|name| require_class(accounts, name))?;
+    if spec.preempts.contains(&spec.name) {
+        return Err(invalid(format!("class `{}`: its jobs cannot make way for each other", spec.name)));
+    }
     spec.limits.each_job.walltime_seconds.map_or(Ok(()), validate::walltime)
 }
 

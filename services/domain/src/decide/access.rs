@@ -1,6 +1,11 @@
 //! Permissions.
 
-use crate::{decide::refuse, jobs::Job, nodes::Node, state::State};
+use crate::{
+    decide::refuse,
+    jobs::{Component, Job},
+    nodes::Node,
+    state::State,
+};
 use muster_schemas::{
     command::{Refusal, RefusalCode},
     event::{Actor, Owner},
@@ -27,6 +32,25 @@ impl<'a> Access<'a> {
     /// Whether the actor may manage the job.
     pub(crate) fn may_manage(&self, job: &Job) -> bool {
         matches!(self.actor, Actor::User(owner) if owner.user == job.owner.user) || self.is_operator()
+    }
+
+    /// Whether the actor may stop, hold and release the job, and change its class: who may manage it, and the
+    /// coordinators of the accounts that it is on. They may not change what it runs, which would let them act as its
+    /// owner.
+    pub(crate) fn may_control(&self, job: &Job) -> bool {
+        self.may_manage(job) || matches!(self.actor, Actor::User(owner) if self.coordinates(&owner.user, job))
+    }
+
+    fn coordinates(&self, user: &str, job: &Job) -> bool {
+        let accounts = self.state.accounts();
+        let is_coordinated = |component: &Component| {
+            component.account.as_deref().is_some_and(|account| accounts.coordinates(user, account))
+        };
+        job.components.iter().all(is_coordinated)
+    }
+
+    pub(crate) fn require_control(&self, job: &Job) -> Result<(), Refusal> {
+        self.require(self.may_control(job), || format!("job {} belongs to {}", job.id, job.owner.user))
     }
 
     pub(crate) fn require_management(&self, job: &Job) -> Result<(), Refusal> {

@@ -111,6 +111,7 @@ impl State {
         self.use_licences(id, &run.placement, u32::saturating_sub);
         self.count_run(id, false);
         self.count_fair_use(id, &run, now);
+        self.count_spent(id, &run, now);
         self.note_freed();
         self.change_job(id, |job| {
             if let Some(tasks) = &mut job.tasks {

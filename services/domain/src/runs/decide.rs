@@ -1,6 +1,7 @@
 //! Reports of executors: that a node is up, that parts of runs started and ended.
 
 use crate::{
+    accounts::Accounts,
     components,
     decide::{Access, Decision},
     jobs::{Job, ProgramKind},
@@ -364,7 +365,7 @@ fn outcome_of_exits(state: &State, job: &Job, run: &Run, exits: &[(&Part, &NodeE
 
 /// What happens to a job after a run.
 fn aftermath(state: &State, job: &Job, outcome: &Outcome) -> Event {
-    match requeue_reason(job, outcome) {
+    match requeue_reason(state.accounts(), job, outcome) {
         // It would wait forever. A requeue on request gets all nodes again.
         Some(reason)
             if reason != StopReason::Requeued
@@ -390,7 +391,14 @@ fn too_few_prepared(state: &State, job: &Job) -> Option<String> {
     Some(format!("{} could not be prepared for it, and without: {why}", names.join(", ")))
 }
 
-fn requeue_reason(job: &Job, outcome: &Outcome) -> Option<StopReason> {
+impl State {
+    /// Whether a running job waits again if it has to make way for another.
+    pub fn comes_back_if_preempted(&self, job: &Job) -> bool {
+        requeue_reason(&self.accounts, job, &Outcome::Preempted).is_some()
+    }
+}
+
+fn requeue_reason(accounts: &Accounts, job: &Job, outcome: &Outcome) -> Option<StopReason> {
     if *outcome == Outcome::Requeued {
         return Some(StopReason::Requeued);
     }
@@ -405,6 +413,7 @@ fn requeue_reason(job: &Job, outcome: &Outcome) -> Option<StopReason> {
     }
     match outcome {
         Outcome::NodeLost(_) if policy.on_node_lost => Some(StopReason::NodeLost),
+        Outcome::Preempted if policy.on_node_lost && !accounts.cancels_preempted(job) => Some(StopReason::Preempted),
         Outcome::Preempted if job.types().contains(&JobType::BestEffort { requeue: true }) => {
             Some(StopReason::Preempted)
         }

@@ -91,7 +91,7 @@ pub(crate) fn shrink(state: &State, id: JobId, removed: Placement, reason: Shrin
 
 /// Makes a running job give way to another. With immediate preemption it stops; with graceful preemption it gives up
 /// what is claimed (everything, without a claim) once its tasks there have ended (HPC-S-12). If only as many tasks as
-/// needed are stopped, these are the ones on what is claimed (HPC-S-14).
+/// needed are stopped, these are the ones on what is claimed (HPC-S-14). A job that makes way because of its class stops.
 ///
 /// # Errors
 /// Why it does not.
@@ -100,10 +100,14 @@ pub(crate) fn make_way(state: &State, victim: JobId, for_job: JobId, claim: &Pla
         .job(victim)
         .and_then(|job| Some((job, state.run(job.run()?)?)))
         .ok_or_else(|| format!("job {victim} does not run"))?;
+    let gains = state.job(for_job).ok_or_else(|| format!("job {for_job} no longer exists"))?;
+    let stop = Event::RunStopping { job: victim, run: run.id, reason: StopReason::Preempted };
+    if state.accounts().makes_way(job, gains) {
+        return Ok(if run.stopping.is_none() { vec![stop] } else { Vec::new() });
+    }
     let Some(tasks) = job.tasks.as_deref().filter(|tasks| tasks.preemptable) else {
         return Err(format!("job {victim} makes way for no other job"));
     };
-    let gains = state.job(for_job).ok_or_else(|| format!("job {for_job} no longer exists"))?;
     if job.lead().priority >= gains.lead().priority {
         return Err(format!("the priority of job {victim} is not lower than that of job {for_job}"));
     }
@@ -111,7 +115,6 @@ pub(crate) fn make_way(state: &State, victim: JobId, for_job: JobId, claim: &Pla
     if makes_way_already {
         return Ok(Vec::new());
     }
-    let stop = Event::RunStopping { job: victim, run: run.id, reason: StopReason::Preempted };
     // Otherwise it has no running tasks that could end by themselves or be stopped individually.
     let is_running = run.started.is_some() && !run.is_suspended();
     let has_claim = claim.shares().next().is_some();

@@ -10,7 +10,7 @@ use muster_schemas::{
     cluster::ClusterConfig,
     command::{Command, JobFilter, JobSelection, Refusal, RefusalCode, Reply},
     event::{Event, JobChange},
-    job::{ExitStatus, JobSpec},
+    job::{ExitStatus, Holds, JobSpec},
 };
 
 const LIMITS: AccountSettings = AccountSettings {
@@ -612,4 +612,96 @@ fn components_count_singly_towards_what_a_queue_takes() {
     cluster.ok(&user("ada"), Command::Cancel { jobs: ids(&[first]) });
     submit(&mut cluster, "bob", of_parts(2)).unwrap();
     cluster.assert_replays();
+}
+
+/// `ann` coordinates `science`, and with it `optics`.
+fn coordinated() -> Cluster {
+    let mut cluster = cluster(LIMITS, UseLimits::default(), UseLimits::default());
+    let before = AccountSpec { name: "science".into(), ..AccountSpec::default() };
+    let after = AccountSpec { coordinators: vec!["ann".into()], ..before.clone() };
+    cluster.ok(&user("oper"), change(vec![AccountChange::Account { before: Some(before), after: Some(after) }]));
+    cluster
+}
+
+/// Coordinators change users, limits and accounts below theirs, and nothing else.
+#[test]
+fn coordinators_change_their_accounts_and_those_below() {
+    let mut cluster = coordinated();
+    let limited = |most| AccountChange::Association {
+        before: Some(association("optics", Some("bob"), UseLimits::default())),
+        after: Some(association("optics", Some("bob"), jobs(most))),
+    };
+    let lens = account("lenses", Some("optics"));
+    let eve = [known("eve", "optics"), added(association("optics", Some("eve"), UseLimits::default()))];
+    cluster.ok(&user("ann"), change(vec![lens, limited(3)]));
+    cluster.ok(&user("ann"), change(eve.to_vec()));
+    let whole = |account: &str| added(association(account, None, jobs(9)));
+    cluster.ok(&user("ann"), change(vec![whole("lenses"), whole("optics")]));
+    let named = |name: &str, parent: Option<&str>, coordinators: &[&str]| AccountSpec {
+        name: name.into(),
+        parent: parent.map(Into::into),
+        coordinators: coordinators.iter().map(|name| (*name).to_owned()).collect(),
+        ..AccountSpec::default()
+    };
+    let changed = |before, after| AccountChange::Account { before: Some(before), after: Some(after) };
+    let more = changed(named("optics", Some("science"), &[]), named("optics", Some("science"), &["bob"]));
+    cluster.ok(&user("ann"), change(vec![more]));
+    cluster.ok(&user("bob"), change(vec![added(association("lenses", Some("bob"), UseLimits::default()))]));
+
+    let own_limits = AccountChange::Association {
+        before: Some(association("science", None, UseLimits::default())),
+        after: Some(association("science", None, jobs(9))),
+    };
+    let foreign = added(association("abc", Some("bob"), UseLimits::default()));
+    let moved = changed(named("lenses", Some("optics"), &[]), named("lenses", Some("abc"), &[]));
+    let top = account("mine", None);
+    let open = added(AssociationSpec {
+        classes: vec!["high".into()],
+        ..association("lenses", Some("ada"), UseLimits::default())
+    });
+    let made = class(ClassSpec { name: "high".into(), ..ClassSpec::default() });
+    cluster.ok(&user("oper"), change(vec![made.clone()]));
+    for (name, refused) in [
+        ("ann", own_limits),
+        ("ann", foreign),
+        ("ann", moved),
+        ("ann", top),
+        ("ann", open),
+        ("ann", class(ClassSpec { name: "mine".into(), ..ClassSpec::default() })),
+        ("ada", added(association("lenses", Some("ada"), UseLimits::default()))),
+        ("bob", account("more", Some("science"))),
+    ] {
+        let before = cluster.state.digest();
+        let refusal = cluster.run(&user(name), change(vec![refused.clone()])).expect_err("not a coordinator's");
+        assert_eq!(refusal.code, RefusalCode::PermissionDenied, "{name}: {refused:?}: {refusal}");
+        assert_eq!(cluster.state.digest(), before, "a refusal changes nothing");
+    }
+}
+
+/// Coordinators cancel and hold the jobs of their accounts, but change nothing that would run as its owner.
+#[test]
+fn coordinators_control_the_jobs_of_their_accounts() {
+    let mut cluster = coordinated();
+    let of_optics = submit(&mut cluster, "ada", job(1, 1)).unwrap();
+    let of_abc = submit(&mut cluster, "ada", on("abc", job(1, 1))).unwrap();
+    let hold = |job| Command::Hold {
+        jobs: JobSelection::Ids(vec![job]),
+        holds: Holds { user: true, ..Holds::default() },
+        reason: String::new(),
+    };
+    let cancel = |job| Command::Cancel { jobs: JobSelection::Ids(vec![job]) };
+    let named = |job| Command::Modify {
+        jobs: JobSelection::Ids(vec![job]),
+        change: JobChange { name: Some("other".into()), ..JobChange::default() },
+    };
+    for (name, command) in
+        [("ann", hold(of_abc)), ("ann", cancel(of_abc)), ("ann", named(of_optics)), ("bob", cancel(of_optics))]
+    {
+        let refusal = cluster.run(&user(name), command).expect_err("not a coordinator of it");
+        assert_eq!(refusal.code, RefusalCode::PermissionDenied, "{refusal}");
+    }
+    cluster.ok(&user("ann"), hold(of_optics));
+    let all = JobSelection::Matching(JobFilter { user: Some("ada".into()), ..JobFilter::default() });
+    let (_, reply) = cluster.run(&user("ann"), Command::Cancel { jobs: all }).unwrap();
+    assert_eq!(reply, Reply::Jobs(vec![of_optics]));
 }

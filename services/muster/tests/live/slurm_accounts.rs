@@ -215,3 +215,86 @@ fn a_user_may_use_the_qos_that_are_shown_and_no_others() {
     site.ok("sacctmgr -i add user root account=optics");
     site.ok("sbatch -H -q normal --wrap true");
 }
+
+/// A job whose QOS preempts that of a running one starts in its place. The other waits again, or is cancelled if its QOS
+/// says so.
+#[test]
+fn a_qos_preempts_another() {
+    let site = site();
+    site.system.write("order.toml", "version = 1\norder = [\"priority\"]\n");
+    site.system.ok(&["config", "apply", "--policy", "order.toml"]);
+    site.ok("sacctmgr -i add qos low");
+    site.ok("sacctmgr -i add qos gone preemptmode=cancel");
+    site.ok("sacctmgr -i add qos high priority=100 preempt=low,gone");
+    says(
+        &site,
+        "sacctmgr -nP show qos high,gone format=name,preempt,preemptmode",
+        0,
+        "gone||cancel\nhigh|gone,low|cluster\n",
+        "",
+    );
+    let config = site.ok("scontrol show config");
+    assert!(config.lines().any(|line| line.starts_with("PreemptType ") && line.ends_with("= preempt/qos")), "{config}");
+    let shown = |job: &str| site.ok(&format!("squeue -h -j {job} -o %t"));
+    for (qos, number, ended) in [("low", 1, None), ("gone", 3, Some("PREEMPTED"))] {
+        let (victim, gains) = (number.to_string(), (number + 1).to_string());
+        site.ok(&format!("sbatch -q {qos} --requeue --exclusive --wrap 'sleep 60'"));
+        site.system.wait_until("the job runs", || shown(&victim) == "R\n");
+        site.ok("sbatch -q high --exclusive --wrap 'sleep 60'");
+        site.system.wait_until("the other runs in its place", || shown(&gains) == "R\n");
+        match ended {
+            None => assert_eq!(shown(&victim), "PD\n"),
+            Some(state) => {
+                let states = site.ok(&format!("sacct -X -n -P -j {victim} -o state"));
+                assert_eq!(states, format!("{state}\n"));
+            }
+        }
+        site.ok(&format!("scancel {gains}"));
+        if ended.is_none() {
+            site.system.wait_until("it runs again", || shown(&victim) == "R\n");
+            site.ok(&format!("scancel {victim}"));
+            site.is_over(&victim);
+        }
+    }
+}
+
+/// What jobs may use over time is counted in minutes, and so is what is shown.
+#[test]
+fn minutes_of_an_account_are_used_up() {
+    let site = site();
+    site.ok("sacctmgr -i modify account test set grptresmins=cpu=90 grpwall=10:00:00");
+    says(
+        &site,
+        "sacctmgr -nP show assoc account=test format=user,grptresmins,grpwall",
+        0,
+        "|cpu=90|10:00:00\nroot||\n",
+        "",
+    );
+    says(&site, "sbatch -t 60 --wrap 'sleep 60'", 0, "Submitted batch job 1\n", "");
+    says(&site, "sbatch -t 60 --wrap 'sleep 60'", 0, "Submitted batch job 2\n", "");
+    let shown = |job: &str, format: &str| site.ok(&format!("squeue -h -j {job} -o '{format}'"));
+    site.system.wait_until("the first runs", || shown("1", "%t") == "R\n");
+    site.system.wait_until("the second waits", || shown("2", "%t %r") == "PD AssocGrpCPUMinutesLimit\n");
+    site.ok("scancel 1");
+    site.system.wait_until("the rest of its minutes is free again", || shown("2", "%t") == "R\n");
+    let bad = " Unknown option: grptresmins=mem=5\n Use keyword 'where' to modify condition";
+    let (status, error) = site.fails("sacctmgr -i modify account test set grptresmins=mem=5");
+    assert_eq!(status, 1, "{error}");
+    assert_ne!(error, bad, "the key is known, the value is not");
+}
+
+/// A coordinator is made, shown and taken away, and manages the account and those below it.
+#[test]
+fn coordinators_are_made_shown_and_taken_away() {
+    let site = site();
+    let added = " Adding Coordinator User(s)\n  root\n To Account(s) and all sub-accounts\n  test\n";
+    says(&site, "sacctmgr -i add coordinator account=test names=root", 0, added, "");
+    says(&site, "sacctmgr -nP show account test withcoord format=account,coord", 0, "test|root\n", "");
+    says(&site, "sacctmgr -nP show user root withcoord format=user,coord", 0, "root|test\n", "");
+    let none = " You specified a non-existant user 'ann'.\n";
+    says(&site, "sacctmgr -i add coordinator account=test names=ann", 1, "", none);
+    let removed = " Removing Coordinators with user name\n  root\n From all accounts\n Removed Coordinators (sub \
+                   accounts not listed)...\n  U = root      A = test      \n";
+    says(&site, "sacctmgr -i delete coordinator names=root", 0, removed, "");
+    says(&site, "sacctmgr -nP show account test format=coord", 0, "\n", "");
+}

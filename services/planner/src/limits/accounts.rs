@@ -2,7 +2,7 @@
 
 use super::{Part, Usage, Wanted, parts};
 use crate::model::{Demand, Holder};
-use muster_domain::accounts::{Accounts, Amount, Charge, Counter, Rule, Rules};
+use muster_domain::accounts::{Accounts, Amount, Charge, Counter, Rule, Rules, Spending};
 use muster_schemas::views::LimitView;
 use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
@@ -15,6 +15,17 @@ pub(super) struct AccountLimits {
     numbers: HashMap<Counter, usize>,
     /// By the number of the counter.
     used: Vec<Usage>,
+    /// The counters with a budget, which most clusters do not have.
+    budgets: HashMap<usize, Spendings>,
+}
+
+/// What counts for a budget.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spendings {
+    /// By ended jobs.
+    spent: Spending,
+    /// By those that run, if they run for all of their walltime.
+    committed: Spending,
 }
 
 /// The counters and limits of a component, with numbers for the counters.
@@ -27,6 +38,14 @@ struct Numbered {
 impl AccountLimits {
     pub fn new(accounts: Arc<Accounts>) -> Self {
         Self { accounts, ..Self::default() }
+    }
+
+    /// The classes whose runs make way for a job.
+    pub fn preempted_by(&self, holder: &Holder) -> Vec<&str> {
+        match holder.charges.is_empty() {
+            true => self.accounts.preempted_by(std::iter::once(None)),
+            false => self.accounts.preempted_by(holder.charges.iter().map(|charge| charge.class.as_deref())),
+        }
     }
 
     /// Whether anything is limited.
@@ -43,14 +62,41 @@ impl AccountLimits {
     pub fn begin(&mut self, charge: impl FnOnce() -> Charge, usage: &Usage) {
         if self.is_enforced() {
             let found = self.find(charge());
-            found.counters.iter().for_each(|counter| self.used[*counter].add(usage));
+            found.counters.iter().for_each(|counter| {
+                self.used[*counter].add(usage);
+                self.commit(*counter, usage, Spending::and);
+            });
         }
     }
 
     pub fn end(&mut self, charge: impl FnOnce() -> Charge, usage: &Usage) {
         if self.is_enforced() {
             let found = self.find(charge());
-            found.counters.iter().for_each(|counter| self.used[*counter].subtract(usage));
+            found.counters.iter().for_each(|counter| {
+                self.used[*counter].subtract(usage);
+                self.commit(*counter, usage, Spending::without);
+            });
+        }
+    }
+
+    fn commit(&mut self, counter: usize, usage: &Usage, change: impl Fn(Spending, Spending) -> Spending) {
+        if let Some(spendings) = self.budgets.get_mut(&counter) {
+            // A run without an end can only have begun before the budget was set: what it used counts when it ends.
+            let is_endless = usage.walltime_seconds == u64::MAX;
+            let spending = if is_endless { Spending::default() } else { usage.spending() };
+            spendings.committed = change(spendings.committed, spending);
+        }
+    }
+
+    /// Tells what ended jobs have used of the budgets.
+    pub fn set_spent(&mut self, spent: impl Fn(&Counter) -> Spending) {
+        if self.budgets.is_empty() {
+            return;
+        }
+        for (counter, number) in &self.numbers {
+            if let Some(spendings) = self.budgets.get_mut(number) {
+                spendings.spent = spent(counter);
+            }
         }
     }
 
@@ -62,7 +108,12 @@ impl AccountLimits {
         let numbers = counters.into_iter().map(|counter| self.number(counter)).collect();
         // Limits that include waiting jobs were checked at submission.
         let rules = rules.into_iter().filter(|rule| rule.amount != Amount::Jobs);
-        let rules = rules.map(|rule| (rule.counter.clone().map(|counter| self.number(counter)), rule)).collect();
+        let rules: Vec<(Option<usize>, Rule)> =
+            rules.map(|rule| (rule.counter.clone().map(|counter| self.number(counter)), rule)).collect();
+        let budgets = rules.iter().filter(|(_, rule)| rule.amount.is_budget()).filter_map(|(counter, _)| *counter);
+        budgets.for_each(|counter| {
+            self.budgets.entry(counter).or_default();
+        });
         let found = Arc::new(Numbered { counters: numbers, rules });
         self.known.insert(charge, found.clone());
         found
@@ -75,6 +126,14 @@ impl AccountLimits {
             self.used.push(Usage::default());
         }
         number
+    }
+
+    /// What counts for the budget of a counter, and what a job would add.
+    fn budget(&self, counter: usize, holder: &Holder, demand: &Demand, more: &[Usage]) -> (Spending, Spending) {
+        let Spendings { spent, committed } = self.budgets.get(&counter).copied().unwrap_or_default();
+        let counts = |part: &Part<'_>| self.known(part).counters.contains(&counter);
+        let wanted = parts(holder, demand, more).filter(counts).map(|part| part.usage.spending());
+        (spent.and(committed), wanted.fold(Spending::default(), Spending::and))
     }
 
     /// The knowledge about a component; a job that was never prepared has no known limits.
@@ -124,7 +183,9 @@ impl AccountLimits {
                         (self.used[*counter], wanted.map_or_else(Usage::default, |(_, wanted)| *wanted))
                     }
                 };
-                see(Applied { rule, used, wanted, walltime_seconds: part.usage.walltime_seconds });
+                let budget = counter.filter(|_| rule.amount.is_budget());
+                let budget = budget.map(|counter| self.budget(counter, holder, demand, more)).unwrap_or_default();
+                see(Applied { rule, used, wanted, budget, walltime_seconds: part.usage.walltime_seconds });
             }
         }
     }
@@ -135,6 +196,8 @@ struct Applied<'a> {
     rule: &'a Rule,
     used: Usage,
     wanted: Usage,
+    /// For a budget: what is used or committed, and what the job would add.
+    budget: (Spending, Spending),
     /// The component's walltime.
     walltime_seconds: u64,
 }
@@ -142,7 +205,7 @@ struct Applied<'a> {
 impl Applied<'_> {
     /// Without the text.
     fn numbers(&self) -> LimitView {
-        let Self { rule, used, wanted, walltime_seconds } = self;
+        let Self { rule, used, wanted, budget: (spent, more), walltime_seconds } = self;
         let (used, wanted) = match rule.amount {
             Amount::RunningJobs => (used.jobs, wanted.jobs),
             Amount::Cores => (used.cores, wanted.cores),
@@ -151,6 +214,9 @@ impl Applied<'_> {
             Amount::MemoryBytes => (used.memory_bytes, wanted.memory_bytes),
             Amount::WalltimeSeconds => (0, *walltime_seconds),
             Amount::Jobs => (0, 0),
+            Amount::CoreSeconds | Amount::NodeSeconds | Amount::GpuSeconds | Amount::RunSeconds => {
+                (spent.seconds(rule.amount), more.seconds(rule.amount))
+            }
         };
         LimitView { text: String::new(), used, wanted, most: rule.most }
     }

@@ -1,7 +1,7 @@
 //! What jobs have in use, component by component.
 
 use crate::model::{ComponentDemand, Demand, Holder};
-use muster_domain::accounts::Charge;
+use muster_domain::accounts::{Charge, Spending};
 use muster_schemas::resources::{ComponentPlacement, Placement};
 use std::sync::Arc;
 
@@ -67,6 +67,11 @@ impl Usage {
     pub fn of_growth(added: &Placement) -> Uses {
         let of_component = |placed| Self { jobs: 0, ..Self::of_component(placed) };
         added.components.iter().map(of_component).collect()
+    }
+
+    /// What is used of budgets by the end of the walltime.
+    pub fn spending(&self) -> Spending {
+        Spending::of(self.cores, self.nodes, self.gpus, self.walltime_seconds.saturating_mul(1_000))
     }
 
     pub fn add(&mut self, other: &Self) {

@@ -57,7 +57,7 @@ impl Engine {
             if self.is_hopeless(*place) {
                 continue;
             }
-            let claimed = self.claim_as_list(cycle, *place);
+            let claimed = self.claim_as_list(cycle, *place).or_else(|| self.claim_by_class(cycle, *place));
             if promises_left > 0 {
                 let taken_before = cycle.taken.len();
                 promises_left -= u32::from(self.promise_for_now(cycle, *place));

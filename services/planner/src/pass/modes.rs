@@ -150,7 +150,7 @@ impl Engine {
         }
         let ground = Ground::clone(&self.ground(turns, class));
         let Some(priority) = self.queue.get(place).map(|entry| entry.priority) else { return };
-        let claims = self.claim(cycle, turns, place).is_some();
+        let claims = self.claim(cycle, turns, place).or_else(|| self.claim_by_class(cycle, place)).is_some();
         let least_cores = self.classes.get(class).least_cores;
         turns.fronts.push(Front { priority, least_cores, ground, start: None });
         // Running jobs grow before anybody goes around this one (HPC-B-03).

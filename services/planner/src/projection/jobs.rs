@@ -5,7 +5,7 @@ use crate::{
     machine,
     model::{
         Activation, ActiveRun, ComponentCharge, ComponentDemand, Demand, ElasticRun, Holder, QueuedJob, QueuedTasks,
-        Slot,
+        Slot, YieldingRun,
     },
     resize,
 };
@@ -19,6 +19,7 @@ use muster_domain::{
 };
 use muster_schemas::{
     JobId, NodeId, Timestamp,
+    accounts::DEFAULT_CLASS,
     command::Start,
     event::Owner,
     filter::{ActivationOrdering, FilterKind},
@@ -208,6 +209,28 @@ pub(super) fn elastic(state: &State, job: &Job) -> Option<ElasticRun> {
         may_grow: goes_on && !waits_for_filter && !is_backfill,
         is_filtered: state.has_activation_filters(job),
         ask_again: filtering.and_then(|filtering| filtering.refusal.as_ref()).map(|refusal| refusal.ask_again),
+    })
+}
+
+/// How a running job makes way for others, if jobs of all its classes do.
+pub(super) fn yielding(state: &State, job: &Job) -> Option<YieldingRun> {
+    let accounts = state.accounts();
+    if accounts.classes().len() == 0 {
+        return None;
+    }
+    let run = state.run(job.run()?)?;
+    let class = |component: &Component| component.class().cloned().unwrap_or_else(|| DEFAULT_CLASS.into());
+    let mut classes: Vec<Arc<str>> = job.components.iter().map(class).collect();
+    classes.sort();
+    classes.dedup();
+    let is_preempted = classes.iter().all(|class| accounts.is_preempted(class));
+    is_preempted.then(|| YieldingRun {
+        job: job.id,
+        priority: priority(state, job),
+        allocated: run.allocated,
+        classes,
+        is_leaving: run.stopping.is_some(),
+        comes_back: state.comes_back_if_preempted(job),
     })
 }
 

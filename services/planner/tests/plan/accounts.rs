@@ -1,17 +1,18 @@
 //! The limits of accounts and service classes in plans.
 
 use crate::world::{World, component, nodes, owner};
+use muster_domain::jobs::Phase;
 use muster_planner::explain::explain;
 use muster_schemas::{
     JobId, RunId,
     accounts::{
-        AccountChange, AccountSettings, AccountSpec, AssociationKey, AssociationSpec, Bounds, ClassSpec, JobBounds,
-        UseLimits, UserSpec,
+        AccountChange, AccountSettings, AccountSpec, AssociationKey, AssociationSpec, Bounds, Budget, ClassSpec,
+        JobBounds, UseLimits, UserSpec,
     },
     cluster::{ClusterConfig, QueueSpec},
     command::{Command, JobSelection, RefusalCode},
     event::Actor,
-    job::{ArraySpec, Component, JobSpec, WaitReason},
+    job::{ArraySpec, Component, JobSpec, Outcome, RequeuePolicy, WaitReason},
     policy::{Limit, LimitPer, OrderKey, Policy},
     resources::{Alternative, IndexSet, Request, Sharing},
 };
@@ -231,6 +232,198 @@ fn jobs_are_ordered_by_fair_share() {
     assert_eq!(world.settle(), [first], "bob has used far more since");
     world.end(first);
     assert_eq!(world.settle(), [third]);
+}
+
+/// A budget holds jobs whose whole walltime does not fit in any more, in addition to that of running jobs and to what
+/// ended ones used. The rest of a job that ends early is free again.
+#[test]
+fn budgets_count_what_was_used_and_what_running_jobs_may_use() {
+    for (budget, words, per_job) in [
+        (Budget { core_seconds: Some(2_500), ..Budget::default() }, "2500 core seconds", 2),
+        (Budget { run_seconds: Some(1_250), ..Budget::default() }, "1250 run seconds", 1),
+        (Budget { node_seconds: Some(1_250), ..Budget::default() }, "1250 node seconds", 1),
+    ] {
+        let limits = UseLimits { budget, ..UseLimits::default() };
+        let mut world = world(settings(), vec![association("test", None, limits.clone())]);
+        let [first, second] = ["ada", "bob"].map(|user| world.submit_as(user, job(&[2])));
+        let third = world.submit(job(&[2]));
+        assert_eq!(world.settle(), [first, second], "{words}: 600 seconds each");
+        assert_eq!(world.reason(third), limit(&format!("{words} of all in association test")));
+        let now = world.state().time();
+        let explained = explain(world.engine(), world.state(), world.state().job(third).unwrap(), now).unwrap();
+        let told = explained.limits.iter().find(|limit| limit.text.contains(words)).expect("the budget is listed");
+        assert_eq!((told.used, told.wanted), (1_200 * per_job, 600 * per_job));
+        world.report_start(first);
+        world.pass(30, first);
+        world.end(first);
+        assert_eq!(world.settle(), [third], "{words}: it used 30 seconds, and another 600 are committed");
+        world.report_start(second);
+        world.pass(90, second);
+        world.end(second);
+        world.report_start(third);
+        let fourth = world.submit(job(&[2]));
+        assert_eq!(world.settle(), [], "{words}: 120 are used and 600 committed");
+        let long = |most: u64| most * 2;
+        let raised = Budget {
+            core_seconds: budget.core_seconds.map(long),
+            run_seconds: budget.run_seconds.map(long),
+            node_seconds: budget.node_seconds.map(long),
+            ..Budget::default()
+        };
+        let spec = |budget| AssociationSpec {
+            of: AssociationKey { account: "test".into(), ..AssociationKey::default() },
+            limits: UseLimits { budget, ..limits.clone() },
+            ..AssociationSpec::default()
+        };
+        let change = AccountChange::Association { before: Some(spec(budget)), after: Some(spec(raised)) };
+        world.command(&Actor::Ledger, Command::ChangeAccounts { changes: vec![change] }).expect("a good change");
+        assert_eq!(world.settle(), [fourth], "{words}: raised");
+    }
+}
+
+/// Without a walltime nobody knows what a job will use.
+#[test]
+fn a_job_without_walltime_does_not_start_on_a_budget() {
+    let limits =
+        UseLimits { budget: Budget { core_seconds: Some(u64::MAX - 1), ..Budget::default() }, ..UseLimits::default() };
+    let mut world = world(settings(), vec![class("normal", 0, limits)]);
+    let mut endless = job(&[1]);
+    endless.components[0].alternatives[0].walltime_seconds = None;
+    let endless = world.submit(endless);
+    let finite = world.submit(job(&[1]));
+    assert_eq!(world.settle(), [finite]);
+    assert!(matches!(world.reason(endless), Some(WaitReason::Limit(text)) if text.ends_with("of all in class normal")));
+}
+
+/// With a half-life, what was used counts ever less.
+#[test]
+fn what_was_used_of_a_budget_is_forgotten_with_the_half_life() {
+    let counted = AccountSettings { usage_half_life_seconds: 100, ..settings() };
+    let limits = UseLimits { budget: Budget { core_seconds: Some(700), ..Budget::default() }, ..UseLimits::default() };
+    let mut world = world(counted, vec![association("test", None, limits), class("free", 0, UseLimits::default())]);
+    let first = world.submit(job(&[1]));
+    assert_eq!(world.settle(), [first]);
+    world.report_start(first);
+    world.pass(400, first);
+    world.end(first);
+    let second = world.submit(job(&[1]));
+    assert_eq!(world.settle(), [], "400 of 700 are used");
+    let mut other = job(&[1]);
+    other.components[0].account = Some("abc".into());
+    let other = world.submit(other);
+    assert_eq!(world.settle(), [other]);
+    world.report_start(other);
+    world.pass(300, other);
+    assert_eq!(world.settle(), [second], "50 of them count");
+}
+
+/// Classes whose runs make way: `urgent` for none, `low` and `spare` for `urgent`.
+fn preempting(spare_is_cancelled: bool) -> World {
+    let made = |name: &str, priority, preempts: &[&str], cancels_preempted| AccountChange::Class {
+        before: None,
+        after: Some(ClassSpec {
+            name: name.into(),
+            priority,
+            preempts: preempts.iter().map(|name| (*name).to_owned()).collect(),
+            cancels_preempted,
+            ..ClassSpec::default()
+        }),
+    };
+    let mut world = world(
+        AccountSettings::default(),
+        vec![
+            made("low", 0, &[], false),
+            made("spare", 0, &[], spare_is_cancelled),
+            made("urgent", 100, &["low", "spare"], false),
+        ],
+    );
+    world.set_policy(Policy { order: vec![OrderKey::Priority], ..Policy::default() });
+    world
+}
+
+/// A job of a class on all cores of this many of the six nodes, which may run again.
+fn of_class(world: &mut World, class: &str, nodes: usize) -> JobId {
+    let mut spec = job(&[4 * u32::try_from(nodes).unwrap()]);
+    spec.components[0].class = Some(class.into());
+    spec.requeue = RequeuePolicy { on_node_lost: true, max_runs: 5, ..RequeuePolicy::default() };
+    world.submit(spec)
+}
+
+/// Running jobs make way for a job whose class preempts theirs: the last started of the fewest that are enough, others
+/// not at all. They wait again, and run later.
+#[test]
+fn runs_make_way_for_a_class_that_preempts_theirs() {
+    let mut world = preempting(false);
+    let normal = of_class(&mut world, "normal", 1);
+    let lows = [2, 1, 2].map(|nodes| {
+        let low = of_class(&mut world, "low", nodes);
+        world.settle();
+        low
+    });
+    assert_eq!(world.state().runs().count(), 4);
+    let urgent = of_class(&mut world, "urgent", 2);
+    let planned = world.plan().plan;
+    let [preemption] = &planned.preemptions[..] else { panic!("{:?}", planned.preemptions) };
+    assert_eq!(
+        (preemption.for_job, &preemption.victims[..]),
+        (urgent, &[lows[2]][..]),
+        "the last of two nodes is enough"
+    );
+    assert_eq!(world.settle(), []);
+    assert!(world.plan().plan.preemptions.is_empty(), "enough is on its way");
+    world.end(lows[2]);
+    assert_eq!(world.settle(), [urgent]);
+    assert!(world.state().job(lows[2]).unwrap().is_waiting(), "it waits again");
+    world.end(urgent);
+    assert_eq!(world.settle(), [lows[2]]);
+    assert!(world.state().job(normal).unwrap().run().is_some());
+}
+
+/// Two small runs before a larger one that is older; a run of an equal or another class never.
+#[test]
+fn no_more_runs_make_way_than_needed_and_none_of_other_classes() {
+    let mut world = preempting(false);
+    let large = of_class(&mut world, "low", 4);
+    world.settle();
+    let smalls = [1, 1].map(|nodes| {
+        let small = of_class(&mut world, "spare", nodes);
+        world.settle();
+        small
+    });
+    let urgent = of_class(&mut world, "urgent", 4);
+    let planned = world.plan().plan;
+    assert_eq!(planned.preemptions[0].victims, [large], "with the large one away, the small ones need not go");
+    world.settle();
+    world.end(large);
+    assert_eq!(world.settle(), [urgent]);
+    let more = of_class(&mut world, "urgent", 3);
+    assert!(world.plan().plan.preemptions.is_empty(), "two nodes are not enough: nobody is stopped in vain");
+    let two = of_class(&mut world, "urgent", 2);
+    world.command(&owner("ada"), Command::Cancel { jobs: JobSelection::Ids(vec![more]) }).expect("it waits");
+    let planned = world.plan().plan;
+    assert_eq!(planned.preemptions[0].for_job, two);
+    assert_eq!(planned.preemptions[0].victims.len(), 2);
+    assert!(planned.preemptions[0].victims.iter().all(|victim| smalls.contains(victim)));
+}
+
+/// A run that would wait ahead of the job again does not make way; one that is cancelled for good does.
+#[test]
+fn a_run_that_comes_back_ahead_does_not_make_way() {
+    for (cancelled, makes_way) in [(false, false), (true, true)] {
+        let mut world = preempting(cancelled);
+        world.set_policy(Policy { order: vec![OrderKey::Fcfs], ..Policy::default() });
+        let spare = of_class(&mut world, "spare", 6);
+        assert_eq!(world.settle(), [spare]);
+        let urgent = of_class(&mut world, "urgent", 1);
+        assert_eq!(!world.plan().plan.preemptions.is_empty(), makes_way, "first come, first served");
+        if makes_way {
+            world.settle();
+            world.end(spare);
+            assert_eq!(world.settle(), [urgent]);
+            let phase = &world.state().job(spare).unwrap().phase;
+            assert!(matches!(phase, Phase::Finished(end) if end.outcome == Outcome::Preempted), "{phase:?}");
+        }
+    }
 }
 
 /// Changed limits count what already runs; another class lets a waiting job start.

@@ -105,6 +105,7 @@ pub(super) fn accounts(site: &Site<'_>, command: &Sacctmgr) -> Proposal {
             description: wanted.description.clone().unwrap_or_else(|| name.clone()),
             organisation: wanted.organization.clone().or_else(|| above.clone()).unwrap_or_else(|| name.clone()),
             parent: above,
+            coordinators: Vec::new(),
         };
         let of = AssociationKey { account: name.clone(), ..AssociationKey::default() };
         let association = AssociationSpec { of, ..wanted.association.clone() };
@@ -210,9 +211,7 @@ pub(super) fn classes(site: &Site<'_>, command: &Sacctmgr) -> Proposal {
             Key::Name => wanted.extend(names(&pair.1)),
             Key::Description => description = Some(pair.1.trim_matches(['"', '\'']).to_owned()),
             _ => {
-                let ClassSpec { limits, priority, refuses_hopeless, .. } = &mut class;
-                let mut extras =
-                    Extras { priority: Some(priority), refuses_hopeless: Some(refuses_hopeless), ..Extras::default() };
+                let (limits, mut extras) = Extras::of_class(&mut class);
                 if let Err(error) = limits::set(pair, Of::Class, limits, &mut extras) {
                     return Proposal::refused(error);
                 }
@@ -234,6 +233,12 @@ pub(super) fn classes(site: &Site<'_>, command: &Sacctmgr) -> Proposal {
         proposal.say(format_args!("  {:<24} = DenyOnLimit", "Flags"));
     }
     limits::lines(&class.limits, Of::Class).iter().for_each(|line| proposal.say(line));
+    if !class.preempts.is_empty() {
+        proposal.say(format_args!("  {:<24} = {}", "Preempt", class.preempts.join(",")));
+    }
+    if class.cancels_preempted {
+        proposal.say(format_args!("  {:<24} = {}", "PreemptMode", "cancel"));
+    }
     if class.priority != 0 {
         proposal.say(format_args!("  {:<24} = {}", "Priority", class.priority));
     }

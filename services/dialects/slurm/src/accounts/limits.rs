@@ -5,7 +5,7 @@ use crate::{
     duration,
     size::{MEGABYTE, megabytes_of, parse_megabytes, show_megabytes},
 };
-use muster_schemas::accounts::{Bounds, JobBounds, UseLimits};
+use muster_schemas::accounts::{Bounds, Budget, ClassSpec, JobBounds, UseLimits};
 use std::fmt::Write as _;
 
 /// Settings of an association or a class other than limits.
@@ -16,6 +16,23 @@ pub(super) struct Extras<'s> {
     pub shares: Option<&'s mut u32>,
     pub priority: Option<&'s mut i64>,
     pub refuses_hopeless: Option<&'s mut bool>,
+    pub preempts: Option<&'s mut Vec<String>>,
+    pub cancels_preempted: Option<&'s mut bool>,
+}
+
+impl<'s> Extras<'s> {
+    /// Those of a class, and its limits.
+    pub fn of_class(class: &'s mut ClassSpec) -> (&'s mut UseLimits, Self) {
+        let ClassSpec { limits, priority, refuses_hopeless, preempts, cancels_preempted, .. } = class;
+        let extras = Self {
+            priority: Some(priority),
+            refuses_hopeless: Some(refuses_hopeless),
+            preempts: Some(preempts),
+            cancels_preempted: Some(cancels_preempted),
+            ..Self::default()
+        };
+        (limits, extras)
+    }
 }
 
 /// The owner of limits: Slurm's words differ.
@@ -32,9 +49,14 @@ type Amounts = fn(&mut UseLimits) -> [&mut Option<u64>; 4];
 enum Setter {
     Number(Number),
     Megabytes(Number),
+    Minutes(Number),
     /// Cores, nodes, GPUs, memory.
     Tres(Amounts),
     Wall,
+    /// Minutes of cores, nodes, GPUs.
+    TresMinutes,
+    /// The sum of the times of all jobs.
+    GroupWall,
 }
 
 fn of_bounds(bounds: &mut Bounds) -> [&mut Option<u64>; 4] {
@@ -48,10 +70,13 @@ fn of_job(bounds: &mut JobBounds) -> [&mut Option<u64>; 4] {
 }
 
 /// Names in lower case; the first one is printed.
-const LIMITS: [(&[&str], Option<Of>, Setter); 21] = [
+const LIMITS: [(&[&str], Option<Of>, Setter); 24] = [
     (&["grpjobs"], None, Setter::Number(|limits| &mut limits.together.running_jobs)),
     (&["grpsubmitjobs"], None, Setter::Number(|limits| &mut limits.together.jobs)),
     (&["grptres"], None, Setter::Tres(|limits| of_bounds(&mut limits.together))),
+    (&["grptresmins"], None, Setter::TresMinutes),
+    (&["grpcpumins"], None, Setter::Minutes(|limits| &mut limits.budget.core_seconds)),
+    (&["grpwall"], None, Setter::GroupWall),
     (&["grpcpus"], None, Setter::Number(|limits| &mut limits.together.cores)),
     (&["grpnodes"], None, Setter::Number(|limits| &mut limits.together.nodes)),
     (&["grpmemory"], None, Setter::Megabytes(|limits| &mut limits.together.memory_bytes)),
@@ -115,6 +140,13 @@ pub(super) fn set(
                 let size = if value == "-1" { Some(None) } else { parse_megabytes(value).map(Some) };
                 size.map(|size| *slot(limits) = size.map(|size| size.saturating_mul(MEGABYTE))).ok_or_else(bad)
             }
+            Setter::Minutes(slot) => number(value).map(|minutes| *slot(limits) = minutes.map(seconds)).ok_or_else(bad),
+            Setter::TresMinutes => set_tres_minutes(value, &mut limits.budget).ok_or_else(bad),
+            Setter::GroupWall => {
+                let limit = duration::TimeLimit::parse(value).ok_or_else(bad)?;
+                limits.budget.run_seconds = limit.seconds();
+                Ok(())
+            }
             Setter::Tres(slots) => set_tres(value, slots(limits)).ok_or_else(bad),
             Setter::Wall => {
                 let limit = duration::TimeLimit::parse(value).ok_or_else(bad)?;
@@ -145,6 +177,15 @@ fn set_extra(pair: &(String, String), key: &str, value: &str, extras: &mut Extra
     } else if begins("priority", 3) {
         let priority = if value == "-1" { 0 } else { value.parse().map_err(|_| bad())? };
         **extras.priority.as_mut().ok_or_else(unknown)? = priority;
+    } else if key == "preemptmode" {
+        let cancels = extras.cancels_preempted.as_mut().ok_or_else(unknown)?;
+        **cancels = match value.to_lowercase().as_str() {
+            "cancel" => true,
+            "requeue" | "cluster" | "-1" | "" => false,
+            _ => return Err(format!(" Bad Preempt Mode given: {value}; muster knows cancel, requeue and cluster")),
+        };
+    } else if begins("preempt", 7) {
+        change_list(extras.preempts.as_mut().ok_or_else(unknown)?, &pair.0, value);
     } else if begins("flags", 2) {
         let flag = extras.refuses_hopeless.as_mut().ok_or_else(unknown)?;
         match value.to_lowercase().as_str() {
@@ -207,6 +248,31 @@ fn set_tres(value: &str, [cores, nodes, gpus, memory]: [&mut Option<u64>; 4]) ->
     Some(())
 }
 
+/// `cpu=4,node=2,gres/gpu=1` in minutes; -1 removes one. Memory is not counted over time.
+fn set_tres_minutes(value: &str, budget: &mut Budget) -> Option<()> {
+    for part in value.split(',').filter(|part| !part.is_empty()) {
+        let (name, minutes) = part.split_once('=')?;
+        let slot = match name.to_lowercase().as_str() {
+            "cpu" | "1" => &mut budget.core_seconds,
+            "node" | "4" => &mut budget.node_seconds,
+            "gres/gpu" => &mut budget.gpu_seconds,
+            _ => return None,
+        };
+        *slot = number(minutes)?.map(seconds);
+    }
+    Some(())
+}
+
+fn seconds(minutes: u64) -> u64 {
+    minutes.saturating_mul(60)
+}
+
+/// The minutes of cores, nodes and GPUs as Slurm lists them: `cpu=600,gres/gpu=60`.
+pub fn tres_minutes(budget: &Budget) -> String {
+    let minutes = |seconds: Option<u64>| seconds.map(|seconds| seconds / 60);
+    tres(minutes(budget.core_seconds), minutes(budget.node_seconds), minutes(budget.gpu_seconds), None)
+}
+
 /// Cores, nodes, GPUs and memory as Slurm lists them: `cpu=4,gres/gpu=1,mem=10G,node=2`.
 pub fn tres(cores: Option<u64>, nodes: Option<u64>, gpus: Option<u64>, memory_bytes: Option<u64>) -> String {
     let mut text = String::new();
@@ -232,7 +298,7 @@ pub fn wall(seconds: Option<u64>) -> String {
 
 /// The limits that are set, one per line, with the names padded.
 pub(super) fn lines(limits: &UseLimits, of: Of) -> Vec<String> {
-    let UseLimits { together, each_user, each_account, each_job } = limits;
+    let UseLimits { together, each_user, each_account, each_job, budget } = limits;
     let count = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
     let amounts = |bounds: &Bounds| tres(bounds.cores, bounds.nodes, bounds.gpus, bounds.memory_bytes);
     let of_user =
@@ -243,6 +309,8 @@ pub(super) fn lines(limits: &UseLimits, of: Of) -> Vec<String> {
         ("GrpJobs", count(together.running_jobs)),
         ("GrpSubmitJobs", count(together.jobs)),
         ("GrpTRES", amounts(together)),
+        ("GrpTRESMins", tres_minutes(budget)),
+        ("GrpWall", wall(budget.run_seconds)),
         (of_user[0], count(each_user.running_jobs)),
         (of_user[1], count(each_user.jobs)),
         ("MaxTRESPerUser", amounts(each_user)),

@@ -250,9 +250,7 @@ fn changed_classes(site: &Site<'_>, command: &Sacctmgr) -> Result<Proposal, Prop
                 pair.1.trim_matches(['"', '\'']).clone_into(&mut after.description);
                 continue;
             }
-            let ClassSpec { limits, priority, refuses_hopeless, .. } = &mut after;
-            let mut extras =
-                Extras { priority: Some(priority), refuses_hopeless: Some(refuses_hopeless), ..Extras::default() };
+            let (limits, mut extras) = Extras::of_class(&mut after);
             limits::set(pair, Of::Class, limits, &mut extras).map_err(Proposal::refused)?;
         }
         if proposal.said.is_empty() {

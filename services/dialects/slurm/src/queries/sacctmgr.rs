@@ -37,6 +37,8 @@ pub enum Kind {
     Cluster,
     /// The configuration of accounting.
     Configuration,
+    /// Users who manage an account.
+    Coordinator,
     /// Nodes that are out of service.
     Event,
     /// Service classes.
@@ -53,7 +55,7 @@ pub enum Kind {
     User,
 }
 
-const KINDS: [(&str, Kind); 18] = [
+const KINDS: [(&str, Kind); 20] = [
     ("account", Kind::Account),
     ("accounts", Kind::Account),
     ("associations", Kind::Association),
@@ -61,6 +63,8 @@ const KINDS: [(&str, Kind); 18] = [
     ("cluster", Kind::Cluster),
     ("clusters", Kind::Cluster),
     ("configuration", Kind::Configuration),
+    ("coordinator", Kind::Coordinator),
+    ("coordinators", Kind::Coordinator),
     ("events", Kind::Event),
     ("qos", Kind::Qos),
     ("runawayjobs", Kind::Runaway),
@@ -126,7 +130,7 @@ impl Sacctmgr {
     pub fn takes(&self, key: &str, value: &str) -> bool {
         let about = match self.kind {
             Kind::Account | Kind::Association => "account",
-            Kind::User => "user",
+            Kind::User | Kind::Coordinator => "user",
             Kind::Cluster => "cluster",
             Kind::Event => "nodes",
             Kind::Tres => "type",

@@ -11,7 +11,7 @@ use super::{
     cells::put,
     columns::{Field, FormatError, Layout, ListStyle},
 };
-use crate::accounts::{ROOT, tres, wall};
+use crate::accounts::{ROOT, tres, tres_minutes, wall};
 use muster_schemas::{
     accounts::{AccountSpec, AssociationKey, AssociationSpec, Bounds, ClassSpec, DEFAULT_CLASS, JobBounds, UserSpec},
     cluster::ClusterSettings,
@@ -36,6 +36,8 @@ pub struct User {
     pub default_account: String,
     /// `None`, `Operator` or `Administrator`.
     pub admin: &'static str,
+    /// The accounts that the user coordinates.
+    pub coordinated: Vec<String>,
     /// One of the user's associations, if they are shown too.
     pub association: Option<Association>,
 }
@@ -72,7 +74,7 @@ pub fn accounts(page: &AccountsPage) -> Vec<Account> {
         name: ROOT.to_owned(),
         description: "default root account".to_owned(),
         organisation: ROOT.to_owned(),
-        parent: None,
+        ..AccountSpec::default()
     };
     let mut all: Vec<Account> = page.accounts.iter().cloned().chain([root]).map(account).collect();
     all.sort_by(|one, other| one.spec.name.cmp(&other.spec.name));
@@ -130,6 +132,12 @@ impl Associated for User {
     }
 }
 
+/// The accounts that a user coordinates.
+fn coordinated(page: &AccountsPage, user: &str) -> Vec<String> {
+    let is_of = |spec: &&AccountSpec| spec.coordinators.iter().any(|name| name == user);
+    page.accounts.iter().filter(is_of).map(|spec| spec.name.clone()).collect()
+}
+
 /// All users, including `root`, who may do everything.
 pub fn users(page: &AccountsPage, settings: &ClusterSettings) -> Vec<User> {
     let admin = |name: &str| match name {
@@ -142,6 +150,7 @@ pub fn users(page: &AccountsPage, settings: &ClusterSettings) -> Vec<User> {
         name: name.to_owned(),
         default_account: account.to_owned(),
         admin: admin(name),
+        coordinated: coordinated(page, name),
         association: None,
     };
     let known = page.users.iter().map(|UserSpec { name, default_account }| row(name, default_account));
@@ -315,7 +324,7 @@ impl Listed for Account {
             (_, Some(one)) if one.spec.of.user.is_some() => {}
             _ => out.push_str(row.spec.parent.as_deref().unwrap_or(ROOT)),
         }),
-        field!(&["Coordinators"], "Coord Accounts", 20, |_, _, _| {}),
+        field!(&["Coordinators"], "Coord Accounts", 20, |row, _, out| out.push_str(&row.spec.coordinators.join(","))),
         associated!("Cluster", "Cluster", 10),
         associated!("User", "User", 10),
         associated!("Partition", "Partition", 10),
@@ -344,7 +353,7 @@ impl Listed for User {
         field!(&["DefaultAccount", "DefAcct"], "Def Acct", 10, |row, _, out| out.push_str(&row.default_account)),
         field!(&["AdminLevel"], "Admin", 9, |row, _, out| out.push_str(row.admin)),
         field!(&["DefaultWCKey"], "Def WCKey", 10, |_, _, _| {}),
-        field!(&["Coordinators"], "Coord Accounts", 20, |_, _, _| {}),
+        field!(&["Coordinators"], "Coord Accounts", 20, |row, _, out| out.push_str(&row.coordinated.join(","))),
         associated!("Cluster", "Cluster", 10),
         associated!("Account", "Account", 10),
         associated!("Partition", "Partition", 10),
@@ -373,20 +382,22 @@ impl Listed for Qos {
         field!(&["Name"], "Name", 10, |row, _, out| out.push_str(&row.0.name)),
         field!(&["Priority"], "Priority", 10, |row, _, out| put(row.0.priority, out)),
         field!(&["GraceTime"], "GraceTime", 10, |_, _, out| out.push_str("00:00:00")),
-        field!(&["Preempt"], "Preempt", 10, |_, _, _| {}),
+        field!(&["Preempt"], "Preempt", 10, |row, _, out| out.push_str(&row.0.preempts.join(","))),
         field!(&["PreemptExemptTime"], "PreemptExemptTime", 19, |_, _, _| {}),
-        field!(&["PreemptMode"], "PreemptMode", 11, |_, _, out| out.push_str("cluster")),
+        field!(&["PreemptMode"], "PreemptMode", 11, |row, _, out| {
+            out.push_str(if row.0.cancels_preempted { "cancel" } else { "cluster" });
+        }),
         field!(&["Flags"], "Flags", 20, |row, _, out| {
             out.push_str(if row.0.refuses_hopeless { "DenyOnLimit" } else { "" });
         }),
         field!(&["UsageThreshold"], "UsageThres", 10, |_, _, _| {}),
         field!(&["UsageFactor"], "UsageFactor", 11, |_, _, out| out.push_str("1.000000")),
         field!(&["GrpTRES"], "GrpTRES", 13, |row, _, out| amounts(&row.0.limits.together, out)),
-        field!(&["GrpTRESMins"], "GrpTRESMins", 13, |_, _, _| {}),
+        field!(&["GrpTRESMins"], "GrpTRESMins", 13, |row, _, out| out.push_str(&tres_minutes(&row.0.limits.budget))),
         field!(&["GrpTRESRunMins"], "GrpTRESRunMins", 13, |_, _, _| {}),
         field!(&["GrpJobs"], "GrpJobs", 7, |row, _, out| limit(row.0.limits.together.running_jobs, out)),
         field!(&["GrpSubmitJobs"], "GrpSubmit", 9, |row, _, out| limit(row.0.limits.together.jobs, out)),
-        field!(&["GrpWall"], "GrpWall", 11, |_, _, _| {}),
+        field!(&["GrpWall"], "GrpWall", 11, |row, _, out| out.push_str(&wall(row.0.limits.budget.run_seconds))),
         field!(&["MaxTRES", "MaxTRESPerJob"], "MaxTRES", 13, |row, _, out| job_amounts(&row.0.limits.each_job, out)),
         field!(&["MaxTRESPerNode"], "MaxTRESPerNode", 14, |_, _, _| {}),
         field!(&["MaxTRESMins"], "MaxTRESMins", 13, |_, _, _| {}),
@@ -437,8 +448,8 @@ impl Listed for Association {
         field!(&["GrpJobs"], "GrpJobs", 7, |row, _, out| limit(row.spec.limits.together.running_jobs, out)),
         field!(&["GrpTRES"], "GrpTRES", 13, |row, _, out| amounts(&row.spec.limits.together, out)),
         field!(&["GrpSubmitJobs"], "GrpSubmit", 9, |row, _, out| limit(row.spec.limits.together.jobs, out)),
-        field!(&["GrpWall"], "GrpWall", 11, |_, _, _| {}),
-        field!(&["GrpTRESMins"], "GrpTRESMins", 13, |_, _, _| {}),
+        field!(&["GrpWall"], "GrpWall", 11, |row, _, out| out.push_str(&wall(row.spec.limits.budget.run_seconds))),
+        field!(&["GrpTRESMins"], "GrpTRESMins", 13, |row, _, out| out.push_str(&tres_minutes(&row.spec.limits.budget))),
         field!(&["MaxJobs"], "MaxJobs", 7, |row, _, out| limit(row.spec.limits.each_user.running_jobs, out)),
         field!(&["MaxTRES", "MaxTRESPerJob"], "MaxTRES", 13, |row, _, out| {
             job_amounts(&row.spec.limits.each_job, out);

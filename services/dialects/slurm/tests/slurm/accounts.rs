@@ -112,8 +112,8 @@ fn accounts_are_added_with_an_association_each() {
     fails(&mut page, "add account", " Need name of account to add.");
     fails(
         &mut page,
-        "add account more grptresmins=cpu=1",
-        " Unknown option: grptresmins=cpu=1\n Use keyword 'where' to modify condition",
+        "add account more grptresrunmins=cpu=1",
+        " Unknown option: grptresrunmins=cpu=1\n Use keyword 'where' to modify condition",
     );
 }
 
@@ -204,8 +204,12 @@ fn deleting_takes_what_hangs_on_it() {
         "delete account root",
         " You are not allowed to remove the root account.\n Use remove cluster instead.",
     );
-    let abc =
-        AccountSpec { name: "abc".into(), description: "letters".into(), organisation: "school".into(), parent: None };
+    let abc = AccountSpec {
+        name: "abc".into(),
+        description: "letters".into(),
+        organisation: "school".into(),
+        ..AccountSpec::default()
+    };
     assert_eq!(page.accounts, [abc]);
     assert_eq!(
         page.classes,

@@ -51,6 +51,7 @@ fn page() -> AccountsPage {
         description: name.to_owned(),
         organisation: "org".to_owned(),
         parent: parent.map(str::to_owned),
+        ..AccountSpec::default()
     };
     let of = |account: &str, user: Option<&str>| AssociationKey {
         account: account.to_owned(),

@@ -40,6 +40,7 @@ pub(crate) fn modify(
     validate_change(&change, now)?;
     let mut moves = Moves::default();
     act_on(access, jobs, |target| {
+        access.require_management(target.job())?;
         let changes = match target {
             Target::Task(array, index) => changed_task(access, &mut moves, array, index, &change)?,
             Target::Component(job, component) => {

@@ -83,13 +83,13 @@ pub(crate) fn act_on<'a>(
         }
         JobSelection::Component { job, component } => {
             let target = find_component(access.state, access.state.id_meant(*job), *component)?;
-            access.require_management(target.job())?;
+            access.require_control(target.job())?;
             events.extend(act(target)?);
             done.push(*job);
         }
         JobSelection::Matching(filter) => {
             let jobs = candidates(access, filter);
-            for job in jobs.filter(|job| access.may_manage(job) && matches(access.state, filter, job)) {
+            for job in jobs.filter(|job| access.may_control(job) && matches(access.state, filter, job)) {
                 if let Ok(follows) = act(Target::of(job)) {
                     events.extend(follows);
                     done.push(job.id);
@@ -103,7 +103,9 @@ pub(crate) fn act_on<'a>(
 /// The jobs to match against the filter: those of one user if no others are possible.
 fn candidates<'a>(access: &Access<'a>, filter: &JobFilter) -> Box<dyn Iterator<Item = &'a Job> + 'a> {
     let own = match access.actor {
-        Actor::User(owner) if !access.is_operator() => Some(&owner.user),
+        Actor::User(owner) if !access.is_operator() && !access.state.accounts().has_coordinator(&owner.user) => {
+            Some(&owner.user)
+        }
         _ => None,
     };
     match own.or(filter.user.as_ref()) {
@@ -130,7 +132,7 @@ fn act_on_named<'a>(
     act: &mut impl FnMut(Target<'a>) -> Result<Vec<Event>, Refusal>,
 ) -> Result<Vec<Event>, Refusal> {
     let target = find(access.state, id)?;
-    access.require_management(target.job())?;
+    access.require_control(target.job())?;
     let Target::Array(array) = target else { return act(target) };
     let mut events = Vec::new();
     let mut first_refusal = None;

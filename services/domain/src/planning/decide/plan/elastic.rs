@@ -66,7 +66,9 @@ impl<'a> Plan<'a> {
             return Err("it is not said which jobs make way, and with what".into());
         }
         let job = self.startable(id)?;
-        if !self.state.scheduling().makes_way_for(job.tasks.is_some()) {
+        let makes_way =
+            |victim: &JobId| self.state.job(*victim).is_some_and(|victim| self.state.accounts().makes_way(victim, job));
+        if !self.state.scheduling().makes_way_for(job.tasks.is_some()) && !victims.iter().all(makes_way) {
             return Err("jobs do not make way for it here".into());
         }
         self.may_start(job)?;

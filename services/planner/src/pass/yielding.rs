@@ -1,0 +1,138 @@
+//! Running jobs make way for a waiting one because of their service classes: no more of them than needed, the least
+//! important first.
+
+use super::Cycle;
+use crate::{
+    engine::{Engine, Run},
+    model::{Demand, YieldingRun},
+    queue::Place,
+};
+use muster_schemas::{
+    JobId,
+    plan::ProposedPreemption,
+    resources::{NodeShare, Placement},
+};
+use std::{cmp::Reverse, collections::BTreeSet};
+
+impl Engine {
+    /// A job lacks room: claims the resources of runs that make way for its class, unless enough is already on its way.
+    /// Returns the placement that it will get, which others may still partly hold, if there is one.
+    pub(super) fn claim_by_class(&mut self, cycle: &mut Cycle, place: Place) -> Option<Placement> {
+        if self.yielding.is_empty() || self.assumes_passes {
+            return None;
+        }
+        let entry = self.queue.get(place)?;
+        let (id, priority) = (entry.id, entry.priority);
+        let is_filtered = entry.activation.as_ref().is_some_and(|activation| activation.is_filtered);
+        let demand = self.classes.get(entry.class).demand.clone();
+        let (leaving, staying) = self.yielding_to(place, &demand);
+        // The job ahead would get what others give up.
+        if leaving.len() + staying.len() == 0 || self.is_behind_promise(cycle, &demand) {
+            return None;
+        }
+        let mut away: Vec<Run> = leaving.into_iter().filter_map(|job| self.lend_run(job)).collect();
+        let is_coming = !away.is_empty() && self.has_room(cycle, &demand);
+        let victims = if is_coming { Vec::new() } else { self.victims_for(cycle, &demand, &staying, &mut away) };
+        let found = self.search(cycle.now).at(&demand, cycle.now);
+        for run in away.into_iter().rev() {
+            self.lend_run(run.active().job);
+            self.hold_run(run);
+        }
+        if victims.is_empty() {
+            return found.filter(|_| is_coming);
+        }
+        if is_filtered {
+            self.hold_back(cycle, priority);
+        }
+        let claims = victims.iter().filter_map(|job| Some((*self.run(*job)?.placement).clone())).collect();
+        let index = self.rank(cycle, place);
+        cycle.plan.preemptions.push(ProposedPreemption { for_job: id, victims, claims, index, count: 0 });
+        found
+    }
+
+    /// The runs that make way for a job: those that leave already, and the others, the least important first and among
+    /// these the last started. A run that would wait ahead of the job again does not: the two would take the place from
+    /// each other for ever.
+    fn yielding_to(&self, place: Place, demand: &Demand) -> (Vec<JobId>, Vec<JobId>) {
+        let Some(entry) = self.queue.get(place) else { return Default::default() };
+        let classes = self.limits.preempted_by(&entry.holder);
+        let queue_of = |demand: &Demand| demand.components.first().map(|component| component.queue.clone());
+        let Some(own) = queue_of(demand) else { return Default::default() };
+        let stays_behind = |run: &YieldingRun| {
+            let queue = self.run(run.job).and_then(|run| queue_of(&run.demand));
+            queue.is_some_and(|queue| self.queue.would_stand_behind(place, &own, (&queue, run.priority), &self.queues))
+        };
+        let yields = |run: &&YieldingRun| run.classes.iter().all(|class| classes.contains(&&**class));
+        let (leaving, mut staying): (Vec<&YieldingRun>, Vec<&YieldingRun>) =
+            self.yielding.values().filter(yields).partition(|run| run.is_leaving);
+        staying.retain(|run| !run.comes_back || stays_behind(run));
+        staying.sort_by_key(|run| (run.priority, Reverse(run.allocated), Reverse(run.job)));
+        let ids = |runs: Vec<&YieldingRun>| runs.into_iter().map(|run| run.job).collect();
+        (ids(leaving), ids(staying))
+    }
+
+    fn has_room(&self, cycle: &Cycle, demand: &Demand) -> bool {
+        self.search(cycle.now).at(demand, cycle.now).is_some()
+    }
+
+    /// The fewest of these runs, from the first on, without which the job fits; none if all are not enough. Those and
+    /// the ones before them are set aside.
+    fn victims_for(&mut self, cycle: &Cycle, demand: &Demand, runs: &[JobId], away: &mut Vec<Run>) -> Vec<JobId> {
+        let set_aside: Vec<Run> = runs.iter().filter_map(|job| self.lend_run(*job)).collect();
+        away.extend(set_aside.iter().cloned());
+        if !self.has_room(cycle, demand) {
+            return Vec::new();
+        }
+        let enough = self.least_enough(cycle, demand, &set_aside);
+        let mut chosen = self.those_in_the_way(cycle, demand, &set_aside[..enough]);
+        // One chosen early may be unnecessary with those chosen later; the more important ones are spared first.
+        for at in (0..chosen.len()).rev() {
+            self.hold_run(chosen[at].clone());
+            if self.has_room(cycle, demand) {
+                chosen.remove(at);
+            } else {
+                self.lend_run(chosen[at].active().job);
+            }
+        }
+        chosen.iter().map(|run| run.active().job).collect()
+    }
+
+    /// How many of the first runs must go at least; the others hold their resources afterwards. All are set aside.
+    fn least_enough(&mut self, cycle: &Cycle, demand: &Demand, runs: &[Run]) -> usize {
+        let (mut too_few, mut enough, mut aside) = (0, runs.len(), runs.len());
+        while too_few + 1 < enough {
+            let tried = too_few + (enough - too_few) / 2;
+            self.set_aside_first(runs, &mut aside, tried);
+            if self.has_room(cycle, demand) { enough = tried } else { too_few = tried }
+        }
+        self.set_aside_first(runs, &mut aside, enough);
+        enough
+    }
+
+    fn set_aside_first(&mut self, runs: &[Run], aside: &mut usize, wanted: usize) {
+        for run in runs.iter().take(wanted).skip(*aside) {
+            self.lend_run(run.active().job);
+        }
+        for run in runs.iter().take(*aside).skip(wanted) {
+            self.hold_run(run.clone());
+        }
+        *aside = wanted;
+    }
+
+    /// The runs on the nodes that the job would get; the others hold their resources afterwards, unless the job needs
+    /// something of them as well, such as licences.
+    fn those_in_the_way(&mut self, cycle: &Cycle, demand: &Demand, runs: &[Run]) -> Vec<Run> {
+        let found = self.search(cycle.now).at(demand, cycle.now);
+        let nodes: BTreeSet<_> = found.iter().flat_map(Placement::shares).map(|share: &NodeShare| share.node).collect();
+        let is_there = |run: &&Run| run.active().placement.shares().any(|share| nodes.contains(&share.node));
+        let (there, elsewhere): (Vec<&Run>, Vec<&Run>) = runs.iter().partition(is_there);
+        elsewhere.iter().for_each(|run| self.hold_run((*run).clone()));
+        if self.has_room(cycle, demand) {
+            return there.into_iter().cloned().collect();
+        }
+        elsewhere.iter().for_each(|run| {
+            self.lend_run(run.active().job);
+        });
+        runs.to_vec()
+    }
+}
