@@ -9,8 +9,8 @@ pub const VARIABLE: &str = "MUSTER_PBS_CHUNKS";
 
 /// The most kinds of chunks that a launch reads.
 const MOST_KINDS: usize = 10_000;
-/// The most lines of a node file.
-const MOST_LINES: u64 = 10_000_000;
+/// The most chunks of a job, and the most processes: the lines of its node file.
+pub const MOST_LINES: u64 = 1_000_000;
 
 /// Equal chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +80,12 @@ impl ChunkPlan {
             (count > 0 && tasks > 0).then_some(ChunkKind { count, ncpus, mpiprocs, tasks })
         };
         let plan = Self { kinds: parts.into_iter().map(kind).collect::<Option<_>>()?, is_packed, threads };
-        (plan.mpiprocs() <= MOST_LINES).then_some(plan)
+        plan.is_bounded().then_some(plan)
+    }
+
+    /// Whether it has no more than [`MOST_LINES`] chunks and processes.
+    pub fn is_bounded(&self) -> bool {
+        self.count() <= MOST_LINES && self.mpiprocs() <= MOST_LINES
     }
 
     /// The processes of each chunk on each of these nodes: its lines in the node file. Without knowledge of where the

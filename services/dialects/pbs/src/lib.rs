@@ -16,6 +16,8 @@ pub mod flavour;
 pub mod getopt;
 pub mod job_id;
 pub mod notes;
+pub mod qmgr;
+pub mod queries;
 pub mod refusal;
 pub mod resources;
 pub mod script;

@@ -8,7 +8,7 @@ mod rules;
 mod settings;
 mod sizing;
 
-pub use letters::{LETTERS, USAGE, line, variable};
+pub use letters::{ARGUMENTS_VARIABLE, LETTERS, SERVER_VARIABLE, SHELL_VARIABLE, USAGE, defaults, line, variable};
 pub use lower::{Program, Submission, lower};
 pub use paths::{JobFiles, OutputNames, default_pattern};
 pub use rules::{Caller, Rules};

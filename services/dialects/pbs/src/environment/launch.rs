@@ -44,10 +44,8 @@ fn plan(order: &LaunchOrder) -> Option<ChunkPlan> {
 
 fn all_hosts(order: &LaunchOrder) -> Vec<HostLines> {
     let by_tasks = || {
-        let of_node = |node: &muster_schemas::node::OrderNode| HostLines {
-            name: node.name.clone(),
-            processes: vec![node.tasks],
-        };
+        let of_node =
+            |node: &muster_schemas::node::OrderNode| HostLines { name: node.name.clone(), processes: vec![node.tasks] };
         order.nodes.iter().map(of_node).collect()
     };
     plan(order).map_or_else(by_tasks, |plan| hosts(order, &plan))

@@ -16,7 +16,7 @@ pub const LIMITS: &str = "MUSTER_PBS_LIMITS";
 pub const FLAVOUR: &str = "MUSTER_PBS_FLAVOUR";
 
 /// Variables about the submitter, with the names that a job sees.
-const OF_SUBMITTER: [(&str, &str); 8] = [
+const OF_SUBMITTER: [(&str, &str); 7] = [
     ("HOME", "PBS_O_HOME"),
     ("LANG", "PBS_O_LANG"),
     ("LOGNAME", "PBS_O_LOGNAME"),
@@ -24,7 +24,6 @@ const OF_SUBMITTER: [(&str, &str); 8] = [
     ("MAIL", "PBS_O_MAIL"),
     ("SHELL", "PBS_O_SHELL"),
     ("TZ", "PBS_O_TZ"),
-    ("USER", "PBS_O_USER"),
 ];
 
 /// Variables that every job gets from its submitter's environment.

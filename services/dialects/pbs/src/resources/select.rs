@@ -59,6 +59,9 @@ impl Select {
 
 fn chunk(text: &str) -> Result<Chunk, Refusal> {
     let wrong = |word: &str, why: &str| Err(Refusal::value("select", word, why));
+    if text.trim().is_empty() {
+        return wrong(text, "a chunk is a number, resources such as ncpus=4, or both");
+    }
     let mut parts = split(text, ':').into_iter().map(str::trim).peekable();
     let count = match parts.peek() {
         Some(first) if first.starts_with(|c: char| c.is_ascii_digit()) => {
@@ -85,9 +88,6 @@ fn chunk(text: &str) -> Result<Chunk, Refusal> {
             return wrong(name, "a chunk has each resource once");
         }
         resources.push((name.to_owned(), value));
-    }
-    if resources.is_empty() && !text.trim().starts_with(|c: char| c.is_ascii_digit()) {
-        return wrong(text, "a chunk is a number, resources such as ncpus=4, or both");
     }
     Ok(Chunk { count, resources })
 }

@@ -264,7 +264,8 @@ fn node_lines(hosts: &str, width: usize, keeps_slots: bool) -> Vec<String> {
     let short = |host: &str| {
         let (name, slot) = host.split_once('/').map_or((host, None), |(name, slot)| (name, Some(slot)));
         let name = name.split('.').next().unwrap_or_default();
-        slot.filter(|_| keeps_slots || !host.contains('.')).map_or_else(|| name.to_owned(), |slot| format!("{name}/{slot}"))
+        slot.filter(|_| keeps_slots || !host.contains('.'))
+            .map_or_else(|| name.to_owned(), |slot| format!("{name}/{slot}"))
     };
     let mut lines: Vec<String> = Vec::new();
     for host in hosts.split('+').map(short) {

@@ -14,10 +14,10 @@ use crate::{
 use jiff::tz::TimeZone;
 use muster_schemas::{
     ids::JobId,
-    job::{ExitStatus, Holds, JobState, Occasion, Sink},
+    job::{ExitStatus, Holds, JobState, Occasion, Sink, WaitReason},
     resources::{Memory, Per},
     time::Timestamp,
-    views::{JobDetail, JobView, OutcomeWord, ReasonWord, RunView},
+    views::{ArrayView, JobDetail, JobView, OutcomeWord, ReasonWord, RunView},
 };
 
 /// What the attributes of jobs depend on beside the jobs.
@@ -154,15 +154,21 @@ impl<'a> Job<'a> {
 
     fn options(&mut self) {
         let Holds { user, operator, system } = self.view.holds;
-        let letters: String =
-            [(user, 'u'), (operator, 'o'), (system, 's')].iter().filter(|(is_set, _)| *is_set).map(|(_, c)| c).collect();
+        let letters: String = [(user, 'u'), (operator, 'o'), (system, 's')]
+            .iter()
+            .filter(|(is_set, _)| *is_set)
+            .map(|(_, c)| c)
+            .collect();
         self.status.set("Hold_Types", if letters.is_empty() { "n".to_owned() } else { letters });
         self.status.set_if("interactive", self.kept(names::INTERACTIVE));
         self.status.set("Join_Path", self.kept(names::JOIN_PATH).unwrap_or("n"));
         self.status.set("Keep_Files", self.kept(names::KEEP_FILES).unwrap_or("n"));
         self.status.set("Mail_Points", self.kept(names::MAIL_POINTS).map_or_else(|| self.mail_points(), str::to_owned));
         self.status.set_if("Mail_Users", self.kept(names::MAIL_USERS));
-        self.status.set_time("mtime", [self.view.ended, self.view.started, Some(self.view.submitted)].into_iter().flatten().next());
+        self.status.set_time(
+            "mtime",
+            [self.view.ended, self.view.started, Some(self.view.submitted)].into_iter().flatten().next(),
+        );
         if let Some(detail) = self.detail {
             let stdout = detail.spec.components.first().and_then(|component| component.launch.stdout.as_deref());
             self.status.set("Output_Path", places::output_path(detail, stdout, self.host()));
@@ -307,13 +313,21 @@ impl<'a> Job<'a> {
         self.status.set_if("Submit_Host", self.kept(names::SUBMIT_HOST));
     }
 
+    fn comment_of_waiting(&self) -> String {
+        let has_begun = |array: &ArrayView| array.running > 0 || array.finished.values().any(|count| *count > 0);
+        if self.view.array.as_ref().is_some_and(has_begun) {
+            return "Job Array Began".to_owned();
+        }
+        let ended = self.view.outcome.as_ref().map(ToString::to_string);
+        let why = self.view.reason.as_ref().map(|reason| reason.text.clone());
+        let held = (!self.view.holds.is_empty()).then(|| WaitReason::Held(self.view.holds).to_string());
+        let why = ended.or(why).or(held).unwrap_or_else(|| "it waits for resources".to_owned());
+        format!("Not Running: {why}")
+    }
+
     /// What became of the job in words; a started one names its nodes and the time of its start (PBS-L-06).
     fn comment(&self) -> String {
-        let Some(started) = self.view.started else {
-            let why = self.view.reason.as_ref().map(|reason| reason.text.clone());
-            let ended = self.view.outcome.as_ref().map(ToString::to_string);
-            return format!("Not Running: {}", why.or(ended).unwrap_or_else(|| "it waits for resources".to_owned()));
-        };
+        let Some(started) = self.view.started else { return self.comment_of_waiting() };
         let zoned = Timestamp::from_unix_seconds(started.unix_seconds()).to_jiff().to_zoned(self.sources.zone.clone());
         let nodes = match self.run {
             Some(run) => places::exec_vnode(run),

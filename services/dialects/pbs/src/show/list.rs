@@ -87,10 +87,8 @@ fn pbs_pro(job: &Status, percent: bool, [id, name, user, queue]: [usize; 4], out
     };
     let (job_user, state) = (cut(&owner(job), user), job.get("job_state").unwrap_or("?"));
     let job_queue = cut(&word(job.get("queue").unwrap_or_default()), queue);
-    let _ = writeln!(
-        out,
-        "{job_id:<id$} {job_name:<name$} {job_user:<user$}  {used:>8} {state:>1} {job_queue:<queue$}"
-    );
+    let _ =
+        writeln!(out, "{job_id:<id$} {job_name:<name$} {job_user:<user$}  {used:>8} {state:>1} {job_queue:<queue$}");
 }
 
 /// The part done: of an array its tasks, else the larger of processor time and walltime.

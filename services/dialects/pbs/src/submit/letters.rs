@@ -52,6 +52,27 @@ pub fn variable(words: &[String]) -> Result<Vec<Given>, Refusal> {
     }
 }
 
+/// The variable with default options.
+pub const ARGUMENTS_VARIABLE: &str = "PBS_QSUB_ARGS";
+/// The variable with the default shell of scripts.
+pub const SHELL_VARIABLE: &str = "PBS_SHELL";
+/// The variable with the default server.
+pub const SERVER_VARIABLE: &str = "PBS_DEFAULT";
+
+/// The default options in the environment: those of [`ARGUMENTS_VARIABLE`], and the shell of [`SHELL_VARIABLE`].
+///
+/// # Errors
+/// As for [`variable`], with the variable's name.
+pub fn defaults(lookup: impl Fn(&str) -> Option<String>) -> Result<Vec<Given>, Refusal> {
+    let shell = lookup(SHELL_VARIABLE).filter(|shell| !shell.is_empty());
+    let mut given: Vec<Given> = shell.map(|value| Given { letter: 'S', value }).into_iter().collect();
+    if let Some(text) = lookup(ARGUMENTS_VARIABLE) {
+        let read = script::words(&text, 0).and_then(|words| variable(&words));
+        given.extend(read.map_err(|wrong| Refusal::Script(format!("{ARGUMENTS_VARIABLE}: {wrong}")))?);
+    }
+    Ok(given)
+}
+
 /// The options of a script's directives.
 ///
 /// # Errors

@@ -74,12 +74,8 @@ pub fn lower(
     let size = sizing::size(settings, rules)?;
     let mut warnings = settings.warnings.clone();
     warnings.extend(size.warnings.iter().cloned());
-    let names = OutputNames {
-        caller,
-        flavour: rules.flavour,
-        server: &rules.server,
-        is_array: settings.array.is_some(),
-    };
+    let names =
+        OutputNames { caller, flavour: rules.flavour, server: &rules.server, is_array: settings.array.is_some() };
     let files = names.files(settings);
     warnings.extend(files.warnings.iter().cloned());
     let mut launch = launch(settings, program, caller);

@@ -118,6 +118,8 @@ pub struct Settings {
     pub silent: bool,
     /// `-J` or `-t`.
     pub array: Option<ArraySpec>,
+    /// `-W max_run_subjobs`: the most tasks of the array that run at a time.
+    pub max_running: Option<u32>,
     /// `-l`, each resource once.
     pub resources: Vec<Resource>,
     /// `-W depend`.
@@ -164,6 +166,9 @@ const LONG_NAMES: [(&str, char); 14] = [
 
 /// Requests of `-l` that say how large a job is, of which only one kind can be in force.
 const SIZES: [&str; 4] = ["select", "nodes", "ncpus", "procs"];
+
+/// Requests for the whole job that say what belongs into the chunks of a `select`.
+const BESIDE_SELECT: [&str; 9] = ["mem", "host", "vnode", "arch", "mpiprocs", "ompthreads", "ngpus", "gpus", "feature"];
 
 /// The longest name of a job.
 const MOST_NAME_BYTES: usize = 236;
@@ -212,8 +217,13 @@ impl Settings {
         if sizes.len() > 1 {
             return Err(Refusal::Conflict(format!("-l {} cannot be given together", sizes.join(" and -l "))));
         }
+        let replaced: &[&str] = match sizes.first() {
+            Some(&"select") => &BESIDE_SELECT,
+            Some(&"nodes") => &["place"],
+            _ => &[],
+        };
         if !sizes.is_empty() {
-            self.resources.retain(|earlier| !is_size(&earlier));
+            self.resources.retain(|earlier| !is_size(&earlier) && !replaced.contains(&earlier.name.as_str()));
         }
         self.resources.retain(|earlier| requests.iter().all(|request| request.name != earlier.name));
         self.resources.extend(requests);
@@ -274,7 +284,8 @@ impl Settings {
                 self.keep(names::ARRAY_INDICES, text);
             }
             'k' => {
-                self.keep = keep(text).ok_or_else(|| Refusal::value(&option, value, "expected n, or letters of oed"))?;
+                self.keep =
+                    keep(text).ok_or_else(|| Refusal::value(&option, value, "expected n, or letters of oed"))?;
                 self.keep(names::KEEP_FILES, text);
             }
             'K' => match decimal(text) {
@@ -402,13 +413,15 @@ impl Settings {
                 Some(false) => {}
                 None => return wrong("expected true or false"),
             },
-            "umask" => match u32::from_str_radix(&plain, 8).ok().filter(|mask| *mask <= 0o777 && !plain.contains('+')) {
-                Some(umask) => {
-                    self.umask = Some(umask);
-                    self.keep(names::UMASK, &plain);
+            "umask" => {
+                match u32::from_str_radix(&plain, 8).ok().filter(|mask| *mask <= 0o777 && !plain.contains('+')) {
+                    Some(umask) => {
+                        self.umask = Some(umask);
+                        self.keep(names::UMASK, &plain);
+                    }
+                    None => return wrong("expected an octal number up to 777"),
                 }
-                None => return wrong("expected an octal number up to 777"),
-            },
+            }
             "group_list" => {
                 self.group = of_any_host(&plain);
                 self.keep(names::GROUP_LIST, &plain);
@@ -426,10 +439,9 @@ impl Settings {
                 "PRIVATE" => return Err(Refusal::unsupported("-W sandbox=PRIVATE", "jobs start in the home folder")),
                 _ => return wrong("expected HOME, O_WORKDIR or PRIVATE"),
             },
-            "max_run_subjobs" => match (decimal::<u32>(&plain).filter(|most| *most > 0), &mut self.array) {
-                (Some(most), Some(array)) => array.max_running = Some(most),
-                (Some(_), None) => return wrong("it is given after the array that it limits"),
-                (None, _) => return wrong("expected a number from 1"),
+            "max_run_subjobs" => match decimal::<u32>(&plain).filter(|most| *most > 0) {
+                Some(most) => self.max_running = Some(most),
+                None => return wrong("expected a number from 1"),
             },
             "x" => {
                 self.keep(names::EXTENSION, value);
@@ -452,6 +464,9 @@ impl Settings {
         }
         if self.array.is_some() && self.rerunnable == Some(false) {
             return Err(Refusal::Conflict("the tasks of an array are rerunnable: -r n cannot be given".to_owned()));
+        }
+        if let (Some(most), Some(array)) = (self.max_running, &mut self.array) {
+            array.max_running = Some(most);
         }
         if self.interactive && self.block {
             self.block = false;

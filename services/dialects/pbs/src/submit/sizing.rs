@@ -8,6 +8,7 @@ mod size;
 
 use super::{Settings, rules::Rules};
 use crate::{
+    chunks::MOST_LINES,
     refusal::Refusal,
     resources::{NodesSpec, Place, Select},
 };
@@ -49,6 +50,11 @@ pub(super) fn size(settings: &Settings, rules: &Rules) -> Result<Size, Refusal> 
         size.show("place", place.to_string());
     }
     jobwide::add(&mut size, &settings.resources, rules)?;
+    if !size.plan.is_bounded() {
+        let (chunks, processes) = (size.plan.count(), size.plan.mpiprocs());
+        let why = format!("at most {MOST_LINES} of each are taken");
+        return Err(Refusal::value("-l", &format!("{chunks} chunks with {processes} processes"), why));
+    }
     if settings.whole_nodes {
         size.make_exclusive();
     }

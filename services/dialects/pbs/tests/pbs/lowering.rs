@@ -55,7 +55,10 @@ fn a_script_without_interpreter_gets_a_shell() {
     let of = |line: &str, text: &str| submission_of(line, text, &rules()).unwrap().spec;
     assert_eq!(script_of(&of("", "#!/usr/bin/python3\n")).0, "#!/usr/bin/python3\n");
     assert_eq!(script_of(&of("", "true\n")).0, "#!/bin/bash\ntrue\n");
-    assert_eq!(script_of(&of("-S /bin/zsh -F 'a \"b c\"'", "true\n")), ("#!/bin/zsh\ntrue\n", &["a".to_owned(), "b c".to_owned()][..]));
+    assert_eq!(
+        script_of(&of("-S /bin/zsh -F 'a \"b c\"'", "true\n")),
+        ("#!/bin/zsh\ntrue\n", &["a".to_owned(), "b c".to_owned()][..])
+    );
     let settings = settings_of("", "", &rules()).unwrap();
     let command = Program::Command(vec!["/bin/echo".into(), "-n".into(), "$x".into()]);
     let spec = submit::lower(&settings, &command, &Caller::default(), &rules(), &now()).unwrap().spec;
@@ -79,7 +82,7 @@ fn an_array_has_its_indices_and_its_limit() {
     assert_eq!(array("-J 0-9:2%3").indices.to_string(), "0,2,4,6,8");
     assert_eq!(array("-J 0-9:2%3").max_running, Some(3));
     assert_eq!(array("-t 0-9,12%2").indices.len(), 11);
-    assert_eq!(array("-J 0-9 -W max_run_subjobs=4").max_running, Some(4));
+    assert_eq!(array("-W max_run_subjobs=4 -J 0-9").max_running, Some(4));
     assert_eq!(spec("-t 1-3").attributes["pbs.array_indices_submitted"], "1-3");
 }
 

@@ -100,8 +100,28 @@ fn the_command_line_wins_over_the_script_and_the_script_over_defaults() {
     let read = settings_of("-l nodes=3:ppn=2", text, &rules()).unwrap();
     let names: Vec<&str> = read.resources.iter().map(|one| one.name.as_str()).collect();
     assert_eq!(names, ["walltime", "nodes"]);
+    // What belongs to the replaced size goes with it.
+    let text = "#PBS -l ncpus=4,mem=2gb,walltime=1:00\n";
+    let read = settings_of("-l select=2:ncpus=1", text, &rules()).unwrap();
+    let names: Vec<&str> = read.resources.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(names, ["walltime", "select"]);
+    let text = "#PBS -l select=2 -l place=pack\n";
+    assert_eq!(settings_of("-l nodes=2", text, &rules()).unwrap().resources.len(), 1);
     let message = settings_of("", "#PBS -l nodes=1 -l select=1\n", &rules()).unwrap_err().to_string();
     assert_eq!(message, "-l nodes and -l select cannot be given together");
+}
+
+#[test]
+fn variables_have_default_options() {
+    let lookup = |name: &str| match name {
+        "PBS_QSUB_ARGS" => Some("-q 'night' -l walltime=5:00".to_owned()),
+        "PBS_SHELL" => Some("/bin/zsh".to_owned()),
+        _ => None,
+    };
+    let letters: String = submit::defaults(lookup).unwrap().iter().map(|given| given.letter).collect();
+    assert_eq!(letters, "Sql");
+    let message = submit::defaults(|name| (name == "PBS_QSUB_ARGS").then(|| "-Y".to_owned())).unwrap_err().to_string();
+    assert_eq!(message, "PBS_QSUB_ARGS: invalid option -- 'Y'");
 }
 
 #[test]
@@ -145,11 +165,17 @@ fn values_that_cannot_be_read_name_option_and_word() {
         ("-W umask=", "illegal -W value: `umask`: it has no value"),
         ("-W nosuch=1", "-W nosuch is not supported: no attribute of this name is known"),
         ("-W sandbox=PRIVATE", "-W sandbox=PRIVATE is not supported: jobs start in the home folder"),
-        ("-X", "-X is not supported: X11 is not forwarded; ssh -X into a node of the job is possible where the site allows it"),
+        (
+            "-X",
+            "-X is not supported: X11 is not forwarded; ssh -X into a node of the job is possible where the site allows it",
+        ),
         ("-I -J 0-3", "an interactive job cannot be an array"),
         ("-J 0-3 -r n", "the tasks of an array are rerunnable: -r n cannot be given"),
         ("-u bob", "-u bob is not supported: jobs are submitted for their submitter only"),
-        ("-W group_list=wheel", "-W group_list=wheel is not supported: jobs run with their submitter's group; newgrp changes it before qsub"),
+        (
+            "-W group_list=wheel",
+            "-W group_list=wheel is not supported: jobs run with their submitter's group; newgrp changes it before qsub",
+        ),
         ("-q @elsewhere", "-q @elsewhere is not supported: jobs are submitted to pbs1 only"),
     ] {
         assert_eq!(refused(line), message, "{line}");

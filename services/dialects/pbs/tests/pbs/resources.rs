@@ -7,12 +7,8 @@ use proptest::prelude::*;
 fn a_list_keeps_quoted_values_together() {
     let list = parse("select=1:ncpus=2:note=\"a,b\"+2, walltime = 1:00:00,software='x y',flag").unwrap();
     let pairs: Vec<(&str, &str)> = list.iter().map(|one| (one.name.as_str(), one.value.as_str())).collect();
-    let expected = [
-        ("select", "1:ncpus=2:note=\"a,b\"+2"),
-        ("walltime", "1:00:00"),
-        ("software", "'x y'"),
-        ("flag", ""),
-    ];
+    let expected =
+        [("select", "1:ncpus=2:note=\"a,b\"+2"), ("walltime", "1:00:00"), ("software", "'x y'"), ("flag", "")];
     assert_eq!(pairs, expected);
     for (text, why) in [
         ("", "no name"),

@@ -104,13 +104,19 @@ fn requests_for_the_whole_job() {
     let asked = request("-l ncpus=4,mem=2gb,walltime=1:30:00,arch=linux,host=n3");
     assert_eq!((asked.tasks, asked.cpus_per_task), (Some(1), 4));
     assert_eq!(asked.memory, Some(Memory { bytes: 2 << 30, per: Per::Node }));
-    assert_eq!((asked.nodes.as_slice(), asked.filter.unwrap().to_string().as_str()), (&["n3".to_owned()][..], "arch=linux"));
+    assert_eq!(
+        (asked.nodes.as_slice(), asked.filter.unwrap().to_string().as_str()),
+        (&["n3".to_owned()][..], "arch=linux")
+    );
     assert_eq!(alternative("-l walltime=1:30:00").walltime_seconds, Some(5_400));
     assert_eq!(request("-l nodes=2:ppn=2 -l mem=3gb").memory, Some(Memory { bytes: 3 << 29, per: Per::Node }));
     assert_eq!(request("-l nodes=2:ppn=2:mem=1gb").memory, Some(Memory { bytes: 1 << 30, per: Per::Node }));
     assert_eq!(request("-l nodes=2:ppn=2 -l pmem=1gb").memory, Some(Memory { bytes: 1 << 30, per: Per::Task }));
     let asked = request("-l procs=6 -l mem=6gb");
-    assert_eq!((asked.path, asked.tasks, asked.memory), (vec![], Some(6), Some(Memory { bytes: 1 << 30, per: Per::Task })));
+    assert_eq!(
+        (asked.path, asked.tasks, asked.memory),
+        (vec![], Some(6), Some(Memory { bytes: 1 << 30, per: Per::Task }))
+    );
     assert_eq!(request("-l nodes=1:ppn=1 -l naccesspolicy=singlejob").sharing, Sharing::Exclusive);
     assert_eq!(request("-l ncpus=1 -n").sharing, Sharing::Exclusive);
     assert_eq!(request("-l nodes=1:ppn=1 -l feature='a|b'").filter.unwrap().to_string(), "a|b");
@@ -129,6 +135,7 @@ fn requests_for_the_whole_job() {
         ("-l procs=0", "expected a number"),
         ("-l select=1000000:ncpus=1000000", "at most 100000000"),
         ("-l nodes=1000000:ppn=1000000", "at most 100000000"),
+        ("-l select=1000000:mpiprocs=2", "at most 1000000 of each"),
     ] {
         let message = refused(line);
         assert!(message.contains(why), "{line}: {message}");
@@ -171,7 +178,17 @@ fn a_node_file_follows_the_plan() {
     assert_eq!(lines("1:2:1:1+1:8:4:1", &[node("a", 2, 10)]), [vec![1, 4]]);
     assert_eq!(lines("2:4:4:4", &[node("a", 4, 4), node("b", 4, 4)]), [vec![4], vec![4]]);
     assert_eq!(lines("=2:4:3:1+1:1:1:1", &[node("a", 1, 9)]), [vec![3, 3, 1]]);
-    for text in ["", "1:2:3", "0:1:1:1", "1:1:1:0", "x", "1:1:1:1+", "4000000000:1:4000000000:1", "1:1:1:1/x"] {
+    for text in [
+        "",
+        "1:2:3",
+        "0:1:1:1",
+        "1:1:1:0",
+        "x",
+        "1:1:1:1+",
+        "4000000000:1:4000000000:1",
+        "=4000000000:1:0:1",
+        "1:1:1:1/x",
+    ] {
         assert_eq!(ChunkPlan::parse(text), None, "{text}");
     }
     let plan = ChunkPlan::parse("=2:4:3:1+1:1:1:1/8").unwrap();

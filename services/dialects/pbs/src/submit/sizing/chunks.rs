@@ -11,9 +11,7 @@ use crate::{
     text::decimal,
     value::Size as Bytes,
 };
-use muster_schemas::resources::{
-    Count, Gpus, Level, LevelCount, Memory, NodeFilter, Per, Request, Sharing,
-};
+use muster_schemas::resources::{Count, Gpus, Level, LevelCount, Memory, NodeFilter, Per, Request, Sharing};
 
 /// Requests for the whole job that belong into the chunks of a `select`.
 const OF_CHUNKS: [&str; 9] = ["mem", "host", "vnode", "arch", "mpiprocs", "ompthreads", "ngpus", "gpus", "feature"];
@@ -142,13 +140,7 @@ fn spread(
 }
 
 /// All chunks on one host: one request.
-fn pack(
-    size: &mut Size,
-    select: &Select,
-    asks: &[Ask],
-    place: &Place,
-    sharing: Sharing,
-) -> Result<(), Refusal> {
+fn pack(size: &mut Size, select: &Select, asks: &[Ask], place: &Place, sharing: Sharing) -> Result<(), Refusal> {
     let (mut cores, mut tasks, mut gpus) = (0u32, 0u32, 0u32);
     let mut request = Request { sharing, ..Request::default() };
     let each = asks.first().map(|ask| ask.ncpus / ask.tasks_on_own_host());
@@ -162,7 +154,9 @@ fn pack(
         if let Some(filter) = &ask.filter {
             request.filter = Some(both(request.filter.take(), filter.clone()));
         }
-        request.nodes.extend(ask.nodes.iter().filter(|node| !request.nodes.contains(node)).cloned().collect::<Vec<_>>());
+        request
+            .nodes
+            .extend(ask.nodes.iter().filter(|node| !request.nodes.contains(node)).cloned().collect::<Vec<_>>());
         let (count, ncpus, mpiprocs) = (chunk.count, ask.ncpus, ask.mpiprocs);
         size.plan.kinds.push(ChunkKind { count, ncpus, mpiprocs, tasks: of_tasks });
     }

@@ -54,7 +54,8 @@ pub(super) fn add(size: &mut Size, requests: &[Resource], rules: &Rules) -> Resu
         one(size, request, rules)?;
     }
     let processes = size.plan.mpiprocs();
-    let all = requests.iter().find(|request| request.name == "mem").map(|mem| bytes("mem", &mem.plain())).transpose()?;
+    let all =
+        requests.iter().find(|request| request.name == "mem").map(|mem| bytes("mem", &mem.plain())).transpose()?;
     // `procs` has its processors anywhere, so its memory is divided among them.
     if let Some(bytes) = all.filter(|_| requests.iter().any(|request| request.name == "procs")) {
         set_memory(size, bytes.div_ceil(processes.max(1)), Per::Task);
