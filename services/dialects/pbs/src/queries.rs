@@ -1,0 +1,15 @@
+//! The command lines of the commands about jobs that are there, as typed requests.
+
+mod alter;
+mod operands;
+mod qstat;
+mod select;
+mod simple;
+
+pub use alter::{Alteration, alteration};
+pub use operands::{Destination, Operand, ids, operands};
+pub use qstat::{Format, Mode, StatRequest, qstat};
+pub use select::{Comparison, SelectRequest, qselect};
+pub use simple::{
+    Deletion, HoldLetters, Message, Order, Signal, qdel, qhold, qmove, qmsg, qorder, qrerun, qrls, qrun, qsig,
+};

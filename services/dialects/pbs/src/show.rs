@@ -1,0 +1,26 @@
+//! What `qstat` prints about jobs, queues and servers.
+//!
+//! As in the originals, everything becomes a [`Status`] first: the name of a thing with its attributes. Layouts take
+//! their columns from these.
+
+mod alternate;
+mod cells;
+mod full;
+mod jobs;
+mod list;
+mod places;
+mod queues;
+mod servers;
+mod states;
+mod status;
+mod xml;
+
+pub use alternate::{Alternate, Units, alternate};
+pub use full::{Header, dsv, json, text};
+pub use jobs::{Sources, of_detail, of_task, of_view};
+pub use list::{List, list};
+pub use queues::{of_queue, queue_limits, queues};
+pub use servers::{ServerFacts, ServerState, of_server, servers};
+pub use states::{Counts, job_state};
+pub use status::{Attribute, Kind, Status, Value};
+pub use xml::xml;

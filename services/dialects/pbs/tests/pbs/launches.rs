@@ -1,0 +1,126 @@
+//! What a job sees when it is launched.
+
+use crate::support::submission;
+use muster_dialect::{Dialect, Ending, Host};
+use muster_pbs::{Pbs, environment::node_file};
+use muster_schemas::{
+    JobId,
+    event::{Owner, StopReason, TraceContext},
+    ids::{PartId, RunId, StepId},
+    node::{LaunchOrder, OrderNode},
+    time::Timestamp,
+};
+use nix::sys::resource::Resource;
+use std::{collections::BTreeMap, sync::Arc};
+
+fn order(line: &str, nodes: &[(&str, u32)]) -> LaunchOrder {
+    let spec = submission(line).unwrap().spec;
+    let node = |(name, tasks): &(&str, u32)| OrderNode { name: (*name).to_owned(), tasks: *tasks, component: 0 };
+    let part = PartId::new(RunId(1), 0);
+    LaunchOrder {
+        job: JobId::job(123),
+        part,
+        step: StepId(0),
+        name: spec.name.clone(),
+        owner: Owner { user: "ann".into(), uid: 1000, gid: 50 },
+        account: None,
+        queue: "batch".into(),
+        launch: spec.components[0].launch.clone(),
+        environment: spec.environment,
+        working_directory: spec.working_directory,
+        umask: spec.umask,
+        nodes: Arc::new(nodes.iter().map(node).collect()),
+        node_index: 0,
+        first_rank: 0,
+        total_tasks: nodes.iter().map(|(_, tasks)| tasks).sum(),
+        cpus_per_task: 1,
+        cores: "0-3".parse().unwrap(),
+        gpus: Default::default(),
+        memory_bytes: 0,
+        walltime_seconds: Some(3_600),
+        checkpoint: None,
+        kill_grace_seconds: 10,
+        trace: TraceContext::default(),
+        access: None,
+        dialect: Some("pbs".into()),
+    }
+}
+
+fn variables(order: &LaunchOrder, login: &[u8]) -> BTreeMap<String, String> {
+    let login = |_: &str, _: u32| Ok(login.to_vec());
+    Pbs.variables(order, &Host { now: Timestamp(0), login: &login }).set
+}
+
+#[test]
+fn a_job_sees_its_identifier_its_size_and_its_place() {
+    let seen = variables(&order("-N test -l select=3:ncpus=4:mpiprocs=2", &[("n1", 2), ("n2", 1)]), b"");
+    for (name, value) in [
+        ("PBS_JOBID", "123.pbs1"),
+        ("PBS_JOBNAME", "test"),
+        ("PBS_QUEUE", "batch"),
+        ("PBS_O_QUEUE", "batch"),
+        ("PBS_NUM_NODES", "2"),
+        ("PBS_NUM_PPN", "2"),
+        ("PBS_NP", "6"),
+        ("PBS_NODENUM", "0"),
+        ("PBS_TASKNUM", "1"),
+        ("PBS_JOBDIR", "/home/ann"),
+        ("PBS_WALLTIME", "3600"),
+        ("NCPUS", "4"),
+        ("OMP_NUM_THREADS", "4"),
+        ("TMPDIR", "/tmp"),
+    ] {
+        assert_eq!(seen.get(name).map(String::as_str), Some(value), "{name}");
+    }
+    assert!(!seen.contains_key("PBS_ARRAYID"));
+    let mut task = order("-J 0-9 -q fast", &[("n1", 1)]);
+    task.job = JobId::task(123, 4);
+    let seen = variables(&task, b"");
+    let named = ["PBS_JOBID", "PBS_ARRAYID", "PBS_ARRAY_INDEX", "PBS_ARRAY_ID", "PBS_O_QUEUE"];
+    assert_eq!(named.map(|name| seen[name].as_str()), ["123[4].pbs1", "4", "4", "123[].pbs1", "fast"]);
+    let seen = variables(&order("-l select=1:ncpus=4:ompthreads=2 -V -v TMPDIR=/x", &[("n1", 1)]), b"");
+    assert_eq!((seen["NCPUS"].as_str(), seen.get("TMPDIR")), ("2", None));
+}
+
+#[test]
+fn the_node_file_has_a_line_for_each_process() {
+    let order = order("-l select=3:ncpus=4:mpiprocs=2", &[("n1", 2), ("n2", 1)]);
+    assert_eq!(node_file(&order), "n1\nn1\nn1\nn1\nn2\nn2\n");
+    assert_eq!(node_file(&self::order("-l nodes=2:ppn=2", &[("a", 2), ("b", 2)])), "a\na\nb\nb\n");
+    assert_eq!(node_file(&self::order("-l nodes=2", &[("a", 1), ("b", 1)])), "a\nb\n");
+    assert_eq!(node_file(&self::order("-l select=2:ncpus=2:mpiprocs=2 -l place=pack", &[("a", 4)])), "a\na\na\na\n");
+    // Without a plan, tasks are processes; a plan from hostile words is none.
+    let mut odd = self::order("", &[("a", 2)]);
+    odd.environment.insert("MUSTER_PBS_CHUNKS".into(), "4000000000:1:4000000000:1".into());
+    assert_eq!(node_file(&odd), "a\na\n");
+}
+
+#[test]
+fn a_job_without_its_submitters_environment_gets_that_of_a_login() {
+    let order = order("-v PATH=/mine", &[("n1", 1)]);
+    let said = b"hello\nmuster-login-environment\0PATH=/login\0MODULEPATH=/m\0PWD=/\0_=env\0";
+    let seen = variables(&order, said);
+    assert_eq!((seen.get("PATH"), seen["MODULEPATH"].as_str(), seen.get("PWD")), (None, "/m", None));
+    let silent = |_: &str, _: u32| Err("no shell".to_owned());
+    let variables = Pbs.variables(&order, &Host { now: Timestamp(0), login: &silent });
+    assert_eq!(variables.remark.as_deref(), Some("the environment of a login of ann is not loaded: no shell"));
+    assert!(variables.set.contains_key("PBS_JOBID"));
+    let never = |_: &str, _: u32| panic!("no login is wanted");
+    Pbs.variables(&self::order("-V", &[("n1", 1)]), &Host { now: Timestamp(0), login: &never });
+}
+
+#[test]
+fn processes_have_the_limits_of_the_request() {
+    let limits = Pbs.soft_limits(&order("-l pcput=60,file=1kb", &[("n1", 1)]));
+    assert_eq!(limits, [(Resource::RLIMIT_FSIZE, Some(1024)), (Resource::RLIMIT_CPU, Some(60))]);
+    assert_eq!(Pbs.soft_limits(&order("", &[("n1", 1)])), []);
+}
+
+#[test]
+fn a_job_that_reached_its_walltime_says_so() {
+    let at: jiff::Zoned = "2026-11-20T10:00:00[UTC]".parse().unwrap();
+    let order = order("", &[("n1", 1)]);
+    let note = Pbs.end_note(&order, Ending::Walltime, &at);
+    assert_eq!(note.as_deref(), Some("=>> PBS: job killed: walltime exceeded limit 01:00:00\n"));
+    assert_eq!(Pbs.end_note(&order, Ending::Ordered(StopReason::Cancelled), &at), None);
+}

@@ -1,0 +1,141 @@
+//! The command lines of commands about jobs that are there.
+
+use crate::support::{now, words};
+use muster_pbs::{
+    flavour::Flavour,
+    queries::{
+        self, Destination, Format, Mode, Operand, Signal, StatRequest, qdel, qhold, qmove, qmsg, qorder, qrerun, qrun,
+        qselect, qsig,
+    },
+    show::Units,
+    submit::Reading,
+};
+use muster_schemas::{JobId, job::Holds, resources::Relation};
+use proptest::prelude::*;
+
+fn stat(line: &str, flavour: Flavour) -> StatRequest {
+    queries::qstat(&words(line), flavour).unwrap_or_else(|wrong| panic!("{line}: {wrong}"))
+}
+
+fn pro(line: &str) -> StatRequest {
+    stat(line, Flavour::PbsPro)
+}
+
+#[test]
+fn qstat_has_a_mode_a_form_and_operands() {
+    assert_eq!(pro(""), StatRequest::default());
+    assert_eq!(pro("-f -F json -x 1.pbs1 2[].pbs1").format, Format::Json);
+    assert!(pro("-f -F json -x 1.pbs1").history);
+    assert_eq!(pro("-fx -F dsv -D ';'").format, Format::Dsv(";".into()));
+    assert_eq!(pro("-f -F dsv").format, Format::Dsv("|".into()));
+    assert_eq!((pro("-Q").mode, pro("-Q").format), (Mode::Queues, Format::List));
+    assert_eq!((pro("-q").mode, pro("-q").format), (Mode::Queues, Format::Alternate));
+    assert_eq!((pro("-Bf").mode, pro("-Bf").format), (Mode::Servers, Format::Full));
+    assert_eq!(
+        (pro("-a").format, pro("-r").states.as_str(), pro("-i").states.as_str()),
+        (Format::Alternate, "RSB", "EHQTW")
+    );
+    let read = pro("-u ann,bob@host -n1sw");
+    assert_eq!((read.users.as_slice(), read.nodes, read.one_line), (&["ann".to_owned(), "bob".into()][..], true, true));
+    assert!(read.comments && read.wide && read.format == Format::Alternate);
+    assert_eq!(pro("-aG").units, Units::Gigabytes);
+    assert_eq!(pro("-W 'a u ann'").users, ["ann"]);
+    let destination = Destination { queue: Some("batch".into()), server: Some("pbs1".into()) };
+    assert_eq!(pro("batch@pbs1").operands, [Operand::Destination(destination)]);
+    assert!(matches!(&pro("12").operands[..], [Operand::Job(id)] if id.single() == Some(JobId::job(12))));
+    assert_eq!(stat("-x", Flavour::Torque).format, Format::Xml);
+    assert!(stat("-c -t", Flavour::Torque).without_complete);
+    assert!(pro("--version").version);
+}
+
+#[test]
+fn options_that_do_not_go_together_are_refused() {
+    for line in ["-a -r", "-G -M", "-B -Q", "-Q -a", "-q -f", "-1", "-F json", "-f -F json -w", "-f -D x"] {
+        assert!(queries::qstat(&words(line), Flavour::PbsPro).is_err(), "{line}");
+    }
+    let message = |line: &str| queries::qstat(&words(line), Flavour::PbsPro).unwrap_err().to_string();
+    assert_eq!(message("-a -i"), "conflicting options.");
+    assert_eq!(message("-f -F yaml"), "illegal -F value: `yaml`: expected default, dsv or json");
+    assert_eq!(message("-Z"), "invalid option -- 'Z'");
+    assert_eq!(message("-W k"), "invalid option -- 'k'");
+    assert_eq!(message("-u ,"), "illegal -u value: `,`: expected the names of users");
+}
+
+#[test]
+fn commands_about_jobs_have_jobs() {
+    let deletion = qdel(&words("-W force -x 1 2[3]")).unwrap();
+    assert!(deletion.force && deletion.history && deletion.jobs.len() == 2);
+    assert_eq!(qdel(&words("-W 30 1")).unwrap().delay_seconds, Some(30));
+    assert!(qdel(&words("all")).unwrap().all);
+    assert_eq!(qdel(&words("x")).unwrap_err().to_string(), "illegally formed job identifier: x");
+    assert_eq!(qdel(&[]).unwrap_err().to_string(), "a job identifier is missing");
+    let held = qhold(&words("-h uo 1")).unwrap();
+    assert_eq!(held.holds, Holds { user: true, operator: true, system: false });
+    assert!(
+        qhold(&words("1")).unwrap().holds.user && qhold(&words("-h x 1")).is_err() && qhold(&words("-h '' 1")).is_err()
+    );
+    for (line, signal) in [
+        ("1", Signal::Number(15)),
+        ("-s SIGKILL 1", Signal::Number(9)),
+        ("-s USR1 1", Signal::Number(10)),
+        ("-s 0 1", Signal::Number(0)),
+        ("-s suspend 1", Signal::Suspend),
+        ("-s resume 1", Signal::Resume),
+    ] {
+        assert_eq!(qsig(&words(line)).unwrap().0, signal, "{line}");
+    }
+    assert!(qsig(&words("-s NOSUCH 1")).is_err() && qsig(&words("-s 65 1")).is_err());
+    assert!(qrerun(&words("-W force 1")).unwrap().0 && !qrerun(&words("1")).unwrap().0);
+    assert_eq!(qmove(&words("long@pbs1 1 2")).unwrap().1.len(), 2);
+    assert!(qmove(&[]).is_err() && qmove(&words("long")).is_err() && qmove(&words("a@b@c 1")).is_err());
+    assert!(qorder(&words("1 2")).is_ok() && qorder(&words("1")).is_err() && qorder(&words("1 2 3")).is_err());
+    let message = qmsg(&words("-O 'hello there' 1")).unwrap();
+    assert!(message.to_output && !message.to_error && message.text == "hello there");
+    assert!(qmsg(&words("hello 1")).unwrap().to_error && qmsg(&words("hello")).is_err());
+    assert_eq!(qrun(&words("-H n1 1")).unwrap().1.as_deref(), Some("n1"));
+}
+
+#[test]
+fn qselect_compares() {
+    let request = qselect(
+        &words("-s QR -u ann -q batch -p .gt.5 -r y -N x -l 'walltime.ge.600,mem<=1gb,ncpus=4' -a .lt.1200"),
+        &now(),
+    );
+    let request = request.unwrap();
+    assert_eq!((request.states.as_str(), request.priority), ("QR", Some((Relation::Greater, 5))));
+    let relations: Vec<(&str, Relation, &str)> =
+        request.resources.iter().map(|one| (one.name.as_str(), one.relation, one.value.as_str())).collect();
+    let expected = [
+        ("walltime", Relation::GreaterOrEqual, "600"),
+        ("mem", Relation::LessOrEqual, "1gb"),
+        ("ncpus", Relation::Equal, "4"),
+    ];
+    assert_eq!(relations, expected);
+    assert_eq!(request.begin.map(|(relation, _)| relation), Some(Relation::Less));
+    for line in ["-s Y", "-p x", "-l mem", "-l =1", "-r x", "-h z", "-a soon", "word", "-q a@b@c"] {
+        assert!(qselect(&words(line), &now()).is_err(), "{line}");
+    }
+}
+
+#[test]
+fn qalter_takes_what_changes_a_job() {
+    let now = now();
+    let reading = Reading { now: &now, flavour: Flavour::PbsPro, array_limit: 100 };
+    let read = queries::alteration(&words("-l walltime=1:00 -N new -h uo 1 2"), &reading).unwrap();
+    assert_eq!((read.letters.as_slice(), read.holds.as_deref()), (&['l', 'N', 'h'][..], Some("uo")));
+    assert_eq!((read.settings.name.as_deref(), read.jobs.len()), (Some("new"), 2));
+    for line in ["-l walltime=1:00", "-V 1", "-h x 1", "-N", "-l =1 1"] {
+        assert!(queries::alteration(&words(line), &reading).is_err(), "{line}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_command_line_makes_queries_panic(words in prop::collection::vec("(-[a-zA-Z1]{1,3}|[0-9]{1,3}|\\PC{0,8})", 0..6)) {
+        let now = now();
+        let reading = Reading { now: &now, flavour: Flavour::PbsPro, array_limit: 100 };
+        let _ = (queries::qstat(&words, Flavour::PbsPro), queries::qstat(&words, Flavour::Torque), qdel(&words));
+        let _ = (qhold(&words), qsig(&words), qrerun(&words), qmove(&words), qorder(&words), qmsg(&words), qrun(&words));
+        let _ = (qselect(&words, &now), queries::alteration(&words, &reading));
+    }
+}
