@@ -167,7 +167,13 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
         words: Vec<String>,
     },
-    /// Make links to the commands of the dialects in a folder: `job`, `jobtemplate`, `cluscfg`, `sbatch`, `squeue` ...
+    /// PBS: qsub, qstat, qdel, qhold, qrls, qsig, qrerun, qmove, qalter, qselect
+    Pbs {
+        /// The command and its arguments
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
+        words: Vec<String>,
+    },
+    /// Make links to the commands of the dialects in a folder: `job`, `jobtemplate`, `cluscfg`, `sbatch`, `squeue`, `qsub` ...
     InstallCommands {
         /// The folder; made if it is missing.
         dir: PathBuf,

@@ -25,6 +25,7 @@ use crate::{
 };
 use muster_cli::exit::CommandResult;
 use muster_hpcpack_commands as hpcpack;
+use muster_pbs_commands as pbs;
 use muster_slurm_commands as slurm;
 
 /// Runs the command, or becomes the program that does.
@@ -59,6 +60,7 @@ pub fn run(cli: Cli) -> CommandResult {
         Command::Config(command) => config::run(connection, &command),
         Command::Jobtemplate { words } => hpcpack::template(connection, &words),
         Command::Cluscfg { words } => hpcpack::cluscfg(connection, &words),
+        Command::Pbs { words } => Ok(pbs::words(connection, &words)),
         Command::Slurm { words } => Ok(slurm::words(connection, words)),
         Command::InstallCommands { dir } => install::install(&dir),
         Command::Completions { shell } => complete::registration(shell),

@@ -211,6 +211,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("muster cluscfg setparams SubmissionFilterTimeout=30", "change one"),
         ],
     ),
+    ("pbs", &[("muster pbs qsub job.sh", "as qsub does"), ("muster pbs qstat -a", "as qstat does")]),
     ("slurm", &[("muster slurm sbatch job.sh", "as sbatch does"), ("muster slurm squeue --me", "as squeue does")]),
     ("install-commands", &[("muster install-commands /usr/local/bin", "sbatch, squeue, job and the others for all")]),
     ("completions", &[("muster completions bash", "for /etc/bash_completion.d/muster")]),

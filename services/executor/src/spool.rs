@@ -67,6 +67,8 @@ use std::{
 
 /// The node file's name in a run folder.
 pub const NODE_FILE: &str = "nodes";
+/// The same in the form of the job's dialect.
+pub const DIALECT_NODE_FILE: &str = "dialect-nodes";
 /// The name of the job's temporary folder in a run folder.
 pub const TEMPORARY: &str = "tmp";
 /// The name of the folder of its containers in a run folder.

@@ -48,11 +48,44 @@ pub struct Configuration {
     pub accounting: muster_accounting::Config,
     /// `[gateway]`
     pub gateway: muster_gateway::Config,
+    /// `[pbs]`
+    pub pbs: PbsConfig,
     /// `[slurm]`
     pub slurm: SlurmConfig,
     /// `[cluster]`, `[[queues]]`, `[[nodes]]`, `[licences]` and `[accounts]`
     #[serde(skip)]
     pub cluster: ClusterFile,
+}
+
+/// `[pbs]`: what PBS's commands ask the gateway for.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct PbsConfig {
+    /// The member of the family that output imitates where they differ.
+    pub flavour: PbsFlavour,
+    /// The server's name in job identifiers; empty for the cluster's name.
+    pub server: String,
+}
+
+/// The members of the PBS family.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PbsFlavour {
+    /// OpenPBS and PBS Pro.
+    #[default]
+    PbsPro,
+    /// TORQUE.
+    Torque,
+}
+
+impl PbsFlavour {
+    /// The word in the file.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::PbsPro => "pbspro",
+            Self::Torque => "torque",
+        }
+    }
 }
 
 /// `[slurm]`: what Slurm's commands ask the gateway for.

@@ -17,6 +17,7 @@ use group::{Group, on_own_thread};
 use muster_bus::{LocalBus, NatsBus, SharedBus};
 use muster_cli::stderr_line;
 use muster_filter_runner::RunnerConfig;
+use muster_pbs_commands::{FLAVOUR, SERVER};
 use muster_slurm_commands::{
     ACCOUNTING_STORAGE_TYPE, BURST_BUFFER_DIRECTIVES, BURST_BUFFER_TYPE, CLUSTERS, MPI_DEFAULT, SCHEDULER_PARAMETERS,
     VERSION,
@@ -292,6 +293,11 @@ impl Host {
                 self.group.start("accounting", |ready, stop| muster_accounting::serve(bus, config, ready, stop)).await
             }
             Role::Gateway => {
+                let pbs = [
+                    (FLAVOUR.to_owned(), configuration.pbs.flavour.word().to_owned()),
+                    (SERVER.to_owned(), configuration.pbs.server.clone()),
+                ];
+                let pbs = pbs.into();
                 let slurm = &configuration.slurm;
                 let settings = [
                     (SCHEDULER_PARAMETERS, slurm.scheduler_parameters.clone()),
@@ -309,7 +315,7 @@ impl Host {
                 let slurm = settings.map(|(name, value)| (name.to_owned(), value)).collect();
                 let config = muster_gateway::Config {
                     socket: Some(self.socket()),
-                    dialects: [("slurm".to_owned(), slurm)].into(),
+                    dialects: [("pbs".to_owned(), pbs), ("slurm".to_owned(), slurm)].into(),
                     ..configuration.gateway.clone()
                 };
                 self.group.start("gateway", |ready, stop| muster_gateway::serve(bus, config, ready, stop)).await

@@ -2,6 +2,7 @@
 
 use crate::exit::{CommandResult, Failure};
 use muster_hpcpack_commands as hpcpack;
+use muster_pbs_commands as pbs;
 use muster_slurm_commands as slurm;
 use std::{
     io::ErrorKind,
@@ -13,7 +14,8 @@ use std::{
 pub fn install(dir: &Path) -> CommandResult {
     let program =
         std::env::current_exe().map_err(|error| Failure::failed(format!("cannot tell where muster is: {error}")))?;
-    let mut links: Vec<PathBuf> = hpcpack::TOOLS.iter().chain(&slurm::TOOLS).map(|name| dir.join(name)).collect();
+    let names = hpcpack::TOOLS.iter().chain(&pbs::TOOLS).chain(&slurm::TOOLS);
+    let mut links: Vec<PathBuf> = names.map(|name| dir.join(name)).collect();
     links.extend(controller_beside(dir).filter(|path| !is_foreign(path, &program)));
     if let Some(first) = links.iter().find(|path| is_foreign(path, &program)) {
         let message = format!("{} is there and is no link to muster; nothing was changed", first.display());

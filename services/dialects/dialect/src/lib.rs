@@ -23,6 +23,12 @@ pub trait Dialect: fmt::Debug + Send + Sync {
         Variables::default()
     }
 
+    /// The variable with the path of a file that lists the job's nodes in the form of this dialect, and its text. The file
+    /// is the job's own and is gone with it.
+    fn node_file(&self, _order: &LaunchOrder) -> Option<(&'static str, String)> {
+        None
+    }
+
     /// The name of a variable that has the process id of a task, which only the task's process knows.
     fn process_id_variable(&self, _order: &LaunchOrder) -> Option<&'static str> {
         None

@@ -32,6 +32,10 @@ impl Dialect for Pbs {
         variables
     }
 
+    fn node_file(&self, order: &LaunchOrder) -> Option<(&'static str, String)> {
+        Some(("PBS_NODEFILE", environment::node_file(order)))
+    }
+
     fn soft_limits(&self, order: &LaunchOrder) -> Vec<(Resource, Option<u64>)> {
         environment::soft_limits(order)
     }

@@ -17,7 +17,7 @@ use crate::{
     containment::{Containment, DeviceNumber},
     environment::{self, OwnValue},
     host::Host,
-    spool::{NODE_FILE, RunFolder, SCRIPT, SpooledOrder, TEMPORARY, give, overwrite},
+    spool::{DIALECT_NODE_FILE, NODE_FILE, RunFolder, SCRIPT, SpooledOrder, TEMPORARY, give, overwrite},
 };
 use muster_dialect::Dialect;
 use muster_schemas::{
@@ -77,7 +77,7 @@ pub fn launch(
     if order.node_index as usize >= order.nodes.len() {
         return Err(format!("the order is for node {} of {}", order.node_index, order.nodes.len()));
     }
-    make_job_files(spooled, folder)?;
+    make_job_files(spooled, folder, dialect)?;
     umask(Mode::from_bits_truncate(umask_of(order)));
     let mut connections =
         Connections { streams: open_streams(spooled, folder)?, management: open_management(spooled, folder)? };
@@ -110,11 +110,15 @@ fn open_management(spooled: &SpooledOrder, folder: &RunFolder) -> Result<Option<
 }
 
 /// The files that the job's processes see: node file, temporary folder, script.
-fn make_job_files(spooled: &SpooledOrder, folder: &RunFolder) -> Result<(), String> {
+fn make_job_files(spooled: &SpooledOrder, folder: &RunFolder, dialect: Option<&dyn Dialect>) -> Result<(), String> {
     let make = || -> io::Result<()> {
-        let nodes = folder.file(NODE_FILE);
-        overwrite(&nodes, 0o600, environment::node_file(&spooled.order).as_bytes())?;
-        give(&nodes, &spooled.identity)?;
+        let of_dialect = dialect.and_then(|dialect| dialect.node_file(&spooled.order)).map(|(_, text)| text);
+        let files = [(NODE_FILE, Some(environment::node_file(&spooled.order))), (DIALECT_NODE_FILE, of_dialect)];
+        for (name, text) in files.into_iter().filter_map(|(name, text)| Some((name, text?))) {
+            let file = folder.file(name);
+            overwrite(&file, 0o600, text.as_bytes())?;
+            give(&file, &spooled.identity)?;
+        }
         // An earlier run may have changed its mode.
         fs::set_permissions(folder.file(TEMPORARY), fs::Permissions::from_mode(0o700))?;
         if let Some((text, _)) = script_of(&spooled.order) {
@@ -151,7 +155,7 @@ pub fn holds_only(order: &LaunchOrder) -> bool {
 fn prepare(spooled: &SpooledOrder, folder: &RunFolder, dialect: Option<&dyn Dialect>) -> Result<Tasks, String> {
     let order = &spooled.order;
     let directory = enter_directory(&order.working_directory)?;
-    let mut variables = environment::common(spooled, folder.path(), added_by(dialect, spooled));
+    let mut variables = environment::common(spooled, folder.path(), added_by(dialect, spooled, folder));
     if dialect.is_none_or(|dialect| !dialect.has_launcher()) {
         environment::add_launcher(&mut variables, &folder.rsh());
     }

@@ -5,7 +5,7 @@ use super::{
     files::plain,
     login::after_login,
 };
-use crate::spool::SpooledOrder;
+use crate::spool::{DIALECT_NODE_FILE, RunFolder, SpooledOrder};
 use muster_dialect::{Dialect, Host};
 use muster_schemas::time::Timestamp;
 use nix::unistd::fchdir;
@@ -18,14 +18,20 @@ use std::{
 };
 
 /// Variables that the dialect adds to a launch.
-pub(super) fn added_by(dialect: Option<&dyn Dialect>, spooled: &SpooledOrder) -> BTreeMap<String, String> {
+pub(super) fn added_by(
+    dialect: Option<&dyn Dialect>,
+    spooled: &SpooledOrder,
+    folder: &RunFolder,
+) -> BTreeMap<String, String> {
     let Some(dialect) = dialect else { return BTreeMap::new() };
     let order = &spooled.order;
     let login = |line: &str, seconds| after_login(&spooled.identity, line, seconds);
-    let added = dialect.variables(order, &Host { now: Timestamp::now(), login: &login });
+    let mut added = dialect.variables(order, &Host { now: Timestamp::now(), login: &login });
     if let Some(remark) = added.remark {
         super::log(format_args!("job {}: {remark}", order.job));
     }
+    let file = dialect.node_file(order).map(|(variable, _)| (variable, folder.file(DIALECT_NODE_FILE)));
+    added.set.extend(file.map(|(variable, path)| (variable.to_owned(), path.to_string_lossy().into_owned())));
     added.set
 }
 

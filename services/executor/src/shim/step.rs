@@ -27,7 +27,7 @@ pub fn prepare(
 ) -> Result<Tasks, String> {
     let order = &spooled.order;
     let directory = enter_directory(&order.working_directory)?;
-    let mut variables = environment::common(spooled, folder.path(), added_by(dialect, spooled));
+    let mut variables = environment::common(spooled, folder.path(), added_by(dialect, spooled, folder));
     variables.retain(|name, _| !tasks.variables.contains_key(name));
     variables.extend(environment::of_step(order, tasks));
     let search = variables.get("PATH").map_or("", String::as_str).to_owned();

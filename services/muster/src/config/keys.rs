@@ -158,6 +158,7 @@ pub const SECTIONS: &[Section] = &[
     FILTER_RUNNER,
     ACCOUNTING,
     GATEWAY,
+    PBS,
     SLURM,
 ];
 
@@ -793,6 +794,27 @@ const ACCOUNTING: Section = Section {
             from_to(1, i64::MAX),
             "1000000",
             "Number of records after which the file is rewritten; it is also rewritten at a clean stop.",
+        ),
+    ],
+};
+
+const PBS: Section = Section {
+    name: "pbs",
+    shape: Shape::Table,
+    cluster: false,
+    doc: "Settings that PBS's commands ask the gateway for.",
+    keys: &[
+        key(
+            "flavour",
+            Kind::OneOf(&["pbspro", "torque"]),
+            "\"pbspro\"",
+            "The member of the family that `qstat`, the names of output files and the variables of jobs imitate where the members differ: `pbspro` (OpenPBS, PBS Pro) or `torque`. Command lines are understood in the forms of both.",
+        ),
+        key(
+            "server",
+            Kind::Text,
+            "\"\"",
+            "The server's name in job identifiers, the part after the dot. Without it the cluster's name.",
         ),
     ],
 };

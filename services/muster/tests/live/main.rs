@@ -15,6 +15,7 @@ mod hpcpack_lists;
 mod hpcpack_modes;
 mod mpi;
 mod openapi;
+mod pbs;
 mod programs;
 mod reservations;
 mod site_programs;

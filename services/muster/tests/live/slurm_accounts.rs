@@ -238,9 +238,9 @@ fn a_qos_preempts_another() {
     let shown = |job: &str| site.ok(&format!("squeue -h -j {job} -o %t"));
     for (qos, number, ended) in [("low", 1, None), ("gone", 3, Some("PREEMPTED"))] {
         let (victim, gains) = (number.to_string(), (number + 1).to_string());
-        site.ok(&format!("sbatch -q {qos} --requeue --exclusive --wrap 'sleep 60'"));
+        site.ok(&format!("sbatch -q {qos} --requeue -N4 --exclusive --wrap 'sleep 60'"));
         site.system.wait_until("the job runs", || shown(&victim) == "R\n");
-        site.ok("sbatch -q high --exclusive --wrap 'sleep 60'");
+        site.ok("sbatch -q high -N4 --exclusive --wrap 'sleep 60'");
         site.system.wait_until("the other runs in its place", || shown(&gains) == "R\n");
         match ended {
             None => assert_eq!(shown(&victim), "PD\n"),

@@ -224,7 +224,7 @@ fn conditions(words: &[String], command: &mut Sacctmgr) {
                 continue;
             }
             // They say how much to show; here everything is always shown.
-            None if SHOWN.iter().any(|shown| shown.eq_ignore_ascii_case(word)) => continue,
+            None if word.len() >= 4 && SHOWN.iter().any(|shown| is_beginning(word, shown)) => continue,
             None => ("name".to_owned(), word.clone()),
             Some((key, value)) => (key.to_lowercase(), value.to_owned()),
         };

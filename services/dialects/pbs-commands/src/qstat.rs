@@ -1,0 +1,243 @@
+//! `qstat`.
+
+use super::{
+    Ended, Failure, print,
+    site::{Site, host, refused, version},
+};
+use muster_cli::stderr_line;
+use muster_client::{JobQuery, Moment};
+use muster_pbs::{
+    flavour::Flavour,
+    job_id::PbsJobId,
+    queries::{Destination, Format, Mode, Operand, StatRequest, qstat},
+    show::{self, Alternate, Counts, Header, List, ServerFacts, ServerState, Status},
+};
+use muster_schemas::{
+    JobId,
+    job::JobState,
+    views::{JobDetail, JobView},
+};
+use std::collections::BTreeSet;
+
+/// How many jobs are asked for in one request when all attributes are shown.
+const DETAILS_AT_A_TIME: usize = 500;
+
+/// Runs a command line of `qstat`.
+pub fn run(site: &mut Site, words: &[String]) -> Ended {
+    let request = qstat(words, site.flavour)?;
+    if request.version {
+        print(&format!("pbs_version = {}\n", version()));
+        return Ok(0);
+    }
+    match request.mode {
+        Mode::Jobs => jobs(site, &request),
+        Mode::Queues => queues(site, &request),
+        Mode::Servers => servers(site, &request),
+    }
+}
+
+/// Jobs to show, and the exit status for those that are not there.
+struct Found {
+    views: Vec<JobView>,
+    status: u8,
+}
+
+fn jobs(site: &mut Site, request: &StatRequest) -> Ended {
+    let mut found = find(site, request)?;
+    found.views.retain(|view| is_wanted(view, request, site.flavour));
+    let needs_details = !matches!(request.format, Format::List);
+    let statuses = if needs_details { detailed(site, &found.views)? } else { listed(site, &found.views) };
+    print(&shown(site, request, &statuses));
+    Ok(found.status)
+}
+
+fn find(site: &mut Site, request: &StatRequest) -> Result<Found, Failure> {
+    let states = match includes_ended(request, site.flavour) {
+        true => JobState::ALL.to_vec(),
+        false => Vec::new(),
+    };
+    let mut found = Found { views: Vec::new(), status: 0 };
+    if request.operands.is_empty() {
+        let query = JobQuery { user: only(&request.users), states, ..JobQuery::default() };
+        found.views = site.client.jobs(&query)?.jobs;
+        return Ok(found);
+    }
+    for operand in &request.operands {
+        match operand {
+            Operand::Destination(Destination { queue, .. }) => {
+                let user = only(&request.users);
+                let query = JobQuery { queue: queue.clone(), user, states: states.clone(), ..JobQuery::default() };
+                found.views.extend(site.client.jobs(&query)?.jobs);
+            }
+            Operand::Job(id) => named(site, request, id, &mut found)?,
+        }
+    }
+    Ok(found)
+}
+
+/// The only user that is asked for, whom the gateway selects by.
+fn only(users: &[String]) -> Option<String> {
+    match users {
+        [only] => Some(only.clone()),
+        _ => None,
+    }
+}
+
+/// TORQUE shows jobs that are over until it forgets them.
+fn includes_ended(request: &StatRequest, flavour: Flavour) -> bool {
+    request.history || (flavour == Flavour::Torque && !request.without_complete)
+}
+
+fn named(site: &mut Site, request: &StatRequest, id: &PbsJobId, found: &mut Found) -> Result<(), Failure> {
+    let mut tell = |text: String, status: u8| {
+        stderr_line!("qstat: {text}");
+        found.status = status;
+    };
+    if let Err(Failure { text, status }) = site.require_own(id) {
+        tell(text, status);
+        return Ok(());
+    }
+    let ids: Vec<JobId> = id.jobs().collect();
+    let answer = site.client.jobs(&JobQuery { ids: ids.clone(), ..JobQuery::default() });
+    let views = match answer {
+        Ok(page) => page.jobs,
+        Err(error) => {
+            let (text, status) = refused(id, &error);
+            tell(text, status);
+            return Ok(());
+        }
+    };
+    let asked: Vec<JobView> = views.into_iter().filter(|view| ids.contains(&view.id) || request.tasks).collect();
+    let is_over = |view: &JobView| view.state == JobState::Finished;
+    match asked.as_slice() {
+        [] => tell(format!("Unknown Job Id {id}"), 153),
+        all if all.iter().all(is_over) && !includes_ended(request, site.flavour) => {
+            tell(format!("{id} Job has finished, use -x or -H to obtain historical job information"), 35);
+        }
+        _ => found.views.extend(asked),
+    }
+    Ok(())
+}
+
+/// Whether a job is among those that the options ask for.
+fn is_wanted(view: &JobView, request: &StatRequest, flavour: Flavour) -> bool {
+    let state = show::job_state(view, flavour);
+    let is_task = view.id.index.is_some();
+    (request.states.is_empty() || request.states.contains(state))
+        && (request.users.is_empty() || request.users.contains(&view.owner))
+        && (request.tasks || !is_task || request.operands.iter().any(|operand| names(operand, view.id)))
+        && (!request.only_arrays || view.array.is_some() || is_task)
+}
+
+fn names(operand: &Operand, job: JobId) -> bool {
+    matches!(operand, Operand::Job(id) if id.jobs().any(|named| named == job))
+}
+
+fn listed(site: &Site, views: &[JobView]) -> Vec<Status> {
+    let sources = site.sources();
+    views.iter().map(|view| show::of_view(view, &sources)).collect()
+}
+
+/// The jobs with all their attributes. One that has gone meanwhile is left out.
+fn detailed(site: &mut Site, views: &[JobView]) -> Result<Vec<Status>, Failure> {
+    let mut details: Vec<JobDetail> = Vec::new();
+    for some in views.chunks(DETAILS_AT_A_TIME) {
+        let ids: Vec<JobId> = some.iter().map(|view| view.id).collect();
+        details.extend(site.client.job_details(&ids, false)?.jobs);
+    }
+    let asked: BTreeSet<JobId> = views.iter().map(|view| view.id).collect();
+    let sources = site.sources();
+    Ok(details
+        .iter()
+        .filter(|detail| asked.contains(&detail.job.id))
+        .map(|detail| show::of_detail(detail, &sources))
+        .collect())
+}
+
+fn shown(site: &Site, request: &StatRequest, jobs: &[Status]) -> String {
+    let now = site.now();
+    match &request.format {
+        Format::List => {
+            let layout = List { flavour: site.flavour, wide: request.wide, percent: request.percent, comment: None };
+            show::list(jobs, &layout)
+        }
+        Format::Alternate => show::alternate(
+            jobs,
+            &Alternate {
+                flavour: site.flavour,
+                server: &site.server,
+                comment: None,
+                nodes: request.nodes,
+                comments: request.comments,
+                one_line: request.one_line,
+                wide: request.wide,
+                estimates: request.estimates,
+                units: request.units,
+                now: &now,
+            },
+        ),
+        _ => full(site, request, jobs),
+    }
+}
+
+fn full(site: &Site, request: &StatRequest, things: &[Status]) -> String {
+    let version = version();
+    match &request.format {
+        Format::Dsv(delimiter) => show::dsv(things, &site.zone, delimiter),
+        Format::Json => {
+            let header = Header { now: site.sources().now, version: &version, server: &site.server };
+            show::json(things, &site.zone, &header)
+        }
+        Format::Xml => show::xml(things),
+        _ => show::text(things, &site.zone, request.wide),
+    }
+}
+
+/// The names in the operands, if there are any.
+fn wanted_names(request: &StatRequest) -> BTreeSet<&str> {
+    let queues = request.operands.iter().filter_map(|operand| match operand {
+        Operand::Destination(Destination { queue, .. }) => queue.as_deref(),
+        Operand::Job(_) => None,
+    });
+    queues.collect()
+}
+
+fn queues(site: &mut Site, request: &StatRequest) -> Ended {
+    let page = site.client.queues(Moment::Now)?;
+    let wanted = wanted_names(request);
+    if let Some(unknown) = wanted.iter().find(|name| !page.queues.iter().any(|queue| queue.spec.name == **name)) {
+        return Err(Failure { text: format!("Unknown queue {unknown}"), status: 170 });
+    }
+    let is_wanted = |name: &str| wanted.is_empty() || wanted.contains(name);
+    let views = page.queues.iter().filter(|view| is_wanted(&view.spec.name));
+    let statuses: Vec<Status> = views.map(|view| show::of_queue(view, site.flavour)).collect();
+    let text = match request.format {
+        Format::Alternate => show::queue_limits(&statuses, &site.server, site.flavour),
+        Format::List => show::queues(&statuses, site.flavour),
+        _ => full(site, request, &statuses),
+    };
+    print(&text);
+    Ok(0)
+}
+
+fn servers(site: &mut Site, request: &StatRequest) -> Ended {
+    let config = site.client.config(Moment::Now)?;
+    let (version, host) = (version(), host());
+    let facts = ServerFacts {
+        name: &site.server,
+        host: &host,
+        state: ServerState::Active,
+        counts: Counts::of_states(&site.info.jobs),
+        default_queue: Some(config.settings.default_queue.as_str()).filter(|name| !name.is_empty()),
+        max_running: None,
+        iteration_seconds: None,
+        version: &version,
+    };
+    let status = [show::of_server(&facts, site.flavour)];
+    let text = match request.format {
+        Format::List | Format::Alternate => show::servers(&status, site.flavour),
+        _ => full(site, request, &status),
+    };
+    print(&text);
+    Ok(0)
+}

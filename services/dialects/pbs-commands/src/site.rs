@@ -1,0 +1,105 @@
+//! What the commands know about the system and its caller.
+
+use super::Failure;
+use jiff::{Zoned, tz::TimeZone};
+use muster_cli::{connection::ConnectionOptions, zone};
+use muster_client::{Client, ClientError, Moment};
+use muster_names::User;
+use muster_pbs::{NAME, flavour::Flavour, job_id::PbsJobId, show::Sources};
+use muster_schemas::{
+    JobId, Timestamp,
+    views::{ErrorCode, InfoView, JobView},
+};
+use nix::unistd::Uid;
+
+/// The setting with the member of the family that output imitates (`pbs.flavour`).
+pub const FLAVOUR: &str = "flavour";
+/// The setting with the server's name in job identifiers (`pbs.server`); the cluster's name if it is empty.
+pub const SERVER: &str = "server";
+
+/// The system and its caller.
+pub struct Site {
+    /// The gateway's client.
+    pub client: Client,
+    /// The gateway's information about itself.
+    pub info: InfoView,
+    /// The member of the family.
+    pub flavour: Flavour,
+    /// The server's name.
+    pub server: String,
+    /// The caller's zone.
+    pub zone: TimeZone,
+}
+
+impl Site {
+    /// The system at the other end of a connection.
+    pub fn open(connection: &ConnectionOptions) -> Result<Self, Failure> {
+        let mut client = connection.patient_client().map_err(|failure| Failure::new(failure.to_string()))?;
+        let info = client.info(Moment::Now)?;
+        let set = |name: &str| info.dialects.get(NAME)?.get(name).filter(|value| !value.is_empty()).cloned();
+        let flavour = set(FLAVOUR).map_or(Ok(Flavour::default()), |word| word.parse()).map_err(Failure::new)?;
+        let server = set(SERVER).unwrap_or_else(|| info.cluster.clone());
+        Ok(Self { client, info, flavour, server, zone: zone::of_process() })
+    }
+
+    /// The current time in the caller's zone.
+    pub fn now(&self) -> Zoned {
+        Timestamp::now().to_jiff().to_zoned(self.zone.clone())
+    }
+
+    /// What the attributes of jobs depend on.
+    pub fn sources(&self) -> Sources<'_> {
+        Sources { server: &self.server, flavour: self.flavour, now: Timestamp::now(), zone: &self.zone }
+    }
+
+    /// The identifier of a job.
+    pub fn id_of(&self, job: JobId, is_array: bool) -> PbsJobId {
+        PbsJobId::of(job, is_array, &self.server)
+    }
+
+    /// The identifier of a job in a list.
+    pub fn id_of_view(&self, view: &JobView) -> PbsJobId {
+        self.id_of(view.id, view.array.is_some())
+    }
+
+    /// Requires that an identifier names a job of this server, which may be named in full or by its first part.
+    pub fn require_own(&self, id: &PbsJobId) -> Result<(), Failure> {
+        let short = |name: &str| name.split('.').next().unwrap_or_default().to_ascii_lowercase();
+        let is_own = |name: &String| short(name) == short(&self.server);
+        match id.at.iter().chain(&id.server).all(is_own) {
+            true => Ok(()),
+            false => Err(Failure { text: format!("Unknown Host {id}"), status: 153 }),
+        }
+    }
+}
+
+/// Why a command did nothing to a job, in the words of PBS, with its exit status.
+pub fn refused(id: &PbsJobId, error: &ClientError) -> (String, u8) {
+    match error.code() {
+        Some(ErrorCode::NotFound) => (format!("Unknown Job Id {id}"), 153),
+        Some(ErrorCode::PermissionDenied) => (format!("Unauthorized Request  {id}"), 159),
+        Some(ErrorCode::Conflict) => (format!("Request invalid for state of job {id}: {error}"), 168),
+        _ => (format!("{error} {id}"), 1),
+    }
+}
+
+/// The login name of the caller.
+pub fn user_name() -> String {
+    let uid = Uid::effective().as_raw();
+    User::numbered(uid).map_or_else(|| uid.to_string(), |user| user.name)
+}
+
+/// This host's name.
+pub fn host() -> String {
+    nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_default()
+}
+
+/// A variable of the environment; an empty one counts as none.
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// The version that commands tell: that of muster.
+pub fn version() -> String {
+    format!("muster {}", env!("CARGO_PKG_VERSION"))
+}
