@@ -5,11 +5,13 @@ use crate::{
     findings::{Finding, Findings},
     holidays::{self, Holidays},
     lines::{self, MOST_BYTES, MOST_LINES, Source, Word},
+    mode::Mode,
     nodes::{self, Node},
     preset::{self, Preset, PresetConfig},
     sched_config::{self, SchedConfig},
     shares::Shares,
 };
+use jiff::{Timestamp, tz::TimeZone};
 use sha2::{Digest, Sha256};
 
 const SCHED_CONFIG: &str = "sched_config";
@@ -62,6 +64,28 @@ pub struct Checked {
     pub warnings: Vec<Finding>,
     /// The checksums of all files that are there, in the order of [`FILES`].
     pub digests: Vec<FileDigest>,
+}
+
+impl Checked {
+    /// The exit status of the check: 0, or 2 if there are errors (PBS-C-15).
+    pub const fn exit_status(&self) -> u8 {
+        if self.errors.is_empty() { 0 } else { 2 }
+    }
+}
+
+impl Policy {
+    /// The mode at a time, which selects the options of a cycle that starts then (PBS-F-14).
+    pub fn mode(&self, now: Timestamp, zone: &TimeZone) -> Mode {
+        self.holidays.mode(now, zone, self.sched_config.holidays_stale)
+    }
+
+    /// When the next cycle is due because the mode changes, or a window of dedicated time begins or ends (PBS-T-08).
+    /// `None` if there is no such time within 400 days.
+    pub fn next_change(&self, now: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
+        let mode = self.holidays.next_change(now, zone, self.sched_config.holidays_stale).map(|(time, _)| time);
+        let window = self.dedicated_time.windows(zone).next_change(now);
+        mode.into_iter().chain(window).min()
+    }
 }
 
 /// Reads all policy files together. `preset` is the one that reads `config`; fifo reads none.

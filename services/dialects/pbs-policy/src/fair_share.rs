@@ -65,57 +65,70 @@ impl Standing {
         }
     }
 
-    /// Compares two users; the first of them to be served is less. Users outside the tree come last.
-    pub fn compare(&self, left: &str, right: &str) -> Ordering {
-        match (self.shares.index_of(left), self.shares.index_of(right)) {
-            (Some(left), Some(right)) => self.compare_members(left, right),
-            (left, right) => left.is_none().cmp(&right.is_none()),
-        }
+    /// The first to be served of these owners, each with the place of his first job: the one who stands best, among equal
+    /// ones the one whose job is first. Owners outside the tree come last.
+    fn first(&self, owners: impl Iterator<Item = (usize, Option<usize>)> + Clone) -> Option<usize> {
+        let members = owners.clone().filter_map(|(place, member)| Some((place, member?)));
+        let first = match self.model {
+            FairShareModel::Leaf => members
+                .min_by(|left, right| {
+                    let (left, right) = ((left.1, self.own[left.1], left.0), (right.1, self.own[right.1], right.0));
+                    self.compare(left, right)
+                })
+                .map(|(place, _)| place),
+            FairShareModel::Tree => self.first_in_tree(members.collect()),
+        };
+        first.or_else(|| owners.map(|(place, _)| place).min())
     }
 
-    fn compare_members(&self, left: usize, right: usize) -> Ordering {
-        if left == right {
-            return Ordering::Equal;
-        }
-        match self.model {
-            FairShareModel::Leaf => self.compare_values((left, self.own[left]), (right, self.own[right])),
-            FairShareModel::Tree => {
-                let (left, right) = self.where_paths_part(left, right);
-                self.compare_values(left, right)
+    /// Descends from the root, at each member to the child that stands best of those with waiting jobs: so two jobs are
+    /// compared where the paths to their owners part (PBS-FS-11). Between equal children the first job below them
+    /// decides.
+    fn first_in_tree(&self, mut owners: Vec<(usize, usize)>) -> Option<usize> {
+        let mut at = Shares::ROOT;
+        while owners.len() > 1 {
+            let mut branches: BTreeMap<usize, usize> = BTreeMap::new();
+            for (place, member) in &owners {
+                let first = branches.entry(self.branch(at, *member)).or_insert(*place);
+                *first = (*first).min(*place);
             }
+            let best = branches.into_iter().min_by(|left, right| {
+                let standing = |(branch, place)| (branch, self.usage_of_branch(at, branch), place);
+                self.compare(standing(*left), standing(*right))
+            });
+            let (best, place) = best?;
+            if best == at {
+                return Some(place);
+            }
+            owners.retain(|(_, member)| self.branch(at, *member) == best);
+            at = best;
         }
+        owners.first().map(|(place, _)| *place)
     }
 
-    /// Compares part / usage, the larger one first. A part of 0 is last.
-    fn compare_values(&self, (left, left_usage): (usize, u64), (right, right_usage): (usize, u64)) -> Ordering {
-        self.part(right).compare_times(left_usage, self.part(left), right_usage)
+    /// The child of a member through which the path to a member below it leads; the member itself if it is the end.
+    fn branch(&self, at: usize, mut below: usize) -> usize {
+        let members = self.shares.members();
+        while below != at && members[below].parent != at && below != Shares::ROOT {
+            below = members[below].parent;
+        }
+        below
+    }
+
+    /// The usage of a branch. A member that is a group and a user stands for itself by its own usage.
+    fn usage_of_branch(&self, at: usize, branch: usize) -> u64 {
+        if branch == at { self.own[branch] } else { self.below[branch] }
+    }
+
+    /// Compares members, each with a usage and the place of its first job: the larger part / usage is less, then the
+    /// earlier job. A part of 0 is last (PBS-FS-07).
+    fn compare(&self, left: (usize, u64, usize), right: (usize, u64, usize)) -> Ordering {
+        let by_value = self.part(right.0).compare_times(left.1, self.part(left.0), right.1);
+        by_value.then(left.2.cmp(&right.2))
     }
 
     fn part(&self, index: usize) -> &Fraction {
         &self.shares.members()[index].part
-    }
-
-    /// The two ancestors at which the paths to two members part, each with its usage. If one member is above the other,
-    /// its own usage stands for it.
-    fn where_paths_part(&self, left: usize, right: usize) -> ((usize, u64), (usize, u64)) {
-        let members = self.shares.members();
-        let (mut at_left, mut at_right) = (left, right);
-        loop {
-            let depths = (members[at_left].depth, members[at_right].depth);
-            let (next_left, next_right) = match depths.0.cmp(&depths.1) {
-                Ordering::Less => (at_left, members[at_right].parent),
-                Ordering::Greater => (members[at_left].parent, at_right),
-                Ordering::Equal => (members[at_left].parent, members[at_right].parent),
-            };
-            if next_left == next_right {
-                let usage = |at: usize, is_above: bool| if is_above { self.own[at] } else { self.below[at] };
-                return (
-                    (at_left, usage(at_left, at_left == next_left)),
-                    (at_right, usage(at_right, at_right == next_right)),
-                );
-            }
-            (at_left, at_right) = (next_left, next_right);
-        }
     }
 }
 
@@ -140,8 +153,9 @@ impl<'a> Waiting<'a> {
     /// sort (PBS-FS-07). The result is its place in that order.
     pub fn next(&mut self, standing: &Standing) -> Option<usize> {
         let firsts = self.by_owner.iter().filter_map(|(owner, places)| Some((*owner, *places.front()?)));
-        let (owner, place) =
-            firsts.min_by(|left, right| standing.compare(left.0, right.0).then(left.1.cmp(&right.1)))?;
+        let members = firsts.clone().map(|(owner, place)| (place, standing.shares.index_of(owner)));
+        let place = standing.first(members)?;
+        let (owner, _) = firsts.clone().find(|(_, first)| *first == place)?;
         let places = self.by_owner.get_mut(owner)?;
         places.pop_front();
         if places.is_empty() {

@@ -6,8 +6,9 @@ use std::fmt;
 /// The maximum number of characters of a word that a message shows.
 const SHOWN_LETTERS: usize = 60;
 
-/// Known words are suggested for this many unknown ones in a file. More would cost time and help nobody.
-const MOST_SUGGESTIONS: u32 = 100;
+/// The number of known words with which unknown ones in a file are compared. The first mistakes of a file get
+/// suggestions; for thousands of them, among thousands of names, they would take minutes.
+const MOST_COMPARISONS: usize = 200_000;
 
 /// The maximum number of edits between an unknown word and the one that is suggested.
 const MOST_EDITS: usize = 2;
@@ -53,11 +54,13 @@ fn write_escaped(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     f.write_str(&escaped(text))
 }
 
-/// A text whose control characters are escaped.
+/// A text whose control characters, and those that are invisible or turn the direction of writing, are escaped.
 pub fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for letter in text.chars() {
-        if letter.is_control() { shown.extend(letter.escape_default()) } else { shown.push(letter) }
+        let is_invisible =
+            matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+        if letter.is_control() || is_invisible { shown.extend(letter.escape_default()) } else { shown.push(letter) }
     }
     shown
 }
@@ -75,13 +78,13 @@ pub struct Findings {
     file: String,
     errors: Vec<Finding>,
     warnings: Vec<Finding>,
-    suggestions: u32,
+    comparisons_left: usize,
 }
 
 impl Findings {
     /// No findings in the file with this name.
     pub fn new(file: &str) -> Self {
-        Self { file: file.to_owned(), errors: Vec::new(), warnings: Vec::new(), suggestions: 0 }
+        Self { file: file.to_owned(), errors: Vec::new(), warnings: Vec::new(), comparisons_left: MOST_COMPARISONS }
     }
 
     /// Adds an error at a word. The message does not repeat the word.
@@ -104,10 +107,14 @@ impl Findings {
 
     /// Adds an error at a word, and suggests the nearest of the words that are known (PBS-F-04).
     pub fn unknown<'k>(&mut self, word: Word, message: &str, known: impl IntoIterator<Item = &'k str>) {
-        let nearest = if self.suggestions < MOST_SUGGESTIONS { nearest(word.text, known) } else { None };
-        let Some(nearest) = nearest else { return self.error(word, message) };
-        self.suggestions += 1;
-        self.error(word, format!("{message}; is '{nearest}' meant?"));
+        let mut left = self.comparisons_left;
+        let known = known.into_iter().take(left).inspect(|_| left -= 1);
+        let nearest = nearest(word.text, known);
+        self.comparisons_left = left;
+        match nearest {
+            Some(nearest) => self.error(word, format!("{message}; is '{nearest}' meant?")),
+            None => self.error(word, message),
+        }
     }
 
     /// The errors and the warnings, each in the order of their lines.

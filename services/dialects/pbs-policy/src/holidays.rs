@@ -126,7 +126,14 @@ impl Holidays {
         None
     }
 
-    /// Whether the file is of another year than this date. It is worth a warning once a day (PBS-T-05).
+    /// The warning that the file is for another year than this date, unless it was given on this date already
+    /// (PBS-T-05).
+    pub fn stale_warning(&self, today: Date, warned: Option<Date>) -> Option<String> {
+        let year = self.year.filter(|_| self.is_stale(today) && warned != Some(today))?;
+        Some(format!("holidays: the file is for {year}, and it is {}", today.year()))
+    }
+
+    /// Whether the file is for another year than this date.
     pub fn is_stale(&self, date: Date) -> bool {
         self.year.is_some_and(|year| year != date.year())
     }

@@ -55,7 +55,7 @@ fn policy_lines(policy: &Policy, zone: &TimeZone, now: Timestamp) -> Vec<String>
         let modes = &policy.sched_config.modes;
         section(&three("Option", "prime", "non-prime"), mode_lines(&modes.prime, &modes.non_prime));
         section("Options for all times", option_lines(&policy.sched_config));
-        section(&three("Shares", "shares", "part of the machine"), share_lines(&policy.shares));
+        section(&three("Member of the tree", "shares", "part of the machine"), share_lines(&policy.shares));
     }
     section("Prime time", hour_lines(&policy.holidays));
     section("Holidays", holiday_lines(&policy.holidays));
@@ -88,8 +88,11 @@ fn pair(name: &str, first: &str, second: &str) -> String {
     format!("{:NAME_WIDTH$} {:WIDTH$} {}", escaped(name), escaped(first), escaped(second))
 }
 
+/// The value of a boolean option.
+type Switch = fn(&ModeOptions) -> bool;
+
 fn mode_lines(prime: &ModeOptions, non_prime: &ModeOptions) -> Vec<String> {
-    let switches: [(&str, fn(&ModeOptions) -> bool); 8] = [
+    let switches: [(&str, Switch); 8] = [
         ("round_robin", |options| options.round_robin),
         ("by_queue", |options| options.by_queue),
         ("strict_fifo", |options| options.strict_fifo),

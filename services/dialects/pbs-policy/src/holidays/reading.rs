@@ -87,8 +87,11 @@ impl Reader<'_> {
     }
 
     fn read_hours(&mut self, row: usize, name: Word, rest: &[Word]) {
-        let prime = self.read_start(name, rest.first(), "prime");
-        let non_prime = self.read_start(name, rest.get(1), "non-prime");
+        let [prime, non_prime, ..] = rest else {
+            let message = "expected two times behind the day: when prime and when non-prime time starts";
+            return self.findings.error(name, message);
+        };
+        let (prime, non_prime) = (self.read_start(*prime, "prime"), self.read_start(*non_prime, "non-prime"));
         let (Some(prime), Some(non_prime)) = (prime, non_prime) else { return };
         if prime == non_prime && !matches!(prime, Start::At(_)) {
             self.findings.warning(name, format!("both times are {prime}: it is prime all day"));
@@ -99,20 +102,11 @@ impl Reader<'_> {
         self.warn_of_rest(rest.get(2));
     }
 
-    fn read_start(&mut self, name: Word, word: Option<&Word>, mode: &str) -> Option<Start> {
-        let Some(word) = word else {
-            // One error says what a row without any times lacks.
-            if mode == "prime" {
-                self.findings.error(name, "expected the times at which prime and non-prime time start");
-            } else {
-                self.findings.error(name, "expected the time at which non-prime time starts");
-            }
-            return None;
-        };
+    fn read_start(&mut self, word: Word, mode: &str) -> Option<Start> {
         let start = start(word.text);
         if start.is_none() {
             let message = format!("expected the time at which {mode} time starts: 0000 to 2359, all or none");
-            self.findings.error(*word, message);
+            self.findings.error(word, message);
         }
         start
     }

@@ -84,7 +84,9 @@ impl Reader<'_> {
         };
         let value = self.value_of(entry);
         let modes = self.modes_of(entry, setting);
-        let (Some(value), Some(modes)) = (value, modes) else { return };
+        let Some(value) = value else { return };
+        // The value is looked at although the words behind it are wrong: it may be another mistake.
+        let modes = modes.unwrap_or_default();
         if self.set_value(setting, value, &modes) && !setting.is_list() {
             self.note_repetition(name, entry.name, &modes);
         }

@@ -140,6 +140,11 @@ impl SchedConfig {
         shipped
     }
 
+    /// Whether usage is charged: fair share is on in either mode (PBS-F-13).
+    pub const fn collects_usage(&self) -> bool {
+        self.modes.prime.fair_share || self.modes.non_prime.fair_share
+    }
+
     /// Whether a queue is not planned.
     pub fn ignores(&self, queue: &str) -> bool {
         self.ignored_queues.iter().any(|ignored| ignored == queue)

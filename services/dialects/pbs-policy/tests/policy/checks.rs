@@ -1,10 +1,11 @@
 //! All files together.
 
-use crate::support::{checked, shown, sources};
+use crate::support::{at, checked, shown, sources, zurich};
 use muster_pbs_policy::{
     check::{FILES, check},
     folder::{self, FolderError},
     lines::{MOST_BYTES, MOST_LINES},
+    mode::Mode,
     preset::Preset,
 };
 use std::{fs, os::unix::net::UnixListener};
@@ -33,8 +34,35 @@ fn six_errors_in_four_files_are_listed_in_order() {
             "dedicated_time:1 02/30/1998",
         ]
     );
-    assert_eq!(checked.policy, None);
+    assert_eq!((checked.policy.as_ref(), checked.exit_status()), (None, 2));
     assert_eq!(shown(&checked.warnings), Vec::<String>::new());
+}
+
+/// PBS-T-08, PBS-F-14: the mode of a cycle, and when the next one is due without any other reason.
+#[test]
+fn the_policy_knows_its_mode_and_the_next_change() {
+    let files = [
+        ("holidays", "YEAR 2026\nweekday 0800 1800\n"),
+        ("dedicated_time", "11/20/2026 07:00 11/20/2026 09:00\n"),
+        ("sched_config", "sort_by: no_sort prime\n"),
+    ];
+    let policy = crate::support::policy(&files);
+    let zone = zurich();
+    for (now, mode, next) in [
+        ("2026-11-20T06:00:00", Mode::NonPrime, Some("2026-11-20T07:00:00")),
+        ("2026-11-20T07:00:00", Mode::NonPrime, Some("2026-11-20T08:00:00")),
+        ("2026-11-20T08:00:00", Mode::Prime, Some("2026-11-20T09:00:00")),
+        ("2026-11-20T09:00:00", Mode::Prime, Some("2026-11-20T18:00:00")),
+    ] {
+        let time = at(now, &zone);
+        assert_eq!(policy.mode(time, &zone), mode, "{now}");
+        assert_eq!(policy.next_change(time, &zone), next.map(|next| at(next, &zone)), "{now}");
+    }
+    assert_eq!(checked(&files).exit_status(), 0);
+    assert_eq!(
+        checked(&[]).policy.and_then(|policy| policy.next_change(at("2026-11-20T06:00:00", &zone), &zone)),
+        None
+    );
 }
 
 /// PBS-C-14: one error in any file, and no table is given.

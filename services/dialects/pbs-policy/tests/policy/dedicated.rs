@@ -157,3 +157,15 @@ fn clock_changes_skip_and_double_the_ends_of_windows() {
     let elsewhere = policy(&[(FILE, doubled)]).dedicated_time.windows(&TimeZone::UTC);
     assert_eq!(elsewhere.all()[0].from, utc("2026-10-25T01:00:00Z"));
 }
+
+/// Nothing panics at the ends of the calendar.
+#[test]
+fn the_calendar_has_ends() {
+    let windows = windows(
+        "12/31/9999 23:00 12/31/9999 24:00\n12/31/9999 22:00 12/31/9999 23:59\n01/01/100 0:00 01/02/100 0:00\n",
+    );
+    for now in [Timestamp::MIN, Timestamp::MAX] {
+        let _ = windows.admit(now, "ded", "batch", Some(u64::MAX));
+        let _ = (windows.current(now), windows.next(now), windows.next_change(now));
+    }
+}

@@ -84,7 +84,6 @@ fn users_with_much_part_and_little_usage_come_first() {
 #[test]
 fn equal_users_are_in_the_order_of_the_sort() {
     let standing = Standing::new(FairShareModel::Leaf, &shares(), &usage(), ["zed", "usr3"]);
-    assert!(standing.compare("usr3", "zed").is_eq());
     assert_eq!(Waiting::new(["usr3", "zed"]).next(&standing), Some(0));
     assert_eq!(Waiting::new(["zed", "usr3"]).next(&standing), Some(0));
 }
@@ -215,10 +214,11 @@ fn the_tree_model_compares_where_paths_part() {
 fn the_tree_model_counts_started_jobs_for_groups() {
     let shares = policy(&[("resource_group", "g 1 root 10\nh 2 root 10\na 10 g 10\nb 11 g 10\nc 12 h 10\n")]).shares;
     let mut standing = Standing::new(FairShareModel::Tree, &shares, &Usage::new(start()), ["a", "b", "c"]);
-    assert!(standing.compare("b", "c").is_eq());
+    let first =
+        |standing: &Standing, users: [&'static str; 2]| users[Waiting::new(users).next(standing).expect("a job")];
+    assert_eq!((first(&standing, ["b", "c"]), first(&standing, ["c", "b"])), ("b", "c"));
     standing.started("a", 10);
-    assert!(standing.compare("b", "c").is_gt());
-    assert!(standing.compare("b", "a").is_lt());
+    assert_eq!((first(&standing, ["b", "c"]), first(&standing, ["a", "b"])), ("c", "b"));
     assert_eq!((standing.usage_now("a"), standing.usage_now("b")), (11, 1));
 }
 
@@ -229,8 +229,7 @@ fn a_user_above_another_one_is_compared_by_his_own_usage() {
     let mut usage = Usage::new(start());
     usage.set("a", 50);
     let standing = Standing::new(FairShareModel::Tree, &shares, &usage, ["g", "a"]);
-    assert!(standing.compare("g", "a").is_lt());
-    assert!(standing.compare("a", "g").is_gt());
+    assert_eq!(Waiting::new(["a", "g"]).next(&standing), Some(1));
 }
 
 /// PBS-FS-03, PBS-FS-07: fractions are exact where floats are not.
@@ -245,6 +244,35 @@ fn fractions_are_in_lowest_terms_and_exact() {
     assert_eq!(big.to_string(), "1/3402823669209384634264811192843491082250");
     let near = Fraction::of(u64::MAX - 1, u64::MAX);
     assert!(near < Fraction::one() && near > Fraction::of(u64::MAX - 2, u64::MAX - 1));
+}
+
+/// Compares two users by what the specification says, with sums over all users.
+fn paths_part(model: FairShareModel, standing: &Standing, one: &str, two: &str) -> std::cmp::Ordering {
+    let members = standing.shares().members();
+    let path = |user: &str| {
+        let mut at = standing.shares().index_of(user).expect("a user");
+        let mut path = vec![at];
+        while at != Shares::ROOT {
+            at = members[at].parent;
+            path.push(at);
+        }
+        path.reverse();
+        path
+    };
+    let own = |member: usize| standing.usage_now(&members[member].name);
+    let below = |group: usize| {
+        let users = (2..members.len()).filter(|user| path(&members[*user].name).contains(&group));
+        users.map(|user| own(user) - 1).sum::<u64>() + 1
+    };
+    let value = |user: &str, other: &str| {
+        let (path, other) = (path(user), path(other));
+        match path.iter().find(|member| !other.contains(member)) {
+            Some(member) if model == FairShareModel::Tree => (*member, below(*member)),
+            _ => (path[path.len() - 1], own(path[path.len() - 1])),
+        }
+    };
+    let ((left, used), (right, other_used)) = (value(one, two), value(two, one));
+    members[right].part.compare_times(used, &members[left].part, other_used)
 }
 
 proptest! {
@@ -277,20 +305,16 @@ proptest! {
         used.iter().zip(USERS).for_each(|(used, user)| usage.set(user, *used));
         let model = if is_tree { FairShareModel::Tree } else { FairShareModel::Leaf };
         let mut standing = Standing::new(model, &shares(), &usage, USERS);
-        for one in USERS {
-            for two in USERS {
-                prop_assert_eq!(standing.compare(one, two), standing.compare(two, one).reverse());
-                for three in USERS {
-                    if standing.compare(one, two).is_le() && standing.compare(two, three).is_le() {
-                        prop_assert!(standing.compare(one, three).is_le(), "{one} {two} {three}");
-                    }
-                }
-            }
-        }
         let mut waiting = Waiting::new(owners.iter().map(|owner| USERS[*owner]));
         let mut chosen = Vec::new();
         while let Some(place) = waiting.next(&standing) {
-            standing.started(USERS[owners[place]], 100);
+            let owner = USERS[owners[place]];
+            for other in (0..owners.len()).filter(|other| !chosen.contains(other)) {
+                let order = paths_part(model, &standing, owner, USERS[owners[other]]);
+                prop_assert!(order.is_le(), "{} {}", owner, USERS[owners[other]]);
+                prop_assert!(owners[other] != owners[place] || place <= other);
+            }
+            standing.started(owner, 100);
             chosen.push(place);
         }
         chosen.sort_unstable();

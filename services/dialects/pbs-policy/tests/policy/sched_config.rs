@@ -260,6 +260,8 @@ fn messages_are_safe_to_print() {
     assert_eq!(errors("by_queue: \u{1b}[2Jx"), ["sched_config:1: expected true or false (token '\\u{1b}[2Jx')"]);
     let long = errors(&format!("by_queue: {}", "x".repeat(5000)));
     assert_eq!(long, [format!("sched_config:1: expected true or false (token '{}...')", "x".repeat(60))]);
+    let hidden = errors("by_queue: tr\u{202e}eu\u{feff}");
+    assert_eq!(hidden, ["sched_config:1: expected true or false (token 'tr\\u{202e}eu\\u{feff}')"]);
     let latin = check_bytes(b"# caf\xe9\nignore_queue: caf\xe9\n");
     assert_eq!(latin, ["sched_config:2: expected a value in UTF-8 (token 'caf\u{fffd}')"]);
 }
@@ -354,4 +356,14 @@ fn the_tested_resources_can_be_named() {
     assert_eq!(SchedConfig::CHECKED_RESOURCES, ["mem", "ncpus", "nodect"]);
     assert_eq!(config("").checked_resources, None);
     assert_eq!(config("muster_check_resources: mem").checked_resources, Some(vec!["mem".to_owned()]));
+}
+
+/// PBS-F-13.
+#[test]
+fn usage_is_collected_if_fair_share_is_on_in_either_mode() {
+    for (text, expected) in
+        [("fair_share: true prime", true), ("fair_share: true non_prime", true), ("fair_share: true none", false)]
+    {
+        assert_eq!(config(text).collects_usage(), expected, "{text}");
+    }
 }

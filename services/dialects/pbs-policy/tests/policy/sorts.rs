@@ -4,6 +4,7 @@ use crate::support::{STRICT_CONFIG, STRICT_GROUP, policy};
 use muster_pbs_policy::{fraction::Fraction, shares::Shares, sort::SortedJob, values};
 use proptest::prelude::*;
 
+#[derive(Debug)]
 struct Job {
     name: &'static str,
     cput: Option<u64>,
