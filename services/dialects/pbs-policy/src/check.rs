@@ -53,7 +53,7 @@ pub struct FileDigest {
     pub sha256: String,
 }
 
-/// What is known of the files of a folder.
+/// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
     /// The tables; `None` if there is any error in any file, so nothing can be put in force.
@@ -184,7 +184,7 @@ impl<'s> Checker<'s> {
         self.read(NODES, |bytes, findings| bytes.map(|bytes| nodes::read(bytes, findings)))
     }
 
-    /// Reads a file, if it is there, and takes its findings. Of a file that is too large nothing is read.
+    /// Reads a file, if it is there, and takes its findings. A file that is too large is read as an empty one.
     fn read<T>(&mut self, name: &str, read: impl FnOnce(Option<&'s [u8]>, &mut Findings) -> T) -> T {
         let mut findings = Findings::new(name);
         let bytes = find(self.sources, name).map(|source| source.bytes.as_slice());

@@ -96,10 +96,7 @@ impl Standing {
                 let standing = |(branch, place)| (branch, self.usage_of_branch(at, branch), place);
                 self.compare(standing(*left), standing(*right))
             });
-            let (best, place) = best?;
-            if best == at {
-                return Some(place);
-            }
+            let (best, _) = best?;
             owners.retain(|(_, member)| self.branch(at, *member) == best);
             at = best;
         }

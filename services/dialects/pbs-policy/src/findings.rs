@@ -1,4 +1,4 @@
-//! What is wrong or strange in a policy file, and where (PBS-F-04).
+//! Mistakes in a policy file and their places (PBS-F-04).
 
 use crate::lines::Word;
 use std::fmt;

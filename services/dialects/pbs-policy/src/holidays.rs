@@ -165,7 +165,9 @@ impl Holidays {
             Day::Same(_) => vec![0],
             Day::Changes((prime, non_prime)) => vec![0, prime, non_prime],
         };
-        minutes.into_iter().filter_map(|minute| start_of(minute, date, zone)).collect()
+        // If midnight is doubled, the day begins twice.
+        let midnight = local_time::second_instant(date.to_datetime(Time::midnight()), zone);
+        minutes.into_iter().filter_map(|minute| start_of(minute, date, zone)).chain(midnight).collect()
     }
 }
 

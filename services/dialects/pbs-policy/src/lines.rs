@@ -124,7 +124,7 @@ pub fn entry<'a>(line: &'a Line) -> Entry<'a> {
     }
 }
 
-/// What is left of a line.
+/// The rest of a line.
 struct Rest<'a> {
     text: &'a str,
     line: u32,

@@ -6,6 +6,14 @@ use jiff::{
     tz::{AmbiguousOffset, TimeZone},
 };
 
+/// The second instant of a local time that is doubled.
+pub fn second_instant(local: DateTime, zone: &TimeZone) -> Option<Timestamp> {
+    match zone.to_ambiguous_timestamp(local).offset() {
+        AmbiguousOffset::Fold { after, .. } => after.to_timestamp(local).ok(),
+        _ => None,
+    }
+}
+
 /// The instant of a local time: for a time that is skipped the first later instant, for a doubled one its first
 /// occurrence. `None` at the ends of the calendar.
 pub fn instant(local: DateTime, zone: &TimeZone) -> Option<Timestamp> {

@@ -76,7 +76,7 @@ impl LogFilter {
         self.sum & class as u32 != 0
     }
 
-    /// What of the sum belongs to no class.
+    /// The rest of the sum, which belongs to no class.
     pub fn unknown(self) -> u32 {
         let known = LogClass::ALL.iter().fold(0, |sum, class| sum | *class as u32);
         self.sum & !known

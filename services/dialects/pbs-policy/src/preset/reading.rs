@@ -166,7 +166,7 @@ impl Reader<'_> {
         true
     }
 
-    /// What can be said only when all lines are read.
+    /// Finds the mistakes that show only when all lines are read.
     fn finish(self) -> PresetConfig {
         let preset = self.config.preset;
         for option in OPTIONS.iter().filter(|option| option.is_required && option.readers.contains(&preset)) {

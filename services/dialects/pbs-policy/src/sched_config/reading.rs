@@ -361,7 +361,7 @@ impl Reader<'_> {
         Some(value.text.to_owned())
     }
 
-    /// What can be said only when all lines are read.
+    /// Finds what shows only when all lines are read.
     fn finish(mut self) -> SchedConfig {
         self.warn_of_sorts_without_keys();
         for (place, modes) in std::mem::take(&mut self.key_lines) {

@@ -242,6 +242,7 @@ fn fractions_are_in_lowest_terms_and_exact() {
     assert_eq!(Fraction::of(2, 3).times(9, 4).to_string(), "3/2");
     let big = Fraction::of(1, u64::MAX).times(1, u64::MAX).times(1, 10);
     assert_eq!(big.to_string(), "1/3402823669209384634264811192843491082250");
+    assert!(Fraction::of(1, 1 << 63).times(1, 2) < Fraction::of(1, 2));
     let near = Fraction::of(u64::MAX - 1, u64::MAX);
     assert!(near < Fraction::one() && near > Fraction::of(u64::MAX - 2, u64::MAX - 1));
 }

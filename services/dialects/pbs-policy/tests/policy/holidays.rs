@@ -248,6 +248,25 @@ fn clock_changes_skip_and_double_local_times() {
     assert_eq!(change, Some((utc("2026-03-29T01:00:00Z"), Mode::Prime)));
 }
 
+/// PBS-T-07, PBS-T-08: in St. John's, one minute after the midnight that ended 2010-11-06, clocks went back to 23:01.
+#[test]
+fn a_day_can_begin_twice() {
+    let zone = TimeZone::get("America/St_Johns").expect("a zone");
+    let weekend = holidays("YEAR 2010\nsaturday none all\nsunday all none\nweekday none all\n");
+    let mut now: Timestamp = "2010-11-06T12:00:00Z".parse().expect("a time");
+    for (expected, new) in [
+        ("2010-11-07T02:30:00Z", Mode::Prime),
+        ("2010-11-07T02:31:00Z", Mode::NonPrime),
+        ("2010-11-07T03:30:00Z", Mode::Prime),
+        ("2010-11-08T03:30:00Z", Mode::NonPrime),
+    ] {
+        let change = weekend.next_change(now, &zone, HolidaysStale::Apply);
+        let expected = expected.parse().expect("a time");
+        assert_eq!(change, Some((expected, new)));
+        now = expected;
+    }
+}
+
 /// PBS-T-07: the mode is that of the local time of the zone.
 #[test]
 fn the_zone_decides() {

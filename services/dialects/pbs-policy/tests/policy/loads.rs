@@ -109,5 +109,6 @@ fn a_node_with_an_unknown_load_is_never_chosen() {
     assert_eq!(place(&[node(true, Some("1")), node(true, Some("1"))], None), Some(0));
     assert_eq!(place(&[node(true, Some("1"))], Some(1)), Some(0));
     assert_eq!(place(&[node(true, Some("1.000001"))], Some(1)), None);
+    assert_eq!(place(&[node(true, Some("1.5"))], None), None);
     assert_eq!(place(&[], None), None);
 }

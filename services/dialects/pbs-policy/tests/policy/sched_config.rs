@@ -308,6 +308,7 @@ fn keys_that_do_not_fit_the_sort_are_warned_of() {
           'longest_job_first')"]
     );
     assert_eq!(config(unused).modes.non_prime.order().keys(), []);
+    assert_eq!(warnings("sort_by: multi_sort prime\nkey: longest_job_first\n"), Vec::<String>::new());
     assert_eq!(
         warnings("sort_by: multi_sort\nkey: longest_job_first\nkey: no_sort\n"),
         ["sched_config:3: does not sort: the line has no effect (token 'no_sort')"]
