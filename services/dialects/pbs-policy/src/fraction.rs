@@ -73,6 +73,16 @@ impl Natural {
     }
 }
 
+/// The product of three numbers if it has no more than 128 bits.
+fn small_product(one: &Natural, two: &Natural, three: u64) -> Option<u128> {
+    let small = |number: &Natural| match number.digits[..] {
+        [] => Some(0),
+        [digit] => Some(u128::from(digit)),
+        _ => None,
+    };
+    (small(one)? * small(two)?).checked_mul(u128::from(three))
+}
+
 /// The lower 64 bits.
 fn low(number: u128) -> u64 {
     number as u64
@@ -160,6 +170,12 @@ impl Fraction {
 
     /// Compares `self * factor` with `other * other_factor`, exactly (PBS-FS-07).
     pub fn compare_times(&self, factor: u64, other: &Self, other_factor: u64) -> Ordering {
+        // Nearly all parts are small enough for this, and users are compared for every job.
+        let left = small_product(&self.numerator, &other.denominator, factor);
+        let right = small_product(&other.numerator, &self.denominator, other_factor);
+        if let (Some(left), Some(right)) = (left, right) {
+            return left.cmp(&right);
+        }
         let left = self.numerator.times_natural(&other.denominator).times(factor);
         let right = other.numerator.times_natural(&self.denominator).times(other_factor);
         left.cmp(&right)

@@ -4,8 +4,10 @@ mod kinds;
 mod options;
 mod reading;
 mod settings;
+mod shown;
 
 pub use kinds::{BackfillMode, Enforced, Preset, QueueName, RestartAction, Variance};
 pub use options::readers;
 pub use reading::read;
 pub use settings::PresetConfig;
+pub use shown::options;

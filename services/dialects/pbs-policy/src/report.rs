@@ -5,7 +5,7 @@ use crate::{
     findings::escaped,
     holidays::{Holidays, Hours},
     mode::Mode,
-    preset::PresetConfig,
+    preset::{self, PresetConfig},
     sched_config::{
         Charge, FairShareModel, HolidaysStale, ModeOptions, ResourcesMax, SchedConfig, StartsBlocked, StrictOrder,
     },
@@ -169,15 +169,13 @@ fn share_lines(shares: &Shares) -> Vec<String> {
     lines
 }
 
-fn preset_lines(preset: &PresetConfig) -> Vec<String> {
-    let mut lines = vec![preset.preset.name().to_owned()];
-    if preset.preset.is_reconstruction() {
+fn preset_lines(config: &PresetConfig) -> Vec<String> {
+    let mut lines = vec![config.preset.name().to_owned()];
+    if config.preset.is_reconstruction() {
         let what = "This preset is a reconstruction: its sources and its table of options are not public.";
         lines.push(what.to_owned());
     }
-    let queues = preset.batch_queues.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    lines.extend(preset.submit_queue.iter().map(|queue| row("SUBMIT_QUEUE", &queue.to_string())));
-    lines.push(row("BATCH_QUEUES", &queues));
+    lines.extend(preset::options(config).iter().map(|(name, value)| row(name, value)));
     lines
 }
 

@@ -108,6 +108,17 @@ impl Enforced {
     }
 }
 
+impl fmt::Display for Enforced {
+    /// As [`Enforced::parse`] reads it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Never => f.write_str("false"),
+            Self::Always => f.write_str("true"),
+            Self::From(start) => write!(f, "{}", start.strftime("%m/%d/%Y@%H:%M:%S")),
+        }
+    }
+}
+
 /// How far the load may be from its target, in percent of the CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variance {
@@ -125,6 +136,13 @@ impl Variance {
     }
 }
 
+impl fmt::Display for Variance {
+    /// As [`Variance::parse`] reads it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "-{}%,+{}%", self.minus, self.plus)
+    }
+}
+
 /// What happens to jobs that are found queued in a batch queue at the first cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RestartAction {
@@ -136,6 +154,17 @@ pub enum RestartAction {
     Rerun,
 }
 
+impl RestartAction {
+    /// Its name in the file.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "NONE",
+            Self::Resubmit => "RESUBMIT",
+            Self::Rerun => "RERUN",
+        }
+    }
+}
+
 /// How a reservation for a large job is kept (PBS-P-16, PBS-P-17).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BackfillMode {
@@ -145,6 +174,17 @@ pub enum BackfillMode {
     Static,
     /// It is computed in each cycle.
     Dynamic,
+}
+
+impl BackfillMode {
+    /// Its name in the file.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Static => "static",
+            Self::Dynamic => "dynamic",
+        }
+    }
 }
 
 /// The words for true, then those for false.

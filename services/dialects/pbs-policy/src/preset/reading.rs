@@ -190,19 +190,11 @@ fn is_plain(text: &str) -> bool {
 }
 
 fn restart_action(text: &str) -> Option<RestartAction> {
-    Some(match text.to_ascii_lowercase().as_str() {
-        "none" => RestartAction::None,
-        "resubmit" => RestartAction::Resubmit,
-        "rerun" => RestartAction::Rerun,
-        _ => return None,
-    })
+    let all = [RestartAction::None, RestartAction::Resubmit, RestartAction::Rerun];
+    all.into_iter().find(|action| action.name().eq_ignore_ascii_case(text))
 }
 
 fn backfill_mode(text: &str) -> Option<BackfillMode> {
-    Some(match text.to_ascii_lowercase().as_str() {
-        "none" => BackfillMode::None,
-        "static" => BackfillMode::Static,
-        "dynamic" => BackfillMode::Dynamic,
-        _ => return None,
-    })
+    let all = [BackfillMode::None, BackfillMode::Static, BackfillMode::Dynamic];
+    all.into_iter().find(|mode| mode.name().eq_ignore_ascii_case(text))
 }

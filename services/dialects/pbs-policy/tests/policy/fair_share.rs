@@ -288,6 +288,9 @@ proptest! {
         let right = u128::from(c) * u128::from(b) * u128::from(l);
         prop_assert_eq!(one.compare_times(k, &two, l), left.cmp(&right));
         prop_assert_eq!(one == two, one.cmp(&two).is_eq());
+        // The same comparison with terms of more than 64 bits.
+        let tiny = |fraction: &Fraction| fraction.times(1, u64::MAX - 58).times(7, u64::MAX).times(1, 1 << 63);
+        prop_assert_eq!(tiny(&one).compare_times(k, &tiny(&two), l), left.cmp(&right));
         let product = one.times(c, d);
         let wide = Fraction::of(a * c, b * d);
         prop_assert_eq!(product, wide);

@@ -258,3 +258,22 @@ fn a_list_of_queues_has_a_limit() {
     let errors = errors(Preset::SgiOrigin, &format!("BATCH_QUEUES {}", queues.join(",")));
     assert_eq!(errors, ["config:3: is more than the 256 queues of a list (token 'q254')"]);
 }
+
+/// PBS-P-02, PBS-P-03: what is shown of a file reads back as the same options.
+#[test]
+fn options_are_shown_in_the_form_of_the_file() {
+    let text = "EXTERNAL_QUEUES a@h,b\nMAX_JOBS 3\nTARGET_LOAD_VARIANCE -5%,+20%\nENFORCE_PRIME_TIME 01/02/2000@08:00:00\n\
+                PRIME_TIME_START 9:00:00\nDECAY_FACTOR 0.5\nSYSTEM_NAME h\nSCHED_RESTART_ACTION RERUN\n\
+                BACKFILL_MODE none\nNODE_MEM 1gb\nTEST_ONLY true\nSCHED_ACCT_DIR /a\nSPECIAL_QUEUE s@h\n";
+    for (preset, text) in [(Preset::SgiOrigin, text), (Preset::CrayT3e, "USAGE_WEIGHT 3\n"), (Preset::IbmSp, "")] {
+        let config = config(preset, text);
+        let options = muster_pbs_policy::preset::options(&config);
+        let set = options.iter().filter(|(_, value)| value != "-");
+        let again: String = set.map(|(name, value)| format!("{name} {value}\n")).collect();
+        let read = checked(preset, &again);
+        assert_eq!(shown(&read.warnings), Vec::<String>::new());
+        assert_eq!(read.policy.and_then(|policy| policy.preset), Some(config), "{again}");
+        assert!(options.iter().all(|(name, _)| readers(name).is_some_and(|readers| readers.contains(&preset))));
+        assert!(options.len() > 20);
+    }
+}

@@ -28,7 +28,7 @@ fn a_reconstructed_preset_is_called_so() {
     for preset in Preset::ALL {
         let text = report(&files, Some(preset));
         assert!(text.contains(&format!("Preset\n  {}\n", preset.name())), "{text}");
-        assert!(text.contains("BATCH_QUEUES               a@h, b\n"), "{text}");
+        assert!(text.contains("  BATCH_QUEUES               a@h,b\n"), "{text}");
         assert_eq!(text.contains("reconstruction"), preset.is_reconstruction(), "{text}");
     }
 }
