@@ -211,7 +211,14 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("muster cluscfg setparams SubmissionFilterTimeout=30", "change one"),
         ],
     ),
-    ("pbs", &[("muster pbs qsub job.sh", "as qsub does"), ("muster pbs qstat -a", "as qstat does")]),
+    (
+        "pbs",
+        &[
+            ("muster pbs qsub job.sh", "as qsub does"),
+            ("muster pbs qstat -a", "as qstat does"),
+            ("muster pbs check /var/spool/pbs/sched_priv", "checks the policy files of a scheduler"),
+        ],
+    ),
     ("slurm", &[("muster slurm sbatch job.sh", "as sbatch does"), ("muster slurm squeue --me", "as squeue does")]),
     ("install-commands", &[("muster install-commands /usr/local/bin", "sbatch, squeue, job and the others for all")]),
     ("completions", &[("muster completions bash", "for /etc/bash_completion.d/muster")]),

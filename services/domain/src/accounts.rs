@@ -1,6 +1,7 @@
 //! Accounts, users, associations and service classes, and the limits they put on jobs.
 
 mod apply;
+mod budgets;
 pub(crate) mod decide;
 mod fair_share;
 pub(crate) mod fair_use;

@@ -1,6 +1,8 @@
 //! The commands of the PBS dialect, under their own names or as `muster pbs NAME`: they read files, ask the system and
 //! print. `muster-pbs`, which does none of that, knows words and tables.
 
+mod ended;
+mod policy;
 mod qselect;
 mod qstat;
 mod qsub;
@@ -9,15 +11,14 @@ mod site;
 
 pub use site::{FLAVOUR, SERVER};
 
+use ended::{Ended, print};
 use muster_cli::{
     connection::ConnectionOptions,
     link::{self, Linked},
     stderr_line,
 };
-use muster_client::ClientError;
-use muster_pbs::{NAME, refusal::Refusal};
+use muster_pbs::NAME;
 use site::Site;
-use std::{fmt, io::Write as _};
 
 /// The program names of this dialect's commands.
 pub const TOOLS: [&str; 10] =
@@ -33,11 +34,16 @@ pub fn link() -> Option<u8> {
 
 /// `muster pbs NAME ...`.
 pub fn words(connection: &ConnectionOptions, words: &[String]) -> u8 {
+    if let Some((word, rest)) = words.split_first()
+        && word == "check"
+    {
+        return status_of("muster pbs check", policy::run(rest));
+    }
     let known = words.split_first().and_then(|(name, rest)| Some((TOOLS.into_iter().find(|tool| tool == name)?, rest)));
     match known {
         Some((tool, rest)) => run(connection, tool, rest),
         None => {
-            stderr_line!("muster: usage: muster {NAME} {} ...", TOOLS.join("|"));
+            stderr_line!("muster: usage: muster {NAME} check|{} ...", TOOLS.join("|"));
             2
         }
     }
@@ -54,41 +60,13 @@ fn run(connection: &ConnectionOptions, tool: &'static str, words: &[String]) -> 
         "qselect" => qselect::run(&mut site, words),
         _ => simple::run(&mut site, tool, words),
     });
+    status_of(tool, ended)
+}
+
+/// The exit status of a command; a failure is told.
+fn status_of(tool: &str, ended: Ended) -> u8 {
     ended.unwrap_or_else(|failure| {
         stderr_line!("{tool}: {}", failure.text);
         failure.status
     })
-}
-
-/// Prints all at once, and ignores a closed output.
-fn print(text: &str) {
-    let mut out = std::io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-}
-
-/// The result of a command: its exit status, or why it does nothing.
-type Ended = Result<u8, Failure>;
-
-/// Why a command does nothing.
-struct Failure {
-    text: String,
-    status: u8,
-}
-
-impl Failure {
-    fn new(text: impl fmt::Display) -> Self {
-        Self { text: text.to_string(), status: 1 }
-    }
-}
-
-impl From<Refusal> for Failure {
-    fn from(refusal: Refusal) -> Self {
-        Self { text: refusal.to_string(), status: refusal.exit_status() }
-    }
-}
-
-impl From<ClientError> for Failure {
-    fn from(error: ClientError) -> Self {
-        Self::new(error)
-    }
 }

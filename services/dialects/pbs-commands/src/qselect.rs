@@ -1,6 +1,9 @@
 //! `qselect`: the identifiers of the jobs that have all of some attributes.
 
-use super::{Ended, Failure, print, site::Site};
+use super::{
+    ended::{Ended, Failure, print},
+    site::Site,
+};
 use muster_client::JobQuery;
 use muster_pbs::{
     attributes::{Attributes, names},

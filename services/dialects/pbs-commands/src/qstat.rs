@@ -1,7 +1,7 @@
 //! `qstat`.
 
 use super::{
-    Ended, Failure, print,
+    ended::{Ended, Failure, print},
     site::{Site, host, refused, version},
 };
 use muster_cli::stderr_line;

@@ -1,7 +1,7 @@
 //! `qsub`.
 
 use super::{
-    Ended, Failure, print,
+    ended::{Ended, Failure, print},
     site::{self, Site, variable},
 };
 use muster_cli::{caller, connection::ConnectionOptions, stderr_line, verdict::wait_until_decided};

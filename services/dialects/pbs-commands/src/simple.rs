@@ -2,7 +2,7 @@
 //! exit status is that of the last failure.
 
 use super::{
-    Ended, Failure,
+    ended::{Ended, Failure},
     site::{Site, refused, user_name},
 };
 use jiff::Zoned;

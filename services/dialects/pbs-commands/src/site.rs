@@ -1,6 +1,6 @@
 //! What the commands know about the system and its caller.
 
-use super::Failure;
+use super::ended::Failure;
 use jiff::{Zoned, tz::TimeZone};
 use muster_cli::{connection::ConnectionOptions, zone};
 use muster_client::{Client, ClientError, Moment};

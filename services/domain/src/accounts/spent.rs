@@ -1,14 +1,9 @@
 //! What jobs have used up, against the budgets of associations and classes (SL-L-02).
 
-use crate::{
-    accounts::{Charge, Counter, rules::Amount},
-    jobs::Job,
-    runs::Run,
-    state::State,
-};
-use muster_schemas::{JobId, Timestamp, resources::ComponentPlacement};
+use super::rules::{Amount, Counter};
+use muster_schemas::{Timestamp, resources::ComponentPlacement};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Use over time, in milliseconds: seconds would lose jobs that are shorter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,7 +25,7 @@ impl Spending {
         }
     }
 
-    fn of_component(placed: &ComponentPlacement, milliseconds: u64) -> Self {
+    pub(super) fn of_component(placed: &ComponentPlacement, milliseconds: u64) -> Self {
         let cores = placed.shares.iter().map(|share| share.cores.len()).sum();
         let gpus = placed.shares.iter().map(|share| share.gpus.len()).sum();
         Self::of(cores, placed.shares.len() as u64, gpus, milliseconds)
@@ -83,7 +78,19 @@ pub(crate) struct Spent {
 }
 
 impl Spent {
-    fn decay(&mut self, now: Timestamp, half_life_seconds: u64) {
+    /// Adds what a run used that ended at the moment of the last decay.
+    pub(super) fn add(&mut self, of: Counter, spending: Spending) {
+        let sum = self.of.entry(of).or_default();
+        *sum = sum.and(spending);
+    }
+
+    /// The use of a counter as it counts at a moment.
+    pub(super) fn at(&self, counter: &Counter, now: Timestamp, half_life_seconds: u64) -> Spending {
+        let spent = self.of.get(counter).copied().unwrap_or_default();
+        spent.times(factor(now.micros_since(self.at), half_life_seconds))
+    }
+
+    pub(super) fn decay(&mut self, now: Timestamp, half_life_seconds: u64) {
         let factor = factor(now.micros_since(self.at), half_life_seconds);
         self.at = self.at.max(now);
         if factor < 1.0 {
@@ -99,46 +106,5 @@ pub(super) fn factor(micros: i64, half_life_seconds: u64) -> f64 {
     match micros <= 0 || half_life_seconds == 0 {
         true => 1.0,
         false => libm::exp2(-(micros as f64) / (half_life_seconds as f64 * 1e6)),
-    }
-}
-
-impl State {
-    /// Counts what a run used that ends now. Its last size counts for all of its time.
-    pub(crate) fn count_spent(&mut self, id: JobId, run: &Run, now: Timestamp) {
-        let settings = self.accounts.settings();
-        let (is_counted, half_life) = (settings.limits, settings.usage_half_life_seconds);
-        let Some(job) = self.jobs.get(&id).filter(|_| is_counted) else { return };
-        let Some(started) = run.started else { return };
-        let milliseconds = u64::try_from(now.micros_since(started)).unwrap_or(0) / 1_000;
-        let mut spent = Vec::new();
-        for (number, placed) in run.placement.components.iter().enumerate() {
-            let spending = Spending::of_component(placed, milliseconds);
-            spent.extend(self.budgets_of(job, number).into_iter().map(|counter| (counter, spending)));
-        }
-        self.spent.decay(now, half_life);
-        for (counter, spending) in spent {
-            let sum = self.spent.of.entry(counter).or_default();
-            *sum = sum.and(spending);
-        }
-    }
-
-    /// The counters that can have a budget and count a component, each once.
-    fn budgets_of(&self, job: &Job, number: usize) -> BTreeSet<Counter> {
-        let Some(component) = job.components.get(number) else { return BTreeSet::new() };
-        let charge = Charge {
-            account: component.account.clone(),
-            user: job.owner.user.as_str().into(),
-            class: component.class().cloned(),
-            queue: component.queue.clone(),
-        };
-        let counters = self.accounts.rules(&charge).counters.into_iter();
-        counters.filter(|counter| matches!(counter, Counter::Association(_) | Counter::Class(_))).collect()
-    }
-
-    /// What the ended jobs of a counter used, as it counts at a moment.
-    pub fn spent(&self, counter: &Counter, now: Timestamp) -> Spending {
-        let spent = self.spent.of.get(counter).copied().unwrap_or_default();
-        let micros = now.micros_since(self.spent.at);
-        spent.times(factor(micros, self.accounts.settings().usage_half_life_seconds))
     }
 }

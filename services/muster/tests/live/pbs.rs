@@ -126,3 +126,21 @@ fn a_site_can_imitate_torque() {
     assert!(listed.contains(" C workq"), "jobs that are over are listed: {listed}");
     assert!(site.ok("qstat -x 1").contains("<Job_Id>1.head.site</Job_Id>"));
 }
+
+/// PBS-C-15: the policy files of a scheduler are checked without a system; all errors of all files are listed.
+#[test]
+fn policy_files_are_checked() {
+    let site = Site::start();
+    std::fs::create_dir(site.system.path("sched_priv")).expect("the folder is new");
+    site.system.write("sched_priv/sched_config", "by_queue: maybe\nsort_by: sortest_job_first\n");
+    site.system.write("sched_priv/holidays", "YEAR 1998\nweekday 0400 2460\n");
+    let output = site.system.run(&["pbs", "check", "sched_priv"]);
+    assert_eq!(output.status, 2, "{}{}", output.stdout, output.stderr);
+    for line in ["sched_config:1: ", "sched_config:2: ", "holidays:2: ", "3 errors"] {
+        assert!(output.stdout.contains(line), "{line}: {}", output.stdout);
+    }
+    assert!(output.stdout.contains("shortest_job_first"), "the nearest word is suggested: {}", output.stdout);
+    site.system.write("sched_priv/sched_config", "by_queue: true\n");
+    site.system.write("sched_priv/holidays", "YEAR 1998\nweekday 0400 1130\n");
+    assert!(site.system.ok(&["pbs", "check", "sched_priv"]).contains("the policy can be put in force"));
+}

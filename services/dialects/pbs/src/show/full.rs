@@ -91,7 +91,7 @@ pub fn dsv(things: &[Status], zone: &TimeZone, delimiter: &str) -> String {
     out
 }
 
-/// What stands before the things in JSON.
+/// The head of a JSON answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Header<'a> {
     /// The current time.
