@@ -49,7 +49,7 @@ impl Action {
 /// What came of an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It was refused; the program goes on.
+    /// It was refused; the program continues.
     Refused,
     /// It was done. A started job is on the hosts that the parameter names.
     Done,

@@ -254,6 +254,27 @@ pub(crate) enum Op {
     },
 }
 
+impl Op {
+    /// Where it may jump to.
+    pub(crate) fn target(&mut self) -> Option<&mut Address> {
+        match self {
+            Self::Jump(target)
+            | Self::JumpIfZero { target, .. }
+            | Self::JumpUnlessZero { target, .. }
+            | Self::JumpIfInt { target, .. }
+            | Self::JumpIfFloat { target, .. }
+            | Self::JumpIfSize { target, .. }
+            | Self::JumpIfMoment { target, .. }
+            | Self::JumpIfText { target, .. }
+            | Self::JumpIfSet { target, .. }
+            | Self::JumpIfInRange { target, .. }
+            | Self::JumpIfInSet { target, .. }
+            | Self::Next { exit: target, .. } => Some(target),
+            _ => None,
+        }
+    }
+}
+
 /// Where the arguments of a call start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Window {

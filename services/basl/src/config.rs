@@ -24,7 +24,7 @@ pub struct Mapping {
     pub node: Option<String>,
     /// The function, as `CNodeLoadAveGet`.
     pub function: String,
-    /// What stands in brackets behind it, as `real` in `CNodeMemTotalGet[real]`.
+    /// The name in brackets behind it, as `real` in `CNodeMemTotalGet[real]`.
     pub argument: Option<String>,
     /// What the monitor is asked.
     pub query: String,

@@ -1,4 +1,4 @@
-//! What is wrong, and where.
+//! Mistakes and where they are.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ pub struct Fault {
     pub file: String,
     /// The line, from 1.
     pub line: u32,
-    /// What is wrong and what was expected.
+    /// The mistake, and the text that was expected.
     pub message: String,
     /// The text at which it was seen. Run-time faults have none.
     pub token: Option<String>,

@@ -9,7 +9,7 @@ use crate::{
     values::{NOTHING, Reference},
 };
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// The values of globals by name, to be stored with the end of a cycle (PBS-X-07). Objects and sets point into the
 /// snapshot of their cycle and are not among them.
@@ -58,7 +58,7 @@ pub(crate) struct Registers {
 }
 
 impl Registers {
-    /// Those of stored values. What is not stored has the value of a variable that was never assigned.
+    /// Those of stored values. A global that is not stored has the value of a variable that was never assigned.
     pub(crate) fn of(code: &Code, globals: &Globals) -> Self {
         let count = |is_reference: bool| {
             code.globals.iter().filter(|global| global.of_type.is_reference() == is_reference).count()
@@ -110,8 +110,10 @@ impl Registers {
 impl Globals {
     /// Whether all values fit the globals of a program.
     pub(crate) fn fit(&self, code: &Code) -> Result<(), Misfit> {
+        let globals: HashMap<&str, &Global> =
+            code.globals.iter().map(|global| (global.name.as_str(), global)).collect();
         for (name, saved) in &self.0 {
-            let global = code.globals.iter().find(|global| global.name == *name);
+            let global = globals.get(name.as_str());
             if !global.is_some_and(|global| fits(global.of_type, saved)) {
                 let needed = global.map_or("not defined".to_owned(), |global| global.of_type.to_string());
                 return Err(Misfit { name: name.clone(), needed });

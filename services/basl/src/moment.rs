@@ -12,17 +12,22 @@ const LAST_SECOND: u8 = 61;
 /// The latest year that programs may write.
 const LAST_YEAR: i64 = 9999;
 
+/// Year, month and day.
+type Day = (u16, u8, u8);
+/// Hour, minute and second.
+type TimeOfDay = (u8, u8, u8);
+
 /// A `DateTime`: without a date it means today, without a time it means now (PBS-X-06).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Moment {
     /// Year, month and day.
-    date: Option<(u16, u8, u8)>,
+    date: Option<Day>,
     /// Hour, minute and second.
-    time: Option<(u8, u8, u8)>,
+    time: Option<TimeOfDay>,
 }
 
 impl Moment {
-    /// Neither date nor time: what stands for "not known".
+    /// Neither date nor time: the moment for "not known".
     pub(crate) const UNSET: Self = Self { date: None, time: None };
 
     /// A date, a time or both, if they exist.
@@ -44,7 +49,7 @@ impl Moment {
     }
 
     /// Year, month, day, then hour, minute, second.
-    pub(crate) const fn parts(self) -> (Option<(u16, u8, u8)>, Option<(u8, u8, u8)>) {
+    pub(crate) const fn parts(self) -> (Option<Day>, Option<TimeOfDay>) {
         (self.date, self.time)
     }
 
@@ -70,18 +75,18 @@ impl Moment {
     }
 }
 
-fn checked_date(year: i64, month: i64, day: i64) -> Option<(u16, u8, u8)> {
+fn checked_date(year: i64, month: i64, day: i64) -> Option<Day> {
     let parts = (u16::try_from(year).ok()?, u8::try_from(month).ok()?, u8::try_from(day).ok()?);
     let is_date = year <= LAST_YEAR && civil_date(parts).is_some();
     is_date.then_some(parts)
 }
 
-fn checked_time(hour: i64, minute: i64, second: i64) -> Option<(u8, u8, u8)> {
+fn checked_time(hour: i64, minute: i64, second: i64) -> Option<TimeOfDay> {
     let parts = (u8::try_from(hour).ok()?, u8::try_from(minute).ok()?, u8::try_from(second).ok()?);
     (parts.0 <= 23 && parts.1 <= 59 && parts.2 <= LAST_SECOND).then_some(parts)
 }
 
-fn civil_date((year, month, day): (u16, u8, u8)) -> Option<Date> {
+fn civil_date((year, month, day): Day) -> Option<Date> {
     Date::new(i16::try_from(year).ok()?, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()
 }
 

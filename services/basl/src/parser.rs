@@ -15,6 +15,9 @@ use crate::{
 /// How deep blocks and expressions are inside each other. Far below what fits onto a stack.
 const DEEPEST: u16 = 120;
 
+/// Parameters of a function.
+const MOST_PARAMETERS: usize = 255;
+
 /// Reads a program and tells its mistakes.
 pub(crate) fn parse<'t>(text: &'t str, faults: &mut Faults) -> Source<'t> {
     let lexemes = lexer::tokens(text, faults);
@@ -251,6 +254,9 @@ impl<'t> Parser<'t, '_> {
             let of_type = self.of_type()?;
             if of_type == Type::VOID {
                 self.wrong(at, "a parameter cannot be Void");
+            }
+            if parameters.len() >= MOST_PARAMETERS {
+                return self.unexpected(&format!("more than {MOST_PARAMETERS} parameters"));
             }
             parameters.push(Declaration { of_type, name: self.name("the name of a parameter")? });
             if self.take(")") {

@@ -17,7 +17,7 @@ pub(crate) struct Size {
 }
 
 impl Size {
-    /// What stands for "not known".
+    /// The amount for "not known".
     pub(crate) const UNSET: Self = Self { number: -1, exponent: 0, is_words: false };
 
     /// An amount, if its number is within the range.

@@ -1,5 +1,5 @@
 //! What a cycle sees: server, queues, nodes and jobs as plain data. The names of the fields are those of the state file
-//! of PBS-C-16; further fields of such a file are ignored. What is absent is unset.
+//! of PBS-C-16; further fields of such a file are ignored. An absent field is unset.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -65,7 +65,7 @@ pub struct Server {
     pub max_group_run: Option<i64>,
     /// What its jobs can have together.
     pub resources_available: Amounts,
-    /// What its running jobs have. What is absent is summed up over the running jobs.
+    /// What its running jobs have. An absent amount is summed up over the running jobs.
     pub resources_assigned: Amounts,
 }
 
@@ -90,7 +90,7 @@ pub struct Queue {
     pub max_group_run: Option<i64>,
     /// What its jobs can have together.
     pub resources_available: Amounts,
-    /// What its running jobs have. What is absent is summed up over the running jobs.
+    /// What its running jobs have. An absent amount is summed up over the running jobs.
     pub resources_assigned: Amounts,
 }
 

@@ -487,7 +487,7 @@ fn join(left: &Reference, right: &Reference, meter: &Meter) -> Result<Reference,
     if meter.get() + length > limits::TEXTS {
         return Err(Stop::fault(format!("all strings together have more than {} bytes", limits::TEXTS)));
     }
-    // What is joined with nothing stays as it is.
+    // A string that is joined with nothing stays as it is.
     match (left, right) {
         (left, Reference::Null) => Ok(left.clone()),
         (Reference::Null, right) => Ok(right.clone()),

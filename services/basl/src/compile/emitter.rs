@@ -33,7 +33,7 @@ pub(super) struct Compiler<'t, 'f> {
     faults: &'f mut Faults,
 }
 
-/// What is known of the function that is compiled.
+/// The function that is compiled.
 #[derive(Debug)]
 pub(super) struct Frame {
     pub(super) result: Basic,
@@ -156,22 +156,8 @@ impl<'t, 'f> Compiler<'t, 'f> {
     /// Lets jumps lead to an address.
     pub(super) fn aim(&mut self, jumps: impl IntoIterator<Item = usize>, address: Address) {
         for jump in jumps {
-            match self.code.ops.get_mut(jump) {
-                Some(
-                    Op::Jump(target)
-                    | Op::JumpIfZero { target, .. }
-                    | Op::JumpUnlessZero { target, .. }
-                    | Op::JumpIfInt { target, .. }
-                    | Op::JumpIfFloat { target, .. }
-                    | Op::JumpIfSize { target, .. }
-                    | Op::JumpIfMoment { target, .. }
-                    | Op::JumpIfText { target, .. }
-                    | Op::JumpIfSet { target, .. }
-                    | Op::JumpIfInRange { target, .. }
-                    | Op::JumpIfInSet { target, .. }
-                    | Op::Next { exit: target, .. },
-                ) => *target = address,
-                _ => {}
+            if let Some(target) = self.code.ops.get_mut(jump).and_then(Op::target) {
+                *target = address;
             }
         }
     }

@@ -158,13 +158,16 @@ impl<'t> Compiler<'t, '_> {
 
     /// Puts a register into a variable.
     pub(super) fn store(&mut self, variable: Variable, from: Register) {
+        let of_type = variable.of_type;
         match variable.place {
-            Place::Global(global) if variable.of_type.is_reference() => self.emit(Op::StoreReference { global, from }),
-            Place::Global(global) => self.emit(Op::Store { global, from }),
-            Place::Local(to) => {
-                return self.convert(Value { of_type: variable.of_type, register: from }, variable.of_type, to);
+            Place::Global(global) if of_type.is_reference() => {
+                self.emit(Op::StoreReference { global, from });
             }
-        };
+            Place::Global(global) => {
+                self.emit(Op::Store { global, from });
+            }
+            Place::Local(to) => self.convert(Value { of_type, register: from }, of_type, to),
+        }
     }
 
     /// `++` or `--`: the value is that before the step.

@@ -364,8 +364,12 @@ impl<'t> Compiler<'t, '_> {
     /// The jump that is taken if a case holds.
     fn case_jump(&mut self, value: Option<Value>, case: &Case<'t>) -> Option<usize> {
         self.line = case.value.at.line;
-        let is_name = matches!(case.value.term, Term::Variable);
-        if !matches!(case.value.term, Term::Constant(_)) && !(case.is_in && is_name) {
+        let is_right = match case.value.term {
+            Term::Constant(_) => true,
+            Term::Variable => case.is_in,
+            _ => false,
+        };
+        if !is_right {
             let needed = if case.is_in { "a constant range, or a variable" } else { "a constant" };
             self.fault(case.value.at, format!("the value of a case is {needed}"));
         }

@@ -2,7 +2,7 @@
 
 use crate::{size::Size, syntax::Arithmetic};
 
-/// What is wrong with an operation.
+/// Why an operation has no result.
 type Wrong = &'static str;
 
 pub(super) const INT_RANGE: Wrong = "the result is out of the range of Int";

@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl Vm<'_, '_> {
-    /// Prints a value and a newline. What is too much is left out: a program should not stop because it is talkative.
+    /// Prints a value and a newline. Text beyond the limit is left out: a program should not stop because it is talkative.
     pub(super) fn print(&mut self, shown: Shown, word: i64, reference: &Reference) {
         let text = match shown {
             Shown::Scalar(scalar) => scalar_text(scalar, word, false),

@@ -78,7 +78,7 @@ pub(super) const SUMMED: [(&str, bool); 7] = [
     ("mppe", false),
 ];
 
-/// A sum with one more amount. What is unset adds nothing and begins at nothing.
+/// A sum with one more amount. An unset amount adds nothing, and a sum begins at nothing.
 pub(super) fn grown(sum: Option<&Value>, more: &Value, is_size: bool) -> Option<Value> {
     if is_size {
         let start = sum.map(|sum| sum.size).filter(|size| !size.is_negative());

@@ -219,7 +219,7 @@ impl Builder {
     }
 }
 
-/// What is unset is 0.
+/// An unset limit is 0.
 fn limits(all: Option<i64>, user: Option<i64>, group: Option<i64>) -> [i64; 3] {
     [all, user, group].map(|limit| limit.unwrap_or(0))
 }

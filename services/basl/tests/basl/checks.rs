@@ -249,6 +249,10 @@ fn too_much_is_refused_with_a_message() {
     assert!(mistakes(&long)[0].contains("more than 250 operators in one expression"));
     assert!(mistakes(&" ".repeat((1 << 20) + 1))[0].contains("the maximum is 1048576"));
     assert_eq!(mistakes(&"?\n".repeat(1000)).len(), 200);
+    let parameters = vec!["Int a"; 300].join(", ");
+    assert!(
+        mistakes(&format!("Void f({parameters}) {{ }} sched_main() {{ }}"))[0].contains("more than 255 parameters")
+    );
     let many: String = (0..5000).map(|number| format!("Int v{number};")).collect();
     assert!(mistakes(&format!("sched_main() {{ {many} }}"))[0].contains("more than 4096 variables"));
 }

@@ -195,3 +195,10 @@ fn the_clock_is_an_input() {
     assert_eq!(outcome.printed, format!("(05/15/1998@02:00:00)\n{TEN}\n"));
     assert_eq!(printed_on(text, &Snapshot::default()), ["(05/15/1998@10:00:00)".to_owned(), TEN.to_string()]);
 }
+
+/// A planner hands machines and programs from thread to thread.
+#[test]
+fn machines_can_be_sent_to_threads() {
+    fn is_sent<T: Send + Sync>(_: &T) {}
+    is_sent(&machine("sched_main() { }"));
+}

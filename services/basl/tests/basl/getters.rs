@@ -229,7 +229,7 @@ fn local_host_and_all_servers() {
     assert_eq!(printed_on(text, &snapshot)[0], "NOCNODE");
 }
 
-/// PBS-C-16: the state file is a snapshot; what is absent is unset, and what a program cannot ask for is ignored.
+/// The state file of the dry run is a snapshot; what is absent is unset, and what a program cannot ask for is ignored.
 #[test]
 fn a_state_file_is_a_snapshot() {
     let json = r#"{"now": 895226400, "tz": "UTC",

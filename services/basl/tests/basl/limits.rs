@@ -43,7 +43,7 @@ fn work_on_sets_counts() {
     assert!(outcome.statements < 10_200);
 }
 
-/// PBS-C-13: the deadline ends a cycle; it is asked about every few thousand statements.
+/// The deadline ends a cycle; it is asked about every few thousand statements.
 #[test]
 fn the_deadline_ends_a_cycle() {
     let mut asked = 0;
