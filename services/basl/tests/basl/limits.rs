@@ -125,6 +125,19 @@ fn strings_of_all_calls_together_are_bounded() {
 }
 
 #[test]
+fn a_call_that_returned_holds_no_strings() {
+    let declared: String = (0..800).map(|number| format!("String v{number};")).collect();
+    let joined: String = (0..800).map(|number| format!("v{number} = s + \"{number}\";")).collect();
+    let text = format!(
+        "Int deep(Int n, String s) {{ String t; String u; t = s + \"y\"; u = s + \"z\"; if( n EQ 0 ) {{ return(0); }} return(deep(n - 1, s)); }}
+        sched_main() {{ {declared} String s; Int i; s = \"0123456789abcdef\"; for( i = 0; i LT 11; i++ ) {{ s = s + s; }}
+        deep(700, s); {joined} print(i); }}"
+    );
+    let outcome = run(&text, &Snapshot::default(), &mut Server::default());
+    assert_eq!((outcome.fault, outcome.printed.as_str()), (None, "11\n"));
+}
+
+#[test]
 fn what_is_printed_is_bounded() {
     let outcome = bounded(
         "String s; Int i; s = \"0123456789abcdef\"; for( i = 0; i LT 8; i++ ) { s = s + s; } while( i LT 1000 ) { print(s); i++; } i = 7;",
