@@ -53,23 +53,43 @@ fn job(number: usize) -> Job {
     }
 }
 
-fn main() {
-    let program = match Program::check("speed.basl", PROGRAM) {
-        Ok(program) => program,
-        Err(faults) => return faults.iter().for_each(|fault| eprintln!("{fault}")),
-    };
+fn machine(text: &str, clock: &Clock) -> Result<Machine, String> {
+    let program = Program::check("speed.basl", text).map_err(|faults| format!("{faults:#?}"))?;
+    Machine::new(program.into(), clock, &mut Limits::default()).map_err(|fault| fault.to_string())
+}
+
+fn snapshot(jobs: usize) -> Snapshot {
+    Snapshot { jobs: (0..jobs).map(job).collect(), ..Snapshot::default() }
+}
+
+fn main() -> Result<(), String> {
     let clock = Clock::new(895_226_400, TimeZone::UTC);
-    let snapshot = Snapshot { jobs: (0..JOBS).map(job).collect(), ..Snapshot::default() };
-    let mut machine = match Machine::new(program.into(), &clock, &mut Limits::default()) {
-        Ok(machine) => machine,
-        Err(fault) => return eprintln!("{fault}"),
-    };
+    let mut busy = machine(PROGRAM, &clock)?;
+    let jobs = snapshot(JOBS);
     for _ in 0..5 {
         let mut limits = Limits { statements: 50_000_000, ..Limits::default() };
         let start = Instant::now();
-        let outcome = machine.cycle(&snapshot, &clock, &mut Nobody, &mut limits);
+        let outcome = busy.cycle(&jobs, &clock, &mut Nobody, &mut limits);
         let seconds = start.elapsed().as_secs_f64();
         let rate = outcome.statements as f64 / seconds / 1e6;
         println!("{} statements in {seconds:.3} s: {rate:.1} million a second", outcome.statements);
     }
+    let mut idle = machine("sched_main() { }", &clock)?;
+    let jobs = snapshot(100 * JOBS);
+    for _ in 0..3 {
+        let start = Instant::now();
+        idle.cycle(&jobs, &clock, &mut Nobody, &mut Limits::default());
+        println!(
+            "a cycle without statements over {} jobs: {:.0} ms",
+            jobs.jobs.len(),
+            start.elapsed().as_secs_f64() * 1e3
+        );
+    }
+    let by_memory = "Size memOf(Job j) { return(JobSizeResReqGet(j, \"mem\")); }
+        sched_main() { Sort(ServerJobsGet(AllServersLocalHostGet()), memOf, DESC); }";
+    let mut sorting = machine(by_memory, &clock)?;
+    let start = Instant::now();
+    sorting.cycle(&jobs, &clock, &mut Nobody, &mut Limits::default());
+    println!("with a sort by a key function: {:.0} ms", start.elapsed().as_secs_f64() * 1e3);
+    Ok(())
 }

@@ -59,8 +59,8 @@ pub enum Answer {
 
 /// Carries out what a program decides.
 pub trait Actions {
-    /// An action on a job, a place in the snapshot's list. The parameter is what the program says, empty for `NULLSTR`:
-    /// text of a user, of 64 KiB or less.
+    /// An action on a job, a place in the snapshot's list. The parameter is what the program says, empty for `NULLSTR`.
+    /// It can be any text of a user, since programs join names of jobs and attributes.
     fn act(&mut self, job: usize, action: Action, parameter: &str) -> Answer;
 
     /// Reserves nodes for `nodes=SPECIFICATION`: a new reservation for the number 0, otherwise another try for an

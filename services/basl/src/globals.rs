@@ -11,6 +11,9 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 
+/// Bytes of a stored string: no program holds a longer one.
+const LONGEST_TEXT: usize = 1 << 20;
+
 /// The values of globals by name, to be stored with the end of a cycle (PBS-X-07). Objects and sets point into the
 /// snapshot of their cycle and are not among them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -125,7 +128,7 @@ impl Globals {
 
 fn fits(of_type: Type, saved: &Saved) -> bool {
     match (of_type, saved) {
-        (Type::STRING, Saved::String(text)) => text.as_ref().is_none_or(|text| text.len() <= crate::limits::TEXT),
+        (Type::STRING, Saved::String(text)) => text.as_ref().is_none_or(|text| text.len() <= LONGEST_TEXT),
         (Type::Range(scalar), Saved::Range(ends)) => ends.iter().all(|end| is_scalar(scalar.basic(), end)),
         (Type::Basic(basic), saved) => is_scalar(basic, saved),
         _ => false,

@@ -16,16 +16,16 @@ pub(super) struct Value {
 }
 
 impl Value {
-    pub(super) fn of(amount: &Amount, text: impl FnOnce(&str) -> Text) -> Self {
-        let written = match amount {
-            Amount::Number(number) => number.to_string(),
-            Amount::Fraction(number) => number.to_string(),
-            Amount::Text(text) => text.trim().to_owned(),
-        };
-        Self::of_text(&written, Reference::Text(text(&written)))
+    pub(super) fn of(amount: &Amount) -> Self {
+        match amount {
+            Amount::Number(number) => Self::of_text(&number.to_string()),
+            Amount::Fraction(number) => Self::of_text(&number.to_string()),
+            Amount::Text(text) => Self::of_text(text.trim()),
+        }
     }
 
-    pub(super) fn of_text(written: &str, text: Reference) -> Self {
+    pub(super) fn of_text(written: &str) -> Self {
+        let text = Reference::Text(Text::fixed(written));
         let int = written.parse().ok().or_else(|| seconds(written)).unwrap_or(-1);
         Self { int, size: Size::parse(written).unwrap_or(Size::UNSET), text }
     }
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn an_amount_has_the_forms_that_fit_it() {
         let forms = |text: &str| {
-            let value = Value::of(&text.into(), Text::fixed);
+            let value = Value::of(&text.into());
             (value.int, value.size.to_string(), value.text.text().to_owned())
         };
         assert_eq!(forms("250mb"), (-1, "250mb".into(), "250mb".into()));

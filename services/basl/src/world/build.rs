@@ -16,7 +16,7 @@ use std::collections::HashMap;
 
 /// The world of a snapshot.
 pub(crate) fn world(snapshot: &Snapshot, clock: &Clock) -> World {
-    let mut builder = Builder { texts: HashMap::new(), names: HashMap::new() };
+    let mut builder = Builder::default();
     for (name, _) in SUMMED {
         builder.number(name);
     }
@@ -78,23 +78,21 @@ fn sum_up<'a>(assigned: &mut Resources, jobs: impl Iterator<Item = &'a Job>, nam
     }
 }
 
-struct Builder {
-    /// Names of users and queues occur many times.
-    texts: HashMap<String, Text>,
+/// Names of users and queues, and amounts, occur many times: each is made once.
+#[derive(Default)]
+struct Builder<'s> {
+    texts: HashMap<&'s str, Text>,
+    values: HashMap<&'s str, Value>,
+    numbers: HashMap<i64, Value>,
     names: HashMap<String, u32>,
 }
 
-impl Builder {
-    fn text(&mut self, text: &str) -> Text {
-        if let Some(known) = self.texts.get(text) {
-            return known.clone();
-        }
-        let new = Text::fixed(text);
-        self.texts.insert(text.to_owned(), new.clone());
-        new
+impl<'s> Builder<'s> {
+    fn text(&mut self, text: &'s str) -> Text {
+        self.texts.entry(text).or_insert_with(|| Text::fixed(text)).clone()
     }
 
-    fn string(&mut self, text: Option<&String>) -> Reference {
+    fn string(&mut self, text: Option<&'s String>) -> Reference {
         text.map_or(Reference::Null, |text| Reference::Text(self.text(text)))
     }
 
@@ -106,15 +104,20 @@ impl Builder {
         }
     }
 
-    fn value(&mut self, amount: &Amount) -> Value {
-        Value::of(amount, |text| self.text(text))
+    fn value(&mut self, amount: &'s Amount) -> Value {
+        let made = || Value::of(amount);
+        match amount {
+            Amount::Number(number) => self.numbers.entry(*number).or_insert_with(made).clone(),
+            Amount::Fraction(_) => made(),
+            Amount::Text(text) => self.values.entry(text).or_insert_with(made).clone(),
+        }
     }
 
-    fn resources(&mut self, amounts: &Amounts) -> Resources {
+    fn resources(&mut self, amounts: &'s Amounts) -> Resources {
         amounts.iter().map(|(name, amount)| (self.number(name), self.value(amount))).collect()
     }
 
-    fn server(&mut self, server: &snapshot::Server) -> Server {
+    fn server(&mut self, server: &'s snapshot::Server) -> Server {
         Server {
             name: self.string(server.name.as_ref()),
             default_queue: self.string(server.default_queue.as_ref()),
@@ -125,7 +128,7 @@ impl Builder {
         }
     }
 
-    fn queue(&mut self, queue: &snapshot::Queue) -> Queue {
+    fn queue(&mut self, queue: &'s snapshot::Queue) -> Queue {
         let first =
             queue.queue_type.as_ref().and_then(|word| word.chars().next()).map(|first| first.to_ascii_lowercase());
         Queue {
@@ -144,10 +147,10 @@ impl Builder {
         }
     }
 
-    fn job(&mut self, job: &snapshot::Job, queues: &HashMap<&str, usize>, clock: &Clock) -> Job {
+    fn job(&mut self, job: &'s snapshot::Job, queues: &HashMap<&str, usize>, clock: &Clock) -> Job {
         let created = job.ctime.or(job.qtime).map_or(Moment::UNSET, |seconds| clock.moment_at(seconds));
         Job {
-            id: Reference::Text(self.text(&job.id)),
+            id: Reference::Text(Text::fixed(&job.id)),
             name: self.string(job.name.as_ref()),
             owner: self.string(job.owner.as_ref()),
             user: self.string(job.user.as_ref()),
@@ -167,7 +170,7 @@ impl Builder {
         }
     }
 
-    fn node(&mut self, node: &snapshot::Node) -> Node {
+    fn node(&mut self, node: &'s snapshot::Node) -> Node {
         let mut made = Node {
             name: Reference::Text(self.text(&node.name)),
             os: self.string(node.arch.as_ref()),
@@ -195,7 +198,7 @@ impl Builder {
     }
 
     /// The value of a function as a configuration file names it.
-    fn map(&mut self, node: &mut Node, function: &str, value: Value) {
+    fn map(&mut self, node: &mut Node, function: &'s str, value: Value) {
         if let Some((function, argument)) = function.strip_suffix(']').and_then(|function| function.split_once('[')) {
             if let Some((_, named, ..)) = Named::ALL.iter().find(|(known, ..)| *known == function) {
                 node.values.retain(|(known, of, _)| known != named || of.as_str() != argument);

@@ -79,7 +79,7 @@ impl World {
         let Some((name, amount)) = parameter.split_once('=') else { return };
         let number = self.resource_number(name);
         if let Some(job) = self.jobs.get_mut(place) {
-            put(&mut job.request, number, Value::of_text(amount, Reference::Text(Text::fixed(amount))));
+            put(&mut job.request, number, Value::of_text(amount));
         }
     }
 

@@ -185,6 +185,11 @@ fn statements_have_their_form() {
     assert_eq!(all, ["p.basl:1: 'f' can end without return(Int) (token 'f')"]);
     assert!(!mistakes("Int f() { while( 1 ) { break; } } sched_main() { }").is_empty());
     assert!(!mistakes("Int f(Int n) { switch(n) { case 1: { return(1); } } } sched_main() { }").is_empty());
+    assert!(
+        !mistakes("Int f(Int n) { switch(n) { case 1: { } default: { return(1); } } } sched_main() { }").is_empty()
+    );
+    assert!(!mistakes("Int f(Int n) { if( n ) { } else { return(1); } } sched_main() { }").is_empty());
+    assert!(!mistakes("Int f(Int n) { for( n = 0; 1; n++ ) { return(1); } } sched_main() { }").is_empty());
     assert!(!mistakes("Range Int f() { } sched_main() { }").is_empty());
 }
 

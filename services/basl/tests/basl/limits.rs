@@ -60,6 +60,19 @@ fn the_deadline_ends_a_cycle() {
     assert_eq!(machine.globals().0["n"], muster_basl::Saved::Int(0));
 }
 
+/// An action can take long: the deadline is looked at after each.
+#[test]
+fn the_deadline_is_looked_at_after_an_action() {
+    let text = "sched_main() { Job j; foreach(j in ServerJobsGet(AllServersLocalHostGet())) { JobAction(j, SYNCRUN, NULLSTR); } }";
+    let jobs = ["1", "2", "3"].map(|id| job(id, "Q")).into();
+    let snapshot = Snapshot { jobs, ..Snapshot::default() };
+    let mut server = Server::default();
+    let mut is_over = || true;
+    let mut limits = Limits { is_over: Some(&mut is_over), ..Limits::default() };
+    let outcome = machine(text).cycle(&snapshot, &clock(), &mut server, &mut limits);
+    assert_eq!((outcome.is_time_over, outcome.started, server.done.len()), (true, 1, 1));
+}
+
 #[test]
 fn calls_inside_each_other_are_bounded() {
     let text = "Int down(Int n) {\nreturn(down(n + 1)); } sched_main() { down(0); }";

@@ -125,6 +125,15 @@ fn sets_can_be_sorted_while_they_are_in_use() {
     assert_eq!(shown(main), ["1", "4", "3", "2", "1", "52314"]);
 }
 
+/// PBS-X-05: the variable of `foreach` holds the element after a `break`, and nothing after the last one.
+#[test]
+fn the_variable_of_foreach_can_be_a_global() {
+    let main = "Job g; Void show() { print(g); } sched_main() { Job j; Set Job js; js = QueJobsGet(named(\"a\"));
+        foreach(g in js) { show(); if( JobPriorityGet(g) EQ 9 ) { break; } } show(); foreach(g in js) { } show();
+        foreach(j in js) { break; } print(j); foreach(j in js) { continue; } print(j); }";
+    assert_eq!(shown(main), ["1", "3", "4", "4", "NOJOB", "1", "NOJOB"]);
+}
+
 #[test]
 fn jobs_without_a_known_queue_are_the_server_s() {
     let mut snapshot = snapshot();
