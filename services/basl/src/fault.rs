@@ -36,18 +36,24 @@ const SHOWN: usize = 80;
 pub(crate) struct Faults {
     file: String,
     list: Vec<Fault>,
+    /// How often a mistake was told, also one that was told before.
+    told: usize,
 }
 
 impl Faults {
+    /// After so many repetitions nothing new is likely to come.
+    const REPETITIONS: usize = 5000;
+
     /// After this many mistakes, the rest is likely to be their consequence.
     pub(crate) const MAXIMUM: usize = 200;
 
     pub(crate) fn new(file: &str) -> Self {
-        Self { file: file.to_owned(), list: Vec::new() }
+        Self { file: file.to_owned(), list: Vec::new(), told: 0 }
     }
 
     pub(crate) fn add(&mut self, line: u32, token: &str, message: impl Into<String>) {
         if !self.is_full() {
+            self.told += 1;
             let token = Some(token.chars().map(plain).take(SHOWN).collect());
             let fault = Fault { file: self.file.clone(), line, message: message.into(), token };
             if !self.list.contains(&fault) {
@@ -58,7 +64,7 @@ impl Faults {
 
     /// Whether further mistakes are not kept.
     pub(crate) fn is_full(&self) -> bool {
-        self.list.len() >= Self::MAXIMUM
+        self.list.len() >= Self::MAXIMUM || self.told >= Self::REPETITIONS
     }
 
     /// Whether there are none.

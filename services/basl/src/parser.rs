@@ -269,7 +269,7 @@ impl<'t> Parser<'t, '_> {
     fn of_type(&mut self) -> Option<Type> {
         if self.take_word("Fun") {
             let at = self.at();
-            return match self.of_type()? {
+            return match self.of_value()? {
                 Type::Basic(result) => Some(Type::Fun(result)),
                 other => {
                     self.wrong(at, &format!("a function cannot return {other}"));
@@ -277,6 +277,11 @@ impl<'t> Parser<'t, '_> {
                 }
             };
         }
+        self.of_value()
+    }
+
+    /// A type that is no function.
+    fn of_value(&mut self) -> Option<Type> {
         if self.take_word("Set") {
             return match self.basic()? {
                 Basic::Object(kind) => Some(Type::set(kind)),

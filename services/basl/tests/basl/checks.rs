@@ -242,6 +242,21 @@ fn a_name_used_before_any_mistake_of_its_own_gives_one_message() {
     assert_eq!(in_main("Int i; if( missing EQ 3 ) { i = missing2(i, 4); }").len(), 2);
 }
 
+/// The deepest programs that the checker takes fit onto the stack of a thread.
+#[test]
+fn what_is_just_not_too_much_is_compiled() {
+    let blocks = 58;
+    let sum = format!("{}1{}{}", "(".repeat(58), " + i".repeat(249), ")".repeat(58));
+    let condition = format!("{}i{}", "!(".repeat(28), ")".repeat(28));
+    let chain = vec![condition.as_str(); 200].join(" AND ");
+    for value in [sum, chain] {
+        let open: String = (0..blocks).map(|_| "if( 1 ) {").collect();
+        program(&format!("sched_main() {{ Int i; {open} i = {value}; {} }}", "}".repeat(blocks)));
+    }
+    let text = vec!["\"a\""; 250].join(" + ");
+    program(&format!("sched_main() {{ String s; s = {text}; }}"));
+}
+
 #[test]
 fn too_much_is_refused_with_a_message() {
     let deep = format!("sched_main() {{ Int i; i = {}1{}; }}", "(".repeat(5000), ")".repeat(5000));
@@ -254,6 +269,8 @@ fn too_much_is_refused_with_a_message() {
     assert!(mistakes(&long)[0].contains("more than 250 operators in one expression"));
     assert!(mistakes(&" ".repeat((1 << 20) + 1))[0].contains("the maximum is 1048576"));
     assert_eq!(mistakes(&"?\n".repeat(1000)).len(), 200);
+    assert!(mistakes(&format!("Void f({} Int a) {{ }}", "Fun ".repeat(100_000)))[0].contains("expected a type"));
+    assert_eq!(mistakes(&"}".repeat(100_000)).len(), 1);
     let parameters = vec!["Int a"; 300].join(", ");
     assert!(
         mistakes(&format!("Void f({parameters}) {{ }} sched_main() {{ }}"))[0].contains("more than 255 parameters")
