@@ -173,6 +173,12 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
         words: Vec<String>,
     },
+    /// PBS: `muster basl check FILE` checks a scheduling program in BaSL
+    Basl {
+        /// `check` and the file
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
+        words: Vec<String>,
+    },
     /// Make links to the commands of the dialects in a folder: `job`, `jobtemplate`, `cluscfg`, `sbatch`, `squeue`, `qsub` ...
     InstallCommands {
         /// The folder; made if it is missing.

@@ -60,6 +60,7 @@ pub fn run(cli: Cli) -> CommandResult {
         Command::Config(command) => config::run(connection, &command),
         Command::Jobtemplate { words } => hpcpack::template(connection, &words),
         Command::Cluscfg { words } => hpcpack::cluscfg(connection, &words),
+        Command::Basl { words } => Ok(pbs::basl(&words)),
         Command::Pbs { words } => Ok(pbs::words(connection, &words)),
         Command::Slurm { words } => Ok(slurm::words(connection, words)),
         Command::InstallCommands { dir } => install::install(&dir),

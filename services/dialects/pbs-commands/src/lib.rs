@@ -3,6 +3,7 @@
 
 mod ended;
 mod policy;
+mod program;
 mod qselect;
 mod qstat;
 mod qsub;
@@ -30,6 +31,11 @@ pub fn link() -> Option<u8> {
         Ok(Linked { tool, words, connection }) => Some(run(&connection, tool, &words)),
         Err(status) => Some(status),
     }
+}
+
+/// `muster basl ...`.
+pub fn basl(words: &[String]) -> u8 {
+    status_of("muster basl", program::run(words))
 }
 
 /// `muster pbs NAME ...`.

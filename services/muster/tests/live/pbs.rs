@@ -23,7 +23,7 @@ name = "short"
 fn a_script_runs_with_its_variables_and_its_output_is_where_pbs_puts_it() {
     let site = Site::with(CONFIGURATION);
     let script = "#!/bin/sh\n#PBS -N first\n#PBS -l select=2:ncpus=2:mpiprocs=2,walltime=0:10:00 -l place=scatter\n\
-                  env | grep ^PBS_\necho \"nodes: $(sort $PBS_NODEFILE | uniq -c | tr -s ' \\n' ' ')\"\necho bad >&2\nexit 3\n";
+                  env | grep ^PBS_\necho nodes: $(sort $PBS_NODEFILE | uniq -c)\necho bad >&2\nexit 3\n";
     site.system.write("job.sh", script);
     let Output { status, stdout, stderr } = site.run("qsub -W block=true -v COLOUR=red job.sh");
     assert_eq!((status, stdout.as_str()), (3, "1.alpha\n"), "{stderr}");
@@ -35,7 +35,7 @@ fn a_script_runs_with_its_variables_and_its_output_is_where_pbs_puts_it() {
         "PBS_ENVIRONMENT=PBS_BATCH",
         "PBS_NUM_NODES=2",
         "PBS_NP=4",
-        "nodes: 2 node1 2 node2 ",
+        "nodes: 2 node1 2 node2",
     ] {
         assert!(said.lines().any(|known| known == line), "{line} is missing:\n{said}");
     }
@@ -99,7 +99,7 @@ fn what_is_not_understood_is_refused_by_name() {
     for (line, status, text) in [
         ("qsub job.sh", 2, "illegal -l value: `ncpus=many`"),
         ("qsub -q nope -- true", 1, "nope"),
-        ("qsub -l bogus=1 -- true", 2, "bogus"),
+        ("qsub -l bogus=1 -- true", 1, "bogus"),
         ("qsub nothere.sh", 1, "qsub: script file: nothere.sh: "),
         ("qsub --bogus", 2, "unrecognized option '--bogus'"),
         ("qsub -I", 1, "-I is not there yet"),
