@@ -211,6 +211,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("muster cluscfg setparams SubmissionFilterTimeout=30", "change one"),
         ],
     ),
+    ("basl", &[("muster basl check policy.basl", "tells every mistake of a scheduling program")]),
     (
         "pbs",
         &[

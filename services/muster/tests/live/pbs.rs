@@ -144,3 +144,15 @@ fn policy_files_are_checked() {
     site.system.write("sched_priv/holidays", "YEAR 1998\nweekday 0400 1130\n");
     assert!(site.system.ok(&["pbs", "check", "sched_priv"]).contains("the policy can be put in force"));
 }
+
+/// PBS-X-01: a program is checked, and each mistake is told with its line.
+#[test]
+fn scheduling_programs_are_checked() {
+    let site = Site::start();
+    site.system.write("good.basl", "sched_main() { print(1); }\n");
+    assert_eq!(site.system.ok(&["basl", "check", "good.basl"]), "good.basl: the program can be put in force\n");
+    site.system.write("bad.basl", "Int n;\nsched_main() { m = 1; }\n");
+    let output = site.system.run(&["basl", "check", "bad.basl"]);
+    assert_eq!(output.status, 2, "{}{}", output.stdout, output.stderr);
+    assert!(output.stdout.starts_with("bad.basl:2: ") && output.stdout.contains("(token 'm')"), "{}", output.stdout);
+}
