@@ -32,7 +32,7 @@ pub enum Refusal {
         option: String,
         /// The word that is wrong.
         word: String,
-        /// What is wrong with it, or what is expected.
+        /// The fault, or the expected form.
         why: String,
     },
     /// The request can be read, but this system does not do it.

@@ -9,7 +9,7 @@ use crate::{
     text::split,
 };
 
-/// What is asked about.
+/// The kind of things that the request is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// Jobs.
@@ -42,7 +42,7 @@ pub enum Format {
 /// A request of `qstat`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StatRequest {
-    /// What is asked about.
+    /// The kind of things that the request is about.
     pub mode: Mode,
     /// The form of the answer.
     pub format: Format,

@@ -142,7 +142,7 @@ pub struct Settings {
     pub arguments: Vec<String>,
     /// What was given, as written, by the attribute's name.
     pub given: BTreeMap<&'static str, String>,
-    /// What is kept and shown, but has no effect: a sentence for each.
+    /// A sentence for each request that is kept and shown but has no effect.
     pub warnings: Vec<String>,
 }
 

@@ -53,7 +53,7 @@ pub(in crate::submit) struct Size {
     pub memory_bytes: Option<u64>,
     /// The resources as `Resource_List` shows them.
     pub shown: BTreeMap<String, String>,
-    /// What has no effect: a sentence for each.
+    /// A sentence for each request without effect.
     pub warnings: Vec<String>,
 }
 
