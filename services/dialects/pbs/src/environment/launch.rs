@@ -37,9 +37,12 @@ fn hosts(order: &LaunchOrder, plan: &ChunkPlan) -> Vec<HostLines> {
     nodes.into_iter().zip(processes).map(|(node, processes)| HostLines { name: node.name, processes }).collect()
 }
 
-/// The chunks of a launch. A job without a plan of its own has a process for each task.
+/// The chunks of a launch, if the job has a plan that agrees with its tasks. A job without one has a process for each
+/// task; so has one whose size was changed after its submission.
 fn plan(order: &LaunchOrder) -> Option<ChunkPlan> {
-    order.environment.get(chunks::VARIABLE).and_then(|text| ChunkPlan::parse(text))
+    let plan = order.environment.get(chunks::VARIABLE).and_then(|text| ChunkPlan::parse(text))?;
+    let tasks: u64 = order.nodes.iter().map(|node| u64::from(node.tasks)).sum();
+    (plan.is_packed || plan.tasks() == tasks).then_some(plan)
 }
 
 fn all_hosts(order: &LaunchOrder) -> Vec<HostLines> {

@@ -6,7 +6,7 @@ use muster_pbs::{
     flavour::Flavour::{self, PbsPro, Torque},
     show::{
         Alternate, Header, List, Status, Units, alternate, dsv, job_state, json, list, of_detail, of_task, of_view,
-        text, xml,
+        of_view_in_brief, text, xml,
     },
 };
 use muster_schemas::views::JobView;
@@ -262,6 +262,21 @@ proptest! {
             prop_assert_eq!(dsv(one(&status), &TimeZone::UTC, "|").lines().count(), 1);
             let printed = xml(&[status]);
             prop_assert!(!printed.contains('\0'));
+        }
+    }
+}
+
+#[test]
+fn jobs_in_brief_are_listed_alike() {
+    for flavour in [PbsPro, Torque] {
+        let sources = sources(flavour);
+        let now = ago(0).to_jiff().to_zoned(TimeZone::UTC);
+        for view in [view(json!({})), running("11", 125, &["n1", "n2"]), array()] {
+            let (brief, whole) = (of_view_in_brief(&view, &sources), of_view(&view, &sources));
+            let plain = List { flavour, ..List::default() };
+            assert_eq!(list(one(&brief), &plain), list(one(&whole), &plain));
+            let nodes = Alternate { nodes: true, ..layout(flavour, &now) };
+            assert_eq!(alternate(one(&brief), &nodes), alternate(one(&whole), &nodes));
         }
     }
 }
