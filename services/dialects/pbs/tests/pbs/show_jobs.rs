@@ -175,6 +175,13 @@ fn json_is_laid_out_as_the_original() {
     assert_eq!((&job["job_state"], job["comment"].is_string()), (&json!("R"), true));
     assert_eq!(job["Variable_List"]["LIST"], "a,b");
     assert_eq!(job["Resource_List"]["ncpus"], 4);
+    for (name, value) in
+        [("42", json!(42)), ("-1.5", json!(-1.5)), ("007", json!("007")), ("1e5", json!("1e5")), ("-", json!("-"))]
+    {
+        let status = of_view(&view(json!({ "name": name })), &sources(PbsPro));
+        let parsed: serde_json::Value = serde_json::from_str(&json(one(&status), &TimeZone::UTC, &header)).unwrap();
+        assert_eq!(parsed["Jobs"]["7.pbs1.example.org"]["Job_Name"], value, "a number if it is one");
+    }
     let empty = json(&[], &TimeZone::UTC, &header);
     assert_eq!(
         empty,
