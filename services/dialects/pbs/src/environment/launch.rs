@@ -10,13 +10,16 @@ use muster_schemas::node::LaunchOrder;
 use nix::sys::resource::Resource;
 use std::collections::BTreeMap;
 
+/// The variable with the path of the [`node_file`]. Whoever writes the file sets it.
+pub const NODE_FILE: &str = "PBS_NODEFILE";
+
 /// The lines of a node for a node file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HostLines {
+struct HostLines {
     /// The node's name.
-    pub name: String,
+    name: String,
     /// Its processes, by chunk.
-    pub processes: Vec<u32>,
+    processes: Vec<u32>,
 }
 
 /// The nodes of a launch, each once and in order of rank, with the processes of each chunk there.

@@ -64,7 +64,7 @@ pub struct StatRequest {
     pub nodes: bool,
     /// The comment of each job (`-s`).
     pub comments: bool,
-    /// Nodes and comments in the line of the job (`-1`).
+    /// Nodes and comments in the line of the job, or unbroken lines of all attributes in TORQUE (`-1`).
     pub one_line: bool,
     /// Wide columns, or unbroken lines (`-w`).
     pub wide: bool,
