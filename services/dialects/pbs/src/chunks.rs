@@ -58,6 +58,11 @@ impl ChunkPlan {
         self.kinds.iter().map(|kind| u64::from(kind.count) * u64::from(kind.ncpus)).sum()
     }
 
+    /// The number of tasks of the job model.
+    pub fn tasks(&self) -> u64 {
+        self.kinds.iter().map(|kind| u64::from(kind.count) * u64::from(kind.tasks)).sum()
+    }
+
     /// The number of processes.
     pub fn mpiprocs(&self) -> u64 {
         self.kinds.iter().map(|kind| u64::from(kind.count) * u64::from(kind.mpiprocs)).sum()

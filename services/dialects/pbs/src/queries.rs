@@ -1,12 +1,14 @@
 //! The command lines of the commands about jobs that are there, as typed requests.
 
 mod alter;
+mod listed;
 mod operands;
 mod qstat;
 mod select;
 mod simple;
 
-pub use alter::{Alteration, alteration};
+pub use alter::{Alteration, alteration, change};
+pub use listed::{is_listed, is_selected};
 pub use operands::{Destination, Operand, ids, operands};
 pub use qstat::{Format, Mode, StatRequest, qstat};
 pub use select::{Comparison, SelectRequest, qselect};

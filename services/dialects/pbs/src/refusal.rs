@@ -32,7 +32,7 @@ pub enum Refusal {
         option: String,
         /// The word that is wrong.
         word: String,
-        /// The mistake in it, or the expected form.
+        /// The fault, or the expected form.
         why: String,
     },
     /// The request can be read, but this system does not do it.

@@ -17,7 +17,7 @@ mod xml;
 
 pub use alternate::{Alternate, Units, alternate};
 pub use full::{Header, dsv, json, text};
-pub use jobs::{Sources, of_detail, of_task, of_view};
+pub use jobs::{Sources, of_detail, of_task, of_view, of_view_in_brief};
 pub use list::{List, list};
 pub use queues::{of_queue, queue_limits, queues};
 pub use servers::{ServerFacts, ServerState, of_server, servers};

@@ -2,7 +2,7 @@
 
 use crate::{
     refusal::Refusal,
-    text::{split, unquoted},
+    text::{split, trimmed, unquoted},
 };
 use std::fmt;
 
@@ -31,7 +31,7 @@ pub fn parse(option: &str, text: &str) -> Result<Vec<StagedFile>, Refusal> {
     if text.len() > MOST_BYTES || entries.len() > MOST_FILES {
         return Err(Refusal::value(option, text, format!("at most {MOST_FILES} files are taken")));
     }
-    entries.into_iter().map(|entry| one(option, &unquoted(entry.trim()))).collect()
+    entries.into_iter().map(|entry| one(option, &unquoted(trimmed(entry)))).collect()
 }
 
 fn one(option: &str, entry: &str) -> Result<StagedFile, Refusal> {

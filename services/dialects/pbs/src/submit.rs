@@ -1,5 +1,6 @@
 //! `qsub`: what its options, the script's directives and the site's defaults ask for, and the job that they describe.
 
+mod change;
 mod equals;
 mod letters;
 mod lower;
@@ -8,6 +9,7 @@ mod rules;
 mod settings;
 mod sizing;
 
+pub use change::change;
 pub use letters::{ARGUMENTS_VARIABLE, LETTERS, SERVER_VARIABLE, SHELL_VARIABLE, USAGE, defaults, line, variable};
 pub use lower::{Program, Submission, lower};
 pub use paths::{JobFiles, OutputNames, default_pattern};

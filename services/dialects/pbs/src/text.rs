@@ -21,6 +21,17 @@ pub fn split(text: &str, separator: char) -> Vec<&str> {
     entries
 }
 
+/// The text without blanks around it. A blank that a backslash protects stays.
+pub fn trimmed(text: &str) -> &str {
+    let text = text.trim_start();
+    let short = text.trim_end();
+    let is_protected = (short.len() - short.trim_end_matches('\\').len()) % 2 == 1;
+    match text[short.len()..].chars().next().filter(|_| is_protected) {
+        Some(blank) => &text[..short.len() + blank.len_utf8()],
+        None => short,
+    }
+}
+
 /// The text without its quotes and without the backslashes that protect a character outside them.
 pub fn unquoted(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());

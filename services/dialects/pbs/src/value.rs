@@ -84,8 +84,8 @@ pub fn show_kilobytes(bytes: u64) -> String {
     format!("{}kb", bytes.div_ceil(1024))
 }
 
-/// Reads `[[[[CC]YY]MM]DD]hhmm[.SS]`. What is left out is that of `now`; if the point has passed then, the next day,
-/// month or year is meant. `None` for anything else.
+/// Reads `[[[[CC]YY]MM]DD]hhmm[.SS]`. Missing parts are those of `now`; if the point has passed then, it is in the next
+/// day, month or year. `None` for anything else.
 pub fn parse_date_time(text: &str, now: &Zoned) -> Option<Timestamp> {
     let (digits, seconds) = match text.split_once('.') {
         None => (text, 0),

@@ -2,7 +2,7 @@
 
 use crate::{
     refusal::Refusal,
-    text::{has_open_quote, split, unquoted},
+    text::{has_open_quote, split, trimmed, unquoted},
 };
 
 /// The longest text of `-v`.
@@ -28,7 +28,7 @@ pub fn parse(text: &str) -> Result<Vec<Variable>, Refusal> {
     if has_open_quote(text) {
         return Err(Refusal::value("-v", text, "a quote is not closed"));
     }
-    let entries = split(text, ',').into_iter().map(str::trim).filter(|entry| !entry.is_empty());
+    let entries = split(text, ',').into_iter().map(trimmed).filter(|entry| !entry.is_empty());
     entries.map(one).collect()
 }
 

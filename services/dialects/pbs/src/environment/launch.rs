@@ -10,13 +10,16 @@ use muster_schemas::node::LaunchOrder;
 use nix::sys::resource::Resource;
 use std::collections::BTreeMap;
 
+/// The variable with the path of the [`node_file`]. Whoever writes the file sets it.
+pub const NODE_FILE: &str = "PBS_NODEFILE";
+
 /// The lines of a node for a node file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HostLines {
+struct HostLines {
     /// The node's name.
-    pub name: String,
+    name: String,
     /// Its processes, by chunk.
-    pub processes: Vec<u32>,
+    processes: Vec<u32>,
 }
 
 /// The nodes of a launch, each once and in order of rank, with the processes of each chunk there.
@@ -37,9 +40,12 @@ fn hosts(order: &LaunchOrder, plan: &ChunkPlan) -> Vec<HostLines> {
     nodes.into_iter().zip(processes).map(|(node, processes)| HostLines { name: node.name, processes }).collect()
 }
 
-/// The chunks of a launch. A job without a plan of its own has a process for each task.
+/// The chunks of a launch, if the job has a plan that agrees with its tasks. A job without one has a process for each
+/// task; so has one whose size was changed after its submission.
 fn plan(order: &LaunchOrder) -> Option<ChunkPlan> {
-    order.environment.get(chunks::VARIABLE).and_then(|text| ChunkPlan::parse(text))
+    let plan = order.environment.get(chunks::VARIABLE).and_then(|text| ChunkPlan::parse(text))?;
+    let tasks: u64 = order.nodes.iter().map(|node| u64::from(node.tasks)).sum();
+    (plan.is_packed || plan.tasks() == tasks).then_some(plan)
 }
 
 fn all_hosts(order: &LaunchOrder) -> Vec<HostLines> {

@@ -2,14 +2,16 @@
 
 use super::operands::ids;
 use crate::{
+    attributes::Attributes,
     getopt,
     job_id::PbsJobId,
     refusal::Refusal,
-    submit::{Reading, Settings},
+    submit::{self, Reading, Rules, Settings},
 };
+use muster_schemas::event::JobChange;
 
 /// The letters of `qalter`: those of `qsub` that change a job that is there.
-const LETTERS: &str = "a:A:c:e:h:j:k:l:m:M:N:o:p:P:q:r:R:S:t:u:v:W:";
+const LETTERS: &str = "a:A:c:e:h:j:k:l:m:M:N:o:p:P:r:R:S:t:u:v:W:";
 
 /// A request of `qalter`.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,4 +40,12 @@ pub fn alteration(words: &[String], reading: &Reading<'_>) -> Result<Alteration,
     let options: Vec<getopt::Given> = read.options.iter().filter(|given| given.letter != 'h').cloned().collect();
     let settings = Settings::read(&[], None, None, &options, reading)?;
     Ok(Alteration { settings, letters, holds, jobs: ids(&read.all_operands())? })
+}
+
+/// The change of a job with these attributes. Holds are no part of it: they are set and released.
+///
+/// # Errors
+/// An option that cannot be changed, or a size that cannot be read.
+pub fn change(alteration: &Alteration, attributes: Attributes<'_>, rules: &Rules) -> Result<JobChange, Refusal> {
+    submit::change(&alteration.settings, &alteration.letters, attributes, rules)
 }

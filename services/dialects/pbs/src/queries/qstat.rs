@@ -9,7 +9,7 @@ use crate::{
     text::split,
 };
 
-/// The kind of things that are asked about.
+/// The kind of things that the request is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// Jobs.
@@ -42,7 +42,7 @@ pub enum Format {
 /// A request of `qstat`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StatRequest {
-    /// The kind of things that are asked about.
+    /// The kind of things that the request is about.
     pub mode: Mode,
     /// The form of the answer.
     pub format: Format,
@@ -64,7 +64,7 @@ pub struct StatRequest {
     pub nodes: bool,
     /// The comment of each job (`-s`).
     pub comments: bool,
-    /// Nodes and comments in the line of the job (`-1`).
+    /// Nodes and comments in the line of the job, or unbroken lines of all attributes in TORQUE (`-1`).
     pub one_line: bool,
     /// Wide columns, or unbroken lines (`-w`).
     pub wide: bool,

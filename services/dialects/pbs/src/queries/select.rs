@@ -8,7 +8,7 @@ use muster_schemas::{resources::Relation, time::Timestamp};
 /// A relation to a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Comparison {
-    /// The name of a resource or an attribute.
+    /// The name of the resource or attribute.
     pub name: String,
     /// The relation.
     pub relation: Relation,

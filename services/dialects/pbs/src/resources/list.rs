@@ -2,7 +2,7 @@
 
 use crate::{
     refusal::Refusal,
-    text::{has_open_quote, is_name, split, unquoted},
+    text::{has_open_quote, is_name, split, trimmed, unquoted},
 };
 
 /// The longest text of one `-l`. Servers of the family stop at 64 KiB too.
@@ -35,7 +35,7 @@ pub fn parse(text: &str) -> Result<Vec<Resource>, Refusal> {
     if has_open_quote(text) {
         return Err(Refusal::value("-l", text, "a quote is not closed"));
     }
-    let entries = split(text, ',').into_iter().map(str::trim);
+    let entries = split(text, ',').into_iter().map(trimmed);
     entries.map(|entry| one(entry, text)).collect()
 }
 

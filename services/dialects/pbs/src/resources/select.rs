@@ -2,7 +2,7 @@
 
 use crate::{
     refusal::Refusal,
-    text::{decimal, is_name, quoted, split, unquoted},
+    text::{decimal, is_name, quoted, split, trimmed, unquoted},
 };
 use std::fmt;
 
@@ -62,7 +62,7 @@ fn chunk(text: &str) -> Result<Chunk, Refusal> {
     if text.trim().is_empty() {
         return wrong(text, "a chunk is a number, resources such as ncpus=4, or both");
     }
-    let mut parts = split(text, ':').into_iter().map(str::trim).peekable();
+    let mut parts = split(text, ':').into_iter().map(trimmed).peekable();
     let count = match parts.peek() {
         Some(first) if first.starts_with(|c: char| c.is_ascii_digit()) => {
             let count = decimal::<u32>(first).filter(|count| *count > 0);

@@ -46,7 +46,7 @@ pub struct Alternate<'a> {
     pub now: &'a Zoned,
 }
 
-/// The text for an unknown value.
+/// The mark for a missing value.
 const BLANK: &str = " -- ";
 /// The longest comment in a line, and in a wide one, with what follows a cut.
 const COMMENT: [usize; 2] = [71, 111];

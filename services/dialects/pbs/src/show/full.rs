@@ -91,7 +91,7 @@ pub fn dsv(things: &[Status], zone: &TimeZone, delimiter: &str) -> String {
     out
 }
 
-/// The head of a JSON answer.
+/// The first members of the JSON.
 #[derive(Clone, Copy, Debug)]
 pub struct Header<'a> {
     /// The current time.

@@ -43,6 +43,54 @@ pub fn of_detail(detail: &JobDetail, sources: &Sources<'_>) -> Status {
     build(&detail.job, Some(detail), sources)
 }
 
+/// A job with those attributes alone that the plain list and the alternate ones print, but for comments: a list of many
+/// jobs is made several times as fast.
+pub fn of_view_in_brief(view: &JobView, sources: &Sources<'_>) -> Status {
+    let id = PbsJobId::of(view.id, view.array.is_some(), sources.server);
+    let mut status = Status::new(Kind::Job, id.to_string());
+    status.attributes.reserve(9);
+    status.set("Job_Name", view.name.clone());
+    status.set("Job_Owner", view.owner.clone());
+    status.set("job_state", job_state(view, sources.flavour).to_string());
+    status.set("queue", view.queue.clone());
+    if let Some(elapsed) = elapsed(view, sources.now) {
+        status.set_resource("resources_used", "cput", show_seconds(0));
+        status.set_resource("resources_used", "walltime", show_seconds(elapsed));
+    }
+    let walltime = view.walltime_seconds.filter(|seconds| *seconds < UNLIMITED_SECONDS);
+    let name = names::RESOURCE_LIST;
+    status.set_resource(name, "ncpus", view.cores.to_string());
+    status.set_resource(name, "nodect", view.node_count.to_string());
+    if let Some(seconds) = walltime {
+        status.set_resource(name, "walltime", show_seconds(seconds));
+    }
+    if let Some(array) = &view.array {
+        status.set("array_state_count", array_counts(array));
+    }
+    if !view.nodes.is_empty() {
+        status.set("exec_host", nodes_only(view));
+    }
+    status
+}
+
+/// A walltime of this length or more stands for no limit.
+const UNLIMITED_SECONDS: u64 = 100 * 366 * 86_400;
+
+/// How long the latest run of a job has lasted, if it has started.
+fn elapsed(view: &JobView, now: Timestamp) -> Option<u64> {
+    let until = view.ended.unwrap_or(now);
+    Some(u64::try_from(until.micros_since(view.started?) / 1_000_000).unwrap_or(0))
+}
+
+fn array_counts(array: &ArrayView) -> String {
+    let expired: u64 = array.finished.values().sum();
+    format!("Queued:{} Running:{} Exiting:0 Expired:{expired} ", array.waiting, array.running)
+}
+
+fn nodes_only(view: &JobView) -> String {
+    view.nodes.iter().map(|node| format!("{node}/0")).collect::<Vec<_>>().join("+")
+}
+
 /// A task of an array that has not started, from the view of the array.
 pub fn of_task(array: &JobView, index: u32, sources: &Sources<'_>) -> Status {
     let view = JobView { id: JobId::task(array.id.number, index), array: None, ..array.clone() };
@@ -96,11 +144,8 @@ impl<'a> Job<'a> {
         self.status.set("Job_Owner", format!("{}@{}", self.view.owner, self.host()));
     }
 
-    /// How long its latest run has lasted, if it has started.
     fn elapsed(&self) -> Option<u64> {
-        let started = self.view.started?;
-        let until = self.view.ended.unwrap_or(self.sources.now);
-        Some(u64::try_from(until.micros_since(started) / 1_000_000).unwrap_or(0))
+        elapsed(self.view, self.sources.now)
     }
 
     fn used(&mut self) {
@@ -143,13 +188,9 @@ impl<'a> Job<'a> {
                 }
             }
             None if self.view.nodes.is_empty() => {}
-            None => self.status.set("exec_host", self.nodes_only()),
+            None => self.status.set("exec_host", nodes_only(self.view)),
         }
         self.status.set_time("Execution_Time", self.view.begin);
-    }
-
-    fn nodes_only(&self) -> String {
-        self.view.nodes.iter().map(|node| format!("{node}/0")).collect::<Vec<_>>().join("+")
     }
 
     fn options(&mut self) {
@@ -208,7 +249,7 @@ impl<'a> Job<'a> {
 
     fn resources(&mut self) {
         let name = names::RESOURCE_LIST;
-        let walltime = self.view.walltime_seconds.filter(|seconds| *seconds < 100 * 366 * 86_400).map(show_seconds);
+        let walltime = self.view.walltime_seconds.filter(|seconds| *seconds < UNLIMITED_SECONDS).map(show_seconds);
         let mut all: Vec<(String, String)> = Vec::new();
         if let Some(kept) = self.kept {
             all.extend(kept.resources().map(|(name, text)| (name.to_owned(), text.to_owned())));
@@ -296,9 +337,7 @@ impl<'a> Job<'a> {
     fn rest_of_pbs_pro(&mut self) {
         if let Some(array) = &self.view.array {
             self.status.set("array", "True");
-            let expired: u64 = array.finished.values().sum();
-            let counts = format!("Queued:{} Running:{} Exiting:0 Expired:{expired} ", array.waiting, array.running);
-            self.status.set("array_state_count", counts);
+            self.status.set("array_state_count", array_counts(array));
             self.status.set_if("array_indices_submitted", self.kept(names::ARRAY_INDICES));
             self.status.set("array_indices_remaining", array.remaining.to_string());
         } else if let Some(index) = self.view.id.index {

@@ -37,7 +37,7 @@ impl ServerState {
     }
 }
 
-/// Facts about a server.
+/// The facts about a server.
 #[derive(Clone, Debug)]
 pub struct ServerFacts<'a> {
     /// Its name.

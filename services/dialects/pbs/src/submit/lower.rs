@@ -55,7 +55,7 @@ pub struct Submission {
     pub interactive: bool,
     /// Whether the command prints no job identifier (`-z`).
     pub silent: bool,
-    /// What has no effect: a sentence for each, to print on standard error.
+    /// A sentence for each request without effect, to print on standard error.
     pub warnings: Vec<String>,
 }
 

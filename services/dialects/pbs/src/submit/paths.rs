@@ -14,7 +14,7 @@ pub struct JobFiles {
     pub stdout: Option<String>,
     /// Standard error; `None` for the same.
     pub stderr: Option<String>,
-    /// What has no effect: a sentence for each.
+    /// A sentence for each request without effect.
     pub warnings: Vec<String>,
 }
 

@@ -142,7 +142,7 @@ pub struct Settings {
     pub arguments: Vec<String>,
     /// What was given, as written, by the attribute's name.
     pub given: BTreeMap<&'static str, String>,
-    /// What is kept and shown, but has no effect: a sentence for each.
+    /// A sentence for each request that is kept and shown but has no effect.
     pub warnings: Vec<String>,
 }
 
@@ -211,7 +211,7 @@ impl Settings {
     }
 
     /// Requests of a later source replace those of the same name, and its size replaces another kind of size.
-    fn take_requests(&mut self, requests: Vec<Resource>) -> Result<(), Refusal> {
+    pub(super) fn take_requests(&mut self, requests: Vec<Resource>) -> Result<(), Refusal> {
         let is_size = |request: &&Resource| SIZES.contains(&request.name.as_str());
         let sizes: Vec<&str> = requests.iter().filter(is_size).map(|request| request.name.as_str()).collect();
         if sizes.len() > 1 {
@@ -458,7 +458,7 @@ impl Settings {
     }
 
     /// What cannot be combined.
-    fn check(&mut self) -> Result<(), Refusal> {
+    pub(super) fn check(&mut self) -> Result<(), Refusal> {
         if self.interactive && self.array.is_some() {
             return Err(Refusal::Conflict("an interactive job cannot be an array".to_owned()));
         }

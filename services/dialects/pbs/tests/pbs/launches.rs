@@ -93,6 +93,9 @@ fn the_node_file_has_a_line_for_each_process() {
     let mut odd = self::order("", &[("a", 2)]);
     odd.environment.insert("MUSTER_PBS_CHUNKS".into(), "4000000000:1:4000000000:1".into());
     assert_eq!(node_file(&odd), "a\na\n");
+    // So is one that does not fit the tasks, because the job's size was changed.
+    odd.environment.insert("MUSTER_PBS_CHUNKS".into(), "3:4:9:1".into());
+    assert_eq!(node_file(&odd), "a\na\n");
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! The command lines of commands about jobs that are there.
 
-use crate::support::{now, words};
+use crate::support::{detail, now, rules, sources, submission, view, words};
 use muster_pbs::{
-    flavour::Flavour,
+    attributes::Attributes,
+    flavour::Flavour::{self, PbsPro, Torque},
     queries::{
         self, Destination, Format, Mode, Operand, Signal, StatRequest, qdel, qhold, qmove, qmsg, qorder, qrerun, qrun,
         qselect, qsig,
     },
-    show::Units,
+    show::{Units, of_detail},
     submit::Reading,
 };
 use muster_schemas::{JobId, job::Holds, resources::Relation};
@@ -137,5 +138,107 @@ proptest! {
         let _ = (queries::qstat(&words, Flavour::PbsPro), queries::qstat(&words, Flavour::Torque), qdel(&words));
         let _ = (qhold(&words), qsig(&words), qrerun(&words), qmove(&words), qorder(&words), qmsg(&words), qrun(&words));
         let _ = (qselect(&words, &now), queries::alteration(&words, &reading));
+    }
+}
+
+#[test]
+fn qalter_changes_what_it_names_and_keeps_the_rest() {
+    let now = now();
+    let reading = Reading { now: &now, flavour: Flavour::PbsPro, array_limit: 100 };
+    let change = |job: &str, line: &str| {
+        let spec = submission(job).unwrap().spec;
+        let read = queries::alteration(&words(&format!("{line} 1")), &reading)?;
+        queries::change(&read, Attributes(&spec.attributes), &rules())
+    };
+    let job = "-l select=2:ncpus=4:mem=1gb:note=a,walltime=1:00:00 -l place=scatter";
+    let walltime = change(job, "-l walltime=2:00:00").unwrap();
+    assert_eq!((walltime.walltime_seconds, walltime.alternatives), (Some(7_200), None));
+    assert_eq!(
+        walltime.attributes.into_iter().collect::<Vec<_>>(),
+        [("pbs.Resource_List.walltime".to_owned(), "02:00:00".to_owned())]
+    );
+    let sized = change(job, "-l select=3:ncpus=1 -N new -p 5 -r n -W depend=afterok:9").unwrap();
+    let way = &sized.alternatives.as_ref().unwrap()[0];
+    assert_eq!((way.walltime_seconds, way.requests[0].tasks), (Some(3_600), Some(3)), "the walltime stays");
+    assert_eq!(
+        (sized.name.as_deref(), sized.priority, sized.requeue_on_node_lost),
+        (Some("new"), Some(5), Some(false))
+    );
+    assert_eq!(sized.dependencies.unwrap().all_of.len(), 1);
+    assert_eq!(sized.attributes["pbs.Resource_List.mem"], "", "what the new size lacks is taken away");
+    let way = change("-l ncpus=2,mem=1gb", "-l mem=4gb").unwrap().alternatives.unwrap().remove(0);
+    assert_eq!((way.requests[0].cpus_per_task, way.requests[0].memory.unwrap().bytes), (2, 4 << 30));
+    for (line, message) in [
+        ("-o out", "-o is not supported: output files cannot be changed after submission"),
+        ("-m n", "-m is not supported: mail cannot be changed after submission"),
+        ("-W umask=022", "-W umask is not supported: it cannot be changed after submission"),
+        ("-l ncpus=x", "illegal -l value: `ncpus=x`: expected a number up to 1000000"),
+    ] {
+        assert_eq!(change("", line).unwrap_err().to_string(), message, "{line}");
+    }
+}
+
+#[test]
+fn requests_mean_jobs() {
+    let listed = |line: &str, members: serde_json::Value, flavour: Flavour| {
+        queries::is_listed(&view(members), &stat(line, flavour), flavour)
+    };
+    let over = serde_json::json!({ "state": "finished" });
+    let task = serde_json::json!({ "id": "7_3" });
+    for (line, members, pro, torque) in [
+        ("", serde_json::json!({}), true, true),
+        ("", over.clone(), false, true),
+        ("-u bob", serde_json::json!({}), false, false),
+        ("-u bob,ann", serde_json::json!({}), true, true),
+        ("-r", serde_json::json!({}), false, false),
+        ("-i", serde_json::json!({}), true, true),
+        ("long", serde_json::json!({}), false, false),
+        ("batch", serde_json::json!({}), true, true),
+        ("@pbs1", serde_json::json!({}), true, true),
+        ("", task.clone(), false, false),
+        ("-t", task.clone(), true, true),
+        ("7[3]", task.clone(), true, true),
+        ("-t 7[]", task.clone(), true, true),
+        ("8", serde_json::json!({}), false, false),
+        ("7", over.clone(), true, true),
+    ] {
+        let both = (listed(line, members.clone(), PbsPro), listed(line, members.clone(), Torque));
+        assert_eq!(both, (pro, torque), "{line} {members}");
+    }
+    assert!(listed("-x", over.clone(), PbsPro) && !listed("-c", over, Torque) && !listed("-J", task, PbsPro));
+    let job = of_detail(
+        &detail(view(serde_json::json!({ "priority": 7 })), "-l select=2:ncpus=2:mem=1gb,walltime=1:00:00"),
+        &sources(PbsPro),
+    );
+    let selected = |line: &str| queries::is_selected(&job, &qselect(&words(line), &now()).unwrap());
+    for line in [
+        "",
+        "-s Q",
+        "-u ann",
+        "-q batch",
+        "-p .ge.7",
+        "-l 'ncpus=4,mem<=2gb,walltime.gt.1800'",
+        "-r y",
+        "-N test",
+        "-h n",
+    ] {
+        assert!(selected(line), "{line}");
+    }
+    for line in [
+        "-s R",
+        "-u bob",
+        "-q long",
+        "-p .gt.7",
+        "-l ncpus.lt.4",
+        "-l 'mem>2gb'",
+        "-l nosuch=1",
+        "-r n",
+        "-N x",
+        "-h u",
+        "-J",
+        "-a .gt.1200",
+        "-A x",
+    ] {
+        assert!(!selected(line), "{line}");
     }
 }

@@ -6,7 +6,7 @@ use muster_pbs::{
     flavour::Flavour::{self, PbsPro, Torque},
     show::{
         Alternate, Header, List, Status, Units, alternate, dsv, job_state, json, list, of_detail, of_task, of_view,
-        text, xml,
+        of_view_in_brief, text, xml,
     },
 };
 use muster_schemas::views::JobView;
@@ -175,6 +175,13 @@ fn json_is_laid_out_as_the_original() {
     assert_eq!((&job["job_state"], job["comment"].is_string()), (&json!("R"), true));
     assert_eq!(job["Variable_List"]["LIST"], "a,b");
     assert_eq!(job["Resource_List"]["ncpus"], 4);
+    for (name, value) in
+        [("42", json!(42)), ("-1.5", json!(-1.5)), ("007", json!("007")), ("1e5", json!("1e5")), ("-", json!("-"))]
+    {
+        let status = of_view(&view(json!({ "name": name })), &sources(PbsPro));
+        let parsed: serde_json::Value = serde_json::from_str(&json(one(&status), &TimeZone::UTC, &header)).unwrap();
+        assert_eq!(parsed["Jobs"]["7.pbs1.example.org"]["Job_Name"], value, "a number if it is one");
+    }
     let empty = json(&[], &TimeZone::UTC, &header);
     assert_eq!(
         empty,
@@ -262,6 +269,21 @@ proptest! {
             prop_assert_eq!(dsv(one(&status), &TimeZone::UTC, "|").lines().count(), 1);
             let printed = xml(&[status]);
             prop_assert!(!printed.contains('\0'));
+        }
+    }
+}
+
+#[test]
+fn jobs_in_brief_are_listed_alike() {
+    for flavour in [PbsPro, Torque] {
+        let sources = sources(flavour);
+        let now = ago(0).to_jiff().to_zoned(TimeZone::UTC);
+        for view in [view(json!({})), running("11", 125, &["n1", "n2"]), array()] {
+            let (brief, whole) = (of_view_in_brief(&view, &sources), of_view(&view, &sources));
+            let plain = List { flavour, ..List::default() };
+            assert_eq!(list(one(&brief), &plain), list(one(&whole), &plain));
+            let nodes = Alternate { nodes: true, ..layout(flavour, &now) };
+            assert_eq!(alternate(one(&brief), &nodes), alternate(one(&whole), &nodes));
         }
     }
 }

@@ -82,6 +82,11 @@ fn nodes_are_given_whole() {
     assert_eq!(second.gpus, Some(Gpus { count: 1, per: Per::Node, model: None }));
     assert_eq!(third.nodes, ["n17"]);
     assert_eq!(plan("-l nodes=2:ppn=4+3"), "2:4:4:4+3:1:1:1");
+    // Nodes by name that are asked for alike are one request.
+    let named: Vec<String> = (0..1_500).map(|number| format!("n{number}:ppn=2")).collect();
+    let asked = request(&format!("-l nodes={}", named.join("+")));
+    assert_eq!((asked.path, asked.tasks, asked.nodes.len()), (nodes(1_500), Some(3_000), 1_500));
+    assert_eq!(alternative("-l nodes=a:ppn=2+b:ppn=1+c:ppn=1").requests.len(), 2);
     // TORQUE shares the nodes of `nodes=1`; a site can say so.
     let shared = Rules { nodes_are_whole: false, ..rules() };
     let spec = submission_of("-l nodes=1", "true\n", &shared).unwrap().spec;
@@ -131,10 +136,11 @@ fn requests_for_the_whole_job() {
         ("-l filesystems=home", "-l filesystems=home is not supported"),
         ("-l naccesspolicy=singleuser", "is not supported"),
         ("-l nodes=1 -l host=a", "cannot be given together"),
+        (&format!("-l nodes={}", vec!["1"; 1_001].join("+")), "at most 1000 different entries"),
         ("-l nodes=1 -l place=pack", "-l place goes with -l select"),
         ("-l procs=0", "expected a number"),
-        ("-l select=1000000:ncpus=1000000", "at most 100000000"),
-        ("-l nodes=1000000:ppn=1000000", "at most 100000000"),
+        ("-l select=1000000:ncpus=1000000", "at most 10000000"),
+        ("-l nodes=1000000:ppn=1000000", "at most 10000000"),
         ("-l select=1000000:mpiprocs=2", "at most 1000000 of each"),
     ] {
         let message = refused(line);

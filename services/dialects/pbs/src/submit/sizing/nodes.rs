@@ -12,6 +12,9 @@ use crate::{
 };
 use muster_schemas::resources::{Count, Gpus, Level, LevelCount, Memory, NodeFilter, Per, Request, Sharing};
 
+/// The most different requests of a job.
+const MOST_REQUESTS: usize = 1_000;
+
 /// Requests for the whole job that do not go with `nodes`.
 const RIVALS: [&str; 3] = ["host", "vnode", "mpiprocs"];
 
@@ -22,28 +25,51 @@ pub(super) fn place(size: &mut Size, spec: &NodesSpec, requests: &[Resource], ru
     }
     let of_all = requests.iter().find(|request| request.name == "mem").map(|mem| bytes("mem", &mem.plain()));
     let share = of_all.transpose()?.map(|bytes| bytes.div_ceil(spec.count().max(1)));
-    size.alternative.scatter = spec.entries.len() > 1;
-    for entry in &spec.entries {
-        add(size, entry, spec.exclusion, share, rules)?;
+    let mut left = &spec.entries[..];
+    while let Some((first, rest)) = left.split_first() {
+        // Nodes by name that are asked for alike are one request.
+        let are_named = |entry: &&Entry| name_of(entry, rules).is_some() && are_alike(first, entry);
+        let alike = if name_of(first, rules).is_some() { rest.iter().take_while(are_named).count() } else { 0 };
+        add(size, &left[..=alike], spec.exclusion, share, rules)?;
+        left = &left[alike + 1..];
     }
-    Ok(())
+    size.alternative.scatter = size.alternative.requests.len() > 1;
+    match size.alternative.requests.len() > MOST_REQUESTS {
+        true => Err(Refusal::value("-l", "nodes", format!("at most {MOST_REQUESTS} different entries are taken"))),
+        false => Ok(()),
+    }
 }
 
+/// The name of the node that an entry asks for.
+fn name_of<'e>(entry: &'e Entry, rules: &Rules) -> Option<&'e str> {
+    match &entry.head {
+        Head::Name(name) => Some(name.as_str()).filter(|name| rules.names_node(name)),
+        Head::Count(_) => None,
+    }
+}
+
+/// Whether two entries ask for the same, but for the nodes.
+fn are_alike(one: &Entry, other: &Entry) -> bool {
+    let of = |entry: &Entry| Entry { head: Head::Count(1), ..entry.clone() };
+    of(one) == of(other)
+}
+
+/// Adds equal entries: one, or several nodes by name.
 fn add(
     size: &mut Size,
-    entry: &Entry,
+    entries: &[Entry],
     exclusion: Option<Exclusion>,
     share: Option<u64>,
     rules: &Rules,
 ) -> Result<(), Refusal> {
-    let (count, ppn) = (entry.count(), entry.ppn.unwrap_or(1));
-    let mut filter: Option<NodeFilter> = None;
-    let mut nodes = Vec::new();
-    match &entry.head {
-        Head::Name(name) if rules.names_node(name) => nodes.push(name.clone()),
-        Head::Name(property) => filter = Some(NodeFilter::Has(property.clone())),
-        Head::Count(_) => {}
-    }
+    let Some(entry) = entries.first() else { return Ok(()) };
+    let ppn = entry.ppn.unwrap_or(1);
+    let nodes: Vec<String> = entries.iter().filter_map(|entry| name_of(entry, rules)).map(str::to_owned).collect();
+    let count = if nodes.is_empty() { entry.count() } else { u32::try_from(nodes.len()).unwrap_or(u32::MAX) };
+    let mut filter: Option<NodeFilter> = match &entry.head {
+        Head::Name(property) if nodes.is_empty() => Some(NodeFilter::Has(property.clone())),
+        _ => None,
+    };
     for property in &entry.properties {
         filter = Some(both(filter, NodeFilter::Has(property.clone())));
     }

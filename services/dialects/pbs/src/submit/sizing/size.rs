@@ -8,7 +8,7 @@ use muster_schemas::resources::{Alternative, NodeFilter, Request, Sharing};
 use std::{collections::BTreeMap, fmt};
 
 /// The most tasks and processors of a job.
-const MOST: u32 = 100_000_000;
+const MOST: u32 = 10_000_000;
 
 /// Limits of a job's processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub(in crate::submit) struct Size {
     pub memory_bytes: Option<u64>,
     /// The resources as `Resource_List` shows them.
     pub shown: BTreeMap<String, String>,
-    /// What has no effect: a sentence for each.
+    /// A sentence for each request without effect.
     pub warnings: Vec<String>,
 }
 
