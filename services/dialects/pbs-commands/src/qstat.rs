@@ -9,7 +9,7 @@ use muster_client::{JobQuery, Moment};
 use muster_pbs::{
     flavour::Flavour,
     job_id::PbsJobId,
-    queries::{Destination, Format, Mode, Operand, StatRequest, qstat},
+    queries::{Destination, Format, Mode, Operand, StatRequest, is_listed, qstat},
     show::{self, Alternate, Counts, Header, List, ServerFacts, ServerState, Status},
 };
 use muster_schemas::{
@@ -44,9 +44,9 @@ struct Found {
 
 fn jobs(site: &mut Site, request: &StatRequest) -> Ended {
     let mut found = find(site, request)?;
-    found.views.retain(|view| is_wanted(view, request, site.flavour));
-    let needs_details = !matches!(request.format, Format::List);
-    let statuses = if needs_details { detailed(site, &found.views)? } else { listed(site, &found.views) };
+    found.views.retain(|view| is_listed(view, request, site.flavour));
+    let is_brief = matches!(request.format, Format::List) && !request.percent;
+    let statuses = if is_brief { listed(site, &found.views) } else { detailed(site, &found.views)? };
     print(&shown(site, request, &statuses));
     Ok(found.status)
 }
@@ -119,23 +119,9 @@ fn named(site: &mut Site, request: &StatRequest, id: &PbsJobId, found: &mut Foun
     Ok(())
 }
 
-/// Whether a job is among those that the options ask for.
-fn is_wanted(view: &JobView, request: &StatRequest, flavour: Flavour) -> bool {
-    let state = show::job_state(view, flavour);
-    let is_task = view.id.index.is_some();
-    (request.states.is_empty() || request.states.contains(state))
-        && (request.users.is_empty() || request.users.contains(&view.owner))
-        && (request.tasks || !is_task || request.operands.iter().any(|operand| names(operand, view.id)))
-        && (!request.only_arrays || view.array.is_some() || is_task)
-}
-
-fn names(operand: &Operand, job: JobId) -> bool {
-    matches!(operand, Operand::Job(id) if id.jobs().any(|named| named == job))
-}
-
 fn listed(site: &Site, views: &[JobView]) -> Vec<Status> {
     let sources = site.sources();
-    views.iter().map(|view| show::of_view(view, &sources)).collect()
+    views.iter().map(|view| show::of_view_in_brief(view, &sources)).collect()
 }
 
 /// The jobs with all their attributes. One that has gone meanwhile is left out.

@@ -9,7 +9,7 @@ use muster_client::{ClientError, JobQuery};
 use muster_names::{User, group_name};
 use muster_pbs::{
     script,
-    submit::{self, Caller, Program, Reading, Rules, Settings, Submission},
+    submit::{self, Caller, Program, Reading, Settings, Submission},
 };
 use muster_schemas::{
     CommandId, JobId,
@@ -45,7 +45,7 @@ pub fn run(site: &mut Site, connection: &ConnectionOptions, words: &[String]) ->
     let settings = Settings::read(&defaults, text, prefix, &line.options, &reading)?;
     let process = caller::Caller::this_process(connection).map_err(|failure| Failure::new(failure.to_string()))?;
     let caller = caller_of(process.environment, process.directory, words);
-    let rules = rules(site)?;
+    let rules = site.rules()?;
     let mut submission = submit::lower(&settings, &program, &caller, &rules, &now)?;
     for (name, value) in process.instance {
         submission.spec.environment.entry(name.to_owned()).or_insert(value);
@@ -135,10 +135,4 @@ fn caller_of(environment: Vec<(String, String)>, directory: String, words: &[Str
         arguments: words.join(" "),
         is_folder: |path| std::path::Path::new(path).is_dir(),
     }
-}
-
-fn rules(site: &mut Site) -> Result<Rules, Failure> {
-    let nodes = site.client.nodes(muster_client::Moment::Now)?;
-    let node_names = Some(nodes.nodes.into_iter().map(|node| node.spec.name).collect());
-    Ok(Rules { flavour: site.flavour, server: site.server.clone(), node_names, ..Rules::default() })
 }

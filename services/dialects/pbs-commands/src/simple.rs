@@ -7,14 +7,15 @@ use super::{
 };
 use jiff::Zoned;
 use muster_cli::stderr_line;
-use muster_client::ClientError;
+use muster_client::{ClientError, Moment};
 use muster_pbs::{
+    attributes::Attributes,
     job_id::PbsJobId,
-    queries::{self, Alteration, Deletion, Signal},
+    queries::{self, Deletion, Signal},
     submit::Reading,
 };
 use muster_schemas::{
-    CommandId, JobId,
+    CommandId,
     command::{JobFilter, JobSelection},
     event::JobChange,
     job::Holds,
@@ -27,19 +28,19 @@ pub fn run(site: &mut Site, tool: &str, words: &[String]) -> Ended {
         "qdel" => delete(site, tool, queries::qdel(words)?),
         "qhold" => {
             let wanted = queries::qhold(words)?;
-            each(site, tool, &wanted.jobs, |site, jobs| hold(site, jobs, wanted.holds))
+            ask_for_each(site, tool, &wanted.jobs, |site, jobs| hold(site, jobs, wanted.holds))
         }
         "qrls" => {
             let wanted = queries::qrls(words)?;
-            each(site, tool, &wanted.jobs, |site, jobs| release(site, jobs, wanted.holds))
+            ask_for_each(site, tool, &wanted.jobs, |site, jobs| release(site, jobs, wanted.holds))
         }
         "qsig" => {
             let (signal, jobs) = queries::qsig(words)?;
-            each(site, tool, &jobs, |site, jobs| send(site, jobs, &signal))
+            ask_for_each(site, tool, &jobs, |site, jobs| send(site, jobs, &signal))
         }
         "qrerun" => {
             let (_, jobs) = queries::qrerun(words)?;
-            each(site, tool, &jobs, |site, jobs| {
+            ask_for_each(site, tool, &jobs, |site, jobs| {
                 let request = RequeueRequest { jobs, hold: false, delay_seconds: 0 };
                 site.client.requeue(CommandId::new_now(), &request).map(drop)
             })
@@ -49,10 +50,25 @@ pub fn run(site: &mut Site, tool: &str, words: &[String]) -> Ended {
             let queue =
                 destination.queue.ok_or_else(|| Failure::new("a queue is missing: jobs stay at this server"))?;
             let change = JobChange { queue: Some(queue), ..JobChange::default() };
-            each(site, tool, &jobs, |site, jobs| modify(site, jobs, change.clone()))
+            ask_for_each(site, tool, &jobs, |site, jobs| modify(site, jobs, change.clone()))
         }
         _ => alter(site, tool, words),
     }
+}
+
+/// Does to each job what the client is asked for.
+fn ask_for_each(
+    site: &mut Site,
+    tool: &str,
+    jobs: &[PbsJobId],
+    mut ask: impl FnMut(&mut Site, JobSelection) -> Result<(), ClientError>,
+) -> Ended {
+    each(site, tool, jobs, |site, id, jobs| ask(site, jobs).map_err(|error| failure(id, &error)))
+}
+
+fn failure(id: &PbsJobId, error: &ClientError) -> Failure {
+    let (text, status) = refused(id, error);
+    Failure { text, status }
 }
 
 /// Does something to each job.
@@ -60,17 +76,11 @@ fn each(
     site: &mut Site,
     tool: &str,
     jobs: &[PbsJobId],
-    mut act: impl FnMut(&mut Site, JobSelection) -> Result<(), ClientError>,
+    mut act: impl FnMut(&mut Site, &PbsJobId, JobSelection) -> Result<(), Failure>,
 ) -> Ended {
     let mut status = 0;
     for id in jobs {
-        let done = site.require_own(id).and_then(|()| {
-            let ids: Vec<JobId> = id.jobs().collect();
-            act(site, JobSelection::Ids(ids)).map_err(|error| {
-                let (text, status) = refused(id, &error);
-                Failure { text, status }
-            })
-        });
+        let done = site.require_own(id).and_then(|()| act(site, id, JobSelection::Ids(id.jobs().collect())));
         if let Err(Failure { text, status: failed }) = done {
             stderr_line!("{tool}: {text}");
             status = failed;
@@ -85,7 +95,7 @@ fn delete(site: &mut Site, tool: &str, wanted: Deletion) -> Ended {
         site.client.cancel(CommandId::new_now(), &JobsRequest { jobs })?;
         return Ok(0);
     }
-    each(site, tool, &wanted.jobs, |site, jobs| {
+    ask_for_each(site, tool, &wanted.jobs, |site, jobs| {
         site.client.cancel(CommandId::new_now(), &JobsRequest { jobs }).map(drop)
     })
 }
@@ -124,40 +134,18 @@ fn modify(site: &mut Site, jobs: JobSelection, change: JobChange) -> Result<(), 
 fn alter(site: &mut Site, tool: &str, words: &[String]) -> Ended {
     let now: Zoned = site.now();
     let reading = Reading { now: &now, flavour: site.flavour, array_limit: u32::MAX };
-    let Alteration { settings, letters, holds, jobs } = queries::alteration(words, &reading)?;
-    if let Some(letter) = letters.iter().find(|letter| !"aAhlNpqW".contains(**letter)) {
-        return Err(Failure::new(format!("-{letter} of a job that is there is not changed here; nothing was changed")));
-    }
-    let walltime = settings.resources.iter().find(|request| request.name == "walltime");
-    let other = settings.resources.iter().find(|request| request.name != "walltime");
-    if let Some(other) = other {
-        let text = format!("-l {} of a job that is there is not changed here; nothing was changed", other.name);
-        return Err(Failure::new(text));
-    }
-    let walltime_seconds = match walltime {
-        None => None,
-        Some(request) => {
-            let seconds = muster_pbs::value::parse_seconds(&request.value);
-            Some(seconds.ok_or_else(|| Failure::new(format!("illegal -l value: walltime={}", request.value)))?)
-        }
-    };
-    let change = JobChange {
-        name: settings.name.clone(),
-        queue: settings.queue.clone(),
-        account: settings.account.clone(),
-        priority: settings.priority,
-        begin: settings.begin,
-        walltime_seconds,
-        dependencies: letters.contains(&'W').then(|| settings.dependencies.clone()),
-        ..JobChange::default()
-    };
-    each(site, tool, &jobs, |site, jobs| {
+    let alteration = queries::alteration(words, &reading)?;
+    let rules = site.rules()?;
+    each(site, tool, &alteration.jobs, |site, id, jobs| {
+        let job = *id.jobs().collect::<Vec<_>>().first().ok_or_else(|| Failure::new(format!("Unknown Job Id {id}")))?;
+        let detail = site.client.job(job.whole(), Moment::Now).map_err(|error| failure(id, &error))?;
+        let change = queries::change(&alteration, Attributes(&detail.spec.attributes), &rules)?;
         if !change.is_empty() {
-            modify(site, jobs.clone(), change.clone())?;
+            modify(site, jobs.clone(), change).map_err(|error| failure(id, &error))?;
         }
-        match &holds {
+        match &alteration.holds {
             None => Ok(()),
-            Some(letters) => set_holds(site, jobs, letters),
+            Some(letters) => set_holds(site, jobs, letters).map_err(|error| failure(id, &error)),
         }
     })
 }

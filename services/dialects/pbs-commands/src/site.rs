@@ -5,10 +5,10 @@ use jiff::{Zoned, tz::TimeZone};
 use muster_cli::{connection::ConnectionOptions, zone};
 use muster_client::{Client, ClientError, Moment};
 use muster_names::User;
-use muster_pbs::{NAME, flavour::Flavour, job_id::PbsJobId, show::Sources};
+use muster_pbs::{NAME, flavour::Flavour, job_id::PbsJobId, show::Sources, submit::Rules};
 use muster_schemas::{
     JobId, Timestamp,
-    views::{ErrorCode, InfoView, JobView},
+    views::{ErrorCode, InfoView},
 };
 use nix::unistd::Uid;
 
@@ -42,6 +42,13 @@ impl Site {
         Ok(Self { client, info, flavour, server, zone: zone::of_process() })
     }
 
+    /// The site's rules for submissions.
+    pub fn rules(&mut self) -> Result<Rules, Failure> {
+        let nodes = self.client.nodes(Moment::Now)?;
+        let node_names = Some(nodes.nodes.into_iter().map(|node| node.spec.name).collect());
+        Ok(Rules { flavour: self.flavour, server: self.server.clone(), node_names, ..Rules::default() })
+    }
+
     /// The current time in the caller's zone.
     pub fn now(&self) -> Zoned {
         Timestamp::now().to_jiff().to_zoned(self.zone.clone())
@@ -55,11 +62,6 @@ impl Site {
     /// The identifier of a job.
     pub fn id_of(&self, job: JobId, is_array: bool) -> PbsJobId {
         PbsJobId::of(job, is_array, &self.server)
-    }
-
-    /// The identifier of a job in a list.
-    pub fn id_of_view(&self, view: &JobView) -> PbsJobId {
-        self.id_of(view.id, view.array.is_some())
     }
 
     /// Requires that an identifier names a job of this server, which may be named in full or by its first part.

@@ -62,6 +62,11 @@ fn jobs_are_listed_held_released_and_deleted() {
     assert_eq!(rows[0][..3], ["1.alpha", "sleeper", "root"], "{listed}");
     assert_eq!((rows[0][4], rows[0][5], rows[1][4], rows[1][5]), ("R", "workq", "H", "short"), "{listed}");
     assert_eq!(site.ok("qselect -s H -q short -p .gt.6"), "2.alpha\n");
+    site.ok("qalter -p 9 -N renamed -l walltime=0:05:00 2.alpha");
+    let full = site.ok("qstat -f 2");
+    for line in ["Job_Name = renamed", "Priority = 9", "Resource_List.walltime = 00:05:00"] {
+        assert!(full.lines().any(|known| known.trim() == line), "{line}: {full}");
+    }
     site.ok("qrls 2.alpha");
     site.system.wait_until("the second runs", || state("2") == "R");
     site.system.wait_until("it takes signals", || site.run("qsig -s STOP 2 && qsig -s CONT 2").status == 0);
