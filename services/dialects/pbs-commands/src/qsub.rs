@@ -93,7 +93,7 @@ fn status_of(view: &JobView) -> u8 {
     view.outcome.as_ref().map_or(1, OutcomeView::shell_code)
 }
 
-/// What is to run: a command after `--`, the script with a name, or that of standard input.
+/// The program to run: a command after `--`, the script with a name, or that of standard input.
 fn program(operand: Option<&String>, command: Option<Vec<String>>, is_interactive: bool) -> Result<Program, Failure> {
     if let Some(command) = command.filter(|command| !command.is_empty()) {
         return Ok(Program::Command(command));

@@ -61,7 +61,7 @@ impl Spending {
             Amount::RunSeconds => self.runs,
             _ => 0,
         };
-        // What has no end is more than any budget.
+        // A use without an end is more than any budget.
         if milliseconds == u64::MAX { u64::MAX } else { milliseconds / 1_000 }
     }
 

@@ -2,6 +2,7 @@
 
 mod binding;
 mod book;
+mod clients;
 mod configuration;
 mod containers;
 mod dialects;
@@ -16,6 +17,7 @@ mod hpcpack_modes;
 mod mpi;
 mod openapi;
 mod pbs;
+mod pbs_clients;
 mod programs;
 mod reservations;
 mod site_programs;

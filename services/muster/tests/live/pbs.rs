@@ -17,11 +17,16 @@ name = "workq"
 name = "short"
 "#;
 
+/// A site with a queue `workq`, as new servers of PBS have it.
+pub fn site() -> Site {
+    Site::with(CONFIGURATION)
+}
+
 /// A script with directives runs with PBS's variables, in its owner's home folder unless it says otherwise, and its
 /// output goes to files with PBS's names beside the place of submission.
 #[test]
 fn a_script_runs_with_its_variables_and_its_output_is_where_pbs_puts_it() {
-    let site = Site::with(CONFIGURATION);
+    let site = site();
     let script = "#!/bin/sh\n#PBS -N first\n#PBS -l select=2:ncpus=2:mpiprocs=2,walltime=0:10:00 -l place=scatter\n\
                   env | grep ^PBS_\necho nodes: $(sort $PBS_NODEFILE | uniq -c)\necho bad >&2\nexit 3\n";
     site.system.write("job.sh", script);
@@ -47,7 +52,7 @@ fn a_script_runs_with_its_variables_and_its_output_is_where_pbs_puts_it() {
 /// `qstat` lists jobs in their states; those that are over only if it is asked for them.
 #[test]
 fn jobs_are_listed_held_released_and_deleted() {
-    let site = Site::with(CONFIGURATION);
+    let site = site();
     assert_eq!(site.ok("echo sleep 60 | qsub -N sleeper -l ncpus=1"), "1.alpha\n");
     assert_eq!(site.ok("echo sleep 60 | qsub -h -q short -p 7"), "2.alpha\n");
     let state = |job: &str| {
@@ -89,7 +94,7 @@ fn jobs_are_listed_held_released_and_deleted() {
 /// Arrays have PBS's identifiers and variables, and a file for each task.
 #[test]
 fn arrays_run_with_their_index() {
-    let site = Site::with(CONFIGURATION);
+    let site = site();
     assert_eq!(site.ok("echo 'echo $PBS_ARRAY_INDEX $PBS_JOBID' | qsub -N many -J 1-3 -W block=true"), "1[].alpha\n");
     for index in 1..=3 {
         assert_eq!(site.system.read(&format!("many.o1.{index}")), format!("{index} 1[{index}].alpha\n"));
@@ -99,7 +104,7 @@ fn arrays_run_with_their_index() {
 /// What is not understood is refused by name, and nothing is submitted.
 #[test]
 fn what_is_not_understood_is_refused_by_name() {
-    let site = Site::with(CONFIGURATION);
+    let site = site();
     site.system.write("job.sh", "#PBS -l select=1:ncpus=many\ntrue\n");
     for (line, status, text) in [
         ("qsub job.sh", 2, "illegal -l value: `ncpus=many`"),

@@ -1,34 +1,10 @@
 //! Unmodified third-party programs that drive Slurm, against a live system: small workloads run to their end through
 //! the commands on PATH. `ops/test` installs the programs; the workloads are in `tests/slurm-clients`.
 
-use crate::slurm::Site;
-use std::path::PathBuf;
+use crate::{clients, slurm::Site};
 
-/// A workload that takes longer hangs: they all take a few seconds.
-const PATIENCE_SECONDS: u32 = 240;
-
-/// The Python that has the clients. `None` if `ops/test` could not install them and has said so.
-fn python() -> Option<PathBuf> {
-    if let Some(python) = std::env::var_os("MUSTER_SLURM_CLIENTS") {
-        return Some(PathBuf::from(python)).filter(|python| !python.as_os_str().is_empty());
-    }
-    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    let target = target.expect("set MUSTER_SLURM_CLIENTS to a Python with the clients, or run ops/test");
-    let python = target.join("../slurm-clients/bin/python");
-    assert!(python.exists(), "{} is missing: set MUSTER_SLURM_CLIENTS, or run ops/test", python.display());
-    Some(python)
-}
-
-/// Runs a program of the environment to its end, with the folder of the system as its home, and returns its output.
-/// `WORKLOADS` in the line is the folder of the workloads.
 fn run(site: &Site, line: &str) -> Option<String> {
-    let Some(python) = python() else {
-        muster_surroundings::skipped("the clients of Slurm are not installed; ops/test says why");
-        return None;
-    };
-    let bin = python.parent().expect("a program is in a folder").display();
-    let line = line.replace("WORKLOADS", concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/slurm-clients"));
-    Some(site.ok(&format!("HOME=$PWD PATH=$PATH:{bin} exec timeout -k 5 {PATIENCE_SECONDS} {bin}/{line}")))
+    clients::run(site, "slurm-clients", line)
 }
 
 /// SL-C-06, SL-C-08, SL-C-24, SL-C-25, SL-C-31

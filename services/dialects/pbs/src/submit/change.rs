@@ -24,7 +24,7 @@ const FIXED: [(char, &str); 11] = [
     ('v', "variables"),
 ];
 
-/// Resources that are computed from others: a new size makes them anew.
+/// Resources that are computed from others: a new size replaces them.
 const COMPUTED: [&str; 3] = ["nodect", "mpiprocs", "ncpus"];
 
 /// The change of a job that these options ask for, by the letters that were given. `attributes` are those of the job:

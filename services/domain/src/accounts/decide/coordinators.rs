@@ -1,4 +1,4 @@
-//! Who may change accounts: operators all of them, coordinators theirs and those below.
+//! Permission to change accounts: operators have it for all of them, coordinators for theirs and those below.
 //!
 //! A coordinator adds users and accounts below, gives them limits and takes them out again, and names further
 //! coordinators. What holds for a coordinated account as a whole comes from above, unless it lies below another that
@@ -41,7 +41,7 @@ impl Coordinator<'_> {
         self.accounts.coordinates(self.name, account)
     }
 
-    /// Of an account above this one.
+    /// Whether the user coordinates an account above this one.
     fn is_above(&self, account: &str) -> bool {
         let parent = self.accounts.accounts.get(account).and_then(|spec| spec.parent.as_deref());
         parent.is_some_and(|parent| self.is_of(parent))
