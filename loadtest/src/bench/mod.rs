@@ -2,6 +2,7 @@
 
 mod bed;
 mod beside;
+mod commands;
 mod fanout;
 mod figure;
 mod filters;
@@ -10,6 +11,7 @@ mod machine;
 mod memory;
 mod mpi;
 mod nodes;
+mod pbs;
 mod planner;
 mod running;
 mod slurm;
@@ -79,6 +81,8 @@ enum Row {
     Steps,
     /// MPI programs started by `srun`, compared with the launchers of their libraries; fences of 1,024 tasks.
     Mpi,
+    /// `qsub` one after the other, `qstat` with 100,000 waiting jobs.
+    PbsCommands,
     /// `sbatch` one after the other, `squeue` with 100,000 waiting jobs.
     SlurmCommands,
     /// From the submission of a job with three components to the start of all of them, on an idle system.
@@ -164,6 +168,7 @@ async fn measure(bench: &Arc<Bench>, row: Row) -> Result<Vec<Figure>> {
         Row::Throughput => running::throughput(bench).await,
         Row::Steps => steps::steps(bench).await,
         Row::Mpi => mpi::mpi(bench).await,
+        Row::PbsCommands => pbs::commands(bench).await,
         Row::SlurmCommands => slurm::commands(bench).await,
         Row::SlurmComponents => slurm_components::components(bench).await,
         Row::SlurmLists => slurm_lists::lists(bench).await,

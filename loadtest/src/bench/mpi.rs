@@ -3,8 +3,8 @@
 
 use super::{
     Bench, Running,
+    commands::Links,
     figure::{Figure, Target, quantile},
-    slurm::Links,
 };
 use anyhow::{Context as _, Result, ensure};
 use std::{

@@ -1,11 +1,13 @@
 //! How lists of users' jobs affect the planner.
 
 use super::{
-    Bench, Running, elsewhere,
+    Bench, Running,
+    commands::BULK,
+    elsewhere,
     figure::{Figure, Target, quantile},
     filters,
     running::TRIVIAL,
-    slurm::{BULK, WAITING},
+    slurm::WAITING,
 };
 use crate::{api, http::Connection, system::System};
 use anyhow::{Context as _, Result, ensure};

@@ -2,9 +2,9 @@
 
 use super::{
     Bench, Running,
+    commands::Links,
     figure::{Figure, Target, quantile},
     running::TRIVIAL,
-    slurm::Links,
 };
 use crate::{
     api::{self, PublicEvent},
