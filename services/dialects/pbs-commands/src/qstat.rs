@@ -102,7 +102,7 @@ fn named(site: &mut Site, request: &StatRequest, id: &PbsJobId, found: &mut Foun
     let views = match answer {
         Ok(page) => page.jobs,
         Err(error) => {
-            let (text, status) = refused(id, &error);
+            let (text, status) = refused(&site.in_full(id), &error);
             tell(text, status);
             return Ok(());
         }
@@ -110,9 +110,12 @@ fn named(site: &mut Site, request: &StatRequest, id: &PbsJobId, found: &mut Foun
     let asked: Vec<JobView> = views.into_iter().filter(|view| ids.contains(&view.id) || request.tasks).collect();
     let is_over = |view: &JobView| view.state == JobState::Finished;
     match asked.as_slice() {
-        [] => tell(format!("Unknown Job Id {id}"), 153),
+        [] => tell(format!("Unknown Job Id {}", site.in_full(id)), 153),
         all if all.iter().all(is_over) && !includes_ended(request, site.flavour) => {
-            tell(format!("{id} Job has finished, use -x or -H to obtain historical job information"), 35);
+            tell(
+                format!("{} Job has finished, use -x or -H to obtain historical job information", site.in_full(id)),
+                35,
+            );
         }
         _ => found.views.extend(asked),
     }

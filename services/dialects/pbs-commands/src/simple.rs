@@ -80,7 +80,8 @@ fn each(
 ) -> Ended {
     let mut status = 0;
     for id in jobs {
-        let done = site.require_own(id).and_then(|()| act(site, id, JobSelection::Ids(id.jobs().collect())));
+        let done =
+            site.require_own(id).and_then(|()| act(site, &site.in_full(id), JobSelection::Ids(id.jobs().collect())));
         if let Err(Failure { text, status: failed }) = done {
             stderr_line!("{tool}: {text}");
             status = failed;

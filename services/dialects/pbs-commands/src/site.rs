@@ -64,6 +64,12 @@ impl Site {
         PbsJobId::of(job, is_array, &self.server)
     }
 
+    /// An identifier as messages have it: with the server, which the user may have left out.
+    pub fn in_full(&self, id: &PbsJobId) -> PbsJobId {
+        let server = id.server.clone().or_else(|| Some(self.server.clone()).filter(|server| !server.is_empty()));
+        PbsJobId { server, at: None, ..id.clone() }
+    }
+
     /// Requires that an identifier names a job of this server, which may be named in full or by its first part.
     pub fn require_own(&self, id: &PbsJobId) -> Result<(), Failure> {
         let short = |name: &str| name.split('.').next().unwrap_or_default().to_ascii_lowercase();

@@ -80,11 +80,11 @@ fn jobs_are_listed_held_released_and_deleted() {
     let (status, error) = site.fails("qstat 1");
     assert_eq!(
         (status, error.as_str()),
-        (35, "qstat: 1 Job has finished, use -x or -H to obtain historical job information\n")
+        (35, "qstat: 1.alpha Job has finished, use -x or -H to obtain historical job information\n")
     );
     assert!(site.ok("qstat -x 1").lines().count() == 3);
     let (status, error) = site.fails("qdel 77");
-    assert_eq!((status, error.as_str()), (153, "qdel: Unknown Job Id 77\n"));
+    assert_eq!((status, error.as_str()), (153, "qdel: Unknown Job Id 77.alpha\n"));
     let queues = site.ok("qstat -Q");
     assert!(queues.lines().any(|line| line.starts_with("workq ")) && queues.contains("short "), "{queues}");
     assert!(site.ok("qstat -B").lines().nth(2).is_some_and(|line| line.starts_with("alpha ")), "there is a server");
