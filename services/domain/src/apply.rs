@@ -134,7 +134,7 @@ impl State {
             | Event::ComponentStopping { .. }
             | Event::ComponentEnded { .. } => self.component_changed(record),
             Event::AccountsChanged { changes } => self.accounts_changed(changes),
-            Event::AccountSettingsChanged { settings } => self.account_settings_changed(settings),
+            Event::AccountSettingsChanged { settings } => self.account_settings_changed(settings, now),
             Event::ClassChanged { job, component, class } => self.class_changed(*job, *component, class),
             Event::NodeTakenOut { node, reason, is_down } => {
                 self.node_taken_out(*node, reason, *is_down, &record.actor);

@@ -440,7 +440,15 @@ mod tests {
         Config,
         budgets::{Account, Budgets},
     };
-    use futures::task::noop_waker_ref;
+    use std::{sync::atomic::AtomicU32, task::Wake};
+
+    struct Woken(AtomicU32);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
 
     /// A caller who takes all at once does not keep the thread: after each slice others have their turn.
     #[test]
@@ -450,7 +458,9 @@ mod tests {
         let bytes: Vec<u8> = (0..3 * SLICE_BYTES + 7).map(|at| at as u8).collect();
         let held = admission.hold_answer(bytes.len() as u64).unwrap();
         let mut large = Large::new(Body::from(bytes.clone()), held);
-        let mut context = Context::from_waker(noop_waker_ref());
+        let woken = Arc::new(Woken(AtomicU32::new(0)));
+        let waker = woken.clone().into();
+        let mut context = Context::from_waker(&waker);
         let (mut got, mut frames, mut pauses) = (Vec::new(), 0, 0);
         while !large.is_end_stream() {
             assert_eq!(large.size_hint().exact(), Some((bytes.len() - got.len()) as u64));
@@ -466,6 +476,6 @@ mod tests {
             }
         }
         assert!(got == bytes);
-        assert_eq!((frames, pauses), (4, 3));
+        assert_eq!((frames, pauses, woken.0.load(Ordering::Relaxed)), (4, 3, 3), "each pause is followed by a turn");
     }
 }

@@ -56,6 +56,11 @@ impl Limits {
         self.accounts.set_spent(spent);
     }
 
+    /// Whether a limit may let a job start later although nothing happens.
+    pub fn forgets(&self) -> bool {
+        self.accounts.forgets()
+    }
+
     /// The classes whose runs make way for a job.
     pub fn preempted_by(&self, holder: &Holder) -> Vec<&str> {
         self.accounts.preempted_by(holder)

@@ -34,6 +34,9 @@ use std::{
     sync::Arc,
 };
 
+/// How soon a job that waits for a limit is looked at again where old use counts ever less.
+const BUDGET_SECONDS: i64 = 60;
+
 impl Engine {
     /// Plans. Jobs in `left_out` neither start nor get a promise in this cycle, and hold up nobody.
     ///
@@ -225,6 +228,9 @@ impl Engine {
         let Some(entry) = self.queue.get(place) else { return true };
         let demand = &self.classes.get(entry.class).demand;
         let Some(limit) = self.limits.reached(&entry.holder, demand, more, &self.queues) else { return false };
+        if self.limits.forgets() {
+            cycle.wake_at(cycle.now.plus_seconds(BUDGET_SECONDS));
+        }
         if self.tells_reasons {
             cycle.tell(entry.id, WaitReason::Limit(limit));
         }

@@ -1,6 +1,7 @@
 //! `muster install-commands`: links under which this program acts as the commands of the dialects.
 
 use crate::exit::{CommandResult, Failure};
+use muster_cli::stderr_line;
 use muster_hpcpack_commands as hpcpack;
 use muster_pbs_commands as pbs;
 use muster_slurm_commands as slurm;
@@ -14,8 +15,14 @@ use std::{
 pub fn install(dir: &Path) -> CommandResult {
     let program =
         std::env::current_exe().map_err(|error| Failure::failed(format!("cannot tell where muster is: {error}")))?;
-    let names = hpcpack::TOOLS.iter().chain(&pbs::TOOLS).chain(&slurm::TOOLS);
-    let mut links: Vec<PathBuf> = names.map(|name| dir.join(name)).collect();
+    let mut links: Vec<PathBuf> = hpcpack::TOOLS.iter().chain(&slurm::TOOLS).map(|name| dir.join(name)).collect();
+    // Other systems come with commands of PBS's names.
+    let of_pbs = pbs::TOOLS.iter().map(|name| dir.join(name));
+    let (foreign, own): (Vec<PathBuf>, Vec<PathBuf>) = of_pbs.partition(|path| is_foreign(path, &program));
+    foreign
+        .iter()
+        .for_each(|path| stderr_line!("muster: {} is there and is no link to muster; it stays", path.display()));
+    links.extend(own);
     links.extend(controller_beside(dir).filter(|path| !is_foreign(path, &program)));
     if let Some(first) = links.iter().find(|path| is_foreign(path, &program)) {
         let message = format!("{} is there and is no link to muster; nothing was changed", first.display());

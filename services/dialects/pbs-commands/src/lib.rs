@@ -56,7 +56,7 @@ pub fn words(connection: &ConnectionOptions, words: &[String]) -> u8 {
 }
 
 fn run(connection: &ConnectionOptions, tool: &'static str, words: &[String]) -> u8 {
-    if words.iter().any(|word| word == "--version") {
+    if words == ["--version"] {
         print(&format!("pbs_version = {}\n", site::version()));
         return 0;
     }

@@ -18,7 +18,14 @@ const DETAILS_AT_A_TIME: usize = 500;
 /// Runs a command line of `qselect`.
 pub fn run(site: &mut Site, words: &[String]) -> Ended {
     let request = qselect(words, &site.now())?;
-    let states = if request.history { JobState::ALL.to_vec() } else { Vec::new() };
+    if let Some(server) = request.destination.as_ref().and_then(|destination| destination.server.as_ref()) {
+        site.require_server(server)?;
+    }
+    let states = if request.history || request.states.contains(['F', 'X', 'M', 'C']) {
+        JobState::ALL.to_vec()
+    } else {
+        Vec::new()
+    };
     let queue = request.destination.as_ref().and_then(|destination| destination.queue.clone());
     let query = JobQuery { queue, name: request.name.clone(), states, ..JobQuery::default() };
     let ids: Vec<JobId> = site.client.jobs(&query)?.jobs.into_iter().map(|view| view.id).collect();

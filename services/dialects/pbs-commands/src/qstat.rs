@@ -64,7 +64,8 @@ fn find(site: &mut Site, request: &StatRequest) -> Result<Found, Failure> {
     }
     for operand in &request.operands {
         match operand {
-            Operand::Destination(Destination { queue, .. }) => {
+            Operand::Destination(Destination { queue, server }) => {
+                server.iter().try_for_each(|server| site.require_server(server))?;
                 let user = only(&request.users);
                 let query = JobQuery { queue: queue.clone(), user, states: states.clone(), ..JobQuery::default() };
                 found.views.extend(site.client.jobs(&query)?.jobs);
@@ -191,7 +192,21 @@ fn wanted_names(request: &StatRequest) -> BTreeSet<&str> {
     queues.collect()
 }
 
+/// Queues and servers are those of this server.
+fn require_servers(site: &Site, request: &StatRequest) -> Result<(), Failure> {
+    let servers = request.operands.iter().filter_map(|operand| match operand {
+        // A name without an at sign is that of a server if servers are asked for.
+        Operand::Destination(Destination { queue: Some(name), server: None }) if request.mode == Mode::Servers => {
+            Some(name)
+        }
+        Operand::Destination(Destination { server, .. }) => server.as_ref(),
+        Operand::Job(_) => None,
+    });
+    servers.into_iter().try_for_each(|server| site.require_server(server))
+}
+
 fn queues(site: &mut Site, request: &StatRequest) -> Ended {
+    require_servers(site, request)?;
     let page = site.client.queues(Moment::Now)?;
     let wanted = wanted_names(request);
     if let Some(unknown) = wanted.iter().find(|name| !page.queues.iter().any(|queue| queue.spec.name == **name)) {
@@ -210,6 +225,7 @@ fn queues(site: &mut Site, request: &StatRequest) -> Ended {
 }
 
 fn servers(site: &mut Site, request: &StatRequest) -> Ended {
+    require_servers(site, request)?;
     let config = site.client.config(Moment::Now)?;
     let (version, host) = (version(), host());
     let facts = ServerFacts {

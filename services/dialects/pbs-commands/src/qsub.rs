@@ -13,7 +13,7 @@ use muster_pbs::{
 };
 use muster_schemas::{
     CommandId, JobId,
-    views::{JobView, OutcomeView},
+    views::{EntryWord, JobView, OutcomeView},
 };
 use nix::unistd::{Gid, Uid};
 use std::io::Read as _;
@@ -75,8 +75,10 @@ fn send(site: &mut Site, submission: Submission) -> Ended {
 
 /// Why the submission filters refused a job, if they did.
 fn rejection(view: &JobView) -> Option<String> {
-    let outcome = view.outcome.as_ref()?;
-    Some(outcome.detail.clone().unwrap_or_else(|| "Job rejected by the filters of the site".to_owned()))
+    let filtering = view.filtering.as_ref().filter(|filtering| filtering.entry == EntryWord::Refused)?;
+    let detail = || view.outcome.as_ref().and_then(|outcome| outcome.detail.clone());
+    let said = filtering.message.clone().or_else(detail);
+    Some(said.unwrap_or_else(|| "Job rejected by the filters of the site".to_owned()))
 }
 
 /// Waits for the end of a job, and returns its exit status; of an array the greatest.

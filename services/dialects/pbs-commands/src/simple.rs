@@ -10,7 +10,7 @@ use muster_cli::stderr_line;
 use muster_client::{ClientError, Moment};
 use muster_pbs::{
     attributes::Attributes,
-    job_id::PbsJobId,
+    job_id::{Part, PbsJobId},
     queries::{self, Deletion, Signal},
     submit::Reading,
 };
@@ -18,7 +18,8 @@ use muster_schemas::{
     CommandId,
     command::{JobFilter, JobSelection},
     event::JobChange,
-    job::Holds,
+    job::{Holds, JobState},
+    resources::IndexSet,
     views::{HoldRequest, JobsRequest, ModifyRequest, ReleaseRequest, RequeueRequest, SignalRequest},
 };
 
@@ -28,14 +29,19 @@ pub fn run(site: &mut Site, tool: &str, words: &[String]) -> Ended {
         "qdel" => delete(site, tool, queries::qdel(words)?),
         "qhold" => {
             let wanted = queries::qhold(words)?;
-            ask_for_each(site, tool, &wanted.jobs, |site, jobs| hold(site, jobs, wanted.holds))
+            let (jobs, holds) = (with_tasks(wanted.jobs, wanted.tasks.as_deref())?, wanted.holds);
+            ask_for_each(site, tool, &jobs, |site, jobs| hold(site, jobs, holds))
         }
         "qrls" => {
             let wanted = queries::qrls(words)?;
-            ask_for_each(site, tool, &wanted.jobs, |site, jobs| release(site, jobs, wanted.holds))
+            let (jobs, holds) = (with_tasks(wanted.jobs, wanted.tasks.as_deref())?, wanted.holds);
+            ask_for_each(site, tool, &jobs, |site, jobs| release(site, jobs, holds))
         }
         "qsig" => {
             let (signal, jobs) = queries::qsig(words)?;
+            if signal == Signal::Number(0) {
+                return each(site, tool, &jobs, |site, id, _| require_running(site, id));
+            }
             ask_for_each(site, tool, &jobs, |site, jobs| send(site, jobs, &signal))
         }
         "qrerun" => {
@@ -96,7 +102,18 @@ fn delete(site: &mut Site, tool: &str, wanted: Deletion) -> Ended {
         site.client.cancel(CommandId::new_now(), &JobsRequest { jobs })?;
         return Ok(0);
     }
-    ask_for_each(site, tool, &wanted.jobs, |site, jobs| {
+    for (is_given, what) in [
+        (wanted.force, "to delete without waiting for nodes"),
+        (wanted.delay_seconds.is_some(), "a time between SIGTERM and SIGKILL"),
+        (wanted.history, "to delete the history of a job"),
+        (wanted.message.is_some(), "a message to the owner"),
+    ] {
+        if is_given {
+            stderr_line!("{tool}: warning: {what} has no effect here");
+        }
+    }
+    let jobs = with_tasks(wanted.jobs, wanted.tasks.as_deref())?;
+    ask_for_each(site, tool, &jobs, |site, jobs| {
         site.client.cancel(CommandId::new_now(), &JobsRequest { jobs }).map(drop)
     })
 }
@@ -119,13 +136,34 @@ fn release(site: &mut Site, jobs: JobSelection, holds: Holds) -> Result<(), Clie
 fn send(site: &mut Site, jobs: JobSelection, signal: &Signal) -> Result<(), ClientError> {
     let id = CommandId::new_now();
     let done = match signal {
-        // Only asks whether the job runs.
-        Signal::Number(0) => return Ok(()),
         Signal::Number(signal) => site.client.signal(id, &SignalRequest { jobs, signal: *signal }),
         Signal::Suspend => site.client.suspend(id, &JobsRequest { jobs }),
         Signal::Resume => site.client.resume(id, &JobsRequest { jobs }),
     };
     done.map(drop)
+}
+
+/// Signal 0 is not sent: it asks whether the job runs.
+fn require_running(site: &mut Site, id: &PbsJobId) -> Result<(), Failure> {
+    for job in id.jobs() {
+        let view = site.client.job(job, Moment::Now).map_err(|error| failure(id, &error))?.job;
+        if view.state != JobState::Running {
+            return Err(Failure { text: format!("Request invalid for state of job {id}"), status: 168 });
+        }
+    }
+    Ok(())
+}
+
+/// The identifiers with the tasks of TORQUE's `-t`: of each array only these are meant.
+fn with_tasks(jobs: Vec<PbsJobId>, tasks: Option<&str>) -> Result<Vec<PbsJobId>, Failure> {
+    let Some(text) = tasks else { return Ok(jobs) };
+    let wrong = || Failure { text: format!("illegal -t value: `{text}`: expected such as 3 or 0-4,7"), status: 2 };
+    let indices: IndexSet = text.parse().map_err(|_| wrong())?;
+    let narrowed = jobs.into_iter().map(|id| match id.part {
+        Part::Job | Part::Array if indices.len() > 0 => Ok(PbsJobId { part: Part::Tasks(indices.clone()), ..id }),
+        _ => Err(wrong()),
+    });
+    narrowed.collect()
 }
 
 fn modify(site: &mut Site, jobs: JobSelection, change: JobChange) -> Result<(), ClientError> {

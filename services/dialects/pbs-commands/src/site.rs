@@ -70,13 +70,17 @@ impl Site {
         PbsJobId { server, at: None, ..id.clone() }
     }
 
-    /// Requires that an identifier names a job of this server, which may be named in full or by its first part.
+    /// Requires that an identifier names a job of this server.
     pub fn require_own(&self, id: &PbsJobId) -> Result<(), Failure> {
+        id.at.iter().chain(&id.server).try_for_each(|server| self.require_server(server))
+    }
+
+    /// Requires that a name is that of this server, in full or its first part.
+    pub fn require_server(&self, name: &str) -> Result<(), Failure> {
         let short = |name: &str| name.split('.').next().unwrap_or_default().to_ascii_lowercase();
-        let is_own = |name: &String| short(name) == short(&self.server);
-        match id.at.iter().chain(&id.server).all(is_own) {
+        match short(name) == short(&self.server) {
             true => Ok(()),
-            false => Err(Failure { text: format!("Unknown Host {id}"), status: 153 }),
+            false => Err(Failure { text: format!("Unknown Host {name}: this server is {}", self.server), status: 153 }),
         }
     }
 }

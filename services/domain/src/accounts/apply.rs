@@ -2,18 +2,22 @@
 
 use crate::state::State;
 use muster_schemas::{
-    JobId,
+    JobId, Timestamp,
     accounts::{AccountChange, AccountSettings},
 };
 use std::sync::Arc;
 
 impl State {
     pub(crate) fn accounts_changed(&mut self, changes: &[AccountChange]) {
-        changes.iter().for_each(|change| self.accounts.change(change));
+        for change in changes {
+            self.accounts.change(change);
+            self.budgets_changed(change);
+        }
         self.recount_submitted();
     }
 
-    pub(crate) fn account_settings_changed(&mut self, settings: &Arc<AccountSettings>) {
+    pub(crate) fn account_settings_changed(&mut self, settings: &Arc<AccountSettings>, now: Timestamp) {
+        self.forget_spent(now);
         self.accounts.settings = settings.clone();
         self.recount_submitted();
     }

@@ -24,9 +24,8 @@ pub(crate) fn change(access: &Access, changes: Vec<AccountChange>) -> Result<Dec
     if changes.len() > MAX_CHANGES {
         return Err(invalid(format!("changes: {} given, at most {MAX_CHANGES} can be in one command", changes.len())));
     }
-    if changes.is_empty() {
-        access.require_operator("change accounts, associations and classes")?;
-    }
+    // Before the accounts are copied.
+    coordinators::require_any(access, changes.is_empty())?;
     let mut accounts = access.state.accounts().clone();
     for change in &changes {
         coordinators::require_permission(access, &accounts, change)?;

@@ -46,6 +46,12 @@ impl Spending {
         self.each(other, u64::saturating_add)
     }
 
+    /// Without the times for which jobs run.
+    #[must_use]
+    pub fn without_runs(self) -> Self {
+        Self { runs: 0, ..self }
+    }
+
     /// Without another.
     #[must_use]
     pub fn without(self, other: Self) -> Self {
@@ -70,7 +76,7 @@ impl Spending {
     }
 }
 
-/// What ended runs used, as it counts at a moment. Nothing is counted unless limits are enforced.
+/// What ended runs used of each budget, as it counts at a moment. A counter is in it exactly if it has a budget.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Spent {
     at: Timestamp,
@@ -78,10 +84,23 @@ pub(crate) struct Spent {
 }
 
 impl Spent {
-    /// Adds what a run used that ended at the moment of the last decay.
-    pub(super) fn add(&mut self, of: Counter, spending: Spending) {
-        let sum = self.of.entry(of).or_default();
-        *sum = sum.and(spending);
+    /// Notes whether a counter has a budget. A new one begins with nothing used.
+    pub(super) fn set_budget(&mut self, of: Counter, has_budget: bool) {
+        match has_budget {
+            true => drop(self.of.entry(of).or_default()),
+            false => drop(self.of.remove(&of)),
+        }
+    }
+
+    pub(super) fn has_none(&self) -> bool {
+        self.of.is_empty()
+    }
+
+    /// Adds what a run used that ended at the moment of the last decay, if the counter has a budget.
+    pub(super) fn add(&mut self, of: &Counter, spending: Spending) {
+        if let Some(sum) = self.of.get_mut(of) {
+            *sum = sum.and(spending);
+        }
     }
 
     /// The use of a counter as it counts at a moment.
@@ -95,7 +114,6 @@ impl Spent {
         self.at = self.at.max(now);
         if factor < 1.0 {
             self.of.values_mut().for_each(|spending| *spending = spending.times(factor));
-            self.of.retain(|_, spending| *spending != Spending::default());
         }
     }
 }

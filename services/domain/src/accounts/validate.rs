@@ -44,6 +44,11 @@ pub(crate) fn validate_change(state: &State, accounts: &Accounts, change: &Accou
         AccountChange::User { before: Some(spec), after: None } => {
             let is_left = accounts.users.contains_key(&spec.name);
             let has_some = accounts.associations().any(|one| one.of.user.as_ref() == Some(&spec.name));
+            let coordinated = accounts.accounts().find(|account| account.coordinators.contains(&spec.name));
+            if let Some(account) = coordinated.filter(|_| !is_left) {
+                let (user, account) = (&spec.name, &account.name);
+                return Err(conflict(format!("user `{user}` cannot be removed: it coordinates account `{account}`")));
+            }
             match has_some && !is_left {
                 true => Err(conflict(format!("user `{}` cannot be removed: there are associations", spec.name))),
                 false => Ok(()),
@@ -57,7 +62,14 @@ pub(crate) fn validate_change(state: &State, accounts: &Accounts, change: &Accou
                 one.classes.contains(&spec.name) || one.default_class.as_ref() == Some(&spec.name)
             };
             let of_queue = accounts.settings().queue_classes.values().any(|name| *name == spec.name);
-            let is_used = accounts.associations().any(names) || of_queue || accounts.is_preempted(&spec.name);
+            let makes_way = accounts.classes().find(|class| class.preempts.contains(&spec.name));
+            if let Some(other) = makes_way.filter(|_| !accounts.classes.contains_key(&spec.name)) {
+                return Err(conflict(format!(
+                    "class `{}` cannot be removed: its jobs make way for those of class `{}`",
+                    spec.name, other.name
+                )));
+            }
+            let is_used = accounts.associations().any(names) || of_queue;
             match is_used && !accounts.classes.contains_key(&spec.name) {
                 true => Err(conflict(format!("class `{}` cannot be removed: it is used", spec.name))),
                 false => Ok(()),

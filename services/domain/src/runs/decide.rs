@@ -403,17 +403,21 @@ fn requeue_reason(accounts: &Accounts, job: &Job, outcome: &Outcome) -> Option<S
         return Some(StopReason::Requeued);
     }
     // None of its work is lost (HPC-S-13).
-    if *outcome == Outcome::Preempted && job.tasks.is_some() {
+    let is_cancelled = accounts.cancels_preempted(job);
+    if *outcome == Outcome::Preempted && job.tasks.is_some() && !is_cancelled {
         return Some(StopReason::Preempted);
     }
     let default = RequeuePolicy::default();
     let policy = job.extras.as_ref().map_or(&default, |extras| &extras.requeue);
+    // It is no fault of its own, so however often it happens.
+    if *outcome == Outcome::Preempted && policy.on_node_lost && !is_cancelled {
+        return Some(StopReason::Preempted);
+    }
     if job.attempts >= policy.max_runs {
         return None;
     }
     match outcome {
         Outcome::NodeLost(_) if policy.on_node_lost => Some(StopReason::NodeLost),
-        Outcome::Preempted if policy.on_node_lost && !accounts.cancels_preempted(job) => Some(StopReason::Preempted),
         Outcome::Preempted if job.types().contains(&JobType::BestEffort { requeue: true }) => {
             Some(StopReason::Preempted)
         }

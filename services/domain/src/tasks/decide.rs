@@ -102,7 +102,10 @@ pub(crate) fn make_way(state: &State, victim: JobId, for_job: JobId, claim: &Pla
         .ok_or_else(|| format!("job {victim} does not run"))?;
     let gains = state.job(for_job).ok_or_else(|| format!("job {for_job} no longer exists"))?;
     let stop = Event::RunStopping { job: victim, run: run.id, reason: StopReason::Preempted };
-    if state.accounts().makes_way(job, gains) {
+    let by_priority = job.tasks.as_deref().is_some_and(|tasks| tasks.preemptable)
+        && job.lead().priority < gains.lead().priority
+        && state.scheduling().makes_way_for(gains.tasks.is_some());
+    if !by_priority && state.accounts().makes_way(job, gains) {
         return Ok(if run.stopping.is_none() { vec![stop] } else { Vec::new() });
     }
     let Some(tasks) = job.tasks.as_deref().filter(|tasks| tasks.preemptable) else {

@@ -1,11 +1,12 @@
 //! Accounts, associations and service classes: how they change, and which jobs they admit.
 
 use crate::support::*;
+use muster_domain::accounts::{Amount, Counter};
 use muster_schemas::{
     JobId, PartId,
     accounts::{
-        AccountChange, AccountSettings, AccountSpec, AssociationKey, AssociationSpec, Bounds, ClassSpec, JobBounds,
-        UseLimits, UserSpec,
+        AccountChange, AccountSettings, AccountSpec, AssociationKey, AssociationSpec, Bounds, Budget, ClassSpec,
+        JobBounds, UseLimits, UserSpec,
     },
     cluster::ClusterConfig,
     command::{Command, JobFilter, JobSelection, Refusal, RefusalCode, Reply},
@@ -704,4 +705,44 @@ fn coordinators_control_the_jobs_of_their_accounts() {
     let all = JobSelection::Matching(JobFilter { user: Some("ada".into()), ..JobFilter::default() });
     let (_, reply) = cluster.run(&user("ann"), Command::Cancel { jobs: all }).unwrap();
     assert_eq!(reply, Reply::Jobs(vec![of_optics]));
+}
+
+/// A user who coordinates an account cannot be removed, or would coordinate it after being added again.
+#[test]
+fn a_coordinator_is_not_removed() {
+    let mut cluster = coordinated();
+    cluster.ok(&user("oper"), change(vec![known("ann", "optics")]));
+    let spec = UserSpec { name: "ann".into(), default_account: "optics".into() };
+    let gone = AccountChange::User { before: Some(spec), after: None };
+    let refusal = cluster.run(&user("oper"), change(vec![gone.clone()])).expect_err("she coordinates");
+    assert_eq!(refusal.message, "user `ann` cannot be removed: it coordinates account `science`");
+    let before = AccountSpec { name: "science".into(), coordinators: vec!["ann".into()], ..AccountSpec::default() };
+    let after = AccountSpec { coordinators: Vec::new(), ..before.clone() };
+    let free = AccountChange::Account { before: Some(before), after: Some(after) };
+    cluster.ok(&user("oper"), change(vec![free, gone]));
+}
+
+/// The state counts what was used for budgets alone, so that the states of clusters without any stay what they were.
+#[test]
+fn only_budgets_are_counted() {
+    let mut cluster = cluster(LIMITS, UseLimits::default(), UseLimits::default());
+    let counter = |name: &str| Counter::Association(of(name, None));
+    let run = |cluster: &mut Cluster| {
+        let id = submit(cluster, "ada", job(1, 1)).unwrap();
+        let run = cluster.start(id, &["node1"], 1);
+        cluster.pass(10);
+        cluster.end(run, "node1", ExitStatus::Code(0));
+        let now = cluster.now;
+        cluster.state.spent(&counter("science"), now).seconds(Amount::CoreSeconds)
+    };
+    assert_eq!(run(&mut cluster), 0);
+    let spec = |budget| association("science", None, UseLimits { budget, ..UseLimits::default() });
+    let budget = Budget { core_seconds: Some(1_000), ..Budget::default() };
+    let changed = |before, after| AccountChange::Association { before: Some(spec(before)), after: Some(spec(after)) };
+    cluster.ok(&user("oper"), change(vec![changed(Budget::default(), budget)]));
+    assert_eq!(run(&mut cluster), 10);
+    assert_eq!(run(&mut cluster), 20);
+    cluster.ok(&user("oper"), change(vec![changed(budget, Budget::default())]));
+    cluster.ok(&user("oper"), change(vec![changed(Budget::default(), budget)]));
+    assert_eq!(run(&mut cluster), 10, "a budget that is set again begins with nothing used");
 }

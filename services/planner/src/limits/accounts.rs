@@ -15,17 +15,10 @@ pub(super) struct AccountLimits {
     numbers: HashMap<Counter, usize>,
     /// By the number of the counter.
     used: Vec<Usage>,
-    /// The counters with a budget, which most clusters do not have.
-    budgets: HashMap<usize, Spendings>,
-}
-
-/// What counts for a budget.
-#[derive(Clone, Copy, Debug, Default)]
-struct Spendings {
-    /// By ended jobs.
-    spent: Spending,
-    /// By those that run, if they run for all of their walltime.
-    committed: Spending,
+    /// What running jobs use if they run for all of their walltime, by the number of the counter.
+    committed: Vec<Spending>,
+    /// What ended jobs used, by the number of each counter with a budget, which most clusters do not have.
+    spent: HashMap<usize, Spending>,
 }
 
 /// The counters and limits of a component, with numbers for the counters.
@@ -79,25 +72,28 @@ impl AccountLimits {
         }
     }
 
+    /// A run without an end can only have begun before the budget was set: what it used counts when it ends.
     fn commit(&mut self, counter: usize, usage: &Usage, change: impl Fn(Spending, Spending) -> Spending) {
-        if let Some(spendings) = self.budgets.get_mut(&counter) {
-            // A run without an end can only have begun before the budget was set: what it used counts when it ends.
-            let is_endless = usage.walltime_seconds == u64::MAX;
-            let spending = if is_endless { Spending::default() } else { usage.spending() };
-            spendings.committed = change(spendings.committed, spending);
+        if usage.walltime_seconds != u64::MAX {
+            self.committed[counter] = change(self.committed[counter], usage.spending());
         }
     }
 
     /// Tells what ended jobs have used of the budgets.
     pub fn set_spent(&mut self, spent: impl Fn(&Counter) -> Spending) {
-        if self.budgets.is_empty() {
+        if self.spent.is_empty() {
             return;
         }
         for (counter, number) in &self.numbers {
-            if let Some(spendings) = self.budgets.get_mut(number) {
-                spendings.spent = spent(counter);
+            if let Some(known) = self.spent.get_mut(number) {
+                *known = spent(counter);
             }
         }
+    }
+
+    /// Whether a budget may let a job start later although nothing happens, because old use counts ever less.
+    pub fn forgets(&self) -> bool {
+        !self.spent.is_empty() && self.accounts.settings().usage_half_life_seconds > 0
     }
 
     fn find(&mut self, charge: Charge) -> Arc<Numbered> {
@@ -112,7 +108,7 @@ impl AccountLimits {
             rules.map(|rule| (rule.counter.clone().map(|counter| self.number(counter)), rule)).collect();
         let budgets = rules.iter().filter(|(_, rule)| rule.amount.is_budget()).filter_map(|(counter, _)| *counter);
         budgets.for_each(|counter| {
-            self.budgets.entry(counter).or_default();
+            self.spent.entry(counter).or_default();
         });
         let found = Arc::new(Numbered { counters: numbers, rules });
         self.known.insert(charge, found.clone());
@@ -124,16 +120,28 @@ impl AccountLimits {
         let number = *self.numbers.entry(counter).or_insert(next);
         if number == next {
             self.used.push(Usage::default());
+            self.committed.push(Spending::default());
         }
         number
     }
 
-    /// What counts for the budget of a counter, and what a job would add.
-    fn budget(&self, counter: usize, holder: &Holder, demand: &Demand, more: &[Usage]) -> (Spending, Spending) {
-        let Spendings { spent, committed } = self.budgets.get(&counter).copied().unwrap_or_default();
+    /// What counts for the budget of a counter, and what a job would add. Components that grow use more until the end of
+    /// their walltime.
+    fn budget(
+        &self,
+        counter: usize,
+        holder: &Holder,
+        demand: &Demand,
+        more: &[Usage],
+        held: &[Usage],
+    ) -> [Spending; 2] {
+        let spent = self.spent.get(&counter).copied().unwrap_or_default();
         let counts = |part: &Part<'_>| self.known(part).counters.contains(&counter);
-        let wanted = parts(holder, demand, more).filter(counts).map(|part| part.usage.spending());
-        (spent.and(committed), wanted.fold(Spending::default(), Spending::and))
+        let wanted = parts(holder, demand, more).filter(counts).map(|part| match held.get(part.number) {
+            Some(held) => Usage { walltime_seconds: held.walltime_seconds, ..*part.usage }.spending().without_runs(),
+            None => part.usage.spending(),
+        });
+        [spent.and(self.committed[counter]), wanted.fold(Spending::default(), Spending::and)]
     }
 
     /// The knowledge about a component; a job that was never prepared has no known limits.
@@ -184,7 +192,7 @@ impl AccountLimits {
                     }
                 };
                 let budget = counter.filter(|_| rule.amount.is_budget());
-                let budget = budget.map(|counter| self.budget(counter, holder, demand, more)).unwrap_or_default();
+                let budget = budget.map(|counter| self.budget(counter, holder, demand, more, held)).unwrap_or_default();
                 see(Applied { rule, used, wanted, budget, walltime_seconds: part.usage.walltime_seconds });
             }
         }
@@ -197,7 +205,7 @@ struct Applied<'a> {
     used: Usage,
     wanted: Usage,
     /// For a budget: what is used or committed, and what the job would add.
-    budget: (Spending, Spending),
+    budget: [Spending; 2],
     /// The component's walltime.
     walltime_seconds: u64,
 }
@@ -205,7 +213,7 @@ struct Applied<'a> {
 impl Applied<'_> {
     /// Without the text.
     fn numbers(&self) -> LimitView {
-        let Self { rule, used, wanted, budget: (spent, more), walltime_seconds } = self;
+        let Self { rule, used, wanted, budget: [spent, more], walltime_seconds } = self;
         let (used, wanted) = match rule.amount {
             Amount::RunningJobs => (used.jobs, wanted.jobs),
             Amount::Cores => (used.cores, wanted.cores),

@@ -4,8 +4,10 @@
 use super::Cycle;
 use crate::{
     engine::{Engine, Run},
+    limits::Usage,
     model::{Demand, YieldingRun},
     queue::Place,
+    search::Search,
 };
 use muster_schemas::{
     JobId,
@@ -13,6 +15,13 @@ use muster_schemas::{
     resources::{NodeShare, Placement},
 };
 use std::{cmp::Reverse, collections::BTreeSet};
+
+/// A job's request, and the ways to serve it that limits leave open.
+#[derive(Clone, Copy)]
+struct Wanted<'w> {
+    demand: &'w Demand,
+    ways: Option<&'w [Vec<bool>]>,
+}
 
 impl Engine {
     /// A job lacks room: claims the resources of runs that make way for its class, unless enough is already on its way.
@@ -25,20 +34,23 @@ impl Engine {
         let (id, priority) = (entry.id, entry.priority);
         let is_filtered = entry.activation.as_ref().is_some_and(|activation| activation.is_filtered);
         let demand = self.classes.get(entry.class).demand.clone();
+        let ways = self.open_ways(place);
+        let wanted = Wanted { demand: &demand, ways: ways.as_deref() };
         let (leaving, staying) = self.yielding_to(place, &demand);
         // The job ahead would get what others give up.
         if leaving.len() + staying.len() == 0 || self.is_behind_promise(cycle, &demand) {
             return None;
         }
         let mut away: Vec<Run> = leaving.into_iter().filter_map(|job| self.lend_run(job)).collect();
-        let is_coming = !away.is_empty() && self.has_room(cycle, &demand);
-        let victims = if is_coming { Vec::new() } else { self.victims_for(cycle, &demand, &staying, &mut away) };
-        let found = self.search(cycle.now).at(&demand, cycle.now);
+        let is_coming = !away.is_empty() && self.has_room(cycle, wanted);
+        let victims = if is_coming { Vec::new() } else { self.victims_for(cycle, wanted, &staying, &mut away) };
+        // Nobody is stopped for a job that a limit would keep from starting there.
+        let found = self.room(cycle, wanted).filter(|found| !self.is_shut_out(place, found));
         for run in away.into_iter().rev() {
             self.lend_run(run.active().job);
             self.hold_run(run);
         }
-        if victims.is_empty() {
+        if victims.is_empty() || found.is_none() {
             return found.filter(|_| is_coming);
         }
         if is_filtered {
@@ -56,6 +68,9 @@ impl Engine {
     fn yielding_to(&self, place: Place, demand: &Demand) -> (Vec<JobId>, Vec<JobId>) {
         let Some(entry) = self.queue.get(place) else { return Default::default() };
         let classes = self.limits.preempted_by(&entry.holder);
+        if classes.is_empty() {
+            return Default::default();
+        }
         let queue_of = |demand: &Demand| demand.components.first().map(|component| component.queue.clone());
         let Some(own) = queue_of(demand) else { return Default::default() };
         let stays_behind = |run: &YieldingRun| {
@@ -71,24 +86,36 @@ impl Engine {
         (ids(leaving), ids(staying))
     }
 
-    fn has_room(&self, cycle: &Cycle, demand: &Demand) -> bool {
-        self.search(cycle.now).at(demand, cycle.now).is_some()
+    /// Where the job fits now, in a way that limits leave open.
+    fn room(&self, cycle: &Cycle, wanted: Wanted<'_>) -> Option<Placement> {
+        Search { ways: wanted.ways, ..self.search(cycle.now) }.at(wanted.demand, cycle.now)
+    }
+
+    fn has_room(&self, cycle: &Cycle, wanted: Wanted<'_>) -> bool {
+        self.room(cycle, wanted).is_some()
+    }
+
+    /// Whether a limit keeps a job from using a placement.
+    fn is_shut_out(&self, place: Place, placement: &Placement) -> bool {
+        let Some(entry) = self.queue.get(place) else { return true };
+        let demand = &self.classes.get(entry.class).demand;
+        self.limits.reached(&entry.holder, demand, &Usage::of(placement, demand), &self.queues).is_some()
     }
 
     /// The fewest of these runs, from the first on, without which the job fits; none if all are not enough. Those and
     /// the ones before them are set aside.
-    fn victims_for(&mut self, cycle: &Cycle, demand: &Demand, runs: &[JobId], away: &mut Vec<Run>) -> Vec<JobId> {
+    fn victims_for(&mut self, cycle: &Cycle, wanted: Wanted<'_>, runs: &[JobId], away: &mut Vec<Run>) -> Vec<JobId> {
         let set_aside: Vec<Run> = runs.iter().filter_map(|job| self.lend_run(*job)).collect();
         away.extend(set_aside.iter().cloned());
-        if !self.has_room(cycle, demand) {
+        if !self.has_room(cycle, wanted) {
             return Vec::new();
         }
-        let enough = self.least_enough(cycle, demand, &set_aside);
-        let mut chosen = self.those_in_the_way(cycle, demand, &set_aside[..enough]);
+        let enough = self.least_enough(cycle, wanted, &set_aside);
+        let mut chosen = self.those_in_the_way(cycle, wanted, &set_aside[..enough]);
         // One chosen early may be unnecessary with those chosen later; the more important ones are spared first.
         for at in (0..chosen.len()).rev() {
             self.hold_run(chosen[at].clone());
-            if self.has_room(cycle, demand) {
+            if self.has_room(cycle, wanted) {
                 chosen.remove(at);
             } else {
                 self.lend_run(chosen[at].active().job);
@@ -98,12 +125,12 @@ impl Engine {
     }
 
     /// How many of the first runs must go at least; the others hold their resources afterwards. All are set aside.
-    fn least_enough(&mut self, cycle: &Cycle, demand: &Demand, runs: &[Run]) -> usize {
+    fn least_enough(&mut self, cycle: &Cycle, wanted: Wanted<'_>, runs: &[Run]) -> usize {
         let (mut too_few, mut enough, mut aside) = (0, runs.len(), runs.len());
         while too_few + 1 < enough {
             let tried = too_few + (enough - too_few) / 2;
             self.set_aside_first(runs, &mut aside, tried);
-            if self.has_room(cycle, demand) { enough = tried } else { too_few = tried }
+            if self.has_room(cycle, wanted) { enough = tried } else { too_few = tried }
         }
         self.set_aside_first(runs, &mut aside, enough);
         enough
@@ -121,13 +148,13 @@ impl Engine {
 
     /// The runs on the nodes that the job would get; the others hold their resources afterwards, unless the job needs
     /// something of them as well, such as licences.
-    fn those_in_the_way(&mut self, cycle: &Cycle, demand: &Demand, runs: &[Run]) -> Vec<Run> {
-        let found = self.search(cycle.now).at(demand, cycle.now);
+    fn those_in_the_way(&mut self, cycle: &Cycle, wanted: Wanted<'_>, runs: &[Run]) -> Vec<Run> {
+        let found = self.room(cycle, wanted);
         let nodes: BTreeSet<_> = found.iter().flat_map(Placement::shares).map(|share: &NodeShare| share.node).collect();
         let is_there = |run: &&Run| run.active().placement.shares().any(|share| nodes.contains(&share.node));
         let (there, elsewhere): (Vec<&Run>, Vec<&Run>) = runs.iter().partition(is_there);
         elsewhere.iter().for_each(|run| self.hold_run((*run).clone()));
-        if self.has_room(cycle, demand) {
+        if self.has_room(cycle, wanted) {
             return there.into_iter().cloned().collect();
         }
         elsewhere.iter().for_each(|run| {

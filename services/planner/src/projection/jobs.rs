@@ -215,7 +215,7 @@ pub(super) fn elastic(state: &State, job: &Job) -> Option<ElasticRun> {
 /// How a running job makes way for others, if jobs of all its classes do.
 pub(super) fn yielding(state: &State, job: &Job) -> Option<YieldingRun> {
     let accounts = state.accounts();
-    if accounts.classes().len() == 0 {
+    if accounts.classes().all(|class| class.preempts.is_empty()) {
         return None;
     }
     let run = state.run(job.run()?)?;

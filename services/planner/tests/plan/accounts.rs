@@ -308,6 +308,7 @@ fn what_was_used_of_a_budget_is_forgotten_with_the_half_life() {
     world.end(first);
     let second = world.submit(job(&[1]));
     assert_eq!(world.settle(), [], "400 of 700 are used");
+    assert!(world.plan().next_wake.is_some(), "it is looked at again although nothing happens");
     let mut other = job(&[1]);
     other.components[0].account = Some("abc".into());
     let other = world.submit(other);
@@ -330,7 +331,7 @@ fn preempting(spare_is_cancelled: bool) -> World {
         }),
     };
     let mut world = world(
-        AccountSettings::default(),
+        settings(),
         vec![
             made("low", 0, &[], false),
             made("spare", 0, &[], spare_is_cancelled),
@@ -379,7 +380,7 @@ fn runs_make_way_for_a_class_that_preempts_theirs() {
     assert!(world.state().job(normal).unwrap().run().is_some());
 }
 
-/// Two small runs before a larger one that is older; a run of an equal or another class never.
+/// Of two ways to make room the one with fewer runs; a run of another class never.
 #[test]
 fn no_more_runs_make_way_than_needed_and_none_of_other_classes() {
     let mut world = preempting(false);
@@ -424,6 +425,46 @@ fn a_run_that_comes_back_ahead_does_not_make_way() {
             assert!(matches!(phase, Phase::Finished(end) if end.outcome == Outcome::Preempted), "{phase:?}");
         }
     }
+}
+
+/// A job in whose class another budget holds still counts for that of its account, whoever comes first.
+#[test]
+fn a_budget_of_a_class_does_not_hide_use_from_that_of_the_account() {
+    let budget =
+        |most| UseLimits { budget: Budget { core_seconds: Some(most), ..Budget::default() }, ..UseLimits::default() };
+    let changes = vec![association("test", None, budget(1_300)), class("own", 0, budget(1_000_000))];
+    let mut world = world(settings(), changes);
+    let mut own = job(&[1]);
+    own.components[0].class = Some("own".into());
+    let own = world.submit(own);
+    assert_eq!(world.settle(), [own]);
+    let [plain, third] = [world.submit(job(&[1])), world.submit(job(&[1]))];
+    assert_eq!(world.settle(), [plain]);
+    assert_eq!(world.reason(third), limit("1300 core seconds of all in association test"));
+    world.end(own);
+    assert_eq!(world.settle(), [third]);
+}
+
+/// Nobody is stopped for a job that a limit would keep from starting in their place.
+#[test]
+fn nobody_makes_way_for_a_job_that_a_limit_holds() {
+    let mut world = preempting(false);
+    let limits = UseLimits { together: Bounds { cores: Some(2), ..Bounds::default() }, ..UseLimits::default() };
+    let urgent = |limits| ClassSpec {
+        name: "urgent".into(),
+        priority: 100,
+        preempts: vec!["low".into(), "spare".into()],
+        limits,
+        ..ClassSpec::default()
+    };
+    let change = AccountChange::Class { before: Some(urgent(UseLimits::default())), after: Some(urgent(limits)) };
+    world.command(&Actor::Ledger, Command::ChangeAccounts { changes: vec![change] }).expect("a good change");
+    let low = of_class(&mut world, "low", 6);
+    assert_eq!(world.settle(), [low]);
+    let mut whole = JobSpec { components: vec![shared(1, Sharing::Exclusive)], ..JobSpec::default() };
+    whole.components[0].class = Some("urgent".into());
+    world.submit(whole);
+    assert!(world.plan().plan.preemptions.is_empty(), "one core is allowed, a whole node is not");
 }
 
 /// Changed limits count what already runs; another class lets a waiting job start.

@@ -5,7 +5,7 @@ use super::{
     modify::{Where, takes},
 };
 use crate::queries::sacctmgr::Sacctmgr;
-use muster_schemas::accounts::{AccountChange, AssociationSpec, UserSpec};
+use muster_schemas::accounts::{AccountChange, AccountSpec, AssociationSpec, ClassSpec, UserSpec};
 
 fn conditions(site: &Site<'_>, command: &Sacctmgr) -> Result<Where, Proposal> {
     let condition = Where::of(site, command)?;
@@ -130,12 +130,26 @@ fn deleted_users(site: &Site<'_>, command: &Sacctmgr) -> Result<Proposal, Propos
             proposal.fail(format!("{head}\n{line}"));
         }
     }
+    let names: Vec<&str> = gone.iter().map(|user| user.name.as_str()).collect();
+    proposal.changes.extend(without_coordinators(site, &names));
     proposal.changes.extend(gone.iter().map(|user| removed_user(user)));
     if is_whole && !gone.is_empty() {
         proposal.say(" Deleting users...");
         gone.iter().for_each(|user| proposal.say(format_args!("  {}", user.name)));
     }
     Ok(finish(proposal))
+}
+
+/// The accounts without coordinators that are no longer there.
+fn without_coordinators(site: &Site<'_>, gone: &[&str]) -> Vec<AccountChange> {
+    let is_gone = |name: &String| gone.contains(&name.as_str());
+    let concerned = site.page.accounts.iter().filter(|spec| spec.coordinators.iter().any(is_gone));
+    let changed = concerned.map(|before| {
+        let coordinators = before.coordinators.iter().filter(|name| !is_gone(name)).cloned().collect();
+        let after = AccountSpec { coordinators, ..before.clone() };
+        AccountChange::Account { before: Some(before.clone()), after: Some(after) }
+    });
+    changed.collect()
 }
 
 pub(super) fn classes(site: &Site<'_>, command: &Sacctmgr) -> Proposal {
@@ -145,7 +159,16 @@ pub(super) fn classes(site: &Site<'_>, command: &Sacctmgr) -> Proposal {
 fn deleted_classes(site: &Site<'_>, command: &Sacctmgr) -> Result<Proposal, Proposal> {
     let condition = conditions(site, command)?;
     let mut proposal = Proposal::default();
-    for class in site.page.classes.iter().filter(|class| takes(&condition.names, &class.name)) {
+    let goes = |name: &str| takes(&condition.names, name);
+    // Those that stay no longer preempt those that go.
+    for before in site.page.classes.iter().filter(|class| !goes(&class.name)) {
+        let preempts: Vec<String> = before.preempts.iter().filter(|name| !goes(name)).cloned().collect();
+        if preempts != before.preempts {
+            let after = ClassSpec { preempts, ..before.clone() };
+            proposal.changes.push(AccountChange::Class { before: Some(before.clone()), after: Some(after) });
+        }
+    }
+    for class in site.page.classes.iter().filter(|class| goes(&class.name)) {
         if proposal.said.is_empty() {
             proposal.say(" Deleting QOS(s)...");
         }

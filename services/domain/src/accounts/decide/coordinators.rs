@@ -6,10 +6,19 @@
 
 use crate::{accounts::Accounts, decide::Access};
 use muster_schemas::{
-    accounts::{AccountChange, AccountSpec, AssociationSpec, UserSpec},
+    accounts::{AccountChange, AccountSpec, AssociationKey, AssociationSpec, UserSpec},
     command::Refusal,
     event::Actor,
 };
+
+/// Refuses an actor who may change nothing.
+pub(super) fn require_any(access: &Access, is_empty: bool) -> Result<(), Refusal> {
+    let coordinates = |user: &str| access.state.accounts().has_coordinator(user);
+    match access.actor {
+        Actor::User(owner) if !is_empty && coordinates(&owner.user) => Ok(()),
+        _ => access.require_operator("change accounts, associations and classes"),
+    }
+}
 
 /// Refuses a change that the actor may not make. `accounts` is as it is before the change.
 pub(super) fn require_permission(access: &Access, accounts: &Accounts, change: &AccountChange) -> Result<(), Refusal> {
@@ -21,7 +30,8 @@ pub(super) fn require_permission(access: &Access, accounts: &Accounts, change: &
         AccountChange::Account { before, after } => user.may_change_account(before.as_ref(), after.as_ref()),
         AccountChange::User { before, after } => user.may_change_user(before.as_ref(), after.as_ref()),
         AccountChange::Association { before, after } => {
-            before.iter().chain(after).all(|spec| user.may_change_association(spec))
+            before.iter().chain(after).all(|spec| user.may_change_limits(&spec.of))
+                && after.as_ref().is_none_or(|after| user.may_give_classes(before.as_ref(), after))
         }
         AccountChange::Class { .. } => false,
     };
@@ -59,10 +69,16 @@ impl Coordinator<'_> {
         before.into_iter().chain(after).all(|spec| self.is_of(&spec.default_account))
     }
 
-    /// The classes in it must be among those that hold above it.
-    fn may_change_association(&self, spec: &AssociationSpec) -> bool {
-        let account = spec.of.account.as_str();
-        let may = if spec.of.user.is_some() { self.is_of(account) } else { self.is_above(account) };
-        may && spec.classes.iter().chain(&spec.default_class).all(|class| self.accounts.is_class_above(&spec.of, class))
+    fn may_change_limits(&self, of: &AssociationKey) -> bool {
+        if of.user.is_some() { self.is_of(&of.account) } else { self.is_above(&of.account) }
+    }
+
+    /// Classes that the change adds must be among those that hold above the association.
+    fn may_give_classes(&self, before: Option<&AssociationSpec>, after: &AssociationSpec) -> bool {
+        let has = |class: &String| {
+            before.is_some_and(|before| before.classes.contains(class) || before.default_class.as_ref() == Some(class))
+        };
+        let mut added = after.classes.iter().chain(&after.default_class).filter(|class| !has(class));
+        added.all(|class| self.accounts.is_class_above(&after.of, class))
     }
 }
