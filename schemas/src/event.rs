@@ -44,6 +44,7 @@ use crate::{
     steps::{StepShare, StepSpec, TaskStatus},
     tasks::{TaskInstance, TaskList},
     time::Timestamp,
+    trigger::TriggerSpec,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

@@ -34,6 +34,7 @@ pub mod subjects;
 pub mod tasks;
 pub mod testing;
 pub mod time;
+pub mod trigger;
 pub mod usage;
 pub mod views;
 

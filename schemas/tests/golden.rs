@@ -26,6 +26,7 @@ use muster_schemas::{
         Alternative, ComponentPlacement, Count, Gpus, IndexSet, Level, LevelCount, Memory, NodeFilter, NodeShare,
         NodeSpec, Per, Placement, PropertyValue, Relation, Request, Sharing,
     },
+    trigger::{NodeTurn, TriggerOn, TriggerSpec, WatchedNodes},
 };
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 
@@ -341,7 +342,32 @@ fn events() -> Vec<Event> {
         node,
         faults: vec![GpuFault { gpu: 2, why: "/dev/nvidia2 does not exist".into() }],
     });
+    events.extend(triggers(&fixture));
     events
+}
+
+fn triggers(fixture: &Fixture) -> [Event; 3] {
+    let owner = Arc::new(Owner { user: "ada".into(), uid: 1001, gid: 1001 });
+    let program = vec!["/home/ada/tell".to_owned(), "me".to_owned()];
+    let nodes = WatchedNodes::Named(vec!["n1".into()]);
+    let spec = TriggerSpec {
+        on: TriggerOn::Nodes { nodes, turn: NodeTurn::Down },
+        offset_seconds: 60,
+        program: program.clone(),
+        is_permanent: true,
+    };
+    [
+        Event::TriggerSet { trigger: 3, owner: owner.clone(), spec: Arc::new(spec) },
+        Event::TriggersCleared { triggers: vec![3, 4] },
+        Event::TriggerFired {
+            trigger: 3,
+            owner,
+            program,
+            argument: "n1".into(),
+            job: Some(fixture.job_id),
+            nodes: vec![fixture.node],
+        },
+    ]
 }
 
 fn records() -> Vec<Record> {

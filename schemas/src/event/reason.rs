@@ -51,6 +51,8 @@ pub enum ShrinkReason {
     TasksPreempted,
     /// Like `Rebalanced`, but the tasks there are stopped (HPC-S-08, HPC-S-14).
     TasksRebalanced,
+    /// Somebody asked for it: everything there ends, while the job continues on its other nodes.
+    Asked,
 }
 
 impl ShrinkReason {

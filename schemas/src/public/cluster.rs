@@ -4,6 +4,7 @@ use super::declare::public_events;
 use crate::{
     cluster::{ClusterSettings, QueueSpec},
     ids::{RunId, Sequence},
+    trigger::TriggerOn,
 };
 use std::{fmt, sync::Arc};
 
@@ -49,6 +50,36 @@ public_events! { ClusterData
         0 => write!(f, "licence {} was removed", data.licence),
         total => write!(f, "there are {total} of licence {}", data.licence),
     };
+
+    /// A trigger was set: a program that runs when something happens.
+    "trigger" "set" TriggerSet about trigger {
+        /// Its number.
+        trigger: u32,
+        /// Who has set it.
+        user: String,
+        /// What it watches.
+        on: TriggerOn,
+    }
+    says |data, f| write!(f, "{} set trigger {}", data.user, data.trigger);
+
+    /// Triggers were cleared.
+    "trigger" "cleared" TriggersCleared about cluster {
+        /// Their numbers.
+        triggers: Vec<u32>,
+    }
+    says |data, f| match &data.triggers[..] {
+        [trigger] => write!(f, "trigger {trigger} was cleared"),
+        triggers => write!(f, "{} triggers were cleared", triggers.len()),
+    };
+
+    /// A trigger fired: its program is run once.
+    "trigger" "fired" TriggerFired about trigger {
+        /// Its number.
+        trigger: u32,
+        /// The number of the job, or a list of the nodes.
+        argument: String,
+    }
+    says |data, f| write!(f, "trigger {} fired: {}", data.trigger, data.argument);
 
     /// Nodes remember runs that the restored log does not have: the numbers of those runs are skipped.
     "cluster" "run_numbers_raised" ClusterRunNumbersRaised about cluster {

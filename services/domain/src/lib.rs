@@ -26,6 +26,7 @@ pub mod staging;
 pub mod state;
 pub mod steps;
 pub mod tasks;
+pub mod triggers;
 mod unapplied;
 mod validate;
 

@@ -15,6 +15,7 @@ use crate::{
     staging::state::Staging,
     state::{altered::Altered, pool::Pool},
     steps::state::Clients,
+    triggers::Triggers,
 };
 use muster_schemas::{
     JobId, NodeId, RunId, Sequence, Timestamp,
@@ -57,6 +58,7 @@ pub struct State {
     pub(crate) altered: Altered,
     pub(crate) numbers: Numbers,
     pub(crate) fair_use: FairUse,
+    pub(crate) triggers: Triggers,
     #[serde(skip)]
     pub(crate) index: Index,
     #[serde(skip)]
@@ -139,6 +141,8 @@ impl State {
         let reservation = self.index.reservations_due.first().map(|(time, _)| *time);
         let closure = self.index.closures_due.first().map(|(time, _)| *time);
         let kept = self.clients.kept.values().map(|kept| kept.until).min();
-        self.index.due.first().map(|(time, _)| *time).into_iter().chain(reservation).chain(closure).chain(kept).min()
+        let first = self.index.due.first().map(|(time, _)| *time);
+        let others = [reservation, closure, kept, self.next_trigger()];
+        first.into_iter().chain(others.into_iter().flatten()).min()
     }
 }

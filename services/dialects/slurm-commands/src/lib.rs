@@ -30,6 +30,7 @@ mod shown;
 mod site;
 mod srun;
 mod submission;
+mod triggers;
 mod update;
 
 pub use clusters::CLUSTERS;
@@ -44,9 +45,9 @@ use site::Site;
 use std::path::Path;
 
 /// The program names of this dialect's commands.
-pub const TOOLS: [&str; 17] = [
+pub const TOOLS: [&str; 18] = [
     "sbatch", "salloc", "srun", "sbcast", "sattach", "squeue", "sinfo", "scancel", "scontrol", "sacct", "sacctmgr",
-    "sdiag", "seff", "sprio", "sreport", "sshare", "sstat",
+    "sdiag", "seff", "sprio", "sreport", "sshare", "sstat", "strigger",
 ];
 
 /// The name of the daemon whose version programs ask for. Its link does nothing else.
@@ -154,6 +155,7 @@ fn on_cluster(connection: &ConnectionOptions, tool: &'static str, words: &[Strin
         "sdiag" => diagnosis::run(&mut site, words),
         "seff" => measured::seff(&mut site, words),
         "sreport" => reports::run(&mut site, words),
+        "strigger" => triggers::run(&mut site, words),
         "sstat" => measured::sstat(&mut site, words),
         "sprio" => priorities::sprio(&mut site, words),
         "sshare" => priorities::sshare(&mut site, words),

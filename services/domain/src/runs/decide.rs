@@ -7,7 +7,7 @@ use crate::{
     nodes::Node,
     orders,
     requests::{self, fits},
-    runs::{Part, PartState, Run},
+    runs::{Part, PartState, Run, shrink},
     state::State,
     validate,
 };
@@ -230,6 +230,12 @@ fn end_part(state: &State, run: &Run, part: &Part, exit: NodeExit, reporter: Rep
         events.extend(end_run(state, job, run, part, exit, reporter));
         return events;
     }
+    if run.stopping.is_none() && !run.keeps(part.node) {
+        let follows = shrink::left(run, part, &exit);
+        events.push(part_ended(run, part, exit));
+        events.extend(follows);
+        return events;
+    }
     let stop = if run.stopping.is_none() { stops_the_rest(job, run, part, &exit) } else { None };
     let component_over = components::decide::part_ended(job, run, part, &exit);
     events.push(part_ended(run, part, exit));
@@ -276,7 +282,7 @@ fn end_run(state: &State, job: &Job, run: &Run, last: &Part, exit: NodeExit, rep
     let mut exits: Vec<(&Part, &NodeExit)> =
         run.parts.iter().filter_map(|part| Some((part, if part.is(last) { &exit } else { part.exit()? }))).collect();
     let used = exits.iter().map(|(_, exit)| exit.usage).chain(job.components_over().map(|(_, over)| over.usage));
-    let usage = used.fold(Usage::default(), Usage::plus);
+    let usage = used.fold(run.left_usage, Usage::plus);
     // Components ended alone do not count for the job's outcome.
     exits.retain(|(part, _)| job.single_end(part.component).is_none());
     let outcome = outcome(state, job, run, &exits);

@@ -2,7 +2,7 @@
 
 use super::{
     accounts, commands, described, document::Complete, events, filters, jobs, lists, log, plans, reservations, state,
-    steps, system,
+    steps, system, triggers,
 };
 use axum::{
     http::header,
@@ -40,6 +40,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         commands::signal,
         commands::modify,
         commands::tell,
+        commands::shrink,
         commands::note_refusal,
         commands::drain,
         commands::resume_nodes,
@@ -92,6 +93,9 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         state::node,
         state::queues,
         reservations::list,
+        triggers::list,
+        triggers::set,
+        triggers::clear,
         state::config,
         state::policy,
         state::info,

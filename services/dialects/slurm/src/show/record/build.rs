@@ -181,6 +181,9 @@ fn stand(record: &mut JobRecord, component: ComponentView, reason: Cow<'static, 
             record.state = State::Pending;
         }
     }
+    if matches!(record.state, State::Running | State::Stopped) {
+        record.state = if component.is_stopped { State::Stopped } else { State::Running };
+    }
     if component.state == CoreState::Finishing && record.state.is_placed() {
         // A component only ends alone if somebody ended it.
         record.is_cancelled |= record.state != State::Completing;
