@@ -33,7 +33,7 @@ pub enum TriggerOn {
     Nodes {
         /// The nodes.
         nodes: WatchedNodes,
-        /// What they become.
+        /// The turn.
         turn: NodeTurn,
     },
 }

@@ -1257,7 +1257,7 @@ macro_rules! event_table {
     TriggerSet {
         /// Its number.
         trigger: u32,
-        /// Who has set it; the program runs as this user.
+        /// The user who has set it; the program runs as this user.
         owner: Arc<Owner>,
         /// What it watches, and what it runs.
         spec: Arc<TriggerSpec>,
@@ -1277,7 +1277,7 @@ macro_rules! event_table {
     TriggerFired {
         /// Its number.
         trigger: u32,
-        /// Who has set it.
+        /// The user who has set it.
         owner: Arc<Owner>,
         /// The program and its words.
         program: Vec<String>,

@@ -55,7 +55,7 @@ public_events! { ClusterData
     "trigger" "set" TriggerSet about trigger {
         /// Its number.
         trigger: u32,
-        /// Who has set it.
+        /// The user who has set it.
         user: String,
         /// What it watches.
         on: TriggerOn,

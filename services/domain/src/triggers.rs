@@ -6,6 +6,7 @@
 mod apply;
 pub(crate) mod decide;
 pub(crate) mod notices;
+mod queries;
 mod state;
 
 pub use state::{Trigger, Triggers};

@@ -3,7 +3,7 @@
 use crate::{
     jobs::Job,
     state::State,
-    triggers::{Trigger, state::is_as},
+    triggers::{Trigger, queries::is_as},
     unapplied::no_arm,
 };
 use muster_schemas::{

@@ -275,7 +275,7 @@ fn a_running_job_becomes_smaller_and_its_nodes_are_for_others() {
     let said = || site.system.read(&format!("slurm-{job}.out"));
     site.system.wait_until("the script goes on", || said().matches("on node").count() == 2);
     let said = said();
-    assert!(said.contains("has 2 node[1-2] \n") && said.contains("step ended with "), "{said}");
+    assert!(said.contains("has 2 node[1-2]\n") && said.contains("step ended with "), "{said}");
     assert!(!said.contains("step ended with 0"), "{said}");
     assert!(said.contains(&format!("  For bash or sh shells:  . ./slurm_job_{job}_resize.sh\n")), "{said}");
     // From outside of the job, by name, without files.
