@@ -8,6 +8,7 @@ pub use crate::{
 use crate::{
     accounts::AccountChange,
     cluster::ClusterChange,
+    crontab::CronEntry,
     event::{Actor, Commit, DeliveryResult, Intake, JobChange, NodeExit, TraceContext, Validated},
     filter::{CallId, FilterReport, FilterSettings, JobDocument, TemplateSpec},
     ids::{CommandId, JobId, NodeId, PartId, RunId, Sequence, StepId},
@@ -445,6 +446,16 @@ pub enum Command {
     ClearTriggers {
         /// Which triggers.
         which: TriggerSelection,
+    },
+    /// Set the caller's table of repeated jobs in place of the present one, or remove a table: users their own, administrators
+    /// those of all.
+    SetCrontab {
+        /// Its text; empty for none.
+        text: String,
+        /// Its jobs.
+        entries: Vec<CronEntry>,
+        /// Whose table is removed; `None` means the caller's.
+        user: Option<String>,
     },
 }
 

@@ -352,6 +352,9 @@ pub struct JobView {
     /// Whether processes of it, or of its first component, were sent SIGSTOP, and none SIGCONT since.
     #[serde(default)]
     pub is_stopped: bool,
+    /// Whether it is repeated at certain times.
+    #[serde(default)]
+    pub is_repeated: bool,
 }
 
 impl JobView {

@@ -7,6 +7,7 @@ use muster_schemas::{
     CommandId, JobId, NodeId, RunId, Sequence, StepId, Timestamp,
     cluster::{ClusterSettings, QueueSpec},
     codec,
+    crontab::{CronJob, CronLines, Schedule},
     event::{
         Actor, DeliveryResult, EndCause, Event, JobChange, NodeExit, NodePart, Owner, Record, SignatureBytes,
         StopReason, TraceContext, WaitingJob, uuid_bytes::UuidBytes,
@@ -343,6 +344,7 @@ fn events() -> Vec<Event> {
         faults: vec![GpuFault { gpu: 2, why: "/dev/nvidia2 does not exist".into() }],
     });
     events.extend(triggers(&fixture));
+    events.push(crontab(&fixture));
     events
 }
 
@@ -368,6 +370,23 @@ fn triggers(fixture: &Fixture) -> [Event; 3] {
             nodes: vec![fixture.node],
         },
     ]
+}
+
+fn crontab(fixture: &Fixture) -> Event {
+    let schedule = Schedule {
+        minutes: IndexSet::from_range(0, 0),
+        hours: IndexSet::from_range(0, 23),
+        days: IndexSet::from_range(1, 31),
+        months: IndexSet::from_range(1, 12),
+        weekdays: IndexSet::from_range(1, 5),
+        is_either_day: false,
+        zone: "CET-1CEST,M3.5.0,M10.5.0/3".into(),
+    };
+    Event::CrontabSet {
+        user: "ada".into(),
+        text: "0 * * * 1-5 tell\n".into(),
+        jobs: vec![CronJob { job: fixture.job_id, lines: CronLines { first: 0, last: 0, schedule } }],
+    }
 }
 
 fn records() -> Vec<Record> {

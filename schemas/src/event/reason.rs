@@ -35,6 +35,8 @@ pub enum StopReason {
     FinishedAtOnce,
     /// The client that it held resources for has ended, with this status.
     Concluded(ExitStatus),
+    /// A job of a table is repeated: it waits for the next of its times.
+    Repeated,
 }
 
 /// Why a run gives up resources.

@@ -1291,6 +1291,19 @@ macro_rules! event_table {
     is "trigger" "fired", of [], plan Never, replay Left, concerns [Notices],
     public Cluster(TriggerFired { trigger: *trigger, argument: argument.clone() });
 
+    /// A user has another table of repeated jobs, whose jobs were submitted, or none. Jobs of an earlier one are not repeated
+    /// any more.
+    CrontabSet {
+        /// The user's login name.
+        user: String,
+        /// Its text; empty if there is none.
+        text: String,
+        /// Its jobs.
+        jobs: Vec<CronJob>,
+    }
+    is "crontab" "set", of [], plan Never, replay Left, concerns [],
+    public Cluster(CrontabSet { user: user.clone(), jobs: jobs.iter().map(|job| job.job).collect() });
+
     } };
 }
 pub(crate) use event_table;

@@ -3,7 +3,7 @@
 use super::declare::public_events;
 use crate::{
     cluster::{ClusterSettings, QueueSpec},
-    ids::{RunId, Sequence},
+    ids::{JobId, RunId, Sequence},
     trigger::TriggerOn,
 };
 use std::{fmt, sync::Arc};
@@ -80,6 +80,19 @@ public_events! { ClusterData
         argument: String,
     }
     says |data, f| write!(f, "trigger {} fired: {}", data.trigger, data.argument);
+
+    /// A user has another table of repeated jobs, or none.
+    "crontab" "set" CrontabSet about user {
+        /// The user's login name.
+        user: String,
+        /// The jobs of the table; empty if there is none.
+        jobs: Vec<JobId>,
+    }
+    says |data, f| match data.jobs.len() {
+        0 => write!(f, "{} has no table of repeated jobs", data.user),
+        1 => write!(f, "{} has a table with one repeated job", data.user),
+        jobs => write!(f, "{} has a table of {jobs} repeated jobs", data.user),
+    };
 
     /// Nodes remember runs that the restored log does not have: the numbers of those runs are skipped.
     "cluster" "run_numbers_raised" ClusterRunNumbersRaised about cluster {

@@ -3,6 +3,7 @@
 
 mod accounts;
 mod connection;
+mod crontabs;
 mod error;
 mod events;
 mod filters;

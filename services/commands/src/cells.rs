@@ -125,6 +125,7 @@ pub mod tests {
             by_component: Vec::new(),
             dialect: None,
             is_stopped: false,
+            is_repeated: false,
         }
     }
 

@@ -64,7 +64,11 @@ impl State {
             }
             Event::RunEnded { job, run, outcome, usage, .. } => self.run_ended(*job, *run, outcome, *usage, now),
             Event::JobRequeued { job, reason } => self.job_requeued(*job, *reason, now),
-            Event::JobFinished { job, outcome } => self.job_finished(*job, outcome, now),
+            Event::JobFinished { job, outcome } => {
+                self.job_finished(*job, outcome, now);
+                self.repeated_job_over(*job);
+            }
+            Event::CrontabSet { user, text, jobs } => self.crontab_set(user, text, jobs),
             Event::TasksFinished { job, indices, outcome } => self.tasks_finished(*job, indices, outcome, now),
             Event::JobSuspended { run, lends_cores, .. } => self.run_suspended(*run, *lends_cores),
             Event::JobResuming { run, .. } => self.suspension_changed(*run, Suspension::Resuming(record.sequence)),

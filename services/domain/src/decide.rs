@@ -9,7 +9,7 @@ pub use decision::Decision;
 pub(crate) use decision::{conflict, invalid, not_found, one_if, refuse};
 
 use crate::{
-    accounts,
+    accounts, crontabs,
     filters::decide::{calls, consequences, entry, holds, settings},
     jobs::decide::{arrays, clients, control, modify, submit},
     lending,
@@ -116,6 +116,9 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         Command::KeepJob { job, seconds } => clients::keep(&access, job, seconds),
         Command::NoteRefusal { what, why } => clients::note_refusal(&access, &what, &why),
         Command::ChangeAccounts { changes } => accounts::decide::change(&access, changes),
+        Command::SetCrontab { text, entries, user } => {
+            crontabs::decide::set(&access, &text, entries, user.as_deref(), now)
+        }
         Command::SetTrigger { spec } => triggers::decide::set(&access, *spec),
         Command::ClearTriggers { which } => triggers::decide::clear(&access, &which),
         Command::ChangeClass { jobs, class } => accounts::decide::change_class(&access, &jobs, &class),

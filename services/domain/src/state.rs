@@ -6,6 +6,7 @@ mod pool;
 
 use crate::{
     accounts::{Accounts, fair_use::FairUse},
+    crontabs::Crontab,
     filters::state::FilterState,
     index::Index,
     jobs::{Job, Shapes, numbers::Numbers},
@@ -59,6 +60,8 @@ pub struct State {
     pub(crate) numbers: Numbers,
     pub(crate) fair_use: FairUse,
     pub(crate) triggers: Triggers,
+    /// By user.
+    pub(crate) crontabs: BTreeMap<String, Crontab>,
     #[serde(skip)]
     pub(crate) index: Index,
     #[serde(skip)]

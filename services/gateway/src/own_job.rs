@@ -122,6 +122,7 @@ fn concerns(own: JobId, command: &Command) -> bool {
         | Command::RemoveReservation { .. }
         | Command::ChangeAccounts { .. }
         | Command::SetTrigger { .. }
+        | Command::SetCrontab { .. }
         | Command::ClearTriggers { .. }
         | Command::CommitPlan { .. }
         | Command::PlannerHello

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod commands;
+mod crontabs;
 mod described;
 mod document;
 mod events;
@@ -76,6 +77,8 @@ pub(crate) fn router(app: App) -> Router {
         .route("/v1/nodes/actions/resume", post(commands::resume_nodes))
         .route("/v1/nodes/actions/set-closures", post(reservations::set_closures))
         .route("/v1/reservations", get(reservations::list).post(reservations::reserve))
+        .route("/v1/crontab", put(crontabs::set))
+        .route("/v1/crontabs/{user}", get(crontabs::show))
         .route("/v1/triggers", get(triggers::list).post(triggers::set))
         .route("/v1/triggers/actions/clear", post(triggers::clear))
         .route("/v1/reservations/{name}", put(reservations::change).delete(reservations::remove))

@@ -120,6 +120,7 @@ fn job_view(state: &State, reasons: &WaitReasons<'_>, job: &Job) -> JobView {
         stopping: job.run().and_then(|run| state.run(run)?.stopping),
         dialect: job.dialect.as_deref().map(str::to_owned),
         is_stopped: components::is_stopped(state, job, 0),
+        is_repeated: state.is_repeated(job),
     }
 }
 

@@ -17,6 +17,7 @@ pub mod sacct;
 pub mod sacctmgr;
 pub mod scancel;
 pub mod scontrol;
+pub mod scrontab;
 pub mod sdiag;
 pub mod shell;
 pub mod sinfo;
@@ -36,13 +37,14 @@ use lists::{ids, known_states, means, nodes, set, states, words};
 use request::{data_format, iterate, printed_only};
 
 /// The commands, their arguments other than options, and their options.
-static COMMANDS: [(&str, &str, &[getopt::Opt]); 15] = [
+static COMMANDS: [(&str, &str, &[getopt::Opt]); 16] = [
     ("sacct", "", sacct::OPTIONS),
     ("sacctmgr", "COMMAND ENTITY [CONDITIONS...]", sacctmgr::OPTIONS),
     ("sattach", "JOB.STEP", copy::SATTACH_OPTIONS),
     ("sbcast", "SOURCE DESTINATION", copy::SBCAST_OPTIONS),
     ("scancel", "[JOB[.STEP]...]", scancel::OPTIONS),
     ("scontrol", "COMMAND [WORDS...]", scontrol::OPTIONS),
+    ("scrontab", "[FILE|-]", scrontab::OPTIONS),
     ("sdiag", "", sdiag::OPTIONS),
     ("seff", "JOB", sstat::SEFF_OPTIONS),
     ("sinfo", "", sinfo::OPTIONS),

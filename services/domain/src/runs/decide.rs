@@ -299,7 +299,7 @@ fn end_run(state: &State, job: &Job, run: &Run, last: &Part, exit: NodeExit, rep
 fn outcome(state: &State, job: &Job, run: &Run, exits: &[(&Part, &NodeExit)]) -> Outcome {
     match run.stopping {
         Some(StopReason::Cancelled | StopReason::CancelledAtOnce) => Outcome::Cancelled,
-        Some(StopReason::Requeued) => Outcome::Requeued,
+        Some(StopReason::Requeued | StopReason::Repeated) => Outcome::Requeued,
         Some(StopReason::Preempted) => Outcome::Preempted,
         Some(StopReason::NodeLost) => Outcome::NodeLost(how_lost(state, run, exits)),
         Some(StopReason::LaunchTimeout) => {
@@ -379,8 +379,15 @@ fn aftermath(state: &State, job: &Job, outcome: &Outcome) -> Event {
             Event::JobFinished { job: job.id, outcome: Outcome::LaunchFailed(why) }
         }
         Some(reason) => Event::JobRequeued { job: job.id, reason },
+        None if is_repeated(state, job, outcome) => Event::JobRequeued { job: job.id, reason: StopReason::Repeated },
         None => Event::JobFinished { job: job.id, outcome: outcome.clone() },
     }
+}
+
+/// Whether a job of a table runs again at the next of its times: unless somebody has ended it.
+fn is_repeated(state: &State, job: &Job, outcome: &Outcome) -> bool {
+    let was_ended = matches!(outcome, Outcome::Cancelled | Outcome::DeclaredFinished);
+    !was_ended && state.repeats_at(job, state.time()).is_some()
 }
 
 /// Why a job can never run without the nodes that could not be prepared for it (HPC-J-22).

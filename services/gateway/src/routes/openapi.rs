@@ -1,8 +1,8 @@
 //! The OpenAPI document of the API.
 
 use super::{
-    accounts, commands, described, document::Complete, events, filters, jobs, lists, log, plans, reservations, state,
-    steps, system, triggers,
+    accounts, commands, crontabs, described, document::Complete, events, filters, jobs, lists, log, plans,
+    reservations, state, steps, system, triggers,
 };
 use axum::{
     http::header,
@@ -93,6 +93,8 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         state::node,
         state::queues,
         reservations::list,
+        crontabs::set,
+        crontabs::show,
         triggers::list,
         triggers::set,
         triggers::clear,

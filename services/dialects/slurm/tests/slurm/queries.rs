@@ -117,7 +117,7 @@ fn options_are_abbreviated_glued_and_refused() {
 fn every_command_tells_how_it_is_called() {
     for command in [
         "sacct", "sacctmgr", "sattach", "sbcast", "scancel", "scontrol", "sdiag", "seff", "sinfo", "sprio", "squeue",
-        "sreport", "sshare", "sstat", "strigger",
+        "sreport", "sshare", "sstat", "strigger", "scrontab",
     ] {
         let help = queries::help(command).expect("a command");
         assert!(help.starts_with(&format!("Usage: {command} [OPTIONS...]")), "{help}");

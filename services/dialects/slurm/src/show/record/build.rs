@@ -243,6 +243,7 @@ fn plain(view: JobView, sources: &Sources<'_>) -> JobRecord {
         planned_nodes: Vec::new(),
         ended: view.ended,
         limit_seconds: duration::limit_seconds(view.walltime_seconds),
+        is_repeated: view.is_repeated,
         suspended_seconds: 0,
         suspended_since: None,
         nodes: view.nodes,
