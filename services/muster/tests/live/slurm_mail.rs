@@ -126,9 +126,8 @@ fn a_trigger_runs_its_program_when_a_job_ends_or_a_node_goes_down() {
     let user = site.ok("id -un").trim().to_owned();
     let listed = site.ok("strigger --get -N");
     let words: Vec<Vec<&str>> = listed.lines().map(|line| line.split_whitespace().collect()).collect();
-    let with = format!("{program}");
-    let first = ["1", "job", &job, "fini", "0", &user, &with, "with", "two"];
-    assert_eq!(words, [&first[..], &["2", "node", "*", "down", "0", &user, &with]]);
+    let first = ["1", "job", &job, "fini", "0", &user, &program, "with", "two"];
+    assert_eq!(words, [&first[..], &["2", "node", "*", "down", "0", &user, &program]]);
     assert_eq!(site.fails(&format!("strigger --set -j {job} --fini -p /nowhere")).0, 1);
     assert_eq!(told(), "");
     site.ok(&format!("scontrol release {job}"));
