@@ -28,6 +28,7 @@ fn fields_are_numbers_ranges_steps_and_names() {
     let all = ["0-59", "0-23", "1-31", "1-12", "0-6"];
     assert_eq!(shown(&times("* * * * *")), all);
     assert_eq!(shown(&times("*/20 0-6/3 1,15 jan sun")), ["0,20,40", "0,3,6", "1,15", "1", "0"]);
+    assert_eq!(shown(&times("0 0 */10 */5 */2"))[2..], ["1,11,21,31", "1,6,11", "0-1,3,5"], "days count from 1");
     assert_eq!(shown(&times("60 24 2-4 12 7")), ["0", "0", "2-4", "12", "0"]);
     assert_eq!(shown(&times("@hourly"))[..2], ["0", "0-23"]);
     assert_eq!(shown(&times("@Yearly")), ["0", "0", "1", "1", "0-6"]);
