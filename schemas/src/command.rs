@@ -8,6 +8,7 @@ pub use crate::{
 use crate::{
     accounts::AccountChange,
     cluster::ClusterChange,
+    crontab::CronEntry,
     event::{Actor, Commit, DeliveryResult, Intake, JobChange, NodeExit, TraceContext, Validated},
     filter::{CallId, FilterReport, FilterSettings, JobDocument, TemplateSpec},
     ids::{CommandId, JobId, NodeId, PartId, RunId, Sequence, StepId},
@@ -20,6 +21,7 @@ use crate::{
     steps::{StepSpec, TaskStatus},
     tasks::TaskList,
     time::Timestamp,
+    trigger::{TriggerSelection, TriggerSpec},
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -424,6 +426,36 @@ pub enum Command {
     NodeGpusChecked {
         /// What it found.
         report: GpuReport,
+    },
+    /// Let a running job give up nodes and continue on the others. Steps with tasks on them are ended. Users for their own
+    /// jobs, operators for all.
+    ShrinkJob {
+        /// The job or task.
+        job: JobId,
+        /// It keeps this many of its first nodes; `None` if `keep` says which.
+        nodes: Option<u32>,
+        /// It keeps the nodes with these names, among them its first; empty if `nodes` says how many.
+        keep: Vec<String>,
+    },
+    /// Set a trigger, whose program runs as the caller. Everybody for nodes and for their own jobs, operators for all jobs.
+    SetTrigger {
+        /// What it watches, and what it runs.
+        spec: Box<TriggerSpec>,
+    },
+    /// Clear triggers. Users their own, administrators all.
+    ClearTriggers {
+        /// Which triggers.
+        which: TriggerSelection,
+    },
+    /// Set the caller's table of repeated jobs in place of the present one, or remove a table: users their own, administrators
+    /// those of all.
+    SetCrontab {
+        /// Its text; empty for none.
+        text: String,
+        /// Its jobs.
+        entries: Vec<CronEntry>,
+        /// Whose table is removed; `None` means the caller's.
+        user: Option<String>,
     },
 }
 

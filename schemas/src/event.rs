@@ -29,6 +29,7 @@ pub use trace::TraceContext;
 use crate::{
     accounts::{AccountChange, AccountSettings},
     cluster::{ClusterSettings, QueueSpec},
+    crontab::CronJob,
     filter::{
         CallId, ChainSpec, ChainVerdict, FilterExit, FilterKind, FilterReport, FilterSettings, JobDocument, JobWarning,
         StagingSettings, TemplateSpec,
@@ -44,6 +45,7 @@ use crate::{
     steps::{StepShare, StepSpec, TaskStatus},
     tasks::{TaskInstance, TaskList},
     time::Timestamp,
+    trigger::TriggerSpec,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

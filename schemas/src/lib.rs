@@ -9,6 +9,7 @@ pub mod cluster;
 pub mod codec;
 pub mod command;
 pub mod content;
+pub mod crontab;
 pub mod event;
 pub mod external_planner;
 pub mod fair_tree;
@@ -34,6 +35,7 @@ pub mod subjects;
 pub mod tasks;
 pub mod testing;
 pub mod time;
+pub mod trigger;
 pub mod usage;
 pub mod views;
 

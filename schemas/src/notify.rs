@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 /// One notification to deliver: the payload of a work item on [`crate::subjects::NOTIFY_SUBJECT`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotifyItem {
-    /// The job, or the task of an array.
+    /// The job, or the task of an array; number 0 for a trigger on nodes.
     pub job: JobId,
     /// The record that it is about.
     pub of: Sequence,
@@ -52,6 +52,8 @@ pub struct NotifyItem {
     pub output: Option<String>,
     /// The dialect of the job.
     pub dialect: Option<String>,
+    /// Whether a delivery that fails is not tried again: the program of a trigger runs once.
+    pub is_tried_once: bool,
 }
 
 impl NotifyItem {

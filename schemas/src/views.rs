@@ -349,6 +349,12 @@ pub struct JobView {
     /// The dialect whose command or description it was submitted with; `None` for muster's own.
     #[serde(default)]
     pub dialect: Option<String>,
+    /// Whether processes of it, or of its first component, were sent SIGSTOP, and none SIGCONT since.
+    #[serde(default)]
+    pub is_stopped: bool,
+    /// Whether it is repeated at certain times.
+    #[serde(default)]
+    pub is_repeated: bool,
 }
 
 impl JobView {
@@ -416,6 +422,9 @@ pub struct ComponentView {
     /// The nodes that it is expected to have then, if a plan names them.
     #[serde(default)]
     pub planned_nodes: Vec<String>,
+    /// Whether processes of it were sent SIGSTOP, and none SIGCONT since.
+    #[serde(default)]
+    pub is_stopped: bool,
 }
 
 /// The progress of the tasks of an array.
@@ -473,6 +482,9 @@ pub struct RunView {
     pub outcome: Option<OutcomeView>,
     /// Its usage on all nodes; 0 until it has ended.
     pub usage: Usage,
+    /// Whether the log says that it started ahead of a waiting job.
+    #[serde(default)]
+    pub backfilled: bool,
 }
 
 /// The part of a run on one node.
@@ -839,6 +851,16 @@ pub struct TellRequest {
     pub jobs: JobSelection,
     /// The message.
     pub text: String,
+}
+
+/// A running job gives up nodes and continues on the others. Steps with tasks on them are ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ShrinkRequest {
+    /// It keeps this many of its first nodes; `null` if `keep` says which.
+    pub nodes: Option<u32>,
+    /// It keeps the nodes with these names, among them its first; empty if `nodes` says how many.
+    pub keep: Vec<String>,
 }
 
 /// A refusal by a program itself (SL-L-10).

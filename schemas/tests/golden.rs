@@ -7,6 +7,7 @@ use muster_schemas::{
     CommandId, JobId, NodeId, RunId, Sequence, StepId, Timestamp,
     cluster::{ClusterSettings, QueueSpec},
     codec,
+    crontab::{CronJob, CronLines, Schedule},
     event::{
         Actor, DeliveryResult, EndCause, Event, JobChange, NodeExit, NodePart, Owner, Record, SignatureBytes,
         StopReason, TraceContext, WaitingJob, uuid_bytes::UuidBytes,
@@ -26,6 +27,7 @@ use muster_schemas::{
         Alternative, ComponentPlacement, Count, Gpus, IndexSet, Level, LevelCount, Memory, NodeFilter, NodeShare,
         NodeSpec, Per, Placement, PropertyValue, Relation, Request, Sharing,
     },
+    trigger::{NodeTurn, TriggerOn, TriggerSpec, WatchedNodes},
 };
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 
@@ -341,7 +343,50 @@ fn events() -> Vec<Event> {
         node,
         faults: vec![GpuFault { gpu: 2, why: "/dev/nvidia2 does not exist".into() }],
     });
+    events.extend(triggers(&fixture));
+    events.push(crontab(&fixture));
     events
+}
+
+fn triggers(fixture: &Fixture) -> [Event; 3] {
+    let owner = Arc::new(Owner { user: "ada".into(), uid: 1001, gid: 1001 });
+    let program = vec!["/home/ada/tell".to_owned(), "me".to_owned()];
+    let nodes = WatchedNodes::Named(vec!["n1".into()]);
+    let spec = TriggerSpec {
+        on: TriggerOn::Nodes { nodes, turn: NodeTurn::Down },
+        offset_seconds: 60,
+        program: program.clone(),
+        is_permanent: true,
+    };
+    [
+        Event::TriggerSet { trigger: 3, owner: owner.clone(), spec: Arc::new(spec) },
+        Event::TriggersCleared { triggers: vec![3, 4] },
+        Event::TriggerFired {
+            trigger: 3,
+            owner,
+            program,
+            argument: "n1".into(),
+            job: Some(fixture.job_id),
+            nodes: vec![fixture.node],
+        },
+    ]
+}
+
+fn crontab(fixture: &Fixture) -> Event {
+    let schedule = Schedule {
+        minutes: IndexSet::from_range(0, 0),
+        hours: IndexSet::from_range(0, 23),
+        days: IndexSet::from_range(1, 31),
+        months: IndexSet::from_range(1, 12),
+        weekdays: IndexSet::from_range(1, 5),
+        is_either_day: false,
+        zone: "CET-1CEST,M3.5.0,M10.5.0/3".into(),
+    };
+    Event::CrontabSet {
+        user: "ada".into(),
+        text: "0 * * * 1-5 tell\n".into(),
+        jobs: vec![CronJob { job: fixture.job_id, lines: CronLines { first: 0, last: 0, schedule } }],
+    }
 }
 
 fn records() -> Vec<Record> {

@@ -35,6 +35,8 @@ pub enum StopReason {
     FinishedAtOnce,
     /// The client that it held resources for has ended, with this status.
     Concluded(ExitStatus),
+    /// A job of a table is repeated: it waits for the next of its times.
+    Repeated,
 }
 
 /// Why a run gives up resources.
@@ -51,6 +53,8 @@ pub enum ShrinkReason {
     TasksPreempted,
     /// Like `Rebalanced`, but the tasks there are stopped (HPC-S-08, HPC-S-14).
     TasksRebalanced,
+    /// Somebody asked for it: everything there ends, while the job continues on its other nodes.
+    Asked,
 }
 
 impl ShrinkReason {

@@ -780,7 +780,7 @@ macro_rules! event_table {
         /// The run.
         run: RunId,
     }
-    is "job" "backfilled", of [job, run], plan Never, replay Left, concerns [Statistics],
+    is "job" "backfilled", of [job, run], plan Never, replay Left, concerns [Runs, Statistics],
     public Run(JobBackfilled { job: *job, run: *run });
 
     /// A run got more resources.
@@ -807,7 +807,7 @@ macro_rules! event_table {
         /// Why.
         reason: ShrinkReason,
     }
-    is "job" "shrinking", of [job, run], plan Never, replay Left, concerns [Orders],
+    is "job" "shrinking", of [job, run], plan Never, replay Left, concerns [Orders, Runs],
     public Run(JobShrinking {
         job: *job,
         run: *run,
@@ -1252,6 +1252,57 @@ macro_rules! event_table {
     }
     is "node" "gpus_checked", of [], plan Cluster, replay Happens, concerns [Starts],
     public Node(NodeGpusChecked { node: name_of(names, *node), faults: faults.clone() });
+
+    /// A user set a trigger: a program that runs when something happens.
+    TriggerSet {
+        /// Its number.
+        trigger: u32,
+        /// The user who has set it; the program runs as this user.
+        owner: Arc<Owner>,
+        /// What it watches, and what it runs.
+        spec: Arc<TriggerSpec>,
+    }
+    is "trigger" "set", of [], plan Never, replay Left, concerns [],
+    public Cluster(TriggerSet { trigger: *trigger, user: owner.user.clone(), on: spec.on.clone() });
+
+    /// Triggers were cleared.
+    TriggersCleared {
+        /// Their numbers.
+        triggers: Vec<u32>,
+    }
+    is "trigger" "cleared", of [], plan Never, replay Left, concerns [],
+    public Cluster(TriggersCleared { triggers: triggers.clone() });
+
+    /// A trigger fired: its program is run once. It is gone then, unless it watches nodes and is permanent.
+    TriggerFired {
+        /// Its number.
+        trigger: u32,
+        /// The user who has set it.
+        owner: Arc<Owner>,
+        /// The program and its words.
+        program: Vec<String>,
+        /// The last word that it gets: the number of the job, or a list of the nodes.
+        argument: String,
+        /// The job that it is about, if it is about one.
+        job: Option<JobId>,
+        /// The nodes that have turned.
+        nodes: Vec<NodeId>,
+    }
+    is "trigger" "fired", of [], plan Never, replay Left, concerns [Notices],
+    public Cluster(TriggerFired { trigger: *trigger, argument: argument.clone() });
+
+    /// A user has another table of repeated jobs, whose jobs were submitted, or none. Jobs of an earlier one are not repeated
+    /// any more.
+    CrontabSet {
+        /// The user's login name.
+        user: String,
+        /// Its text; empty if there is none.
+        text: String,
+        /// Its jobs.
+        jobs: Vec<CronJob>,
+    }
+    is "crontab" "set", of [], plan Never, replay Left, concerns [],
+    public Cluster(CrontabSet { user: user.clone(), jobs: jobs.iter().map(|job| job.job).collect() });
 
     } };
 }

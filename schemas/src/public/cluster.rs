@@ -3,7 +3,8 @@
 use super::declare::public_events;
 use crate::{
     cluster::{ClusterSettings, QueueSpec},
-    ids::{RunId, Sequence},
+    ids::{JobId, RunId, Sequence},
+    trigger::TriggerOn,
 };
 use std::{fmt, sync::Arc};
 
@@ -48,6 +49,49 @@ public_events! { ClusterData
     says |data, f| match data.total {
         0 => write!(f, "licence {} was removed", data.licence),
         total => write!(f, "there are {total} of licence {}", data.licence),
+    };
+
+    /// A trigger was set: a program that runs when something happens.
+    "trigger" "set" TriggerSet about trigger {
+        /// Its number.
+        trigger: u32,
+        /// The user who has set it.
+        user: String,
+        /// What it watches.
+        on: TriggerOn,
+    }
+    says |data, f| write!(f, "{} set trigger {}", data.user, data.trigger);
+
+    /// Triggers were cleared.
+    "trigger" "cleared" TriggersCleared about cluster {
+        /// Their numbers.
+        triggers: Vec<u32>,
+    }
+    says |data, f| match &data.triggers[..] {
+        [trigger] => write!(f, "trigger {trigger} was cleared"),
+        triggers => write!(f, "{} triggers were cleared", triggers.len()),
+    };
+
+    /// A trigger fired: its program is run once.
+    "trigger" "fired" TriggerFired about trigger {
+        /// Its number.
+        trigger: u32,
+        /// The number of the job, or a list of the nodes.
+        argument: String,
+    }
+    says |data, f| write!(f, "trigger {} fired: {}", data.trigger, data.argument);
+
+    /// A user has another table of repeated jobs, or none.
+    "crontab" "set" CrontabSet about user {
+        /// The user's login name.
+        user: String,
+        /// The jobs of the table; empty if there is none.
+        jobs: Vec<JobId>,
+    }
+    says |data, f| match data.jobs.len() {
+        0 => write!(f, "{} has no table of repeated jobs", data.user),
+        1 => write!(f, "{} has a table with one repeated job", data.user),
+        jobs => write!(f, "{} has a table of {jobs} repeated jobs", data.user),
     };
 
     /// Nodes remember runs that the restored log does not have: the numbers of those runs are skipped.

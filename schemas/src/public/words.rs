@@ -74,5 +74,6 @@ pub(super) const fn stop_text(reason: StopReason) -> &'static str {
         StopReason::CancelledAtOnce => "it was cancelled without grace",
         StopReason::FinishedAtOnce => "it was declared finished without grace",
         StopReason::Concluded(_) => "its client is done",
+        StopReason::Repeated => "it waits for the next of its times",
     }
 }

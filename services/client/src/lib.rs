@@ -3,6 +3,7 @@
 
 mod accounts;
 mod connection;
+mod crontabs;
 mod error;
 mod events;
 mod filters;
@@ -11,6 +12,7 @@ mod query;
 mod reservations;
 mod steps;
 mod tls;
+mod triggers;
 
 pub use connection::{Endpoint, EndpointError, Response, Tls};
 pub use error::ClientError;
@@ -30,7 +32,7 @@ use muster_schemas::{
     views::{
         CommandAnswer, DrainRequest, HoldRequest, InfoView, JobDetail, JobDetailsPage, JobView, JobsPage, JobsRequest,
         ModifyRequest, NodeView, NodesPage, QueuesPage, ReasonWord, RefusalNote, ReleaseRequest, RequeueRequest,
-        ResumeNodesRequest, SignalRequest, StepDetail, TellRequest, VerifyProgress,
+        ResumeNodesRequest, ShrinkRequest, SignalRequest, StepDetail, TellRequest, VerifyProgress,
     },
 };
 use query::encode;
@@ -174,6 +176,14 @@ impl Client {
     /// As [`submit`](Self::submit).
     pub fn tell(&mut self, id: CommandId, request: &TellRequest) -> Result<CommandAnswer, ClientError> {
         self.command(id, "POST", "/v1/jobs/actions/tell", request)
+    }
+
+    /// Lets a running job give up nodes.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn shrink(&mut self, id: CommandId, job: JobId, request: &ShrinkRequest) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "POST", &format!("/v1/jobs/{job}/shrink"), request)
     }
 
     /// Records in the log that this program itself refused something (SL-L-10).

@@ -78,7 +78,8 @@ pub fn remark(job: &JobView) -> String {
         (None, Some(status)) if !status.is_success() => Some(status.to_string()),
         _ => None,
     });
-    let parts: Vec<String> = [array, reason, ended, message].into_iter().flatten().collect();
+    let stopped = job.is_stopped.then(|| "stopped by a signal".to_owned());
+    let parts: Vec<String> = [array, reason, stopped, ended, message].into_iter().flatten().collect();
     parts.join("; ")
 }
 
@@ -123,6 +124,8 @@ pub mod tests {
             elastic: None,
             by_component: Vec::new(),
             dialect: None,
+            is_stopped: false,
+            is_repeated: false,
         }
     }
 

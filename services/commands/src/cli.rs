@@ -478,6 +478,18 @@ pub enum JobCommand {
         #[command(flatten)]
         jobs: SelectionOptions,
     },
+    /// Let a running job give up nodes
+    #[command(group(clap::ArgGroup::new("kept").required(true)))]
+    Shrink {
+        /// It keeps this many of its first nodes
+        #[arg(long, value_name = "N", group = "kept")]
+        nodes: Option<u32>,
+        /// It keeps these nodes, among them its first
+        #[arg(long, value_name = "NODES", group = "kept")]
+        keep: Option<String>,
+        /// The job
+        id: JobId,
+    },
     /// Change jobs
     Modify(Box<ModifyOptions>),
     /// Wait until jobs have ended, and exit with the first status that is not 0

@@ -89,6 +89,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ("job resume", &[("muster job resume 7", "they continue")]),
     ("job requeue", &[("muster job requeue --hold 7", "back into the queue, and held there")]),
     ("job signal", &[("muster job signal USR1 7", "SIGUSR1 to job 7")]),
+    ("job shrink", &[("muster job shrink --nodes 2 7", "job 7 keeps its first two nodes")]),
     ("job modify", &[("muster job modify -t 2h --priority 5 7", "another walltime and priority")]),
     ("job wait", &[("muster job wait 7 8", "until both have ended")]),
     ("job new", &[("muster job new /numcores:4 /jobname:sweep", "a job that is submitted later")]),

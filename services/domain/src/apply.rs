@@ -18,6 +18,7 @@ impl State {
         self.time = self.time.max(record.time);
         self.apply_event(record);
         self.refresh_tasks(record);
+        self.hit_triggers(record);
         self.forget_finished();
         self.fault.take().map_or(Ok(()), |fault| {
             let (kind, verb) = record.event.kind_verb();
@@ -63,11 +64,19 @@ impl State {
             }
             Event::RunEnded { job, run, outcome, usage, .. } => self.run_ended(*job, *run, outcome, *usage, now),
             Event::JobRequeued { job, reason } => self.job_requeued(*job, *reason, now),
-            Event::JobFinished { job, outcome } => self.job_finished(*job, outcome, now),
+            Event::JobFinished { job, outcome } => {
+                self.job_finished(*job, outcome, now);
+                self.repeated_job_over(*job);
+            }
+            Event::CrontabSet { user, text, jobs } => self.crontab_set(user, text, jobs),
             Event::TasksFinished { job, indices, outcome } => self.tasks_finished(*job, indices, outcome, now),
             Event::JobSuspended { run, lends_cores, .. } => self.run_suspended(*run, *lends_cores),
             Event::JobResuming { run, .. } => self.suspension_changed(*run, Suspension::Resuming(record.sequence)),
             Event::JobResumed { run, .. } => self.suspension_changed(*run, Suspension::Resumed),
+            Event::JobSignalled { run, signal, .. } => self.job_signalled(*run, *signal),
+            Event::StepSignalled { run, step, component, signal, .. } => {
+                self.step_signalled(*run, *step, *component, *signal);
+            }
             Event::StepPartEnded { run, step, node, component, exit, .. } => {
                 self.step_part_ended(*run, *step, *node, *component, exit);
             }
@@ -139,10 +148,11 @@ impl State {
             Event::NodeTakenOut { node, reason, is_down } => {
                 self.node_taken_out(*node, reason, *is_down, &record.actor);
             }
+            Event::TriggerSet { .. } | Event::TriggersCleared { .. } | Event::TriggerFired { .. } => {
+                self.triggers_changed(record);
+            }
             Event::JobTold { .. }
             | Event::CommandRefused { .. }
-            | Event::JobSignalled { .. }
-            | Event::StepSignalled { .. }
             | Event::Checkpoint { .. }
             | Event::StartRefused { .. }
             | Event::GrowthRejected { .. }

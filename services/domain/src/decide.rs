@@ -9,16 +9,17 @@ pub use decision::Decision;
 pub(crate) use decision::{conflict, invalid, not_found, one_if, refuse};
 
 use crate::{
-    accounts,
+    accounts, crontabs,
     filters::decide::{calls, consequences, entry, holds, settings},
     jobs::decide::{arrays, clients, control, modify, submit},
     lending,
     nodes::{self, decide::configure},
     planning::{self, decide::plan},
     reservations,
-    runs::{self, decide::Known},
+    runs::{self, decide::Known, shrink},
     state::State,
     steps::{self, decide::launch},
+    triggers,
 };
 use muster_schemas::{
     Timestamp,
@@ -54,6 +55,7 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
             control::requeue(&access, &jobs, hold, not_before)
         }
         Command::Configure { change, keep_unnamed } => configure::configure(&access, &change, keep_unnamed),
+        Command::ShrinkJob { job, nodes, keep } => shrink::shrink(&access, job, nodes, &keep),
         Command::TellJobs { jobs, text } => control::tell(&access, &jobs, &text),
         Command::DrainNodes { nodes, reason, is_down: false } => nodes::decide::drain(&access, &nodes, &reason),
         Command::DrainNodes { nodes, reason, is_down: true } => nodes::decide::take_down(&access, &nodes, &reason),
@@ -114,6 +116,11 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         Command::KeepJob { job, seconds } => clients::keep(&access, job, seconds),
         Command::NoteRefusal { what, why } => clients::note_refusal(&access, &what, &why),
         Command::ChangeAccounts { changes } => accounts::decide::change(&access, changes),
+        Command::SetCrontab { text, entries, user } => {
+            crontabs::decide::set(&access, &text, entries, user.as_deref(), now)
+        }
+        Command::SetTrigger { spec } => triggers::decide::set(&access, *spec),
+        Command::ClearTriggers { which } => triggers::decide::clear(&access, &which),
         Command::ChangeClass { jobs, class } => accounts::decide::change_class(&access, &jobs, &class),
     }?;
     arrays::finish(state, &mut decision.events);

@@ -7,6 +7,7 @@
 pub mod accounts;
 mod apply;
 pub mod components;
+pub mod crontabs;
 mod decide;
 pub mod dependencies;
 pub mod filters;
@@ -26,6 +27,7 @@ pub mod staging;
 pub mod state;
 pub mod steps;
 pub mod tasks;
+pub mod triggers;
 mod unapplied;
 mod validate;
 

@@ -1,6 +1,6 @@
 //! The notifications that follow from a record.
 
-use crate::{jobs::Job, state::State};
+use crate::{jobs::Job, state::State, triggers};
 use muster_schemas::{
     JobId, RunId, Timestamp,
     event::{Event, Record},
@@ -16,7 +16,9 @@ use std::sync::Arc;
 /// An array is reported as a whole: that its first task started, that it ended, was held or released. Only a
 /// notification that asks for [`Occasion::EachTask`] reports each task instead.
 pub fn items(state: &State, record: &Record) -> Vec<NotifyItem> {
-    let Some(happened) = Happened::of(&record.event) else { return Vec::new() };
+    let Some(happened) = Happened::of(&record.event) else {
+        return triggers::notices::item(state, record).into_iter().collect();
+    };
     let Some(job) = state.job(happened.job) else { return Vec::new() };
     let wanted = (0..).zip(job.notifications()).filter_map(|(number, notification)| {
         let told_of = happened.told_of(state, job, notification)?;
@@ -45,6 +47,7 @@ pub fn items(state: &State, record: &Record) -> Vec<NotifyItem> {
                 task_outcomes: job.array.as_ref().map(|array| array.outcomes.keys().cloned().collect()),
                 output: None,
                 dialect: job.dialect.as_deref().map(str::to_owned),
+                is_tried_once: false,
             }
         })
         .collect()
@@ -157,7 +160,7 @@ mod tests {
                 Event::RunEnded { outcome, .. } => *outcome = Outcome::TimedOut,
                 _ => {}
             }
-            Happened::of(&event).is_some()
+            Happened::of(&event).is_some() || triggers::notices::item(&State::default(), record).is_some()
         });
     }
 }

@@ -28,7 +28,7 @@ use crate::{
 };
 use muster_schemas::{
     JobId, NodeId, PartId, RunId, Sequence, StepId,
-    event::{Event, JobChange, Record, StopReason},
+    event::{Event, JobChange, Record, ShrinkReason, StopReason},
     resources::NodeShare,
 };
 
@@ -43,6 +43,9 @@ fn orders_of(state: &State, record: &Record) -> Option<Vec<(NodeId, OrderSeed)>>
         Event::RunAllocated { run, .. } => launching(state, *run),
         Event::RunGrown { run, added, .. } => grown(state, *run, added),
         Event::RunShrunk { run, removed, .. } => shrunk(state, *run, removed),
+        Event::RunShrinking { run, reason: ShrinkReason::Asked, .. } => to_unended(state, *run, |run, of_run, part| {
+            stop_part(state, run, of_run, part).filter(|_| !run.keeps(of_run.node))
+        }),
         Event::RunShrinking { run, .. } | Event::TasksStopping { run, .. } => task_stops(state, *run),
         Event::TaskStarted { run, step, .. } => step_launches(state, *run, *step),
         Event::RunStopping { run, .. } => to_unended(state, *run, |run, _, part| Some(stop(state, run, part))),
@@ -104,10 +107,11 @@ fn to_unended(
     parts.filter_map(order).collect()
 }
 
-/// The order to end a part, if its run or its component is being ended.
+/// The order to end a part, if its run or its component is being ended, or its node is given up.
 fn stop_part(state: &State, run: &Run, of_run: &Part, part: PartId) -> Option<OrderSeed> {
     let end = || state.job(run.job)?.single_end(of_run.component);
-    let reason = run.stopping.or_else(|| end().map(|end| end.reason))?;
+    let given_up = || (!run.keeps(of_run.node)).then_some(StopReason::PeerEnded);
+    let reason = run.stopping.or_else(|| end().map(|end| end.reason)).or_else(given_up)?;
     Some(stop_for(state, run, part, reason))
 }
 

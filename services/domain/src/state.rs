@@ -6,6 +6,7 @@ mod pool;
 
 use crate::{
     accounts::{Accounts, fair_use::FairUse, spent::Spent},
+    crontabs::Crontab,
     filters::state::FilterState,
     index::Index,
     jobs::{Job, Shapes, numbers::Numbers},
@@ -15,6 +16,7 @@ use crate::{
     staging::state::Staging,
     state::{altered::Altered, pool::Pool},
     steps::state::Clients,
+    triggers::Triggers,
 };
 use muster_schemas::{
     JobId, NodeId, RunId, Sequence, Timestamp,
@@ -58,6 +60,9 @@ pub struct State {
     pub(crate) numbers: Numbers,
     pub(crate) fair_use: FairUse,
     pub(crate) spent: Spent,
+    pub(crate) triggers: Triggers,
+    /// By user.
+    pub(crate) crontabs: BTreeMap<String, Crontab>,
     #[serde(skip)]
     pub(crate) index: Index,
     #[serde(skip)]
@@ -140,6 +145,8 @@ impl State {
         let reservation = self.index.reservations_due.first().map(|(time, _)| *time);
         let closure = self.index.closures_due.first().map(|(time, _)| *time);
         let kept = self.clients.kept.values().map(|kept| kept.until).min();
-        self.index.due.first().map(|(time, _)| *time).into_iter().chain(reservation).chain(closure).chain(kept).min()
+        let first = self.index.due.first().map(|(time, _)| *time);
+        let others = [reservation, closure, kept, self.next_trigger()];
+        first.into_iter().chain(others.into_iter().flatten()).min()
     }
 }

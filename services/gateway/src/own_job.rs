@@ -55,7 +55,7 @@ pub(crate) fn may_ask(job: JobId, method: &Method, path: &str, query: Option<&st
         ["", "v1", "jobs", id] => reads && own(id),
         ["", "v1", "jobs", id, "steps"] => reads && own(id),
         ["", "v1", "jobs", id, "wait" | "events" | "explanation"] => reads && own(id),
-        ["", "v1", "jobs", id, "conclude" | "keep"] => writes && own(id),
+        ["", "v1", "jobs", id, "conclude" | "keep" | "shrink"] => writes && own(id),
         ["", "v1", "jobs", id, "steps", "launch"] => writes && own(id),
         ["", "v1", "jobs", id, "steps", _, "output" | "wait"] => reads && own(id),
         ["", "v1", "jobs", id, "steps", _, "signal" | "end" | "input" | "terminal"] => writes && own(id),
@@ -99,6 +99,7 @@ fn concerns(own: JobId, command: &Command) -> bool {
         Command::LaunchStep { job, .. }
         | Command::SignalStep { job, .. }
         | Command::EndStep { job, .. }
+        | Command::ShrinkJob { job, .. }
         | Command::ConcludeJob { job, .. }
         | Command::KeepJob { job, .. } => *job == own,
         // Refusals by its commands are noted like those of its owner.
@@ -120,6 +121,9 @@ fn concerns(own: JobId, command: &Command) -> bool {
         | Command::ChangeReservation { .. }
         | Command::RemoveReservation { .. }
         | Command::ChangeAccounts { .. }
+        | Command::SetTrigger { .. }
+        | Command::SetCrontab { .. }
+        | Command::ClearTriggers { .. }
         | Command::CommitPlan { .. }
         | Command::PlannerHello
         | Command::NodeHello { .. }

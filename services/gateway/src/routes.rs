@@ -2,6 +2,7 @@
 
 mod accounts;
 mod commands;
+mod crontabs;
 mod described;
 mod document;
 mod events;
@@ -16,6 +17,7 @@ mod reservations;
 mod state;
 mod steps;
 mod system;
+mod triggers;
 
 pub use openapi::openapi;
 
@@ -66,6 +68,7 @@ pub(crate) fn router(app: App) -> Router {
         .route("/v1/jobs/{id}/steps/{step}/terminal", post(steps::terminal))
         .route("/v1/jobs/{id}/conclude", post(steps::conclude))
         .route("/v1/jobs/{id}/keep", post(steps::keep))
+        .route("/v1/jobs/{id}/shrink", post(commands::shrink))
         .route("/v1/steps", get(steps::running))
         .route("/v1/jobs/{id}/steps/{step}/wait", get(steps::wait_for_step))
         .route("/v1/nodes", get(state::nodes))
@@ -74,6 +77,10 @@ pub(crate) fn router(app: App) -> Router {
         .route("/v1/nodes/actions/resume", post(commands::resume_nodes))
         .route("/v1/nodes/actions/set-closures", post(reservations::set_closures))
         .route("/v1/reservations", get(reservations::list).post(reservations::reserve))
+        .route("/v1/crontab", put(crontabs::set))
+        .route("/v1/crontabs/{user}", get(crontabs::show))
+        .route("/v1/triggers", get(triggers::list).post(triggers::set))
+        .route("/v1/triggers/actions/clear", post(triggers::clear))
         .route("/v1/reservations/{name}", put(reservations::change).delete(reservations::remove))
         .route("/v1/statistics", get(state::statistics))
         .route("/v1/accounts", get(accounts::list))

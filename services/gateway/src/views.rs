@@ -14,7 +14,7 @@ use muster_domain::{
 use muster_schemas::{
     JobId, RunId, Timestamp,
     cluster::NodeCondition,
-    event::{Event, NodePart, Record},
+    event::{Event, NodePart, Record, ShrinkReason},
     job::{JobState, Outcome, WaitReason},
     public::Names,
     resources::{IndexSet, Placement},
@@ -24,7 +24,7 @@ use muster_schemas::{
         RunView,
     },
 };
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 pub(crate) use components::cancels;
 pub(crate) use filtering::{task_views, templates_page};
@@ -33,17 +33,17 @@ pub(crate) use size::{Size, node_names};
 /// What a run has had so far, whether it is over or not.
 struct Latest<'a> {
     run: RunId,
-    placement: &'a Placement,
+    placement: Cow<'a, Placement>,
     started: Option<Timestamp>,
 }
 
 impl<'a> Latest<'a> {
     fn of(state: &'a State, job: &'a Job) -> Option<Self> {
         if let Some(run) = job.run().and_then(|id| state.run(id)) {
-            return Some(Self { run: run.id, placement: &run.placement, started: run.started });
+            return Some(Self { run: run.id, placement: run.kept_placement(), started: run.started });
         }
         let last: &RunSummary = job.last_run.as_deref()?;
-        Some(Self { run: last.run, placement: &last.placement, started: last.started })
+        Some(Self { run: last.run, placement: Cow::Borrowed(&last.placement), started: last.started })
     }
 }
 
@@ -80,7 +80,7 @@ fn job_view(state: &State, reasons: &WaitReasons<'_>, job: &Job) -> JobView {
     let job_state = state.job_state(job);
     let waits = matches!(job_state, JobState::Held | JobState::Queued);
     let placed = latest.as_ref().filter(|_| !waits);
-    let size = placed.map_or_else(|| Size::asked(&job.components), |latest| Size::of(latest.placement));
+    let size = placed.map_or_else(|| Size::asked(&job.components), |latest| Size::of(&latest.placement));
     let lead = job.lead();
     let alternative = placed.and_then(|latest| latest.placement.components.first()).map_or(0, |part| part.alternative);
     let chosen = lead.shape.alternatives.get(alternative as usize).or(lead.shape.alternatives.first());
@@ -103,7 +103,7 @@ fn job_view(state: &State, reasons: &WaitReasons<'_>, job: &Job) -> JobView {
         started: latest.as_ref().and_then(|latest| latest.started),
         ended: job.finished().map(|finished| finished.at),
         walltime_seconds: chosen.and_then(|alternative| alternative.walltime_seconds),
-        nodes: placed.map(|latest| node_names(state, latest.placement)).unwrap_or_default(),
+        nodes: placed.map(|latest| node_names(state, &latest.placement)).unwrap_or_default(),
         node_count: size.nodes,
         tasks: size.tasks,
         cores: size.cores,
@@ -115,10 +115,12 @@ fn job_view(state: &State, reasons: &WaitReasons<'_>, job: &Job) -> JobView {
         predicted_start: job.predicted_start,
         array: job.array.as_deref().map(|array| array_view(state, job, array)),
         filtering: filtering::filtering_view(state, job),
-        elastic: filtering::elastic_view(state, job, placed.map(|latest| latest.placement)),
-        by_component: components::views(state, job, job_state, placed.map(|latest| latest.placement)),
+        elastic: filtering::elastic_view(state, job, placed.map(|latest| &*latest.placement)),
+        by_component: components::views(state, job, job_state, placed.map(|latest| &*latest.placement)),
         stopping: job.run().and_then(|run| state.run(run)?.stopping),
         dialect: job.dialect.as_deref().map(str::to_owned),
+        is_stopped: components::is_stopped(state, job, 0),
+        is_repeated: state.is_repeated(job),
     }
 }
 
@@ -367,8 +369,14 @@ fn note_run(runs: &mut BTreeMap<RunId, RunView>, record: &Record, names: &dyn Na
                 ended: None,
                 outcome: None,
                 usage: Default::default(),
+                backfilled: false,
             };
             runs.insert(*run, view);
+        }
+        Event::RunBackfilled { run, .. } => {
+            if let Some(view) = runs.get_mut(run) {
+                view.backfilled = true;
+            }
         }
         Event::RunStarted { run, .. } => {
             if let Some(view) = runs.get_mut(run) {
@@ -380,11 +388,14 @@ fn note_run(runs: &mut BTreeMap<RunId, RunView>, record: &Record, names: &dyn Na
                 run_nodes(added, names).into_iter().for_each(|more| add_node(&mut view.nodes, more));
             }
         }
-        Event::RunShrunk { run, removed, .. } => {
+        Event::RunShrunk { run, removed, .. }
+        | Event::RunShrinking { run, removed, reason: ShrinkReason::Asked, .. } => {
             if let Some(view) = runs.get_mut(run) {
                 run_nodes(removed, names).iter().for_each(|gone| remove_node(&mut view.nodes, gone));
             }
         }
+        // It has them until its tasks there have ended.
+        Event::RunShrinking { .. } => {}
         Event::RunPartEnded { run, node, component, exit, .. } => {
             if let Some(view) = runs.get_mut(run) {
                 let part = NodePart { node: *node, component: *component, exit: exit.clone() };

@@ -160,7 +160,7 @@ fn environment(item: &NotifyItem, account: &Account) -> Vec<(String, String)> {
         ("MUSTER_CLUSTER", item.cluster.clone()),
         ("MUSTER_EVENT", item.event.clone()),
         ("MUSTER_EVENT_TIME", item.time.to_string()),
-        ("MUSTER_JOB_ID", item.job.to_string()),
+        ("MUSTER_JOB_ID", if item.job.number == 0 { String::new() } else { item.job.to_string() }),
         ("MUSTER_JOB_NAME", item.name.clone()),
         ("MUSTER_NODELIST", item.nodes.join(",")),
         ("MUSTER_NOTIFICATION_KEY", item.key()),

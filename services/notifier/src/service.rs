@@ -120,7 +120,9 @@ impl Notifier {
             Err(error) => {
                 let (pause, result) = match &error {
                     DeliveryError::Permanent(_) => (None, "refused"),
-                    DeliveryError::Temporary(_) => (self.pause(item, attempts), "failed"),
+                    DeliveryError::Temporary(_) => {
+                        (self.pause(item, attempts).filter(|_| !item.is_tried_once), "failed")
+                    }
                 };
                 count(item, result);
                 tracing::info!(job = %item.job, attempts, ?pause, "a notification was not delivered: {error}");

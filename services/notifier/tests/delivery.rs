@@ -174,6 +174,7 @@ fn item(sink: Sink) -> NotifyItem {
         task_outcomes: None,
         output: None,
         dialect: None,
+        is_tried_once: false,
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{
     show,
     table::{Table, left, right},
     terminal::{self, waiting},
-    values::{compress_hosts, format_duration, format_size, signal_name},
+    values::{compress_hosts, format_duration, format_size, parse_hosts, signal_name},
 };
 use jiff::tz::TimeZone;
 use muster_cli::stderr_line;
@@ -21,7 +21,7 @@ use muster_schemas::{
     job::{Dependency, DependencyKind, Holds, Program},
     views::{
         CommandAnswer, HoldRequest, JobDetail, JobsRequest, ModifyRequest, ReleaseRequest, RequeueRequest, RunView,
-        SignalRequest,
+        ShrinkRequest, SignalRequest,
     },
 };
 
@@ -55,6 +55,11 @@ pub fn run(connection: &ConnectionOptions, command: JobCommand) -> CommandResult
             client.requeue(id, &RequeueRequest { jobs: selection(jobs), hold, delay_seconds: 0 })?
         }
         JobCommand::Signal { signal, jobs } => client.signal(id, &SignalRequest { jobs: selection(jobs), signal })?,
+        JobCommand::Shrink { nodes, keep, id: job } => {
+            let keep = keep.map_or_else(|| Ok(Vec::new()), |list| parse_hosts(&list)).map_err(Failure::usage)?;
+            client.shrink(id, job, &ShrinkRequest { nodes, keep })?;
+            return Ok(0);
+        }
         JobCommand::Modify(options) => modify(client, id, *options)?,
     };
     if answer.jobs.is_empty() {

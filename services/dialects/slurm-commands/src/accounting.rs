@@ -20,6 +20,7 @@ use muster_slurm::{
     show::{
         record::{ArrayTasks, of_detail},
         sacct::{Beside, Row, choose, document, environment_of, field_names, list, rows, script_of},
+        sacctmgr::association_of,
     },
 };
 use std::{
@@ -87,7 +88,15 @@ fn all_rows(site: &mut Site, command: &Sacct) -> Result<Vec<Row>, Failure> {
         let steps = steps.get(&detail.job.id).map_or(&[][..], Vec::as_slice);
         rows_of(site, command, detail, steps, &cluster)
     });
-    Ok(rows.collect())
+    let mut rows: Vec<Row> = rows.collect();
+    if command.report.tells_of_associations() || !command.wanted.associations.is_empty() {
+        let page = site.client.accounts(Moment::Now).map_err(|error| site.failure(&error))?;
+        for row in &mut rows {
+            let account = row.job.account.as_deref().unwrap_or_default();
+            row.association = association_of(&page, account, &row.job.user, &row.job.partition);
+        }
+    }
+    Ok(rows)
 }
 
 /// The jobs in memory that fall into the wanted time.

@@ -21,6 +21,7 @@ use muster_slurm::{
     messages::{Refusal, submitted, wait_status},
     moment::Now,
     options::{Command, CommandLine, Given, parse},
+    queries::Failure,
     request::{Caller, Program, Rules, ScriptSource, Settings, Submission, components, lower},
     script::{self, Wanted},
 };
@@ -89,6 +90,28 @@ fn submit(connection: &ConnectionOptions, words: &[String]) -> Result<u8, Proble
         return wait(&mut client, job).map_err(failed);
     }
     Ok(0)
+}
+
+/// The job that a script without a command line submits: it knows nothing of the caller's variables.
+pub fn of_script(connection: &ConnectionOptions, client: &mut Client, text: &str) -> Result<JobSpec, Failure> {
+    spec_of(connection, client, text).map_err(|problem| problem.failure(COMMAND))
+}
+
+fn spec_of(connection: &ConnectionOptions, client: &mut Client, text: &str) -> Result<JobSpec, Problem> {
+    let line = parse(COMMAND, &[] as &[String])?;
+    let now = Now::new(now);
+    let mut caller = caller(COMMAND, connection, &[])?;
+    forget_outer_job(&mut caller);
+    let given = script::options(text)?;
+    let sections = given.sections;
+    let settings = components(&sections, &environment::defaults(COMMAND, None, |_| None), &line, &now)?;
+    let program = Program::Batch { text: text.to_owned(), args: Vec::new(), source: ScriptSource::StandardInput };
+    let rules = rules(client, &program, &settings)?;
+    let mut spec = lower(&Submission { components: &settings, program, caller: &caller, rules: &rules, now: &now })?;
+    lead_back(&mut spec.environment, &caller);
+    add_variables(&mut spec, &settings, &caller);
+    forecast::settle(COMMAND, client, &mut spec)?;
+    Ok(spec)
 }
 
 /// The site's rules for submissions. The site is only asked if they matter.

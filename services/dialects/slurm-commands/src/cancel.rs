@@ -148,6 +148,12 @@ fn act(site: &mut Site, command: &Scancel, targets: &[Target], records: &[JobRec
             let named = if is_array { &target.job.to_string() } else { &shown };
             stderr_line!("{}", command.announcement(named, None));
         }
+        let is_repeated = record.is_some_and(|record| record.is_repeated);
+        if is_repeated && command.signal.is_none() && !command.ends_repeated {
+            let text = "Cannot cancel scrontab jobs without --cron flag.";
+            status = tell(&Failure::error("scancel", format_args!("Kill job error on job id {shown}: {text}")));
+            continue;
+        }
         let waits = waits(target, record, records);
         if waits && !command.ends_waiting_jobs() {
             status = tell(&command.still_waits(&shown));

@@ -9,6 +9,7 @@ mod broadcast;
 mod cancel;
 mod clusters;
 mod control;
+mod crontab;
 mod diagnosis;
 mod ended;
 mod forecast;
@@ -30,6 +31,7 @@ mod shown;
 mod site;
 mod srun;
 mod submission;
+mod triggers;
 mod update;
 
 pub use clusters::CLUSTERS;
@@ -47,9 +49,9 @@ use muster_slurm::queries;
 use site::Site;
 
 /// The program names of this dialect's commands.
-pub const TOOLS: [&str; 17] = [
+pub const TOOLS: [&str; 19] = [
     "sbatch", "salloc", "srun", "sbcast", "sattach", "squeue", "sinfo", "scancel", "scontrol", "sacct", "sacctmgr",
-    "sdiag", "seff", "sprio", "sreport", "sshare", "sstat",
+    "sdiag", "seff", "sprio", "sreport", "sshare", "sstat", "strigger", "scrontab",
 ];
 
 /// The name of the daemon whose version programs ask for. Its link does nothing else.
@@ -132,6 +134,8 @@ fn on_cluster(connection: &ConnectionOptions, tool: &'static str, words: &[Strin
         "sdiag" => diagnosis::run(&mut site, words),
         "seff" => measured::seff(&mut site, words),
         "sreport" => reports::run(&mut site, words),
+        "scrontab" => crontab::run(connection, &mut site, words),
+        "strigger" => triggers::run(&mut site, words),
         "sstat" => measured::sstat(&mut site, words),
         "sprio" => priorities::sprio(&mut site, words),
         "sshare" => priorities::sshare(&mut site, words),

@@ -64,7 +64,7 @@ fn running(site: &mut Site, command: &Sstat) -> Result<(Vec<StepRecord>, Vec<Str
 fn batch(site: &mut Site, job: u64) -> Result<Vec<StepRecord>, Failure> {
     let views = site.current(None, None, false)?;
     let views = views.into_iter().filter(|view| view.has_number(job)).collect();
-    let is_it = |record: &JobRecord| record.number == job && record.state == State::Running;
+    let is_it = |record: &JobRecord| record.number == job && record.state.is_in(&[State::Running]);
     let step = |record: &JobRecord| {
         let mut step = StepRecord::of_job(record, StepName::Batch, "batch");
         step.nodes.truncate(1);

@@ -129,7 +129,7 @@ fn books(site: &mut Site) -> Result<UsageAnswer, Failure> {
 /// What a job may still use, if it runs.
 fn running(job: &JobRecord, now: Timestamp) -> Option<Running> {
     let left = u64::try_from(job.end()?.micros_since(now)).unwrap_or(0) / 60_000_000;
-    (job.state == State::Running).then(|| Running {
+    job.state.is_in(&[State::Running]).then(|| Running {
         account: job.account.clone().unwrap_or_default(),
         user: job.user.clone(),
         partition: job.partition.clone(),

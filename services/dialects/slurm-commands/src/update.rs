@@ -1,10 +1,11 @@
 //! `scontrol update` (SL-C-36, SL-C-38, SL-M-07, SL-M-08).
 
 use super::{
-    Ended, partition, reservation, shown,
-    site::{Site, now},
+    Ended, partition, print, reservation, shown,
+    site::{Site, now, variable},
 };
 use crate::holds::{holds_of, released};
+use muster_cli::stderr_line;
 use muster_client::{ClientError, Moment};
 use muster_schemas::{
     CommandId, JobId,
@@ -15,7 +16,7 @@ use muster_schemas::{
     resources::{NodeSpec, PropertyValue},
     views::{
         ClassRequest, DrainRequest, ErrorCode, HoldRequest, JobDetail, JobView, ModifyRequest, ReleaseRequest,
-        ResumeNodesRequest,
+        ResumeNodesRequest, ShrinkRequest,
     },
 };
 use muster_slurm::{
@@ -24,10 +25,15 @@ use muster_slurm::{
         Failure,
         change::{JobUpdate, Part, job_updates},
         nodes::{NodeChange, check_node_change, node_change, node_features, node_weight},
+        resize,
         update::{Subject, Update},
     },
     select::{Action, Chosen, Target, choose, listed},
     show::record::JobRecord,
+};
+use std::{
+    io::{self, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
 };
 
 /// Makes the changes of a command line.
@@ -61,11 +67,46 @@ fn job(site: &mut Site, update: &Update, id: &IdExpression) -> Result<(), Failur
         }
         for (component, asked) in changes {
             let is_own = detail.job.owner == site.caller()?;
+            if let Some(kept) = &asked.kept {
+                shrink(site, id, &detail, kept)?;
+            }
             carry_out(site, Target { component, ..target }, asked, &detail, is_own)
                 .map_err(|error| refusal(site, id, &error))?;
         }
     }
     Ok(())
+}
+
+/// Makes a running job smaller, and writes the files that give a shell in a job the variables of its new size.
+fn shrink(site: &mut Site, id: &IdExpression, detail: &JobDetail, kept: &ShrinkRequest) -> Result<(), Failure> {
+    let job = detail.job.id;
+    site.client.shrink(CommandId::new_now(), job, kept).map_err(|error| refusal(site, id, &error))?;
+    // Outside of a job there are no variables to replace.
+    if variable("SLURM_JOBID").is_none() {
+        return Ok(());
+    }
+    let Some(detail) = site.detail(job)? else { return Ok(()) };
+    let Some(run) = detail.runs.iter().rev().find(|run| run.ended.is_none()) else { return Ok(()) };
+    let nodes: Vec<(String, u64)> = run.nodes.iter().map(|node| (node.node.clone(), node.cores.len())).collect();
+    let files = resize::files(detail.job.own_number(), &nodes, |name| variable(name).is_some());
+    for (name, text) in [&files.csh, &files.sh] {
+        if let Err(error) = write_program(name, text) {
+            stderr_line!("Could not create file {name}: {error}");
+            return Ok(());
+        }
+    }
+    print(&files.advice());
+    Ok(())
+}
+
+/// Writes a file that its owner can execute, in place of an older one.
+fn write_program(name: &str, text: &str) -> io::Result<()> {
+    match std::fs::remove_file(name) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o700).open(name)?;
+    file.write_all(text.as_bytes())
 }
 
 /// The parts of a target: all components of a heterogeneous job, else one.
@@ -113,7 +154,7 @@ fn carry_out(
         None => {}
     }
     let change = asked.in_components(component, detail.spec.components.len());
-    if change.is_empty() && (asked.class.is_some() || asked.hold.is_some()) {
+    if change.is_empty() && (asked.class.is_some() || asked.hold.is_some() || asked.kept.is_some()) {
         return Ok(());
     }
     let request = ModifyRequest { jobs: JobSelection::Ids(vec![job]), change };

@@ -9,6 +9,7 @@ pub const NAME: &str = "slurm";
 pub mod accounts;
 pub mod attributes;
 pub mod burst_buffer;
+pub mod crontab;
 mod dialect;
 pub mod duration;
 pub mod environment;

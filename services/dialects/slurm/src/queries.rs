@@ -1,5 +1,5 @@
 //! The command lines of the commands that list and control: `squeue`, `sinfo`, `sacct`, `scancel`, `scontrol`,
-//! `sacctmgr`, `sbcast`, `sattach`, `sdiag`, `seff`, `sprio`, `sreport`, `sshare`, `sstat`.
+//! `sacctmgr`, `sbcast`, `sattach`, `sdiag`, `seff`, `sprio`, `sreport`, `sshare`, `sstat`, `strigger`.
 
 pub mod change;
 pub mod clusters;
@@ -12,10 +12,12 @@ pub mod nodes;
 pub mod partitions;
 mod request;
 pub mod reservation;
+pub mod resize;
 pub mod sacct;
 pub mod sacctmgr;
 pub mod scancel;
 pub mod scontrol;
+pub mod scrontab;
 pub mod sdiag;
 pub mod shell;
 pub mod sinfo;
@@ -24,6 +26,7 @@ pub mod squeue;
 pub mod sreport;
 pub mod sshare;
 pub mod sstat;
+pub mod strigger;
 pub mod update;
 pub mod words;
 
@@ -34,13 +37,14 @@ use lists::{ids, known_states, means, nodes, set, states, words};
 use request::{data_format, iterate, printed_only};
 
 /// The commands, their arguments other than options, and their options.
-static COMMANDS: [(&str, &str, &[getopt::Opt]); 14] = [
+static COMMANDS: [(&str, &str, &[getopt::Opt]); 16] = [
     ("sacct", "", sacct::OPTIONS),
     ("sacctmgr", "COMMAND ENTITY [CONDITIONS...]", sacctmgr::OPTIONS),
     ("sattach", "JOB.STEP", copy::SATTACH_OPTIONS),
     ("sbcast", "SOURCE DESTINATION", copy::SBCAST_OPTIONS),
     ("scancel", "[JOB[.STEP]...]", scancel::OPTIONS),
     ("scontrol", "COMMAND [WORDS...]", scontrol::OPTIONS),
+    ("scrontab", "[FILE|-]", scrontab::OPTIONS),
     ("sdiag", "", sdiag::OPTIONS),
     ("seff", "JOB", sstat::SEFF_OPTIONS),
     ("sinfo", "", sinfo::OPTIONS),
@@ -49,6 +53,7 @@ static COMMANDS: [(&str, &str, &[getopt::Opt]); 14] = [
     ("sreport", "KIND REPORT [CONDITIONS...]", sreport::OPTIONS),
     ("sshare", "", sshare::OPTIONS),
     ("sstat", "[JOB[.STEP]...]", sstat::OPTIONS),
+    ("strigger", "", strigger::OPTIONS),
 ];
 
 /// The output of a command's `--help`; `None` if it is not one of these.

@@ -16,6 +16,7 @@ pub mod sreport;
 pub mod sshare;
 pub mod sstat;
 pub mod step;
+pub mod strigger;
 mod tres;
 
 use crate::moment::TimeFormat;

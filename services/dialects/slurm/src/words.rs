@@ -113,10 +113,10 @@ impl State {
     }
 
     /// The state in accounting, which has no intermediate states; its clients know no other words. A job that is
-    /// starting or completing is running, one held after a run is pending.
+    /// starting, stopped or completing is running, one held after a run is pending.
     pub const fn in_accounting(self) -> Self {
         match self {
-            Self::Configuring | Self::Completing => Self::Running,
+            Self::Configuring | Self::Completing | Self::Stopped => Self::Running,
             Self::RequeueHold | Self::SpecialExit => Self::Pending,
             state => state,
         }
@@ -164,6 +164,7 @@ impl State {
             (None, CoreState::Held | CoreState::Queued) if job.runs > 0 && !job.holds.is_empty() => Self::RequeueHold,
             (None, CoreState::Held | CoreState::Queued) => Self::Pending,
             (None, CoreState::Launching) => Self::Configuring,
+            (None, CoreState::Running) if job.is_stopped => Self::Stopped,
             (None, CoreState::Running) => Self::Running,
             (None, CoreState::Suspended) => Self::Suspended,
             (None, CoreState::Finishing) => Self::Completing,
@@ -171,10 +172,15 @@ impl State {
         }
     }
 
-    /// Whether a list of states includes it: waiting jobs include requeued ones that are held.
+    /// Whether a list of states includes it: waiting jobs include requeued ones that are held, running ones those that
+    /// were stopped.
     pub fn is_in(self, wanted: &[Self]) -> bool {
-        let waits = matches!(self, Self::RequeueHold | Self::SpecialExit);
-        wanted.contains(&self) || waits && wanted.contains(&Self::Pending)
+        let means = match self {
+            Self::RequeueHold | Self::SpecialExit => Self::Pending,
+            Self::Stopped => Self::Running,
+            state => state,
+        };
+        wanted.contains(&self) || wanted.contains(&means)
     }
 
     /// The state that a job, or an attempt of it, ended in.

@@ -98,7 +98,7 @@ fn only(placement: &Placement, component: u32) -> Placement {
 
 /// The ends of steps that were never reported: no process of these parts of the run is left, so their parts of steps
 /// ended as they did (SL-M-15).
-fn steps_over(run: &Run, ends: &[(&Part, &NodeExit)]) -> Vec<Event> {
+pub(crate) fn steps_over(run: &Run, ends: &[(&Part, &NodeExit)]) -> Vec<Event> {
     let mut events = Vec::new();
     for (id, step) in &run.steps {
         let open_in = |part: &Part| {

@@ -11,6 +11,7 @@ use crate::{
     lending, reservations, staging,
     state::State,
     tasks::outlook,
+    triggers,
 };
 use muster_schemas::{
     JobId, RunId, Timestamp,
@@ -51,6 +52,7 @@ pub(crate) fn tick(access: &Access, now: Timestamp) -> Result<Decision, Refusal>
     let ended: BTreeSet<JobId> = events.iter().filter_map(ended).collect();
     events.extend(staging::decide::due(state, &ended, MAX_AT_ONCE));
     events.extend(reservations::decide::due(state, now, MAX_AT_ONCE));
+    events.extend(triggers::decide::due(state, now).take(MAX_AT_ONCE));
     Ok(Decision::done(events))
 }
 

@@ -250,6 +250,7 @@ impl State {
         let Some(job) = self.jobs.get(&id) else { return };
         let queued = self.queued_again(job, reason, now);
         let was_over = job.is_finished();
+        let begin = (reason == StopReason::Repeated).then(|| self.repeats_at(job, now)).flatten();
         if was_over {
             self.revive(id);
         }
@@ -262,6 +263,9 @@ impl State {
             job.planner_reason = None;
             // The next run has all components again (SL-M-10).
             job.single_ends = None;
+            if begin.is_some() {
+                job.begin_at(begin);
+            }
             if let Some(tasks) = job.tasks.as_mut().filter(|_| reason == StopReason::Requeued) {
                 tasks.begin_again();
             }

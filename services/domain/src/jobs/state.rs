@@ -325,6 +325,15 @@ impl Job {
         self.slot.take().is_some()
     }
 
+    /// Sets the earliest start of all components.
+    pub(crate) fn begin_at(&mut self, begin: Option<Timestamp>) {
+        for component in &mut self.components {
+            let extras = component.extras.get_or_insert_default();
+            extras.begin = begin;
+            extras.begin_passed = false;
+        }
+    }
+
     /// Whether it starts only once no earlier job of the same owner and name is left.
     pub(crate) fn is_singleton(&self) -> bool {
         let mut extras = self.components.iter().filter_map(|component| component.extras.as_ref());

@@ -6,10 +6,10 @@ use crate::{
     state::State,
 };
 use muster_schemas::{
-    JobId, NodeId, RunId, Sequence, Timestamp,
+    JobId, NodeId, RunId, Sequence, StepId, Timestamp,
     event::NodeExit,
     job::{Outcome, Usage},
-    resources::Placement,
+    resources::{IndexSet, Placement},
 };
 use std::sync::Arc;
 
@@ -99,6 +99,26 @@ impl State {
 
     pub(crate) fn part_ended(&mut self, run: RunId, node: NodeId, component: u32, exit: &NodeExit) {
         self.change_run(run, |run| set_ended(run.part_of_mut(node, component), exit));
+    }
+
+    pub(crate) fn job_signalled(&mut self, run: RunId, signal: u8) {
+        self.change_run(run, |run| {
+            let components = run.parts.iter().map(|part| part.component).collect();
+            run.signalled(components, signal);
+        });
+    }
+
+    /// A signal to a step is one to each component that takes part in it; the script is in the first.
+    pub(crate) fn step_signalled(&mut self, run: RunId, step: StepId, component: Option<u32>, signal: u8) {
+        self.change_run(run, |run| {
+            let of_step = run.steps.get(&step).into_iter().flat_map(|step| step.parts.iter());
+            let components = match (component, step) {
+                (Some(component), _) => IndexSet::from_range(component, component),
+                (None, StepId(0)) => IndexSet::from_range(0, 0),
+                (None, _) => of_step.map(|part| part.component).collect(),
+            };
+            run.signalled(components, signal);
+        });
     }
 
     pub(crate) fn run_ended(&mut self, id: JobId, run: RunId, outcome: &Outcome, usage: Usage, now: Timestamp) {

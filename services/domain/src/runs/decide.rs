@@ -8,7 +8,7 @@ use crate::{
     nodes::Node,
     orders,
     requests::{self, fits},
-    runs::{Part, PartState, Run},
+    runs::{Part, PartState, Run, shrink},
     state::State,
     validate,
 };
@@ -231,6 +231,12 @@ fn end_part(state: &State, run: &Run, part: &Part, exit: NodeExit, reporter: Rep
         events.extend(end_run(state, job, run, part, exit, reporter));
         return events;
     }
+    if run.stopping.is_none() && !run.keeps(part.node) {
+        let follows = shrink::left(run, part, &exit);
+        events.push(part_ended(run, part, exit));
+        events.extend(follows);
+        return events;
+    }
     let stop = if run.stopping.is_none() { stops_the_rest(job, run, part, &exit) } else { None };
     let component_over = components::decide::part_ended(job, run, part, &exit);
     events.push(part_ended(run, part, exit));
@@ -277,7 +283,7 @@ fn end_run(state: &State, job: &Job, run: &Run, last: &Part, exit: NodeExit, rep
     let mut exits: Vec<(&Part, &NodeExit)> =
         run.parts.iter().filter_map(|part| Some((part, if part.is(last) { &exit } else { part.exit()? }))).collect();
     let used = exits.iter().map(|(_, exit)| exit.usage).chain(job.components_over().map(|(_, over)| over.usage));
-    let usage = used.fold(Usage::default(), Usage::plus);
+    let usage = used.fold(run.left_usage, Usage::plus);
     // Components ended alone do not count for the job's outcome.
     exits.retain(|(part, _)| job.single_end(part.component).is_none());
     let outcome = outcome(state, job, run, &exits);
@@ -294,7 +300,7 @@ fn end_run(state: &State, job: &Job, run: &Run, last: &Part, exit: NodeExit, rep
 fn outcome(state: &State, job: &Job, run: &Run, exits: &[(&Part, &NodeExit)]) -> Outcome {
     match run.stopping {
         Some(StopReason::Cancelled | StopReason::CancelledAtOnce) => Outcome::Cancelled,
-        Some(StopReason::Requeued) => Outcome::Requeued,
+        Some(StopReason::Requeued | StopReason::Repeated) => Outcome::Requeued,
         Some(StopReason::Preempted) => Outcome::Preempted,
         Some(StopReason::NodeLost) => Outcome::NodeLost(how_lost(state, run, exits)),
         Some(StopReason::LaunchTimeout) => {
@@ -374,8 +380,15 @@ fn aftermath(state: &State, job: &Job, outcome: &Outcome) -> Event {
             Event::JobFinished { job: job.id, outcome: Outcome::LaunchFailed(why) }
         }
         Some(reason) => Event::JobRequeued { job: job.id, reason },
+        None if is_repeated(state, job, outcome) => Event::JobRequeued { job: job.id, reason: StopReason::Repeated },
         None => Event::JobFinished { job: job.id, outcome: outcome.clone() },
     }
+}
+
+/// Whether a job of a table runs again at the next of its times: unless somebody has ended it.
+fn is_repeated(state: &State, job: &Job, outcome: &Outcome) -> bool {
+    let was_ended = matches!(outcome, Outcome::Cancelled | Outcome::DeclaredFinished);
+    !was_ended && state.repeats_at(job, state.time()).is_some()
 }
 
 /// Why a job can never run without the nodes that could not be prepared for it (HPC-J-22).

@@ -17,6 +17,9 @@ pub(crate) fn runs_and_jobs(state: &State) -> Result<(), String> {
         let id = run.id;
         ensure(state.job(run.job).and_then(Job::run) == Some(id), || format!("run {id}: job {} has another", run.job))?;
         ensure(run.parts.len() == run.placement.shares().count(), || format!("run {id}: parts and shares differ"))?;
+        ensure(run.giving_up.iter().all(|node| run.part(*node).is_some()), || {
+            format!("run {id}: gives up a node that it does not have")
+        })?;
         ensure(!run.parts.iter().all(|part| part.has_ended()), || format!("run {id}: all parts have ended"))?;
         let known = run.nodes().all(|node| state.node(node).is_some_and(|node| node.runs.contains(&id)));
         ensure(known, || format!("run {id}: a node does not list it"))?;

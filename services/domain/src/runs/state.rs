@@ -7,10 +7,19 @@ use crate::{
 use muster_schemas::{
     JobId, NodeId, RunId, Sequence, StepId, Timestamp,
     event::{NodeExit, StopReason},
-    resources::{NodeShare, Placement},
+    job::Usage,
+    resources::{IndexSet, NodeShare, Placement},
 };
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// The numbers of the signals that stop processes and let them continue, on Linux.
+const SIGSTOP: u8 = 19;
+const SIGCONT: u8 = 18;
 
 /// A run that holds resources.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +48,12 @@ pub struct Run {
     pub next_step: StepId,
     /// Steps that have not ended.
     pub steps: BTreeMap<StepId, StepProgress>,
+    /// The components of which processes were sent SIGSTOP, and none SIGCONT since. They keep their resources.
+    pub stopped: IndexSet,
+    /// The nodes that it gives up as soon as its processes there have ended, because somebody asked for it.
+    pub giving_up: BTreeSet<NodeId>,
+    /// Its usage on nodes that it gave up for that reason.
+    pub left_usage: Usage,
 }
 
 /// Whether the processes of a run are stopped. Having continued differs from never having been stopped, because the
@@ -108,6 +123,9 @@ impl Run {
             walltime_changed: false,
             next_step: StepId(1),
             steps: BTreeMap::new(),
+            stopped: IndexSet::new(),
+            giving_up: BTreeSet::new(),
+            left_usage: Usage::default(),
         }
     }
 
@@ -183,6 +201,23 @@ impl Run {
         self.parts.iter().map(|part| part.node)
     }
 
+    /// Whether it does not give up a node.
+    pub fn keeps(&self, node: NodeId) -> bool {
+        !self.giving_up.contains(&node)
+    }
+
+    /// Its placement without the nodes that it gives up.
+    pub fn kept_placement(&self) -> Cow<'_, Placement> {
+        if self.giving_up.is_empty() {
+            return Cow::Borrowed(&self.placement);
+        }
+        let mut kept = (*self.placement).clone();
+        for placed in &mut kept.components {
+            placed.shares.retain(|share| self.keeps(share.node));
+        }
+        Cow::Owned(kept)
+    }
+
     /// The index of the part of a step that is within a part of the run.
     pub(crate) fn step_position(&self, step: StepId, part: &Part) -> Option<usize> {
         self.steps.get(&step)?.position(part.node, part.component)
@@ -201,6 +236,15 @@ impl Run {
         match self.suspension {
             Suspension::Never | Suspension::Resumed => false,
             Suspension::Suspended | Suspension::Lent | Suspension::Resuming(_) => true,
+        }
+    }
+
+    /// Notes that these components were sent a signal.
+    pub(crate) fn signalled(&mut self, components: IndexSet, signal: u8) {
+        match signal {
+            SIGSTOP => self.stopped = self.stopped.union(&components),
+            SIGCONT => self.stopped = self.stopped.difference(&components),
+            _ => {}
         }
     }
 

@@ -61,6 +61,10 @@ impl State {
     }
 
     fn run_shrinking(&mut self, id: JobId, run: RunId, removed: &Arc<Placement>, reason: ShrinkReason) {
+        if reason == ShrinkReason::Asked {
+            self.change_run(run, |run| run.giving_up.extend(removed.shares().map(|share| share.node)));
+            return;
+        }
         let held = |share: &NodeShare| {
             let held = self.run(run).and_then(|run| run.share(share.node));
             (share.node, held.map_or(0, |held| tasks::state::count(&held.cores.difference(&share.cores))))
@@ -184,6 +188,10 @@ fn add_share(run: &mut Run, added: &NodeShare, since: Sequence) {
 }
 
 fn remove_share(run: &mut Run, component: u32, removed: &NodeShare, keeps_rest: bool) {
+    if run.giving_up.remove(&removed.node) {
+        let usage = run.part_of(removed.node, component).and_then(|part| Some(part.exit()?.usage));
+        run.left_usage = run.left_usage.plus(usage.unwrap_or_default());
+    }
     let placement = Arc::make_mut(&mut run.placement);
     let Some(placed) = placement.components.get_mut(component as usize) else { return };
     if keeps_rest {

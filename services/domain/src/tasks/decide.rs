@@ -83,6 +83,7 @@ pub(crate) fn shrink(state: &State, id: JobId, removed: Placement, reason: Shrin
         {
             return Err("it makes way for no other job".into());
         }
+        ShrinkReason::Asked => return Err("nobody asked for it".into()),
         _ => {}
     }
     let removed = smaller.shrinking.map(|(removed, _)| removed).unwrap_or_default();

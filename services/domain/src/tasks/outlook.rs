@@ -186,7 +186,7 @@ impl Next<'_> {
         }
         let (job, run) = (self.job.id, self.run.id);
         match reason {
-            ShrinkReason::Idle | ShrinkReason::Rebalanced | ShrinkReason::TasksRebalanced => None,
+            ShrinkReason::Idle | ShrinkReason::Rebalanced | ShrinkReason::TasksRebalanced | ShrinkReason::Asked => None,
             ShrinkReason::Preempted => {
                 Some(Event::TasksStopping { job, run, reason: StopReason::Preempted, is_graceful: true })
             }

@@ -188,19 +188,21 @@ fn job_of_a_node() -> JobSpec {
     job(1, 4)
 }
 
+/// A task of a step, in a component.
+fn group(component: u32, rank: u32, node: &str) -> StepGroup {
+    let ranks = IndexSet::from_range(rank, rank);
+    StepGroup {
+        component,
+        places: vec![StepPlace { node: node.into(), ranks: ranks.clone(), cores: None }],
+        programs: vec![StepProgram { ranks, argv: vec!["true".into()] }],
+        ..StepGroup::default()
+    }
+}
+
 /// SL-M-15
 #[test]
 fn steps_lose_their_tasks_in_the_component_and_go_on_in_the_others() {
     let (mut cluster, id, run) = running();
-    let group = |component: u32, rank: u32, node: &str| {
-        let ranks = IndexSet::from_range(rank, rank);
-        StepGroup {
-            component,
-            places: vec![StepPlace { node: node.into(), ranks: ranks.clone(), cores: None }],
-            programs: vec![StepProgram { ranks, argv: vec!["true".into()] }],
-            ..StepGroup::default()
-        }
-    };
     let spec = StepSpec { groups: vec![group(0, 0, "node1"), group(1, 1, "node2")], ..StepSpec::default() };
     cluster.ok(&user("ada"), Command::LaunchStep { job: id, spec: Box::new(spec) });
     let alone = StepSpec { groups: vec![group(1, 0, "node2")], ..StepSpec::default() };
@@ -330,4 +332,20 @@ fn the_walltime_of_a_component_is_a_matter_of_its_own() {
     cluster.ok(&user("ada"), to(only(id, 1), 1800));
     cluster.refused(&user("ada"), to(only(id, 0), 1800), RefusalCode::PermissionDenied, "lengthen");
     cluster.assert_replays();
+}
+
+#[test]
+fn a_signal_stops_one_component_or_all() {
+    let (mut cluster, id, run) = running();
+    let stopped = |cluster: &Cluster| cluster.state.run(run).expect("it runs").stopped.to_string();
+    let (ada, step) = (user("ada"), StepId(1));
+    let groups = NODES.iter().zip(0..).map(|(node, number)| group(number, number, node)).collect();
+    let spec = Box::new(StepSpec { groups, ..StepSpec::default() });
+    cluster.ok(&ada, Command::LaunchStep { job: id, spec });
+    cluster.ok(&ada, Command::SignalStep { job: id, step, component: Some(2), signal: 19 });
+    assert_eq!(stopped(&cluster), "2");
+    cluster.ok(&ada, Command::Signal { jobs: ids(&[id]), signal: 19 });
+    assert_eq!(stopped(&cluster), "0-2");
+    cluster.ok(&ada, Command::SignalStep { job: id, step, component: Some(1), signal: 18 });
+    assert_eq!(stopped(&cluster), "0,2");
 }

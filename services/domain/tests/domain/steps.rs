@@ -567,3 +567,30 @@ proptest! {
         cluster.assert_replays();
     }
 }
+
+/// SIGSTOP marks the components whose processes got it, until they get SIGCONT. They keep their cores.
+#[test]
+fn a_component_is_stopped_from_the_signal_that_stops_it_to_the_one_that_lets_it_continue() {
+    let (mut cluster, id, run) = running();
+    let (one, _) = launched(&mut cluster, id, step(&[("node2", 1)]));
+    let stopped = |cluster: &Cluster| cluster.state.run(run).expect("it runs").stopped.to_string();
+    let free = |cluster: &Cluster| cluster.state.node_by_name("node2").expect("it is there").free_cores.len();
+    let before = free(&cluster);
+    let of_step = |step, signal| Command::SignalStep { job: id, step, component: None, signal };
+    let ada = user("ada");
+    for (stop, go_on) in [
+        (Command::Signal { jobs: ids(&[id]), signal: 19 }, Command::Signal { jobs: ids(&[id]), signal: 18 }),
+        (of_step(one, 19), of_step(one, 18)),
+        (of_step(StepId(0), 19), of_step(one, 18)),
+    ] {
+        cluster.ok(&ada, of_step(one, 15));
+        assert_eq!(stopped(&cluster), "");
+        cluster.ok(&ada, stop);
+        assert_eq!((stopped(&cluster).as_str(), free(&cluster)), ("0", before));
+        cluster.ok(&ada, of_step(one, 15));
+        assert_eq!(stopped(&cluster), "0", "another signal changes nothing");
+        cluster.ok(&ada, go_on);
+    }
+    assert_eq!(stopped(&cluster), "");
+    cluster.assert_replays();
+}

@@ -4,7 +4,7 @@ use crate::{
     app::{Answered, App, Asked},
     body::Json,
     error::ApiError,
-    params::Params,
+    params::{Params, Path, job_id},
 };
 use axum::extract::State;
 use muster_schemas::{
@@ -13,7 +13,7 @@ use muster_schemas::{
     policy::Policy,
     views::{
         CommandAnswer, DrainRequest, ErrorBody, HoldRequest, JobsRequest, ModifyRequest, RefusalNote, ReleaseRequest,
-        RequeueRequest, ResumeNodesRequest, SignalRequest, SubmitRequest, TellRequest,
+        RequeueRequest, ResumeNodesRequest, ShrinkRequest, SignalRequest, SubmitRequest, TellRequest,
     },
 };
 use serde::Deserialize;
@@ -107,6 +107,24 @@ pub(crate) async fn modify(State(app): State<App>, asked: Asked, Json(request): 
 pub(crate) async fn tell(State(app): State<App>, asked: Asked, Json(request): Json<TellRequest>) -> Answered {
     let TellRequest { jobs, text } = request;
     app.jobs_command(asked, Command::TellJobs { jobs, text }).await
+}
+
+/// Let a running job give up nodes
+///
+/// It continues on its other nodes. Steps with tasks on the nodes are ended, and the nodes are free when all processes there
+/// have ended.
+#[utoipa::path(post, path = "/v1/jobs/{id}/shrink", tag = "jobs", request_body = ShrinkRequest,
+    params(("id" = String, Path, description = "The job."),
+        ("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
+    responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
+pub(crate) async fn shrink(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    asked: Asked,
+    Json(request): Json<ShrinkRequest>,
+) -> Answered {
+    let ShrinkRequest { nodes, keep } = request;
+    app.jobs_command(asked, Command::ShrinkJob { job: job_id(&id)?, nodes, keep }).await
 }
 
 /// Note a refusal by a program itself

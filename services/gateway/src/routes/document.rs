@@ -167,6 +167,7 @@ pub(crate) fn example(operation: &str) -> Option<Value> {
             json!({"jobs": {"ids": ["12", "13_4"]}, "holds": {"user": true}, "reason": "until the data is there"})
         }
         "tell" => json!({"jobs": {"ids": ["12"]}, "text": "write a checkpoint soon"}),
+        "shrink" => json!({"nodes": 2}),
         "signal_jobs" => json!({"jobs": {"matching": {"user": "ada"}}, "signal": 10}),
         "drain" => json!({"nodes": ["node7"], "reason": "a new disk"}),
         _ => return None,
@@ -176,7 +177,9 @@ pub(crate) fn example(operation: &str) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster_schemas::views::{DrainRequest, HoldRequest, JobsRequest, SignalRequest, SubmitRequest, TellRequest};
+    use muster_schemas::views::{
+        DrainRequest, HoldRequest, JobsRequest, ShrinkRequest, SignalRequest, SubmitRequest, TellRequest,
+    };
     use serde::de::DeserializeOwned;
 
     fn is<T: DeserializeOwned>(operation: &str) {
@@ -190,6 +193,7 @@ mod tests {
         ["cancel", "suspend", "resume"].into_iter().for_each(is::<JobsRequest>);
         is::<HoldRequest>("hold");
         is::<TellRequest>("tell");
+        is::<ShrinkRequest>("shrink");
         is::<SignalRequest>("signal_jobs");
         is::<DrainRequest>("drain");
     }

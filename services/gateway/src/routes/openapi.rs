@@ -1,8 +1,8 @@
 //! The OpenAPI document of the API.
 
 use super::{
-    accounts, commands, described, document::Complete, events, filters, jobs, lists, log, plans, reservations, state,
-    steps, system,
+    accounts, commands, crontabs, described, document::Complete, events, filters, jobs, lists, log, plans,
+    reservations, state, steps, system, triggers,
 };
 use axum::{
     http::header,
@@ -40,6 +40,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         commands::signal,
         commands::modify,
         commands::tell,
+        commands::shrink,
         commands::note_refusal,
         commands::drain,
         commands::resume_nodes,
@@ -92,6 +93,11 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         state::node,
         state::queues,
         reservations::list,
+        crontabs::set,
+        crontabs::show,
+        triggers::list,
+        triggers::set,
+        triggers::clear,
         state::config,
         state::policy,
         state::info,

@@ -32,6 +32,7 @@ pub(super) fn views(
         let placed = had.or_else(|| placement?.components.get(number as usize));
         let ended = job.component_ended(number).filter(|_| end.is_some());
         let mut view = view(state, component, job_state, placed);
+        view.is_stopped = is_stopped(state, job, number);
         if job.is_waiting() {
             let planned = planned.and_then(|planned| planned.get(number as usize));
             (view.expected_start, view.planned_nodes) = expected(state, job, number, planned);
@@ -99,7 +100,13 @@ fn view(
         cores: size.cores,
         expected_start: None,
         planned_nodes: Vec::new(),
+        is_stopped: false,
     }
+}
+
+/// Whether a signal has stopped processes of a component.
+pub(super) fn is_stopped(state: &State, job: &Job, component: u32) -> bool {
+    job.run().and_then(|run| state.run(run)).is_some_and(|run| run.stopped.contains(component))
 }
 
 /// Who cancelled a job or one of its components, from its records.

@@ -239,3 +239,49 @@ fn waiting_tasks_of_an_array_are_changed_and_released_alone() {
     );
     assert!(site.system.path("ran.4").exists() && !site.system.path("ran.5").exists());
 }
+
+/// A running job gives nodes back: a step there ends, the nodes are free for others, and the script goes on with the
+/// variables of its new size.
+#[test]
+fn a_running_job_becomes_smaller_and_its_nodes_are_for_others() {
+    let site = Site::start();
+    site.system.write(
+        "job.sh",
+        "#!/bin/sh\n\
+         #SBATCH -N3 -n3\n\
+         srun -n3 sh -c 'echo x >> started; sleep 1000' &\n\
+         step=$!\n\
+         while [ ! -e go ]; do sleep 0.05; done\n\
+         scontrol update jobid=$SLURM_JOB_ID NumNodes=2 || exit 7\n\
+         wait $step; echo step ended with $?\n\
+         . ./slurm_job_${SLURM_JOB_ID}_resize.sh\n\
+         echo has $SLURM_NNODES $SLURM_JOB_NODELIST $SLURM_NTASKS\n\
+         srun -N2 -n2 sh -c 'echo on $SLURMD_NODENAME'\n\
+         while [ ! -e end ]; do sleep 0.05; done\n",
+    );
+    let job = site.ok("sbatch --parsable job.sh").trim().to_owned();
+    let started = || site.system.path("started").exists() && site.system.read("started").lines().count() == 3;
+    site.system.wait_until("the step runs everywhere", started);
+    let larger = format!("scontrol update jobid={job} NumNodes=4");
+    let told =
+        format!("job {job} has 3 nodes and cannot grow to 4: a running job can only become smaller for job {job}\n");
+    assert_eq!(site.fails(&larger), (1, told));
+    let stranger = site.fails(&format!("scontrol update jobid={job} NodeList=node[1,4]"));
+    assert!(stranger.0 == 1 && stranger.1.contains("`node4` is not a node of job"), "{stranger:?}");
+    site.system.write("go", "");
+    // Another job gets the node while the first one runs.
+    assert_eq!(site.ok("srun -N1 -w node3 sh -c 'echo on $SLURMD_NODENAME'"), "on node3\n");
+    assert_eq!(site.ok(&format!("squeue -h -j {job} -o '%t %D %N'")), "R 2 node[1-2]\n");
+    let said = || site.system.read(&format!("slurm-{job}.out"));
+    site.system.wait_until("the script goes on", || said().matches("on node").count() == 2);
+    let said = said();
+    assert!(said.contains("has 2 node[1-2]\n") && said.contains("step ended with "), "{said}");
+    assert!(!said.contains("step ended with 0"), "{said}");
+    assert!(said.contains(&format!("  For bash or sh shells:  . ./slurm_job_{job}_resize.sh\n")), "{said}");
+    // From outside of the job, by name, without files.
+    assert_eq!(site.ok(&format!("scontrol update jobid={job} NodeList=node1")), "");
+    assert_eq!(site.ok("srun -N1 -w node2 sh -c 'echo on $SLURMD_NODENAME'"), "on node2\n");
+    site.system.write("end", "");
+    site.is_over(&job);
+    assert_eq!(site.ok(&format!("sacct -n -X -P -j {job} -o State,NNodes,NodeList")), "COMPLETED|1|node1\n");
+}

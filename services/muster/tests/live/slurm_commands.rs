@@ -580,3 +580,51 @@ fn the_configuration_tells_since_when_it_serves() {
     let age = (jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).datetime() - since).total(jiff::Unit::Second);
     assert!(age.is_ok_and(|age| (0.0..3600.0).contains(&age)), "{line}");
 }
+
+/// A table of jobs: submitted from a file, repeated, disabled, edited, removed.
+#[test]
+fn a_job_of_a_table_is_repeated_until_its_line_is_gone() {
+    let site = Site::start();
+    let table = "#SCRON -n1 -J counts\n0 * * * * echo ran >> ran\n\n@yearly true\n";
+    site.system.write("table", table);
+    let scrontab = |words: &str| format!("HOME=$PWD TZ=CET-1CEST,M3.5.0,M10.5.0/3 scrontab {words}");
+    assert_eq!(site.ok(&scrontab("table")), "");
+    assert_eq!(site.ok("scrontab -l"), table);
+    let listed = || site.ok("squeue -h -o '%i %j %t %r' --sort=i");
+    assert_eq!(listed(), "1 counts PD BeginTime\n2 true PD BeginTime\n");
+    let ran = || if site.system.path("ran").exists() { site.system.read("ran").lines().count() } else { 0 };
+    for round in 1..=2 {
+        // Its time comes sooner, so that nobody has to wait for it.
+        site.ok("scontrol update jobid=1 starttime=now");
+        site.system.wait_until("it runs", || ran() == round);
+        site.system.wait_until("it waits again", || listed().starts_with("1 counts PD BeginTime\n"));
+    }
+    let start = site.ok("scontrol -o show job 1");
+    let minutes = start.split_once(" StartTime=").and_then(|(_, rest)| rest.get(13..19));
+    assert_eq!(minutes, Some(":00:00"), "{start}");
+    let (status, told) = site.fails("scancel 1");
+    assert_eq!(status, 1);
+    assert!(told.contains("Kill job error on job id 1: Cannot cancel scrontab jobs without --cron flag."), "{told}");
+    site.ok("scancel --cron 1");
+    assert_eq!(listed(), "2 true PD BeginTime\n");
+    let disabled = "#DISABLED: #SCRON -n1 -J counts\n#DISABLED: 0 * * * * echo ran >> ran\n\n@yearly true\n";
+    assert_eq!(site.ok("scrontab -l"), disabled);
+    // An editor gets the table as it is listed.
+    site.system.write(
+        "editor.sh",
+        "#!/bin/sh\ngrep -v '^#DISABLED' \"$1\" > new && echo '5 4 * * * date' >> new && cp new \"$1\"\n",
+    );
+    site.ok("chmod +x editor.sh");
+    site.ok(&scrontab("-e").replacen("HOME", "VISUAL=./editor.sh HOME", 1));
+    assert_eq!(site.ok("scrontab -l"), "\n@yearly true\n5 4 * * * date\n");
+    assert_eq!(listed(), "3 true PD BeginTime\n4 date PD BeginTime\n");
+    let (status, told) = site.fails("printf '0 0 * * * true\\n0 25 * * * date\\n' | scrontab -");
+    assert_eq!((status, told.as_str()), (1, "scrontab: error: -, line 2: `25` is no hour; nothing was changed\n"));
+    let (status, told) = site.fails("printf '#SCRON --bogus\\n0 0 * * * true\\n' | scrontab -");
+    assert!(status == 1 && told.contains("line 2: ") && told.contains("--bogus"), "{told}");
+    assert_eq!(listed(), "3 true PD BeginTime\n4 date PD BeginTime\n");
+    site.ok("scrontab -r");
+    let user = site.ok("id -un");
+    let Output { status, stdout, .. } = site.run("scrontab -l");
+    assert_eq!((listed(), status, stdout), (String::new(), 1, format!("no crontab for {user}")));
+}

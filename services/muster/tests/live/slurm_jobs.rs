@@ -300,6 +300,45 @@ fn a_signal_is_for_the_script_the_steps_or_both() {
     heard("", &["step"]);
 }
 
+/// A job whose processes were sent SIGSTOP is stopped, keeps its CPUs, and runs again after SIGCONT. Accounting has no such
+/// state.
+#[test]
+fn a_job_that_was_stopped_by_a_signal_is_shown_as_stopped() {
+    let site = Site::start();
+    site.system
+        .write("job.sh", "#!/bin/sh\n#SBATCH -n1\nsrun sh -c 'while :; do date +%s%N > tick; sleep 0.05; done'\n");
+    let job = site.ok("sbatch --parsable job.sh").trim().to_owned();
+    site.system.wait_until("the step runs", || site.system.path("tick").exists());
+    let state = || site.ok(&format!("squeue -h -j {job} -o '%t %T'"));
+    let cpus = || site.ok("sinfo -h -n node1 -o %C");
+    let (at_first, running) = (cpus(), state());
+    assert_eq!(running, "R RUNNING\n");
+    site.ok(&format!("scancel -s STOP {job}"));
+    assert_eq!(state(), "ST STOPPED\n");
+    assert!(site.ok(&format!("scontrol show job {job}")).contains("JobState=STOPPED "));
+    assert_eq!(
+        site.ok(&format!("squeue -h -t R -j {job} -o %i")),
+        format!("{job}\n"),
+        "its state is still a kind of running"
+    );
+    assert_eq!((cpus(), site.ok(&format!("sacct -n -X -P -j {job} -o State"))), (at_first, "RUNNING\n".to_owned()));
+    let tick = || site.system.read("tick");
+    // Its processes really stand still: what they write does not change while another program runs.
+    site.system.wait_until("it stands still", || {
+        let before = tick();
+        site.ok("srun -n1 sleep 0.3");
+        tick() == before
+    });
+    let before = tick();
+    site.ok(&format!("scancel -s CONT {job}"));
+    assert_eq!(state(), "R RUNNING\n");
+    site.system.wait_until("it goes on", || tick() != before);
+    site.ok(&format!("scancel -b -s STOP {job}"));
+    assert_eq!(state(), "ST STOPPED\n", "the script alone was sent it");
+    site.ok(&format!("scancel {job}"));
+    site.is_over(&job);
+}
+
 /// SL-M-15
 #[test]
 fn a_cancelled_component_loses_its_tasks_of_a_step_and_the_others_go_on() {

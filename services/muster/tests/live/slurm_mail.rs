@@ -111,3 +111,37 @@ fn mail_at_the_end_says_how_long_it_ran_how_it_ended_and_where_its_output_is() {
     assert!(said.lines().any(|line| line == "Exit       exit status 3"), "{said}");
     assert!(said.lines().any(|line| line == output), "{output}:\n{said}");
 }
+
+/// Programs of triggers run once, with what Slurm gives them: the number of the job, or the nodes.
+#[test]
+fn a_trigger_runs_its_program_when_a_job_ends_or_a_node_goes_down() {
+    let site = Site::start();
+    site.system.write("tell.sh", "#!/bin/sh\necho \"$(id -un) $*\" >> $(dirname $0)/told\nexit 1\n");
+    site.ok("chmod +x tell.sh");
+    let program = site.system.path("tell.sh").display().to_string();
+    let told = || if site.system.path("told").exists() { site.system.read("told") } else { String::new() };
+    let job = site.ok("sbatch --parsable -H --wrap true").trim().to_owned();
+    site.ok(&format!("strigger --set -j {job} --fini -p '{program} with two'"));
+    site.ok(&format!("strigger --set --node --down -p {program}"));
+    let user = site.ok("id -un").trim().to_owned();
+    let listed = site.ok("strigger --get -N");
+    let words: Vec<Vec<&str>> = listed.lines().map(|line| line.split_whitespace().collect()).collect();
+    let first = ["1", "job", &job, "fini", "0", &user, &program, "with", "two"];
+    assert_eq!(words, [&first[..], &["2", "node", "*", "down", "0", &user, &program]]);
+    assert_eq!(site.fails(&format!("strigger --set -j {job} --fini -p /nowhere")).0, 1);
+    assert_eq!(told(), "");
+    site.ok(&format!("scontrol release {job}"));
+    site.system.wait_until("the end is told", || told() == format!("{user} with two {job}\n"));
+    site.ok("scontrol update nodename=node[3-4] state=down reason=smoke");
+    site.system.wait_until("the nodes are told", || told().ends_with(&format!("\n{user} node[3-4]\n")));
+    assert_eq!(
+        (told().lines().count(), site.ok("strigger --get").as_str()),
+        (2, ""),
+        "each runs once, even if it fails"
+    );
+    site.ok(&format!("strigger --set --node=node1 --drained --flags=PERM -p {program}"));
+    assert_eq!(site.ok("strigger -v --clear --id=3 2>&1"), "strigger: trigger 3 cleared\n");
+    let (status, why) = site.fails("strigger --clear --id=3");
+    assert_eq!((status, why.as_str()), (1, "slurm_clear_trigger: no such trigger is set\n"));
+    assert_eq!(site.ok("strigger -Q --clear --id=3"), "");
+}

@@ -19,6 +19,7 @@ use crate::{
 use muster_schemas::{
     event::JobChange,
     resources::{Alternative, Count, Level, LevelCount, Memory, Per, Request},
+    views::ShrinkRequest,
 };
 use std::collections::BTreeMap;
 
@@ -35,6 +36,8 @@ pub struct JobUpdate {
     pub needs_operator: bool,
     /// Whether it holds the job, for example by a priority of 0, or releases it (SL-C-36, SL-C-37).
     pub hold: Option<bool>,
+    /// The nodes that it keeps, if it runs and becomes smaller.
+    pub kept: Option<ShrinkRequest>,
 }
 
 impl JobUpdate {
@@ -63,8 +66,19 @@ impl JobUpdate {
 }
 
 /// The keys that may change while a job runs.
-const WHILE_RUNNING: [&str; 9] =
-    ["TimeLimit", "Name", "JobName", "Comment", "Hold", "Nice", "Priority", "Requeue", "WCKey"];
+const WHILE_RUNNING: [&str; 11] = [
+    "TimeLimit",
+    "Name",
+    "JobName",
+    "Comment",
+    "Hold",
+    "Nice",
+    "Priority",
+    "Requeue",
+    "WCKey",
+    "NumNodes",
+    "ReqNodeList",
+];
 
 /// A job that is changed as a whole, or one of several components.
 pub struct Part<'a> {
@@ -184,6 +198,12 @@ fn apply(
             change.max_running = Some(text.parse().ok().map(|most| if most == 0 { NO_LIMIT } else { most })?);
         }
         "TimeLimit" => time_limit(pair, record, result)?,
+        "NumNodes" if !record.state.is_pending() => {
+            result.kept.get_or_insert_default().nodes = Some(values::count(text)?);
+        }
+        "ReqNodeList" if !record.state.is_pending() => {
+            result.kept.get_or_insert_default().keep = hostlist::expand(text).ok()?;
+        }
         _ => match sizes(pair, asked) {
             Some(()) => keep_as_written(pair, asked, result),
             None => return attribute(pair, record, result),

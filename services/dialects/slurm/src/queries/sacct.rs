@@ -12,11 +12,12 @@ use crate::{
     show::{
         columns::ListStyle,
         data::DataFormat,
-        sacct::{BRIEF_FORMAT, DEFAULT_FORMAT, FIELDS, LONG_FORMAT, Report, Wanted},
+        sacct::{BRIEF_FORMAT, DEFAULT_FORMAT, FIELDS, JobFlag, LONG_FORMAT, Report, Wanted},
     },
     size::Units,
 };
 use muster_schemas::time::Timestamp;
+use std::collections::BTreeSet;
 
 const NAME: &str = "sacct";
 
@@ -81,9 +82,6 @@ pub(super) static OPTIONS: &[Opt] = &[
     opt(Some('x'), "associations", Value),
 ];
 
-/// Filters without data. Ignoring them would list too much.
-const NOT_HEEDED: [&str; 2] = ["associations", "flags"];
-
 /// Earlier names of columns, which scripts still use, each with the present one.
 const RENAMED: [(&str, &str); 3] =
     [("Reserved", "Planned"), ("ResvCPU", "PlannedCPU"), ("ResvCPURAW", "PlannedCPURAW")];
@@ -131,9 +129,6 @@ pub fn parse(arguments: &[impl AsRef<str>], around: &Surroundings<'_>) -> Result
     }
     if !line.words.is_empty() {
         return Err(Failure::plain(format_args!("Unknown arguments: {}", line.words.join(" "))));
-    }
-    if let Some(option) = NOT_HEEDED.into_iter().find(|option| line.has(option)) {
-        return Err(Failure::error(NAME, format_args!("--{option} is not supported")));
     }
     let named = match line.list("jobs") {
         None => Vec::new(),
@@ -198,6 +193,8 @@ fn wanted(line: &Line, around: &Surroundings<'_>, is_any_job: bool, all_users: b
         jobs_only: line.has("allocations"),
         groups: list("group"),
         wckeys: list("wckeys"),
+        flags: flags(line)?,
+        associations: associations(line)?,
         node_counts: range(line, "nnodes")?,
         cpu_counts: range(line, "ncpus")?,
         limit_seconds: limits(line)?,
@@ -205,6 +202,22 @@ fn wanted(line: &Line, around: &Surroundings<'_>, is_any_job: bool, all_users: b
         reasons: list("reason"),
         truncates: line.has("truncate"),
     })
+}
+
+/// How jobs were handled. `None` stands for any way, as in Slurm.
+fn flags(line: &Line) -> Result<BTreeSet<JobFlag>, Failure> {
+    let list = line.list("flags").unwrap_or_default();
+    let words = list.split(',').filter(|word| !word.is_empty() && !word.eq_ignore_ascii_case("none"));
+    let invalid = |word| Failure::error(NAME, format_args!("str_2_job_flags: Invalid job flag {word}"));
+    words.map(|word| JobFlag::parse(word).ok_or_else(|| invalid(word))).collect()
+}
+
+/// The numbers of associations.
+fn associations(line: &Line) -> Result<BTreeSet<u32>, Failure> {
+    let list = line.list("associations").unwrap_or_default();
+    let words = list.split(',').filter(|word| !word.is_empty());
+    let invalid = |word| Failure::error(NAME, format_args!("Invalid association id: {word}"));
+    words.map(|word| word.parse().map_err(|_| invalid(word))).collect()
 }
 
 fn submitted(line: &Line) -> Result<Option<Submitted>, Failure> {

@@ -67,6 +67,8 @@ pub struct Scancel {
     pub quiet: bool,
     /// Prints what it does.
     pub verbosity: usize,
+    /// Also ends jobs of tables for good (`--cron`).
+    pub ends_repeated: bool,
 }
 
 impl Scancel {
@@ -128,6 +130,7 @@ pub fn parse(arguments: &[impl AsRef<str>], around: &Surroundings<'_>) -> Result
     Ok(Request::Run(Scancel {
         ids,
         filter,
+        ends_repeated: with("cron", "SCANCEL_CRON"),
         signal: given_signal,
         recipients: match (with("full", "SCANCEL_FULL"), with("batch", "SCANCEL_BATCH")) {
             (true, _) => Recipients::All,

@@ -153,12 +153,13 @@ const SUBJECTS: [(&str, usize); 5] =
     [("JobId", 3), ("StepId", 4), ("NodeName", 4), ("ReservationName", 3), ("PartitionName", 4)];
 
 /// Old or short names of keys.
-const OLD_KEYS: [(&str, &str); 9] = [
+const OLD_KEYS: [(&str, &str); 10] = [
     ("Feature", "Features"),
     ("MinCPUs", "NumCPUs"),
     ("MinMemory", "MinMemoryNode"),
     ("MinNodes", "NumNodes"),
     ("NodeCount", "NodeCnt"),
+    ("NodeList", "ReqNodeList"),
     ("ReqCPUs", "NumCPUs"),
     ("ReqNodes", "NumNodes"),
     ("ReqProcs", "NumCPUs"),

@@ -130,6 +130,8 @@ pub struct JobRecord {
     pub ended: Option<Timestamp>,
     /// The longest time that it may run.
     pub limit_seconds: Option<u64>,
+    /// Whether a table repeats it.
+    pub is_repeated: bool,
     /// How long its latest run was suspended in total.
     pub suspended_seconds: u64,
     /// When it was suspended, if it is.

@@ -1,12 +1,14 @@
 //! `sacct`: jobs and steps, including those that ended long ago (SL-A-01 to A-11).
 
 mod fields;
+mod flags;
 mod json;
 mod row;
 mod rows;
 mod submitted;
 
 pub use fields::FIELDS;
+pub use flags::JobFlag;
 pub use json::document;
 pub use row::Row;
 pub use rows::{Beside, rows};
@@ -59,6 +61,10 @@ pub struct Wanted {
     pub jobs_only: bool,
     /// Names, or numbers, of groups.
     pub groups: BTreeSet<String>,
+    /// How jobs were handled, one of which is enough.
+    pub flags: BTreeSet<JobFlag>,
+    /// Numbers of associations.
+    pub associations: BTreeSet<u32>,
     /// Keys for accounting.
     pub wckeys: BTreeSet<String>,
     /// The range of the number of nodes.
@@ -91,6 +97,8 @@ impl Wanted {
             && is(&self.names, &job.name)
             && (is(&self.groups, &job.person.group) || self.groups.contains(&job.person.gid.to_string()))
             && is(&self.wckeys, job.request().wckey.as_deref().unwrap_or_default())
+            && (self.flags.is_empty() || !self.flags.is_disjoint(&row.flags))
+            && (self.associations.is_empty() || row.association.is_some_and(|id| self.associations.contains(&id)))
             && within(self.node_counts, job.node_count.into())
             && within(self.cpu_counts, job.cpus)
             && within(self.limit_seconds, job.limit_seconds.unwrap_or(u64::MAX))
@@ -167,7 +175,16 @@ pub struct Report {
 impl Report {
     /// Whether a column of jobs is about their steps: `DerivedExitCode`.
     pub fn tells_of_steps(&self) -> bool {
-        self.format.to_ascii_lowercase().contains("derived")
+        self.has("derived")
+    }
+
+    /// Whether the lines show the association of a job.
+    pub fn tells_of_associations(&self) -> bool {
+        self.has("associd") || self.format.eq_ignore_ascii_case("all")
+    }
+
+    fn has(&self, column: &str) -> bool {
+        self.format.to_ascii_lowercase().contains(column)
     }
 }
 

@@ -209,6 +209,26 @@ pub fn associations(page: &AccountsPage, cluster: &str) -> Vec<Association> {
     rows
 }
 
+/// The number of an association. It is made from its names, so it is the same everywhere, and for an association that is made
+/// again; two associations have the same only by a rare accident.
+pub fn association_id(of: &AssociationKey) -> u32 {
+    let parts = [Some(of.account.as_str()), of.user.as_deref(), of.queue.as_deref()];
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    for byte in parts.into_iter().flat_map(|part| part.unwrap_or_default().bytes().chain([0])) {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    // It must fit a signed number, and 0 means none.
+    u32::try_from((hash >> 16) & 0x7fff_ffff).unwrap_or(0).max(1)
+}
+
+/// The association of a user's jobs in an account and a partition, if there is one.
+pub fn association_of(page: &AccountsPage, account: &str, user: &str, queue: &str) -> Option<u32> {
+    let of_user = |spec: &&AssociationSpec| spec.of.account == account && spec.of.user.as_deref() == Some(user);
+    let is_for =
+        |wanted: Option<&str>| page.associations.iter().filter(of_user).find(|spec| spec.of.queue.as_deref() == wanted);
+    is_for(Some(queue)).or_else(|| is_for(None)).map(|spec| association_id(&spec.of))
+}
+
 /// The children of an account, in reverse order.
 fn below<'p>(page: &'p AccountsPage, parent: Option<&str>, classes: &[String]) -> Vec<(&'p AccountSpec, Vec<String>)> {
     let children = page.accounts.iter().rev().filter(|account| account.parent.as_deref() == parent);
@@ -468,6 +488,7 @@ impl Listed for Association {
             out.push_str(row.spec.default_class.as_deref().unwrap_or_default());
         }),
         field!(&["GrpTRESRunMins"], "GrpTRESRunMins", 13, |_, _, _| {}),
+        field!(&["ID"], "ID", 10, |row, _, out| put(association_id(&row.spec.of), out)),
     ];
     const USUAL: &'static str = "Cluster,Account,User,Partition,Share,Priority,GrpJobs,GrpTRES,GrpSubmitJobs,GrpWall,\
         GrpTRESMins,MaxJobs,MaxTRES,MaxTRESPerNode,MaxSubmitJobs,MaxWallDurationPerJob,MaxTRESMins,QOS,DefaultQOS,\

@@ -6,7 +6,7 @@ use super::{
     Clock,
     cells::put,
     columns::{Field, FormatError, ListStyle},
-    sacctmgr::{Listed, list},
+    sacctmgr::{Listed, association_id, list},
 };
 use muster_schemas::{
     accounts::AssociationKey,
@@ -119,7 +119,7 @@ impl Listed for Share {
             row.member.factor.iter().for_each(|factor| put(format_args!("{factor:.6}"), out));
         }),
         field!("LevelFS", 10, |row, _, out| put(format_args!("{:.6}", row.member.level), out)),
-        field!("ID", 6, |_, _, _| {}),
+        field!("ID", 6, |row, _, out| put(association_id(&row.member.of), out)),
         field!("NormShares", 11, |row, _, out| put(format_args!("{:.6}", row.member.norm_shares), out)),
         field!("NormUsage", 11, |row, _, out| put(format_args!("{:.6}", row.member.norm_used), out)),
         field!("Partition", 12, |row, _, out| {

@@ -32,6 +32,7 @@ fn item(occasion: Occasion, outcome: Option<Outcome>) -> NotifyItem {
         task_outcomes: None,
         output: None,
         dialect: Some("slurm".into()),
+        is_tried_once: false,
     }
 }
 

@@ -5,6 +5,7 @@ mod batch_scripts;
 mod burst_buffers;
 mod clusters;
 mod constraints;
+mod crontabs;
 mod durations;
 mod environments;
 mod filtered;

@@ -2,6 +2,7 @@
 
 use crate::support::{ago, records, view};
 use jiff::{Zoned, tz::TimeZone};
+use muster_schemas::trigger::TriggerView;
 use muster_slurm::{
     job_id::{IdExpression, StepName},
     queries::{
@@ -11,7 +12,7 @@ use muster_slurm::{
         sacctmgr::{self, Deed, Kind},
         scancel::{self, Recipients},
         scontrol::{self, Entity, Variant, Verb},
-        sinfo, squeue,
+        sinfo, squeue, strigger,
         update::{Change, Subject, Update},
         words,
     },
@@ -21,12 +22,13 @@ use muster_slurm::{
         data::DataFormat,
         sinfo::Arrangement,
         squeue::{Format, LONG_FORMAT, START_FORMAT, STEP_FORMAT, States},
+        strigger as table,
     },
     size::Units,
     words::{NodeBase, NodeState, State},
 };
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fmt::Debug;
 
 fn now() -> Zoned {
@@ -115,7 +117,7 @@ fn options_are_abbreviated_glued_and_refused() {
 fn every_command_tells_how_it_is_called() {
     for command in [
         "sacct", "sacctmgr", "sattach", "sbcast", "scancel", "scontrol", "sdiag", "seff", "sinfo", "sprio", "squeue",
-        "sreport", "sshare", "sstat",
+        "sreport", "sshare", "sstat", "strigger", "scrontab",
     ] {
         let help = queries::help(command).expect("a command");
         assert!(help.starts_with(&format!("Usage: {command} [OPTIONS...]")), "{help}");
@@ -239,10 +241,12 @@ fn sacct_refuses_what_is_no_id_field_or_state() {
         assert_eq!(status, 1);
     }
     assert_eq!(refusal(sacct("123 124")), error("Unknown arguments: 123 124"));
-    assert_eq!(refusal(sacct("-F SchedMain")), error("sacct: error: --flags is not supported"));
+    let unknown = "sacct: error: str_2_job_flags: Invalid job flag Fast";
+    assert_eq!(refusal(sacct("-F schedmain,Fast")), error(unknown));
+    assert_eq!(refusal(sacct("-x 12,anna")), error("sacct: error: Invalid association id: anna"));
     let wanted = run(sacct("-C knl,big -R Priority -T")).wanted;
     assert_eq!((wanted.features.len(), wanted.reasons.len(), wanted.truncates), (2, 1, true));
-    for option in ["-x 1", "-i some", "-I 4-2", "-k soon", "-K 5"] {
+    for option in ["-x one", "-i some", "-I 4-2", "-k soon", "-K 5"] {
         assert_eq!(refusal(sacct(option)).1, 1, "{option}");
     }
     assert_eq!(refusal(sacct("--whole-hetjob=maybe")), error("sacct: fatal: Invalid --whole-hetjob value: maybe"));
@@ -702,4 +706,74 @@ fn weights_of_nodes_are_numbers() {
         let refused = weight(&format!("weight={wrong}")).expect_err(wrong);
         assert_eq!(refused.lines, [format!("Invalid input: {wrong}"), "Request aborted".to_owned()]);
     }
+}
+
+/// What muster does not know is refused by its name, and nothing is set.
+#[test]
+fn a_trigger_waits_for_what_the_log_tells() {
+    let strigger = |text: &str| strigger::parse(&split(text), &around(&|_| None));
+    let told = |text: &str| match strigger(text) {
+        Err(failure) => failure.lines.join("\n"),
+        Ok(request) => panic!("{text}: {request:?}"),
+    };
+    let set = |text: &str| match run(strigger(&format!("--set {text}"))).deed {
+        strigger::Deed::Set(wish) => wish,
+        other => panic!("{text}: {other:?}"),
+    };
+    let wish = set("--jobid=12 --time --offset=-600 -p /home/ann/save");
+    assert_eq!((wish.on, wish.job, wish.offset_seconds), (strigger::Happening::Time, Some(12), -600));
+    let wish = set("-nn[1-2] -d --flags=perm --program=/bin/tell");
+    assert_eq!((wish.nodes, wish.is_permanent), (vec!["n1".to_owned(), "n2".to_owned()], true));
+    assert_eq!(set("--node --idle -p /bin/tell").nodes, [""; 0], "all nodes");
+    let words = strigger::parse(&["--set", "-j7", "--fini", "-p", "/bin/tell me  twice"], &around(&|_| None));
+    let strigger::Deed::Set(wish) = run(words).deed else { panic!("it sets a trigger") };
+    assert_eq!(wish.program, ["/bin/tell", "me", "twice"]);
+    for (text, wanted) in [
+        ("--get --clear", "You must use exactly one of the following options: --set, --get or --clear"),
+        ("--clear", "You must specify a --id, --jobid, or --user to clear"),
+        ("--set -p /bin/x", "You must specify a trigger (--down, --up, --drained, --idle, --time or --fini)"),
+        ("--set --fini -p /bin/x", "You must specify a --jobid value"),
+        ("--set --down", "You must specify a --program value"),
+        ("--set --down -p x", "The --program value must start with \"/\""),
+        ("--set --down -p /x -o 40000", "The --offset parameter must be between +/-32000"),
+        ("--set --down -p /x --flags=x", "Invalid flags x"),
+        ("--set --down -p /x -j1 -n", "--node and --jobid cannot be used together"),
+        ("--set -a -p /x", "--primary_slurmctld_failure never happens in muster; no trigger was set"),
+        ("--set --fail -p /x", "--fail never happens in muster; no trigger was set"),
+        ("--get -j x", "Invalid jobid x"),
+    ] {
+        assert_eq!(told(text), format!("strigger: error: {wanted}"), "{text}");
+    }
+}
+
+#[test]
+fn triggers_are_listed_as_slurm_does() {
+    let trigger = |trigger, on: Value, job_number: Value| {
+        let view = json!({ "trigger": trigger, "user": "joe", "job_number": job_number, "spec": {
+            "on": on, "offset_seconds": if trigger == 123 { -600 } else { 0 },
+            "program": ["/home/joe/tell", "me"], "is_permanent": trigger == 125
+        }});
+        serde_json::from_value::<TriggerView>(view).expect("a trigger")
+    };
+    let triggers = [
+        trigger(123, json!({ "walltime_ends": "1235" }), json!(1235)),
+        trigger(125, json!({ "nodes": { "nodes": { "named": ["n1", "n2"] }, "turn": "down" } }), json!(null)),
+        trigger(126, json!({ "nodes": { "nodes": "all", "turn": "idle" } }), json!(null)),
+    ];
+    let list = |text: &str| match run(strigger::parse(&split(&format!("--get {text}")), &around(&|_| None))).deed {
+        strigger::Deed::Get { which, no_header } => table::list(&triggers, &which, no_header),
+        other => panic!("{other:?}"),
+    };
+    let heading = "TRIG_ID RES_TYPE   RES_ID TYPE                                OFFSET USER     FLAGS PROGRAM\n";
+    let time =
+        "    123 job          1235 time                                  -600 joe            /home/joe/tell me\n";
+    let down =
+        "    125 node       n[1-2] down                                     0 joe      PERM  /home/joe/tell me\n";
+    let idle =
+        "    126 node            * idle                                     0 joe            /home/joe/tell me\n";
+    assert_eq!(list(""), format!("{heading}{time}{down}{idle}"));
+    assert_eq!(list("-N -j 1235"), time);
+    assert_eq!(list("-N --node"), format!("{down}{idle}"));
+    assert_eq!(list("-N --idle"), idle);
+    assert_eq!(list("--id=9"), "");
 }

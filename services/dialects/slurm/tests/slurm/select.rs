@@ -367,6 +367,8 @@ fn accounted(text: &str, whole_hetjob: Option<bool>) -> Vec<String> {
             cancelled_by: None,
             cluster: "alpha".into(),
             failed_node: None,
+            flags: Default::default(),
+            association: None,
             units: Default::default(),
         };
         rows.push(row(None));

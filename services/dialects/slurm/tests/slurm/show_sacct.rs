@@ -11,13 +11,13 @@ use muster_slurm::{
         columns::ListStyle,
         data::{Asker, DataFormat},
         record::JobRecord,
-        sacct::{self, Beside, FIELDS, Report, Row, Wanted},
+        sacct::{self, Beside, FIELDS, JobFlag, Report, Row, Wanted},
         step::StepRecord,
     },
     size::Units,
     words::{ExitCode, State},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 fn row(job: &Arc<JobRecord>, step: Option<StepRecord>) -> Row {
@@ -29,6 +29,8 @@ fn row(job: &Arc<JobRecord>, step: Option<StepRecord>) -> Row {
         cancelled_by: None,
         cluster: "alpha".into(),
         failed_node: None,
+        flags: Default::default(),
+        association: None,
         units: Units::default(),
     }
 }
@@ -475,4 +477,38 @@ fn jobs_are_chosen_by_features_and_by_reason() {
     assert_eq!(chosen(&Wanted { features: names(&["knl", "big"]), ..Wanted::default() }), "1\n");
     assert_eq!(chosen(&Wanted { reasons: names(&["priority"]), ..Wanted::default() }), "1\n");
     assert_eq!(chosen(&Wanted { reasons: names(&["Priority", "Resources"]), ..Wanted::default() }), "1\n2\n3\n");
+}
+
+/// SL-A-07: how a job was handled, and whom it was charged to
+#[test]
+fn jobs_are_chosen_by_how_they_were_started_and_by_their_association() {
+    let line = |run: Value| {
+        let job = running("7", 60, &["n1"], json!({}));
+        let detail: JobDetail = serde_json::from_value(json!({
+            "job": job, "spec": { "components": [{}] }, "redacted": false, "runs": [run]
+        }))
+        .expect("details");
+        let beside = Beside { sources: &sources(), cluster: "alpha".into(), steps: Vec::new() };
+        let mut row = sacct::rows(&detail, &beside, false).remove(0);
+        row.association = Some(12);
+        row
+    };
+    let mut ahead = run(&[("n1", 0, "0", 1)]);
+    ahead["backfilled"] = json!(true);
+    let mut starting = run(&[("n1", 0, "0", 1)]);
+    starting["started"] = json!(null);
+    let lines = [line(run(&[("n1", 0, "0", 1)])), line(ahead), line(starting)];
+    let report = Report { format: "Flags%30,AssocID".into(), no_header: true, ..Report::default() };
+    let listed = |wanted: Wanted| {
+        let text = sacct::list(lines.to_vec(), &wanted, &report, &clock()).expect("columns");
+        text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>()
+    };
+    let all = ["SchedMain,StartReceived 12", "SchedBackfill,StartReceived 12", "SchedMain 12"];
+    assert_eq!(listed(Wanted::default()), all);
+    let flags = |flags: &[JobFlag]| Wanted { flags: flags.iter().copied().collect(), ..Wanted::default() };
+    assert_eq!(listed(flags(&[JobFlag::SchedBackfill])), [all[1]]);
+    assert_eq!(listed(flags(&[JobFlag::SchedBackfill, JobFlag::StartReceived])), [all[0], all[1]]);
+    assert_eq!(listed(flags(&[JobFlag::SchedSubmit])), [""; 0]);
+    let of = |id| Wanted { associations: [id].into(), ..Wanted::default() };
+    assert_eq!((listed(of(12)).len(), listed(of(13)).len()), (3, 0));
 }

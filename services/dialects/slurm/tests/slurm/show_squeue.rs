@@ -450,3 +450,16 @@ proptest! {
         prop_assert_eq!(lines, wanted.iter().map(keys).collect::<Vec<_>>());
     }
 }
+
+/// A job that a signal stopped still runs for a list by states.
+#[test]
+fn a_job_that_a_signal_stopped_is_stopped_until_another_lets_it_continue() {
+    let stopped = |is_stopped: bool| running("7", 1, &["n1"], json!({ "is_stopped": is_stopped }));
+    assert_eq!(list(records([stopped(true)]), &letters("%t %T %R")), "ST STOPPED n1\n");
+    assert_eq!(list(records([stopped(false)]), &letters("%t %T %R")), "R RUNNING n1\n");
+    assert!(State::Stopped.is_in(&[State::Running]) && !State::Running.is_in(&[State::Stopped]));
+    assert_eq!(State::Stopped.in_accounting(), State::Running, "accounting knows no such state");
+    let parts = [json!({ "nodes": ["n1"] }), json!({ "nodes": ["n2"], "is_stopped": true })].map(component);
+    let job = running("9", 1, &["n1", "n2"], json!({ "components": 2, "by_component": parts }));
+    assert_eq!(list(records([job]), &letters("%i %t")), "9+0 R\n9+1 ST\n");
+}

@@ -221,6 +221,8 @@ fn rows(members: serde_json::Value, memory: Option<u64>) -> (Row, Row) {
         cancelled_by: None,
         cluster: "alpha".into(),
         failed_node: None,
+        flags: Default::default(),
+        association: None,
         units: Units::default(),
     };
     let usage = Usage { cpu_time_micros: 600_000_000, peak_memory_bytes: 300 << 20, ..Usage::default() };

@@ -4,13 +4,14 @@ use crate::support::{ago, component, records, running, view};
 use jiff::tz::TimeZone;
 use muster_schemas::{
     resources::{Alternative, Gpus, NodeFilter, Per, Request as Demand},
-    views::JobView,
+    views::{JobView, ShrinkRequest},
 };
 use muster_slurm::{
     features,
     queries::{
         Failure,
         change::{JobUpdate, Part, job_update, job_updates},
+        resize,
         update::update,
     },
     show::record::NO_LIMIT,
@@ -336,4 +337,36 @@ fn no_throttle_is_no_limit() {
         "max_running": NO_LIMIT });
     let record = records([view(json!({ "array": array }))]).remove(0);
     assert_eq!(record.array.and_then(|array| array.most_running), None);
+}
+
+/// A running job can become smaller, and nothing else of its request changes.
+#[test]
+fn a_running_job_keeps_a_number_of_nodes_or_those_that_are_named() {
+    let kept = |pairs: &str| {
+        let changed = changed(running("7", 1, &["n1", "n2", "n3"], json!({})), pairs)?;
+        assert!(changed.change.is_empty(), "{changed:?}");
+        Ok::<_, Failure>(changed.kept.expect("it is about nodes"))
+    };
+    let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(kept("NumNodes=2"), Ok(ShrinkRequest { nodes: Some(2), keep: Vec::new() }));
+    for key in ["NodeList", "ReqNodeList"] {
+        let expected = ShrinkRequest { nodes: None, keep: names(&["n1", "n3"]) };
+        assert_eq!(kept(&format!("{key}=n[1,3]")), Ok(expected));
+    }
+    assert!(kept("NumNodes=1-2").is_err(), "a job that runs has no range");
+}
+
+#[test]
+fn a_shell_in_a_job_that_became_smaller_is_given_the_variables_that_it_has() {
+    let nodes = [("n1".to_owned(), 4), ("n2".to_owned(), 4), ("n3".to_owned(), 2)];
+    let files = resize::files(12, &nodes, |name| name != "SLURM_NODELIST");
+    assert_eq!(files.sh.0, "slurm_job_12_resize.sh");
+    assert_eq!(
+        files.sh.1,
+        "export SLURM_JOB_NODELIST=\"n[1-3]\"\nexport SLURM_NNODES=3\nexport SLURM_JOB_NUM_NODES=3\n\
+         export SLURM_JOB_CPUS_PER_NODE=\"4(x2),2\"\nunset SLURM_NPROCS\nunset SLURM_NTASKS\n\
+         unset SLURM_TASKS_PER_NODE\n"
+    );
+    assert!(files.csh.1.starts_with("setenv SLURM_JOB_NODELIST \"n[1-3]\"\n"), "{}", files.csh.1);
+    assert_eq!(resize::files(12, &nodes, |_| false).sh.1, "");
 }

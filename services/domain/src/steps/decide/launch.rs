@@ -80,7 +80,7 @@ fn share(
     if state.job(run.job).is_some_and(|job| job.single_end(group.component).is_some()) {
         return Err(conflict(format!("{of_job} was ended; the others continue")));
     }
-    let node = state.node_by_name(name).map(|node| node.id);
+    let node = state.node_by_name(name).map(|node| node.id).filter(|node| run.keeps(*node));
     let held = node.and_then(|node| Some((run.part_of(node, group.component)?, run.share_of(node, group.component)?)));
     let Some((part, share)) = held else {
         return Err(invalid(format!("groups.places.node: `{}` is not a node of {of_job}", validate::shown(name))));

@@ -81,7 +81,8 @@ fn lay_out<'a>(
 ) -> Result<Vec<Dealt<'a>>, Refusal> {
     // On a node shared by components, such a step belongs to the first of them.
     let may_use = |component, node| {
-        run.part(node).is_some_and(|part| part.component == component) && job.single_end(component).is_none()
+        let is_its = run.part(node).is_some_and(|part| part.component == component);
+        is_its && run.keeps(node) && job.single_end(component).is_none()
     };
     let shares = run.placement.shares_by_component().filter(|(component, share)| may_use(*component, share.node));
     let mut dealt: Vec<Dealt> = shares

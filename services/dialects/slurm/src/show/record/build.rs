@@ -181,6 +181,9 @@ fn stand(record: &mut JobRecord, component: ComponentView, reason: Cow<'static, 
             record.state = State::Pending;
         }
     }
+    if matches!(record.state, State::Running | State::Stopped) {
+        record.state = if component.is_stopped { State::Stopped } else { State::Running };
+    }
     if component.state == CoreState::Finishing && record.state.is_placed() {
         // A component only ends alone if somebody ended it.
         record.is_cancelled |= record.state != State::Completing;
@@ -240,6 +243,7 @@ fn plain(view: JobView, sources: &Sources<'_>) -> JobRecord {
         planned_nodes: Vec::new(),
         ended: view.ended,
         limit_seconds: duration::limit_seconds(view.walltime_seconds),
+        is_repeated: view.is_repeated,
         suspended_seconds: 0,
         suspended_since: None,
         nodes: view.nodes,

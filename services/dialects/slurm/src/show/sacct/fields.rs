@@ -26,7 +26,7 @@ pub static FIELDS: &[Field<Row>] = &[
     field!("AllocCPUS", 10, |row, _, out| put(row.cpus(), out)),
     field!("AllocNodes", 10, |row, _, out| put(allocated_nodes(row), out)),
     field!("AllocTRES", 10, |row, _, out| allocated_tres(row, out)),
-    field!("AssocID", 7, nothing),
+    field!("AssocID", 7, |row, _, out| of_job(row, out, |out| row.association.iter().for_each(|id| put(id, out)))),
     field!("AveCPU", 10, |row, _, out| of_step(row, out, |out| cpu_time(row.usage.cpu_time_micros / tasks(row), out))),
     field!("AveCPUFreq", 10, nothing),
     field!("AveDiskRead", 14, nothing),
@@ -51,7 +51,10 @@ pub static FIELDS: &[Field<Row>] = &[
     field!("End", 19, |row, clock, out| moment(row.ended(), "Unknown", clock, out)),
     field!("ExitCode", 8, |row, _, out| put(row.step.as_ref().map_or(row.job.exit, |step| step.exit), out)),
     field!("FailedNode", 20, |row, _, out| of_job(row, out, |out| text(row.failed_node.as_deref(), out))),
-    field!("Flags", 20, nothing),
+    field!("Flags", 20, |row, _, out| of_job(row, out, |out| {
+        let words: Vec<&str> = row.flags.iter().map(|flag| flag.word()).collect();
+        out.push_str(&words.join(","));
+    })),
     field!("GID", 6, |row, _, out| of_job(row, out, |out| put(row.job.person.gid, out))),
     field!("Group", 9, |row, _, out| of_job(row, out, |out| out.push_str(&row.job.person.group))),
     field!("JobID", -12, |row, _, out| out.push_str(&row.shown_id())),

@@ -36,7 +36,8 @@ fn job(row: &Row, clock: &Clock) -> Value {
         "name": job.name,
         "account": account,
         "association": {
-            "account": account, "cluster": row.cluster.as_ref(), "partition": "", "user": job.user, "id": 0
+            "account": account, "cluster": row.cluster.as_ref(), "partition": "", "user": job.user,
+            "id": row.association.unwrap_or(0)
         },
         "cluster": row.cluster.as_ref(),
         "partition": job.partition,
@@ -46,7 +47,7 @@ fn job(row: &Row, clock: &Clock) -> Value {
         "group": job.person.group.as_ref(),
         "priority": number(u64::try_from(job.priority).ok()),
         "hold": job.is_held(),
-        "flags": [],
+        "flags": row.flags.iter().map(|flag| flag.in_data()).collect::<Vec<_>>(),
         "state": { "current": [row.state().long()], "reason": job.reason_word() },
         "exit_code": exit_code(job.exit),
         "derived_exit_code": exit_code(row.derived_exit),

@@ -1,12 +1,13 @@
 //! A line of `sacct`.
 
+use super::JobFlag;
 use crate::{
     show::{Clock, record::JobRecord, step::StepRecord},
     size::Units,
     words::{ExitCode, State},
 };
 use muster_schemas::{job::Usage, time::Timestamp};
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 /// A line of `sacct`: a job, a component, one of its attempts, or one of its steps.
 #[derive(Clone, Debug)]
@@ -25,6 +26,10 @@ pub struct Row {
     pub cluster: Arc<str>,
     /// The node that was lost, if that ended it.
     pub failed_node: Option<String>,
+    /// How the attempt was handled.
+    pub flags: BTreeSet<JobFlag>,
+    /// The number of the association that is charged, if it was asked for.
+    pub association: Option<u32>,
     /// The unit in which its sizes are shown.
     pub units: Units,
 }

@@ -1,6 +1,6 @@
 //! The lines of a job, its attempts and its steps.
 
-use super::Row;
+use super::{JobFlag, Row};
 use crate::{
     job_id::StepName,
     show::{
@@ -77,6 +77,7 @@ fn lines(
     let batch = batch(&record, detail, offset, usage);
     let derived_exit = steps.iter().map(|step| step.exit).max_by_key(|exit| (exit.status, exit.signal));
     let failed_node = run.and_then(lost_node);
+    let flags = JobFlag::of(run);
     let job = Arc::new(record);
     let row = |step: Option<StepRecord>, usage| Row {
         job: Arc::clone(&job),
@@ -86,6 +87,8 @@ fn lines(
         cancelled_by,
         cluster: Arc::clone(&beside.cluster),
         failed_node: failed_node.clone(),
+        flags: flags.clone(),
+        association: None,
         units: Units::default(),
     };
     let of_step = |step: StepRecord| {
