@@ -524,6 +524,19 @@ async fn a_command_that_fails_is_tried_again_and_given_up_with_what_it_said() {
     assert_eq!(std::fs::read_to_string(file).expect("written").lines().count(), 3);
 }
 
+/// The program of a trigger runs once, and one on nodes belongs to no job.
+#[tokio::test]
+async fn a_command_that_is_tried_once_is_given_up_when_it_fails() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("attempts");
+    let mut world = World::start(exec_config(CommandConfig::default(), 3)).await;
+    let command = format!("echo \"attempt for <$MUSTER_JOB_ID>\" >> {}; exit 7", file.display());
+    let of_trigger = NotifyItem { job: JobId::job(0), is_tried_once: true, ..item(Sink::Exec(command)) };
+    world.enqueue(&of_trigger).await;
+    assert_eq!(world.given_up().await.0, 1);
+    assert_eq!(std::fs::read_to_string(file).expect("written"), "attempt for <>\n");
+}
+
 #[tokio::test]
 async fn a_command_that_hangs_is_killed_with_what_it_started() {
     let folder = tempfile::tempdir().expect("a folder");
