@@ -764,6 +764,17 @@ pub struct InfoView {
     pub next_job_number: u64,
 }
 
+/// The settings for the commands of dialects, and for whom they work.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DialectsView {
+    /// The cluster's name.
+    pub cluster: String,
+    /// The caller's login name, as the gateway knows it.
+    pub caller: String,
+    /// The settings from this gateway's configuration, by dialect and name.
+    pub dialects: BTreeMap<String, BTreeMap<String, String>>,
+}
+
 /// Jobs to submit: all are accepted or none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

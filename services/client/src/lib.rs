@@ -30,9 +30,9 @@ use muster_schemas::{
     policy::Policy,
     usage::{UsageAnswer, UsageQuery},
     views::{
-        CommandAnswer, DrainRequest, HoldRequest, InfoView, JobDetail, JobDetailsPage, JobView, JobsPage, JobsRequest,
-        ModifyRequest, NodeView, NodesPage, QueuesPage, ReasonWord, RefusalNote, ReleaseRequest, RequeueRequest,
-        ResumeNodesRequest, ShrinkRequest, SignalRequest, StepDetail, TellRequest, VerifyProgress,
+        CommandAnswer, DialectsView, DrainRequest, HoldRequest, InfoView, JobDetail, JobDetailsPage, JobView, JobsPage,
+        JobsRequest, ModifyRequest, NodeView, NodesPage, QueuesPage, ReasonWord, RefusalNote, ReleaseRequest,
+        RequeueRequest, ResumeNodesRequest, ShrinkRequest, SignalRequest, StepDetail, TellRequest, VerifyProgress,
     },
 };
 use query::encode;
@@ -403,6 +403,14 @@ impl Client {
     /// The request was refused or not answered.
     pub fn usage(&mut self, query: &UsageQuery, moment: Moment) -> Result<UsageAnswer, ClientError> {
         self.get(&moment.add_to(query::usage_path(query)))
+    }
+
+    /// The settings for the commands of dialects.
+    ///
+    /// # Errors
+    /// The request was refused or not answered.
+    pub fn dialects(&mut self) -> Result<DialectsView, ClientError> {
+        self.get("/v1/dialects")
     }
 
     /// The identity and health of the system.

@@ -161,6 +161,7 @@ mod tests {
     #[test]
     fn a_job_may_ask_about_itself_only() {
         for address in [
+            "/v1/dialects",
             "/v1/info",
             "/v1/jobs/12_3",
             "/v1/jobs/12_3/wait?until=started",

@@ -58,8 +58,8 @@ fn find(site: &mut Site, request: &StatRequest) -> Result<Found, Failure> {
     };
     let mut found = Found { views: Vec::new(), status: 0 };
     if request.operands.is_empty() {
-        let query = JobQuery { user: only(&request.users), states, ..JobQuery::default() };
-        found.views = site.client.jobs(&query)?.jobs;
+        let user = only(&request.users);
+        found.views = site.client.all_jobs(user.as_deref(), None, !states.is_empty())?.jobs;
         return Ok(found);
     }
     for operand in &request.operands {
@@ -227,12 +227,13 @@ fn queues(site: &mut Site, request: &StatRequest) -> Ended {
 fn servers(site: &mut Site, request: &StatRequest) -> Ended {
     require_servers(site, request)?;
     let config = site.client.config(Moment::Now)?;
+    let jobs = site.client.info(Moment::Now)?.jobs;
     let (version, host) = (version(), host());
     let facts = ServerFacts {
         name: &site.server,
         host: &host,
         state: ServerState::Active,
-        counts: Counts::of_states(&site.info.jobs),
+        counts: Counts::of_states(&jobs),
         default_queue: Some(config.settings.default_queue.as_str()).filter(|name| !name.is_empty()),
         max_running: None,
         iteration_seconds: None,

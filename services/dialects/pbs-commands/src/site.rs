@@ -6,10 +6,7 @@ use muster_cli::{connection::ConnectionOptions, zone};
 use muster_client::{Client, ClientError, Moment};
 use muster_names::User;
 use muster_pbs::{NAME, flavour::Flavour, job_id::PbsJobId, show::Sources, submit::Rules};
-use muster_schemas::{
-    JobId, Timestamp,
-    views::{ErrorCode, InfoView},
-};
+use muster_schemas::{JobId, Timestamp, views::ErrorCode};
 use nix::unistd::Uid;
 
 /// The setting with the member of the family that output imitates (`pbs.flavour`).
@@ -21,8 +18,6 @@ pub const SERVER: &str = "server";
 pub struct Site {
     /// The gateway's client.
     pub client: Client,
-    /// The gateway's information about itself.
-    pub info: InfoView,
     /// The member of the family.
     pub flavour: Flavour,
     /// The server's name.
@@ -35,11 +30,11 @@ impl Site {
     /// The system at the other end of a connection.
     pub fn open(connection: &ConnectionOptions) -> Result<Self, Failure> {
         let mut client = connection.patient_client().map_err(|failure| Failure::new(failure.to_string()))?;
-        let info = client.info(Moment::Now)?;
-        let set = |name: &str| info.dialects.get(NAME)?.get(name).filter(|value| !value.is_empty()).cloned();
+        let settings = client.dialects()?;
+        let set = |name: &str| settings.dialects.get(NAME)?.get(name).filter(|value| !value.is_empty()).cloned();
         let flavour = set(FLAVOUR).map_or(Ok(Flavour::default()), |word| word.parse()).map_err(Failure::new)?;
-        let server = set(SERVER).unwrap_or_else(|| info.cluster.clone());
-        Ok(Self { client, info, flavour, server, zone: zone::of_process() })
+        let server = set(SERVER).unwrap_or_else(|| settings.cluster.clone());
+        Ok(Self { client, flavour, server, zone: zone::of_process() })
     }
 
     /// The site's rules for submissions.

@@ -100,6 +100,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         triggers::clear,
         state::config,
         state::policy,
+        state::dialects,
         state::info,
         state::usage,
         state::statistics,

@@ -16,7 +16,7 @@ use muster_schemas::{
     policy::Policy,
     subjects,
     usage::{UsageAnswer, UsageDimension, UsageMoment, UsageQuery},
-    views::{ErrorBody, InfoView, NodeView, NodesPage, QueuesPage, Statistics},
+    views::{DialectsView, ErrorBody, InfoView, NodeView, NodesPage, QueuesPage, Statistics},
 };
 use serde::Deserialize;
 use std::{collections::BTreeMap, fmt::Write as _, time::Duration};
@@ -82,6 +82,18 @@ pub(crate) async fn policy(
     At(moment, NoParams {}): At<NoParams>,
 ) -> Result<axum::Json<Policy>, ApiError> {
     app.reader.read(moment, |state| Ok(Policy::clone(state.policy()))).await.map(axum::Json)
+}
+
+/// Show the settings for the commands of dialects
+#[utoipa::path(get, path = "/v1/dialects", tag = "cluster", params(MomentParams),
+    responses((status = 200, body = DialectsView), (status = "default", body = ErrorBody)))]
+pub(crate) async fn dialects(
+    State(app): State<App>,
+    Caller(caller): Caller,
+    At(moment, NoParams {}): At<NoParams>,
+) -> Result<axum::Json<DialectsView>, ApiError> {
+    let cluster = app.reader.read(moment, |state| Ok(state.settings().name.clone())).await?;
+    Ok(axum::Json(DialectsView { cluster, caller: caller.user.clone(), dialects: app.config.dialects.clone() }))
 }
 
 /// Show the identity and state of the system
