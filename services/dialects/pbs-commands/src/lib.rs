@@ -2,6 +2,8 @@
 //! print. `muster-pbs`, which does none of that, knows words and tables.
 
 mod ended;
+mod nodes;
+mod pbsnodes;
 mod policy;
 mod program;
 mod qselect;
@@ -22,8 +24,8 @@ use muster_pbs::NAME;
 use site::Site;
 
 /// The program names of this dialect's commands.
-pub const TOOLS: [&str; 10] =
-    ["qsub", "qstat", "qdel", "qhold", "qrls", "qsig", "qrerun", "qmove", "qalter", "qselect"];
+pub const TOOLS: [&str; 11] =
+    ["qsub", "qstat", "qdel", "qhold", "qrls", "qsig", "qrerun", "qmove", "qalter", "qselect", "pbsnodes"];
 
 /// Carries the command line out if the program was called through the link of a command of PBS; `None` if it was not.
 pub fn link() -> Option<u8> {
@@ -64,6 +66,7 @@ fn run(connection: &ConnectionOptions, tool: &'static str, words: &[String]) -> 
         "qsub" => qsub::run(&mut site, connection, words),
         "qstat" => qstat::run(&mut site, words),
         "qselect" => qselect::run(&mut site, words),
+        "pbsnodes" => pbsnodes::run(&mut site, words),
         _ => simple::run(&mut site, tool, words),
     });
     status_of(tool, ended)

@@ -5,7 +5,7 @@ use jiff::{Zoned, tz::TimeZone};
 use muster_cli::{connection::ConnectionOptions, zone};
 use muster_client::{Client, ClientError, Moment};
 use muster_names::User;
-use muster_pbs::{NAME, flavour::Flavour, job_id::PbsJobId, show::Sources, submit::Rules};
+use muster_pbs::{NAME, flavour::Flavour, job_id::PbsJobId, refusal::shown, show::Sources, submit::Rules};
 use muster_schemas::{
     JobId, Timestamp,
     views::{ErrorCode, InfoView},
@@ -62,6 +62,15 @@ impl Site {
     /// The identifier of a job.
     pub fn id_of(&self, job: JobId, is_array: bool) -> PbsJobId {
         PbsJobId::of(job, is_array, &self.server)
+    }
+
+    /// Requires that a name is that of this server, in full or by its first part; `default` means it too.
+    pub fn require_server(&self, name: &str) -> Result<(), Failure> {
+        let short = |name: &str| name.split('.').next().unwrap_or_default().to_ascii_lowercase();
+        match name.eq_ignore_ascii_case("default") || short(name) == short(&self.server) {
+            true => Ok(()),
+            false => Err(Failure { text: format!("Unknown Host {}", shown(name)), status: 153 }),
+        }
     }
 
     /// Requires that an identifier names a job of this server, which may be named in full or by its first part.

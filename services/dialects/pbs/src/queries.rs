@@ -3,6 +3,7 @@
 mod alter;
 mod listed;
 mod operands;
+mod pbsnodes;
 mod qstat;
 mod select;
 mod simple;
@@ -10,6 +11,7 @@ mod simple;
 pub use alter::{Alteration, alteration, change};
 pub use listed::{is_listed, is_selected};
 pub use operands::{Destination, Operand, ids, operands};
+pub use pbsnodes::{NodesAction, NodesFormat, NodesRequest, is_in_state, pbsnodes};
 pub use qstat::{Format, Mode, StatRequest, qstat};
 pub use select::{Comparison, SelectRequest, qselect};
 pub use simple::{

@@ -1,4 +1,4 @@
-//! What `qstat` prints about jobs, queues and servers.
+//! What `qstat` and `pbsnodes` print about jobs, queues, servers and nodes.
 //!
 //! As in the originals, everything becomes a [`Status`] first: the name of a thing with its attributes. Layouts take
 //! their columns from these.
@@ -8,6 +8,7 @@ mod cells;
 mod full;
 mod jobs;
 mod list;
+mod nodes;
 mod places;
 mod queues;
 mod servers;
@@ -19,6 +20,7 @@ pub use alternate::{Alternate, Units, alternate};
 pub use full::{Header, dsv, json, text};
 pub use jobs::{Sources, of_detail, of_task, of_view, of_view_in_brief};
 pub use list::{List, list};
+pub use nodes::{NodeJob, NodeTable, marked, node_line, node_state, node_table, node_text, of_node};
 pub use queues::{of_queue, queue_limits, queues};
 pub use servers::{ServerFacts, ServerState, of_server, servers};
 pub use states::{Counts, job_state};
