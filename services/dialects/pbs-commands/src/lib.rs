@@ -1,6 +1,7 @@
 //! The commands of the PBS dialect, under their own names or as `muster pbs NAME`: they read files, ask the system and
 //! print. `muster-pbs`, which does none of that, knows words and tables.
 
+mod configuration;
 mod ended;
 mod nodes;
 mod pbsnodes;
@@ -11,6 +12,7 @@ mod qstat;
 mod qsub;
 mod simple;
 mod site;
+mod switches;
 
 pub use site::{FLAVOUR, SERVER};
 
@@ -24,8 +26,10 @@ use muster_pbs::NAME;
 use site::Site;
 
 /// The program names of this dialect's commands.
-pub const TOOLS: [&str; 11] =
-    ["qsub", "qstat", "qdel", "qhold", "qrls", "qsig", "qrerun", "qmove", "qalter", "qselect", "pbsnodes"];
+pub const TOOLS: [&str; 15] = [
+    "qsub", "qstat", "qdel", "qhold", "qrls", "qsig", "qrerun", "qmove", "qalter", "qselect", "pbsnodes", "qenable",
+    "qdisable", "qstart", "qstop",
+];
 
 /// Carries the command line out if the program was called through the link of a command of PBS; `None` if it was not.
 pub fn link() -> Option<u8> {
@@ -67,6 +71,7 @@ fn run(connection: &ConnectionOptions, tool: &'static str, words: &[String]) -> 
         "qstat" => qstat::run(&mut site, words),
         "qselect" => qselect::run(&mut site, words),
         "pbsnodes" => pbsnodes::run(&mut site, words),
+        "qenable" | "qdisable" | "qstart" | "qstop" => switches::run(&mut site, tool, words),
         _ => simple::run(&mut site, tool, words),
     });
     status_of(tool, ended)

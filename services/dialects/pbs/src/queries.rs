@@ -7,6 +7,7 @@ mod pbsnodes;
 mod qstat;
 mod select;
 mod simple;
+mod switches;
 
 pub use alter::{Alteration, alteration, change};
 pub use listed::{is_listed, is_selected};
@@ -17,3 +18,4 @@ pub use select::{Comparison, SelectRequest, qselect};
 pub use simple::{
     Deletion, HoldLetters, Message, Order, Signal, qdel, qhold, qmove, qmsg, qorder, qrerun, qrls, qrun, qsig,
 };
+pub use switches::{Switch, switched};
