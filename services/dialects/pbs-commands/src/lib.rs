@@ -7,6 +7,7 @@ mod nodes;
 mod pbsnodes;
 mod policy;
 mod program;
+mod qmgr;
 mod qselect;
 mod qstat;
 mod qsub;
@@ -26,9 +27,9 @@ use muster_pbs::NAME;
 use site::Site;
 
 /// The program names of this dialect's commands.
-pub const TOOLS: [&str; 15] = [
+pub const TOOLS: [&str; 16] = [
     "qsub", "qstat", "qdel", "qhold", "qrls", "qsig", "qrerun", "qmove", "qalter", "qselect", "pbsnodes", "qenable",
-    "qdisable", "qstart", "qstop",
+    "qdisable", "qstart", "qstop", "qmgr",
 ];
 
 /// Carries the command line out if the program was called through the link of a command of PBS; `None` if it was not.
@@ -71,6 +72,7 @@ fn run(connection: &ConnectionOptions, tool: &'static str, words: &[String]) -> 
         "qstat" => qstat::run(&mut site, words),
         "qselect" => qselect::run(&mut site, words),
         "pbsnodes" => pbsnodes::run(&mut site, words),
+        "qmgr" => qmgr::run(&mut site, words),
         "qenable" | "qdisable" | "qstart" | "qstop" => switches::run(&mut site, tool, words),
         _ => simple::run(&mut site, tool, words),
     });

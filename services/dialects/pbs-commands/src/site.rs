@@ -5,9 +5,17 @@ use jiff::{Zoned, tz::TimeZone};
 use muster_cli::{connection::ConnectionOptions, zone};
 use muster_client::{Client, ClientError, Moment};
 use muster_names::User;
-use muster_pbs::{NAME, flavour::Flavour, job_id::PbsJobId, refusal::shown, show::Sources, submit::Rules};
+use muster_pbs::{
+    NAME,
+    flavour::Flavour,
+    job_id::PbsJobId,
+    refusal::shown,
+    show::{Counts, ServerFacts, ServerState, Sources},
+    submit::Rules,
+};
 use muster_schemas::{
     JobId, Timestamp,
+    cluster::ClusterConfig,
     views::{ErrorCode, InfoView},
 };
 use nix::unistd::Uid;
@@ -57,6 +65,20 @@ impl Site {
     /// What the attributes of jobs depend on.
     pub fn sources(&self) -> Sources<'_> {
         Sources { server: &self.server, flavour: self.flavour, now: Timestamp::now(), zone: &self.zone }
+    }
+
+    /// The facts about the server.
+    pub fn server_facts<'a>(&'a self, config: &'a ClusterConfig, host: &'a str, version: &'a str) -> ServerFacts<'a> {
+        ServerFacts {
+            name: &self.server,
+            host,
+            state: ServerState::Active,
+            counts: Counts::of_states(&self.info.jobs),
+            default_queue: Some(config.settings.default_queue.as_str()).filter(|name| !name.is_empty()),
+            max_running: None,
+            iteration_seconds: None,
+            version,
+        }
     }
 
     /// The identifier of a job.

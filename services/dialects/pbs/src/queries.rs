@@ -4,6 +4,7 @@ mod alter;
 mod listed;
 mod operands;
 mod pbsnodes;
+mod qmgr;
 mod qstat;
 mod select;
 mod simple;
@@ -13,6 +14,7 @@ pub use alter::{Alteration, alteration, change};
 pub use listed::{is_listed, is_selected};
 pub use operands::{Destination, Operand, ids, operands};
 pub use pbsnodes::{NodesAction, NodesFormat, NodesRequest, is_in_state, pbsnodes};
+pub use qmgr::{ManagerRequest, qmgr};
 pub use qstat::{Format, Mode, StatRequest, qstat};
 pub use select::{Comparison, SelectRequest, qselect};
 pub use simple::{

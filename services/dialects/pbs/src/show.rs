@@ -17,10 +17,12 @@ mod status;
 mod xml;
 
 pub use alternate::{Alternate, Units, alternate};
+pub(crate) use cells::printable;
 pub use full::{Header, dsv, json, text};
 pub use jobs::{Sources, of_detail, of_task, of_view, of_view_in_brief};
 pub use list::{List, list};
 pub use nodes::{NodeJob, NodeTable, marked, node_line, node_state, node_table, node_text, of_node};
+pub(crate) use nodes::{exact_size, property};
 pub use queues::{of_queue, queue_limits, queues};
 pub use servers::{ServerFacts, ServerState, of_server, servers};
 pub use states::{Counts, job_state};

@@ -9,6 +9,7 @@ mod nodes;
 mod options;
 mod outputs;
 mod qmgr;
+mod qmgr_edits;
 mod queries;
 mod resources;
 mod scripts;
