@@ -4,6 +4,7 @@
 mod configuration;
 mod ended;
 mod nodes;
+mod order;
 mod pbsnodes;
 mod policy;
 mod program;
@@ -14,6 +15,7 @@ mod qsub;
 mod simple;
 mod site;
 mod switches;
+mod tracejob;
 
 pub use site::{FLAVOUR, SERVER};
 
@@ -27,9 +29,9 @@ use muster_pbs::NAME;
 use site::Site;
 
 /// The program names of this dialect's commands.
-pub const TOOLS: [&str; 16] = [
+pub const TOOLS: [&str; 20] = [
     "qsub", "qstat", "qdel", "qhold", "qrls", "qsig", "qrerun", "qmove", "qalter", "qselect", "pbsnodes", "qenable",
-    "qdisable", "qstart", "qstop", "qmgr",
+    "qdisable", "qstart", "qstop", "qmgr", "qmsg", "qrun", "qorder", "tracejob",
 ];
 
 /// Carries the command line out if the program was called through the link of a command of PBS; `None` if it was not.
@@ -73,6 +75,8 @@ fn run(connection: &ConnectionOptions, tool: &'static str, words: &[String]) -> 
         "qselect" => qselect::run(&mut site, words),
         "pbsnodes" => pbsnodes::run(&mut site, words),
         "qmgr" => qmgr::run(&mut site, words),
+        "qorder" => order::run(&mut site, words),
+        "tracejob" => tracejob::run(&mut site, words),
         "qenable" | "qdisable" | "qstart" | "qstop" => switches::run(&mut site, tool, words),
         _ => simple::run(&mut site, tool, words),
     });

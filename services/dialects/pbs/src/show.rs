@@ -1,4 +1,4 @@
-//! What `qstat` and `pbsnodes` print about jobs, queues, servers and nodes.
+//! What `qstat`, `pbsnodes` and `tracejob` print about jobs, queues, servers and nodes.
 //!
 //! As in the originals, everything becomes a [`Status`] first: the name of a thing with its attributes. Layouts take
 //! their columns from these.
@@ -14,6 +14,7 @@ mod queues;
 mod servers;
 mod states;
 mod status;
+mod trace;
 mod xml;
 
 pub use alternate::{Alternate, Units, alternate};
@@ -27,4 +28,5 @@ pub use queues::{of_queue, queue_limits, queues};
 pub use servers::{ServerFacts, ServerState, of_server, servers};
 pub use states::{Counts, job_state};
 pub use status::{Attribute, Kind, Status, Value};
+pub use trace::{TraceEvent, trace};
 pub use xml::xml;

@@ -17,4 +17,5 @@ mod show_jobs;
 mod show_queues;
 mod sizing;
 mod support;
+mod traces;
 mod values;
