@@ -132,7 +132,7 @@ impl Session<'_> {
                 true => failure.text,
                 false => format!("obj={} svr=default: {}", shown(&object), failure.text),
             };
-            self.tell(&text, failure.status.max(REFUSED));
+            self.tell(&text, REFUSED);
         })
     }
 

@@ -13,15 +13,15 @@ use muster_cli::{
     verdict::wait_until_decided,
 };
 use muster_client::{Client, Moment, StepAddress};
-use muster_pbs::{job_id::PbsJobId, submit::Submission};
+use muster_pbs::{environment, job_id::PbsJobId, submit::Submission};
 use muster_schemas::{
     CommandId, JobId,
     command::JobSelection,
     resources::IndexSet,
     steps::{StepGroup, StepInput, StepOutput, StepPlace, StepProgram, StepSpec, StepStreams},
-    views::{JobDetail, JobsRequest, RunNodeView},
+    views::{JobsRequest, RunNodeView},
 };
-use std::{collections::BTreeMap, io::IsTerminal as _};
+use std::io::IsTerminal as _;
 
 /// How long the shell waits for cores of its job: nobody else uses them.
 const WAIT_SECONDS: u32 = 60;
@@ -89,25 +89,29 @@ fn wait(site: &mut Site, job: JobId, id: &PbsJobId, is_judged: bool) -> Result<(
 /// Runs the shell, and returns its status.
 fn shell(site: &mut Site, job: JobId, words: Vec<String>, interrupts: &Interrupts) -> Result<u8, Failure> {
     let detail = site.client.job(job, Moment::Now)?;
-    let node = first_node(&detail).ok_or_else(|| Failure::new(format_args!("job {job} is over already")))?;
-    let spec = step(words, node);
+    let nodes = detail.runs.iter().rev().find(|run| run.ended.is_none()).map(|run| run.nodes.as_slice());
+    let nodes = nodes.filter(|nodes| !nodes.is_empty());
+    let nodes = nodes.ok_or_else(|| Failure::new(format_args!("job {job} is over already")))?;
+    let hosts = environment::hosts(nodes, &detail.spec.environment);
+    if hosts.is_none() {
+        stderr_line!("qsub: warning: the job has too many nodes for a variable; PBS_NODEFILE names the first one only");
+    }
+    let spec = step(words, &nodes[0], hosts);
     let answer = site.client.launch_step(CommandId::new_now(), job, &spec, WAIT_SECONDS)?;
     let address = StepAddress { job, run: answer.run, step: answer.step };
     let how = Attendance { interrupts: Some(interrupts), ..Attendance::by("qsub") };
     attend(site.client.another(), address, &spec, &how).map_err(|failure| Failure::new(failure.to_string()))
 }
 
-fn first_node(detail: &JobDetail) -> Option<&RunNodeView> {
-    detail.runs.iter().rev().find(|run| run.ended.is_none())?.nodes.first()
-}
-
-/// One task with a terminal, which has all the cores of the job on its node. The programs that it starts share them.
-fn step(words: Vec<String>, node: &RunNodeView) -> StepSpec {
+/// One task with a terminal, which has all the cores of the job on its node. The programs that it starts share them, and
+/// find all nodes of the job in its node file.
+fn step(words: Vec<String>, node: &RunNodeView, hosts: Option<String>) -> StepSpec {
     let rank = IndexSet::first_n(1);
     let group = StepGroup {
         component: node.component,
         places: vec![StepPlace { node: node.node.clone(), ranks: rank.clone(), cores: None }],
         cpus_per_task: u32::try_from(node.cores.len()).unwrap_or(u32::MAX),
+        environment: hosts.map(|hosts| (environment::HOSTS.to_owned(), hosts)).into_iter().collect(),
         programs: vec![StepProgram { ranks: rank, argv: words.clone() }],
         ..StepGroup::default()
     };
@@ -121,7 +125,6 @@ fn step(words: Vec<String>, node: &RunNodeView) -> StepSpec {
             append_output: false,
             terminal: Some(size().unwrap_or_default()),
         },
-        variables: BTreeMap::new(),
         overlaps: true,
         ..StepSpec::default()
     }
