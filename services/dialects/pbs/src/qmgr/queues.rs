@@ -14,6 +14,8 @@ use muster_schemas::{cluster::QueueSpec, views::QueueView};
 
 /// Why a queue cannot be one that passes jobs on.
 const NO_ROUTES: &str = "no queue passes jobs on; a job keeps its queue until qmove names another";
+/// Why a list of users cannot be without effect.
+const LIST_COUNTS: &str = "a list of users always counts; unset acl_users admits everybody";
 const NO_SETTING: &str = "queues have no such setting here";
 /// Attributes that the system sets.
 const READ_ONLY: [&str; 5] = ["total_jobs", "state_count", "hasnodes", "mtime", "resources_assigned"];
@@ -97,12 +99,10 @@ pub(super) fn set(queue: &mut QueueSpec, change: &Change) -> Result<(), Problem>
         "resources_max.walltime" => queue.max_walltime_seconds = Some(seconds(change)?),
         "resources_default.walltime" => queue.default_walltime_seconds = Some(seconds(change)?),
         "acl_users" => change_users(&mut queue.users, change)?,
-        "acl_user_enable" => match (boolean(change)?, queue.users.is_empty()) {
-            (false, false) => {
-                return Err(Problem::unsupported("a list of users always counts; unset acl_users admits everybody"));
-            }
-            _ => {}
-        },
+        "acl_user_enable" if !boolean(change)? && !queue.users.is_empty() => {
+            return Err(Problem::unsupported(LIST_COUNTS));
+        }
+        "acl_user_enable" => {}
         "acl_hosts" => change_nodes(&mut queue.nodes, change)?,
         "acl_host_enable" if boolean(change)? => {
             return Err(Problem::unsupported(
@@ -131,7 +131,7 @@ pub(super) fn unset(queue: &mut QueueSpec, change: &Change) -> Result<(), Proble
         "resources_default.walltime" | "resources_default" => queue.default_walltime_seconds = None,
         "acl_users" => queue.users.clear(),
         "acl_user_enable" if !queue.users.is_empty() => {
-            return Err(Problem::unsupported("a list of users always counts; unset acl_users admits everybody"));
+            return Err(Problem::unsupported(LIST_COUNTS));
         }
         "acl_hosts" => queue.nodes.clear(),
         "acl_user_enable" | "acl_host_enable" => {}
