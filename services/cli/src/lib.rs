@@ -1,10 +1,12 @@
 //! Building blocks for the command lines of all dialects: how they find the system and exit, what they take from
-//! the caller, values as people write them, tables, times and stories for people, the terminal, and the input and
-//! output of steps.
+//! the caller, values as people write them, tables, times and stories for people, the terminal, signals, jobs that
+//! are held for a command, and the input and output of steps.
 
 pub mod caller;
 pub mod connection;
 pub mod exit;
+pub mod held;
+pub mod interrupts;
 pub mod lease;
 pub mod link;
 pub mod process;

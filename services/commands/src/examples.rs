@@ -218,6 +218,8 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("muster pbs qsub job.sh", "as qsub does"),
             ("muster pbs qstat -a", "as qstat does"),
+            ("muster pbs pbsnodes -o -C 'bad disk' node7", "takes a node out of service, as pbsnodes does"),
+            ("muster pbs qmgr -c 'print server'", "the server and its queues, as qmgr does"),
             ("muster pbs check /var/spool/pbs/sched_priv", "checks the policy files of a scheduler"),
         ],
     ),

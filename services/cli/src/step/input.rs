@@ -1,7 +1,9 @@
 //! Standard input of this process, for the tasks of a step.
 
-use crate::stderr_line;
-use crate::terminal;
+use crate::{
+    interrupts::{Interrupts, is_end},
+    stderr_line, terminal,
+};
 use muster_client::{Client, StepAddress};
 use muster_schemas::{CommandId, resources::IndexSet, views::StepEndRequest};
 use nix::sys::signal::{SigSet, Signal};
@@ -20,14 +22,24 @@ pub struct Input {
 
 impl Input {
     /// Forwards standard input until it ends, on separate threads that end with this process. If both sides have a
-    /// terminal, keys go to the step as they are, and the step's terminal follows the size of this one.
-    pub fn start(client: Client, address: StepAddress, has_terminal: bool) -> Self {
+    /// terminal, keys go to the step as they are, and the step's terminal follows the size of this one. `interrupts` are
+    /// the signals of this process, if something handles them already.
+    pub fn start(client: Client, address: StepAddress, has_terminal: bool, interrupts: Option<&Interrupts>) -> Self {
         let raw = (has_terminal && io::stdin().is_terminal()).then(terminal::Raw::enter).flatten();
-        let signals = watched_signals();
-        // The threads below inherit this mask, so only the thread that waits for signals gets them.
-        if signals.thread_block().is_ok() {
-            let signalled = client.another();
-            thread::spawn(move || obey_signals(signalled, address, &signals));
+        let mut signalled = Signalled { client: client.another(), address, is_forced: false };
+        match interrupts {
+            Some(interrupts) => interrupts.handle(move |signal| signalled.obey(signal)),
+            None => {
+                let signals = watched_signals();
+                // The threads below inherit this mask, so only the thread that waits for signals gets them.
+                if signals.thread_block().is_ok() {
+                    thread::spawn(move || {
+                        while let Ok(signal) = signals.wait() {
+                            signalled.obey(signal);
+                        }
+                    });
+                }
+            }
         }
         thread::spawn(move || pass_on(client, address, None, standard_input()));
         Self { _raw: raw }
@@ -35,23 +47,28 @@ impl Input {
 }
 
 fn watched_signals() -> SigSet {
-    let mut signals = SigSet::empty();
-    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGWINCH] {
-        signals.add(signal);
-    }
-    signals
+    [Signal::SIGINT, Signal::SIGTERM, Signal::SIGWINCH].into_iter().collect()
 }
 
-/// The first interrupt asks the step to end, the next ends it at once; the command still waits for the
-/// step's last output.
-fn obey_signals(mut client: Client, address: StepAddress, signals: &SigSet) {
-    let mut is_forced = false;
-    while let Ok(signal) = signals.wait() {
-        let done = if signal == Signal::SIGWINCH {
-            terminal::size().map_or(Ok(()), |size| client.resize_terminal(address, size))
-        } else {
-            let request = StepEndRequest { component: None, is_forced: std::mem::replace(&mut is_forced, true) };
-            client.end_step(CommandId::new_now(), address.job, address.step, &request).map(drop)
+/// A step that signals to this process are about.
+struct Signalled {
+    client: Client,
+    address: StepAddress,
+    is_forced: bool,
+}
+
+impl Signalled {
+    /// The first interrupt asks the step to end, the next ends it at once; the command still waits for the step's last
+    /// output.
+    fn obey(&mut self, signal: Signal) {
+        let Self { client, address, is_forced } = self;
+        let done = match signal {
+            Signal::SIGWINCH => terminal::size().map_or(Ok(()), |size| client.resize_terminal(*address, size)),
+            signal if is_end(signal) => {
+                let request = StepEndRequest { component: None, is_forced: std::mem::replace(is_forced, true) };
+                client.end_step(CommandId::new_now(), address.job, address.step, &request).map(drop)
+            }
+            _ => Ok(()),
         };
         if let Err(error) = done {
             stderr_line!("muster: {error}");

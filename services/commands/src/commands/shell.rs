@@ -6,18 +6,9 @@ use crate::{
     exit::{CommandResult, Failure},
     terminal::Ticker,
 };
-use muster_cli::{
-    caller::Caller,
-    lease::{LEASE_SECONDS, Lease},
-    stderr_line,
-};
+use muster_cli::{caller::Caller, held::HeldJob, stderr_line};
 use muster_client::Client;
-use muster_schemas::{
-    CommandId, JobId,
-    command::JobSelection,
-    job::{ExitStatus, Program},
-    views::JobsRequest,
-};
+use muster_schemas::{CommandId, JobId, job::Program};
 use std::io::IsTerminal as _;
 
 /// Opens a shell, and returns its status.
@@ -32,20 +23,9 @@ pub fn shell(connection: &ConnectionOptions, options: ShellOptions) -> CommandRe
     let spec = job.into_spec(Program::None, "shell", &Caller::this_process(connection)?);
     let answer = client.submit(CommandId::new_now(), &[spec])?;
     let id = *answer.jobs.first().ok_or_else(|| Failure::failed("the answer names no job"))?;
-    let lease = Lease::of(client.another(), id);
+    let held = HeldJob::of(&client, id);
     let opened = wait_for_start(&mut client, id).and_then(|()| inside(connection, id, words, container));
-    lease.end();
-    let given_back = match &opened {
-        Ok(status) => client.conclude_job(CommandId::new_now(), id, ExitStatus::Code(*status)).map(drop),
-        Err(_) => client.cancel(CommandId::new_now(), &JobsRequest { jobs: JobSelection::Ids(vec![id]) }).map(drop),
-    };
-    // The job may have ended, at its walltime or because it was cancelled. The status of the shell matters more.
-    match given_back {
-        Err(error) if !error.is_refusal() => {
-            stderr_line!("muster: job {id} may hold its nodes for another {} s: {error}", 2 * LEASE_SECONDS);
-        }
-        _ => {}
-    }
+    held.give_back(&mut client, opened.as_ref().ok().copied(), "muster");
     opened
 }
 

@@ -13,7 +13,7 @@ use jiff::tz::TimeZone;
 use muster_cli::{
     stderr_line,
     step::{
-        input::Input,
+        attend::{Attendance, attend, show_output},
         output::{Form, Lines},
     },
     terminal::size,
@@ -21,7 +21,6 @@ use muster_cli::{
 use muster_client::{Client, ClientError, Moment, OutputReader, StepAddress};
 use muster_schemas::{
     CommandId, JobId,
-    job::ExitStatus,
     step_io::Content,
     steps::{StepGroup, StepInput, StepOutput, StepSpec, StepStreams},
     views::{ErrorCode, StepAnswer, StepDetail, StepEndRequest, StepSignalRequest},
@@ -71,48 +70,14 @@ pub fn run_command(connection: &ConnectionOptions, options: StepRunOptions) -> C
     };
     let spec = spec(&options, groups, streams);
     let StepAnswer { run, step, .. } = launch(&mut client, &options, &spec)?;
-    attend(client, StepAddress { job: options.job, run, step }, &spec, options.label)
+    let address = StepAddress { job: options.job, run, step };
+    attend(client, address, &spec, &Attendance { has_labels: options.label, ..Attendance::by("muster") })
 }
 
 /// Launches a step and stays with it, its input and output here; returns its status.
 pub(super) fn attended(mut client: Client, job: JobId, spec: &StepSpec) -> CommandResult {
     let StepAnswer { run, step, .. } = client.launch_step(CommandId::new_now(), job, spec, WAIT_SECONDS)?;
-    attend(client, StepAddress { job, run, step }, spec, false)
-}
-
-/// Passes input and output on until the step ends.
-fn attend(mut client: Client, address: StepAddress, spec: &StepSpec, has_labels: bool) -> CommandResult {
-    let StepAddress { job, run, step } = address;
-    let has_terminal = spec.streams.terminal.is_some();
-    let width = has_labels.then(|| (spec.total_tasks() - 1).to_string().len());
-    let has_input = has_terminal || spec.streams.stdin != StepInput::Nothing;
-    let input = has_input.then(|| Input::start(client.another(), address, has_terminal));
-    let mut lines = Lines::new(Form::of(width, spec.total_tasks(), has_terminal));
-    let reader_of = if has_terminal { OutputReader::at_terminal } else { OutputReader::of };
-    let shown = show_output(&mut client, reader_of(address), &mut lines);
-    drop(input);
-    shown?;
-    let has_all = lines.ended_tasks() == spec.total_tasks();
-    if has_all && lines.highest_status() == 0 {
-        return Ok(0);
-    }
-    let view = client.wait_for_step(job, run, step)?;
-    if has_all {
-        // The ends of tasks do not say which of them is the reason for the others.
-        if let Some((part, why)) = view.aborted() {
-            stderr_line!("muster: step {step} of job {job} on {}: {why}", part.node);
-        }
-        for (part, why) in view.not_started() {
-            stderr_line!("muster: step {step} of job {job} on {}: {why}", part.node);
-        }
-        return Ok(lines.highest_status());
-    }
-    // Some tasks did not start, or were lost: the log has the reason.
-    if let Some(why) = view.why() {
-        stderr_line!("muster: step {step} of job {job}: {why}");
-    }
-    let status = view.exit_status.map_or(1, ExitStatus::shell_code);
-    Ok(status.max(lines.highest_status()).max(1))
+    attend(client, StepAddress { job, run, step }, spec, &Attendance::by("muster"))
 }
 
 fn spec(options: &StepRunOptions, groups: Vec<StepGroup>, streams: StepStreams) -> StepSpec {
@@ -184,16 +149,6 @@ fn launch(client: &mut Client, options: &StepRunOptions, spec: &StepSpec) -> Res
                 }
             }
             answer => return Ok(answer?),
-        }
-    }
-}
-
-fn show_output(client: &mut Client, mut reader: OutputReader, lines: &mut Lines) -> Result<(), Failure> {
-    loop {
-        let has_more = reader.read(client, |frame| lines.take(frame))?;
-        lines.flush()?;
-        if !has_more {
-            return Ok(lines.finish()?);
         }
     }
 }

@@ -1,14 +1,21 @@
 //! The commands of the PBS dialect, under their own names or as `muster pbs NAME`: they read files, ask the system and
 //! print. `muster-pbs`, which does none of that, knows words and tables.
 
+mod configuration;
 mod ended;
+mod nodes;
+mod order;
+mod pbsnodes;
 mod policy;
 mod program;
+mod qmgr;
 mod qselect;
 mod qstat;
 mod qsub;
 mod simple;
 mod site;
+mod switches;
+mod tracejob;
 
 pub use site::{FLAVOUR, SERVER};
 
@@ -22,8 +29,10 @@ use muster_pbs::NAME;
 use site::Site;
 
 /// The program names of this dialect's commands.
-pub const TOOLS: [&str; 10] =
-    ["qsub", "qstat", "qdel", "qhold", "qrls", "qsig", "qrerun", "qmove", "qalter", "qselect"];
+pub const TOOLS: [&str; 20] = [
+    "qsub", "qstat", "qdel", "qhold", "qrls", "qsig", "qrerun", "qmove", "qalter", "qselect", "pbsnodes", "qenable",
+    "qdisable", "qstart", "qstop", "qmgr", "qmsg", "qrun", "qorder", "tracejob",
+];
 
 /// Carries the command line out if the program was called through the link of a command of PBS; `None` if it was not.
 pub fn link() -> Option<u8> {
@@ -64,6 +73,11 @@ fn run(connection: &ConnectionOptions, tool: &'static str, words: &[String]) -> 
         "qsub" => qsub::run(&mut site, connection, words),
         "qstat" => qstat::run(&mut site, words),
         "qselect" => qselect::run(&mut site, words),
+        "pbsnodes" => pbsnodes::run(&mut site, words),
+        "qmgr" => qmgr::run(&mut site, words),
+        "qorder" => order::run(&mut site, words),
+        "tracejob" => tracejob::run(&mut site, words),
+        "qenable" | "qdisable" | "qstart" | "qstop" => switches::run(&mut site, tool, words),
         _ => simple::run(&mut site, tool, words),
     });
     status_of(tool, ended)

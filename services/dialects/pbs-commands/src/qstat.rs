@@ -10,7 +10,7 @@ use muster_pbs::{
     flavour::Flavour,
     job_id::PbsJobId,
     queries::{Destination, Format, Mode, Operand, StatRequest, is_listed, qstat},
-    show::{self, Alternate, Counts, Header, List, ServerFacts, ServerState, Status},
+    show::{self, Alternate, Header, List, Status},
 };
 use muster_schemas::{
     JobId,
@@ -228,18 +228,7 @@ fn servers(site: &mut Site, request: &StatRequest) -> Ended {
     require_servers(site, request)?;
     let config = site.client.config(Moment::Now)?;
     let jobs = site.client.info(Moment::Now)?.jobs;
-    let (version, host) = (version(), host());
-    let facts = ServerFacts {
-        name: &site.server,
-        host: &host,
-        state: ServerState::Active,
-        counts: Counts::of_states(&jobs),
-        default_queue: Some(config.settings.default_queue.as_str()).filter(|name| !name.is_empty()),
-        max_running: None,
-        iteration_seconds: None,
-        version: &version,
-    };
-    let status = [show::of_server(&facts, site.flavour)];
+    let status = [show::of_server(&site.server_facts(&config, &jobs, &host(), &version()), site.flavour)];
     let text = match request.format {
         Format::List | Format::Alternate => show::servers(&status, site.flavour),
         _ => full(site, request, &status),

@@ -1,5 +1,7 @@
 //! `qsub`.
 
+mod interactive;
+
 use super::{
     ended::{Ended, Failure, print},
     site::{self, Site, variable},
@@ -52,7 +54,8 @@ pub fn run(site: &mut Site, connection: &ConnectionOptions, words: &[String]) ->
     }
     submission.warnings.iter().for_each(|warning| stderr_line!("qsub: {warning}"));
     if submission.interactive {
-        return Err(Failure::new("-I is not there yet; `muster run` and `salloc` start programs at a terminal"));
+        let words = submit::shell_words(&settings, &program, &caller);
+        return interactive::run(site, submission, words);
     }
     send(site, submission)
 }

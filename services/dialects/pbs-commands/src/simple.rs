@@ -11,7 +11,8 @@ use muster_client::{ClientError, Moment};
 use muster_pbs::{
     attributes::Attributes,
     job_id::{Part, PbsJobId},
-    queries::{self, Deletion, Signal},
+    queries::{self, Deletion, Message, Signal},
+    refusal::Refusal,
     submit::Reading,
 };
 use muster_schemas::{
@@ -20,7 +21,7 @@ use muster_schemas::{
     event::JobChange,
     job::{Holds, JobState},
     resources::IndexSet,
-    views::{HoldRequest, JobsRequest, ModifyRequest, ReleaseRequest, RequeueRequest, SignalRequest},
+    views::{HoldRequest, JobsRequest, ModifyRequest, ReleaseRequest, RequeueRequest, SignalRequest, TellRequest},
 };
 
 /// Runs a command line of one of these commands.
@@ -58,8 +59,36 @@ pub fn run(site: &mut Site, tool: &str, words: &[String]) -> Ended {
             let change = JobChange { queue: Some(queue), ..JobChange::default() };
             ask_for_each(site, tool, &jobs, |site, jobs| modify(site, jobs, change.clone()))
         }
+        "qmsg" => message(site, tool, queries::qmsg(words)?),
+        "qrun" => start(site, tool, queries::qrun(words)?),
         _ => alter(site, tool, words),
     }
+}
+
+/// Sends a message to running jobs. It stands in their standard error.
+fn message(site: &mut Site, tool: &str, wanted: Message) -> Ended {
+    if wanted.to_output {
+        let why = "messages go to the standard error of a job; nothing was sent";
+        return Err(Refusal::unsupported("-O", why).into());
+    }
+    ask_for_each(site, tool, &wanted.jobs, |site, jobs| {
+        site.client.tell(CommandId::new_now(), &TellRequest { jobs, text: wanted.text.clone() }).map(drop)
+    })
+}
+
+/// No job is started past the planner: each is refused, after it is known that there is one.
+fn start(site: &mut Site, tool: &str, (_, _, jobs): (bool, Option<String>, Vec<PbsJobId>)) -> Ended {
+    each(site, tool, &jobs, |site, id, _| {
+        let job = id.jobs().next().ok_or_else(|| Failure::new(format!("Unknown Job Id {id}")))?;
+        let detail = site.client.job(job, Moment::Now).map_err(|error| failure(id, &error))?;
+        if !matches!(detail.job.state, JobState::Held | JobState::Queued) {
+            let text = format!("Request invalid for state of job {id}");
+            return Err(Failure { text, status: 168 });
+        }
+        let why = "only the planner starts jobs; `qalter -p` with a higher priority lets it start earlier, and \
+                   `muster explain` says what it waits for. The job was left as it is";
+        Err(Refusal::unsupported(&format!("to run job {id} now"), why).into())
+    })
 }
 
 /// Does to each job what the client is asked for.

@@ -5,9 +5,17 @@ use jiff::{Zoned, tz::TimeZone};
 use muster_cli::{connection::ConnectionOptions, zone};
 use muster_client::{Client, ClientError, Moment};
 use muster_names::User;
-use muster_pbs::{NAME, flavour::Flavour, job_id::PbsJobId, show::Sources, submit::Rules};
-use muster_schemas::{JobId, Timestamp, views::ErrorCode};
+use muster_pbs::{
+    NAME,
+    flavour::Flavour,
+    job_id::PbsJobId,
+    refusal::shown,
+    show::{Counts, ServerFacts, ServerState, Sources},
+    submit::Rules,
+};
+use muster_schemas::{JobId, Timestamp, cluster::ClusterConfig, job::JobState, views::ErrorCode};
 use nix::unistd::Uid;
+use std::collections::BTreeMap;
 
 /// The setting with the member of the family that output imitates (`pbs.flavour`).
 pub const FLAVOUR: &str = "flavour";
@@ -54,6 +62,26 @@ impl Site {
         Sources { server: &self.server, flavour: self.flavour, now: Timestamp::now(), zone: &self.zone }
     }
 
+    /// The facts about the server.
+    pub fn server_facts<'a>(
+        &'a self,
+        config: &'a ClusterConfig,
+        jobs: &BTreeMap<JobState, u64>,
+        host: &'a str,
+        version: &'a str,
+    ) -> ServerFacts<'a> {
+        ServerFacts {
+            name: &self.server,
+            host,
+            state: ServerState::Active,
+            counts: Counts::of_states(jobs),
+            default_queue: Some(config.settings.default_queue.as_str()).filter(|name| !name.is_empty()),
+            max_running: None,
+            iteration_seconds: None,
+            version,
+        }
+    }
+
     /// The identifier of a job.
     pub fn id_of(&self, job: JobId, is_array: bool) -> PbsJobId {
         PbsJobId::of(job, is_array, &self.server)
@@ -65,18 +93,18 @@ impl Site {
         PbsJobId { server, at: None, ..id.clone() }
     }
 
-    /// Requires that an identifier names a job of this server.
-    pub fn require_own(&self, id: &PbsJobId) -> Result<(), Failure> {
-        id.at.iter().chain(&id.server).try_for_each(|server| self.require_server(server))
-    }
-
-    /// Requires that a name is that of this server, in full or its first part.
+    /// Requires that a name is that of this server, in full or by its first part; `default` means it too.
     pub fn require_server(&self, name: &str) -> Result<(), Failure> {
         let short = |name: &str| name.split('.').next().unwrap_or_default().to_ascii_lowercase();
-        match short(name) == short(&self.server) {
+        match name.eq_ignore_ascii_case("default") || short(name) == short(&self.server) {
             true => Ok(()),
-            false => Err(Failure { text: format!("Unknown Host {name}: this server is {}", self.server), status: 153 }),
+            false => Err(Failure { text: format!("Unknown Host {}", shown(name)), status: 153 }),
         }
+    }
+
+    /// Requires that an identifier names a job of this server, which may be named in full or by its first part.
+    pub fn require_own(&self, id: &PbsJobId) -> Result<(), Failure> {
+        id.at.iter().chain(&id.server).try_for_each(|server| self.require_server(server))
     }
 }
 

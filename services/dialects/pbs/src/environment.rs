@@ -3,5 +3,5 @@
 mod launch;
 mod submission;
 
-pub use launch::{NODE_FILE, node_file, of_launch, soft_limits};
+pub use launch::{HOSTS, NODE_FILE, hosts, node_file, of_launch, soft_limits};
 pub use submission::{FLAVOUR, LIMITS, LOADS_LOGIN, Submitted, of_submission};

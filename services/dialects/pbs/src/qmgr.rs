@@ -1,10 +1,22 @@
 //! The command language of `qmgr`: `create`, `set`, `unset`, `delete`, `list`, `print` and `active` for the server, its
-//! queues and its nodes.
+//! queues and its nodes, and what commands do to the cluster's configuration.
 
 mod command;
+mod difference;
+mod edit;
+mod nodes;
 mod object;
 mod parse;
+mod problem;
+mod queues;
+mod servers;
+mod values;
 
-pub use command::{Change, Command, ObjectKind, ObjectName, Operation, Verb};
-pub use object::{Object, Setting, list, print};
+pub use command::{Change, Command, HELP, ObjectKind, ObjectName, Operation, Verb};
+pub use difference::difference;
+pub use edit::{Edit, Wrong, edit};
+pub use nodes::{Service, listed_node, node};
+pub use object::{Object, Printed, Setting, list, only, print};
 pub use parse::{SyntaxError, Written, parse, script};
+pub use queues::{listed_queue, queue};
+pub use servers::{listed_server, server};

@@ -11,7 +11,7 @@ mod sizing;
 
 pub use change::change;
 pub use letters::{ARGUMENTS_VARIABLE, LETTERS, SERVER_VARIABLE, SHELL_VARIABLE, USAGE, defaults, line, variable};
-pub use lower::{Program, Submission, lower};
+pub use lower::{Program, Submission, lower, shell_words};
 pub use paths::{JobFiles, OutputNames, default_pattern};
 pub use rules::{Caller, Rules};
 pub use settings::{Join, Keep, MailPoints, Reading, Settings};

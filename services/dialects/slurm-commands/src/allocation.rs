@@ -2,13 +2,15 @@
 //! SL-C-21, SL-C-22).
 
 use super::{
-    forecast,
-    interrupts::{Interrupts, is_end},
-    refusals,
+    forecast, refusals,
     site::rules,
     submission::{Problem, failed, fit_to_deadlines, lead_back, submit, unanswered, verdict},
 };
-use muster_cli::{lease::Lease, stderr_line};
+use muster_cli::{
+    interrupts::{Interrupts, is_end},
+    lease::Lease,
+    stderr_line,
+};
 use muster_client::{Client, ClientError, Moment};
 use muster_names::User;
 use muster_schemas::{

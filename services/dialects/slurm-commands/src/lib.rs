@@ -15,7 +15,6 @@ mod ended;
 mod forecast;
 mod holds;
 mod info;
-mod interrupts;
 mod limits;
 mod manager;
 mod measured;

@@ -3,13 +3,15 @@
 use super::{
     Ended,
     allocation::{Allocation, PATIENCE, Wish, allocate},
-    clusters,
-    interrupts::{self, Interrupts},
-    print, refusals,
+    clusters, print, refusals,
     site::{now, variable},
     submission::{Problem, caller, failed, forget_outer_job, printed_only, tell, text_of},
 };
-use muster_cli::{connection::ConnectionOptions, stderr_line};
+use muster_cli::{
+    connection::ConnectionOptions,
+    interrupts::{self, Interrupts},
+    stderr_line,
+};
 use muster_client::Client;
 use muster_schemas::{JobId, job::ExitStatus, views::OutcomeWord};
 use muster_slurm::{

@@ -9,9 +9,7 @@ use super::{
     Ended,
     allocation::{self, PATIENCE, Wish, allocate},
     broadcast::{self, Copy},
-    forecast,
-    interrupts::{self, Interrupts},
-    print, refusals,
+    forecast, print, refusals,
     site::{self, Site, away, os_text, unreachable, variable},
     submission::{
         self, Problem, caller, carry_limits, forget_outer_job, is_of_outer_job, lead_back, printed_only, tell, text_of,
@@ -21,6 +19,7 @@ use interrupted::Tasks;
 use multi_prog::ProgramFile;
 use muster_cli::{
     connection::ConnectionOptions,
+    interrupts::{self, Interrupts},
     stderr_line,
     step::input::{is_null_device, pass_on, standard_input},
     terminal,

@@ -112,7 +112,8 @@ fn what_is_not_understood_is_refused_by_name() {
         ("qsub -l bogus=1 -- true", 1, "bogus"),
         ("qsub nothere.sh", 1, "qsub: script file: nothere.sh: "),
         ("qsub --bogus", 2, "unrecognized option '--bogus'"),
-        ("qsub -I", 1, "-I is not there yet"),
+        ("qsub -I", 1, "qsub: standard input and output must be a terminal for interactive job submission"),
+        ("qrun 1 -Z", 2, "invalid option -- 'Z'"),
     ] {
         let (exit, error) = site.fails(line);
         assert!(error.contains(text), "{line}: {error}");
@@ -165,4 +166,241 @@ fn scheduling_programs_are_checked() {
     let output = site.system.run(&["basl", "check", "bad.basl"]);
     assert_eq!(output.status, 2, "{}{}", output.stdout, output.stderr);
     assert!(output.stdout.starts_with("bad.basl:2: ") && output.stdout.contains("(token 'm')"), "{}", output.stdout);
+}
+
+/// Nodes are shown with their states and jobs, taken out of service with a comment, and put back.
+#[test]
+fn nodes_are_shown_taken_out_of_service_and_put_back() {
+    let site = Site::with(CONFIGURATION);
+    assert_eq!(site.ok("qsub -N all -l select=1:ncpus=4:mem=1gb -- sleep 600"), "1.alpha\n");
+    let jobs = "     jobs = 1.alpha/0, 1.alpha/1, 1.alpha/2, 1.alpha/3\n";
+    site.system.wait_until("the job is on a node", || site.ok("pbsnodes -a").contains(jobs));
+    let all = site.ok("pbsnodes -a");
+    for line in ["node1", "     state = job-busy", "     resources_assigned.ncpus = 4", "node4", "     state = free"] {
+        assert!(all.lines().any(|known| known == line), "{line}: {all}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&site.ok("pbsnodes -a -F json")).expect("JSON");
+    let nodes = json["nodes"].as_object().expect("nodes");
+    let busy: Vec<&str> =
+        nodes.iter().filter(|(_, node)| node["jobs"][0] == "1.alpha").map(|(name, _)| name.as_str()).collect();
+    assert_eq!((nodes.len(), busy.len()), (4, 1), "{json}");
+    let table = site.ok("pbsnodes -aSj");
+    assert!(table.lines().any(|line| line.starts_with(busy[0]) && line.contains(" 0/4 ")), "{table}");
+
+    site.ok("pbsnodes -o -C 'bad disk' node2 node3");
+    let listed = "node2                offline bad disk\nnode3                offline bad disk\n";
+    assert_eq!(site.ok("pbsnodes -l"), listed);
+    site.ok("pbsnodes -C 'new disk' node2");
+    assert!(site.ok("pbsnodes node2").contains("     comment = new disk\n"));
+    let (status, error) = site.fails("pbsnodes -C text node4");
+    assert_eq!(status, 1);
+    assert!(error.starts_with("Error marking node node4 - a comment is kept only while"), "{error}");
+    let (status, error) = site.fails("pbsnodes -o nope node4");
+    assert_eq!((status, error.as_str()), (1, "Error marking node nope - Unknown node\n"));
+    assert!(site.ok("pbsnodes -l").contains("node4 "), "the others are marked all the same");
+    site.ok("pbsnodes -r node2 node3 node4");
+    assert_eq!(site.ok("pbsnodes -l"), "");
+    let (status, error) = site.fails("pbsnodes -v nope");
+    assert_eq!((status, error.as_str()), (1, "Node: nope,  Error: Unknown node\n"));
+    assert_eq!(site.fails("pbsnodes").0, 1);
+}
+
+/// Queues are switched: whether jobs can be submitted to them, and whether their jobs are started.
+#[test]
+fn queues_are_switched_on_and_off() {
+    let site = Site::with(CONFIGURATION);
+    let row = |queue: &str| {
+        let listed = site.ok("qstat -Q");
+        let row = listed.lines().find(|line| line.starts_with(queue)).expect("the queue").to_owned();
+        row.split_whitespace().map(str::to_owned).collect::<Vec<_>>()[3..5].join(" ")
+    };
+    site.ok("qdisable short");
+    assert_eq!((row("short"), row("workq")), ("no yes".to_owned(), "yes yes".to_owned()));
+    site.ok("qenable short@alpha && qstop short @alpha");
+    assert_eq!((row("short"), row("workq")), ("yes no".to_owned(), "yes no".to_owned()));
+    assert_eq!(site.ok("qsub -q short -- sleep 600"), "1.alpha\n");
+    let state = || site.ok("qselect -s R");
+    site.system.wait_until("the job waits for its queue", || site.ok("qstat -f 1").contains("job_state = Q"));
+    assert_eq!(state(), "");
+    site.ok("qstart short");
+    site.system.wait_until("the job runs", || state() == "1.alpha\n");
+    let (status, error) = site.fails("qstart nope workq a@b@c");
+    assert_eq!(status, 1, "the last failure counts");
+    assert_eq!(error, "qstart: Unknown queue nope\nqstart: illegally formed destination: a@b@c\n");
+    assert_eq!(row("workq"), "yes yes", "the others are switched all the same");
+    assert_eq!(site.fails("qstop workq@elsewhere"), (2, "qstop: Unknown Host elsewhere\n".to_owned()));
+}
+
+/// What `qmgr` prints makes the same again; queues, nodes and the server change by its commands.
+#[test]
+fn qmgr_changes_the_server_its_queues_and_its_nodes() {
+    let site = Site::with(CONFIGURATION);
+    let commands = "# a queue\ncreate queue long queue_type=execution\nset queue long \\\n  enabled=true, started=true\n\
+                    set queue long resources_max.walltime = 10:00:00, max_run = [u:PBS_GENERIC=2], Priority = 5\n\
+                    set queue long acl_users = root, acl_hosts = node1\nset server operators += ann@*\n\
+                    set node node1 resources_available.fast = True\nactive queue long\nset queue Priority -= 1\nlist queue long enabled, Priority\nquit\nbad\n";
+    site.system.write("commands", commands);
+    assert_eq!(site.ok("qmgr < commands"), "Queue long\n\tPriority = 4\n\tenabled = True\n\n");
+    let printed = site.ok("qmgr -c 'print queue long'");
+    for line in ["set queue long resources_max.walltime = 10:00:00", "set queue long max_user_run = 2"] {
+        assert!(printed.lines().any(|known| known == line), "{line}: {printed}");
+    }
+    let whole = site.ok("qmgr -c 'p s'");
+    assert!(
+        whole.contains("set server operators = ann@*\n") && whole.contains(&printed[printed.find("create").unwrap()..])
+    );
+    // Jobs see it.
+    assert_eq!(site.ok("qsub -q long -l select=1:ncpus=1:fast=true -- sleep 600"), "1.alpha\n");
+    site.system.wait_until("the job runs on the node", || site.ok("qstat -f 1").contains("exec_host = node1/0"));
+    assert_eq!(site.system.json(&["job", "show", "1", "--json"])["job"]["walltime_seconds"], 36_000);
+    assert!(site.fails("qmgr -c 'delete queue long'").1.contains("nothing was changed"), "it has a job");
+    site.ok("qdel 1");
+    site.system.wait_until("the job is gone", || site.ok("qstat").is_empty());
+    site.ok("qmgr -c 'delete queue long'");
+    assert!(!site.ok("qmgr -c 'print server'").contains("long"));
+    site.system.write("long", &printed);
+    site.ok("qmgr < long");
+    assert_eq!(site.ok("qmgr -c 'print queue long'"), printed);
+    assert_eq!(site.ok("qmgr -c 'print server'"), whole);
+    // What is taken away is gone, and nothing else.
+    site.ok("qmgr -c 'unset queue long max_user_run, resources_max.walltime'");
+    let less = site.ok("qmgr -c 'print queue long'");
+    assert!(
+        !less.contains("max_user_run") && !less.contains("walltime") && less.contains("acl_users = root"),
+        "{less}"
+    );
+    assert!(site.ok("qmgr -c 'print server'").contains("operators = ann@*"));
+
+    site.ok("qmgr -c \"set node node2 state = offline, comment = 'bad disk'\"");
+    assert_eq!(site.ok("pbsnodes -l"), "node2                offline bad disk\n");
+    assert!(site.ok("qmgr -c 'list node node2'").contains("\tstate = offline\n"));
+    site.ok("qmgr -c 'set node node2 state -= offline'");
+    assert_eq!(site.ok("pbsnodes -l"), "");
+
+    for (line, status, text) in [
+        (
+            "qmgr -c 'set queue long checkpoint_min = 3'",
+            2,
+            "qmgr: obj=long svr=default: checkpoint_min: is not supported: queues have no such setting here; nothing was \
+             changed\n",
+        ),
+        ("qmgr -c 'set queue nope enabled = 1'", 2, "qmgr: obj=nope svr=default: Unknown queue; nothing was changed\n"),
+        ("qmgr -c 'set queue enabled = 1'", 2, "qmgr: the command names no object, and none is active\n"),
+        ("qmgr -c 'list queue a@elsewhere'", 2, "qmgr: obj=a@elsewhere svr=default: Unknown Host elsewhere\n"),
+        ("qmgr -c 'mak queue a'", 1, "qmgr: line 1: character 1: `mak`: expected create, delete, set, unset, list, "),
+        (
+            "qmgr -c 'set server default_queue = nope'",
+            2,
+            "qmgr: default_queue: queue `nope` does not exist; nothing was ",
+        ),
+        ("qmgr -z -c 'delete queue workq'", 2, ""),
+        ("qmgr -x", 1, "qmgr: invalid option -- 'x'\nusage: qmgr"),
+    ] {
+        let (exit, error) = site.fails(line);
+        assert!(
+            exit == status && error.starts_with(text) && error.is_empty() == text.is_empty(),
+            "{line}: {exit} {error}"
+        );
+    }
+    let before = site.ok("qmgr -c 'print server'");
+    site.ok("qmgr -n -c 'delete queue long'");
+    site.system.write("failing", "set queue nope enabled = True\nset server kill_delay = 77\n");
+    assert_eq!(site.run("qmgr -a < failing").status, 2);
+    assert_eq!(site.ok("qmgr -c 'print server'"), before, "only read, or ended before it");
+    let Output { status, stdout, .. } = site.run("qmgr -e < failing");
+    assert_eq!((status, stdout.lines().count()), (2, 2), "{stdout}");
+    assert!(site.ok("qmgr -c 'list server kill_delay'").contains("kill_delay = 77"));
+}
+
+/// Who is no administrator changes nothing, and is told so; to a queue that is switched off he submits nothing.
+#[test]
+fn qmgr_is_for_administrators() {
+    let system = System::start_for_others();
+    let refused = |line: &[&str]| {
+        let Output { status, stderr, .. } = system.run_as_nobody(line);
+        assert!(stderr.contains("Unauthorized Request"), "{line:?}: {stderr}");
+        status
+    };
+    assert_eq!(refused(&["pbs", "qmgr", "-c", "set server kill_delay = 3"]), 2);
+    assert_eq!(refused(&["pbs", "qstop", "default"]), 2);
+    assert_eq!(refused(&["pbs", "pbsnodes", "-o", "node1"]), 1);
+    assert_eq!(system.run_as_nobody(&["pbs", "qmgr", "-c", "list server"]).status, 0);
+    assert!(system.ok(&["pbs", "pbsnodes", "-l"]).is_empty());
+    system.ok(&["pbs", "qdisable", "default"]);
+    let Output { status, stderr, .. } = system.run_as_nobody(&["pbs", "qsub", "--", "true"]);
+    assert!(status == 1 && stderr.contains("queue `default` takes no jobs"), "{stderr}");
+}
+
+/// Jobs are traced in the log, get messages, and exchange their places where priorities can say so.
+#[test]
+fn jobs_are_traced_told_and_put_in_order() {
+    let site = Site::with(CONFIGURATION);
+    assert_eq!(site.ok("qsub -N talk -- sleep 600"), "1.alpha\n");
+    site.system.wait_until("it runs and takes messages", || site.run("qmsg 'hello there' 1").status == 0);
+    site.system.wait_until("the message is there", || site.system.read("talk.e1").contains("hello there"));
+    let (status, error) = site.fails("qmsg -O text 1");
+    assert_eq!(status, 1);
+    assert!(error.starts_with("qmsg: -O is not supported: ") && error.ends_with("nothing was sent\n"), "{error}");
+
+    let trace = site.ok("tracejob 1");
+    let mut lines = trace.lines();
+    assert_eq!([lines.next(), lines.next(), lines.next()], [Some(""), Some("Job: 1.alpha"), Some("")], "{trace}");
+    let letters: Vec<&str> = lines.map(|line| &line[21..22]).collect();
+    for letter in ["S", "L", "M"] {
+        assert!(letters.contains(&letter), "{letter}: {trace}");
+    }
+    assert!(trace.contains("  S    something was said to job 1\n"), "{trace}");
+    assert!(!site.ok("tracejob -m -n 2 1").contains("  M    "));
+    assert_eq!(site.fails("tracejob 77"), (153, "tracejob: Unknown Job Id 77\n".to_owned()));
+
+    site.ok("qsub -h -- true && qsub -h -- true && qsub -h -q short -- true");
+    site.ok("qorder 2 3");
+    let priority = |job: u32| {
+        let full = site.ok(&format!("qstat -f {job}"));
+        full.lines().find_map(|line| line.trim().strip_prefix("Priority = ")).and_then(|text| text.parse::<i64>().ok())
+    };
+    assert!(priority(3) > priority(2), "{:?} {:?}", priority(3), priority(2));
+    site.ok("qalter -p 0 2 3 && qsub -h -- true && qsub -h -- true");
+    let (status, error) = site.fails("qorder 3 5");
+    assert_eq!(status, 1);
+    assert!(
+        error.starts_with("qorder: to exchange these jobs is not supported: other jobs have the same priority"),
+        "{error}"
+    );
+    assert_eq!((priority(3), priority(5)), (Some(0), Some(0)), "nothing was changed");
+    assert_eq!(site.fails("qorder 3 4").0, 168, "they are in different queues");
+    assert_eq!(site.fails("qorder 1 3").0, 168, "it runs");
+    let (status, error) = site.fails("qrun 3");
+    assert_eq!(status, 1);
+    assert!(error.starts_with("qrun: to run job 3 now is not supported: only the planner starts jobs"), "{error}");
+    assert_eq!(site.fails("qrun 1").0, 168);
+}
+
+/// An interactive job is a shell at the terminal, on the first node of the job and with its variables.
+#[test]
+fn an_interactive_job_is_a_shell_at_the_terminal() {
+    let site = Site::with(CONFIGURATION);
+    site.system.write("say", "tty; echo $PBS_ENVIRONMENT in $PBS_JOBID on $(wc -l < $PBS_NODEFILE); exit 3\n");
+    let say = site.system.path("say").display().to_string();
+    let line = format!("qsub -I -N inter -l select=2:ncpus=1 -l place=scatter -- sh {say}");
+    let Output { status, stdout, stderr } = site.run(&format!("script -qec \"{line}\" /dev/null"));
+    assert_eq!(status, 0, "{stdout}{stderr}");
+    let lines: Vec<&str> = stdout.lines().map(str::trim_end).collect();
+    for line in [
+        "qsub: waiting for job 1.alpha to start",
+        "qsub: job 1.alpha ready",
+        "PBS_INTERACTIVE in 1.alpha on 2",
+        "qsub: job 1.alpha completed",
+    ] {
+        assert!(lines.contains(&line), "{line}: {stdout}");
+    }
+    assert!(stdout.contains("/dev/pts/"), "{stdout}");
+    assert_eq!(site.ok("qstat"), "", "its resources are given back");
+    assert!(site.ok("qstat -fx 1").contains("Exit_status = 3"));
+    // Without a command it is a shell, which reads the terminal.
+    let typed = "echo 'echo $((6*7)) is it; exit 4' | script -qec 'qsub -I -S /bin/sh' /dev/null";
+    let Output { status, stdout, .. } = site.run(typed);
+    assert_eq!(status, 0, "{stdout}");
+    assert!(stdout.contains("42 is it"), "{stdout}");
+    assert!(site.ok("qstat -fx 2").contains("Exit_status = 4"));
 }

@@ -6,12 +6,18 @@ use crate::{
     job_id::{Part, PbsJobId},
     text::decimal,
 };
-use muster_schemas::node::LaunchOrder;
+use muster_schemas::{node::LaunchOrder, views::RunNodeView};
 use nix::sys::resource::Resource;
 use std::collections::BTreeMap;
 
 /// The variable with the path of the [`node_file`]. Whoever writes the file sets it.
 pub const NODE_FILE: &str = "PBS_NODEFILE";
+
+/// The variable of a shell in a job with the nodes of the job: the shell itself is launched on one of them only.
+pub const HOSTS: &str = "MUSTER_PBS_HOSTS";
+
+/// The longest text of [`HOSTS`], in bytes: half of what one variable can have.
+const MOST_HOSTS_BYTES: usize = 64 << 10;
 
 /// The lines of a node for a node file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,39 +28,91 @@ struct HostLines {
     processes: Vec<u32>,
 }
 
-/// The nodes of a launch, each once and in order of rank, with the processes of each chunk there.
-fn hosts(order: &LaunchOrder, plan: &ChunkPlan) -> Vec<HostLines> {
-    let cores = order.node_cores();
-    let of_node = |at: usize| cores.as_ref().and_then(|cores| cores.get(at)).copied();
+/// The nodes, each once and in order of rank.
+fn merged(parts: impl IntoIterator<Item = HostTasks>) -> Vec<HostTasks> {
     let mut nodes: Vec<HostTasks> = Vec::new();
-    for (at, node) in order.nodes.iter().enumerate() {
-        match nodes.iter_mut().find(|known| known.name == node.name) {
+    for part in parts {
+        match nodes.iter_mut().find(|known| known.name == part.name) {
             Some(known) => {
-                known.tasks = known.tasks.saturating_add(node.tasks);
-                known.cores = known.cores.zip(of_node(at)).map(|(one, other)| one.saturating_add(other));
+                known.tasks = known.tasks.saturating_add(part.tasks);
+                known.cores = known.cores.zip(part.cores).map(|(one, other)| one.saturating_add(other));
             }
-            None => nodes.push(HostTasks { name: node.name.clone(), tasks: node.tasks, cores: of_node(at) }),
+            None => nodes.push(part),
         }
     }
-    let processes = plan.on_nodes(&nodes);
-    nodes.into_iter().zip(processes).map(|(node, processes)| HostLines { name: node.name, processes }).collect()
+    nodes
 }
 
-/// The chunks of a launch, if the job has a plan that agrees with its tasks. A job without one has a process for each
-/// task; so has one whose size was changed after its submission.
-fn plan(order: &LaunchOrder) -> Option<ChunkPlan> {
-    let plan = order.environment.get(chunks::VARIABLE).and_then(|text| ChunkPlan::parse(text))?;
-    let tasks: u64 = order.nodes.iter().map(|node| u64::from(node.tasks)).sum();
+/// The nodes with the processes of each chunk there, if there is a plan; else with a process for each task. A job whose
+/// size was changed after its submission has tasks that its plan does not know.
+fn with_processes(parts: Vec<HostTasks>, plan: Option<&ChunkPlan>) -> Vec<HostLines> {
+    let lines = |(name, processes)| HostLines { name, processes };
+    match plan {
+        Some(plan) => {
+            let nodes = merged(parts);
+            let processes = plan.on_nodes(&nodes);
+            nodes.into_iter().map(|node| node.name).zip(processes).map(lines).collect()
+        }
+        None => parts.into_iter().map(|part| lines((part.name, vec![part.tasks]))).collect(),
+    }
+}
+
+/// The nodes of a launch.
+fn parts(order: &LaunchOrder) -> Vec<HostTasks> {
+    let cores = order.node_cores();
+    let of_node = |at: usize| cores.as_ref().and_then(|cores| cores.get(at)).copied();
+    let nodes = order.nodes.iter().enumerate();
+    nodes.map(|(at, node)| HostTasks { name: node.name.clone(), tasks: node.tasks, cores: of_node(at) }).collect()
+}
+
+/// The chunks of a job, if its plan agrees with its tasks.
+fn plan(environment: &BTreeMap<String, String>, tasks: u64) -> Option<ChunkPlan> {
+    let plan = environment.get(chunks::VARIABLE).and_then(|text| ChunkPlan::parse(text))?;
     (plan.is_packed || plan.tasks() == tasks).then_some(plan)
 }
 
+/// The chunks of the job of a launch.
+fn plan_of(order: &LaunchOrder) -> Option<ChunkPlan> {
+    match order.environment.get(HOSTS) {
+        Some(_) => order.environment.get(chunks::VARIABLE).and_then(|text| ChunkPlan::parse(text)),
+        None => plan(&order.environment, order.nodes.iter().map(|node| u64::from(node.tasks)).sum()),
+    }
+}
+
 fn all_hosts(order: &LaunchOrder) -> Vec<HostLines> {
-    let by_tasks = || {
-        let of_node =
-            |node: &muster_schemas::node::OrderNode| HostLines { name: node.name.clone(), processes: vec![node.tasks] };
-        order.nodes.iter().map(of_node).collect()
+    let named = order.environment.get(HOSTS).and_then(|text| read_hosts(text));
+    named.unwrap_or_else(|| with_processes(parts(order), plan_of(order).as_ref()))
+}
+
+/// The value of [`HOSTS`] for a job that runs on these nodes with this environment; `None` if it is too long for a
+/// variable.
+pub fn hosts(run: &[RunNodeView], environment: &BTreeMap<String, String>) -> Option<String> {
+    let part =
+        |node: &RunNodeView| HostTasks { name: node.node.clone(), tasks: node.tasks, cores: Some(node.cores.len()) };
+    let plan = plan(environment, run.iter().map(|node| u64::from(node.tasks)).sum());
+    let one = |host: HostLines| {
+        let processes: Vec<String> = host.processes.iter().map(ToString::to_string).collect();
+        format!("{}/{}", host.name, processes.join(","))
     };
-    plan(order).map_or_else(by_tasks, |plan| hosts(order, &plan))
+    let all = with_processes(run.iter().map(part).collect(), plan.as_ref());
+    let text = all.into_iter().map(one).collect::<Vec<_>>().join(" ");
+    (text.len() <= MOST_HOSTS_BYTES).then_some(text)
+}
+
+/// Reads what [`hosts`] writes; `None` for anything else. Names of nodes have neither blanks nor slashes.
+fn read_hosts(text: &str) -> Option<Vec<HostLines>> {
+    if text.len() > MOST_HOSTS_BYTES {
+        return None;
+    }
+    let mut lines = 0u64;
+    let mut one = |entry: &str| {
+        let (name, processes) = entry.split_once('/')?;
+        let processes =
+            processes.split(',').filter(|count| !count.is_empty()).map(decimal).collect::<Option<Vec<u32>>>()?;
+        lines = processes.iter().fold(lines, |sum, count| sum.saturating_add(u64::from(*count)));
+        (!name.is_empty() && lines <= chunks::MOST_LINES).then(|| HostLines { name: name.to_owned(), processes })
+    };
+    text.split(' ').map(&mut one).collect()
 }
 
 /// The contents of the file of `PBS_NODEFILE`: the name of a node for each process, chunk by chunk.
@@ -102,7 +160,7 @@ pub fn of_launch(order: &LaunchOrder) -> BTreeMap<String, String> {
     let hosts = all_hosts(order);
     let processes = hosts.iter().flat_map(|host| &host.processes).map(|count| u64::from(*count)).sum::<u64>();
     let on_first = hosts.first().map_or(0, |host| host.processes.iter().map(|count| u64::from(*count)).sum());
-    let plan = plan(order);
+    let plan = plan_of(order);
     let kind = plan.as_ref().and_then(|plan| plan.kinds.first());
     set("PBS_NUM_NODES", hosts.len().to_string());
     set("PBS_NUM_PPN", kind.map_or(on_first, |kind| u64::from(kind.mpiprocs)).to_string());

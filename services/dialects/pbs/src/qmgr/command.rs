@@ -52,6 +52,18 @@ impl Verb {
     }
 }
 
+/// What `help` shows.
+pub const HELP: &str = "\
+create queue|node NAME[,NAME...] [ATTRIBUTE = VALUE, ...]
+delete queue|node NAME[,NAME...]
+set    server|queue|node [NAME[,NAME...]] ATTRIBUTE =|+=|-= VALUE[, ...]
+unset  server|queue|node [NAME[,NAME...]] ATTRIBUTE[, ...]
+list   server|queue|node [NAME[,NAME...]] [ATTRIBUTE, ...]
+print  server|queue|node [NAME[,NAME...]] [ATTRIBUTE, ...]
+active queue|node [NAME[,NAME...]]
+quit
+";
+
 impl fmt::Display for Verb {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(Self::ALL.iter().find(|(_, verb)| verb == self).map_or("", |(word, _)| *word))

@@ -1,11 +1,26 @@
 //! What `list` and `print` show.
 
-use super::command::ObjectKind;
-use crate::text::quoted;
+use super::command::{Change, ObjectKind};
+use crate::{
+    show::{Attribute, Status, printable},
+    text::quoted,
+};
+use jiff::tz::TimeZone;
 use std::fmt::Write;
 
 /// The characters of a line of `list` before it is broken.
 const WIDTH: usize = 80;
+
+/// Where `print` has an attribute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Printed {
+    /// In a command that sets it.
+    Set,
+    /// In the command that creates the object, which cannot be without it.
+    AtCreation,
+    /// Nowhere, because it cannot be set.
+    Never,
+}
 
 /// An attribute with its values.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,11 +31,26 @@ pub struct Setting {
     pub resource: Option<String>,
     /// Its values: one, or the entries of a list.
     pub values: Vec<String>,
-    /// Whether `print` leaves it out, because it cannot be set.
-    pub is_read_only: bool,
+    /// Where `print` has it.
+    pub printed: Printed,
 }
 
 impl Setting {
+    /// An attribute with one value, which can be set.
+    pub fn new(attribute: &str, value: impl Into<String>) -> Self {
+        Self::list(attribute, vec![value.into()])
+    }
+
+    /// An attribute with a list of values, which can be set.
+    pub fn list(attribute: &str, values: Vec<String>) -> Self {
+        Self { attribute: attribute.to_owned(), resource: None, values, printed: Printed::Set }
+    }
+
+    /// A resource of an attribute, which can be set.
+    pub fn of_resource(attribute: &str, resource: &str, value: impl Into<String>) -> Self {
+        Self { resource: Some(resource.to_owned()), ..Self::new(attribute, value) }
+    }
+
     fn name(&self) -> String {
         match &self.resource {
             Some(resource) => format!("{}.{resource}", self.attribute),
@@ -38,6 +68,40 @@ pub struct Object {
     pub name: String,
     /// Its attributes.
     pub settings: Vec<Setting>,
+}
+
+impl Object {
+    /// An object as `list` shows it: with the attributes of a thing, and further settings that it does not have.
+    pub(super) fn listed(kind: ObjectKind, status: &Status, settings: Vec<Setting>) -> Self {
+        let one = |attribute: &Attribute| Setting {
+            attribute: attribute.name.to_owned(),
+            resource: attribute.resource.clone(),
+            // Objects have no points in time among their attributes.
+            values: vec![attribute.value.text(&TimeZone::UTC)],
+            printed: Printed::Never,
+        };
+        let mut all: Vec<Setting> = status.attributes.iter().map(one).collect();
+        let is_known = |setting: &Setting| {
+            status.attributes.iter().any(|known| {
+                known.name == setting.attribute && known.resource.as_deref() == setting.resource.as_deref()
+            })
+        };
+        all.extend(settings.into_iter().filter(|setting| !is_known(setting)));
+        Self { kind, name: status.name.clone(), settings: all }
+    }
+}
+
+/// The objects with only these attributes; with all of them if none is named.
+pub fn only(objects: Vec<Object>, wanted: &[Change]) -> Vec<Object> {
+    let is_wanted = |setting: &Setting| {
+        wanted.is_empty()
+            || wanted.iter().any(|change| {
+                change.attribute.eq_ignore_ascii_case(&setting.attribute)
+                    && (change.resource.is_none() || change.resource == setting.resource)
+            })
+    };
+    let one = |object: Object| Object { settings: object.settings.into_iter().filter(is_wanted).collect(), ..object };
+    objects.into_iter().map(one).collect()
 }
 
 /// What `list` shows.
@@ -59,7 +123,7 @@ pub fn list(objects: &[Object]) -> String {
             // Behind a tab.
             let indent = 8 + name.len() + 3;
             let mut column = indent;
-            let all = setting.values.join(",");
+            let all = setting.values.iter().map(|value| printable(value)).collect::<Vec<_>>().join(",");
             for (place, part) in all.split(',').enumerate() {
                 column += part.len() + 1;
                 if place > 0 {
@@ -69,7 +133,7 @@ pub fn list(objects: &[Object]) -> String {
                         column = indent + part.len();
                     }
                 }
-                out.push_str(&part.replace('\n', "\\n"));
+                out.push_str(part);
             }
             out.push('\n');
         }
@@ -105,10 +169,16 @@ fn print_one(object: &Object, out: &mut String) {
         ObjectKind::Server => "server".to_owned(),
         kind => format!("{kind} {name}"),
     };
+    let with = |printed: Printed| object.settings.iter().filter(move |setting| setting.printed == printed);
     if kind != ObjectKind::Server {
-        let _ = writeln!(out, "#\n# Create and define {target}\n#\ncreate {target}");
+        let _ = write!(out, "#\n# Create and define {target}\n#\ncreate {target}");
+        for (place, setting) in with(Printed::AtCreation).enumerate() {
+            let value = quoted(&setting.values.join(","), &[',', ';', '#']);
+            let _ = write!(out, "{} {} = {value}", if place > 0 { "," } else { "" }, setting.name());
+        }
+        out.push('\n');
     }
-    for setting in object.settings.iter().filter(|setting| !setting.is_read_only) {
+    for setting in with(Printed::Set) {
         for (place, value) in setting.values.iter().enumerate() {
             let sign = if place > 0 { "+=" } else { "=" };
             let value = quoted(value, &[',', ';', '#']);

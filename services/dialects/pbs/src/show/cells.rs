@@ -13,7 +13,7 @@ pub(super) fn date(time: Timestamp, zone: &TimeZone) -> String {
 }
 
 /// The text without control characters, as a terminal may get it: `^J` for a line end.
-pub(super) fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     if !text.contains(char::is_control) {
         return text.to_owned();
     }

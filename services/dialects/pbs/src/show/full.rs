@@ -17,6 +17,7 @@ const fn title(kind: Kind) -> &'static str {
         Kind::Job => "Job Id",
         Kind::Queue => "Queue",
         Kind::Server => "Server",
+        Kind::Node => "Node",
     }
 }
 
@@ -73,16 +74,28 @@ fn wrapped(value: &str, column: usize, out: &mut String) {
     }
 }
 
+/// The text of a value for programs: points in time are numbers where they are about nodes.
+fn text_of(kind: Kind, value: &Value, zone: &TimeZone) -> String {
+    match value {
+        Value::Time(time) if kind == Kind::Node => time.unix_seconds().to_string(),
+        Value::Jobs(jobs) => jobs.iter().map(|(job, core)| format!("{job}/{core}")).collect::<Vec<_>>().join(","),
+        other => other.text(zone),
+    }
+}
+
 /// One line for each thing, with a delimiter between the attributes (`-F dsv`, `-D`).
 pub fn dsv(things: &[Status], zone: &TimeZone, delimiter: &str) -> String {
     let mut out = String::new();
     let protected = format!("\\{delimiter}");
     for thing in things {
-        let _ = write!(out, "{}: {}", title(thing.kind), thing.name);
+        let _ = match thing.kind {
+            Kind::Node => write!(out, "Name={}", thing.name),
+            kind => write!(out, "{}: {}", title(kind), thing.name),
+        };
         for attribute in &thing.attributes {
             let name = attribute.name;
             let resource = attribute.resource.as_ref().map(|resource| format!(".{resource}")).unwrap_or_default();
-            let value = attribute.value.text(zone).replace('\n', "\\n").replace('\u{c}', "\\f");
+            let value = text_of(thing.kind, &attribute.value, zone).replace('\n', "\\n").replace('\u{c}', "\\f");
             let value = if delimiter.is_empty() { value } else { value.replace(delimiter, &protected) };
             let _ = write!(out, "{delimiter}{name}{resource}={}", printable(&value));
         }
@@ -114,6 +127,7 @@ pub fn json(things: &[Status], zone: &TimeZone, header: &Header<'_>) -> String {
             Kind::Job => "Jobs",
             Kind::Queue => "Queue",
             Kind::Server => "Server",
+            Kind::Node => "nodes",
         };
         let _ = write!(out, ",\n    \"{group}\":{{");
         for (place, thing) in things.iter().enumerate() {
@@ -143,7 +157,7 @@ fn members(thing: &Status, zone: &TimeZone, out: &mut String) {
             None => {
                 quoted(attribute.name, out);
                 out.push(':');
-                value(&attribute.value, zone, out);
+                value(thing.kind, &attribute.value, zone, out);
             }
             Some(resource) => {
                 if !goes_on {
@@ -154,7 +168,7 @@ fn members(thing: &Status, zone: &TimeZone, out: &mut String) {
                 out.push_str("    ");
                 quoted(resource, out);
                 out.push(':');
-                value(&attribute.value, zone, out);
+                value(thing.kind, &attribute.value, zone, out);
             }
         }
     }
@@ -163,7 +177,7 @@ fn members(thing: &Status, zone: &TimeZone, out: &mut String) {
     }
 }
 
-fn value(value: &Value, zone: &TimeZone, out: &mut String) {
+fn value(kind: Kind, value: &Value, zone: &TimeZone, out: &mut String) {
     match value {
         Value::Variables(variables) => {
             out.push('{');
@@ -175,7 +189,17 @@ fn value(value: &Value, zone: &TimeZone, out: &mut String) {
             }
             out.push_str("\n            }");
         }
-        other => scalar(&other.text(zone), out),
+        Value::Jobs(jobs) => {
+            let mut names: Vec<&str> = jobs.iter().map(|(job, _)| job.as_str()).collect();
+            names.dedup();
+            out.push('[');
+            for (place, name) in names.into_iter().enumerate() {
+                out.push_str(if place > 0 { ",\n                " } else { "\n                " });
+                quoted(name, out);
+            }
+            out.push_str("\n            ]");
+        }
+        other => scalar(&text_of(kind, other, zone), out),
     }
 }
 

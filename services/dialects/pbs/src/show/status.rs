@@ -13,6 +13,8 @@ pub enum Kind {
     Queue,
     /// A server.
     Server,
+    /// A node.
+    Node,
 }
 
 /// A value of an attribute.
@@ -24,6 +26,8 @@ pub enum Value {
     Time(Timestamp),
     /// Variables with their values.
     Variables(Vec<(String, String)>),
+    /// The jobs of a node: each with the core that it has there. A job stands once for each core.
+    Jobs(Vec<(String, u32)>),
 }
 
 impl Value {
@@ -36,6 +40,7 @@ impl Value {
                 let one = |(name, value): &(String, String)| format!("{name}={}", value.replace(',', "\\,"));
                 variables.iter().map(one).collect::<Vec<_>>().join(",")
             }
+            Self::Jobs(jobs) => jobs.iter().map(|(job, core)| format!("{job}/{core}")).collect::<Vec<_>>().join(", "),
         }
     }
 }
@@ -92,6 +97,13 @@ impl Status {
         self.attributes.push(Attribute { name, resource: Some(resource.to_owned()), value });
     }
 
+    /// Adds the jobs of a node, if it has some.
+    pub fn set_jobs(&mut self, name: &'static str, jobs: Vec<(String, u32)>) {
+        if !jobs.is_empty() {
+            self.attributes.push(Attribute { name, resource: None, value: Value::Jobs(jobs) });
+        }
+    }
+
     /// The text of an attribute.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.find(name, None)
@@ -106,7 +118,7 @@ impl Status {
         let is_it = |attribute: &&Attribute| attribute.name == name && attribute.resource.as_deref() == resource;
         match &self.attributes.iter().find(is_it)?.value {
             Value::Text(text) => Some(text),
-            Value::Time(_) | Value::Variables(_) => None,
+            Value::Time(_) | Value::Variables(_) | Value::Jobs(_) => None,
         }
     }
 
@@ -114,7 +126,7 @@ impl Status {
     pub fn time(&self, name: &str) -> Option<Timestamp> {
         self.attributes.iter().find(|attribute| attribute.name == name).and_then(|attribute| match attribute.value {
             Value::Time(time) => Some(time),
-            Value::Text(_) | Value::Variables(_) => None,
+            Value::Text(_) | Value::Variables(_) | Value::Jobs(_) => None,
         })
     }
 }

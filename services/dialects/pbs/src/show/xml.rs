@@ -1,17 +1,18 @@
 //! The XML of TORQUE's `-x`.
 
-use super::status::{Status, Value};
+use super::status::{Kind, Status, Value};
 use jiff::tz::TimeZone;
 use std::fmt::Write;
 
-/// All jobs in one document. Points in time are seconds since 1970.
-pub fn xml(jobs: &[Status]) -> String {
+/// All jobs or nodes in one document. Points in time are seconds since 1970.
+pub fn xml(things: &[Status]) -> String {
     let mut out = String::from("<?xml version=\"1.0\"?>\n<Data>");
-    for job in jobs {
-        out.push_str("<Job>");
-        element("Job_Id", &job.name, &mut out);
+    for thing in things {
+        let (group, name) = if thing.kind == Kind::Node { ("Node", "name") } else { ("Job", "Job_Id") };
+        let _ = write!(out, "<{group}>");
+        element(name, &thing.name, &mut out);
         let mut open: Option<&str> = None;
-        for attribute in &job.attributes {
+        for attribute in &thing.attributes {
             let goes_on = attribute.resource.is_some() && open == Some(attribute.name);
             if let Some(name) = open.filter(|_| !goes_on) {
                 let _ = write!(out, "</{name}>");
@@ -35,7 +36,7 @@ pub fn xml(jobs: &[Status]) -> String {
         if let Some(name) = open {
             let _ = write!(out, "</{name}>");
         }
-        out.push_str("</Job>");
+        let _ = write!(out, "</{group}>");
     }
     out.push_str("</Data>\n");
     out

@@ -145,9 +145,22 @@ fn component(settings: &Settings, size: Size, launch: Launch, now: &Zoned) -> Co
     }
 }
 
-fn launch(settings: &Settings, program: &Program, caller: &Caller) -> Launch {
+/// The shell of a job: that of the submission, else its owner's.
+fn shell<'a>(settings: &'a Settings, caller: &'a Caller) -> &'a str {
     let shell = settings.shell.as_deref().or(Some(caller.shell.as_str()).filter(|shell| shell.starts_with('/')));
-    let shell = shell.unwrap_or(DEFAULT_SHELL);
+    shell.unwrap_or(DEFAULT_SHELL)
+}
+
+/// What runs at the terminal of an interactive job: the command, else a login shell.
+pub fn shell_words(settings: &Settings, program: &Program, caller: &Caller) -> Vec<String> {
+    match program {
+        Program::Command(words) => words.clone(),
+        Program::Script { .. } | Program::Shell => vec![shell(settings, caller).to_owned(), "-l".to_owned()],
+    }
+}
+
+fn launch(settings: &Settings, program: &Program, caller: &Caller) -> Launch {
+    let shell = shell(settings, caller);
     let program = match program {
         Program::Shell => model::Program::None,
         _ if settings.interactive => model::Program::None,

@@ -2,13 +2,17 @@
 
 use crate::support::submission;
 use muster_dialect::{Dialect, Ending, Host};
-use muster_pbs::{Pbs, environment::node_file};
+use muster_pbs::{
+    Pbs,
+    environment::{HOSTS, hosts, node_file},
+};
 use muster_schemas::{
     JobId,
     event::{Owner, StopReason, TraceContext},
     ids::{PartId, RunId, StepId},
     node::{LaunchOrder, OrderNode},
     time::Timestamp,
+    views::RunNodeView,
 };
 use nix::sys::resource::Resource;
 use std::{collections::BTreeMap, sync::Arc};
@@ -126,4 +130,37 @@ fn a_job_that_reached_its_walltime_says_so() {
     let note = Pbs.end_note(&order, Ending::Walltime, &at);
     assert_eq!(note.as_deref(), Some("=>> PBS: job killed: walltime exceeded limit 01:00:00\n"));
     assert_eq!(Pbs.end_note(&order, Ending::Ordered(StopReason::Cancelled), &at), None);
+}
+
+/// The shell of an interactive job is launched on one node, and knows all of them.
+#[test]
+fn a_shell_in_a_job_knows_all_nodes_of_the_job() {
+    let job = order("-l select=2:ncpus=2:mpiprocs=2+1:ncpus=1", &[("n1", 2), ("n2", 1)]);
+    let node = |name: &str, cores: &str, tasks: u32| RunNodeView {
+        node: name.to_owned(),
+        component: 0,
+        cores: cores.parse().unwrap(),
+        gpus: Default::default(),
+        memory_bytes: 0,
+        tasks,
+        exclusive: false,
+        exit: None,
+    };
+    let text = hosts(&[node("n1", "0-3", 2), node("n2", "0", 1)], &job.environment).unwrap();
+    assert_eq!(text, "n1/2,2 n2/1");
+    let mut shell = order("-l select=2:ncpus=2:mpiprocs=2+1:ncpus=1", &[("n1", 1)]);
+    assert_eq!(node_file(&shell), "n1\n");
+    shell.environment.insert(HOSTS.to_owned(), text);
+    assert_eq!(node_file(&shell), "n1\nn1\nn1\nn1\nn2\n");
+    let seen = variables(&shell, b"");
+    assert_eq!(
+        (seen["PBS_NUM_NODES"].as_str(), seen["PBS_NP"].as_str(), seen["PBS_NUM_PPN"].as_str()),
+        ("2", "5", "2")
+    );
+    for bad in ["n1", "n1/x", "/1", "n1/999999999", "n1/1  n2/1"] {
+        shell.environment.insert(HOSTS.to_owned(), bad.to_owned());
+        assert_eq!(node_file(&shell).lines().count(), 2, "{bad}: it is as on one node");
+    }
+    let many: Vec<RunNodeView> = (0..20_000).map(|number| node(&format!("node{number}"), "0", 1)).collect();
+    assert_eq!(hosts(&many, &job.environment), None);
 }

@@ -1,7 +1,7 @@
 //! The command language of `qmgr`.
 
 use muster_pbs::qmgr::{
-    Change, Command, Object, ObjectKind, ObjectName, Operation, Setting, Verb, list, parse, print, script,
+    Change, Command, Object, ObjectKind, ObjectName, Operation, Printed, Setting, Verb, list, parse, print, script,
 };
 use proptest::prelude::*;
 
@@ -88,11 +88,11 @@ fn a_script_has_commands_by_line() {
 
 fn setting(attribute: &str, resource: Option<&str>, values: &[&str]) -> Setting {
     let values = values.iter().map(|value| (*value).to_owned()).collect();
-    Setting { attribute: attribute.to_owned(), resource: resource.map(str::to_owned), values, is_read_only: false }
+    Setting { attribute: attribute.to_owned(), resource: resource.map(str::to_owned), values, printed: Printed::Set }
 }
 
 fn objects() -> Vec<Object> {
-    let read_only = Setting { is_read_only: true, ..setting("state_count", None, &["Transit:0 Queued:0"]) };
+    let read_only = Setting { printed: Printed::Never, ..setting("state_count", None, &["Transit:0 Queued:0"]) };
     vec![
         Object {
             kind: ObjectKind::Server,

@@ -5,8 +5,8 @@ use muster_pbs::{
     attributes::Attributes,
     flavour::Flavour::{self, PbsPro, Torque},
     queries::{
-        self, Destination, Format, Mode, Operand, Signal, StatRequest, qdel, qhold, qmove, qmsg, qorder, qrerun, qrun,
-        qselect, qsig,
+        self, Destination, Format, Mode, Operand, Signal, StatRequest, Switch, qdel, qhold, qmove, qmsg, qorder,
+        qrerun, qrun, qselect, qsig, switched,
     },
     show::{Units, of_detail},
     submit::Reading,
@@ -241,4 +241,22 @@ fn requests_mean_jobs() {
     ] {
         assert!(!selected(line), "{line}");
     }
+}
+
+#[test]
+fn the_switches_of_queues_are_set_one_by_one() {
+    let destination = |queue: Option<&str>, server: Option<&str>| Destination {
+        queue: queue.map(str::to_owned),
+        server: server.map(str::to_owned),
+    };
+    let read = switched(&words("workq @pbs1 a@b@c -- -x")).unwrap();
+    assert_eq!(read[0], Ok(destination(Some("workq"), None)));
+    assert_eq!(read[1], Ok(destination(None, Some("pbs1"))));
+    assert_eq!(read[2], Err("illegally formed destination: a@b@c".to_owned()));
+    assert_eq!(read[3], Ok(destination(Some("-x"), None)));
+    assert_eq!(switched(&[]).unwrap_err().to_string(), "the name of a queue is missing");
+    assert_eq!(switched(&words("-q workq")).unwrap_err().to_string(), "invalid option -- 'q'");
+    let all = ["qenable", "qdisable", "qstart", "qstop", "qdel"].map(Switch::of);
+    let [on, off] = [true, false].map(|is_on| (Switch::Enabled(is_on), Switch::Started(is_on)));
+    assert_eq!(all, [Some(on.0), Some(off.0), Some(on.1), Some(off.1), None]);
 }

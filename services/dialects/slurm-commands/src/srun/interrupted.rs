@@ -1,7 +1,6 @@
 //! How signals affect a step (SL-R-26), and what the end of its first task does (`--wait`).
 
-use super::super::interrupts::Interrupts;
-use muster_cli::{stderr_line, terminal};
+use muster_cli::{interrupts::Interrupts, stderr_line, terminal};
 use muster_client::{Client, ClientError, StepAddress};
 use muster_schemas::{
     CommandId,

@@ -1,0 +1,108 @@
+//! The request that turns one configuration into another.
+
+use muster_schemas::{
+    cluster::{
+        ClusterChange, ClusterConfig, ClusterSettings, ClusterSettingsChange, NodeSpecChange, QueueSpec,
+        QueueSpecChange,
+    },
+    resources::NodeSpec,
+};
+
+/// The request, and whether everything that it does not name stays as it is. It names as little as possible, so that it
+/// takes back nothing that somebody else changes meanwhile. What is taken away can only be left out of a request with
+/// everything else.
+pub fn difference(before: &ClusterConfig, after: &ClusterConfig) -> (ClusterChange, bool) {
+    let mut loss = Loss(false);
+    let queues = after.queues.iter().filter_map(|queue| {
+        let known = before.queues.iter().find(|known| known.name == queue.name);
+        match known {
+            Some(known) if known == queue => None,
+            Some(known) => Some(of_queue(known, queue, &mut loss)),
+            None => Some(QueueSpecChange::from(queue.clone())),
+        }
+    });
+    let queues = queues.collect();
+    let nodes = after.nodes.iter().filter_map(|node| {
+        let known = before.nodes.iter().find(|known| known.name == node.name);
+        match known {
+            Some(known) if known == node => None,
+            Some(known) => Some(of_node(known, node)),
+            None => Some(NodeSpecChange::from(node.clone())),
+        }
+    });
+    let nodes = nodes.collect();
+    let settings = of_settings(&before.settings, &after.settings, &mut loss);
+    let is_new = |(name, total): &(&String, &u32)| before.licences.get(*name) != Some(*total);
+    let licences = after.licences.iter().filter(is_new).map(|(name, total)| (name.clone(), *total)).collect();
+    let is_gone = before.queues.iter().any(|queue| !after.queues.iter().any(|known| known.name == queue.name))
+        || before.nodes.iter().any(|node| !after.nodes.iter().any(|known| known.name == node.name))
+        || before.licences.keys().any(|name| !after.licences.contains_key(name));
+    if is_gone || loss.0 {
+        return (after.clone().into(), false);
+    }
+    (ClusterChange { settings, queues, nodes, licences, ..ClusterChange::default() }, true)
+}
+
+/// Whether something is taken away, which a request cannot name.
+struct Loss(bool);
+
+impl Loss {
+    /// A value that may be missing.
+    fn optional<T: Copy + PartialEq>(&mut self, before: Option<T>, after: Option<T>) -> Option<T> {
+        self.0 |= before.is_some() && after.is_none();
+        after.filter(|_| before != after)
+    }
+}
+
+fn changed<T: Clone + PartialEq>(before: &T, after: &T) -> Option<T> {
+    (before != after).then(|| after.clone())
+}
+
+fn of_queue(before: &QueueSpec, after: &QueueSpec, loss: &mut Loss) -> QueueSpecChange {
+    QueueSpecChange {
+        name: after.name.clone(),
+        priority: changed(&before.priority, &after.priority),
+        default_job_priority: changed(&before.default_job_priority, &after.default_job_priority),
+        enabled: changed(&before.enabled, &after.enabled),
+        started: changed(&before.started, &after.started),
+        default_walltime_seconds: loss.optional(before.default_walltime_seconds, after.default_walltime_seconds),
+        max_walltime_seconds: loss.optional(before.max_walltime_seconds, after.max_walltime_seconds),
+        nodes: changed(&before.nodes, &after.nodes),
+        users: changed(&before.users, &after.users),
+        max_running_jobs: loss.optional(before.max_running_jobs, after.max_running_jobs),
+        max_running_jobs_per_user: loss.optional(before.max_running_jobs_per_user, after.max_running_jobs_per_user),
+        max_jobs: loss.optional(before.max_jobs, after.max_jobs),
+    }
+}
+
+fn of_node(before: &NodeSpec, after: &NodeSpec) -> NodeSpecChange {
+    NodeSpecChange {
+        name: after.name.clone(),
+        cores: changed(&before.cores, &after.cores),
+        sockets: changed(&before.sockets, &after.sockets),
+        memory_bytes: changed(&before.memory_bytes, &after.memory_bytes),
+        gpus: changed(&before.gpus, &after.gpus),
+        properties: changed(&before.properties, &after.properties),
+    }
+}
+
+fn of_settings(before: &ClusterSettings, after: &ClusterSettings, loss: &mut Loss) -> ClusterSettingsChange {
+    ClusterSettingsChange {
+        name: changed(&before.name, &after.name),
+        default_queue: changed(&before.default_queue, &after.default_queue),
+        operators: changed(&before.operators, &after.operators),
+        administrators: changed(&before.administrators, &after.administrators),
+        more_administrators: Vec::new(),
+        finished_job_retention_seconds: changed(
+            &before.finished_job_retention_seconds,
+            &after.finished_job_retention_seconds,
+        ),
+        node_lost_after_seconds: changed(&before.node_lost_after_seconds, &after.node_lost_after_seconds),
+        launch_timeout_seconds: changed(&before.launch_timeout_seconds, &after.launch_timeout_seconds),
+        kill_grace_seconds: changed(&before.kill_grace_seconds, &after.kill_grace_seconds),
+        default_memory_per_core_bytes: loss
+            .optional(before.default_memory_per_core_bytes, after.default_memory_per_core_bytes),
+        cancel_never_met: changed(&before.cancel_never_met, &after.cancel_never_met),
+        max_jobs: changed(&before.max_jobs, &after.max_jobs),
+    }
+}

@@ -1,0 +1,12 @@
+//! What is wrong with a value of an attribute.
+
+/// What is wrong with a value, as the end of a sentence that begins with the attribute.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Problem(pub String);
+
+impl Problem {
+    /// An attribute or a value that the objects of this kind do not have here.
+    pub fn unsupported(why: &str) -> Self {
+        Self(format!("is not supported: {why}"))
+    }
+}

@@ -1,0 +1,175 @@
+//! The attributes of queues.
+
+use super::{
+    command::{Change, ObjectKind, Operation},
+    object::{Object, Setting},
+    problem::Problem,
+    values::{
+        Limits, boolean, change_limits, change_list, change_users, count, entries, given, integer, seconds,
+        show_boolean,
+    },
+};
+use crate::{flavour::Flavour, refusal::shown, show::of_queue, value::show_seconds};
+use muster_schemas::{cluster::QueueSpec, views::QueueView};
+
+/// Why a queue cannot be one that passes jobs on.
+const NO_ROUTES: &str = "no queue passes jobs on; a job keeps its queue until qmove names another";
+/// Why a list of users cannot be without effect.
+const LIST_COUNTS: &str = "a list of users always counts; unset acl_users admits everybody";
+const NO_SETTING: &str = "queues have no such setting here";
+/// Attributes that the system sets.
+const READ_ONLY: [&str; 5] = ["total_jobs", "state_count", "hasnodes", "mtime", "resources_assigned"];
+
+/// A queue as `print` shows it.
+pub fn queue(spec: &QueueSpec, flavour: Flavour) -> Object {
+    Object { kind: ObjectKind::Queue, name: spec.name.clone(), settings: settings(spec, flavour) }
+}
+
+/// A queue as `list` shows it.
+pub fn listed_queue(view: &QueueView, flavour: Flavour) -> Object {
+    Object::listed(ObjectKind::Queue, &of_queue(view, flavour), settings(&view.spec, flavour))
+}
+
+fn settings(spec: &QueueSpec, flavour: Flavour) -> Vec<Setting> {
+    let mut all = vec![Setting::new("queue_type", "Execution")];
+    if spec.priority != 0 {
+        all.push(Setting::new("Priority", spec.priority.to_string()));
+    }
+    if spec.default_job_priority != 0 {
+        all.push(Setting::new("default_job_priority", spec.default_job_priority.to_string()));
+    }
+    all.extend(spec.max_jobs.map(|most| match flavour {
+        Flavour::PbsPro => Setting::new("max_queued", format!("[o:PBS_ALL={most}]")),
+        Flavour::Torque => Setting::new("max_queuable", most.to_string()),
+    }));
+    if !spec.users.is_empty() {
+        all.push(Setting::list("acl_users", spec.users.clone()));
+        all.push(Setting::new("acl_user_enable", "True"));
+    }
+    if !spec.nodes.is_empty() {
+        all.push(Setting::list("acl_hosts", spec.nodes.clone()));
+        all.push(Setting::new("acl_host_enable", "False"));
+    }
+    let walltimes =
+        [("resources_max", spec.max_walltime_seconds), ("resources_default", spec.default_walltime_seconds)];
+    for (attribute, limit) in walltimes {
+        all.extend(limit.map(|limit| Setting::of_resource(attribute, "walltime", show_seconds(limit))));
+    }
+    let limits = [("max_running", spec.max_running_jobs), ("max_user_run", spec.max_running_jobs_per_user)];
+    for (attribute, limit) in limits {
+        all.extend(limit.map(|limit| Setting::new(attribute, limit.to_string())));
+    }
+    all.push(Setting::new("enabled", show_boolean(spec.enabled)));
+    all.push(Setting::new("started", show_boolean(spec.started)));
+    all
+}
+
+/// The name of an attribute with its resource, in small letters.
+pub(super) fn key(change: &Change) -> String {
+    let attribute = change.attribute.to_ascii_lowercase();
+    match &change.resource {
+        Some(resource) => format!("{attribute}.{}", resource.to_ascii_lowercase()),
+        None => attribute,
+    }
+}
+
+/// Sets an attribute.
+pub(super) fn set(queue: &mut QueueSpec, change: &Change) -> Result<(), Problem> {
+    match key(change).as_str() {
+        "queue_type" => queue_type(change)?,
+        "priority" => queue.priority = integer(change, queue.priority)?,
+        "default_job_priority" => queue.default_job_priority = integer(change, queue.default_job_priority)?,
+        "enabled" => queue.enabled = boolean(change)?,
+        "started" => queue.started = boolean(change)?,
+        "max_running" => queue.max_running_jobs = Some(count(change, queue.max_running_jobs)?),
+        "max_user_run" => queue.max_running_jobs_per_user = Some(count(change, queue.max_running_jobs_per_user)?),
+        "max_queuable" => queue.max_jobs = Some(count(change, queue.max_jobs)?),
+        "max_run" => {
+            let present = Limits { all: queue.max_running_jobs, each_user: queue.max_running_jobs_per_user };
+            let limits = change_limits(present, change)?;
+            (queue.max_running_jobs, queue.max_running_jobs_per_user) = (limits.all, limits.each_user);
+        }
+        "max_queued" => {
+            let limits = change_limits(Limits { all: queue.max_jobs, each_user: None }, change)?;
+            if limits.each_user.is_some() {
+                return Err(Problem::unsupported("only the jobs of all users together are limited"));
+            }
+            queue.max_jobs = limits.all;
+        }
+        "resources_max.walltime" => queue.max_walltime_seconds = Some(seconds(change)?),
+        "resources_default.walltime" => queue.default_walltime_seconds = Some(seconds(change)?),
+        "acl_users" => change_users(&mut queue.users, change)?,
+        "acl_user_enable" if !boolean(change)? && !queue.users.is_empty() => {
+            return Err(Problem::unsupported(LIST_COUNTS));
+        }
+        "acl_user_enable" => {}
+        "acl_hosts" => change_nodes(&mut queue.nodes, change)?,
+        "acl_host_enable" if boolean(change)? => {
+            return Err(Problem::unsupported(
+                "jobs are accepted from every host; acl_hosts names the nodes of a queue",
+            ));
+        }
+        "acl_host_enable" => {}
+        other => return Err(unknown(other)),
+    }
+    Ok(())
+}
+
+/// Takes an attribute away.
+pub(super) fn unset(queue: &mut QueueSpec, change: &Change) -> Result<(), Problem> {
+    match key(change).as_str() {
+        "priority" => queue.priority = 0,
+        "default_job_priority" => queue.default_job_priority = 0,
+        "enabled" => queue.enabled = false,
+        "started" => queue.started = false,
+        "max_running" => queue.max_running_jobs = None,
+        "max_user_run" => queue.max_running_jobs_per_user = None,
+        "max_run" => (queue.max_running_jobs, queue.max_running_jobs_per_user) = (None, None),
+        "max_queuable" | "max_queued" => queue.max_jobs = None,
+        "resources_max.walltime" => queue.max_walltime_seconds = None,
+        "resources_max" => queue.max_walltime_seconds = None,
+        "resources_default.walltime" | "resources_default" => queue.default_walltime_seconds = None,
+        "acl_users" => queue.users.clear(),
+        "acl_user_enable" if !queue.users.is_empty() => {
+            return Err(Problem::unsupported(LIST_COUNTS));
+        }
+        "acl_hosts" => queue.nodes.clear(),
+        "acl_user_enable" | "acl_host_enable" => {}
+        "queue_type" => return Err(Problem::unsupported("every queue is an execution queue")),
+        other => return Err(unknown(other)),
+    }
+    Ok(())
+}
+
+fn unknown(key: &str) -> Problem {
+    let attribute = key.split('.').next().unwrap_or_default();
+    match attribute {
+        _ if READ_ONLY.contains(&attribute) => Problem("cannot be set: the system does".to_owned()),
+        "resources_max" | "resources_default" => Problem::unsupported("of the resources of a queue, only walltime is"),
+        "resources_min" => Problem::unsupported("queues have no lower limits"),
+        _ if attribute.starts_with("route") || attribute == "alt_router" => Problem::unsupported(NO_ROUTES),
+        "acl_groups" | "acl_group_enable" => Problem::unsupported("queues admit users, not groups"),
+        _ => Problem::unsupported(NO_SETTING),
+    }
+}
+
+/// `execution`, perhaps abbreviated.
+fn queue_type(change: &Change) -> Result<(), Problem> {
+    let (operation, value) = given(change)?;
+    let lower = value.trim().to_ascii_lowercase();
+    match operation {
+        Operation::Assign if !lower.is_empty() && "execution".starts_with(&lower) => Ok(()),
+        Operation::Assign if !lower.is_empty() && "route".starts_with(&lower) => {
+            Err(Problem(format!("`{lower}` is not supported: {NO_ROUTES}")))
+        }
+        _ => Err(Problem(format!("illegal value `{}`: expected Execution", shown(value)))),
+    }
+}
+
+/// Changes the nodes that serve a queue. TORQUE's documentation writes them between plus signs.
+fn change_nodes(nodes: &mut Vec<String>, change: &Change) -> Result<(), Problem> {
+    let (operation, value) = given(change)?;
+    let names = entries(value).flat_map(|entry| entry.split('+')).filter(|name| !name.is_empty());
+    change_list(nodes, operation, names.map(str::to_owned).collect());
+    Ok(())
+}

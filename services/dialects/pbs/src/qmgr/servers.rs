@@ -1,0 +1,191 @@
+//! The attributes of the server: settings of the cluster.
+
+use super::{
+    command::{Change, ObjectKind},
+    object::{Object, Setting},
+    problem::Problem,
+    queues::key,
+    values::{
+        Limits, assigned, boolean, bytes, change_limits, change_users, count, seconds, short_seconds, show_boolean,
+    },
+};
+use crate::{
+    flavour::Flavour,
+    refusal::shown,
+    show::{ServerFacts, exact_size, of_server},
+    text::is_name,
+    value::show_seconds,
+};
+use muster_schemas::cluster::{ClusterConfig, ClusterSettings};
+
+/// Attributes that have one value here, with it; setting them to it changes nothing.
+const FIXED: [(&str, &str, &str); 6] = [
+    ("scheduling", "True", "the planner always runs; `qstop QUEUE` keeps the jobs of a queue from being started"),
+    ("query_other_jobs", "True", "everybody sees the list of jobs"),
+    ("job_history_enable", "True", "the log keeps all jobs"),
+    ("resources_default.ncpus", "1", "a job that asks for no cores gets one"),
+    ("default_chunk.ncpus", "1", "a chunk that asks for no cores gets one"),
+    ("resv_enable", "True", "advance reservations are always possible"),
+];
+/// Attributes that the system sets.
+const READ_ONLY: [&str; 8] = [
+    "server_state",
+    "server_host",
+    "server_name",
+    "total_jobs",
+    "state_count",
+    "pbs_version",
+    "resources_assigned",
+    "next_job_number",
+];
+
+/// The server as `print` shows it.
+pub fn server(config: &ClusterConfig, name: &str, flavour: Flavour) -> Object {
+    Object { kind: ObjectKind::Server, name: name.to_owned(), settings: settings(config, flavour) }
+}
+
+/// The server as `list` shows it.
+pub fn listed_server(config: &ClusterConfig, facts: &ServerFacts<'_>, flavour: Flavour) -> Object {
+    Object::listed(ObjectKind::Server, &of_server(facts, flavour), settings(config, flavour))
+}
+
+fn settings(config: &ClusterConfig, flavour: Flavour) -> Vec<Setting> {
+    let (set, usual) = (&config.settings, ClusterSettings::default());
+    let mut all = vec![Setting::new("scheduling", "True"), Setting::new("default_queue", set.default_queue.clone())];
+    let everywhere = |users: &[String]| users.iter().map(|user| format!("{user}@*")).collect::<Vec<_>>();
+    for (attribute, users) in [("managers", &set.administrators), ("operators", &set.operators)] {
+        if !users.is_empty() {
+            all.push(Setting::list(attribute, everywhere(users)));
+        }
+    }
+    let mut unless_usual = |is_usual: bool, attribute: &str, value: String| {
+        if !is_usual {
+            all.push(Setting::new(attribute, value));
+        }
+    };
+    let (kept, is_usual) = (
+        set.finished_job_retention_seconds,
+        set.finished_job_retention_seconds == usual.finished_job_retention_seconds,
+    );
+    match flavour {
+        Flavour::PbsPro => unless_usual(is_usual, "job_history_duration", show_seconds(kept)),
+        Flavour::Torque => unless_usual(is_usual, "keep_completed", kept.to_string()),
+    }
+    let is_usual = set.max_jobs == usual.max_jobs;
+    match flavour {
+        Flavour::PbsPro => unless_usual(is_usual, "max_queued", format!("[o:PBS_ALL={}]", set.max_jobs)),
+        Flavour::Torque => unless_usual(is_usual, "max_queuable", set.max_jobs.to_string()),
+    }
+    let is_usual = set.kill_grace_seconds == usual.kill_grace_seconds;
+    unless_usual(is_usual, "kill_delay", set.kill_grace_seconds.to_string());
+    let is_usual = set.node_lost_after_seconds == usual.node_lost_after_seconds;
+    unless_usual(is_usual, "node_check_rate", set.node_lost_after_seconds.to_string());
+    let is_usual = set.launch_timeout_seconds == usual.launch_timeout_seconds;
+    unless_usual(is_usual, "launch_timeout", set.launch_timeout_seconds.to_string());
+    let is_usual = set.cancel_never_met == usual.cancel_never_met;
+    unless_usual(is_usual, "cancel_never_met", show_boolean(set.cancel_never_met).to_owned());
+    let memory = set.default_memory_per_core_bytes;
+    unless_usual(memory.is_none(), "default_memory_per_core", memory.map(exact_size).unwrap_or_default());
+    for (name, total) in &config.licences {
+        all.push(Setting::of_resource("resources_available", name, total.to_string()));
+    }
+    all
+}
+
+/// Sets an attribute.
+pub(super) fn set(config: &mut ClusterConfig, change: &Change) -> Result<(), Problem> {
+    let settings = &mut config.settings;
+    match key(change).as_str() {
+        "default_queue" => settings.default_queue = assigned(change)?.to_owned(),
+        "managers" => change_users(&mut settings.administrators, change)?,
+        "operators" => change_users(&mut settings.operators, change)?,
+        "job_history_duration" | "keep_completed" => settings.finished_job_retention_seconds = seconds(change)?,
+        "kill_delay" => settings.kill_grace_seconds = short_seconds(change)?,
+        "node_check_rate" => settings.node_lost_after_seconds = short_seconds(change)?,
+        "launch_timeout" => settings.launch_timeout_seconds = short_seconds(change)?,
+        "cancel_never_met" => settings.cancel_never_met = boolean(change)?,
+        "default_memory_per_core" => settings.default_memory_per_core_bytes = Some(bytes(change)?),
+        "max_queuable" => settings.max_jobs = count(change, u32::try_from(settings.max_jobs).ok())?.into(),
+        "max_queued" => {
+            let limits = change_limits(Limits::default(), change)?;
+            let all = limits.all.filter(|_| limits.each_user.is_none());
+            let why = "only the jobs of all users together are limited: [o:PBS_ALL=N]";
+            settings.max_jobs = all.ok_or_else(|| Problem::unsupported(why))?.into();
+        }
+        key => return set_other(config, key, change),
+    }
+    Ok(())
+}
+
+/// A licence, or an attribute with one value.
+fn set_other(config: &mut ClusterConfig, key: &str, change: &Change) -> Result<(), Problem> {
+    if let Some(name) = licence(change)? {
+        let present = config.licences.get(name).copied();
+        let total = count(change, present)?;
+        config.licences.insert(name.to_owned(), total);
+        return Ok(());
+    }
+    let Some((_, value, why)) = FIXED.iter().find(|(known, ..)| *known == key) else { return Err(unknown(key)) };
+    let is_it = match *value {
+        "True" => boolean(change)?,
+        value => assigned(change)? == value,
+    };
+    if is_it { Ok(()) } else { Err(Problem(format!("can only be {value}: {why}"))) }
+}
+
+/// The licence that `resources_available.NAME` of the server is.
+fn licence(change: &Change) -> Result<Option<&str>, Problem> {
+    let Some(name) = change.resource.as_deref() else { return Ok(None) };
+    if !change.attribute.eq_ignore_ascii_case("resources_available") {
+        return Ok(None);
+    }
+    match name.to_ascii_lowercase().as_str() {
+        "ncpus" | "mem" | "nodes" | "nodect" | "procct" | "ngpus" | "vmem" => {
+            Err(Problem::unsupported("the nodes have what can be used; of the server it is a number of licences"))
+        }
+        _ if is_name(name) => Ok(Some(name)),
+        _ => Err(Problem(format!("`{}` is not the name of a resource", shown(name)))),
+    }
+}
+
+/// Takes an attribute away: it gets its usual value.
+pub(super) fn unset(config: &mut ClusterConfig, change: &Change) -> Result<(), Problem> {
+    let (settings, usual) = (&mut config.settings, ClusterSettings::default());
+    match key(change).as_str() {
+        "default_queue" => return Err(Problem::unsupported("jobs that name no queue need one")),
+        "managers" => settings.administrators.clear(),
+        "operators" => settings.operators.clear(),
+        "job_history_duration" | "keep_completed" => {
+            settings.finished_job_retention_seconds = usual.finished_job_retention_seconds;
+        }
+        "kill_delay" => settings.kill_grace_seconds = usual.kill_grace_seconds,
+        "node_check_rate" => settings.node_lost_after_seconds = usual.node_lost_after_seconds,
+        "launch_timeout" => settings.launch_timeout_seconds = usual.launch_timeout_seconds,
+        "cancel_never_met" => settings.cancel_never_met = usual.cancel_never_met,
+        "default_memory_per_core" => settings.default_memory_per_core_bytes = None,
+        "max_queuable" | "max_queued" => settings.max_jobs = usual.max_jobs,
+        key => match licence(change)? {
+            Some(name) => {
+                let why = || Problem("there are no such licences".to_owned());
+                config.licences.remove(name).map(drop).ok_or_else(why)?;
+            }
+            None => match FIXED.iter().find(|(known, ..)| *known == key) {
+                Some((_, value, why)) => return Err(Problem(format!("can only be {value}: {why}"))),
+                None => return Err(unknown(key)),
+            },
+        },
+    }
+    Ok(())
+}
+
+fn unknown(key: &str) -> Problem {
+    let attribute = key.split('.').next().unwrap_or_default();
+    match attribute {
+        _ if READ_ONLY.contains(&attribute) => Problem("cannot be set: the system does".to_owned()),
+        "comment" => Problem::unsupported("the server has no comment here"),
+        "max_running" | "max_run" | "max_user_run" => Problem::unsupported("running jobs are limited by queue"),
+        "resources_max" | "resources_default" => Problem::unsupported("resources are limited by queue"),
+        _ if attribute.starts_with("acl_") => Problem::unsupported("users are admitted by queue"),
+        _ => Problem::unsupported("the server has no such setting here"),
+    }
+}

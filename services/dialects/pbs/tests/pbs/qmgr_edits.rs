@@ -1,0 +1,402 @@
+//! What commands of `qmgr` do to the configuration.
+
+use crate::support::golden;
+use muster_pbs::{
+    flavour::Flavour::{self, PbsPro, Torque},
+    qmgr::{
+        Edit, Object, Service, Wrong, difference, edit, list, listed_node, listed_queue, listed_server, node, only,
+        parse, print, queue, script, server,
+    },
+    queries::qmgr,
+    show::{Counts, ServerFacts, ServerState},
+};
+use muster_schemas::{
+    cluster::{ClusterChange, ClusterConfig, ClusterSettings, QueueSpec, QueueSpecChange},
+    resources::{NodeSpec, PropertyValue},
+    views::{NodeView, QueueView},
+};
+use proptest::prelude::*;
+use serde_json::json;
+
+/// Carries out a command about the objects that it names.
+fn edited(text: &str, config: &ClusterConfig) -> Result<Edit, Wrong> {
+    let command = parse(text).unwrap_or_else(|wrong| panic!("{text}: {wrong}")).expect("a command");
+    let names: Vec<String> = command.names.iter().filter_map(|name| name.name.clone()).collect();
+    edit(&command, &names, config)
+}
+
+/// The configuration after some commands.
+fn after(commands: &[&str], config: &ClusterConfig) -> ClusterConfig {
+    let one = |config: ClusterConfig, text: &&str| {
+        edited(text, &config).unwrap_or_else(|wrong| panic!("{text}: {wrong}")).config
+    };
+    commands.iter().fold(config.clone(), one)
+}
+
+fn refusal(text: &str, config: &ClusterConfig) -> String {
+    match edited(text, config) {
+        Ok(edit) => panic!("{text} is accepted: {edit:?}"),
+        Err(wrong) => format!("{}: {wrong}", wrong.object),
+    }
+}
+
+/// A cluster with something of everything.
+fn cluster() -> ClusterConfig {
+    let workq = QueueSpec { name: "workq".into(), ..QueueSpec::default() };
+    let long = QueueSpec {
+        name: "long".into(),
+        priority: -7,
+        default_job_priority: 3,
+        enabled: false,
+        started: true,
+        default_walltime_seconds: Some(3_600),
+        max_walltime_seconds: Some(360_000),
+        nodes: vec!["n1".into(), "n2".into()],
+        users: vec!["ann".into(), "bob".into()],
+        max_running_jobs: Some(64),
+        max_running_jobs_per_user: Some(2),
+        max_jobs: Some(1_000),
+    };
+    let properties = [
+        ("fast".to_owned(), PropertyValue::Flag(true)),
+        ("old".to_owned(), PropertyValue::Flag(false)),
+        ("rack".to_owned(), PropertyValue::Number(-3)),
+        ("switch".to_owned(), PropertyValue::Text("s 1, left".into())),
+    ];
+    let bare = NodeSpec {
+        name: "n1".into(),
+        cores: 4,
+        sockets: 1,
+        memory_bytes: 8 << 30,
+        gpus: vec!["gpu".into(); 2],
+        properties: [].into(),
+    };
+    let rich = NodeSpec {
+        name: "n2".into(),
+        cores: 64,
+        sockets: 2,
+        memory_bytes: 1_000_000_001,
+        gpus: vec!["a100".into(), "gpu".into()],
+        properties: properties.into(),
+    };
+    ClusterConfig {
+        settings: ClusterSettings {
+            default_queue: "workq".into(),
+            administrators: vec!["root".into(), "ann".into()],
+            operators: vec!["bob".into()],
+            finished_job_retention_seconds: 1_209_600,
+            node_lost_after_seconds: 150,
+            launch_timeout_seconds: 90,
+            kill_grace_seconds: 30,
+            default_memory_per_core_bytes: Some(1 << 30),
+            cancel_never_met: true,
+            max_jobs: 5_000,
+            ..ClusterSettings::default()
+        },
+        queues: vec![workq, long],
+        nodes: vec![bare, rich],
+        licences: [("matlab".to_owned(), 5)].into(),
+        ..ClusterConfig::default()
+    }
+}
+
+fn view(spec: &NodeSpec, members: serde_json::Value) -> NodeView {
+    let mut all = json!({
+        "spec": spec, "state": "up", "reason": null, "cores_used": 0, "memory_used_bytes": 0, "gpus_used": 0, "jobs": []
+    });
+    all.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+    serde_json::from_value(all).expect("a node")
+}
+
+/// All that `print` shows of a cluster: the server with its queues, then the nodes.
+fn printed(config: &ClusterConfig, flavour: Flavour) -> String {
+    let mut objects: Vec<Object> = vec![server(config, "pbs1", flavour)];
+    objects.extend(config.queues.iter().map(|spec| queue(spec, flavour)));
+    objects.extend(config.nodes.iter().map(|spec| node(&view(spec, json!({})), flavour)));
+    print(&objects)
+}
+
+/// Carries out printed commands on a cluster that has nothing.
+fn made_by(text: &str) -> ClusterConfig {
+    let commands: Vec<String> = script(text).into_iter().map(|written| written.command.unwrap().to_string()).collect();
+    let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
+    after(&commands, &ClusterConfig::default())
+}
+
+#[test]
+fn what_is_printed_makes_the_same_cluster() {
+    for flavour in [PbsPro, Torque] {
+        let text = printed(&cluster(), flavour);
+        golden(&format!("{flavour}-qmgr-print.txt"), &text);
+        assert_eq!(made_by(&text), cluster(), "{flavour}");
+    }
+}
+
+#[test]
+fn what_is_listed_has_the_state_of_things() {
+    let config = cluster();
+    for flavour in [PbsPro, Torque] {
+        let facts = ServerFacts {
+            name: "pbs1",
+            host: "pbs1.example.org",
+            state: ServerState::Active,
+            counts: Counts { running: 2, ..Counts::default() },
+            default_queue: Some("workq"),
+            max_running: None,
+            iteration_seconds: None,
+            version: "0.1.0",
+        };
+        let queue = QueueView { spec: config.queues[1].clone(), default: false, queued: 1, held: 0, running: 2 };
+        let out = view(&config.nodes[1], json!({ "state": "drained", "reason": "bad disk" }));
+        let objects =
+            [listed_server(&config, &facts, flavour), listed_queue(&queue, flavour), listed_node(&out, &[], flavour)];
+        golden(&format!("{flavour}-qmgr-list.txt"), &list(&objects));
+    }
+    let command = parse("list queue long enabled, resources_max.walltime, Priority").unwrap().unwrap();
+    let some = only(vec![queue(&config.queues[1], PbsPro)], &command.changes);
+    assert_eq!(list(&some), "Queue long\n\tPriority = -7\n\tresources_max.walltime = 100:00:00\n\tenabled = False\n\n");
+}
+
+#[test]
+fn queues_are_created_changed_and_deleted() {
+    let made = after(&["create queue short queue_type = e, priority=5, enabled=true"], &cluster());
+    let short = made.queues.last().unwrap();
+    assert_eq!((short.name.as_str(), short.priority, short.enabled, short.started), ("short", 5, true, false));
+    let made = after(
+        &[
+            "set queue workq,long started = False, max_run = \"[o:PBS_ALL=10],[u:PBS_GENERIC=3]\"",
+            "set queue workq max_running += 5, acl_users = \"ann@*, +carl\"",
+            "set queue workq acl_users -= ann, acl_hosts = n1+n2",
+            "set queue workq resources_max.walltime = 2:00:00, max_queued = [o:PBS_ALL=7]",
+            "set queue long max_run -= [u:PBS_GENERIC=0], acl_hosts -= n1",
+        ],
+        &cluster(),
+    );
+    let [workq, long] = &made.queues[..] else { panic!("two queues") };
+    assert!(!workq.started && !long.started);
+    assert_eq!((workq.max_running_jobs, workq.max_running_jobs_per_user), (Some(15), Some(3)));
+    assert_eq!((workq.users.as_slice(), workq.nodes.len()), (&["carl".to_owned()][..], 2));
+    assert_eq!((workq.max_walltime_seconds, workq.max_jobs), (Some(7_200), Some(7)));
+    assert_eq!((long.max_running_jobs, long.max_running_jobs_per_user), (Some(10), None));
+    assert_eq!(long.nodes, ["n2"]);
+    let made = after(&["unset queue long acl_users, resources_max.walltime, max_run, Priority, enabled"], &cluster());
+    let long = &made.queues[1];
+    assert_eq!((long.users.len(), long.max_walltime_seconds, long.max_running_jobs, long.priority), (0, None, None, 0));
+    assert_eq!(after(&["delete queue long"], &cluster()).queues.len(), 1);
+    let warned = edited("set queue workq acl_user_enable = True", &cluster()).unwrap();
+    assert_eq!(warned.warnings, ["queue workq admits everybody until acl_users names users"]);
+    assert_eq!(warned.config, cluster());
+}
+
+#[test]
+fn the_server_and_nodes_are_changed() {
+    let made = after(
+        &[
+            "set server default_queue = long, managers += carl@*, operators = 'dora, bob@*'",
+            "set server job_history_duration = 24:00:00, resources_available.matlab += 2, scheduling = True",
+            "set server resources_available.ansys = 1, max_queued = [o:PBS_ALL=99], default_chunk.ncpus = 1",
+        ],
+        &cluster(),
+    );
+    let settings = &made.settings;
+    assert_eq!(settings.default_queue, "long");
+    assert_eq!(settings.administrators, ["root", "ann", "carl"]);
+    assert_eq!(settings.operators, ["dora", "bob"]);
+    assert_eq!((settings.finished_job_retention_seconds, settings.max_jobs), (86_400, 99));
+    assert_eq!(made.licences, [("ansys".to_owned(), 1), ("matlab".to_owned(), 7)].into());
+    let made =
+        after(&["unset server operators, resources_available.matlab, kill_delay, default_memory_per_core"], &made);
+    assert!(made.settings.operators.is_empty() && made.settings.default_memory_per_core_bytes.is_none());
+    assert_eq!((made.settings.kill_grace_seconds, made.licences.len()), (10, 1));
+
+    let made = after(&["create node n3 np=8, resources_available.mem=16gb, properties='a,b', gpus=1"], &cluster());
+    let node = made.nodes.last().unwrap();
+    assert_eq!((node.cores, node.memory_bytes, node.gpus.len(), node.sockets), (8, 16 << 30, 1, 1));
+    assert_eq!(node.properties.get("a"), Some(&PropertyValue::Flag(true)));
+    let made = after(
+        &[
+            "set node n2 resources_available.ncpus = 32, properties -= fast, resources_available.ngpus = 1",
+            "set node n2 resources_available.rack = 4, resources_available.host = n2",
+            "unset node n2 resources_available.switch",
+        ],
+        &cluster(),
+    );
+    let node = &made.nodes[1];
+    assert_eq!((node.cores, node.gpus.as_slice()), (32, &["a100".to_owned()][..]));
+    let names: Vec<&str> = node.properties.keys().map(String::as_str).collect();
+    assert_eq!(names, ["old", "rack"], "properties are only the words");
+    assert_eq!(node.properties["rack"], PropertyValue::Number(4));
+    assert_eq!(after(&["delete node n1"], &cluster()).nodes.len(), 1);
+
+    let service = |text: &str| edited(text, &cluster()).unwrap().service;
+    let of = |node: &str, is_offline: Option<bool>, comment: Option<&str>| Service {
+        node: node.to_owned(),
+        is_offline,
+        comment: comment.map(str::to_owned),
+    };
+    assert_eq!(service("set node n1 state = offline, comment = 'bad disk'"), [of("n1", Some(true), Some("bad disk"))]);
+    assert_eq!(service("set node n1,n2 state -= offline").len(), 2);
+    assert_eq!(service("set node n1 state = free"), [of("n1", Some(false), None)]);
+    assert_eq!(service("unset node n1 comment"), [of("n1", None, Some(""))]);
+    assert_eq!(service("set node n1 resources_available.ncpus = 4"), []);
+}
+
+#[test]
+fn what_cannot_be_honoured_is_refused_by_name() {
+    for (text, message) in [
+        ("create queue long", "long: Queue already exists; nothing was changed"),
+        ("set queue nope enabled = True", "nope: Unknown queue; nothing was changed"),
+        (
+            "delete queue workq",
+            "workq: this is the default queue; set another default_queue of the server first; nothing was changed",
+        ),
+        (
+            "create queue r queue_type = route",
+            "r: queue_type: `route` is not supported: no queue passes jobs on; a job keeps its queue until qmove names another; \
+             nothing was changed",
+        ),
+        (
+            "set queue long route_destinations = a",
+            "long: route_destinations: is not supported: no queue passes jobs on; a job keeps its queue until qmove names \
+             another; nothing was changed",
+        ),
+        (
+            "set queue long checkpoint_min = 3",
+            "long: checkpoint_min: is not supported: queues have no such setting here; nothing was changed",
+        ),
+        (
+            "set queue long resources_max.mem = 1gb",
+            "long: resources_max.mem: is not supported: of the resources of a queue, only walltime is; nothing was changed",
+        ),
+        (
+            "set queue long enabled = maybe",
+            "long: enabled: illegal value `maybe`: expected True or False; nothing was changed",
+        ),
+        (
+            "set queue long enabled += True",
+            "long: enabled: += is for lists and numbers; expected =; nothing was changed",
+        ),
+        (
+            "set queue long max_running = -1",
+            "long: max_running: illegal value `-1`: expected a number from 0 to 4294967295; nothing was changed",
+        ),
+        (
+            "set queue long max_run = [u:ann=3]",
+            "long: max_run: `[u:ann=3]` is not supported: the limits of single users, groups and projects are limits of \
+             accounts; nothing was changed",
+        ),
+        (
+            "set queue long acl_users = ann@login1",
+            "long: acl_users: `ann@login1`: users are not told apart by host; write ann@*; nothing was changed",
+        ),
+        (
+            "set queue long acl_users += -ann",
+            "long: acl_users: `-ann`: users can be named but not excluded; nothing was changed",
+        ),
+        (
+            "set queue long acl_user_enable = False",
+            "long: acl_user_enable: is not supported: a list of users always counts; unset acl_users admits everybody; \
+             nothing was changed",
+        ),
+        ("set queue long total_jobs = 1", "long: total_jobs: cannot be set: the system does; nothing was changed"),
+        (
+            "set server scheduling = False",
+            ": scheduling: can only be True: the planner always runs; `qstop QUEUE` keeps the jobs of a queue from being \
+             started; nothing was changed",
+        ),
+        ("set server comment = x", ": comment: is not supported: the server has no comment here; nothing was changed"),
+        (
+            "set server log_events = 511",
+            ": log_events: is not supported: the server has no such setting here; nothing was changed",
+        ),
+        (
+            "unset server default_queue",
+            ": default_queue: is not supported: jobs that name no queue need one; nothing was changed",
+        ),
+        (
+            "create server",
+            ": `create server` is not supported: there is one server, which is the cluster; nothing was changed",
+        ),
+        (
+            "create node n9",
+            "n9: a node is created with its size: create node NAME resources_available.ncpus=4, \
+             resources_available.mem=8gb; nothing was changed",
+        ),
+        (
+            "set node n1 state = job-busy",
+            "n1: state: illegal value `job-busy`: the system finds out the other states; expected free or offline; \
+             nothing was changed",
+        ),
+        (
+            "set node n1 queue = workq",
+            "n1: queue: is not supported: acl_hosts of a queue names the nodes that serve it; nothing was changed",
+        ),
+        (
+            "set node n1 power_off_eligible = 1",
+            "n1: power_off_eligible: is not supported: nodes have no such setting here; nothing was changed",
+        ),
+        (
+            "create resource x type = long",
+            ": resources need no definition: set resources_available.NAME of nodes, or of the server for licences; \
+             nothing was changed",
+        ),
+        (
+            "create hook x",
+            ": hooks are not supported: submission and activation filters do what they do; nothing was changed",
+        ),
+    ] {
+        assert_eq!(refusal(text, &cluster()), message, "{text}");
+    }
+    // All or nothing.
+    assert!(edited("set queue workq,nope enabled = False", &cluster()).is_err());
+}
+
+#[test]
+fn a_request_names_only_what_changes() {
+    let before = cluster();
+    let change = |commands: &[&str]| difference(&before, &after(commands, &before));
+    let (request, keeps) = change(&["set queue long enabled = True"]);
+    let named = QueueSpecChange { name: "long".into(), enabled: Some(true), ..QueueSpecChange::default() };
+    assert!(keeps);
+    assert_eq!(request, ClusterChange { queues: vec![named], ..ClusterChange::default() });
+    for commands in [
+        &["set server kill_delay = 3, managers -= ann"][..],
+        &["create queue q enabled = True", "set queue q started = True"],
+        &["create node n3 np=8, resources_available.mem=1gb", "set node n1 gpus = 0"],
+        &["unset queue long acl_users, max_run", "set server resources_available.matlab = 1"],
+        &["delete queue long", "delete node n1", "unset server resources_available.matlab, default_memory_per_core"],
+    ] {
+        let wanted = after(commands, &before);
+        let (request, keeps) = difference(&before, &wanted);
+        let base = if keeps { before.clone() } else { ClusterConfig::default() };
+        assert_eq!(request.onto(base), wanted, "{commands:?}");
+        assert_eq!(keeps, !commands.iter().any(|text| text.contains("max_run") || text.contains("delete")));
+    }
+    assert_eq!(difference(&before, &before), (ClusterChange::default(), true));
+}
+
+#[test]
+fn qmgr_has_options() {
+    let words = |line: &str| crate::support::words(line);
+    let read = qmgr(&words("-aez -c 'list server' pbs1")).unwrap();
+    assert!(read.aborts && read.echoes && read.quiet && !read.only_checks);
+    assert_eq!((read.commands.as_deref(), read.servers.as_slice()), (Some("list server"), &["pbs1".to_owned()][..]));
+    assert_eq!(qmgr(&words("-c")).unwrap_err().to_string(), "option requires an argument -- 'c'");
+}
+
+proptest! {
+    #[test]
+    fn no_value_makes_an_edit_panic(
+        attribute in "(max_run|max_queued|acl_users|acl_hosts|state|properties|gpus|gpu_models|np|managers|Priority|comment|sockets)",
+        sign in "(=|\\+=|-=)",
+        value in "(\\PC{1,20}|[-0-9\\[\\]=:,@*a-zA-Z_+]{1,20})",
+        kind in "(server|queue workq|node n2)",
+    ) {
+        let text = format!("set {kind} {attribute} {sign} \"{}\"", value.replace('"', ""));
+        if let Ok(Some(_)) = parse(&text) && let Ok(edit) = edited(&text, &cluster()) {
+            let (request, keeps) = difference(&cluster(), &edit.config);
+            let base = if keeps { cluster() } else { ClusterConfig::default() };
+            prop_assert_eq!(request.onto(base), edit.config);
+        }
+    }
+}
