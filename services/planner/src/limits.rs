@@ -4,12 +4,15 @@
 //! or not at all, each limit applies to what they use together.
 
 mod accounts;
+mod asked;
 mod usage;
 
+pub(crate) use asked::{Attributes, Found};
 pub(crate) use usage::{Usage, Uses, Ways, is_one_shut};
 
 use crate::model::{Demand, Holder};
 use accounts::AccountLimits;
+use asked::Asked;
 use muster_domain::accounts::{Accounts, Counter as Budgeted, Spending};
 use muster_schemas::{
     cluster::QueueSpec,
@@ -39,11 +42,13 @@ pub(crate) struct Limits {
     rules: Vec<Limit>,
     used: HashMap<Counter, Usage>,
     accounts: AccountLimits,
+    /// What running jobs have asked for, by the limits that count it.
+    asked: Asked,
 }
 
 impl Limits {
     pub fn new(rules: Vec<Limit>) -> Self {
-        Self { rules, ..Self::default() }
+        Self { asked: Asked::new(&rules), rules, ..Self::default() }
     }
 
     /// Sets the accounts and classes whose limits apply. Nothing may be in use yet.
@@ -76,7 +81,8 @@ impl Limits {
     }
 
     /// The components of a job begin to use this much.
-    pub fn begin(&mut self, holder: &Holder, demand: &Demand, uses: &[Usage]) {
+    pub fn begin(&mut self, holder: &Holder, demand: &Demand, uses: &[Usage], attributes: Attributes<'_>) {
+        self.asked.count(&self.rules, holder, demand, attributes, 1);
         for part in parts(holder, demand, uses) {
             for counter in self.counters(&part) {
                 self.used.entry(counter).or_default().add(part.usage);
@@ -86,7 +92,8 @@ impl Limits {
     }
 
     /// The components of a job no longer use this much.
-    pub fn end(&mut self, holder: &Holder, demand: &Demand, uses: &[Usage]) {
+    pub fn end(&mut self, holder: &Holder, demand: &Demand, uses: &[Usage], attributes: Attributes<'_>) {
+        self.asked.count(&self.rules, holder, demand, attributes, -1);
         for part in parts(holder, demand, uses) {
             for counter in self.counters(&part) {
                 if let Some(sum) = self.used.get_mut(&counter) {
