@@ -10,9 +10,10 @@ pub mod order;
 mod turns;
 pub mod words;
 
+pub use crate::shares::Compare;
 pub use components::{ComponentPriority, ComponentStart, Components};
 pub use turns::{
-    Compare, FairShare, OnRefusal, OtherHours, Period, Share, ShareTable, Starving, TurnRules, Turns, Visit, Windows,
+    FairShare, OnRefusal, OtherHours, Period, Share, ShareTable, Starving, TurnRules, Turns, Visit, Windows,
 };
 
 pub use check::{

@@ -1,11 +1,13 @@
 //! Shares of the machine: a tree of groups and users, their exact parts, and the choice of the next job by parts and
 //! usage.
 
-use crate::{fraction::Fraction, policy::Compare};
+use crate::fraction::Fraction;
+use serde::{Deserialize, Serialize};
 use std::{
     cmp::{Ordering, Reverse},
     collections::{BTreeMap, BinaryHeap, VecDeque},
 };
+use utoipa::ToSchema;
 
 /// The usage of a user who has not used anything.
 pub const LEAST: u64 = 1;
@@ -18,6 +20,17 @@ pub const UNKNOWN: &str = "unknown";
 
 /// The shares of a user who is not in the tree.
 const SHARES_OF_UNKNOWN_USER: u32 = 1;
+
+/// Where fair share compares users.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Compare {
+    /// By their own parts and usage.
+    #[default]
+    Users,
+    /// By those of the groups where their paths from the root part.
+    Groups,
+}
 
 /// A group or a user in the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,8 @@
 
 use super::{
     Backfill, BackfillMode, CandidateOrder, ComponentStart, Components, Limit, LimitPer, OrderKey, Period, Policy,
-    Turns, formula::{Formula, FormulaError},
+    Turns,
+    formula::{Formula, FormulaError},
     words::shorten,
 };
 use std::{collections::BTreeSet, fmt};
@@ -266,7 +267,7 @@ impl Faults {
             }
         }
         if maxima.iter().all(|(_, most)| most.is_none()) && attributes().next().is_none() {
-            let keys = maxima.map(|(key, _)| format!("`{key}`")).join(", ");
+            let keys = maxima.map(|(key, _)| format!("`{key}`")).join(", ") + ", `max_attributes`";
             self.add(place, format!("expected at least one of {keys}: this limits nothing"));
         }
         for (key, most) in maxima {

@@ -4,7 +4,7 @@
 use super::OrderKey;
 use crate::{
     Timestamp,
-    shares::{Member, Shares},
+    shares::{Compare, Member, Shares},
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -95,17 +95,6 @@ pub struct FairShare {
     pub charge: String,
     /// The attribute that the charge is multiplied with; one that a job does not have is 1.
     pub times: Option<String>,
-}
-
-/// Where fair share compares users.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Compare {
-    /// By their own parts and usage.
-    #[default]
-    Users,
-    /// By those of the groups where their paths from the root part.
-    Groups,
 }
 
 /// Times with another order and other rules.

@@ -218,7 +218,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("muster pbs qsub job.sh", "as qsub does"),
             ("muster pbs qstat -a", "as qstat does"),
             ("muster pbs check /var/spool/pbs/sched_priv", "checks the policy files of a scheduler"),
-            ("muster pbs plan /var/spool/pbs/sched_priv --state state.json", "what one cycle would start under them, and why not the rest"),
+            ("muster pbs plan /var/spool/pbs/sched_priv --state state.json", "what one cycle would start"),
         ],
     ),
     ("slurm", &[("muster slurm sbatch job.sh", "as sbatch does"), ("muster slurm squeue --me", "as squeue does")]),

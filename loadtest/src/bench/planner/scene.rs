@@ -117,7 +117,14 @@ impl Scene {
             let placement = Arc::new(start.placement.clone());
             self.begin(
                 engine,
-                ActiveRun { job: job.id, demand: job.demand, holder: job.holder, placement, expected_end, attributes: None },
+                ActiveRun {
+                    job: job.id,
+                    demand: job.demand,
+                    holder: job.holder,
+                    placement,
+                    expected_end,
+                    attributes: None,
+                },
             );
         }
     }

@@ -55,7 +55,10 @@ pub fn plan_dry(words: &[String]) -> Ended {
     }
     let Some(tables) = checked.policy else {
         let errors: Vec<String> = checked.errors.iter().map(ToString::to_string).collect();
-        return Err(Failure { text: format!("the policy cannot be followed\n{}", errors.join("\n")), status: POLICY_ERRORS });
+        return Err(Failure {
+            text: format!("the policy cannot be followed\n{}", errors.join("\n")),
+            status: POLICY_ERRORS,
+        });
     };
     let shown = escaped(file);
     let bad = |error: &dyn std::fmt::Display| Failure { text: format!("{shown}: {error}"), status: BAD_STATE };

@@ -72,4 +72,3 @@ pub fn plan(tables: &Policy, state: &StateFile) -> Result<Dry, StateError> {
     lines.extend(others.into_iter().map(|(_, job, code)| format!("- WAIT {} {code}", scene.name(job))));
     Ok(Dry { lines, warnings })
 }
-

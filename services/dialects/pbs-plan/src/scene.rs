@@ -379,14 +379,7 @@ fn spec_of(node: &NodeState, index: usize) -> Result<NodeSpec, StateError> {
 }
 
 fn node_spec(name: &str, cores: u32, memory_bytes: u64) -> NodeSpec {
-    NodeSpec {
-        name: name.to_owned(),
-        cores,
-        sockets: 1,
-        memory_bytes,
-        gpus: Vec::new(),
-        properties: BTreeMap::new(),
-    }
+    NodeSpec { name: name.to_owned(), cores, sockets: 1, memory_bytes, gpus: Vec::new(), properties: BTreeMap::new() }
 }
 
 /// Whether jobs can get a node: a word of its state says otherwise, or that it has no state.

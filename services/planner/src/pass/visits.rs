@@ -25,6 +25,11 @@ use std::{
     sync::Arc,
 };
 
+/// What jobs lack is found out for this many classes in a cycle: each takes a look at all nodes.
+const MOST_SHORTAGES: usize = 32;
+/// What the others lack.
+const SOME_RESOURCES: &str = "what it asks for";
+
 /// The progress of a cycle by turns.
 struct Visits<'t> {
     turns: &'t Turns,
@@ -179,13 +184,7 @@ impl Engine {
     }
 
     /// The tests in their order: the first that fails is the reason.
-    fn visit_one(
-        &mut self,
-        cycle: &mut Cycle,
-        visits: &mut Visits,
-        place: Place,
-        id: JobId,
-    ) -> Result<(), Refusal> {
+    fn visit_one(&mut self, cycle: &mut Cycle, visits: &mut Visits, place: Place, id: JobId) -> Result<(), Refusal> {
         let Some(entry) = self.queue.get(place) else { return Ok(()) };
         let class_id = entry.class;
         let (holder, attributes) = (entry.holder.clone(), entry.attributes.clone());
@@ -219,8 +218,7 @@ impl Engine {
             return Ok(());
         }
         let Some(placement) = self.place_now(cycle, place) else {
-            let lacks = || self.shortage(&demand, cycle.now);
-            return Err(Refusal::NoRoom(visits.shortages.entry(class_id).or_insert_with(lacks)));
+            return Err(Refusal::NoRoom(self.lacks(cycle, visits, class_id)));
         };
         for in_queue in [true, false] {
             let found = self.limits.reached_by_attributes(&holder, &demand, attributes.as_deref(), in_queue);
@@ -238,17 +236,23 @@ impl Engine {
         Ok(())
     }
 
+    /// What the jobs of a class lack, if anybody wants to know.
+    fn lacks(&self, cycle: &Cycle, visits: &mut Visits, class: ClassId) -> &'static str {
+        let is_full = visits.shortages.len() >= MOST_SHORTAGES;
+        match visits.shortages.get(&class) {
+            Some(lacks) => lacks,
+            None if is_full || !self.tells_reasons => SOME_RESOURCES,
+            None => {
+                let lacks = self.shortage(&self.classes.get(class).demand, cycle.now);
+                visits.shortages.insert(class, lacks);
+                lacks
+            }
+        }
+    }
+
     /// What a started job asks for counts for its owner during the rest of the cycle.
-    fn charge(
-        &self,
-        cycle: &Cycle,
-        visits: &mut Visits,
-        holder: &Holder,
-        attributes: Option<&BTreeMap<String, i64>>,
-    ) {
-        if let (Some(standing), Some(share)) =
-            (&mut visits.standing, &visits.turns.rules_at(cycle.now).fair_share)
-        {
+    fn charge(&self, cycle: &Cycle, visits: &mut Visits, holder: &Holder, attributes: Option<&BTreeMap<String, i64>>) {
+        if let (Some(standing), Some(share)) = (&mut visits.standing, &visits.turns.rules_at(cycle.now).fair_share) {
             standing.started(&holder.user, charge(share, attributes));
         }
     }

@@ -20,13 +20,27 @@ pub const VERSION: i64 = 1;
 /// A table, as errors call it, and its keys.
 type Table = (&'static str, &'static [&'static str]);
 
-const POLICY: Table = ("the policy", &["version", "name", "order", "max_starts", "backfill", "limit", "queue", "turns"]);
+const POLICY: Table =
+    ("the policy", &["version", "name", "order", "max_starts", "backfill", "limit", "queue", "turns"]);
 const ORDER_ENTRY: Table = ("an entry of `order`", &["formula", "descending"]);
 const BACKFILL: Table =
     ("[backfill]", &["mode", "reservations", "candidates", "look_ahead", "require_walltime", "components"]);
 const COMPONENTS: Table =
     ("[backfill.components]", &["start", "interval_seconds", "window_seconds", "priority", "share_nodes"]);
-const LIMIT: Table = ("[[limit]]", &["per", "name", "queue", "max_running_jobs", "max_nodes", "max_cores", "max_gpus", "max_attributes", "max_attributes_of_job"]);
+const LIMIT: Table = (
+    "[[limit]]",
+    &[
+        "per",
+        "name",
+        "queue",
+        "max_running_jobs",
+        "max_nodes",
+        "max_cores",
+        "max_gpus",
+        "max_attributes",
+        "max_attributes_of_job",
+    ],
+);
 const QUEUE: Table = ("[queue.NAME]", &["order", "backfill"]);
 /// Every key of the format, by table.
 pub const KEYS: [Table; 6] = [POLICY, ORDER_ENTRY, BACKFILL, COMPONENTS, LIMIT, QUEUE];

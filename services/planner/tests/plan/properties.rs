@@ -13,8 +13,8 @@ use muster_schemas::{
     event::{Actor, JobChange},
     job::{ArraySpec, Component, Dependencies, Dependency, DependencyKind, Holds, JobSpec, WaitReason},
     policy::{
-        Compare, FairShare, Limit, LimitPer, OnRefusal, OrderKey, Policy, Share, ShareTable, Starving, TurnRules, Turns,
-        Visit,
+        Compare, FairShare, Limit, LimitPer, OnRefusal, OrderKey, Policy, Share, ShareTable, Starving, TurnRules,
+        Turns, Visit,
     },
     resources::{IndexSet, NodeSpec},
 };

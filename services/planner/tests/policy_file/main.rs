@@ -400,8 +400,11 @@ fn rules() -> impl Strategy<Value = TurnRules> {
     let starving = (0..=i64::MAX as u64, any::<bool>())
         .prop_map(|(after_seconds, only_for_resources)| Starving { after_seconds, only_for_resources });
     let compare = proptest::sample::select(vec![Compare::Users, Compare::Groups]);
-    let fair_share = (compare, name(), proptest::option::of(name()))
-        .prop_map(|(compare, charge, times)| FairShare { compare, charge, times });
+    let fair_share = (compare, name(), proptest::option::of(name())).prop_map(|(compare, charge, times)| FairShare {
+        compare,
+        charge,
+        times,
+    });
     (
         (visit, any::<bool>(), any::<bool>()),
         proptest::sample::select(on_refusal),

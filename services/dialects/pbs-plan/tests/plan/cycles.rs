@@ -55,7 +55,7 @@ fn limits_are_tested_in_their_order() {
     assert_eq!(plan(r#""max_running": 0"#, r#""max_running": 0,"#), refused("SERVER_JOB_LIMIT"));
 }
 
-/// PBS-Q-04 to PBS-Q-06: what is available, its stand-in, queue before server, jobs that ask for nothing, other
+/// PBS-Q-04, PBS-Q-05, PBS-Q-06: what is available, its stand-in, queue before server, jobs that ask for nothing, other
 /// resources.
 #[test]
 fn resources_of_queue_and_server() {
@@ -66,9 +66,8 @@ fn resources_of_queue_and_server() {
         job("j4", "work", "ann", "", &[]),
         job("j5", "work", "ann", "", &[("tapes", "2"), ("ncpus", "5")]),
     ];
-    let state = |server: &str, more: &str| {
-        file(&format!(r#"{NOW}, "server": {{{server}}}"#), &[queue("work", more)], &jobs)
-    };
+    let state =
+        |server: &str, more: &str| file(&format!(r#"{NOW}, "server": {{{server}}}"#), &[queue("work", more)], &jobs);
     let own = r#""resources_available": {"mem": "1gb"}, "resources_max": {"mem": "1mb"},"#;
     let of_server = r#""resources_max": {"ncpus": 4, "tapes": 1, "mem": "1gb"}"#;
     let plan = |settings: &str| lines(&config(&format!("sort_by: no_sort\n{settings}")), &state(of_server, own));
@@ -90,7 +89,8 @@ fn resources_of_queue_and_server() {
 #[test]
 fn defaults_count_as_requests() {
     let jobs = [job("j1", "work", "ann", "", &[]), job("j2", "work", "ann", "", &[("ncpus", "1")])];
-    let members = format!(r#"{NOW}, "server": {{"resources_default": {{"ncpus": 9}}, "resources_available": {{"ncpus": 4}}}}"#);
+    let members =
+        format!(r#"{NOW}, "server": {{"resources_default": {{"ncpus": 9}}, "resources_available": {{"ncpus": 4}}}}"#);
     let plan = |more: &str| lines(&config(""), &file(&members, &[queue("work", more)], &jobs));
     assert_eq!(plan(""), "j1 SERVER_RESOURCE:ncpus, j2 START");
     assert_eq!(plan(r#""resources_default": {"ncpus": 3},"#), "j1 START, j2 START");
@@ -108,7 +108,8 @@ fn whole_nodes() {
         .map(|(number, nodes)| job(&format!("j{number}"), "work", "ann", "", &[("nodes", nodes)]))
         .collect();
     jobs.push(job("j9", "work", "ann", "", &[("ncpus", "64")]));
-    let running = r#"{"id": "r1", "queue": "work", "user": "ann", "state": "R", "nodes": ["n3"], "request": {"nodes": "1"}}"#;
+    let running =
+        r#"{"id": "r1", "queue": "work", "user": "ann", "state": "R", "nodes": ["n3"], "request": {"nodes": "1"}}"#;
     jobs.push(running.into());
     let state = file(&format!("{NOW}, {nodes}"), &[queue("work", "")], &jobs);
     assert_eq!(
@@ -127,11 +128,8 @@ fn who_starves() {
         job("j2", "work", "ann", &queued(100), &[("ncpus", "9")]),
         job("j3", "work", "ann", &queued(10), &[("ncpus", "1")]),
     ];
-    let state = file(
-        r#""now": 1000000000, "server": {"resources_available": {"ncpus": 4}}"#,
-        &[queue("work", "")],
-        &jobs,
-    );
+    let state =
+        file(r#""now": 1000000000, "server": {"resources_available": {"ncpus": 4}}"#, &[queue("work", "")], &jobs);
     let plan = |most: &str| {
         let text = format!("sort_by: no_sort\nhelp_starving_jobs: true\nmax_starve: {most}\n");
         lines(&config(&text), &state)
@@ -148,8 +146,7 @@ fn starving_jobs_that_a_limit_refuses() {
         job("j2", "work", "bob", r#""qtime": 999999990,"#, &[]),
         r#"{"id": "r1", "queue": "work", "user": "ann", "state": "R"}"#.to_owned(),
     ];
-    let state =
-        file(r#""now": 1000000000, "server": {"max_user_run": 1}"#, &[queue("work", "")], &jobs[..]);
+    let state = file(r#""now": 1000000000, "server": {"max_user_run": 1}"#, &[queue("work", "")], &jobs[..]);
     let plan = |more: &str| lines(&config(&format!("help_starving_jobs: true\n{more}")), &state);
     assert_eq!(plan(""), "j1 SERVER_USER_LIMIT, j2 STARVING_DRAIN");
     assert_eq!(plan("muster_starving_blocks: resources\n"), "j1 SERVER_USER_LIMIT, j2 START");

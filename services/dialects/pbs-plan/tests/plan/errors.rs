@@ -9,6 +9,7 @@ fn error(text: &str) -> String {
     planned.map_or_else(|error| error.to_string(), |dry| panic!("{dry:?}"))
 }
 
+/// PBS-C-15, PBS-C-16.
 #[test]
 fn unreadable_files_are_told_with_the_position() {
     for (text, expected) in [
@@ -26,6 +27,7 @@ fn unreadable_files_are_told_with_the_position() {
     }
 }
 
+/// PBS-C-15, PBS-C-16.
 #[test]
 fn senseless_states_are_told_with_their_places() {
     let job = |more: &str| format!(r#"{{"id": "1", "queue": "work", "user": "ann", "state": "Q"{more}}}"#);

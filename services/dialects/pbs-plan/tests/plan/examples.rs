@@ -32,7 +32,7 @@ fn w0_the_sample_in_both_modes() {
     );
 }
 
-/// W1: PBS-S-01 to PBS-S-04, PBS-S-06, PBS-FS-10.
+/// W1: PBS-S-01, PBS-S-02, PBS-S-03, PBS-S-04, PBS-S-06, PBS-FS-10.
 #[test]
 fn w1_every_sort() {
     let owners = ["sally", "bob", "ceo", "larry", "manager", "vp", "alice", "sally"];
@@ -78,8 +78,7 @@ fn w1_every_sort() {
 /// W2: PBS-F-05, PBS-F-06, PBS-F-08, PBS-Q-02.
 #[test]
 fn w2_queues_take_turns() {
-    let queues =
-        [queue("A", r#""priority": 10,"#), queue("B", r#""priority": 30,"#), queue("C", r#""priority": 20,"#)];
+    let queues = [queue("A", r#""priority": 10,"#), queue("B", r#""priority": 30,"#), queue("C", r#""priority": 20,"#)];
     let jobs = ["a1", "b1", "a2", "c1", "c2", "a3"].map(|id| job(id, &id[..1].to_uppercase(), "ann", "", &[]));
     let state = file(&format!(r#"{NOW}, "server": {{"max_running": 4}}"#), &queues, &jobs);
     for (settings, started, refused) in [
@@ -114,11 +113,7 @@ fn w3_starving_jobs_and_strict_order() {
     let without = file(members, &[queue("work", "")], &jobs);
     for (settings, running, gone) in [
         ("", "x4 START, x3 RES, x2 START, x1 RES", "x4 START, x3 START, x2 START, x1 RES"),
-        (
-            "sort_by: no_sort",
-            "x1 RES, x2 START, x3 RES, x4 START",
-            "x1 START, x2 RES, x3 RES, x4 RES",
-        ),
+        ("sort_by: no_sort", "x1 RES, x2 START, x3 RES, x4 START", "x1 START, x2 RES, x3 RES, x4 RES"),
         (
             "strict_fifo: true",
             "x4 START, x3 RES, x2 STRICT_ORDER, x1 STRICT_ORDER",
@@ -156,11 +151,12 @@ const FAIR: [(&str, &str, &str); 8] = [
 
 fn fair_state(members: &str) -> String {
     let jobs = FAIR.map(|(id, user, cput)| job(id, "work", user, "", &[("cput", cput)]));
-    let usage = r#""usage": {"usr1": 1000, "usr3": 4000, "usr4": 500, "usr6": 2000, "usr7": 10000, "usr8": 100, "zed": 6000}"#;
+    let usage =
+        r#""usage": {"usr1": 1000, "usr3": 4000, "usr4": 500, "usr6": 2000, "usr7": 10000, "usr8": 100, "zed": 6000}"#;
     file(&format!("{NOW}, {usage}{members}"), &[queue("work", "")], &jobs)
 }
 
-/// W4: PBS-FS-05 to PBS-FS-08.
+/// W4: PBS-FS-05, PBS-FS-06, PBS-FS-07, PBS-FS-08, PBS-F-13.
 #[test]
 fn w4_shares_choose_the_next_job() {
     let no_sort = "fair_share: true\nsort_by: no_sort\nunknown_shares: 10\n";
@@ -176,7 +172,7 @@ fn w4_shares_choose_the_next_job() {
     assert_eq!(order(&tables(no_sort), &later), "f7 f3 f4 f2 f6 f8 f1 f5");
 }
 
-/// W6: PBS-T-10 to PBS-T-12.
+/// W6: PBS-T-10, PBS-T-11.
 #[test]
 fn w6_dedicated_time() {
     let tables = tables(&[("sched_config", "sort_by: no_sort\n"), ("dedicated_time", DEDICATED_TIME)]);

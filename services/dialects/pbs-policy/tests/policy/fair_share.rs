@@ -217,8 +217,9 @@ fn the_tree_model_compares_where_paths_part() {
 fn the_tree_model_counts_started_jobs_for_groups() {
     let shares = policy(&[("resource_group", "g 1 root 10\nh 2 root 10\na 10 g 10\nb 11 g 10\nc 12 h 10\n")]).shares;
     let mut standing = Standing::new(Compare::Groups, &shares, [], ["a", "b", "c"]);
-    let first =
-        |standing: &Standing, users: [&'static str; 2]| users[Waiting::new(standing, users).next(standing).expect("a job")];
+    let first = |standing: &Standing, users: [&'static str; 2]| {
+        users[Waiting::new(standing, users).next(standing).expect("a job")]
+    };
     assert_eq!((first(&standing, ["b", "c"]), first(&standing, ["c", "b"])), ("b", "c"));
     standing.started("a", 10);
     assert_eq!((first(&standing, ["b", "c"]), first(&standing, ["a", "b"])), ("c", "b"));
