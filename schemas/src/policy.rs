@@ -7,9 +7,14 @@ mod check;
 mod components;
 pub mod formula;
 pub mod order;
+mod turns;
 pub mod words;
 
+pub use crate::shares::Compare;
 pub use components::{ComponentPriority, ComponentStart, Components};
+pub use turns::{
+    FairShare, OnRefusal, OtherHours, Period, Share, ShareTable, Starving, TurnRules, Turns, Visit, Windows,
+};
 
 pub use check::{
     MOST_FORMULA_BYTES, MOST_LIMITS, MOST_NAME_BYTES, MOST_ORDER_KEYS, MOST_STARTS, PolicyFault, queue_place,
@@ -35,6 +40,9 @@ pub struct Policy {
     pub queues: BTreeMap<String, QueuePolicy>,
     /// Maximum number of starts in one cycle, 1 to 100,000; the rest start in the next.
     pub max_starts: u32,
+    /// Planning by turns, in place of backfilling and of the policies of queues; `None` means that jobs are planned with
+    /// promises, as `backfill` says.
+    pub turns: Option<Box<Turns>>,
 }
 
 impl Default for Policy {
@@ -48,6 +56,7 @@ impl Default for Policy {
             limits: Vec::new(),
             queues: BTreeMap::new(),
             max_starts: 1000,
+            turns: None,
         }
     }
 }
@@ -115,6 +124,9 @@ pub enum OrderKey {
         /// The greatest value first instead of the least.
         descending: bool,
     },
+    /// The greatest part of the machine first that the owner has by the shares of the policy's turns; usage has no
+    /// influence. Without turns all are equal.
+    Share,
 }
 
 /// Whether and how jobs start ahead of one that waits for resources.
@@ -178,6 +190,11 @@ pub struct Limit {
     pub max_cores: Option<u64>,
     /// Maximum number of GPUs.
     pub max_gpus: Option<u64>,
+    /// Maximum sums of numeric attributes by name, as jobs ask for them. A job without the attribute adds nothing, and is
+    /// not held back.
+    pub max_attributes: BTreeMap<String, u64>,
+    /// Maxima of numeric attributes of one job. A job without the attribute is not held back.
+    pub max_attributes_of_job: BTreeMap<String, u64>,
 }
 
 impl Default for Limit {
@@ -190,12 +207,14 @@ impl Default for Limit {
             max_nodes: None,
             max_cores: None,
             max_gpus: None,
+            max_attributes: BTreeMap::new(),
+            max_attributes_of_job: BTreeMap::new(),
         }
     }
 }
 
 /// Whose jobs a limit counts together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitPer {
     /// All jobs.

@@ -164,6 +164,7 @@ fn policy() -> Policy {
             max_nodes: Some(2),
             max_cores: Some(3),
             max_gpus: Some(4),
+            ..Limit::default()
         }],
         queues: [(
             "night".to_owned(),
@@ -171,6 +172,7 @@ fn policy() -> Policy {
         )]
         .into(),
         max_starts: 500,
+        turns: None,
     }
 }
 

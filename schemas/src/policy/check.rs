@@ -1,7 +1,8 @@
 //! Faults of a policy, whatever its source.
 
 use super::{
-    Backfill, BackfillMode, CandidateOrder, ComponentStart, Components, Limit, LimitPer, OrderKey, Policy,
+    Backfill, BackfillMode, CandidateOrder, ComponentStart, Components, Limit, LimitPer, OrderKey, Period, Policy,
+    Turns,
     formula::{Formula, FormulaError},
     words::shorten,
 };
@@ -17,6 +18,12 @@ pub const MOST_ORDER_KEYS: usize = 32;
 pub const MOST_LIMITS: usize = 1000;
 /// Maximum number of starts in a cycle that a policy may ask for.
 pub const MOST_STARTS: u32 = 100_000;
+/// Maximum number of queues that planning by turns names.
+const MOST_TURN_QUEUES: usize = 10_000;
+/// Maximum number of groups and users in a table of shares.
+const MOST_SHARES: usize = 100_000;
+/// Maximum number of periods of planning by turns.
+const MOST_PERIODS: usize = 20_000;
 /// The longest interval of backfill passes, in seconds.
 const MOST_INTERVAL_SECONDS: u32 = 86_400;
 /// The highest number that the file format can express.
@@ -64,6 +71,9 @@ impl Policy {
                 faults.backfill(&format!("{place}.backfill"), backfill);
                 faults.components_of_queue(&format!("{place}.backfill"), backfill, self.backfill.components);
             }
+        }
+        if let Some(turns) = &self.turns {
+            faults.turns("turns", turns);
         }
         if !(1..=MOST_STARTS).contains(&self.max_starts) {
             faults.add("max_starts", format!("expected 1 to {MOST_STARTS}, found {}", self.max_starts));
@@ -181,6 +191,50 @@ impl Faults {
         }
     }
 
+    fn turns(&mut self, place: &str, turns: &Turns) {
+        let lists = [
+            ("ignored_queues", turns.ignored_queues.len(), MOST_TURN_QUEUES),
+            ("queues", turns.queues.len(), MOST_TURN_QUEUES),
+            ("shares", turns.shares.as_ref().map_or(0, |shares| shares.members.len()), MOST_SHARES),
+            ("other_hours", turns.other_hours.as_ref().map_or(0, |other| other.periods.len()), MOST_PERIODS),
+            ("windows", turns.windows.as_ref().map_or(0, |windows| windows.periods.len()), MOST_PERIODS),
+        ];
+        for (key, len, most) in lists.iter().filter(|(_, len, most)| len > most) {
+            self.add(&format!("{place}.{key}"), format!("expected at most {most} entries, found {len}"));
+        }
+        for name in turns.ignored_queues.iter().chain(&turns.queues) {
+            self.text(&format!("{place}.queues"), name, "the name of a queue");
+        }
+        let others = turns.other_hours.iter().map(|other| &other.rules);
+        for starving in others.chain([&turns.rules]).filter_map(|rules| rules.starving) {
+            if starving.after_seconds > MOST_AMOUNT {
+                self.add(&format!("{place}.rules.starving.after_seconds"), format!("expected at most {MOST_AMOUNT}"));
+            }
+        }
+        if let Some(other) = &turns.other_hours {
+            self.order(&format!("{place}.other_hours.order"), &other.order);
+            self.periods(&format!("{place}.other_hours.periods"), &other.periods);
+        }
+        if let Some(windows) = &turns.windows {
+            self.text(&format!("{place}.windows.queue_prefix"), &windows.queue_prefix, "the beginning of a name");
+            self.periods(&format!("{place}.windows.periods"), &windows.periods);
+        }
+        for (index, share) in turns.shares.iter().flat_map(|shares| &shares.members).enumerate() {
+            let place = format!("{place}.shares.members.{index}");
+            self.text(&place, &share.name, "the name of a group or user");
+            if share.parent as usize >= index + 2 {
+                self.add(&place, "expected a parent that stands before it".into());
+            }
+        }
+    }
+
+    fn periods(&mut self, place: &str, periods: &[Period]) {
+        let is_empty = |period: &Period| period.from >= period.until;
+        if periods.iter().any(is_empty) || periods.windows(2).any(|two| two[0].until >= two[1].from) {
+            self.add(place, "expected periods in their order that neither overlap nor touch".into());
+        }
+    }
+
     fn limits(&mut self, limits: &[Limit]) {
         if limits.len() > MOST_LIMITS {
             self.add("limit", format!("expected at most {MOST_LIMITS} limits, found {}", limits.len()));
@@ -197,15 +251,23 @@ impl Faults {
     }
 
     fn limit(&mut self, place: &str, limit: &Limit) {
-        let Limit { per, name, queue, max_running_jobs, max_nodes, max_cores, max_gpus } = limit;
+        let Limit { per, name, queue, max_running_jobs, max_nodes, max_cores, max_gpus, .. } = limit;
+        let Limit { max_attributes, max_attributes_of_job, .. } = limit;
         let maxima = [
             ("max_running_jobs", max_running_jobs),
             ("max_nodes", max_nodes),
             ("max_cores", max_cores),
             ("max_gpus", max_gpus),
         ];
-        if maxima.iter().all(|(_, most)| most.is_none()) {
-            let keys = maxima.map(|(key, _)| format!("`{key}`")).join(", ");
+        let attributes = || max_attributes.iter().chain(max_attributes_of_job);
+        for (name, most) in attributes() {
+            self.text(&format!("{place}.max_attributes"), name, "the name of an attribute");
+            if *most > MOST_AMOUNT {
+                self.add(&format!("{place}.max_attributes"), format!("expected at most {MOST_AMOUNT}"));
+            }
+        }
+        if maxima.iter().all(|(_, most)| most.is_none()) && attributes().next().is_none() {
+            let keys = maxima.map(|(key, _)| format!("`{key}`")).join(", ") + ", `max_attributes`";
             self.add(place, format!("expected at least one of {keys}: this limits nothing"));
         }
         for (key, most) in maxima {

@@ -58,6 +58,8 @@ pub enum Variable {
     QueuePriority,
     /// `fair_share`: the factor of its user in its account, from 0 to 1 ([`crate::fair_tree`]).
     FairShare,
+    /// The rank of its owner's part of the machine, the greatest first; no formula can use it.
+    ShareRank,
     /// `attribute("NAME")`: a numeric attribute, by its index in [`Formula::attributes`] or
     /// [`super::order::CompiledOrder::attributes`].
     Attribute(usize),

@@ -23,6 +23,7 @@ enum Key {
     Wfp3,
     Unicep,
     Formula { formula: Formula, descending: bool },
+    Share,
 }
 
 impl CompiledOrder {
@@ -39,6 +40,7 @@ impl CompiledOrder {
                 OrderKey::F1 => Key::F1,
                 OrderKey::Wfp3 => Key::Wfp3,
                 OrderKey::Unicep => Key::Unicep,
+                OrderKey::Share => Key::Share,
                 OrderKey::Formula { text, descending } => {
                     Key::Formula { formula: Formula::parse(text)?.renumbered(&mut attributes), descending: *descending }
                 }
@@ -70,6 +72,11 @@ impl CompiledOrder {
             Key::Formula { formula, .. } => formula.depends_on_time(),
             _ => false,
         })
+    }
+
+    /// Whether a key depends on the parts of the machine that users have.
+    pub fn uses_shares(&self) -> bool {
+        self.keys.contains(&Key::Share)
     }
 
     /// Whether a key depends on what accounts and users have used.
@@ -115,6 +122,7 @@ impl CompiledOrder {
             Key::F1 => f1(of(Variable::Walltime), of(Variable::Procs), of(Variable::Age0)),
             Key::Wfp3 => wfp3(of(Variable::Wait), of(Variable::Walltime), of(Variable::Procs)),
             Key::Unicep => unicep(of(Variable::Wait), of(Variable::Walltime), of(Variable::Procs)),
+            Key::Share => of(Variable::ShareRank),
             Key::Formula { formula, descending: false } => formula.evaluate(variables),
             Key::Formula { formula, descending: true } => -formula.evaluate(variables),
         };

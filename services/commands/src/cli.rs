@@ -167,7 +167,7 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
         words: Vec<String>,
     },
-    /// PBS: qsub, qstat, qdel, qmgr, pbsnodes, tracejob and others; `muster pbs check DIR` checks the policy files of a scheduler
+    /// PBS: qsub, qstat, qdel, qmgr, pbsnodes, tracejob and others; `muster pbs check DIR` checks the policy files of a scheduler, `muster pbs plan DIR --state FILE` plans one cycle under them
     Pbs {
         /// The command and its arguments
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]

@@ -221,6 +221,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("muster pbs pbsnodes -o -C 'bad disk' node7", "takes a node out of service, as pbsnodes does"),
             ("muster pbs qmgr -c 'print server'", "the server and its queues, as qmgr does"),
             ("muster pbs check /var/spool/pbs/sched_priv", "checks the policy files of a scheduler"),
+            ("muster pbs plan /var/spool/pbs/sched_priv --state state.json", "what one cycle would start"),
         ],
     ),
     ("slurm", &[("muster slurm sbatch job.sh", "as sbatch does"), ("muster slurm squeue --me", "as squeue does")]),

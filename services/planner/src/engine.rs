@@ -13,7 +13,7 @@ use crate::{
     class::{ClassId, Classes},
     limits::{Limits, Usage, Uses},
     machine::{Holding, Machine, Window},
-    model::{ActiveRun, Closure, ElasticRun, QueuedJob, Reservation, Slot, YieldingRun, lead_queue},
+    model::{ActiveRun, Closure, ElasticRun, Holder, QueuedJob, Reservation, Slot, YieldingRun, lead_queue},
     queue::{Facts, Place, Queue},
     search::Search,
     timeline::ALWAYS,
@@ -82,6 +82,8 @@ pub struct Engine {
     pub(crate) components: Components,
     pub(crate) jobs_with_components: usize,
     pub(crate) backfill_passes: Arc<BackfillPasses>,
+    /// What users have used, and who has jobs that the engine does not know; for the shares of planning by turns.
+    pub(crate) user_usage: BTreeMap<Arc<str>, u64>,
 }
 
 /// The owner of a bound.
@@ -125,6 +127,7 @@ impl Engine {
             is_strict: true,
             queue_block: None,
             assumes_passes: false,
+            user_usage: BTreeMap::new(),
         })
     }
 
@@ -217,6 +220,18 @@ impl Engine {
     /// Sets the factors of users in accounts that orders use from now on.
     pub fn set_fair_factors(&mut self, factors: Factors) {
         self.queue.fair_factors = factors;
+    }
+
+    /// Sets what users have used so far, in the unit that the shares of planning by turns charge. Users who have jobs that
+    /// are not told here, such as held ones, are named too, if with nothing: users outside the table of shares divide
+    /// their part among those who are named or have jobs here.
+    pub fn set_user_usage(&mut self, usage: BTreeMap<Arc<str>, u64>) {
+        self.user_usage = usage;
+    }
+
+    /// The owners of runs.
+    pub(crate) fn holders_of_runs(&self) -> impl Iterator<Item = &Holder> {
+        self.runs.values().map(|run| &*run.run.holder)
     }
 
     /// Memory for each core of requests that name none, in bytes.
@@ -425,7 +440,7 @@ impl Engine {
         let assumed_end = run.expected_end;
         self.machine.take(&run.demand, &run.placement, Holding::Run { until: assumed_end });
         self.slots_in_doubt |= self.is_in_the_way(&run, assumed_end);
-        self.limits.begin(&run.holder, &run.demand, &usage);
+        self.limits.begin(&run.holder, &run.demand, &usage, run.attributes.as_deref());
         self.ends.insert((assumed_end, run.job));
         self.runs.insert(run.job, Run { run, assumed_end, usage });
     }
@@ -435,7 +450,7 @@ impl Engine {
         let Some(Run { run, assumed_end, usage }) = self.runs.remove(&job) else { return };
         self.ends.remove(&(assumed_end, job));
         self.machine.give_back(&run.demand, &run.placement, Holding::Run { until: assumed_end });
-        self.limits.end(&run.holder, &run.demand, &usage);
+        self.limits.end(&run.holder, &run.demand, &usage, run.attributes.as_deref());
     }
 
     /// A job starts in this pass: until the pass is over, its end counts among those of the runs.

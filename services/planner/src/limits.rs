@@ -4,34 +4,25 @@
 //! or not at all, each limit applies to what they use together.
 
 mod accounts;
+mod asked;
+mod gates;
+mod rules;
 mod usage;
 
+pub(crate) use gates::Found;
 pub(crate) use usage::{Usage, Uses, Ways, is_one_shut};
 
 use crate::model::{Demand, Holder};
 use accounts::AccountLimits;
+use asked::{Asked, Attributes};
 use muster_domain::accounts::{Accounts, Counter as Budgeted, Spending};
-use muster_schemas::{
-    cluster::QueueSpec,
-    policy::{Limit, LimitPer},
-    views::LimitView,
-};
+use muster_schemas::{cluster::QueueSpec, policy::Limit, views::LimitView};
+use rules::{Counter, describe, name};
 use std::{
     collections::{BTreeMap, HashMap},
     sync::Arc,
 };
 use usage::{Part, Wanted, parts};
-
-/// The subject that usage is counted for.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Counter {
-    /// The policy's limit with this number, for this name.
-    Policy(usize, Arc<str>),
-    /// Running jobs of a queue.
-    Queue(Arc<str>),
-    /// Running jobs of a user in a queue.
-    UserInQueue(Arc<str>, Arc<str>),
-}
 
 /// The limits of a policy, of accounts and of classes, and what is in use.
 #[derive(Clone, Debug, Default)]
@@ -39,11 +30,13 @@ pub(crate) struct Limits {
     rules: Vec<Limit>,
     used: HashMap<Counter, Usage>,
     accounts: AccountLimits,
+    /// What running jobs have asked for, by the limits that count it.
+    asked: Asked,
 }
 
 impl Limits {
     pub fn new(rules: Vec<Limit>) -> Self {
-        Self { rules, ..Self::default() }
+        Self { asked: Asked::new(&rules), rules, ..Self::default() }
     }
 
     /// Sets the accounts and classes whose limits apply. Nothing may be in use yet.
@@ -81,7 +74,8 @@ impl Limits {
     }
 
     /// The components of a job begin to use this much.
-    pub fn begin(&mut self, holder: &Holder, demand: &Demand, uses: &[Usage]) {
+    pub fn begin(&mut self, holder: &Holder, demand: &Demand, uses: &[Usage], attributes: Attributes<'_>) {
+        self.asked.count(&self.rules, holder, demand, attributes, 1);
         for part in parts(holder, demand, uses) {
             for counter in self.counters(&part) {
                 self.used.entry(counter).or_default().add(part.usage);
@@ -91,7 +85,8 @@ impl Limits {
     }
 
     /// The components of a job no longer use this much.
-    pub fn end(&mut self, holder: &Holder, demand: &Demand, uses: &[Usage]) {
+    pub fn end(&mut self, holder: &Holder, demand: &Demand, uses: &[Usage], attributes: Attributes<'_>) {
+        self.asked.count(&self.rules, holder, demand, attributes, -1);
         for part in parts(holder, demand, uses) {
             for counter in self.counters(&part) {
                 if let Some(sum) = self.used.get_mut(&counter) {
@@ -249,34 +244,6 @@ fn amounts(rule: &Limit, used: &Usage, more: &Usage) -> [(&'static str, Option<u
         ("cores", rule.max_cores, used.cores, more.cores),
         ("GPUs", rule.max_gpus, used.gpus, more.gpus),
     ]
-}
-
-fn describe(rule: &Limit, name: &str, what: &str, most: u64) -> String {
-    let of = match rule.per {
-        LimitPer::All => String::new(),
-        LimitPer::User => format!(" of {name}"),
-        LimitPer::Group => format!(" of group {name}"),
-        LimitPer::Account => format!(" of account {name}"),
-        LimitPer::Queue => format!(" in queue {name}"),
-    };
-    let queue = rule.queue.as_ref().map_or_else(String::new, |queue| format!(" in queue {queue}"));
-    format!("{most} {what}{of}{queue}")
-}
-
-/// The name under which a limit counts a component; `None` if it does not count it.
-fn name(rule: &Limit, part: &Part) -> Option<Arc<str>> {
-    let queue = &part.demand.queue;
-    if rule.queue.as_ref().is_some_and(|wanted| **queue != **wanted) {
-        return None;
-    }
-    let name = match rule.per {
-        LimitPer::All => "".into(),
-        LimitPer::User => part.holder.user.clone(),
-        LimitPer::Group => part.holder.group.to_string().into(),
-        LimitPer::Account => part.account()?.clone(),
-        LimitPer::Queue => queue.clone(),
-    };
-    rule.name.as_deref().is_none_or(|wanted| wanted == &*name).then_some(name)
 }
 
 /// The queues of a job, each once.

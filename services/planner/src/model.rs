@@ -48,7 +48,7 @@ pub struct QueuedJob {
     pub is_list: bool,
     /// When it was put into the queue.
     pub arrival: Timestamp,
-    /// Numbers that formulas can use by name, in addition to those that every job has.
+    /// Numbers that formulas, limits and shares can use by name, in addition to those that every job has.
     pub attributes: Option<Arc<BTreeMap<String, i64>>>,
     /// Its promise from a planner that keeps promises (backfill `conservative`); for an array, that of its next task.
     pub slot: Option<Slot>,
@@ -170,6 +170,8 @@ pub struct ActiveRun {
     pub placement: Arc<Placement>,
     /// When its last component is over at the latest, by its walltime; [`Timestamp::MAX`] if it has none.
     pub expected_end: Timestamp,
+    /// The numbers that limits count by name.
+    pub attributes: Option<Arc<BTreeMap<String, i64>>>,
 }
 
 /// Nodes that are kept for some jobs for a time.

@@ -12,10 +12,13 @@ mod preempt;
 mod promises;
 mod reasons;
 mod renewal;
+mod trace;
 pub(crate) mod turn;
+mod visits;
 mod yielding;
 
 pub use cycle::Plan;
+pub use trace::{Look, Refusal};
 
 use crate::{
     class::{Class, ClassId},
@@ -48,16 +51,27 @@ impl Engine {
             // Jobs made way for starts that were refused.
             self.machine.frees_anything();
         }
-        let mut cycle = self.cycle(now, left_out);
+        let mut cycle = self.cycle(now, left_out, None);
         self.resize_behind(&mut cycle);
         self.finish(cycle)
     }
 
+    /// The same, with what became of each job that a cycle by turns has looked at, in the order of its turn, and of those
+    /// that have no turn. Under any other policy nothing is told.
+    pub fn pass_traced(&mut self, now: Timestamp) -> (Plan, Vec<Look>) {
+        let nobody = BTreeSet::new();
+        let mut cycle = self.cycle(now, &nobody, Some(Vec::new()));
+        self.resize_behind(&mut cycle);
+        let trace = cycle.trace.take().unwrap_or_default();
+        (self.finish(cycle), trace)
+    }
+
     /// The stages of a pass that waiting jobs need. Holdings taken by the cycle are not given back yet.
-    fn cycle<'c>(&mut self, now: Timestamp, left_out: &'c BTreeSet<JobId>) -> Cycle<'c> {
+    fn cycle<'c>(&mut self, now: Timestamp, left_out: &'c BTreeSet<JobId>, trace: Option<Vec<Look>>) -> Cycle<'c> {
         self.passes += 1;
         self.extend_overdue(now);
         let freed_so_far = self.machine.freed_so_far();
+        self.set_hours(now);
         let classes = &self.classes;
         self.queue.sort(now, &self.queues, |entry| {
             let class = classes.get(entry.class);
@@ -83,11 +97,18 @@ impl Engine {
             offers: self.open_offers(),
             swapped: Vec::new(),
             components: self.open_components(now),
+            trace,
         };
         self.judge_classes();
         self.drop_broken_promises(&mut cycle);
         if let Some(mode) = self.scheduling.mode {
             self.by_mode(&mut cycle, mode);
+            return cycle;
+        }
+        let policy = self.policy.clone();
+        if let Some(turns) = policy.turns.as_deref() {
+            self.ask_on_kept(&mut cycle);
+            self.by_turns(&mut cycle, turns);
             return cycle;
         }
         self.note_backfill_pass(&mut cycle);
@@ -126,8 +147,8 @@ impl Engine {
             let promised = cycle.taken.iter().filter(|(.., holding)| matches!(holding, Holding::Promise { .. }));
             promised.for_each(|(demand, placement, holding)| self.machine.frees(demand, placement, *holding));
         }
-        for (holder, demand, usage) in cycle.usage.drain(..) {
-            self.limits.end(&holder, &demand, &usage);
+        for (holder, demand, usage, attributes) in cycle.usage.drain(..) {
+            self.limits.end(&holder, &demand, &usage, attributes.as_deref());
         }
         cycle.plan.starts.iter().for_each(|start| self.forget_start(start.job));
         for run in cycle.swapped.drain(..).rev() {
@@ -275,7 +296,7 @@ impl Engine {
         self.note_offer(cycle, place, id, &placement);
         let Some(entry) = self.queue.get(place) else { return };
         let demand = self.classes.get(entry.class).demand.clone();
-        let holder = entry.holder.clone();
+        let (holder, attributes) = (entry.holder.clone(), entry.attributes.clone());
         let until = expected_end(&demand, &placement, cycle.now);
         let usage = Usage::of(&placement, &demand);
         let placement = Arc::new(placement);
@@ -288,15 +309,16 @@ impl Engine {
             holder: holder.clone(),
             placement: run_placement,
             expected_end: until,
+            attributes: attributes.clone(),
         };
         self.note_start(run, usage.clone());
         cycle.index.update(&self.machine, placement.shares().map(|share| share.node), cycle.now);
-        self.limits.begin(&holder, &demand, &usage);
+        self.limits.begin(&holder, &demand, &usage, attributes.as_deref());
         if id.index.is_some() {
             *cycle.started_of_array.entry(id.number).or_default() += 1;
         }
         cycle.plan.starts.push(Start { job: id, placement: Placement::clone(&placement) });
-        cycle.usage.push((holder, demand.clone(), usage));
+        cycle.usage.push((holder, demand.clone(), usage, attributes));
         cycle.taken.push((demand, placement, holding));
     }
 

@@ -156,7 +156,7 @@ impl Forward {
             return;
         };
         let Some(entry) = self.engine.queue.get(place) else { return };
-        let (waiting, holder) = (entry.id, entry.holder.clone());
+        let (waiting, holder, attributes) = (entry.id, entry.holder.clone(), entry.attributes.clone());
         let demand = self.engine.classes.get(entry.class).demand.clone();
         self.starts.entry(waiting).or_insert(self.now);
         if self.watch == Some(waiting) && self.watched.is_none() {
@@ -164,7 +164,8 @@ impl Forward {
         }
         self.leave(waiting, place, job);
         let expected_end = expected_end(&demand, &placement, self.now);
-        self.engine.begin(ActiveRun { job, demand, holder, placement: Arc::new(placement), expected_end });
+        let placement = Arc::new(placement);
+        self.engine.begin(ActiveRun { job, demand, holder, placement, expected_end, attributes });
     }
 
     /// A job, or a task of an array, no longer waits.

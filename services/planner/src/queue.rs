@@ -140,6 +140,13 @@ pub(crate) struct Queue {
     /// The stages of queues with their own policies, and of the rest.
     own: BTreeMap<Arc<str>, Stages>,
     rest: Stages,
+    /// The stages of the other hours of planning by turns, and whether they are in force in place of `rest`.
+    other: Option<Stages>,
+    is_other: bool,
+    /// Whether all keys have to be computed again.
+    is_stale: bool,
+    /// The rank of each user by his part of the machine, if an order uses it.
+    pub share_ranks: BTreeMap<Arc<str>, u32>,
     /// The time from which orders count the age of jobs.
     pub epoch: Timestamp,
     /// The factors of users in accounts, as far as an order uses them.
@@ -174,18 +181,26 @@ impl Queue {
     /// If a formula of the policy cannot be read.
     pub fn new(policy: &Policy) -> Result<Self, PolicyError> {
         let rest = Stages::compile(&policy.order, policy.backfill)?;
+        let turns = policy.turns.as_deref();
+        let other = turns.and_then(|turns| turns.other_hours.as_ref());
+        let other = other.map(|other| Stages::compile(&other.order, policy.backfill)).transpose()?;
         let own: BTreeMap<Arc<str>, Stages> = policy
             .queues
             .iter()
+            .filter(|_| turns.is_none())
             .map(|(name, queue)| {
                 let order = queue.order.as_deref().unwrap_or(&policy.order);
                 Ok((name.as_str().into(), Stages::compile(order, queue.backfill.unwrap_or(policy.backfill))?))
             })
             .collect::<Result<_, PolicyError>>()?;
-        let width = own.values().map(|stages| stages.order.len()).fold(rest.order.len(), usize::max);
+        let width = own.values().chain(&other).map(|stages| stages.order.len()).fold(rest.order.len(), usize::max);
         Ok(Self {
             own,
             rest,
+            other,
+            is_other: false,
+            is_stale: false,
+            share_ranks: BTreeMap::new(),
             epoch: Timestamp(0),
             fair_factors: Factors::default(),
             entries: Vec::new(),
@@ -204,6 +219,19 @@ impl Queue {
     /// Whether an order depends on what accounts and users have used.
     pub fn uses_fair_share(&self) -> bool {
         self.own.values().chain([&self.rest]).any(|stages| stages.order.uses_fair_share())
+    }
+
+    /// Whether the order in force depends on the parts of the machine that users have.
+    pub fn uses_shares(&self) -> bool {
+        self.rest.order.uses_shares()
+    }
+
+    /// Puts the order of the other hours in force, or that of all others.
+    pub fn set_hours(&mut self, is_other: bool) {
+        let Some(other) = self.other.as_mut().filter(|_| self.is_other != is_other) else { return };
+        std::mem::swap(other, &mut self.rest);
+        (self.is_other, self.is_stale) = (is_other, true);
+        self.blocks.iter_mut().for_each(|block| block.stages = self.rest.clone());
     }
 
     pub fn len(&self) -> usize {
@@ -385,9 +413,11 @@ impl Queue {
         queues: &BTreeMap<Arc<str>, QueueSpec>,
         facts: impl Fn(&Entry) -> (Size, Arc<str>),
     ) {
+        let is_stale = std::mem::take(&mut self.is_stale);
         for number in 0..self.blocks.len() {
             self.sweep(number);
-            if self.blocks[number].stages.order.depends_on_time() {
+            let order = &self.blocks[number].stages.order;
+            if is_stale || order.depends_on_time() || order.uses_shares() {
                 let mut places = self.take_sorted(number);
                 places.append(&mut self.blocks[number].fresh);
                 for place in &places {
@@ -481,8 +511,8 @@ impl Queue {
         let Some(entry) = self.entries[place as usize].as_ref() else { return };
         let order = &self.blocks[entry.block as usize].stages.order;
         let queue_priority = queues.get(facts.queue).map_or(0, |queue| queue.priority);
-        let (epoch, fair_factors) = (self.epoch, &self.fair_factors);
-        let values = Values { entry, facts, order, queue_priority, now, epoch, fair_factors };
+        let Self { epoch, fair_factors, share_ranks, .. } = self;
+        let values = Values { entry, facts, order, queue_priority, now, epoch: *epoch, fair_factors, share_ranks };
         let from = place as usize * self.width;
         for number in 0..self.width {
             // Another job may have been at this place, in a block with more keys.
@@ -546,6 +576,7 @@ struct Values<'v> {
     now: Timestamp,
     epoch: Timestamp,
     fair_factors: &'v Factors,
+    share_ranks: &'v BTreeMap<Arc<str>, u32>,
 }
 
 impl Variables for Values<'_> {
@@ -567,6 +598,7 @@ impl Variables for Values<'_> {
                 let holder = &self.entry.holder;
                 self.fair_factors.get(holder.account.as_deref(), &holder.user, self.facts.queue)
             }
+            Variable::ShareRank => self.share_ranks.get(&self.entry.holder.user).map_or(0.0, |rank| f64::from(*rank)),
             Variable::Attribute(index) => {
                 let name = self.order.attributes().get(index);
                 let value = name.and_then(|name| self.entry.attributes.as_ref()?.get(name));

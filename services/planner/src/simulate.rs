@@ -173,6 +173,7 @@ impl<'w> Clock<'w> {
             holder: job.holder.clone(),
             placement,
             expected_end: time_of(now.saturating_add(job.estimate_seconds)),
+            attributes: job.attributes.clone(),
         });
         self.starts[at] = Some(now);
         self.ends.push(Reverse((end, at)));

@@ -117,7 +117,14 @@ impl Scene {
             let placement = Arc::new(start.placement.clone());
             self.begin(
                 engine,
-                ActiveRun { job: job.id, demand: job.demand, holder: job.holder, placement, expected_end },
+                ActiveRun {
+                    job: job.id,
+                    demand: job.demand,
+                    holder: job.holder,
+                    placement,
+                    expected_end,
+                    attributes: None,
+                },
             );
         }
     }
@@ -166,6 +173,7 @@ impl Scene {
                     holder: self.one_of(holders).clone(),
                     placement: Arc::new(Placement { components: vec![component] }),
                     expected_end: self.now.plus_seconds(seconds as i64),
+                    attributes: None,
                 };
                 self.runs.insert(job, run);
                 used += cores;

@@ -49,16 +49,16 @@ pub fn basl(words: &[String]) -> u8 {
 
 /// `muster pbs NAME ...`.
 pub fn words(connection: &ConnectionOptions, words: &[String]) -> u8 {
-    if let Some((word, rest)) = words.split_first()
-        && word == "check"
-    {
-        return status_of("muster pbs check", policy::run(rest));
+    match words.split_first() {
+        Some((word, rest)) if word == "check" => return status_of("muster pbs check", policy::run(rest)),
+        Some((word, rest)) if word == "plan" => return status_of("muster pbs plan", policy::plan_dry(rest)),
+        _ => {}
     }
     let known = words.split_first().and_then(|(name, rest)| Some((TOOLS.into_iter().find(|tool| tool == name)?, rest)));
     match known {
         Some((tool, rest)) => run(connection, tool, rest),
         None => {
-            stderr_line!("muster: usage: muster {NAME} check|{} ...", TOOLS.join("|"));
+            stderr_line!("muster: usage: muster {NAME} check|plan|{} ...", TOOLS.join("|"));
             2
         }
     }

@@ -1,14 +1,26 @@
-//! `muster pbs check DIR`: whether the policy files of a `sched_priv` folder could be put in force (PBS-C-15).
+//! `muster pbs check DIR`: whether the policy files of a `sched_priv` folder could be put in force; and `muster pbs plan
+//! DIR --state FILE`: what one cycle would do under them (PBS-C-15).
 
 use super::ended::{Ended, Failure, print};
-use muster_cli::zone;
-use muster_pbs_policy::{check::check, folder, preset::Preset, report};
+use muster_cli::{stderr_line, zone};
+use muster_pbs_plan::{
+    plan,
+    state_file::{MOST_BYTES, StateFile},
+};
+use muster_pbs_policy::{check::check, findings::escaped, folder, preset::Preset, report};
 use muster_schemas::Timestamp;
-use std::path::Path;
+use std::{
+    fs::File,
+    io::{self, Read as _},
+    path::Path,
+};
 
 const USAGE: &str = "usage: muster pbs check [--preset sgi_origin|cray_t3e|ibm_sp|multitask] DIR";
 /// The exit status for files with errors.
 const POLICY_ERRORS: u8 = 2;
+const PLAN_USAGE: &str = "usage: muster pbs plan DIR --state FILE";
+/// The exit status for a bad state file.
+const BAD_STATE: u8 = 3;
 
 /// Checks a folder. It asks no system, and changes nothing.
 pub fn run(words: &[String]) -> Ended {
@@ -26,4 +38,47 @@ pub fn run(words: &[String]) -> Ended {
     text.push('\n');
     print(&text);
     Ok(if checked.policy.is_some() { 0 } else { POLICY_ERRORS })
+}
+
+/// Runs one cycle on a state file. It asks no system, and changes nothing.
+pub fn plan_dry(words: &[String]) -> Ended {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let (folder, file) = match words[..] {
+        [folder, "--state", file] | ["--state", file, folder] if !folder.starts_with('-') => (folder, file),
+        _ => return Err(Failure { text: PLAN_USAGE.to_owned(), status: POLICY_ERRORS }),
+    };
+    let sources =
+        folder::read(Path::new(folder)).map_err(|error| Failure { text: error.to_string(), status: POLICY_ERRORS })?;
+    let checked = check(&sources, None);
+    for warning in &checked.warnings {
+        stderr_line!("muster pbs plan: warning: {warning}");
+    }
+    let Some(tables) = checked.policy else {
+        let errors: Vec<String> = checked.errors.iter().map(ToString::to_string).collect();
+        return Err(Failure {
+            text: format!("the policy cannot be followed\n{}", errors.join("\n")),
+            status: POLICY_ERRORS,
+        });
+    };
+    let shown = escaped(file);
+    let bad = |error: &dyn std::fmt::Display| Failure { text: format!("{shown}: {error}"), status: BAD_STATE };
+    let bytes = read(Path::new(file)).map_err(|error| bad(&error))?;
+    let state = StateFile::read(&bytes).map_err(|error| bad(&error))?;
+    let dry = plan(&tables, &state).map_err(|error| bad(&error))?;
+    for warning in &dry.warnings {
+        stderr_line!("muster pbs plan: warning: {}", escaped(warning));
+    }
+    print(&dry.lines.iter().map(|line| escaped(line) + "\n").collect::<String>());
+    Ok(0)
+}
+
+/// The bytes of a regular file, and one more than is read if it is too large.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    // A pipe would keep the reader waiting, so it is not opened.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }

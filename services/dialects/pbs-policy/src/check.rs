@@ -9,7 +9,7 @@ use crate::{
     nodes::{self, Node},
     preset::{self, Preset, PresetConfig},
     sched_config::{self, SchedConfig},
-    shares::Shares,
+    shares::{self, Shares},
 };
 use jiff::{Timestamp, tz::TimeZone};
 use sha2::{Digest, Sha256};
@@ -143,7 +143,7 @@ impl<'s> Checker<'s> {
         let is_other = !has_both && find(self.sources, RESOURCES_GROUP).is_some();
         let name = if is_other { RESOURCES_GROUP } else { RESOURCE_GROUP };
         let shares = self.read(name, |bytes, findings| match bytes {
-            Some(bytes) => Shares::read(bytes, unknown_shares, findings),
+            Some(bytes) => shares::read(bytes, unknown_shares, findings),
             None => Shares::new(unknown_shares),
         });
         if has_both {

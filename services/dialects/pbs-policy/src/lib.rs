@@ -8,10 +8,9 @@
 pub mod balance;
 pub mod check;
 pub mod dedicated;
-pub mod fair_share;
+pub mod engine;
 pub mod findings;
 pub mod folder;
-pub mod fraction;
 pub mod holidays;
 pub mod lines;
 mod local_time;
@@ -25,3 +24,5 @@ pub mod shares;
 pub mod sort;
 pub mod usage;
 pub mod values;
+
+pub use muster_schemas::fraction;

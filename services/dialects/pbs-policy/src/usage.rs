@@ -2,10 +2,8 @@
 
 use crate::sched_config::Charge;
 use jiff::{SignedDuration, Timestamp};
+pub use muster_schemas::shares::LEAST;
 use std::collections::BTreeMap;
-
-/// The usage of a user who has not used anything (PBS-FS-05).
-pub const LEAST: u64 = 1;
 
 /// The usage of all users and when it was last halved.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,7 +16,7 @@ impl Engine {
         let Run { run, assumed_end, usage } = &known;
         self.ends.remove(&(*assumed_end, job));
         self.machine.lend(&run.demand, &run.placement, Holding::Run { until: *assumed_end });
-        self.limits.end(&run.holder, &run.demand, usage);
+        self.limits.end(&run.holder, &run.demand, usage, run.attributes.as_deref());
         Some(known)
     }
 
@@ -24,7 +24,7 @@ impl Engine {
     pub(crate) fn hold_run(&mut self, known: Run) {
         let Run { run, assumed_end, usage } = &known;
         self.machine.take(&run.demand, &run.placement, Holding::Run { until: *assumed_end });
-        self.limits.begin(&run.holder, &run.demand, usage);
+        self.limits.begin(&run.holder, &run.demand, usage, run.attributes.as_deref());
         self.ends.insert((*assumed_end, run.job));
         self.runs.insert(run.job, known);
     }

@@ -120,6 +120,11 @@ pub(super) fn parts<'p>(holder: &'p Holder, demand: &'p Demand, uses: &'p [Usage
     components.map(move |(number, (demand, usage))| Part { holder, number, demand, usage })
 }
 
+/// The first component of a job, with what it uses.
+pub(super) fn first_part<'p>(holder: &'p Holder, demand: &'p Demand, usage: &'p Usage) -> Option<Part<'p>> {
+    demand.components.first().map(|demand| Part { holder, number: 0, demand, usage })
+}
+
 /// What a job would use, summed up by counter. Few jobs have many components, and those mostly count together.
 #[derive(Default)]
 pub(super) struct Wanted<C>(pub Vec<(C, Usage)>);

@@ -1,6 +1,6 @@
 //! The decisions of a cycle, and its books.
 
-use super::now_index::NowIndex;
+use super::{now_index::NowIndex, trace::Look};
 use crate::{
     class::ClassId,
     engine::Run,
@@ -68,7 +68,7 @@ pub(super) struct Cycle<'c> {
     pub given_up: Vec<(Arc<Demand>, Arc<Placement>, Holding)>,
     /// Arrays whose next task starts on their promise.
     pub redeemed_arrays: Vec<Place>,
-    pub usage: Vec<(Arc<Holder>, Arc<Demand>, Uses)>,
+    pub usage: Vec<(Arc<Holder>, Arc<Demand>, Uses, Option<Arc<BTreeMap<String, i64>>>)>,
     pub started_of_array: BTreeMap<u64, u32>,
     /// Queues in which an earlier job waits for resources at an unknown time, or lets nobody go around it.
     pub blocked: BTreeMap<Arc<str>, JobId>,
@@ -85,6 +85,8 @@ pub(super) struct Cycle<'c> {
     pub swapped: Vec<Run>,
     /// The treatment of jobs that have several components.
     pub components: Components,
+    /// What became of the jobs looked at, if that is wanted.
+    pub trace: Option<Vec<Look>>,
 }
 
 /// The result of a look at a job.

@@ -46,7 +46,7 @@ impl Engine {
     pub(crate) fn pass_with_promises(&mut self, now: Timestamp) -> (Plan, Vec<Promise>) {
         let nobody = BTreeSet::new();
         self.queue.forget_known_reasons();
-        let mut cycle = self.cycle(now, &nobody);
+        let mut cycle = self.cycle(now, &nobody, None);
         self.resize_behind(&mut cycle);
         let promises = promises_of(&cycle);
         (self.finish(cycle), promises)
@@ -57,7 +57,7 @@ impl Engine {
         let mut engine = self.clone();
         engine.set_slot(job, None);
         let left_out: BTreeSet<JobId> = behind.chain([job]).collect();
-        let mut cycle = engine.cycle(now, &left_out);
+        let mut cycle = engine.cycle(now, &left_out, None);
         let started = cycle.plan.starts.iter().map(|start| start.job.whole()).collect();
         let promises = promises_of(&cycle);
         let blocked = std::mem::take(&mut cycle.blocked);

@@ -1,14 +1,17 @@
 //! Prints policies in the form of policy files.
 
 use super::read::{CANDIDATES, COMPONENT_PRIORITIES, COMPONENT_STARTS, MODES, NAMED_KEYS, PER, VERSION};
-use muster_schemas::policy::{Backfill, BackfillMode, ComponentStart, Components, Limit, OrderKey, Policy};
-use std::fmt::{Display, Write as _};
+use muster_schemas::policy::{Backfill, BackfillMode, ComponentStart, Components, Limit, OrderKey, Policy, Turns};
+use std::{
+    collections::BTreeMap,
+    fmt::{Display, Write as _},
+};
 
 /// The policy as a file, which reads as the same policy.
 ///
 /// Every setting is printed, even if it is the default, except those without a value.
 pub fn print(policy: &Policy) -> String {
-    let Policy { name, order, backfill, limits, queues, max_starts } = policy;
+    let Policy { name, order, backfill, limits, queues, max_starts, turns } = policy;
     let mut text = String::new();
     write(&mut text, "version", VERSION);
     write(&mut text, "name", quote(name));
@@ -33,7 +36,16 @@ pub fn print(policy: &Policy) -> String {
             write_backfill(&mut text, backfill);
         }
     }
+    if let Some(turns) = turns {
+        write_turns(&mut text, turns);
+    }
     text
+}
+
+/// Tables that have the names of their fields. A table that cannot be printed does not exist: all values are plain.
+fn write_turns(text: &mut String, turns: &Turns) {
+    let table = BTreeMap::from([("turns", turns)]);
+    let _ = write!(text, "\n{}", toml::to_string(&table).unwrap_or_default());
 }
 
 fn write(text: &mut String, key: &str, value: impl Display) {
@@ -82,7 +94,7 @@ fn write_components(text: &mut String, components: &Components) {
 }
 
 fn write_limit(text: &mut String, limit: &Limit) {
-    let Limit { per, name, queue, max_running_jobs, max_nodes, max_cores, max_gpus } = limit;
+    let Limit { per, name, queue, max_running_jobs, max_nodes, max_cores, max_gpus, .. } = limit;
     write(text, "per", word(&PER, per));
     write_optional(text, "name", name.as_deref().map(quote));
     write_optional(text, "queue", queue.as_deref().map(quote));
@@ -90,6 +102,15 @@ fn write_limit(text: &mut String, limit: &Limit) {
     write_optional(text, "max_nodes", *max_nodes);
     write_optional(text, "max_cores", *max_cores);
     write_optional(text, "max_gpus", *max_gpus);
+    write_maxima(text, "max_attributes", &limit.max_attributes);
+    write_maxima(text, "max_attributes_of_job", &limit.max_attributes_of_job);
+}
+
+fn write_maxima(text: &mut String, key: &str, maxima: &BTreeMap<String, u64>) {
+    let entries: Vec<String> = maxima.iter().map(|(name, most)| format!("{} = {most}", quote(name))).collect();
+    if !entries.is_empty() {
+        write(text, key, format!("{{ {} }}", entries.join(", ")));
+    }
 }
 
 /// The word for a value, in quotes. The tables have one for each value.

@@ -2,7 +2,7 @@
 
 use muster_schemas::policy::{
     Backfill, BackfillMode, CandidateOrder, ComponentPriority, ComponentStart, Components, Limit, LimitPer,
-    MOST_STARTS, OrderKey, Policy, QueuePolicy, formula::FormulaError, queue_place, words,
+    MOST_STARTS, OrderKey, Policy, QueuePolicy, Turns, formula::FormulaError, queue_place, words,
 };
 use std::{
     borrow::Cow,
@@ -20,18 +20,32 @@ pub const VERSION: i64 = 1;
 /// A table, as errors call it, and its keys.
 type Table = (&'static str, &'static [&'static str]);
 
-const POLICY: Table = ("the policy", &["version", "name", "order", "max_starts", "backfill", "limit", "queue"]);
+const POLICY: Table =
+    ("the policy", &["version", "name", "order", "max_starts", "backfill", "limit", "queue", "turns"]);
 const ORDER_ENTRY: Table = ("an entry of `order`", &["formula", "descending"]);
 const BACKFILL: Table =
     ("[backfill]", &["mode", "reservations", "candidates", "look_ahead", "require_walltime", "components"]);
 const COMPONENTS: Table =
     ("[backfill.components]", &["start", "interval_seconds", "window_seconds", "priority", "share_nodes"]);
-const LIMIT: Table = ("[[limit]]", &["per", "name", "queue", "max_running_jobs", "max_nodes", "max_cores", "max_gpus"]);
+const LIMIT: Table = (
+    "[[limit]]",
+    &[
+        "per",
+        "name",
+        "queue",
+        "max_running_jobs",
+        "max_nodes",
+        "max_cores",
+        "max_gpus",
+        "max_attributes",
+        "max_attributes_of_job",
+    ],
+);
 const QUEUE: Table = ("[queue.NAME]", &["order", "backfill"]);
 /// Every key of the format, by table.
 pub const KEYS: [Table; 6] = [POLICY, ORDER_ENTRY, BACKFILL, COMPONENTS, LIMIT, QUEUE];
 
-pub(super) const NAMED_KEYS: [(&str, OrderKey); 8] = [
+pub(super) const NAMED_KEYS: [(&str, OrderKey); 9] = [
     ("queue_priority", OrderKey::QueuePriority),
     ("priority", OrderKey::Priority),
     ("fcfs", OrderKey::Fcfs),
@@ -40,6 +54,7 @@ pub(super) const NAMED_KEYS: [(&str, OrderKey); 8] = [
     ("f1", OrderKey::F1),
     ("wfp3", OrderKey::Wfp3),
     ("unicep", OrderKey::Unicep),
+    ("share", OrderKey::Share),
 ];
 pub(super) const MODES: [(&str, BackfillMode); 3] =
     [("none", BackfillMode::None), ("easy", BackfillMode::Easy), ("conservative", BackfillMode::Conservative)];
@@ -174,6 +189,7 @@ impl Reader<'_> {
                 "backfill" => set(&mut policy.backfill, self.backfill(place, value)),
                 "limit" => policy.limits = self.limits(value),
                 "queue" => policy.queues = self.queues(value),
+                "turns" => policy.turns = self.turns(value).map(Box::new),
                 "max_starts" => {
                     let most = self.number(place, value, 1, MOST_STARTS.into());
                     set(&mut policy.max_starts, most.and_then(|most| u32::try_from(most).ok()));
@@ -300,6 +316,8 @@ impl Reader<'_> {
                 "max_nodes" => limit.max_nodes = self.number(&inner, value, 0, i64::MAX),
                 "max_cores" => limit.max_cores = self.number(&inner, value, 0, i64::MAX),
                 "max_gpus" => limit.max_gpus = self.number(&inner, value, 0, i64::MAX),
+                "max_attributes" => limit.max_attributes = self.maxima(&inner, value),
+                "max_attributes_of_job" => limit.max_attributes_of_job = self.maxima(&inner, value),
                 _ => self.unknown(key, LIMIT),
             }
         }
@@ -308,6 +326,36 @@ impl Reader<'_> {
         }
         self.note_broken(place, faults_before);
         limit
+    }
+
+    fn maxima(&mut self, place: &str, value: &Value<'_>) -> BTreeMap<String, u64> {
+        let Some(table) = self.table(place, value, "a table such as { memory_kib = 1024 }") else {
+            return BTreeMap::new();
+        };
+        let mut maxima = BTreeMap::new();
+        for (name, value) in table {
+            if let Some(most) = self.number(&format!("{place}.{}", name.get_ref()), value, 0, i64::MAX) {
+                maxima.insert(name.get_ref().to_string(), most);
+            }
+        }
+        maxima
+    }
+
+    /// The table has the names of the settings' fields, so it is read as they are stored.
+    fn turns(&mut self, value: &Value<'_>) -> Option<Turns> {
+        #[derive(serde::Deserialize)]
+        struct Only {
+            turns: Turns,
+        }
+        self.spans.insert("turns".into(), value.span());
+        match toml::from_str::<Only>(self.text) {
+            Ok(only) => Some(only.turns),
+            Err(error) => {
+                let span = error.span().unwrap_or_else(|| value.span());
+                self.fault(span, format!("`turns`: {}", error.message()));
+                None
+            }
+        }
     }
 
     fn queues(&mut self, value: &Value<'_>) -> BTreeMap<String, QueuePolicy> {

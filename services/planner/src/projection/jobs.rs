@@ -1,6 +1,7 @@
 //! Jobs and runs of a state as the engine takes them.
 
 use crate::{
+    class::Size,
     engine::Engine,
     machine,
     model::{
@@ -62,7 +63,7 @@ impl Holders {
             priority: priority(state, job),
             is_list: job.tasks.is_some(),
             arrival: job.queued,
-            attributes: None,
+            attributes: attributes(state, job),
             slot: job.slot.as_deref().map(slot),
             activation: activation(state, job).map(Arc::new),
         })
@@ -83,6 +84,7 @@ impl Holders {
             holder: self.of(job),
             placement: placement.clone(),
             expected_end: latest_end.unwrap_or(Timestamp::MAX),
+            attributes: attributes(state, job),
         })
     }
 
@@ -93,7 +95,8 @@ impl Holders {
             true => (state.held_placement(run), Some(run.placement.clone())),
         };
         let (demand, holder) = (Arc::new(demand(state, job)), self.of(job));
-        let run = ActiveRun { job: run.job, demand, holder, placement, expected_end: expected_end(job, run) };
+        let (expected_end, attributes) = (expected_end(job, run), attributes(state, job));
+        let run = ActiveRun { job: run.job, demand, holder, placement, expected_end, attributes };
         Held { run, lends_of }
     }
 }
@@ -296,6 +299,24 @@ fn asked(job: &Job) -> Demand {
         alternatives: component.shape.alternatives.clone(),
     };
     Demand { components: job.components.iter().map(component).collect() }
+}
+
+/// What a job asks for, as limits on attributes, shares and orders use it by name; only under planning by turns, which
+/// alone does so: `cores`, `nodes`, `memory_kib` and `walltime_seconds`, each only if the job names it.
+fn attributes(state: &State, job: &Job) -> Option<Arc<BTreeMap<String, i64>>> {
+    state.policy().turns.as_ref()?;
+    let demand = asked(job);
+    let size = Size::of(&demand, state.settings());
+    let ways = demand.components.iter().filter_map(|component| component.alternatives.first());
+    let names_memory = ways.flat_map(|way| &way.requests).any(|request| request.memory.is_some());
+    let named = [
+        ("cores", Some(size.cores)),
+        ("nodes", Some(size.nodes)),
+        ("memory_kib", Some(size.memory_bytes / 1024).filter(|_| names_memory)),
+        ("walltime_seconds", size.walltime_seconds),
+    ];
+    let number = |(name, value): (&str, Option<u64>)| Some((name.to_owned(), i64::try_from(value?).ok()?));
+    Some(Arc::new(named.into_iter().filter_map(number).collect()))
 }
 
 /// When the last component of a run is over at the latest, by its walltime: counted from its start, or until then from

@@ -127,6 +127,7 @@ fn limits_are_named_with_how_much_of_them_is_used() {
         max_nodes: None,
         max_cores: Some(3),
         max_gpus: None,
+        ..Limit::default()
     };
     let policy = Policy { limits: vec![limit], ..policy("easy") };
     let mut world = World::new(&policy, vec![node("n1", 8, 0)], vec![queue("default")]);

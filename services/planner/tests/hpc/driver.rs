@@ -243,6 +243,7 @@ impl Cluster {
             holder: Self::holder(),
             placement: kept.clone(),
             expected_end: Timestamp::MAX,
+            attributes: None,
         };
         self.engine.begin(run);
         let activation =
@@ -314,7 +315,8 @@ impl Cluster {
             .map_or(Timestamp::MAX, |minutes| self.now.plus_seconds(60 * i64::try_from(minutes).expect("few")));
         self.allocated.insert(id, self.now);
         let (demand, holder) = (job.demand(), Self::holder());
-        self.hold(ActiveRun { job: id, demand, holder, placement: Arc::new(placement), expected_end });
+        let placement = Arc::new(placement);
+        self.hold(ActiveRun { job: id, demand, holder, placement, expected_end, attributes: None });
     }
 
     fn hold(&mut self, run: ActiveRun) {

@@ -223,6 +223,7 @@ impl Twin {
             holder: job.holder.clone(),
             placement: Arc::new(placement.clone()),
             expected_end: longest.map_or(Timestamp::MAX, |walltime| self.now.plus_seconds(walltime as i64)),
+            attributes: None,
         };
         match self.world.jobs.get(&id.whole()) {
             Some(rest) => self.engine.enqueue(rest.clone()),

@@ -8,4 +8,5 @@ mod properties;
 #[path = "../common/requests.rs"]
 mod requests;
 mod suspended;
+mod turns;
 mod world;

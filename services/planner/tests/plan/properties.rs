@@ -12,7 +12,10 @@ use muster_schemas::{
     command::{Command, JobSelection},
     event::{Actor, JobChange},
     job::{ArraySpec, Component, Dependencies, Dependency, DependencyKind, Holds, JobSpec, WaitReason},
-    policy::Policy,
+    policy::{
+        Compare, FairShare, Limit, LimitPer, OnRefusal, OrderKey, Policy, Share, ShareTable, Starving, TurnRules,
+        Turns, Visit,
+    },
     resources::{IndexSet, NodeSpec},
 };
 use proptest::{prelude::*, sample::select};
@@ -33,6 +36,7 @@ enum Step {
     Suspend(prop::sample::Index),
     GoOn(prop::sample::Index),
     Policy(&'static str),
+    Turns(TurnRules),
 }
 
 const USERS: [&str; 2] = ["ada", "bob"];
@@ -107,7 +111,38 @@ fn steps() -> impl Strategy<Value = Step> {
         3 => index().prop_map(Step::Suspend),
         2 => index().prop_map(Step::GoOn),
         1 => select(vec!["fcfs", "conservative"]).prop_map(Step::Policy),
+        1 => turn_rules().prop_map(Step::Turns),
     ]
+}
+
+prop_compose! {
+    fn turn_rules()(
+        visit in select(vec![Visit::QueueByQueue, Visit::QueuesInTurn, Visit::Pool]),
+        on_refusal in select(vec![OnRefusal::Nothing, OnRefusal::BlocksQueue, OnRefusal::BlocksAll]),
+        by_creation in any::<bool>(),
+        by_arrival in any::<bool>(),
+        starving in prop::option::of((0_u64..20, any::<bool>())),
+        compare in prop::option::of(select(vec![Compare::Users, Compare::Groups])),
+    ) -> TurnRules {
+        let starving = starving.map(|(after_seconds, only_for_resources)| Starving { after_seconds, only_for_resources });
+        let fair_share = compare.map(|compare| FairShare { compare, charge: "cores".into(), times: None });
+        TurnRules { visit, by_creation, by_arrival, on_refusal, starving, fair_share }
+    }
+}
+
+/// By turns, with limits on what jobs ask for and a user with most of the machine.
+fn by_turns() -> Policy {
+    let ada = Share { name: "ada".into(), parent: 0, shares: 3 };
+    let shares = Some(ShareTable { unknown_shares: 1, members: vec![ada] });
+    let turns = Turns { shares, queues: vec!["right".into(), "left".into()], ..Turns::default() };
+    let limit = Limit {
+        per: LimitPer::User,
+        max_running_jobs: Some(4),
+        max_attributes: [("cores".to_owned(), 12)].into(),
+        ..Limit::default()
+    };
+    let order = vec![OrderKey::Share, OrderKey::Priority];
+    Policy { name: "turns".into(), order, limits: vec![limit], turns: Some(Box::new(turns)), ..Policy::default() }
 }
 
 /// Does a step. Many make no sense at their moment and are refused, which is fine.
@@ -170,6 +205,11 @@ fn happen(world: &mut World, step: &Step) {
         }
         Step::Policy(name) => {
             world.set_policy(Policy::built_in(name).expect("it is built in"));
+            None
+        }
+        Step::Turns(rules) => {
+            let turns = Turns { rules: rules.clone(), ..by_turns().turns.map(|turns| *turns).unwrap_or_default() };
+            world.set_policy(Policy { turns: Some(Box::new(turns)), ..by_turns() });
             None
         }
         Step::Lose(at) => {

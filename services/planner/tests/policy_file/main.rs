@@ -1,11 +1,15 @@
 //! Policy files: their contents, the errors in wrong ones, and that no bytes do harm.
 
 use muster_planner::policy_file::{self, MOST_BYTES, MOST_ERRORS, PolicyFileError};
-use muster_schemas::policy::{
-    BUILT_IN_POLICIES, Backfill, BackfillMode, CandidateOrder, ComponentPriority, ComponentStart, Components, Limit,
-    LimitPer, OrderKey, Policy, QueuePolicy,
-    formula::{Formula, Variable, Variables},
-    order::CompiledOrder,
+use muster_schemas::{
+    Timestamp,
+    policy::{
+        BUILT_IN_POLICIES, Backfill, BackfillMode, CandidateOrder, Compare, ComponentPriority, ComponentStart,
+        Components, FairShare, Limit, LimitPer, OnRefusal, OrderKey, OtherHours, Period, Policy, QueuePolicy, Share,
+        ShareTable, Starving, TurnRules, Turns, Visit, Windows,
+        formula::{Formula, Variable, Variables},
+        order::CompiledOrder,
+    },
 };
 use proptest::prelude::*;
 use std::{fmt::Write as _, path::Path};
@@ -104,6 +108,7 @@ backfill = { mode = "none" }
         ]
         .into(),
         max_starts: 500,
+        turns: None,
     };
     assert_eq!(policy, expected);
 }
@@ -383,8 +388,75 @@ fn limit() -> impl Strategy<Value = Limit> {
             max_nodes: nodes,
             max_cores: cores,
             max_gpus: Some(gpus),
+            max_attributes: jobs.map(|most| ("memory_kib".into(), most)).into_iter().collect(),
+            max_attributes_of_job: nodes.map(|most| ("a b".into(), most)).into_iter().collect(),
         }
     })
+}
+
+fn rules() -> impl Strategy<Value = TurnRules> {
+    let visit = proptest::sample::select(vec![Visit::QueueByQueue, Visit::QueuesInTurn, Visit::Pool]);
+    let on_refusal = vec![OnRefusal::Nothing, OnRefusal::BlocksQueue, OnRefusal::BlocksAll];
+    let starving = (0..=i64::MAX as u64, any::<bool>())
+        .prop_map(|(after_seconds, only_for_resources)| Starving { after_seconds, only_for_resources });
+    let compare = proptest::sample::select(vec![Compare::Users, Compare::Groups]);
+    let fair_share = (compare, name(), proptest::option::of(name())).prop_map(|(compare, charge, times)| FairShare {
+        compare,
+        charge,
+        times,
+    });
+    (
+        (visit, any::<bool>(), any::<bool>()),
+        proptest::sample::select(on_refusal),
+        proptest::option::of(starving),
+        proptest::option::of(fair_share),
+    )
+        .prop_map(|((visit, by_creation, by_arrival), on_refusal, starving, fair_share)| TurnRules {
+            visit,
+            by_creation,
+            by_arrival,
+            on_refusal,
+            starving,
+            fair_share,
+        })
+}
+
+fn periods() -> impl Strategy<Value = Vec<Period>> {
+    let steps = proptest::collection::vec((1..1_000_000_i64, 1..1_000_000_i64), 0..4);
+    steps.prop_map(|steps| {
+        let mut from = 0;
+        let period = |(pause, length): (i64, i64)| {
+            from += pause + length;
+            Period { from: Timestamp(from - length), until: Timestamp(from) }
+        };
+        steps.into_iter().map(period).collect()
+    })
+}
+
+fn turns() -> impl Strategy<Value = Turns> {
+    let other_hours =
+        (periods(), order(), rules()).prop_map(|(periods, order, rules)| OtherHours { periods, order, rules });
+    let windows = (name(), periods()).prop_map(|(queue_prefix, periods)| Windows { queue_prefix, periods });
+    let share = (name(), any::<u32>()).prop_map(|(name, shares)| Share { name, parent: 0, shares });
+    let shares = (any::<u32>(), proptest::collection::vec(share, 0..3))
+        .prop_map(|(unknown_shares, members)| ShareTable { unknown_shares, members });
+    let names = || proptest::collection::vec(name(), 0..3);
+    (
+        rules(),
+        proptest::option::of(other_hours),
+        proptest::option::of(windows),
+        names(),
+        proptest::option::of(shares),
+        names(),
+    )
+        .prop_map(|(rules, other_hours, windows, ignored_queues, shares, queues)| Turns {
+            rules,
+            other_hours,
+            windows,
+            ignored_queues,
+            shares,
+            queues,
+        })
 }
 
 fn policy() -> impl Strategy<Value = Policy> {
@@ -399,14 +471,16 @@ fn policy() -> impl Strategy<Value = Policy> {
         proptest::collection::vec(limit(), 0..4),
         proptest::collection::btree_map(name(), queue, 0..3),
         1..=100_000_u32,
+        proptest::option::of(turns().prop_map(Box::new)),
     )
-        .prop_map(|(name, order, backfill, limits, queues, max_starts)| Policy {
+        .prop_map(|(name, order, backfill, limits, queues, max_starts, turns)| Policy {
             name,
             order,
             backfill,
             limits,
             queues,
             max_starts,
+            turns,
         })
         .prop_filter("limits of the same jobs", |policy| policy.faults().is_empty())
 }

@@ -77,6 +77,7 @@ fn run(engine: &mut Engine, job: u64, until: Timestamp) {
         holder: holder("ada"),
         placement: Arc::new(placement),
         expected_end: until,
+        attributes: None,
     });
 }
 

@@ -5,6 +5,7 @@ use crate::{
     mode::{Mode, PerMode},
     sort::{Order, SortBy, SortKey},
 };
+use muster_schemas::policy::Compare;
 
 const HOUR: u64 = 3600;
 const DAY: u64 = 24 * HOUR;
@@ -185,6 +186,16 @@ pub enum FairShareModel {
     Leaf,
     /// By those of the groups where their paths part.
     Tree,
+}
+
+impl FairShareModel {
+    /// The setting of planning by turns.
+    pub const fn compare(self) -> Compare {
+        match self {
+            Self::Leaf => Compare::Users,
+            Self::Tree => Compare::Groups,
+        }
+    }
 }
 
 /// What fair share charges a user for a job (PBS-FS-05, PBS-FS-12).

@@ -3,12 +3,15 @@
 use crate::support::{RESOURCE_GROUP, at, policy};
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use muster_pbs_policy::{
-    fair_share::{Standing, Waiting},
     fraction::Fraction,
-    sched_config::{Charge, FairShareModel},
+    sched_config::Charge,
     shares::Shares,
     usage::{Decay, Usage, charge},
     values,
+};
+use muster_schemas::{
+    policy::Compare,
+    shares::{Standing, Waiting},
 };
 use proptest::prelude::*;
 
@@ -51,8 +54,8 @@ fn cput(job: usize) -> u64 {
 /// The jobs in the order in which they are looked at, and how users stand then; a maximum of jobs start.
 fn chosen(order: &[usize], usage: &Usage, starts: usize) -> (String, Standing) {
     let owners: Vec<&str> = order.iter().map(|job| JOBS[*job].1).collect();
-    let mut standing = Standing::new(FairShareModel::Leaf, &shares(), usage, owners.iter().copied());
-    let mut waiting = Waiting::new(owners.iter().copied());
+    let mut standing = Standing::new(Compare::Users, &shares(), usage.users(), owners.iter().copied());
+    let mut waiting = Waiting::new(&standing, owners.iter().copied());
     let mut names = Vec::new();
     while let Some(place) = waiting.next(&standing) {
         let job = order[place];
@@ -83,9 +86,9 @@ fn users_with_much_part_and_little_usage_come_first() {
 /// W4: PBS-FS-07, two users who stand at exactly 1/33000.
 #[test]
 fn equal_users_are_in_the_order_of_the_sort() {
-    let standing = Standing::new(FairShareModel::Leaf, &shares(), &usage(), ["zed", "usr3"]);
-    assert_eq!(Waiting::new(["usr3", "zed"]).next(&standing), Some(0));
-    assert_eq!(Waiting::new(["zed", "usr3"]).next(&standing), Some(0));
+    let standing = Standing::new(Compare::Users, &shares(), usage().users(), ["zed", "usr3"]);
+    assert_eq!(Waiting::new(&standing, ["usr3", "zed"]).next(&standing), Some(0));
+    assert_eq!(Waiting::new(&standing, ["zed", "usr3"]).next(&standing), Some(0));
 }
 
 /// W4: PBS-FS-06, a refused job does not raise usage.
@@ -169,8 +172,8 @@ fn users_without_a_part_come_last() {
     let policy = policy(&[("sched_config", "unknown_shares: 0"), ("resource_group", "ann 1 root 1\nbob 2 root 0\n")]);
     let mut usage = Usage::new(start());
     usage.set("ann", u64::MAX);
-    let standing = Standing::new(FairShareModel::Leaf, &policy.shares, &usage, ["zed", "bob", "ann"]);
-    let mut waiting = Waiting::new(["zed", "bob", "ann"]);
+    let standing = Standing::new(Compare::Users, &policy.shares, usage.users(), ["zed", "bob", "ann"]);
+    let mut waiting = Waiting::new(&standing, ["zed", "bob", "ann"]);
     let order: Vec<usize> = std::iter::from_fn(|| waiting.next(&standing)).collect();
     assert_eq!(order, [2, 0, 1]);
 }
@@ -181,7 +184,7 @@ fn unknown_users_are_seen_while_they_have_jobs_or_usage() {
     let mut usage = Usage::new(start());
     usage.set("zed", 2);
     let members = |usage: &Usage, with_jobs: &[&str]| {
-        let standing = Standing::new(FairShareModel::Leaf, &shares(), usage, with_jobs.iter().copied());
+        let standing = Standing::new(Compare::Users, &shares(), usage.users(), with_jobs.iter().copied());
         standing.shares().members().iter().filter(|member| member.parent == Shares::UNKNOWN).count()
     };
     assert_eq!(members(&usage, &["ann", "usr1"]), 2);
@@ -201,21 +204,22 @@ fn the_tree_model_compares_where_paths_part() {
     usage.set("d", 200);
     let users = ["a", "b", "c", "d"];
     let order = |model| {
-        let standing = Standing::new(model, &shares, &usage, users);
-        let mut waiting = Waiting::new(users);
+        let standing = Standing::new(model, &shares, usage.users(), users);
+        let mut waiting = Waiting::new(&standing, users);
         std::iter::from_fn(|| waiting.next(&standing)).map(|place| users[place]).collect::<String>()
     };
-    assert_eq!(order(FairShareModel::Leaf), "bcda");
-    assert_eq!(order(FairShareModel::Tree), "cdba");
+    assert_eq!(order(Compare::Users), "bcda");
+    assert_eq!(order(Compare::Groups), "cdba");
 }
 
 /// PBS-FS-11: jobs that start count for all groups above their owner.
 #[test]
 fn the_tree_model_counts_started_jobs_for_groups() {
     let shares = policy(&[("resource_group", "g 1 root 10\nh 2 root 10\na 10 g 10\nb 11 g 10\nc 12 h 10\n")]).shares;
-    let mut standing = Standing::new(FairShareModel::Tree, &shares, &Usage::new(start()), ["a", "b", "c"]);
-    let first =
-        |standing: &Standing, users: [&'static str; 2]| users[Waiting::new(users).next(standing).expect("a job")];
+    let mut standing = Standing::new(Compare::Groups, &shares, [], ["a", "b", "c"]);
+    let first = |standing: &Standing, users: [&'static str; 2]| {
+        users[Waiting::new(standing, users).next(standing).expect("a job")]
+    };
     assert_eq!((first(&standing, ["b", "c"]), first(&standing, ["c", "b"])), ("b", "c"));
     standing.started("a", 10);
     assert_eq!((first(&standing, ["b", "c"]), first(&standing, ["a", "b"])), ("c", "b"));
@@ -228,8 +232,8 @@ fn a_user_above_another_one_is_compared_by_his_own_usage() {
     let shares = policy(&[("resource_group", "g 1 root 10\na 10 g 10\n")]).shares;
     let mut usage = Usage::new(start());
     usage.set("a", 50);
-    let standing = Standing::new(FairShareModel::Tree, &shares, &usage, ["g", "a"]);
-    assert_eq!(Waiting::new(["a", "g"]).next(&standing), Some(1));
+    let standing = Standing::new(Compare::Groups, &shares, usage.users(), ["g", "a"]);
+    assert_eq!(Waiting::new(&standing, ["a", "g"]).next(&standing), Some(1));
 }
 
 /// PBS-FS-03, PBS-FS-07: fractions are exact where floats are not.
@@ -248,7 +252,7 @@ fn fractions_are_in_lowest_terms_and_exact() {
 }
 
 /// Compares two users by what the specification says, with sums over all users.
-fn paths_part(model: FairShareModel, standing: &Standing, one: &str, two: &str) -> std::cmp::Ordering {
+fn paths_part(model: Compare, standing: &Standing, one: &str, two: &str) -> std::cmp::Ordering {
     let members = standing.shares().members();
     let path = |user: &str| {
         let mut at = standing.shares().index_of(user).expect("a user");
@@ -268,7 +272,7 @@ fn paths_part(model: FairShareModel, standing: &Standing, one: &str, two: &str) 
     let value = |user: &str, other: &str| {
         let (path, other) = (path(user), path(other));
         match path.iter().find(|member| !other.contains(member)) {
-            Some(member) if model == FairShareModel::Tree => (*member, below(*member)),
+            Some(member) if model == Compare::Groups => (*member, below(*member)),
             _ => (path[path.len() - 1], own(path[path.len() - 1])),
         }
     };
@@ -307,9 +311,9 @@ proptest! {
             ["usr1", "usr2", "usr3", "usr4", "usr5", "usr6", "usr7", "usr8", "grp4", "zed", "root", "unknown"];
         let mut usage = Usage::new(start());
         used.iter().zip(USERS).for_each(|(used, user)| usage.set(user, *used));
-        let model = if is_tree { FairShareModel::Tree } else { FairShareModel::Leaf };
-        let mut standing = Standing::new(model, &shares(), &usage, USERS);
-        let mut waiting = Waiting::new(owners.iter().map(|owner| USERS[*owner]));
+        let model = if is_tree { Compare::Groups } else { Compare::Users };
+        let mut standing = Standing::new(model, &shares(), usage.users(), USERS);
+        let mut waiting = Waiting::new(&standing, owners.iter().map(|owner| USERS[*owner]));
         let mut chosen = Vec::new();
         while let Some(place) = waiting.next(&standing) {
             let owner = USERS[owners[place]];

@@ -1,4 +1,4 @@
-//! Exact fractions: parts of the machine that a deep tree of shares makes as small as it likes (PBS-FS-03).
+//! Exact fractions: parts of the machine that a deep tree of shares makes as small as it likes.
 
 use std::{cmp::Ordering, fmt};
 
@@ -146,7 +146,7 @@ impl Fraction {
         Self::one().times(numerator, denominator)
     }
 
-    /// This fraction times another one of two numbers; zero if the second one is (PBS-FS-03).
+    /// This fraction times another one of two numbers; zero if the second one is.
     #[must_use]
     pub fn times(&self, numerator: u64, denominator: u64) -> Self {
         if numerator == 0 || denominator == 0 || self.is_zero() {
@@ -168,7 +168,7 @@ impl Fraction {
         self.numerator.is_zero()
     }
 
-    /// Compares `self * factor` with `other * other_factor`, exactly (PBS-FS-07).
+    /// Compares `self * factor` with `other * other_factor`, exactly.
     pub fn compare_times(&self, factor: u64, other: &Self, other_factor: u64) -> Ordering {
         // Nearly all parts are small enough for this, and users are compared for every job.
         let left = small_product(&self.numerator, &other.denominator, factor);

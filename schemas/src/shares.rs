@@ -1,0 +1,347 @@
+//! Shares of the machine: a tree of groups and users, their exact parts, and the choice of the next job by parts and
+//! usage.
+
+use crate::fraction::Fraction;
+use serde::{Deserialize, Serialize};
+use std::{
+    cmp::{Ordering, Reverse},
+    collections::{BTreeMap, BinaryHeap, VecDeque},
+};
+use utoipa::ToSchema;
+
+/// The usage of a user who has not used anything.
+pub const LEAST: u64 = 1;
+
+/// The name of the whole machine.
+pub const ROOT: &str = "root";
+
+/// The name of the group of all users who are not in the tree.
+pub const UNKNOWN: &str = "unknown";
+
+/// The shares of a user who is not in the tree.
+const SHARES_OF_UNKNOWN_USER: u32 = 1;
+
+/// Where fair share compares users.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Compare {
+    /// By their own parts and usage.
+    #[default]
+    Users,
+    /// By those of the groups where their paths from the root part.
+    Groups,
+}
+
+/// A group or a user in the tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Its name.
+    pub name: String,
+    /// Its number where the tree was written down; `None` for the root, the group of unknown users, and these users.
+    pub number: Option<i64>,
+    /// The index of its parent, which is lower than its own; the root is its own parent.
+    pub parent: usize,
+    /// Its shares of what the parent has.
+    pub shares: u32,
+    /// Its part of the machine.
+    pub part: Fraction,
+    /// Its distance from the root.
+    pub depth: u32,
+}
+
+impl Member {
+    /// A member whose part and depth are not known yet.
+    pub fn new(name: &str, number: Option<i64>, parent: usize, shares: u32) -> Self {
+        Self { name: name.to_owned(), number, parent, shares, part: Fraction::zero(), depth: 0 }
+    }
+}
+
+/// The tree of groups and users with their parts of the machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shares {
+    /// The root, the group of unknown users, then all others, each behind its parent.
+    members: Vec<Member>,
+    /// The indices of all members but the root and the group of unknown users.
+    by_name: BTreeMap<String, usize>,
+}
+
+impl Shares {
+    /// The index of the root.
+    pub const ROOT: usize = 0;
+
+    /// The index of the group of unknown users.
+    pub const UNKNOWN: usize = 1;
+
+    /// The root and the group of unknown users.
+    pub fn new(unknown_shares: u32) -> Self {
+        let mut shares = Self { members: Vec::new(), by_name: BTreeMap::new() };
+        shares.members.push(Member::new(ROOT, None, Self::ROOT, 0));
+        shares.members.push(Member { depth: 1, ..Member::new(UNKNOWN, None, Self::ROOT, unknown_shares) });
+        shares.divide();
+        shares
+    }
+
+    /// The root, the group of unknown users, then all others, each behind its parent.
+    pub fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    /// The member that a user is. The names `root` and `unknown` belong to no user: jobs of users who are called so are
+    /// those of unknown users.
+    pub fn find(&self, user: &str) -> Option<&Member> {
+        self.index_of(user).map(|index| &self.members[index])
+    }
+
+    /// The index of the member that a user is.
+    pub fn index_of(&self, user: &str) -> Option<usize> {
+        self.by_name.get(user).copied()
+    }
+
+    /// The tree with those of these users who are not in it as members of the group of unknown users, with one share
+    /// each.
+    #[must_use]
+    pub fn with_users<'u>(&self, users: impl IntoIterator<Item = &'u str>) -> Self {
+        let mut shares = self.clone();
+        for user in users {
+            if shares.index_of(user).is_none() {
+                shares.add(Member::new(user, None, Self::UNKNOWN, SHARES_OF_UNKNOWN_USER));
+            }
+        }
+        shares.divide();
+        shares
+    }
+
+    /// The indices of a member's children, in their order.
+    pub fn children(&self) -> Vec<Vec<usize>> {
+        let mut children = vec![Vec::new(); self.members.len()];
+        for (index, member) in self.members.iter().enumerate().skip(1) {
+            children[member.parent].push(index);
+        }
+        children
+    }
+
+    /// Adds a member below one that is there. [`Shares::divide`] computes the parts afterwards.
+    pub fn add(&mut self, member: Member) {
+        let depth = self.members.get(member.parent).map_or(1, |parent| parent.depth + 1);
+        let member = Member { depth, ..member };
+        self.by_name.insert(member.name.clone(), self.members.len());
+        self.members.push(member);
+    }
+
+    /// Computes all parts: the shares of a member, divided by those of all children of its parent, times the part of the
+    /// parent.
+    pub fn divide(&mut self) {
+        let mut sums = vec![0u64; self.members.len()];
+        for member in self.members.iter().skip(1) {
+            sums[member.parent] += u64::from(member.shares);
+        }
+        self.members[Self::ROOT].part = Fraction::one();
+        for index in 1..self.members.len() {
+            let Member { parent, shares, .. } = self.members[index];
+            self.members[index].part = self.members[parent].part.times(u64::from(shares), sums[parent]);
+        }
+    }
+}
+
+/// How the users stand in a cycle: their parts, and their usage with what the jobs started in this cycle ask for.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    compare: Compare,
+    shares: Shares,
+    /// The usage of each member itself, by its index.
+    own: Vec<u64>,
+    /// The usage of each member and all below it, by its index. It is one, plus what each user has above one: so a group
+    /// is not charged for its size.
+    below: Vec<u64>,
+}
+
+impl Standing {
+    /// How users stand at the start of a cycle. All who have a job in the server are named, so that unknown users divide
+    /// their part among those who are there. The usage of users who are not named is [`LEAST`].
+    pub fn new<'u>(
+        compare: Compare,
+        shares: &Shares,
+        usage: impl IntoIterator<Item = (&'u str, u64)>,
+        with_jobs: impl IntoIterator<Item = &'u str>,
+    ) -> Self {
+        let usage: Vec<(&str, u64)> = usage.into_iter().filter(|(_, usage)| *usage > LEAST).collect();
+        let shares = shares.with_users(usage.iter().map(|(user, _)| *user).chain(with_jobs));
+        let members = shares.members().len();
+        let mut standing = Self { compare, shares, own: vec![LEAST; members], below: vec![LEAST; members] };
+        for (user, usage) in usage {
+            standing.started(user, usage - LEAST);
+        }
+        standing
+    }
+
+    /// The tree with the users that are seen.
+    pub fn shares(&self) -> &Shares {
+        &self.shares
+    }
+
+    /// The usage of a user, including the jobs that have started in this cycle.
+    pub fn usage_now(&self, user: &str) -> u64 {
+        self.shares.index_of(user).map_or(LEAST, |index| self.own[index])
+    }
+
+    /// A job of a user has started that requests this much.
+    pub fn started(&mut self, user: &str, charge: u64) {
+        let Some(mut index) = self.shares.index_of(user) else { return };
+        self.own[index] = self.own[index].saturating_add(charge);
+        loop {
+            self.below[index] = self.below[index].saturating_add(charge);
+            if index == Shares::ROOT {
+                return;
+            }
+            index = self.shares.members()[index].parent;
+        }
+    }
+
+    /// An owner as he stands at this moment; `None` outside the tree.
+    fn candidate(&self, owner: Owner, place: usize) -> Option<Candidate> {
+        let Owner::Member(member) = owner else { return None };
+        Some(Candidate { part: self.part(member).clone(), usage: self.own[member], place, member })
+    }
+
+    /// Descends from the root, at each member to the child that stands best of those with waiting jobs: so two jobs are
+    /// compared where the paths to their owners part. Between equal children the first job below them
+    /// decides.
+    fn first_in_tree(&self, mut owners: Vec<(usize, usize)>) -> Option<usize> {
+        let mut at = Shares::ROOT;
+        while owners.len() > 1 {
+            let mut branches: BTreeMap<usize, usize> = BTreeMap::new();
+            for (place, member) in &owners {
+                let first = branches.entry(self.branch(at, *member)).or_insert(*place);
+                *first = (*first).min(*place);
+            }
+            let best = branches.into_iter().min_by(|left, right| {
+                let standing = |(branch, place)| (branch, self.usage_of_branch(at, branch), place);
+                self.by_value(standing(*left), standing(*right))
+            });
+            let (best, _) = best?;
+            owners.retain(|(_, member)| self.branch(at, *member) == best);
+            at = best;
+        }
+        owners.first().map(|(_, member)| *member)
+    }
+
+    /// The child of a member through which the path to a member below it leads; the member itself if it is the end.
+    fn branch(&self, at: usize, mut below: usize) -> usize {
+        let members = self.shares.members();
+        while below != at && members[below].parent != at && below != Shares::ROOT {
+            below = members[below].parent;
+        }
+        below
+    }
+
+    /// The usage of a branch. A member that is a group and a user stands for itself by its own usage.
+    fn usage_of_branch(&self, at: usize, branch: usize) -> u64 {
+        if branch == at { self.own[branch] } else { self.below[branch] }
+    }
+
+    /// Compares members, each with a usage and the place of its first job: the larger part / usage is less, then the
+    /// earlier job. A part of 0 is last.
+    fn by_value(&self, left: (usize, u64, usize), right: (usize, u64, usize)) -> Ordering {
+        let by_value = self.part(right.0).compare_times(left.1, self.part(left.0), right.1);
+        by_value.then(left.2.cmp(&right.2))
+    }
+
+    fn part(&self, index: usize) -> &Fraction {
+        &self.shares.members()[index].part
+    }
+}
+
+/// The jobs of a queue or pool that have not been looked at in this cycle, each with its place in an order.
+#[derive(Clone, Debug, Default)]
+pub struct Waiting {
+    /// The places of each owner's jobs, in that order.
+    by_owner: BTreeMap<Owner, VecDeque<usize>>,
+    /// The owners by value, as they stood when they were put there; used if users are compared by their own parts.
+    /// Usage only grows in a cycle: so an owner who stands worse by now is put back when his turn comes.
+    heap: BinaryHeap<Reverse<Candidate>>,
+}
+
+/// The index of a member, or the name of a user outside the tree, who comes last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Owner {
+    Member(usize),
+    Outside,
+}
+
+/// An owner with the place of his first job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Candidate {
+    part: Fraction,
+    usage: u64,
+    place: usize,
+    member: usize,
+}
+
+impl Ord for Candidate {
+    /// The larger part / usage is less, then the earlier job. A part of 0 is last.
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_value = other.part.compare_times(self.usage, &self.part, other.usage);
+        by_value.then(self.place.cmp(&other.place)).then(self.member.cmp(&other.member))
+    }
+}
+
+impl PartialOrd for Candidate {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Waiting {
+    /// Jobs with these owners, in their order.
+    pub fn new<'a>(standing: &Standing, owners: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut waiting = Self::default();
+        for (place, owner) in owners.into_iter().enumerate() {
+            let owner = standing.shares.index_of(owner).map_or(Owner::Outside, Owner::Member);
+            waiting.by_owner.entry(owner).or_default().push_back(place);
+        }
+        if standing.compare == Compare::Users {
+            let firsts = waiting.by_owner.iter().filter_map(|(owner, places)| Some((*owner, *places.front()?)));
+            let candidate = |(owner, place)| standing.candidate(owner, place).map(Reverse);
+            waiting.heap = firsts.filter_map(candidate).collect();
+        }
+        waiting
+    }
+
+    /// Takes the next job: the first one of the owner who stands best, among equal ones the first in the order. The
+    /// result is its place in the order.
+    pub fn next(&mut self, standing: &Standing) -> Option<usize> {
+        let owner = match standing.compare {
+            Compare::Users => self.first_in_heap(standing),
+            Compare::Groups => standing.first_in_tree(self.firsts().collect()).map(Owner::Member),
+        };
+        let owner = owner.unwrap_or(Owner::Outside);
+        let places = self.by_owner.get_mut(&owner)?;
+        let place = places.pop_front()?;
+        match places.front() {
+            None => drop(self.by_owner.remove(&owner)),
+            Some(next) if standing.compare == Compare::Users => {
+                self.heap.extend(standing.candidate(owner, *next).map(Reverse));
+            }
+            Some(_) => {}
+        }
+        Some(place)
+    }
+
+    fn firsts(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        self.by_owner.iter().filter_map(|(owner, places)| match owner {
+            Owner::Member(member) => Some((*places.front()?, *member)),
+            Owner::Outside => None,
+        })
+    }
+
+    fn first_in_heap(&mut self, standing: &Standing) -> Option<Owner> {
+        while let Some(Reverse(first)) = self.heap.pop() {
+            let usage = standing.own[first.member];
+            if usage == first.usage {
+                return Some(Owner::Member(first.member));
+            }
+            self.heap.push(Reverse(Candidate { usage, ..first }));
+        }
+        None
+    }
+}

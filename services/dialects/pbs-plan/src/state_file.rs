@@ -1,0 +1,235 @@
+//! The state file of a dry run (PBS-C-16).
+
+use crate::{
+    moment::Moment,
+    resources::{Resources, Words},
+};
+use muster_pbs_policy::findings::escaped;
+use serde::{Deserialize, Deserializer};
+use std::collections::BTreeMap;
+
+/// Maximum size of a state file, in bytes.
+pub const MOST_BYTES: usize = 256 << 20;
+
+/// Why a state file is bad.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StateError {
+    /// It cannot be read.
+    #[error("line {line}, column {column}: {message}")]
+    Unreadable {
+        /// The line, from 1.
+        line: usize,
+        /// The column, from 1.
+        column: usize,
+        /// What was expected.
+        message: String,
+    },
+    /// It makes no sense.
+    #[error("{place}: {message}")]
+    Senseless {
+        /// Where, such as `jobs[3].queue`; entries count from 0.
+        place: String,
+        /// What was expected.
+        message: String,
+    },
+    /// It is too large.
+    #[error("the file is larger than {MOST_BYTES} bytes, and is not read")]
+    TooLarge,
+}
+
+impl StateError {
+    pub(crate) fn at(place: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::Senseless { place: place.into(), message: escaped(&message.into()) }
+    }
+}
+
+/// A state: what is absent is unset, and lists are in the order of the server.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StateFile {
+    /// The time of the cycle.
+    pub now: Moment,
+    /// The zone of local times, such as `Europe/Zurich`; UTC if it is absent.
+    pub tz: Option<String>,
+    /// The server.
+    #[serde(default)]
+    pub server: Attributes,
+    /// The queues.
+    #[serde(default)]
+    pub queues: Vec<QueueState>,
+    /// The nodes.
+    #[serde(default)]
+    pub nodes: Vec<NodeState>,
+    /// The jobs.
+    #[serde(default)]
+    pub jobs: Vec<JobState>,
+    /// The usage of users.
+    #[serde(default)]
+    pub usage: BTreeMap<String, u64>,
+    /// When usage was last halved; now if it is absent.
+    pub last_decay: Option<Moment>,
+}
+
+/// Limits and resources of the server, or of a queue.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Attributes {
+    /// Maximum number of running jobs.
+    pub max_running: Option<u64>,
+    /// Of each user.
+    pub max_user_run: Option<u64>,
+    /// Of each group.
+    pub max_group_run: Option<u64>,
+    /// What running jobs may have together.
+    pub resources_available: Resources,
+    /// The same where that is unset.
+    pub resources_max: Resources,
+    /// The requests of jobs that ask for less.
+    pub resources_default: Resources,
+}
+
+/// A queue.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QueueState {
+    /// Its name.
+    pub name: String,
+    /// `execution` or `route`, or a beginning of either, in any case.
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+    /// Whether its jobs are started.
+    pub started: Option<bool>,
+    /// Its priority.
+    pub priority: Option<i64>,
+    /// As of the server.
+    pub max_running: Option<u64>,
+    /// As of the server.
+    pub max_user_run: Option<u64>,
+    /// As of the server.
+    pub max_group_run: Option<u64>,
+    /// As of the server.
+    #[serde(default)]
+    pub resources_available: Resources,
+    /// As of the server.
+    #[serde(default)]
+    pub resources_max: Resources,
+    /// As of the server.
+    #[serde(default)]
+    pub resources_default: Resources,
+}
+
+/// A node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NodeState {
+    /// Its name.
+    pub name: String,
+    /// Whether it is timeshared.
+    #[serde(default)]
+    pub ts: bool,
+    /// Its state, such as `free`.
+    pub state: Option<String>,
+    /// Its processors.
+    pub ncpus: Option<u32>,
+    /// Its memory.
+    #[serde(default, deserialize_with = "words")]
+    pub physmem: Option<String>,
+    /// Its architecture.
+    pub arch: Option<String>,
+    /// Its properties.
+    #[serde(default)]
+    pub properties: Vec<String>,
+    /// Its load.
+    #[serde(default, deserialize_with = "load")]
+    pub loadave: (),
+    /// The load that is still good.
+    #[serde(default, deserialize_with = "load")]
+    pub ideal_load: (),
+    /// The load that is too much.
+    #[serde(default, deserialize_with = "load")]
+    pub max_load: (),
+}
+
+/// A job.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JobState {
+    /// Its id.
+    #[serde(deserialize_with = "word")]
+    pub id: String,
+    /// Its queue.
+    pub queue: String,
+    /// Its effective user.
+    pub user: String,
+    /// Its effective group.
+    pub group: Option<String>,
+    /// Its state.
+    pub state: State,
+    /// When it was queued.
+    pub qtime: Option<Moment>,
+    /// When it could run first.
+    pub etime: Option<Moment>,
+    /// Its priority.
+    pub priority: Option<i64>,
+    /// Whether somebody waits for it at a terminal.
+    pub interactive: Option<bool>,
+    /// What it asks for.
+    #[serde(default)]
+    pub request: Resources,
+    /// What it has used.
+    #[serde(default)]
+    pub used: Resources,
+    /// When it started.
+    pub started: Option<Moment>,
+    /// The nodes that it has.
+    #[serde(default)]
+    pub nodes: Vec<String>,
+}
+
+/// The state of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub enum State {
+    /// On its way between servers.
+    T,
+    /// Queued.
+    Q,
+    /// Held.
+    H,
+    /// It waits for its time.
+    W,
+    /// It runs.
+    R,
+    /// It ends.
+    E,
+}
+
+impl StateFile {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// If it is too large, no JSON, or not such a state.
+    pub fn read(bytes: &[u8]) -> Result<Self, StateError> {
+        if bytes.len() > MOST_BYTES {
+            return Err(StateError::TooLarge);
+        }
+        serde_json::from_slice(bytes).map_err(|error| {
+            let text = error.to_string();
+            // The position is a part of the text, too.
+            let message = text.rsplit_once(" at line ").map_or(text.as_str(), |(message, _)| message);
+            StateError::Unreadable { line: error.line(), column: error.column(), message: escaped(message) }
+        })
+    }
+}
+
+fn word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    Words::deserialize(deserializer).map(|Words(text)| text)
+}
+
+fn words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    Option::<Words>::deserialize(deserializer).map(|words| words.map(|Words(text)| text))
+}
+
+/// Loads are read, and do not matter: no node is chosen by its load.
+fn load<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
+    Option::<f64>::deserialize(deserializer).map(drop)
+}

@@ -1,0 +1,88 @@
+//! What a cycle by turns did with each job, for those who ask.
+
+use muster_schemas::{JobId, Timestamp, job::WaitReason, policy::LimitPer};
+
+/// A job, and what became of it in a cycle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// The job, or the task of an array.
+    pub job: JobId,
+    /// Why it did not start; `None` if it did.
+    pub refusal: Option<Refusal>,
+}
+
+/// Why a job did not start at its turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Its queue is stopped, so it had no turn.
+    QueueStopped,
+    /// The policy leaves its queue out, so it had no turn.
+    QueueIgnored,
+    /// The time belongs to other queues, so it had no turn.
+    OtherQueuesTime {
+        /// When that ends, if it is known.
+        until: Option<Timestamp>,
+    },
+    /// It may run past the border of a window at this time.
+    CrossesWindow(Timestamp),
+    /// A limit on running jobs is reached.
+    JobLimit {
+        /// Whose jobs it counts together.
+        per: LimitPer,
+        /// Whether it counts the jobs of the queue only.
+        in_queue: bool,
+        /// The limit, for people.
+        text: String,
+    },
+    /// A limit on what jobs ask for by name is reached.
+    AttributeLimit {
+        /// The name.
+        attribute: String,
+        /// Whether it counts the jobs of the queue only.
+        in_queue: bool,
+        /// The limit, for people.
+        text: String,
+    },
+    /// Another limit is reached: which one, for people.
+    OtherLimit(String),
+    /// This starving job was refused, and nothing else starts until it does.
+    Starving(JobId),
+    /// It does not fit now: what it lacks, for people.
+    NoRoom(&'static str),
+    /// The nodes and licences can never serve it as they are: why.
+    Hopeless(WaitReason),
+    /// This job was refused, and keeps those behind it from starting.
+    BehindRefused(JobId),
+}
+
+impl Refusal {
+    /// Whether the job has had its turn.
+    pub const fn had_turn(&self) -> bool {
+        !matches!(self, Self::QueueStopped | Self::QueueIgnored | Self::OtherQueuesTime { .. })
+    }
+
+    /// Whether a limit on running jobs or a window refused the job, rather than a lack of resources.
+    pub(super) const fn is_for_limit_or_window(&self) -> bool {
+        matches!(self, Self::JobLimit { .. } | Self::CrossesWindow(_) | Self::OtherQueuesTime { .. })
+    }
+
+    /// The reason as the history has it.
+    pub(super) fn reason(&self) -> WaitReason {
+        match self {
+            Self::QueueStopped | Self::QueueIgnored => WaitReason::QueueStopped,
+            Self::OtherQueuesTime { until: Some(until) } => {
+                WaitReason::Resources(format!("a time of its queue: other queues are served until {until}"))
+            }
+            Self::OtherQueuesTime { until: None } => WaitReason::Resources("a time of its queue".into()),
+            Self::CrossesWindow(border) => {
+                WaitReason::Resources(format!("time: it may run past {border}, when other queues are served"))
+            }
+            Self::JobLimit { text, .. } | Self::AttributeLimit { text, .. } | Self::OtherLimit(text) => {
+                WaitReason::Limit(text.clone())
+            }
+            Self::Starving(job) | Self::BehindRefused(job) => WaitReason::BehindJob(*job),
+            Self::NoRoom(lacks) => WaitReason::Resources((*lacks).into()),
+            Self::Hopeless(reason) => reason.clone(),
+        }
+    }
+}

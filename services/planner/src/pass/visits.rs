@@ -1,0 +1,307 @@
+//! Planning by turns: each job is looked at once, in the order in which queues and jobs have their turns, and starts if
+//! it fits at that moment. Nobody is promised anything.
+
+mod lanes;
+
+use super::{
+    Cycle, Verdict,
+    trace::{Look, Refusal},
+};
+use crate::{
+    class::ClassId,
+    engine::Engine,
+    limits::{Found, Usage},
+    model::{Holder, lead_queue},
+    queue::{Entry, Place},
+};
+use lanes::Lane;
+use muster_schemas::{
+    JobId, Timestamp,
+    policy::{FairShare, OnRefusal, ShareTable, Turns, Visit},
+    shares::{Shares, Standing},
+};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    sync::Arc,
+};
+
+/// What jobs lack is found out for this many classes in a cycle: each takes a look at all nodes.
+const MOST_SHORTAGES: usize = 32;
+/// What the others lack.
+const SOME_RESOURCES: &str = "what it asks for";
+
+/// The progress of a cycle by turns.
+struct Visits<'t> {
+    turns: &'t Turns,
+    /// The starving job that was refused, for which all others wait.
+    starving: Option<JobId>,
+    /// Jobs that had their turns ahead of their queues.
+    seen: HashSet<Place>,
+    /// How users stand, if shares choose the next job.
+    standing: Option<Standing>,
+    /// What the jobs of a class lack.
+    shortages: HashMap<ClassId, &'static str>,
+}
+
+impl Engine {
+    /// Puts the order in force that holds at a time, and ranks users by their parts if it uses them.
+    pub(super) fn set_hours(&mut self, now: Timestamp) {
+        let policy = self.policy.clone();
+        let Some(turns) = policy.turns.as_deref() else { return };
+        self.queue.set_hours(turns.is_other(now));
+        if self.queue.uses_shares() {
+            let tree = self.share_tree(turns.shares.as_ref()).with_users(self.users_seen());
+            self.queue.share_ranks = ranks(&tree);
+        }
+    }
+
+    fn share_tree(&self, table: Option<&ShareTable>) -> Shares {
+        table.map_or_else(|| Shares::new(0), ShareTable::tree)
+    }
+
+    /// The users who have a job that waits or runs, or were named to have one.
+    fn users_seen(&self) -> BTreeSet<&str> {
+        let waiting = self.queue.entries().map(|entry| &*entry.holder.user);
+        let running = self.holders_of_runs().map(|holder| &*holder.user);
+        let used = self.user_usage.keys().map(|user| &**user);
+        waiting.chain(running).chain(used).collect()
+    }
+
+    /// A cycle by turns.
+    pub(super) fn by_turns(&mut self, cycle: &mut Cycle, turns: &Turns) {
+        if let Some(change) = turns.next_change(cycle.now) {
+            cycle.wake_at(change);
+        }
+        let rules = turns.rules_at(cycle.now);
+        let standing = rules.fair_share.as_ref().filter(|_| !rules.by_arrival).map(|share| {
+            let usage = self.user_usage.iter().map(|(user, usage)| (&**user, *usage));
+            Standing::new(share.compare, &self.share_tree(turns.shares.as_ref()), usage, self.users_seen())
+        });
+        let (starving, seen, shortages) = (None, HashSet::new(), HashMap::new());
+        let mut visits = Visits { turns, starving, seen, standing, shortages };
+        let mut lanes = self.lanes(cycle, turns, visits.standing.as_ref());
+        self.visit_starving(cycle, &mut visits, &mut lanes);
+        match rules.visit {
+            Visit::QueuesInTurn => self.visit_in_turn(cycle, &mut visits, &mut lanes),
+            Visit::QueueByQueue | Visit::Pool => {
+                for lane in &mut lanes {
+                    while self.visit_next(cycle, &mut visits, lane) {}
+                }
+            }
+        }
+    }
+
+    fn visit_in_turn(&mut self, cycle: &mut Cycle, visits: &mut Visits, lanes: &mut [Lane]) {
+        let mut open: Vec<&mut Lane> = lanes.iter_mut().collect();
+        while !open.is_empty() {
+            open.retain_mut(|lane| self.visit_next(cycle, visits, lane));
+        }
+    }
+
+    /// Gives the next job of a lane its turn. Whether there was one.
+    fn visit_next(&mut self, cycle: &mut Cycle, visits: &mut Visits, lane: &mut Lane) -> bool {
+        if cycle.plan.is_cut_short {
+            return false;
+        }
+        let Some(place) = lane.next(visits.standing.as_ref()) else { return false };
+        if visits.seen.contains(&place) {
+            return true;
+        }
+        if let Err(refusal) = self.visit(cycle, visits, place) {
+            self.refuse(cycle, place, refusal);
+            if visits.starving.is_none() {
+                self.block_behind(cycle, visits, lane, place);
+            }
+        }
+        true
+    }
+
+    /// A job was refused: those that it keeps from starting are told so.
+    fn block_behind(&self, cycle: &mut Cycle, visits: &mut Visits, lane: &mut Lane, place: Place) {
+        let rules = visits.turns.rules_at(cycle.now);
+        if rules.on_refusal == OnRefusal::Nothing {
+            return;
+        }
+        let Some(entry) = self.queue.get(place) else { return };
+        let (id, queue) = (entry.id, lead_queue(&self.classes.get(entry.class).demand));
+        let is_whole = rules.visit != Visit::Pool || rules.on_refusal == OnRefusal::BlocksAll;
+        let is_behind = |other: Place| {
+            let class = self.queue.class_at(other);
+            is_whole || class.is_some_and(|class| lead_queue(&self.classes.get(class).demand) == queue)
+        };
+        for behind in lane.take_rest(visits.standing.as_ref(), is_behind) {
+            if !visits.seen.contains(&behind) {
+                self.refuse(cycle, behind, Refusal::BehindRefused(id));
+            }
+        }
+    }
+
+    /// Starving jobs have their turns first, the one that waits longest ahead of all others.
+    fn visit_starving(&mut self, cycle: &mut Cycle, visits: &mut Visits, lanes: &mut [Lane]) {
+        let Some(rule) = visits.turns.rules_at(cycle.now).starving else { return };
+        let windows = visits.turns.windows.as_ref();
+        let after = i64::try_from(rule.after_seconds).unwrap_or(i64::MAX).saturating_mul(1_000_000);
+        let is_starving = |entry: &Entry| {
+            let is_hopeless = self.classes.is_hopeless(entry.class);
+            let is_of_windows = || {
+                let queue = lead_queue(&self.classes.get(entry.class).demand);
+                windows.is_some_and(|windows| windows.owns(queue))
+            };
+            cycle.now.micros_since(entry.arrival) > after && !is_hopeless && !is_of_windows()
+        };
+        let mut starving: Vec<(Timestamp, JobId, Place, usize)> = Vec::new();
+        for (number, lane) in lanes.iter().enumerate() {
+            let found = lane.places().filter_map(|place| Some((self.queue.get(place)?, place)));
+            let found = found.filter(|(entry, _)| is_starving(entry));
+            starving.extend(found.map(|(entry, place)| (entry.arrival, entry.id, place, number)));
+        }
+        starving.sort_unstable();
+        for (_, id, place, lane) in starving {
+            if cycle.plan.is_cut_short {
+                return;
+            }
+            visits.seen.insert(place);
+            let Err(refusal) = self.visit(cycle, visits, place) else { continue };
+            let is_passed_over = rule.only_for_resources && refusal.is_for_limit_or_window();
+            self.refuse(cycle, place, refusal);
+            if !is_passed_over {
+                visits.starving = Some(id);
+                return;
+            }
+            self.block_behind(cycle, visits, &mut lanes[lane], place);
+        }
+    }
+
+    /// Starts a job if nothing refuses it; of an array as many tasks as possible, until the first one that is refused.
+    fn visit(&mut self, cycle: &mut Cycle, visits: &mut Visits, place: Place) -> Result<(), Refusal> {
+        let Some(entry) = self.queue.get(place) else { return Ok(()) };
+        let (id, tasks) = (entry.id, entry.tasks.clone());
+        let Some(tasks) = tasks else { return self.visit_one(cycle, visits, place, id) };
+        for index in tasks.indices.iter().take(tasks.headroom as usize) {
+            self.visit_one(cycle, visits, place, JobId::task(id.number, index))?;
+        }
+        Ok(())
+    }
+
+    /// The tests in their order: the first that fails is the reason.
+    fn visit_one(&mut self, cycle: &mut Cycle, visits: &mut Visits, place: Place, id: JobId) -> Result<(), Refusal> {
+        let Some(entry) = self.queue.get(place) else { return Ok(()) };
+        let class_id = entry.class;
+        let (holder, attributes) = (entry.holder.clone(), entry.attributes.clone());
+        let class = self.classes.get(class_id);
+        let demand = class.demand.clone();
+        if let Some(found) = self.limits.reached_by_jobs(&holder, &demand, &self.queues) {
+            return Err(refused_by(found));
+        }
+        let windows = visits.turns.windows.as_ref();
+        if let Some(border) = windows.and_then(|windows| windows.border(cycle.now)) {
+            let ends = class.size.walltime_seconds.and_then(|seconds| i64::try_from(seconds).ok());
+            let left = border.micros_since(cycle.now);
+            if ends.is_none_or(|seconds| seconds.saturating_mul(1_000_000) > left) {
+                return Err(Refusal::CrossesWindow(border));
+            }
+        }
+        if let Some(starving) = visits.starving {
+            return Err(Refusal::Starving(starving));
+        }
+        if let Some(reason) = &class.hopeless {
+            return Err(Refusal::Hopeless(reason.clone()));
+        }
+        if cycle.is_full(self.policy.max_starts) {
+            return Ok(());
+        }
+        if let Some(kept) = self.kept(place) {
+            if self.start_on_kept(cycle, place, &kept) == Verdict::Started {
+                self.charge(cycle, visits, &holder, attributes.as_deref());
+                look(cycle, id, None);
+            }
+            return Ok(());
+        }
+        let Some(placement) = self.place_now(cycle, place) else {
+            return Err(Refusal::NoRoom(self.lacks(cycle, visits, class_id)));
+        };
+        for in_queue in [true, false] {
+            let found = self.limits.reached_by_attributes(&holder, &demand, attributes.as_deref(), in_queue);
+            if let Some(found) = found {
+                return Err(refused_by(found));
+            }
+        }
+        let uses = Usage::of(&placement, &demand);
+        if let Some(limit) = self.limits.reached(&holder, &demand, &uses, &self.queues) {
+            return Err(Refusal::OtherLimit(limit));
+        }
+        self.take_start(cycle, place, id, placement);
+        self.charge(cycle, visits, &holder, attributes.as_deref());
+        look(cycle, id, None);
+        Ok(())
+    }
+
+    /// What the jobs of a class lack, if anybody wants to know.
+    fn lacks(&self, cycle: &Cycle, visits: &mut Visits, class: ClassId) -> &'static str {
+        let is_full = visits.shortages.len() >= MOST_SHORTAGES;
+        match visits.shortages.get(&class) {
+            Some(lacks) => lacks,
+            None if is_full || !self.tells_reasons => SOME_RESOURCES,
+            None => {
+                let lacks = self.shortage(&self.classes.get(class).demand, cycle.now);
+                visits.shortages.insert(class, lacks);
+                lacks
+            }
+        }
+    }
+
+    /// What a started job asks for counts for its owner during the rest of the cycle.
+    fn charge(&self, cycle: &Cycle, visits: &mut Visits, holder: &Holder, attributes: Option<&BTreeMap<String, i64>>) {
+        if let (Some(standing), Some(share)) = (&mut visits.standing, &visits.turns.rules_at(cycle.now).fair_share) {
+            standing.started(&holder.user, charge(share, attributes));
+        }
+    }
+
+    /// Records why a job does not start.
+    fn refuse(&self, cycle: &mut Cycle, place: Place, refusal: Refusal) {
+        let Some(entry) = self.queue.get(place) else { return };
+        let id = entry.id;
+        let is_known = matches!(refusal, Refusal::QueueStopped);
+        if self.tells_reasons && !is_known {
+            cycle.tell(id, refusal.reason());
+        }
+        look(cycle, id, Some(refusal));
+    }
+}
+
+/// Records what became of a job, if that is wanted.
+fn look(cycle: &mut Cycle, job: JobId, refusal: Option<Refusal>) {
+    if let Some(trace) = &mut cycle.trace {
+        trace.push(Look { job, refusal });
+    }
+}
+
+fn refused_by(found: Found) -> Refusal {
+    let Found { per, in_queue, attribute, text } = found;
+    match attribute {
+        None => Refusal::JobLimit { per, in_queue, text },
+        Some(attribute) => Refusal::AttributeLimit { attribute, in_queue, text },
+    }
+}
+
+/// What a job charges its owner.
+fn charge(share: &FairShare, attributes: Option<&BTreeMap<String, i64>>) -> u64 {
+    let value = |name: &str| attributes.and_then(|all| u64::try_from(*all.get(name)?).ok());
+    let times = share.times.as_deref().map_or(1, |name| value(name).unwrap_or(1));
+    value(&share.charge).unwrap_or(0).saturating_mul(times)
+}
+
+/// The rank of each user by his part, the greatest first; equal parts have equal ranks.
+fn ranks(tree: &Shares) -> BTreeMap<Arc<str>, u32> {
+    let mut members: Vec<_> = tree.members().iter().skip(2).collect();
+    members.sort_by(|one, other| other.part.cmp(&one.part));
+    let mut ranks = BTreeMap::new();
+    let mut rank = 0;
+    for (at, member) in members.iter().enumerate() {
+        if at > 0 && members[at - 1].part != member.part {
+            rank += 1;
+        }
+        ranks.insert(member.name.as_str().into(), rank);
+    }
+    ranks
+}

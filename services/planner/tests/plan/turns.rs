@@ -1,0 +1,156 @@
+//! Planning by turns in a cluster.
+
+use crate::world::{World, nodes, tasks};
+use muster_schemas::{
+    cluster::{ClusterConfig, QueueSpec},
+    job::{JobSpec, WaitReason},
+    policy::{
+        Limit, LimitPer, OnRefusal, OrderKey, OtherHours, Period, Policy, Starving, TurnRules, Turns, Visit, Windows,
+    },
+};
+
+fn policy(rules: TurnRules) -> Policy {
+    by(Turns { rules, ..Turns::default() })
+}
+
+fn by(turns: Turns) -> Policy {
+    Policy { name: "turns".into(), order: Vec::new(), turns: Some(Box::new(turns)), ..Policy::default() }
+}
+
+fn cluster(policy: Policy) -> World {
+    let queue = |name: &str, priority| QueueSpec { name: name.into(), priority, ..QueueSpec::default() };
+    let queues = vec![queue("default", 0), queue("high", 9), queue("own", 0)];
+    let mut world = World::configured(ClusterConfig { nodes: nodes(1, 4), queues, ..ClusterConfig::default() });
+    world.set_policy(policy);
+    world
+}
+
+fn in_queue(queue: &str, mut spec: JobSpec) -> JobSpec {
+    spec.components[0].queue = Some(queue.into());
+    spec
+}
+
+fn walltime(seconds: u64, mut spec: JobSpec) -> JobSpec {
+    spec.components[0].alternatives[0].walltime_seconds = Some(seconds);
+    spec
+}
+
+/// PBS-F-05: whatever fits starts past a job that does not, and no promise is made.
+#[test]
+fn jobs_that_fit_start_past_one_that_does_not() {
+    let mut world = cluster(policy(TurnRules::default()));
+    let first = world.submit(tasks(3));
+    let large = world.submit(tasks(4));
+    let small = world.submit(tasks(1));
+    let urgent = world.submit(in_queue("high", tasks(1)));
+    assert_eq!(world.settle(), [urgent, first]);
+    assert_eq!(world.reason(large), Some(WaitReason::Resources("cores".into())));
+    world.end(urgent);
+    assert_eq!(world.settle(), [small]);
+    assert!(world.state().jobs().all(|job| job.slot.is_none()));
+}
+
+/// PBS-F-07: the jobs behind a refused one wait for it.
+#[test]
+fn a_refused_job_blocks_those_behind_it() {
+    let rules = TurnRules { on_refusal: OnRefusal::BlocksQueue, ..TurnRules::default() };
+    let mut world = cluster(policy(rules.clone()));
+    let large = world.submit(tasks(3));
+    world.settle();
+    let waiting = world.submit(tasks(2));
+    let behind = world.submit(tasks(1));
+    assert_eq!(world.settle(), []);
+    assert_eq!(world.reason(behind), Some(WaitReason::BehindJob(waiting)));
+    let other = world.submit(in_queue("own", tasks(1)));
+    assert_eq!(world.settle(), [other], "another queue is not blocked");
+    world.end(other);
+    world.set_policy(policy(TurnRules { on_refusal: OnRefusal::BlocksAll, visit: Visit::Pool, ..rules }));
+    let other = world.submit(in_queue("own", tasks(1)));
+    assert_eq!(world.settle(), []);
+    assert_eq!(world.reason(other), Some(WaitReason::BehindJob(waiting)));
+    world.end(large);
+    assert_eq!(world.settle(), [waiting, behind, other]);
+}
+
+/// PBS-F-10: a starving job goes first, and nothing starts until it does.
+#[test]
+fn a_starving_job_goes_first_and_keeps_the_rest_waiting() {
+    let starving = Some(Starving { after_seconds: 60, only_for_resources: false });
+    let mut world = cluster(policy(TurnRules { starving, ..TurnRules::default() }));
+    let first = world.submit(tasks(2));
+    world.settle();
+    let large = world.submit(tasks(4));
+    world.pass(100, first);
+    let small = world.submit(in_queue("high", tasks(1)));
+    assert_eq!(world.settle(), []);
+    assert_eq!(world.reason(small), Some(WaitReason::BehindJob(large)));
+    world.end(first);
+    assert_eq!(world.settle(), [large]);
+}
+
+/// PBS-Q-05, PBS-Q-07: what running jobs asked for counts, also after the cycle in which they started.
+#[test]
+fn what_jobs_ask_for_is_limited_by_name() {
+    let limit = Limit { max_attributes: [("cores".to_owned(), 3)].into(), ..Limit::default() };
+    let of_user = Limit { per: LimitPer::User, max_running_jobs: Some(2), ..Limit::default() };
+    let mut world = cluster(Policy { limits: vec![limit, of_user], ..policy(TurnRules::default()) });
+    let first = world.submit(tasks(2));
+    assert_eq!(world.settle(), [first]);
+    let two = world.submit(tasks(2));
+    let one = world.submit(tasks(1));
+    assert_eq!(world.settle(), [one]);
+    assert_eq!(world.reason(two), Some(WaitReason::Limit("2 running jobs of ada".into())));
+    world.end(one);
+    assert_eq!(world.settle(), []);
+    assert_eq!(world.reason(two), Some(WaitReason::Limit("3 cores".into())));
+    world.end(first);
+    assert_eq!(world.settle(), [two]);
+}
+
+/// PBS-F-14, PBS-T-08: order and rules change with the hours, and the planner plans again at that moment.
+#[test]
+fn other_hours_have_another_order() {
+    let mut world = cluster(Policy::default());
+    let now = world.state().time();
+    let (from, until) = (now.plus_seconds(1000), now.plus_seconds(2000));
+    let shortest = vec![OrderKey::Spt];
+    let other_hours =
+        Some(OtherHours { periods: vec![Period { from, until }], order: shortest, rules: TurnRules::default() });
+    world.set_policy(by(Turns { other_hours, ..Turns::default() }));
+    let first = world.submit(tasks(4));
+    world.settle();
+    let long = world.submit(walltime(500, tasks(4)));
+    let short = world.submit(walltime(100, tasks(4)));
+    world.settle();
+    assert_eq!(world.plan().next_wake, Some(from));
+    world.pass(1000, first);
+    world.end(first);
+    assert_eq!(world.plan().next_wake, Some(until));
+    assert_eq!(world.settle(), [short]);
+    world.pass(2000, short);
+    let shorter = world.submit(walltime(50, tasks(4)));
+    world.end(short);
+    assert_eq!(world.settle(), [long], "the order of arrival holds again");
+    assert!(world.reason(shorter).is_some());
+}
+
+/// PBS-T-10, PBS-T-11, PBS-T-12: in a window only its queues are served, and nobody starts who may run past its border.
+#[test]
+fn windows_belong_to_their_queues() {
+    let mut world = cluster(Policy::default());
+    let now = world.state().time();
+    let (from, until) = (now.plus_seconds(1000), now.plus_seconds(2000));
+    let windows = Some(Windows { queue_prefix: "ow".into(), periods: vec![Period { from, until }] });
+    world.set_policy(by(Turns { windows, ..Turns::default() }));
+    let runs_on = world.submit(walltime(900, tasks(1)));
+    let crosses = world.submit(walltime(5000, tasks(1)));
+    let of_window = world.submit(in_queue("own", walltime(100, tasks(1))));
+    assert_eq!(world.settle(), [runs_on]);
+    assert!(matches!(world.reason(crosses), Some(WaitReason::Resources(_))));
+    assert!(matches!(world.reason(of_window), Some(WaitReason::Resources(_))));
+    world.pass(1000, runs_on);
+    assert_eq!(world.settle(), [of_window]);
+    world.pass(1000, runs_on);
+    assert_eq!(world.settle(), [crosses]);
+    assert!(world.state().job(runs_on).is_some_and(|job| job.run().is_some()), "it is left alone");
+}
