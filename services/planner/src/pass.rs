@@ -29,7 +29,7 @@ use crate::{
     queue::Place,
     search::{Known, Search},
 };
-use cycle::{Cycle, Verdict};
+use cycle::{Counted, Cycle, Verdict};
 use muster_schemas::{JobId, Timestamp, command::Start, job::WaitReason, policy::BackfillMode, resources::Placement};
 use now_index::NowIndex;
 use std::{
@@ -87,7 +87,7 @@ impl Engine {
             taken: Vec::new(),
             given_up: Vec::new(),
             redeemed_arrays: Vec::new(),
-            usage: Vec::new(),
+            counted: Vec::new(),
             started_of_array: BTreeMap::new(),
             blocked: BTreeMap::new(),
             hints: HashMap::new(),
@@ -147,8 +147,8 @@ impl Engine {
             let promised = cycle.taken.iter().filter(|(.., holding)| matches!(holding, Holding::Promise { .. }));
             promised.for_each(|(demand, placement, holding)| self.machine.frees(demand, placement, *holding));
         }
-        for (holder, demand, usage, attributes) in cycle.usage.drain(..) {
-            self.limits.end(&holder, &demand, &usage, attributes.as_deref());
+        for Counted { holder, demand, uses, attributes } in cycle.counted.drain(..) {
+            self.limits.end(&holder, &demand, &uses, attributes.as_deref());
         }
         cycle.plan.starts.iter().for_each(|start| self.forget_start(start.job));
         for run in cycle.swapped.drain(..).rev() {
@@ -318,7 +318,7 @@ impl Engine {
             *cycle.started_of_array.entry(id.number).or_default() += 1;
         }
         cycle.plan.starts.push(Start { job: id, placement: Placement::clone(&placement) });
-        cycle.usage.push((holder, demand.clone(), usage, attributes));
+        cycle.counted.push(Counted { holder, demand: demand.clone(), uses: usage, attributes });
         cycle.taken.push((demand, placement, holding));
     }
 

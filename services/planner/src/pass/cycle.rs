@@ -68,7 +68,8 @@ pub(super) struct Cycle<'c> {
     pub given_up: Vec<(Arc<Demand>, Arc<Placement>, Holding)>,
     /// Arrays whose next task starts on their promise.
     pub redeemed_arrays: Vec<Place>,
-    pub usage: Vec<(Arc<Holder>, Arc<Demand>, Uses, Option<Arc<BTreeMap<String, i64>>>)>,
+    /// What limits count for jobs that start.
+    pub counted: Vec<Counted>,
     pub started_of_array: BTreeMap<u64, u32>,
     /// Queues in which an earlier job waits for resources at an unknown time, or lets nobody go around it.
     pub blocked: BTreeMap<Arc<str>, JobId>,
@@ -87,6 +88,14 @@ pub(super) struct Cycle<'c> {
     pub components: Components,
     /// What became of the jobs looked at, if that is wanted.
     pub trace: Option<Vec<Look>>,
+}
+
+/// What limits count for a job that starts.
+pub(super) struct Counted {
+    pub holder: Arc<Holder>,
+    pub demand: Arc<Demand>,
+    pub uses: Uses,
+    pub attributes: Option<Arc<BTreeMap<String, i64>>>,
 }
 
 /// The result of a look at a job.

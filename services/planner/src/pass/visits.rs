@@ -177,7 +177,11 @@ impl Engine {
         let Some(entry) = self.queue.get(place) else { return Ok(()) };
         let (id, tasks) = (entry.id, entry.tasks.clone());
         let Some(tasks) = tasks else { return self.visit_one(cycle, visits, place, id) };
-        for index in tasks.indices.iter().take(tasks.headroom as usize) {
+        for index in tasks.indices.iter() {
+            // Tasks that were put back into the queue count for their array, too.
+            if cycle.started_of_array.get(&id.number).copied().unwrap_or(0) >= tasks.headroom {
+                break;
+            }
             self.visit_one(cycle, visits, place, JobId::task(id.number, index))?;
         }
         Ok(())
