@@ -48,7 +48,7 @@ pub(crate) fn may_ask(job: JobId, method: &Method, path: &str, query: Option<&st
     let words: Vec<&str> = path.split('/').collect();
     let (reads, writes) = (*method == Method::GET, *method == Method::POST);
     match words.as_slice() {
-        ["", "v1", "info"] => reads,
+        ["", "v1", "info" | "dialects"] => reads,
         ["", "v1", "jobs"] | ["", "v1", "jobs", "details"] => reads && names_only(job, query.unwrap_or_default()),
         // The body names the jobs: the command is checked instead.
         ["", "v1", "jobs", "actions", _] | ["", "v1", "refusals"] => writes,

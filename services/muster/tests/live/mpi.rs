@@ -220,7 +220,11 @@ fn by_each_launcher(site: &Site, run: impl Fn(&str)) {
     {
         if built(&site.system, compiler, RING, "ring") {
             run(launcher);
-            assert_eq!(sorted(&site.system.read("out")), ring(&["node1", "node1", "node2", "node2"]), "{launcher}");
+            let said = site.system.read("out");
+            // Open MPI says so if its child has begun before it could be put into a group of its own.
+            let lines = said.lines().filter(|line| !line.contains("plm:rsh: Warning: setpgid"));
+            let said = lines.map(|line| format!("{line}\n")).collect::<String>();
+            assert_eq!(sorted(&said), ring(&["node1", "node1", "node2", "node2"]), "{launcher}");
         }
     }
 }

@@ -461,7 +461,7 @@ fn nobody_makes_way_for_a_job_that_a_limit_holds() {
     world.command(&Actor::Ledger, Command::ChangeAccounts { changes: vec![change] }).expect("a good change");
     let low = of_class(&mut world, "low", 6);
     assert_eq!(world.settle(), [low]);
-    let mut whole = JobSpec { components: vec![shared(1, Sharing::Exclusive)], ..JobSpec::default() };
+    let mut whole = JobSpec { components: vec![shared(1, Sharing::WholeNodes)], ..JobSpec::default() };
     whole.components[0].class = Some("urgent".into());
     world.submit(whole);
     assert!(world.plan().plan.preemptions.is_empty(), "one core is allowed, a whole node is not");
