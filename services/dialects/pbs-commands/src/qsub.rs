@@ -1,6 +1,7 @@
 //! `qsub`.
 
 mod interactive;
+mod rejection;
 
 use super::{
     ended::{Ended, Failure, print},
@@ -18,6 +19,7 @@ use muster_schemas::{
     views::{JobView, OutcomeView},
 };
 use nix::unistd::{Gid, Uid};
+use rejection::rejection;
 use std::io::Read as _;
 
 /// The variable with options of the caller, which those of the script and the command line override.
@@ -74,12 +76,6 @@ fn send(site: &mut Site, submission: Submission) -> Ended {
         print(&format!("{}\n", site.id_of(job, is_array)));
     }
     if submission.block { Ok(wait(site, job)?) } else { Ok(0) }
-}
-
-/// Why the submission filters refused a job, if they did.
-fn rejection(view: &JobView) -> Option<String> {
-    let outcome = view.outcome.as_ref()?;
-    Some(outcome.detail.clone().unwrap_or_else(|| "Job rejected by the filters of the site".to_owned()))
 }
 
 /// Waits for the end of a job, and returns its exit status; of an array the greatest.
