@@ -80,7 +80,7 @@ impl Session<'_> {
         }
     }
 
-    /// Carries out the commands of a text after so many lines.
+    /// Carries out the commands of a text. `lines` is the number of lines before it.
     fn carry_out(&mut self, lines: usize, text: &str) -> Then {
         for Written { line, command } in qmgr::script(text) {
             let done = match command {

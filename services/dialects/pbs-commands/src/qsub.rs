@@ -1,6 +1,7 @@
 //! `qsub`.
 
 mod interactive;
+mod rejection;
 
 use super::{
     ended::{Ended, Failure, print},
@@ -15,9 +16,10 @@ use muster_pbs::{
 };
 use muster_schemas::{
     CommandId, JobId,
-    views::{EntryWord, JobView, OutcomeView},
+    views::{JobView, OutcomeView},
 };
 use nix::unistd::{Gid, Uid};
+use rejection::rejection;
 use std::io::Read as _;
 
 /// The variable with options of the caller, which those of the script and the command line override.
@@ -74,14 +76,6 @@ fn send(site: &mut Site, submission: Submission) -> Ended {
         print(&format!("{}\n", site.id_of(job, is_array)));
     }
     if submission.block { Ok(wait(site, job)?) } else { Ok(0) }
-}
-
-/// Why the submission filters refused a job, if they did.
-fn rejection(view: &JobView) -> Option<String> {
-    let filtering = view.filtering.as_ref().filter(|filtering| filtering.entry == EntryWord::Refused)?;
-    let detail = || view.outcome.as_ref().and_then(|outcome| outcome.detail.clone());
-    let said = filtering.message.clone().or_else(detail);
-    Some(said.unwrap_or_else(|| "Job rejected by the filters of the site".to_owned()))
 }
 
 /// Waits for the end of a job, and returns its exit status; of an array the greatest.

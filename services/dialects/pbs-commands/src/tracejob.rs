@@ -31,7 +31,7 @@ pub fn run(site: &mut Site, words: &[String]) -> Ended {
     Ok(status)
 }
 
-/// The beginning of the first of so many days, of which today is the last.
+/// The beginning of the first of this many days, of which today is the last.
 fn since(site: &Site, days: u32) -> Result<Timestamp, Failure> {
     let now = site.now();
     let first = now.checked_sub((i64::from(days) - 1).days()).and_then(|day| day.start_of_day());

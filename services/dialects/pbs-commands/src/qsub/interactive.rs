@@ -71,7 +71,7 @@ fn delete(client: &mut Client, job: JobId, id: &PbsJobId) -> ! {
 fn wait(site: &mut Site, job: JobId, id: &PbsJobId, is_judged: bool) -> Result<(), Failure> {
     if is_judged {
         let view = wait_until_decided(&mut site.client, job)?;
-        if let Some(why) = super::rejection(&view) {
+        if let Some(why) = super::rejection::rejection(&view) {
             return Err(Failure { text: format!("{why} {id}"), status: 188 });
         }
     }

@@ -1,6 +1,6 @@
-//! What is wrong with a value of an attribute.
+//! Faults of values of attributes.
 
-/// What is wrong with a value, as the end of a sentence that begins with the attribute.
+/// The fault of a value, as the end of a sentence that begins with the attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Problem(pub String);
 

@@ -7,7 +7,7 @@ const MOST_NODES: usize = 100_000;
 /// The longest comment, in bytes.
 const MOST_COMMENT_BYTES: usize = 1_024;
 
-/// What is done to nodes.
+/// An action on nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum NodesAction {
     /// They are shown.
@@ -40,7 +40,7 @@ pub enum NodesFormat {
 /// A request of `pbsnodes`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodesRequest {
-    /// What is done.
+    /// The action.
     pub action: NodesAction,
     /// The form in which they are shown.
     pub format: NodesFormat,

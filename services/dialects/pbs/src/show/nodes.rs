@@ -180,9 +180,9 @@ pub fn node_line(name: &str, state: &str, comment: Option<&str>, flavour: Flavou
 /// The form of the table of `pbsnodes -S`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeTable<'a> {
-    /// What is free and in use, and the jobs (`-j`).
+    /// Whether the line has the free amounts beside all, and the jobs (`-j`).
     pub jobs: bool,
-    /// Nothing is cut (`-L`).
+    /// Whether nothing is cut (`-L`).
     pub long: bool,
     /// One `NAME=VALUE` after the other with this delimiter (`-F dsv`).
     pub delimiter: Option<&'a str>,

@@ -53,7 +53,7 @@ pub fn trace(
     (!told.is_empty()).then(|| format!("\nJob: {job}\n\n{lines}"))
 }
 
-/// The text in lines of at most so many columns, broken at blanks where possible.
+/// The text in lines of at most this many columns, broken at blanks where possible.
 fn wrapped(text: &str, columns: Option<usize>) -> String {
     let Some(width) = columns.map(|columns| columns.saturating_sub(INDENT).max(1)) else { return text.to_owned() };
     let mut out = String::new();

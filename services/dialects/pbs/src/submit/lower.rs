@@ -151,7 +151,7 @@ fn shell<'a>(settings: &'a Settings, caller: &'a Caller) -> &'a str {
     shell.unwrap_or(DEFAULT_SHELL)
 }
 
-/// What runs at the terminal of an interactive job: the command, else a login shell.
+/// The program at the terminal of an interactive job: the command, else a login shell.
 pub fn shell_words(settings: &Settings, program: &Program, caller: &Caller) -> Vec<String> {
     match program {
         Program::Command(words) => words.clone(),
