@@ -6,6 +6,7 @@
 mod check;
 mod components;
 pub mod formula;
+mod key;
 pub mod order;
 mod turns;
 pub mod words;
@@ -15,6 +16,8 @@ pub use components::{ComponentPriority, ComponentStart, Components};
 pub use turns::{
     FairShare, OnRefusal, OtherHours, Period, Share, ShareTable, Starving, TurnRules, Turns, Visit, Windows,
 };
+
+pub use key::OrderKey;
 
 pub use check::{
     MOST_FORMULA_BYTES, MOST_LIMITS, MOST_NAME_BYTES, MOST_ORDER_KEYS, MOST_STARTS, PolicyFault, queue_place,
@@ -94,39 +97,6 @@ pub struct QueuePolicy {
     pub order: Option<Vec<OrderKey>>,
     /// Its backfill; `None` means that of the policy.
     pub backfill: Option<Backfill>,
-}
-
-/// A key of an order. Walltime is what the job asks for; processors are its cores.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum OrderKey {
-    /// Jobs of the queue with the higher priority first.
-    QueuePriority,
-    /// The higher priority first.
-    Priority,
-    /// First come first served.
-    Fcfs,
-    /// Shortest processing time: the least walltime first.
-    Spt,
-    /// Smallest area: the least walltime times processors first.
-    Saf,
-    /// The least `log10(walltime) * processors + 870 * log10(age)` first, where the age is the submit time less that of
-    /// the first job, at least 1.
-    F1,
-    /// The least `-(wait / walltime)^3 * processors` first.
-    Wfp3,
-    /// The least `-wait / (log2(max(2, processors)) * walltime)` first.
-    Unicep,
-    /// The value of a formula of the site.
-    Formula {
-        /// Its text; `docs/reference/policy.md` has the language.
-        text: String,
-        /// The greatest value first instead of the least.
-        descending: bool,
-    },
-    /// The greatest part of the machine first that the owner has by the shares of the policy's turns; usage has no
-    /// influence. Without turns all are equal.
-    Share,
 }
 
 /// Whether and how jobs start ahead of one that waits for resources.

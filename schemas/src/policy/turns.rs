@@ -1,7 +1,7 @@
 //! Planning by turns: jobs are looked at one after the other, each starts if it fits when its turn comes, and no job is
 //! promised anything.
 
-use super::OrderKey;
+use super::key::OrderKey;
 use crate::{
     Timestamp,
     shares::{Compare, Member, Shares},
@@ -9,7 +9,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Who has the next turn in a cycle, and what a refusal means for the others.
+/// The order of turns in a cycle, and the meaning of a refusal for the others.
 ///
 /// Under turns, backfill and the policies of queues have no effect: a job that does not fit is refused, and what comes
 /// next depends on [`TurnRules::on_refusal`]. Everything is decided by the state and the time of the cycle.

@@ -275,7 +275,7 @@ fn count(response: Response, admission: &Admission) -> Response {
 /// reads as fast as the gateway writes would otherwise keep the thread for all of it.
 struct Large {
     body: Body,
-    /// What is left of the present frame.
+    /// The rest of the present frame.
     rest: Bytes,
     gives_way: bool,
     _held: HeldBytes,

@@ -76,9 +76,9 @@ pub struct StateFile {
 pub struct Attributes {
     /// Maximum number of running jobs.
     pub max_running: Option<u64>,
-    /// Of each user.
+    /// The same for each user.
     pub max_user_run: Option<u64>,
-    /// Of each group.
+    /// The same for each group.
     pub max_group_run: Option<u64>,
     /// What running jobs may have together.
     pub resources_available: Resources,

@@ -19,7 +19,7 @@ use muster_schemas::{
 };
 use std::collections::BTreeMap;
 
-/// Limits of a server or a queue (PBS-Q-02, PBS-Q-05). What is not there is not limited.
+/// Limits of a server or a queue (PBS-Q-02, PBS-Q-05). A limit that is not there does not hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     /// Running jobs.

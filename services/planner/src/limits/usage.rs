@@ -69,7 +69,7 @@ impl Usage {
         added.components.iter().map(of_component).collect()
     }
 
-    /// What is used of budgets by the end of the walltime.
+    /// The use of budgets by the end of the walltime.
     pub fn spending(&self) -> Spending {
         Spending::of(self.cores, self.nodes, self.gpus, self.walltime_seconds.saturating_mul(1_000))
     }
