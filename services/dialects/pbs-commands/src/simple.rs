@@ -189,7 +189,7 @@ fn with_tasks(jobs: Vec<PbsJobId>, tasks: Option<&str>) -> Result<Vec<PbsJobId>,
     let wrong = || Failure { text: format!("illegal -t value: `{text}`: expected such as 3 or 0-4,7"), status: 2 };
     let indices: IndexSet = text.parse().map_err(|_| wrong())?;
     let narrowed = jobs.into_iter().map(|id| match id.part {
-        Part::Job | Part::Array if indices.len() > 0 => Ok(PbsJobId { part: Part::Tasks(indices.clone()), ..id }),
+        Part::Job | Part::Array if !indices.is_empty() => Ok(PbsJobId { part: Part::Tasks(indices.clone()), ..id }),
         _ => Err(wrong()),
     });
     narrowed.collect()
