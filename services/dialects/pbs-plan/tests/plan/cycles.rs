@@ -225,3 +225,11 @@ fn the_list_is_the_order_of_arrival() {
     assert_eq!(dry.lines, ["1 START j1", "2 START j2", "3 START j3"]);
     assert_eq!(dry.warnings.len(), 1, "{:?}", dry.warnings);
 }
+
+/// PBS-F-08: queues of the same priority come in the order of their creation, whatever their names.
+#[test]
+fn equal_queues_come_as_they_were_created() {
+    let queues = ["second", "first", "third"].map(|name| queue(name, ""));
+    let jobs = [("j1", "first"), ("j2", "third"), ("j3", "second")].map(|(id, queue)| job(id, queue, "ann", "", &[]));
+    assert_eq!(lines(&config(""), &file(NOW, &queues, &jobs)), "j3 START, j1 START, j2 START");
+}
