@@ -6,6 +6,8 @@
 //!
 //! Every question has a default answer, so a dialect answers only the questions that concern it.
 
+pub mod login;
+
 use jiff::Zoned;
 use muster_schemas::{
     event::StopReason, filter_order::DescribedJob, job::JobSpec, node::LaunchOrder, notify::NotifyItem, time::Timestamp,

@@ -7,13 +7,9 @@ use crate::{
     notes,
 };
 use jiff::Zoned;
-use muster_dialect::{Dialect, Ending, Host, Variables};
+use muster_dialect::{Dialect, Ending, Host, Variables, login};
 use muster_schemas::{event::StopReason, node::LaunchOrder, notify::NotifyItem};
 use nix::sys::resource::Resource;
-use std::collections::BTreeMap;
-
-/// The time limit of a login. Nodes have a minute to confirm a launch, unless the site sets another limit.
-const LOGIN_SECONDS: u32 = 40;
 
 /// PBS as services see it.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +23,7 @@ impl Dialect for Pbs {
     /// Those of the job, and those of a login if it was submitted without its submitter's environment.
     fn variables(&self, order: &LaunchOrder, host: &Host<'_>) -> Variables {
         let is_login_wanted = order.environment.get(environment::LOADS_LOGIN).is_some_and(|value| value == "1");
-        let mut variables = if is_login_wanted { login(order, host) } else { Variables::default() };
+        let mut variables = if is_login_wanted { login::variables(order, host) } else { Variables::default() };
         variables.set.extend(of_launch(order));
         variables
     }
@@ -50,24 +46,5 @@ impl Dialect for Pbs {
     /// `PBS JOB 123`. The name of the server is not known here.
     fn mail_subject(&self, item: &NotifyItem) -> Option<String> {
         Some(format!("PBS JOB {}", PbsJobId::of(item.job, item.task_outcomes.is_some(), "")))
-    }
-}
-
-/// The variables that a login of the job's user on this node sets, except those that the job has already. Without an
-/// answer in time the job runs with what it has.
-fn login(order: &LaunchOrder, host: &Host<'_>) -> Variables {
-    let print = format!("printf '{}\\0'; env -0", notes::LOGIN_MARK);
-    let said = (host.login)(&print, LOGIN_SECONDS);
-    let known = said.and_then(|said| notes::login(&said).ok_or_else(|| "it did not come to its end".to_owned()));
-    match known {
-        Ok(known) => {
-            let set: BTreeMap<String, String> =
-                known.into_iter().filter(|(name, _)| !order.environment.contains_key(name)).collect();
-            Variables { set, remark: None }
-        }
-        Err(why) => {
-            let remark = format!("the environment of a login of {} is not loaded: {why}", order.owner.user);
-            Variables { set: BTreeMap::new(), remark: Some(remark) }
-        }
     }
 }

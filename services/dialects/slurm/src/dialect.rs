@@ -9,7 +9,7 @@ use crate::{
     messages::{EndCause, end_note},
 };
 use jiff::Zoned;
-use muster_dialect::{Dialect, Ending, Host, Variables};
+use muster_dialect::{Dialect, Ending, Host, Variables, login};
 use muster_schemas::{
     event::StopReason,
     filter_order::DescribedJob,
@@ -20,9 +20,6 @@ use muster_schemas::{
 };
 use nix::sys::resource::Resource;
 use std::collections::BTreeMap;
-
-/// The time limit of a login. Nodes have a minute to confirm a launch, unless the site sets another limit.
-const LOGIN_SECONDS: u32 = 40;
 
 /// Slurm as services see it.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +42,7 @@ impl Dialect for Slurm {
             return Variables { set: of_gpus(&order.gpus, order.step.0 > 0), remark: None };
         }
         let mut variables = match order.environment.get(environment::LOADS_LOGIN).map(String::as_str) {
-            Some("1") => login_variables(order, host),
+            Some("1") => login::variables(order, host),
             _ => Variables::default(),
         };
         variables.set.extend(of_batch_script(&facts(order, host.now)));
@@ -108,24 +105,6 @@ impl Dialect for Slurm {
 
     fn staged_script(&self, spec: &JobSpec, offset: u32) -> Option<String> {
         Some(burst_buffer::staged_script(spec, offset))
-    }
-}
-
-/// The variables that a login of the job's user on this node sets, except those that the job has already. Without an
-/// answer in time the job runs with what it has.
-fn login_variables(order: &LaunchOrder, host: &Host<'_>) -> Variables {
-    let print = format!("printf '{}\\0'; env -0", environment::LOGIN_MARK);
-    let said = (host.login)(&print, LOGIN_SECONDS);
-    let known = said.and_then(|said| environment::parse_login(&said).ok_or("it did not come to its end".to_owned()));
-    match known {
-        Ok(known) => {
-            let set = known.into_iter().filter(|(name, _)| !order.environment.contains_key(name)).collect();
-            Variables { set, remark: None }
-        }
-        Err(why) => {
-            let remark = format!("the environment of a login of {} is not loaded: {why}", order.owner.user);
-            Variables { set: BTreeMap::new(), remark: Some(remark) }
-        }
     }
 }
 

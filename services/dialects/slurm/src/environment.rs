@@ -84,36 +84,6 @@ pub fn loads_login(export: Option<&str>) -> bool {
     export.map(split_entries).is_some_and(|entries| !entries.iter().any(|entry| is(entry, "ALL") || is(entry, "NIL")))
 }
 
-/// The mark before the input of [`parse_login`]. A login may print something first.
-pub const LOGIN_MARK: &str = "muster-login-environment";
-
-/// Variables that only have a meaning during the login.
-const OF_LOGIN_ITSELF: [&str; 12] = [
-    "_",
-    "PWD",
-    "OLDPWD",
-    "SHLVL",
-    "TERM",
-    "DISPLAY",
-    "HOSTNAME",
-    "DBUS_SESSION_BUS_ADDRESS",
-    "XDG_RUNTIME_DIR",
-    "XDG_SESSION_CLASS",
-    "XDG_SESSION_ID",
-    "XDG_SESSION_TYPE",
-];
-
-/// The variables of `env -0` after [`LOGIN_MARK`] and a NUL, without those about the login itself, which has ended. The
-/// last of several marks counts. `None` without a mark.
-pub fn parse_login(said: &[u8]) -> Option<BTreeMap<String, String>> {
-    let said = String::from_utf8_lossy(said);
-    let (_, variables) = said.rsplit_once(&format!("{LOGIN_MARK}\0"))?;
-    let variables = variables.split_terminator('\0').filter_map(|entry| entry.split_once('='));
-    let is_kept = |name: &str| !name.is_empty() && !OF_LOGIN_ITSELF.contains(&name);
-    let kept = variables.filter(|(name, _)| is_kept(name));
-    Some(kept.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
-}
-
 /// The variables in a file of `--export-file`, each as `NAME=VALUE`: followed by a NUL, so that values can have several
 /// lines, or else one per line.
 pub fn of_file(text: &str) -> Vec<(String, String)> {

@@ -1,9 +1,10 @@
 //! Settings from the environment, and the variables of batch scripts and allocation commands.
 
+use muster_dialect::login;
 use muster_slurm::{
     environment::{
-        ArrayFacts, ComponentFacts, JobFacts, LOGIN_MARK, SoftLimit, defaults, loads_login, of_allocation,
-        of_batch_script, of_file, of_gpus, of_job, parse_login, propagate, soft_limits, verbosity, with_pack_names,
+        ArrayFacts, ComponentFacts, JobFacts, SoftLimit, defaults, loads_login, of_allocation, of_batch_script,
+        of_file, of_gpus, of_job, propagate, soft_limits, verbosity, with_pack_names,
     },
     options::Command,
 };
@@ -143,7 +144,7 @@ fn a_login_gives_what_the_export_list_leaves_out() {
         assert_eq!(loads_login(export), loads, "{export:?}");
     }
     let said = |text: &str| {
-        let read = parse_login(text.replace('|', "\0").replace("MARK", LOGIN_MARK).as_bytes())?;
+        let read = login::parse(text.replace('|', "\0").replace("MARK", login::MARK).as_bytes())?;
         Some(read.into_iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>())
     };
     assert_eq!(
