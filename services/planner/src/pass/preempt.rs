@@ -51,10 +51,7 @@ impl Engine {
         let is_coming = !away.is_empty() && self.fits(cycle, &demand);
         let claims = if is_coming { Vec::new() } else { self.choose(cycle, &demand, place, &mut away) };
         let found = self.search(cycle.now).at(&demand, cycle.now);
-        for run in away.into_iter().rev() {
-            self.lend_run(run.active().job);
-            self.hold_run(run);
-        }
+        self.put_back(away);
         if claims.is_empty() {
             return found.filter(|_| is_coming);
         }
@@ -135,6 +132,14 @@ impl Engine {
         self.search(cycle.now).at(demand, cycle.now).is_some()
     }
 
+    /// Returns the holdings of runs that were set aside, in parts or as a whole.
+    pub(super) fn put_back(&mut self, away: Vec<Run>) {
+        for run in away.into_iter().rev() {
+            self.lend_run(run.active().job);
+            self.hold_run(run);
+        }
+    }
+
     /// Takes from runs what they are already giving up, and in balanced mode what is shared again before anybody is
     /// stopped. Returns the original runs.
     fn set_leaving_aside(&mut self) -> Vec<Run> {
@@ -164,21 +169,23 @@ impl Engine {
         Some(run)
     }
 
-    /// Runs that make way for a waiting job. A run that would be ahead of it again, because the queue is not ordered by
-    /// priority, does not: the two would take the place from each other for ever.
+    /// Runs that make way for a waiting job.
     fn victims_of(&self, place: Place, demand: &Demand) -> Vec<ElasticRun> {
         let Some(priority) = self.queue.get(place).map(|entry| entry.priority) else { return Vec::new() };
-        let queue_of = |demand: &Demand| demand.components.first().map(|component| component.queue.clone());
-        let Some(own) = queue_of(demand) else { return Vec::new() };
-        let is_behind = |victim: &ElasticRun| {
-            let queue = self.run(victim.job).and_then(|run| queue_of(&run.demand));
-            queue.is_some_and(|queue| {
-                self.queue.would_stand_behind(place, &own, (&queue, victim.priority), &self.queues)
-            })
-        };
         let mut victims = self.victims(priority);
-        victims.retain(is_behind);
+        victims.retain(|victim| self.stays_behind(place, demand, victim.job, victim.priority));
         victims
+    }
+
+    /// Whether a running job of this priority would wait behind the one at a place. One that would be ahead of it again,
+    /// because the queue is not ordered by priority, does not make way: the two would take the place from each other for
+    /// ever.
+    pub(super) fn stays_behind(&self, place: Place, demand: &Demand, running: JobId, priority: i64) -> bool {
+        let queue_of = |demand: &Demand| demand.components.first().map(|component| component.queue.clone());
+        let queue = self.run(running).and_then(|run| queue_of(&run.demand));
+        queue_of(demand)
+            .zip(queue)
+            .is_some_and(|(own, queue)| self.queue.would_stand_behind(place, &own, (&queue, priority), &self.queues))
     }
 
     /// The fewest runs that must make way; of the last of them only as much as needed. Empty if all are not enough.

@@ -46,10 +46,7 @@ impl Engine {
         let victims = if is_coming { Vec::new() } else { self.victims_for(cycle, wanted, &staying, &mut away) };
         // Nobody is stopped for a job that a limit would keep from starting there.
         let found = self.room(cycle, wanted).filter(|found| !self.is_shut_out(place, found));
-        for run in away.into_iter().rev() {
-            self.lend_run(run.active().job);
-            self.hold_run(run);
-        }
+        self.put_back(away);
         if victims.is_empty() || found.is_none() {
             return found.filter(|_| is_coming);
         }
@@ -63,24 +60,17 @@ impl Engine {
     }
 
     /// The runs that make way for a job: those that leave already, and the others, the least important first and among
-    /// these the last started. A run that would wait ahead of the job again does not: the two would take the place from
-    /// each other for ever.
+    /// these the last started. Those that come back do so only if they stay behind.
     fn yielding_to(&self, place: Place, demand: &Demand) -> (Vec<JobId>, Vec<JobId>) {
         let Some(entry) = self.queue.get(place) else { return Default::default() };
         let classes = self.limits.preempted_by(&entry.holder);
         if classes.is_empty() {
             return Default::default();
         }
-        let queue_of = |demand: &Demand| demand.components.first().map(|component| component.queue.clone());
-        let Some(own) = queue_of(demand) else { return Default::default() };
-        let stays_behind = |run: &YieldingRun| {
-            let queue = self.run(run.job).and_then(|run| queue_of(&run.demand));
-            queue.is_some_and(|queue| self.queue.would_stand_behind(place, &own, (&queue, run.priority), &self.queues))
-        };
         let yields = |run: &&YieldingRun| run.classes.iter().all(|class| classes.contains(&&**class));
         let (leaving, mut staying): (Vec<&YieldingRun>, Vec<&YieldingRun>) =
             self.yielding.values().filter(yields).partition(|run| run.is_leaving);
-        staying.retain(|run| !run.comes_back || stays_behind(run));
+        staying.retain(|run| !run.comes_back || self.stays_behind(place, demand, run.job, run.priority));
         staying.sort_by_key(|run| (run.priority, Reverse(run.allocated), Reverse(run.job)));
         let ids = |runs: Vec<&YieldingRun>| runs.into_iter().map(|run| run.job).collect();
         (ids(leaving), ids(staying))
