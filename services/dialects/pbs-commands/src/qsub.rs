@@ -49,7 +49,7 @@ pub fn run(site: &mut Site, connection: &ConnectionOptions, words: &[String]) ->
     let settings = Settings::read(&defaults, text, prefix, &line.options, &reading)?;
     let process = caller::Caller::this_process(connection).map_err(|failure| Failure::new(failure.to_string()))?;
     let caller = caller_of(process.environment, process.directory, words);
-    let rules = site.rules()?;
+    let rules = site.rules(&settings)?;
     let mut submission = submit::lower(&settings, &program, &caller, &rules, &now)?;
     for (name, value) in process.instance {
         submission.spec.environment.entry(name.to_owned()).or_insert(value);

@@ -203,9 +203,9 @@ fn alter(site: &mut Site, tool: &str, words: &[String]) -> Ended {
     let now: Zoned = site.now();
     let reading = Reading { now: &now, flavour: site.flavour, array_limit: u32::MAX };
     let alteration = queries::alteration(words, &reading)?;
-    let rules = site.rules()?;
+    let rules = site.rules(&alteration.settings)?;
     each(site, tool, &alteration.jobs, |site, id, jobs| {
-        let job = *id.jobs().collect::<Vec<_>>().first().ok_or_else(|| Failure::new(format!("Unknown Job Id {id}")))?;
+        let job = id.jobs().next().ok_or_else(|| Failure::new(format!("Unknown Job Id {id}")))?;
         let detail = site.client.job(job.whole(), Moment::Now).map_err(|error| failure(id, &error))?;
         let change = queries::change(&alteration, Attributes(&detail.spec.attributes), &rules)?;
         if !change.is_empty() {

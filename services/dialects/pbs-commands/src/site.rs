@@ -11,7 +11,7 @@ use muster_pbs::{
     job_id::PbsJobId,
     refusal::shown,
     show::{Counts, ServerFacts, ServerState, Sources},
-    submit::Rules,
+    submit::{Rules, Settings},
 };
 use muster_schemas::{JobId, Timestamp, cluster::ClusterConfig, job::JobState, views::ErrorCode};
 use nix::unistd::Uid;
@@ -45,10 +45,12 @@ impl Site {
         Ok(Self { client, flavour, server, zone: zone::of_process() })
     }
 
-    /// The site's rules for submissions.
-    pub fn rules(&mut self) -> Result<Rules, Failure> {
-        let nodes = self.client.nodes(Moment::Now)?;
-        let node_names = Some(nodes.nodes.into_iter().map(|node| node.spec.name).collect());
+    /// The site's rules for a submission. Only a request for `nodes` can name nodes, so others do not ask for all of them.
+    pub fn rules(&mut self, settings: &Settings) -> Result<Rules, Failure> {
+        let node_names = match settings.resources.iter().any(|request| request.name == "nodes") {
+            true => Some(self.client.nodes(Moment::Now)?.nodes.into_iter().map(|node| node.spec.name).collect()),
+            false => None,
+        };
         Ok(Rules { flavour: self.flavour, server: self.server.clone(), node_names, ..Rules::default() })
     }
 
