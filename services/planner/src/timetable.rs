@@ -31,6 +31,7 @@ pub struct Part {
 pub fn timetable(engine: &Engine, state: &State, now: Timestamp, part: &Part) -> Timetable {
     let mut planned = engine.clone();
     planned.set_capacity_freed(state.capacity_freed());
+    planned.set_user_usage(state.share_use(now));
     let (plan, promises) = planned.pass_with_promises(now);
     let told: BTreeMap<JobId, &WaitReason> =
         plan.reasons.iter().map(|waiting| (waiting.job, &waiting.reason)).collect();

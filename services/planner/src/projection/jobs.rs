@@ -307,13 +307,15 @@ fn attributes(state: &State, job: &Job) -> Option<Arc<BTreeMap<String, i64>>> {
     state.policy().turns.as_ref()?;
     let demand = asked(job);
     let size = Size::of(&demand, state.settings());
-    let ways = demand.components.iter().filter_map(|component| component.alternatives.first());
-    let names_memory = ways.flat_map(|way| &way.requests).any(|request| request.memory.is_some());
+    let ways = || demand.components.iter().filter_map(|component| component.alternatives.first());
+    let cpu_seconds = ways().filter_map(|way| way.cpu_seconds).reduce(u64::saturating_add);
+    let names_memory = ways().flat_map(|way| &way.requests).any(|request| request.memory.is_some());
     let named = [
         ("cores", Some(size.cores)),
         ("nodes", Some(size.nodes)),
         ("memory_kib", Some(size.memory_bytes / 1024).filter(|_| names_memory)),
         ("walltime_seconds", size.walltime_seconds),
+        ("cpu_seconds", cpu_seconds),
     ];
     let number = |(name, value): (&str, Option<u64>)| Some((name.to_owned(), i64::try_from(value?).ok()?));
     Some(Arc::new(named.into_iter().filter_map(number).collect()))
