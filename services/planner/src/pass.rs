@@ -19,6 +19,7 @@ mod yielding;
 
 pub use cycle::Plan;
 pub use trace::{Look, Refusal};
+pub(crate) use visits::crossed;
 
 use crate::{
     class::{Class, ClassId},

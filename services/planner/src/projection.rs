@@ -3,6 +3,7 @@
 mod jobs;
 mod reserve;
 
+pub(crate) use jobs::asked_by_name;
 pub use jobs::{expected_end, facts_of};
 
 use crate::{
