@@ -8,6 +8,7 @@ pub use crate::{
 use crate::{
     accounts::AccountChange,
     cluster::ClusterChange,
+    copies::CopyReport,
     crontab::CronEntry,
     event::{Actor, Commit, DeliveryResult, Intake, JobChange, NodeExit, TraceContext, Validated},
     filter::{CallId, FilterReport, FilterSettings, JobDocument, TemplateSpec},
@@ -456,6 +457,22 @@ pub enum Command {
         entries: Vec<CronEntry>,
         /// Whose table is removed; `None` means the caller's.
         user: Option<String>,
+    },
+    /// Copy the files of a waiting job to a node ahead of its start; the job waits on (PBS-G-02). Operators.
+    CopyAhead {
+        /// The job.
+        job: JobId,
+        /// The name of the node; `None` leaves the choice to the ledger. The job then runs there.
+        node: Option<String>,
+    },
+    /// A node's executor has copied the files of a job, or has failed to.
+    NodeCopied {
+        /// The job or task.
+        job: JobId,
+        /// The record with which the copying began.
+        copy: Sequence,
+        /// The result.
+        report: CopyReport,
     },
 }
 

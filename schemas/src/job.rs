@@ -7,6 +7,7 @@
 //! ```
 
 use crate::{
+    copies::FileCopies,
     ids::JobId,
     resources::{Alternative, IndexSet},
     time::Timestamp,
@@ -50,6 +51,8 @@ pub struct JobSpec {
     /// Whether the job is cancelled as soon as a dependency can never be met; for an array, only the tasks concerned
     /// (SL-C-19).
     pub cancelled_if_never_met: bool,
+    /// Files that its node copies before it starts and after it has ended (PBS-G-01); for an array, those of each task.
+    pub copies: FileCopies,
 }
 
 /// A part of a job with its own launch and request. Everything that decides when and where it runs is kept by

@@ -30,9 +30,10 @@ use muster_schemas::{
     policy::Policy,
     usage::{UsageAnswer, UsageQuery},
     views::{
-        CommandAnswer, DialectsView, DrainRequest, HoldRequest, InfoView, JobDetail, JobDetailsPage, JobView, JobsPage,
-        JobsRequest, ModifyRequest, NodeView, NodesPage, QueuesPage, ReasonWord, RefusalNote, ReleaseRequest,
-        RequeueRequest, ResumeNodesRequest, ShrinkRequest, SignalRequest, StepDetail, TellRequest, VerifyProgress,
+        CommandAnswer, CopyAheadRequest, DialectsView, DrainRequest, HoldRequest, InfoView, JobDetail, JobDetailsPage,
+        JobView, JobsPage, JobsRequest, ModifyRequest, NodeView, NodesPage, QueuesPage, ReasonWord, RefusalNote,
+        ReleaseRequest, RequeueRequest, ResumeNodesRequest, ShrinkRequest, SignalRequest, StepDetail, TellRequest,
+        VerifyProgress,
     },
 };
 use query::encode;
@@ -184,6 +185,19 @@ impl Client {
     /// As [`submit`](Self::submit).
     pub fn shrink(&mut self, id: CommandId, job: JobId, request: &ShrinkRequest) -> Result<CommandAnswer, ClientError> {
         self.command(id, "POST", &format!("/v1/jobs/{job}/shrink"), request)
+    }
+
+    /// Copies the files of a job ahead of its start.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn copy_ahead(
+        &mut self,
+        id: CommandId,
+        job: JobId,
+        request: &CopyAheadRequest,
+    ) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "POST", &format!("/v1/jobs/{job}/copy_ahead"), request)
     }
 
     /// Records in the log that this program itself refused something (SL-L-10).

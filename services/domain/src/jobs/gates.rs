@@ -38,6 +38,9 @@ impl State {
 
     /// The staging that a job still waits for, if nothing else keeps it from starting (SL-B-08).
     fn staging_reason(&self, job: &Job) -> Option<WaitReason> {
+        if job.is_copied_ahead() {
+            return Some(WaitReason::StagingIn(0));
+        }
         if job.is_staged_in() {
             return None;
         }

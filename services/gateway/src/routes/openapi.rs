@@ -41,6 +41,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         commands::modify,
         commands::tell,
         commands::shrink,
+        commands::copy_ahead,
         commands::note_refusal,
         commands::drain,
         commands::resume_nodes,

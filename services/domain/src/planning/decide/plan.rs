@@ -5,6 +5,7 @@ pub(crate) mod elastic;
 pub(crate) mod offers;
 
 use crate::{
+    copies,
     decide::{Access, Decision, invalid},
     jobs::Job,
     nodes::{Licence, Node, Queue},
@@ -140,6 +141,8 @@ impl<'a> Plan<'a> {
         if self.is_asked(job) {
             job.check_reserved(&placement)?;
         }
+        let lead = placement.shares().next().map(|share| share.node);
+        copies::decide::elsewhere(self.state, job, lead).map_or(Ok(()), Err)?;
         self.give_back_kept(job);
         if let Err(why) = self.check_queues(job).and_then(|()| self.check_placement(job, &placement)) {
             self.take_kept_again(job);
