@@ -29,9 +29,28 @@ use muster_pbs::NAME;
 use site::Site;
 
 /// The program names of this dialect's commands.
-pub const TOOLS: [&str; 20] = [
-    "qsub", "qstat", "qdel", "qhold", "qrls", "qsig", "qrerun", "qmove", "qalter", "qselect", "pbsnodes", "qenable",
-    "qdisable", "qstart", "qstop", "qmgr", "qmsg", "qrun", "qorder", "tracejob",
+pub const TOOLS: [&str; 21] = [
+    "qsub",
+    "qstat",
+    "qdel",
+    "qhold",
+    "qrls",
+    "qsig",
+    "qrerun",
+    "qmove",
+    "qalter",
+    "qselect",
+    "pbsnodes",
+    "qenable",
+    "qdisable",
+    "qstart",
+    "qstop",
+    "qmgr",
+    "qmsg",
+    "qrun",
+    "qorder",
+    "tracejob",
+    "pbs_stagein",
 ];
 
 /// Carries the command line out if the program was called through the link of a command of PBS; `None` if it was not.

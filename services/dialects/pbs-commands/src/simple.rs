@@ -21,7 +21,10 @@ use muster_schemas::{
     event::JobChange,
     job::{Holds, JobState},
     resources::IndexSet,
-    views::{HoldRequest, JobsRequest, ModifyRequest, ReleaseRequest, RequeueRequest, SignalRequest, TellRequest},
+    views::{
+        CopyAheadRequest, HoldRequest, JobsRequest, ModifyRequest, ReleaseRequest, RequeueRequest, SignalRequest,
+        TellRequest,
+    },
 };
 
 /// Runs a command line of one of these commands.
@@ -61,6 +64,7 @@ pub fn run(site: &mut Site, tool: &str, words: &[String]) -> Ended {
         }
         "qmsg" => message(site, tool, queries::qmsg(words)?),
         "qrun" => start(site, tool, queries::qrun(words)?),
+        "pbs_stagein" => stage_in(site, tool, &queries::pbs_stagein(words)?),
         _ => alter(site, tool, words),
     }
 }
@@ -73,6 +77,16 @@ fn message(site: &mut Site, tool: &str, wanted: Message) -> Ended {
     }
     ask_for_each(site, tool, &wanted.jobs, |site, jobs| {
         site.client.tell(CommandId::new_now(), &TellRequest { jobs, text: wanted.text.clone() }).map(drop)
+    })
+}
+
+/// Has the files of jobs copied ahead of their start (PBS-G-02).
+fn stage_in(site: &mut Site, tool: &str, (node, jobs): &(Option<String>, Vec<PbsJobId>)) -> Ended {
+    let request = CopyAheadRequest { node: node.clone() };
+    each(site, tool, jobs, |site, id, _| {
+        let job = id.jobs().next().ok_or_else(|| Failure::new(format!("Unknown Job Id {id}")))?;
+        let done = site.client.copy_ahead(CommandId::new_now(), job, &request);
+        done.map(drop).map_err(|error| failure(id, &error))
     })
 }
 

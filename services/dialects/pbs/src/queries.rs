@@ -21,7 +21,8 @@ pub use qmgr::{ManagerRequest, qmgr};
 pub use qstat::{Format, Mode, StatRequest, qstat};
 pub use select::{Comparison, SelectRequest, qselect};
 pub use simple::{
-    Deletion, HoldLetters, Message, Order, Signal, qdel, qhold, qmove, qmsg, qorder, qrerun, qrls, qrun, qsig,
+    Deletion, HoldLetters, Message, Order, Signal, pbs_stagein, qdel, qhold, qmove, qmsg, qorder, qrerun, qrls, qrun,
+    qsig,
 };
 pub use switches::{Switch, switched};
 pub use tracejob::{TraceRequest, tracejob};

@@ -142,12 +142,12 @@ fn a_run_whose_files_cannot_be_copied_waits_half_an_hour() {
     assert_eq!(cluster.state.node_by_name("node1").unwrap().free_cores.len(), 4, "its nodes are free");
     // No policy looks at it.
     assert!(!cluster.is_waiting(id));
-    assert!(cluster.refused_on(id, &["node1"], 1).contains("begin"), "no plan starts it");
     // The mail goes to its owner, who asked for none.
     let record = &cluster.log[cluster.log.len() - 3];
     let [mail] = &items(&cluster.state, record)[..] else { panic!("one mail is sent") };
     assert_eq!((&mail.sink, mail.why.as_deref()), (&Sink::Mail("ada".into()), Some("scp: /d/in: No such file")));
     assert_eq!(mail.nodes, ["node1"]);
+    assert!(cluster.refused_on(id, &["node1"], 1).contains("until"), "no plan starts it");
     assert_eq!(cluster.state.next_timer(), Some(until));
     cluster.now = until.plus_micros(-1);
     assert_eq!(cluster.tick(), []);

@@ -239,3 +239,13 @@ pub fn qrun(words: &[String]) -> Result<(bool, Option<String>, Vec<PbsJobId>), R
     let nodes = read.value('H').map(str::to_owned).filter(|nodes| !nodes.is_empty() && nodes != "-");
     Ok((read.has('a'), nodes, ids(&read.all_operands())?))
 }
+
+/// Reads a command line of `pbs_stagein`: the node (`-H`), and the jobs.
+///
+/// # Errors
+/// An unknown option or no job.
+pub fn pbs_stagein(words: &[String]) -> Result<(Option<String>, Vec<PbsJobId>), Refusal> {
+    let read = getopt::read("H:", words)?;
+    let node = read.value('H').map(str::to_owned).filter(|node| !node.is_empty() && node != "-");
+    Ok((node, ids(&read.all_operands())?))
+}
