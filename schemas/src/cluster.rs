@@ -91,6 +91,8 @@ pub struct ClusterSettings {
     pub cancel_never_met: bool,
     /// Maximum number of jobs (an array counts as one) in the queue at a time.
     pub max_jobs: u64,
+    /// Whether the planner starts no jobs. Running jobs continue, and jobs can be submitted (PBS-C-03).
+    pub is_idle: bool,
 }
 
 impl Default for ClusterSettings {
@@ -107,6 +109,7 @@ impl Default for ClusterSettings {
             default_memory_per_core_bytes: None,
             cancel_never_met: false,
             max_jobs: 10_000_000,
+            is_idle: false,
         }
     }
 }

@@ -18,6 +18,7 @@ use crate::{
     node::{Briefing, GpuReport, Mark},
     plan::{NodeClosure, ProposedPlan, ReservationSpec},
     policy::Policy,
+    resources::Placement,
     scheduling::SchedulingSettings,
     steps::{StepSpec, TaskStatus},
     tasks::TaskList,
@@ -464,6 +465,14 @@ pub enum Command {
         job: JobId,
         /// The name of the node; `None` leaves the choice to the ledger. The job then runs there.
         node: Option<String>,
+    },
+    /// Start a waiting job or task at once, whatever its queue and the limits on running jobs say (PBS-C-09). Refused if it
+    /// does not fit what is free. Operators.
+    RunJob {
+        /// The job or task.
+        job: JobId,
+        /// Where it runs.
+        placement: Placement,
     },
     /// A node's executor has copied the files of a job, or has failed to.
     NodeCopied {

@@ -613,6 +613,8 @@ pub enum WaitReason {
     BufferMissing(String),
     /// Staging in failed, and the job is held: why staging failed.
     StagingFailed(String),
+    /// The planner is switched off (PBS-C-03).
+    PlannerOff,
 }
 
 impl fmt::Display for WaitReason {
@@ -628,6 +630,7 @@ impl fmt::Display for WaitReason {
             Self::Dependency(job) => write!(f, "waits for job {job}"),
             Self::DependencyNeverMet(job) => write!(f, "waits for job {job}, which can no longer satisfy it"),
             Self::QueueStopped => f.write_str("its queue is stopped"),
+            Self::PlannerOff => f.write_str("the planner is switched off"),
             Self::ArrayLimit => f.write_str("array limit reached"),
             Self::Limit(limit) => write!(f, "limit reached: {limit}"),
             Self::Resources(what) => write!(f, "not enough free: {what}"),

@@ -219,6 +219,8 @@ pub enum ReasonWord {
     BufferMissing,
     /// Staging in failed, and it is held.
     StagingFailed,
+    /// The planner is switched off.
+    PlannerOff,
 }
 
 /// Why a job waits.
@@ -241,6 +243,7 @@ impl From<&WaitReason> for ReasonView {
             WaitReason::Dependency(job) => (ReasonWord::Dependency, Some(*job)),
             WaitReason::DependencyNeverMet(job) => (ReasonWord::DependencyNeverMet, Some(*job)),
             WaitReason::QueueStopped => (ReasonWord::QueueStopped, None),
+            WaitReason::PlannerOff => (ReasonWord::PlannerOff, None),
             WaitReason::ArrayLimit => (ReasonWord::ArrayLimit, None),
             WaitReason::Limit(_) => (ReasonWord::Limit, None),
             WaitReason::Resources(_) => (ReasonWord::Resources, None),
@@ -895,6 +898,14 @@ pub struct ModifyRequest {
     pub jobs: JobSelection,
     /// The change.
     pub change: JobChange,
+}
+
+/// A job to start at once.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RunJobRequest {
+    /// The names of the nodes to run it on; empty means any.
+    pub nodes: Vec<String>,
 }
 
 /// Files to copy ahead of the start of a job.

@@ -50,6 +50,7 @@ pub struct ClusterSettingsChange {
     pub default_memory_per_core_bytes: Option<u64>,
     pub cancel_never_met: Option<bool>,
     pub max_jobs: Option<u64>,
+    pub is_idle: Option<bool>,
 }
 
 /// The named part of a [`QueueSpec`], which explains the fields.
@@ -161,6 +162,7 @@ impl ClusterSettingsChange {
             default_memory_per_core_bytes: named.default_memory_per_core_bytes.or(base.default_memory_per_core_bytes),
             cancel_never_met: named.cancel_never_met.unwrap_or(base.cancel_never_met),
             max_jobs: named.max_jobs.unwrap_or(base.max_jobs),
+            is_idle: named.is_idle.unwrap_or(base.is_idle),
         }
     }
 }
@@ -230,6 +232,7 @@ impl From<ClusterSettings> for ClusterSettingsChange {
             default_memory_per_core_bytes: settings.default_memory_per_core_bytes,
             cancel_never_met: Some(settings.cancel_never_met),
             max_jobs: Some(settings.max_jobs),
+            is_idle: Some(settings.is_idle),
         }
     }
 }

@@ -32,8 +32,8 @@ use muster_schemas::{
     views::{
         CommandAnswer, CopyAheadRequest, DialectsView, DrainRequest, HoldRequest, InfoView, JobDetail, JobDetailsPage,
         JobView, JobsPage, JobsRequest, ModifyRequest, NodeView, NodesPage, QueuesPage, ReasonWord, RefusalNote,
-        ReleaseRequest, RequeueRequest, ResumeNodesRequest, ShrinkRequest, SignalRequest, StepDetail, TellRequest,
-        VerifyProgress,
+        ReleaseRequest, RequeueRequest, ResumeNodesRequest, RunJobRequest, ShrinkRequest, SignalRequest, StepDetail,
+        TellRequest, VerifyProgress,
     },
 };
 use query::encode;
@@ -185,6 +185,19 @@ impl Client {
     /// As [`submit`](Self::submit).
     pub fn shrink(&mut self, id: CommandId, job: JobId, request: &ShrinkRequest) -> Result<CommandAnswer, ClientError> {
         self.command(id, "POST", &format!("/v1/jobs/{job}/shrink"), request)
+    }
+
+    /// Starts a waiting job at once.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn run_job(
+        &mut self,
+        id: CommandId,
+        job: JobId,
+        request: &RunJobRequest,
+    ) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "POST", &format!("/v1/jobs/{job}/run"), request)
     }
 
     /// Copies the files of a job ahead of its start.

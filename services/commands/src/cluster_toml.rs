@@ -109,6 +109,7 @@ fn write_settings(text: &mut String, settings: &ClusterSettings) {
         default_memory_per_core_bytes,
         cancel_never_met,
         max_jobs,
+        is_idle,
     } = settings;
     let _ = writeln!(text, "name = {}", quote(name));
     let _ = writeln!(text, "default_queue = {}", quote(default_queue));
@@ -121,6 +122,9 @@ fn write_settings(text: &mut String, settings: &ClusterSettings) {
     write_optional(text, "default_memory_per_core_bytes", *default_memory_per_core_bytes);
     let _ = writeln!(text, "cancel_never_met = {cancel_never_met}");
     let _ = writeln!(text, "max_jobs = {max_jobs}");
+    if *is_idle {
+        let _ = writeln!(text, "is_idle = true");
+    }
 }
 
 fn write_queue(text: &mut String, queue: &QueueSpec) {

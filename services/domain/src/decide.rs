@@ -121,6 +121,7 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         }
         Command::SetTrigger { spec } => triggers::decide::set(&access, *spec),
         Command::ClearTriggers { which } => triggers::decide::clear(&access, &which),
+        Command::RunJob { job, placement } => plan::run(&access, job, placement, now),
         Command::CopyAhead { job, node } => copies::decide::ahead(&access, job, node.as_deref()),
         Command::NodeCopied { job, copy, report } => copies::decide::copied(&access, job, copy, report, now),
         Command::ChangeClass { jobs, class } => accounts::decide::change_class(&access, &jobs, &class),

@@ -132,6 +132,7 @@ fn concerns(own: JobId, command: &Command) -> bool {
         | Command::NodeEnded { .. }
         | Command::NodeStepEnded { .. }
         | Command::NodeCopied { .. }
+        | Command::RunJob { .. }
         | Command::NodeSilent { .. }
         | Command::NodeGpusChecked { .. }
         | Command::NotificationDone { .. }

@@ -50,6 +50,7 @@ pub(crate) const fn audited(command: &Command) -> Option<&'static str> {
         Command::TellJobs { .. } => "tell",
         Command::ShrinkJob { .. } => "shrink",
         Command::CopyAhead { .. } => "copy_ahead",
+        Command::RunJob { .. } => "run",
         Command::SetCrontab { .. } => "set_crontab",
         Command::SetTrigger { .. } => "set_trigger",
         Command::ClearTriggers { .. } => "clear_triggers",

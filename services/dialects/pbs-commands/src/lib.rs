@@ -5,6 +5,7 @@ mod configuration;
 mod ended;
 mod nodes;
 mod order;
+mod pbsdsh;
 mod pbsnodes;
 mod policy;
 mod program;
@@ -29,7 +30,7 @@ use muster_pbs::NAME;
 use site::Site;
 
 /// The program names of this dialect's commands.
-pub const TOOLS: [&str; 21] = [
+pub const TOOLS: [&str; 23] = [
     "qsub",
     "qstat",
     "qdel",
@@ -51,6 +52,8 @@ pub const TOOLS: [&str; 21] = [
     "qorder",
     "tracejob",
     "pbs_stagein",
+    "printjob",
+    "pbsdsh",
 ];
 
 /// Carries the command line out if the program was called through the link of a command of PBS; `None` if it was not.
@@ -96,6 +99,8 @@ fn run(connection: &ConnectionOptions, tool: &'static str, words: &[String]) -> 
         "qmgr" => qmgr::run(&mut site, words),
         "qorder" => order::run(&mut site, words),
         "tracejob" => tracejob::run(&mut site, words),
+        "printjob" => qstat::print_jobs(&mut site, words),
+        "pbsdsh" => pbsdsh::run(&mut site, words),
         "qenable" | "qdisable" | "qstart" | "qstop" => switches::run(&mut site, tool, words),
         _ => simple::run(&mut site, tool, words),
     });

@@ -42,6 +42,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         commands::tell,
         commands::shrink,
         commands::copy_ahead,
+        plans::run,
         commands::note_refusal,
         commands::drain,
         commands::resume_nodes,

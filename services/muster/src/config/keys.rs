@@ -215,6 +215,12 @@ const CLUSTER: Section = Section {
             "Maximum number of jobs in the queue at a time; an array counts as one.",
         ),
         key(
+            "is_idle",
+            Kind::Boolean,
+            "false",
+            "The planner starts no jobs. Running jobs continue, and jobs can be submitted.",
+        ),
+        key(
             "first_job_number",
             from_to(1, 1 << 40),
             "",

@@ -104,5 +104,6 @@ fn of_settings(before: &ClusterSettings, after: &ClusterSettings, loss: &mut Los
             .optional(before.default_memory_per_core_bytes, after.default_memory_per_core_bytes),
         cancel_never_met: changed(&before.cancel_never_met, &after.cancel_never_met),
         max_jobs: changed(&before.max_jobs, &after.max_jobs),
+        is_idle: changed(&before.is_idle, &after.is_idle),
     }
 }
