@@ -154,6 +154,7 @@ fn copies_are_made_by_the_owner() {
         return muster_surroundings::skipped("only root can copy as somebody else");
     }
     let system = System::start_for_others();
+    fs::set_permissions(system.path(""), Permissions::from_mode(0o755)).expect("it is ours");
     let open = system.path("open");
     fs::create_dir(&open).expect("the folder is new");
     fs::set_permissions(&open, Permissions::from_mode(0o777)).expect("it is ours");
