@@ -96,6 +96,8 @@ pub struct ClusterSettings {
     pub max_jobs: u64,
     /// Values that the model has no field for and that a dialect wants back unchanged, by `dialect.name`.
     pub attributes: BTreeMap<String, String>,
+    /// Whether the planner starts no jobs. Running jobs continue, and jobs can be submitted (PBS-C-03).
+    pub is_idle: bool,
 }
 
 impl Default for ClusterSettings {
@@ -113,6 +115,7 @@ impl Default for ClusterSettings {
             cancel_never_met: false,
             max_jobs: 10_000_000,
             attributes: BTreeMap::new(),
+            is_idle: false,
         }
     }
 }

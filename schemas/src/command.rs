@@ -8,6 +8,7 @@ pub use crate::{
 use crate::{
     accounts::AccountChange,
     cluster::ClusterChange,
+    copies::CopyReport,
     crontab::CronEntry,
     event::{Actor, Commit, DeliveryResult, Intake, JobChange, NodeExit, TraceContext, Validated},
     filter::{CallId, FilterReport, FilterSettings, JobDocument, TemplateSpec},
@@ -17,6 +18,7 @@ use crate::{
     node::{Briefing, GpuReport, Mark},
     plan::{NodeClosure, ProposedPlan, ReservationSpec},
     policy::{Policy, PolicySource},
+    resources::Placement,
     scheduling::SchedulingSettings,
     steps::{StepSpec, TaskStatus},
     tasks::TaskList,
@@ -465,6 +467,30 @@ pub enum Command {
         sources: Vec<PolicySource>,
         /// The mistakes in them, for people.
         mistakes: Vec<String>,
+    },
+    /// Copy the files of a waiting job to a node ahead of its start; the job waits on (PBS-G-02). Operators.
+    CopyAhead {
+        /// The job.
+        job: JobId,
+        /// The name of the node; `None` leaves the choice to the ledger. The job then runs there.
+        node: Option<String>,
+    },
+    /// Start a waiting job or task at once, whatever its queue and the limits on running jobs say (PBS-C-09). Refused if it
+    /// does not fit what is free. Operators.
+    RunJob {
+        /// The job or task.
+        job: JobId,
+        /// Where it runs.
+        placement: Placement,
+    },
+    /// A node's executor has copied the files of a job, or has failed to.
+    NodeCopied {
+        /// The job or task.
+        job: JobId,
+        /// The record with which the copying began.
+        copy: Sequence,
+        /// The result.
+        report: CopyReport,
     },
 }
 

@@ -29,6 +29,7 @@ pub use trace::TraceContext;
 use crate::{
     accounts::{AccountChange, AccountSettings},
     cluster::{ClusterSettings, QueueSpec},
+    copies::CopyDirection,
     crontab::CronJob,
     filter::{
         CallId, ChainSpec, ChainVerdict, FilterExit, FilterKind, FilterReport, FilterSettings, JobDocument, JobWarning,

@@ -164,11 +164,32 @@ pub struct StagingSettings {
     pub stage_in_timeout_seconds: u32,
     /// Time limit for staging out one component, in seconds, 1 to 604,800.
     pub stage_out_timeout_seconds: u32,
+    /// How long a job waits whose files could not be copied to its node, in seconds, at most 604,800; 0 means 1,800
+    /// (PBS-G-03).
+    pub copy_retry_seconds: u32,
+    /// The greatest size of the files that are copied for a job in one direction, in bytes; 0 means no limit.
+    pub copy_limit_bytes: u64,
+    /// After this many failures to copy the files of a job it is held; 0 means never (PBS-G-04).
+    pub copy_failures_before_hold: u32,
+}
+
+impl StagingSettings {
+    /// How long a job waits whose files could not be copied, in seconds.
+    pub fn copy_retry_seconds(&self) -> u32 {
+        if self.copy_retry_seconds == 0 { 1_800 } else { self.copy_retry_seconds }
+    }
 }
 
 impl Default for StagingSettings {
     fn default() -> Self {
-        Self { program: None, stage_in_timeout_seconds: 86_400, stage_out_timeout_seconds: 86_400 }
+        Self {
+            program: None,
+            stage_in_timeout_seconds: 86_400,
+            stage_out_timeout_seconds: 86_400,
+            copy_retry_seconds: 0,
+            copy_limit_bytes: 0,
+            copy_failures_before_hold: 0,
+        }
     }
 }
 

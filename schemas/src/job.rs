@@ -7,6 +7,7 @@
 //! ```
 
 use crate::{
+    copies::FileCopies,
     ids::JobId,
     resources::{Alternative, IndexSet},
     time::Timestamp,
@@ -50,6 +51,8 @@ pub struct JobSpec {
     /// Whether the job is cancelled as soon as a dependency can never be met; for an array, only the tasks concerned
     /// (SL-C-19).
     pub cancelled_if_never_met: bool,
+    /// Files that its node copies before it starts and after it has ended (PBS-G-01); for an array, those of each task.
+    pub copies: FileCopies,
 }
 
 /// A part of a job with its own launch and request. Everything that decides when and where it runs is kept by
@@ -610,6 +613,8 @@ pub enum WaitReason {
     BufferMissing(String),
     /// Staging in failed, and the job is held: why staging failed.
     StagingFailed(String),
+    /// The planner is switched off (PBS-C-03).
+    PlannerOff,
 }
 
 impl fmt::Display for WaitReason {
@@ -625,6 +630,7 @@ impl fmt::Display for WaitReason {
             Self::Dependency(job) => write!(f, "waits for job {job}"),
             Self::DependencyNeverMet(job) => write!(f, "waits for job {job}, which can no longer satisfy it"),
             Self::QueueStopped => f.write_str("its queue is stopped"),
+            Self::PlannerOff => f.write_str("the planner is switched off"),
             Self::ArrayLimit => f.write_str("array limit reached"),
             Self::Limit(limit) => write!(f, "limit reached: {limit}"),
             Self::Resources(what) => write!(f, "not enough free: {what}"),

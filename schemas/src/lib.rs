@@ -9,6 +9,7 @@ pub mod cluster;
 pub mod codec;
 pub mod command;
 pub mod content;
+pub mod copies;
 pub mod crontab;
 pub mod event;
 pub mod external_planner;

@@ -7,6 +7,7 @@ pub use short::FillError;
 
 use crate::{
     content::Missing,
+    copies::CopyOrder,
     event::{Owner, StopReason, TraceContext},
     ids::{JobId, PartId, RunId, Sequence, StepId},
     job::{Checkpoint, Launch},
@@ -132,6 +133,15 @@ pub enum NodeOrder {
     },
     /// A launch with parts named by hash.
     ByHash(Box<ShortOrder>),
+    /// Copy files of a job. Repeated until the node reports the result.
+    Copy(Box<CopyOrder>),
+    /// The job no longer needs the copying with this number.
+    StopCopy {
+        /// The job or task.
+        job: JobId,
+        /// The record with which the copying began.
+        copy: Sequence,
+    },
 }
 
 /// An order with parts named by hash.

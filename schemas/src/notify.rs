@@ -54,6 +54,8 @@ pub struct NotifyItem {
     pub dialect: Option<String>,
     /// Whether a delivery that fails is not tried again: the program of a trigger runs once.
     pub is_tried_once: bool,
+    /// The reason, if the event has one.
+    pub why: Option<String>,
 }
 
 impl NotifyItem {

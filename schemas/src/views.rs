@@ -22,6 +22,7 @@ pub use timetable::*;
 use crate::{
     cluster::QueueSpec,
     command::{FaultKind, JobSelection, Refusal, RefusalCode},
+    copies::CopyReport,
     event::{JobChange, NodeExit, StopReason},
     filter::StagingSettings,
     ids::{JobId, RunId, Sequence, StepId},
@@ -219,6 +220,8 @@ pub enum ReasonWord {
     BufferMissing,
     /// Staging in failed, and it is held.
     StagingFailed,
+    /// The planner is switched off.
+    PlannerOff,
 }
 
 /// Why a job waits.
@@ -241,6 +244,7 @@ impl From<&WaitReason> for ReasonView {
             WaitReason::Dependency(job) => (ReasonWord::Dependency, Some(*job)),
             WaitReason::DependencyNeverMet(job) => (ReasonWord::DependencyNeverMet, Some(*job)),
             WaitReason::QueueStopped => (ReasonWord::QueueStopped, None),
+            WaitReason::PlannerOff => (ReasonWord::PlannerOff, None),
             WaitReason::ArrayLimit => (ReasonWord::ArrayLimit, None),
             WaitReason::Limit(_) => (ReasonWord::Limit, None),
             WaitReason::Resources(_) => (ReasonWord::Resources, None),
@@ -356,6 +360,48 @@ pub struct JobView {
     /// Whether it is repeated at certain times.
     #[serde(default)]
     pub is_repeated: bool,
+    /// How far the copying of its files is, if it has some.
+    #[serde(default)]
+    pub copies: Option<Box<CopiesView>>,
+}
+
+/// How far the copying of a job's files is (PBS-G-08).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CopiesView {
+    /// The stage.
+    pub stage: CopyWord,
+    /// Whether files are copied before it starts.
+    #[serde(default)]
+    pub has_before: bool,
+    /// The node that copies them, or has them.
+    #[serde(default)]
+    pub node: Option<String>,
+    /// How often files could not be copied before a start.
+    #[serde(default)]
+    pub failures: u32,
+    /// The last result.
+    #[serde(default)]
+    pub last: Option<CopyReport>,
+}
+
+/// The stages of the copying of a job's files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CopyWord {
+    /// Nothing is copied yet.
+    Wanted,
+    /// They are copied to a node, and a run waits for them.
+    Coming,
+    /// They are copied to a node ahead of a run.
+    Ahead,
+    /// They are on the node.
+    Here,
+    /// They could not be copied; the job waits for some time.
+    Failed,
+    /// The job is over, and its results are copied from the node.
+    Leaving,
+    /// Nothing more is copied.
+    Over,
 }
 
 impl JobView {
@@ -853,6 +899,22 @@ pub struct ModifyRequest {
     pub jobs: JobSelection,
     /// The change.
     pub change: JobChange,
+}
+
+/// A job to start at once.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RunJobRequest {
+    /// The names of the nodes to run it on; empty means any.
+    pub nodes: Vec<String>,
+}
+
+/// Files to copy ahead of the start of a job.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CopyAheadRequest {
+    /// The node, where the job then runs; `None` leaves the choice to the ledger.
+    pub node: Option<String>,
 }
 
 /// A message to running jobs.

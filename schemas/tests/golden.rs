@@ -7,6 +7,7 @@ use muster_schemas::{
     CommandId, JobId, NodeId, RunId, Sequence, StepId, Timestamp,
     cluster::{ClusterSettings, QueueSpec},
     codec,
+    copies::{CopyDirection, FileCopies},
     crontab::{CronJob, CronLines, Schedule},
     event::{
         Actor, DeliveryResult, EndCause, Event, JobChange, NodeExit, NodePart, Owner, Record, SignatureBytes,
@@ -140,6 +141,7 @@ fn job() -> JobSpec {
         dialect: Some("slurm".into()),
         staging: vec![ComponentStaging { component: 0, directives: vec!["#DW".into()], ..ComponentStaging::default() }],
         cancelled_if_never_met: true,
+        copies: FileCopies::default(),
     }
 }
 
@@ -347,7 +349,25 @@ fn events() -> Vec<Event> {
     });
     events.extend(triggers(&fixture));
     events.push(crontab(&fixture));
+    events.extend(copies(&fixture));
     events
+}
+
+fn copies(fixture: &Fixture) -> [Event; 3] {
+    let (job, node) = (fixture.job_id, fixture.node);
+    [
+        Event::CopyingBegan { job, node, direction: CopyDirection::In, run: Some(RunId(3)) },
+        Event::CopyingEnded { job, node, direction: CopyDirection::In, bytes: Some(512), milliseconds: 20 },
+        Event::CopyingFailed {
+            job,
+            node,
+            direction: CopyDirection::Out,
+            bytes: None,
+            milliseconds: 9,
+            reason: "no space left".into(),
+            until: Some(Timestamp(5_000_000)),
+        },
+    ]
 }
 
 fn triggers(fixture: &Fixture) -> [Event; 3] {

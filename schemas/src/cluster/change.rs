@@ -51,6 +51,7 @@ pub struct ClusterSettingsChange {
     pub cancel_never_met: Option<bool>,
     pub max_jobs: Option<u64>,
     pub attributes: Option<BTreeMap<String, String>>,
+    pub is_idle: Option<bool>,
 }
 
 /// The named part of a [`QueueSpec`], which explains the fields.
@@ -164,6 +165,7 @@ impl ClusterSettingsChange {
             cancel_never_met: named.cancel_never_met.unwrap_or(base.cancel_never_met),
             max_jobs: named.max_jobs.unwrap_or(base.max_jobs),
             attributes: named.attributes.unwrap_or(base.attributes),
+            is_idle: named.is_idle.unwrap_or(base.is_idle),
         }
     }
 }
@@ -235,6 +237,7 @@ impl From<ClusterSettings> for ClusterSettingsChange {
             cancel_never_met: Some(settings.cancel_never_met),
             max_jobs: Some(settings.max_jobs),
             attributes: Some(settings.attributes),
+            is_idle: Some(settings.is_idle),
         }
     }
 }

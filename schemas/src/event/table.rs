@@ -299,7 +299,7 @@ macro_rules! event_table {
         /// How it ended.
         outcome: Outcome,
     }
-    is "job" "finished", of [job], plan Jobs, replay Asked, concerns [Notices, Usage, Statistics, Cancels],
+    is "job" "finished", of [job], plan Jobs, replay Asked, concerns [Orders, Notices, Usage, Statistics, Cancels],
     public Job(JobFinished { job: *job, outcome: outcome.into() });
 
     /// A suspension was requested; the nodes are ordered to stop the processes (SL-C-37).
@@ -1315,6 +1315,70 @@ macro_rules! event_table {
     }
     is "policy" "refused", of [], plan Never, replay Left, concerns [],
     public Plan(PolicyRefused { name: name.clone(), sources: sources.clone(), mistakes: mistakes.clone() });
+
+    /// A node copies files for a job: its run waits for them, or they are copied ahead, or the job is over (PBS-G-08).
+    CopyingBegan {
+        /// The job or task.
+        job: JobId,
+        /// The node.
+        node: NodeId,
+        /// To the node or from it.
+        direction: CopyDirection,
+        /// The run that waits for it; `None` if none does.
+        run: Option<RunId>,
+    }
+    is "job" "copying", of [job], plan Jobs, replay Left, concerns [Orders],
+    public Job(JobCopying { job: *job, node: name_of(names, *node), direction: *direction, run: *run });
+
+    /// All files were copied. If a run waits for them, its launch is ordered.
+    CopyingEnded {
+        /// The job or task.
+        job: JobId,
+        /// The node.
+        node: NodeId,
+        /// To the node or from it.
+        direction: CopyDirection,
+        /// The size of what was copied, in bytes, if it is known.
+        bytes: Option<u64>,
+        /// How long it took, in milliseconds.
+        milliseconds: u64,
+    }
+    is "job" "copied", of [job], plan Jobs, replay Left, concerns [Orders, Starts],
+    public Job(JobCopied {
+        job: *job,
+        node: name_of(names, *node),
+        direction: *direction,
+        bytes: *bytes,
+        milliseconds: *milliseconds,
+    });
+
+    /// Files of a job could not be copied. If they were for its start, it waits (PBS-G-03). Its owner gets a mail.
+    CopyingFailed {
+        /// The job or task.
+        job: JobId,
+        /// The node.
+        node: NodeId,
+        /// To the node or from it.
+        direction: CopyDirection,
+        /// The size of what was copied nevertheless, in bytes, if it is known.
+        bytes: Option<u64>,
+        /// How long it took, in milliseconds.
+        milliseconds: u64,
+        /// Why, for people.
+        reason: String,
+        /// The job does not start before this time; `None` if it is over.
+        until: Option<Timestamp>,
+    }
+    is "job" "copying_failed", of [job], plan Jobs, replay Left, concerns [Notices],
+    public Job(JobCopyingFailed {
+        job: *job,
+        node: name_of(names, *node),
+        direction: *direction,
+        bytes: *bytes,
+        milliseconds: *milliseconds,
+        reason: reason.clone(),
+        until: *until,
+    });
 
     } };
 }

@@ -5,6 +5,7 @@ use super::{
     words::{Because, Whole, stop_text},
 };
 use crate::{
+    copies::CopyDirection,
     event::{Intake, JobChange, StopReason, Validated},
     ids::{JobId, RunId, Sequence},
     job::{
@@ -117,6 +118,65 @@ public_events! { JobData
         run: RunId,
     }
     says |data, f| write!(f, "something was said to job {}", data.job);
+
+    /// A node copies files for a job: before its start, ahead of it, or after its end.
+    "job" "copying" JobCopying about job {
+        /// The job or task.
+        job: JobId,
+        /// The node.
+        node: String,
+        /// To the node or from it.
+        direction: CopyDirection,
+        /// The run that waits for the files, if one does.
+        run: Option<RunId>,
+    }
+    says |data, f| {
+        let way = if data.direction == CopyDirection::In { "to" } else { "from" };
+        write!(f, "files of job {} are copied {way} node {}", data.job, data.node)
+    };
+
+    /// All files of a job were copied to its node or from it.
+    "job" "copied" JobCopied about job {
+        /// The job or task.
+        job: JobId,
+        /// The node.
+        node: String,
+        /// To the node or from it.
+        direction: CopyDirection,
+        /// The size of what was copied, in bytes; `null` if it is not known.
+        bytes: Option<u64>,
+        /// How long it took, in milliseconds.
+        milliseconds: u64,
+    }
+    says |data, f| {
+        let way = if data.direction == CopyDirection::In { "to" } else { "from" };
+        write!(f, "the files of job {} were copied {way} node {}", data.job, data.node)?;
+        data.bytes.map_or(Ok(()), |bytes| write!(f, ", {bytes} bytes"))?;
+        write!(f, " in {} ms", data.milliseconds)
+    };
+
+    /// Files of a job could not be copied. If they were for its start, it waits.
+    "job" "copying_failed" JobCopyingFailed about job {
+        /// The job or task.
+        job: JobId,
+        /// The node.
+        node: String,
+        /// To the node or from it.
+        direction: CopyDirection,
+        /// The size of what was copied nevertheless, in bytes; `null` if it is not known.
+        bytes: Option<u64>,
+        /// How long it took, in milliseconds.
+        milliseconds: u64,
+        /// Why, for people.
+        reason: String,
+        /// The job does not start before this time; `null` if it is over.
+        until: Option<Timestamp>,
+    }
+    says |data, f| {
+        let way = if data.direction == CopyDirection::In { "to" } else { "from" };
+        write!(f, "files of job {} could not be copied {way} node {}: {}", data.job, data.node, data.reason)?;
+        data.until.map_or(Ok(()), |until| write!(f, "; it waits until {until}"))
+    };
 
     /// A gate that opens by time has opened for a job: its begin time or the delay after a dependency.
     "job" "eligible" JobEligible about job {

@@ -30,6 +30,7 @@ pub fn events(fixture: &Fixture) -> Vec<Event> {
                 program: Some("/opt/stage".into()),
                 stage_in_timeout_seconds: 60,
                 stage_out_timeout_seconds: 30,
+                ..StagingSettings::default()
             }),
         },
     ]

@@ -30,10 +30,10 @@ use muster_schemas::{
     policy::Policy,
     usage::{UsageAnswer, UsageQuery},
     views::{
-        CommandAnswer, DialectsView, DrainRequest, HoldRequest, InfoView, JobDetail, JobDetailsPage, JobView, JobsPage,
-        JobsRequest, ModifyRequest, NodeView, NodesPage, PolicyRefusal, QueuesPage, ReasonWord, RefusalNote,
-        ReleaseRequest, RequeueRequest, ResumeNodesRequest, ShrinkRequest, SignalRequest, StepDetail, TellRequest,
-        VerifyProgress,
+        CommandAnswer, CopyAheadRequest, DialectsView, DrainRequest, HoldRequest, InfoView, JobDetail, JobDetailsPage,
+        JobView, JobsPage, JobsRequest, ModifyRequest, NodeView, NodesPage, PolicyRefusal, QueuesPage, ReasonWord,
+        RefusalNote, ReleaseRequest, RequeueRequest, ResumeNodesRequest, RunJobRequest, ShrinkRequest, SignalRequest,
+        StepDetail, TellRequest, VerifyProgress,
     },
 };
 use query::encode;
@@ -185,6 +185,32 @@ impl Client {
     /// As [`submit`](Self::submit).
     pub fn shrink(&mut self, id: CommandId, job: JobId, request: &ShrinkRequest) -> Result<CommandAnswer, ClientError> {
         self.command(id, "POST", &format!("/v1/jobs/{job}/shrink"), request)
+    }
+
+    /// Starts a waiting job at once.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn run_job(
+        &mut self,
+        id: CommandId,
+        job: JobId,
+        request: &RunJobRequest,
+    ) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "POST", &format!("/v1/jobs/{job}/run"), request)
+    }
+
+    /// Copies the files of a job ahead of its start.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn copy_ahead(
+        &mut self,
+        id: CommandId,
+        job: JobId,
+        request: &CopyAheadRequest,
+    ) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "POST", &format!("/v1/jobs/{job}/copy_ahead"), request)
     }
 
     /// Records in the log that this program itself refused something (SL-L-10).

@@ -126,6 +126,7 @@ pub mod tests {
             dialect: None,
             is_stopped: false,
             is_repeated: false,
+            copies: None,
         }
     }
 

@@ -43,11 +43,31 @@ pub fn cluster_to_toml(config: &ClusterConfig) -> String {
 }
 
 fn write_staging(text: &mut String, staging: &StagingSettings) {
-    let StagingSettings { program, stage_in_timeout_seconds, stage_out_timeout_seconds } = staging;
-    let Some(program) = program else { return };
-    let _ = writeln!(text, "\n[staging]\nprogram = {}", quote(program));
+    let StagingSettings {
+        program,
+        stage_in_timeout_seconds,
+        stage_out_timeout_seconds,
+        copy_retry_seconds,
+        copy_limit_bytes,
+        copy_failures_before_hold,
+    } = staging;
+    if *staging == StagingSettings::default() {
+        return;
+    }
+    let _ = writeln!(text, "\n[staging]");
+    if let Some(program) = program {
+        let _ = writeln!(text, "program = {}", quote(program));
+    }
     let _ = writeln!(text, "stage_in_timeout_seconds = {stage_in_timeout_seconds}");
     let _ = writeln!(text, "stage_out_timeout_seconds = {stage_out_timeout_seconds}");
+    let of_copies = [
+        ("copy_retry_seconds", u64::from(*copy_retry_seconds)),
+        ("copy_limit_bytes", *copy_limit_bytes),
+        ("copy_failures_before_hold", u64::from(*copy_failures_before_hold)),
+    ];
+    for (key, value) in of_copies.into_iter().filter(|(_, value)| *value > 0) {
+        let _ = writeln!(text, "{key} = {value}");
+    }
 }
 
 fn write_accounts(text: &mut String, settings: &AccountSettings) {
@@ -90,6 +110,7 @@ fn write_settings(text: &mut String, settings: &ClusterSettings) {
         cancel_never_met,
         max_jobs,
         attributes,
+        is_idle,
     } = settings;
     let _ = writeln!(text, "name = {}", quote(name));
     let _ = writeln!(text, "default_queue = {}", quote(default_queue));
@@ -103,6 +124,9 @@ fn write_settings(text: &mut String, settings: &ClusterSettings) {
     let _ = writeln!(text, "cancel_never_met = {cancel_never_met}");
     let _ = writeln!(text, "max_jobs = {max_jobs}");
     write_attributes(text, attributes);
+    if *is_idle {
+        let _ = writeln!(text, "is_idle = true");
+    }
 }
 
 fn write_attributes(text: &mut String, attributes: &BTreeMap<String, String>) {

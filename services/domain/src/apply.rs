@@ -153,6 +153,9 @@ impl State {
             Event::TriggerSet { .. } | Event::TriggersCleared { .. } | Event::TriggerFired { .. } => {
                 self.triggers_changed(record);
             }
+            Event::CopyingBegan { .. } | Event::CopyingEnded { .. } | Event::CopyingFailed { .. } => {
+                self.copying_changed(record);
+            }
             Event::JobTold { .. }
             | Event::CommandRefused { .. }
             | Event::Checkpoint { .. }

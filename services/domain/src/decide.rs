@@ -9,7 +9,7 @@ pub use decision::Decision;
 pub(crate) use decision::{conflict, invalid, not_found, one_if, refuse};
 
 use crate::{
-    accounts, crontabs,
+    accounts, copies, crontabs,
     filters::decide::{calls, consequences, entry, holds, settings},
     jobs::decide::{arrays, clients, control, modify, submit},
     lending,
@@ -124,10 +124,14 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         }
         Command::SetTrigger { spec } => triggers::decide::set(&access, *spec),
         Command::ClearTriggers { which } => triggers::decide::clear(&access, &which),
+        Command::RunJob { job, placement } => plan::run(&access, job, placement, now),
+        Command::CopyAhead { job, node } => copies::decide::ahead(&access, job, node.as_deref()),
+        Command::NodeCopied { job, copy, report } => copies::decide::copied(&access, job, copy, report, now),
         Command::ChangeClass { jobs, class } => accounts::decide::change_class(&access, &jobs, &class),
     }?;
     arrays::finish(state, &mut decision.events);
     consequences::add(state, &mut decision.events);
+    copies::decide::add(state, &mut decision.events);
     Ok(decision)
 }
 

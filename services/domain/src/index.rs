@@ -46,6 +46,8 @@ pub(crate) struct JobKeys {
     filters_due: Option<Timestamp>,
     /// Whether it is a list of tasks and has a run.
     elastic: bool,
+    /// The node that copies files for it.
+    copying: Option<NodeId>,
     /// The staging that the job itself is ready for, with the extras that name the buffers it needs.
     pub(crate) to_stage: Option<(FilterKind, Option<Arc<JobExtras>>)>,
 }
@@ -67,7 +69,8 @@ impl JobKeys {
             Some(filters) => plain.with_filters(job, filters),
         };
         let counts = job.id.index.is_none() && !job.is_finished();
-        let keys = Self { namesake: counts.then(|| (job.owner.clone(), job.name.clone())), ..keys };
+        let copying = job.copying().map(|(node, ..)| node);
+        let keys = Self { namesake: counts.then(|| (job.owner.clone(), job.name.clone())), copying, ..keys };
         match &job.staging {
             None => keys,
             Some(_) => Self { to_stage: job.staging_due().map(|kind| (kind, job.extras.clone())), ..keys },
@@ -208,6 +211,8 @@ pub(crate) struct Index {
     pub(crate) reserved: BTreeMap<NodeId, BTreeSet<Arc<str>>>,
     /// When the first closure of each node ends.
     pub(crate) closures_due: BTreeSet<(Timestamp, NodeId)>,
+    /// The jobs that each node copies files for.
+    pub(crate) copying: BTreeMap<NodeId, BTreeSet<JobId>>,
     /// The number of each node name.
     pub(crate) node_names: BTreeMap<String, NodeId>,
     /// The jobs of each owner.
@@ -294,6 +299,12 @@ impl Index {
             } else {
                 self.kept.remove(&id)
             };
+        }
+        if before.copying != after.copying {
+            before.copying.iter().for_each(|node| remove_member(&mut self.copying, node, id));
+            after.copying.iter().for_each(|node| {
+                self.copying.entry(*node).or_default().insert(id);
+            });
         }
         if before.targets != after.targets {
             before.targets.into_iter().for_each(|target| remove_member(&mut self.dependents, &target, id));

@@ -7,6 +7,7 @@
 pub mod accounts;
 mod apply;
 pub mod components;
+pub mod copies;
 pub mod crontabs;
 mod decide;
 pub mod dependencies;

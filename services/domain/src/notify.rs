@@ -1,6 +1,6 @@
 //! The notifications that follow from a record.
 
-use crate::{jobs::Job, state::State, triggers};
+use crate::{copies, jobs::Job, state::State, triggers};
 use muster_schemas::{
     JobId, RunId, Timestamp,
     event::{Event, Record},
@@ -16,6 +16,9 @@ use std::sync::Arc;
 /// An array is reported as a whole: that its first task started, that it ended, was held or released. Only a
 /// notification that asks for [`Occasion::EachTask`] reports each task instead.
 pub fn items(state: &State, record: &Record) -> Vec<NotifyItem> {
+    if copies::notices::is_told(&record.event) {
+        return copies::notices::items(state, record);
+    }
     let Some(happened) = Happened::of(&record.event) else {
         return triggers::notices::item(state, record).into_iter().collect();
     };
@@ -48,6 +51,7 @@ pub fn items(state: &State, record: &Record) -> Vec<NotifyItem> {
                 output: None,
                 dialect: job.dialect.as_deref().map(str::to_owned),
                 is_tried_once: false,
+                why: None,
             }
         })
         .collect()
@@ -160,7 +164,8 @@ mod tests {
                 Event::RunEnded { outcome, .. } => *outcome = Outcome::TimedOut,
                 _ => {}
             }
-            Happened::of(&event).is_some() || triggers::notices::item(&State::default(), record).is_some()
+            let is_of_job = Happened::of(&event).is_some() || copies::notices::is_told(&event);
+            is_of_job || triggers::notices::item(&State::default(), record).is_some()
         });
     }
 }

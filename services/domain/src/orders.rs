@@ -16,6 +16,7 @@ pub use seed::OrderSeed;
 pub use sketch::{Sketch, Sketches, StepSketch};
 
 use crate::{
+    copies,
     jobs::Job,
     runs::{
         Part, PartState, Run, Suspension,
@@ -74,6 +75,11 @@ fn orders_of(state: &State, record: &Record) -> Option<Vec<(NodeId, OrderSeed)>>
             }
         }
         Event::RunEnded { job, run, .. } => forget(state, *job, *run),
+        Event::CopyingBegan { job, .. } => copies::orders::begin(state, *job).into_iter().collect(),
+        Event::CopyingEnded { job, .. } => {
+            state.job(*job).and_then(Job::run).map(|run| launching(state, run)).unwrap_or_default()
+        }
+        Event::JobFinished { job, .. } => copies::orders::drop(state, *job).into_iter().collect(),
         Event::JobTold { run, .. } => {
             to_lead(state, *run, |part| OrderSeed::Tell { part, told_sequence: record.sequence })
         }
@@ -89,7 +95,8 @@ fn to_lead(state: &State, run: RunId, order: impl Fn(PartId) -> OrderSeed) -> Ve
 
 fn launching(state: &State, run: RunId) -> Vec<(NodeId, OrderSeed)> {
     to_unended(state, run, |run, of_run, part| {
-        let is_due = run.stopping.is_none() && of_run.state == PartState::Launching;
+        let is_ready = run.stopping.is_none() && !run.waits_for_files;
+        let is_due = is_ready && of_run.state == PartState::Launching;
         is_due.then(|| launch(state, run, part)).flatten()
     })
 }
@@ -204,6 +211,7 @@ pub fn reconcile(state: &State, node: NodeId, reported: &[PartId]) -> Vec<OrderS
             orders.extend(missed(state, run, (part, id), reported.contains(&id)));
         }
     }
+    orders.extend(copies::orders::missed(state, node));
     let over = reported.iter().filter(|part| state.part_named(node, **part).is_none());
     // Its node was considered lost, or the report crossed the end of the run: anything left of it is stopped.
     orders.extend(over.map(|part| OrderSeed::Stop {
@@ -219,7 +227,7 @@ fn missed(state: &State, run: &Run, (part, id): (&Part, PartId), is_known: bool)
         return vec![stop];
     }
     let mut orders = Vec::new();
-    if !is_known && part.state == PartState::Launching {
+    if !is_known && part.state == PartState::Launching && !run.waits_for_files {
         orders.extend(launch(state, run, id));
     }
     let tasks = state.job(run.job).and_then(|job| job.tasks.as_ref());

@@ -2,6 +2,7 @@
 
 use crate::{
     containment::ContainmentMode,
+    copies::Copier,
     gpus::GpuDevice,
     runtimes::RuntimeChoice,
     site::{self, SitePrograms},
@@ -57,6 +58,9 @@ pub struct Config {
     /// How long one of them may take; 1 to 3,600, and well below the cluster's `launch_timeout_seconds`, because a prolog is
     /// part of the launch. Default: 30.
     pub site_program_timeout_seconds: u32,
+    /// The program that copies files of jobs from and to other hosts, with its first words; it gets two more, from and to, of
+    /// which one is `HOST:PATH`. Default: `scp -Brp --`.
+    pub copy_command: Vec<String>,
     /// The program that shims are started from. It must be muster of this version, else the running one is used. Default:
     /// the running one.
     pub shim_program: Option<PathBuf>,
@@ -82,6 +86,7 @@ impl Default for Config {
             health_check_interval_seconds: 300,
             site_program_account: "nobody".into(),
             site_program_timeout_seconds: 30,
+            copy_command: ["scp", "-Brp", "--"].map(str::to_owned).to_vec(),
             shim_program: None,
         }
     }
@@ -121,6 +126,7 @@ impl Config {
             let is_absolute = program.as_ref().is_none_or(|program| program.is_absolute());
             anyhow::ensure!(is_absolute, "`{key}` is not an absolute path");
         }
+        anyhow::ensure!(!self.copy_command.is_empty(), "`copy_command` is empty, and must name a program");
         self.configured_gpus().map(drop)
     }
 
@@ -131,6 +137,14 @@ impl Config {
     pub fn configured_gpus(&self) -> anyhow::Result<Option<Vec<GpuDevice>>> {
         let read = |text: &String| text.parse().map_err(|why| anyhow::anyhow!("`gpus`: {why}"));
         self.gpus.as_ref().map(|gpus| gpus.iter().map(read).collect()).transpose()
+    }
+
+    /// What copies the files of jobs.
+    pub(crate) fn copier(&self) -> Copier {
+        let host = nix::unistd::gethostname().unwrap_or_default().to_string_lossy().into_owned();
+        let mut names = vec![self.node.clone(), host, this_host()];
+        names.extend(self.emulated_nodes.iter().cloned());
+        Copier { node: self.node.clone(), names, command: self.copy_command.clone() }
     }
 
     /// The programs of the site, if there are any.

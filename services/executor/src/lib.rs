@@ -17,6 +17,7 @@ pub mod config;
 mod contact;
 pub mod containment;
 mod contents;
+pub mod copies;
 pub mod environment;
 mod fences;
 pub mod fork_server;
@@ -38,6 +39,7 @@ pub mod shim;
 mod signals;
 pub mod site;
 pub mod spool;
+mod supervised;
 #[cfg(test)]
 mod testing;
 

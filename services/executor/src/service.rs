@@ -6,6 +6,7 @@ use crate::{
     contact::{Contact, Moment},
     containment::{self, Hierarchies},
     contents::{ContentError, Contents},
+    copies::Copies,
     fences::{Leader, Members},
     fork_server, gpu_reports,
     gpus::{self, Found},
@@ -99,6 +100,7 @@ struct Executor {
     /// The highest run that this node remembers.
     highest_run: Option<RunId>,
     reports: Reports,
+    copies: Copies,
     contents: Arc<Contents>,
     /// Orders whose contents are being fetched.
     fetching: JoinSet<(RunKey, Result<NodeOrder, ContentError>)>,
@@ -193,6 +195,7 @@ impl Executor {
         let executor = Self {
             orders: bus.subscribe(&subjects::node_orders(&config.node)).await?,
             reports: Reports::new(ledger.clone(), config.node.clone(), spool_root.clone()),
+            copies: Copies::new(ledger.clone(), config.copier()),
             contents: Arc::new(Contents::new(ledger, config.node.clone())),
             fetching: JoinSet::new(),
             config,
@@ -223,6 +226,7 @@ impl Executor {
 
     /// Lets the launcher end, and with it the fork server.
     async fn stop(&mut self) {
+        self.copies.stop_all();
         self.launcher = None;
         self.clients_task.abort();
         self.leader_task.abort();
@@ -356,9 +360,12 @@ impl Executor {
                 self.control(RunKey::whole(part), Control::SetWalltime(walltime_seconds));
             }
             NodeOrder::Stop { part, reason, grace_seconds } => {
+                self.copies.stop_run(part.run());
                 self.stop_run(part, Control::Stop { reason, grace_seconds })
             }
             NodeOrder::Forget { part } => self.forget_run(part),
+            NodeOrder::Copy(order) => self.copies.begin(*order),
+            NodeOrder::StopCopy { job, copy } => self.copies.stop(job, copy),
             NodeOrder::Resize { part, cores, memory_bytes } => self.resize(part, Size { cores, memory_bytes }),
             NodeOrder::Tell { part, text } => self.add_note(RunKey::whole(part), &text),
             NodeOrder::StopStep { part, step, grace_seconds } => {

@@ -7,43 +7,25 @@
 use crate::{
     identity::{self, Identity},
     runtimes::FOLDERS,
-    signals,
+    supervised::{self, Conditions, MAX_OUTPUT_BYTES, Outcome},
 };
 use muster_schemas::node::LaunchOrder;
-use nix::{
-    errno::Errno,
-    fcntl::{FcntlArg, OFlag, fcntl},
-    sys::{
-        signal::{Signal, killpg},
-        wait::{Id, WaitPidFlag, WaitStatus, waitid},
-    },
-    unistd::{Gid, Pid, Uid, setgroups, setresgid, setresuid},
-};
+use nix::unistd::Uid;
 use serde::{Deserialize, Serialize};
 use std::{
     fs::{self, File},
-    io::{self, PipeReader, Read as _},
-    os::unix::process::CommandExt as _,
+    io::{self, Read as _},
     path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus, Stdio},
-    thread,
+    process::Command,
     time::{Duration, Instant},
 };
 
 /// The file in a spool that says why the node is to be drained.
 const UNFIT: &str = "unfit";
-/// How much of a program's output is looked at, in bytes.
-const MAX_OUTPUT_BYTES: u64 = 4_096;
 /// The longest reason, in bytes.
 const MAX_REASON_BYTES: usize = 500;
 /// The variable with the name of the node.
 const NODE_NAME: &str = "MUSTER_NODE_NAME";
-/// How often it is checked whether a program has ended.
-const POLL: Duration = Duration::from_millis(5);
-/// How often its output is read each time; one that writes for ever is ended nevertheless.
-const READS: usize = 64;
-/// How long a program that was killed may take to be dead.
-const LAST_WAIT: Duration = Duration::from_secs(5);
 
 /// The programs around jobs, and whom they run as.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -123,8 +105,6 @@ impl SitePrograms {
         variables: &[(&str, String)],
         is_stopped: impl FnMut() -> bool,
     ) -> io::Result<(Outcome, String)> {
-        let (output, input) = io::pipe()?;
-        fcntl(&output, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
         let mut command = Command::new(program);
         command
             .current_dir("/")
@@ -132,98 +112,9 @@ impl SitePrograms {
             .env("PATH", FOLDERS.join(":"))
             .env("HOME", &self.account.home)
             .env("USER", &self.account.user)
-            .envs(variables.iter().map(|(name, value)| (*name, value)))
-            .stdin(Stdio::null())
-            .stdout(input.try_clone()?)
-            .stderr(input)
-            .process_group(0);
-        let ignored = signals::ignored();
-        let account = Uid::effective().is_root().then(|| {
-            let groups: Vec<Gid> = self.account.groups.iter().copied().map(Gid::from_raw).collect();
-            (Uid::from_raw(self.account.uid), Gid::from_raw(self.account.gid), groups)
-        });
-        let become_program = move || {
-            signals::reset(&ignored)?;
-            signals::spare_no_more();
-            if let Some((uid, gid, groups)) = &account {
-                setgroups(groups)?;
-                setresgid(*gid, *gid, *gid)?;
-                setresuid(*uid, *uid, *uid)?;
-            }
-            Ok(())
-        };
-        // SAFETY: the calls allocate no memory and take no lock.
-        unsafe { command.pre_exec(become_program) };
-        let mut said = Said { output, text: Vec::new() };
-        let outcome = self.follow(command.spawn()?, &mut said, is_stopped)?;
-        Ok((outcome, String::from_utf8_lossy(&said.text).into_owned()))
-    }
-
-    /// Stays with it until its end, and ends what it has left behind in its group.
-    fn follow(&self, mut child: Child, said: &mut Said, mut is_stopped: impl FnMut() -> bool) -> io::Result<Outcome> {
+            .envs(variables.iter().map(|(name, value)| (*name, value)));
         let deadline = Instant::now() + Duration::from_secs(self.timeout_seconds.into());
-        let process = Pid::from_raw(i32::try_from(child.id()).map_err(io::Error::other)?);
-        let ended_early = loop {
-            said.read();
-            if is_dead(process)? {
-                break None;
-            } else if is_stopped() {
-                break Some(Outcome::Stopped);
-            } else if Instant::now() >= deadline {
-                break Some(Outcome::TookTooLong);
-            }
-            thread::sleep(POLL);
-        };
-        // Nothing may be left of it. It was not waited for yet, so its number is no other group's.
-        let _ = killpg(process, Signal::SIGKILL);
-        said.read();
-        let killed = Instant::now();
-        while !is_dead(process)? {
-            if killed.elapsed() > LAST_WAIT {
-                // It hangs in the kernel, and may do so for ever.
-                let _ = thread::Builder::new().name("site program".into()).spawn(move || child.wait());
-                return Ok(ended_early.unwrap_or(Outcome::TookTooLong));
-            }
-            thread::sleep(POLL);
-        }
-        let status = child.wait()?;
-        Ok(ended_early.unwrap_or(Outcome::Ended(status)))
-    }
-}
-
-/// What became of a program.
-enum Outcome {
-    Ended(ExitStatus),
-    TookTooLong,
-    /// There is no more need for it.
-    Stopped,
-}
-
-/// Whether a child has ended; it is not waited for.
-fn is_dead(process: Pid) -> io::Result<bool> {
-    let look = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
-    match waitid(Id::Pid(process), look) {
-        Ok(status) => Ok(status != WaitStatus::StillAlive),
-        Err(Errno::EINTR) => Ok(false),
-        Err(errno) => Err(errno.into()),
-    }
-}
-
-/// The first words of a program.
-struct Said {
-    output: PipeReader,
-    text: Vec<u8>,
-}
-
-impl Said {
-    /// Reads what it has said since the last time. All that follows the first words is read too: the program must not wait.
-    fn read(&mut self) {
-        let mut buffer = [0; MAX_OUTPUT_BYTES as usize];
-        for _ in 0..READS {
-            let Ok(length @ 1..) = self.output.read(&mut buffer) else { return };
-            let wanted = (buffer.len() - self.text.len()).min(length);
-            self.text.extend_from_slice(&buffer[..wanted]);
-        }
+        supervised::run(command, &self.account, &Conditions::until(deadline), is_stopped)
     }
 }
 

@@ -100,6 +100,7 @@ fn concerns(own: JobId, command: &Command) -> bool {
         | Command::SignalStep { job, .. }
         | Command::EndStep { job, .. }
         | Command::ShrinkJob { job, .. }
+        | Command::CopyAhead { job, .. }
         | Command::ConcludeJob { job, .. }
         | Command::KeepJob { job, .. } => *job == own,
         // Refusals by its commands are noted like those of its owner.
@@ -131,6 +132,8 @@ fn concerns(own: JobId, command: &Command) -> bool {
         | Command::NodeStarted { .. }
         | Command::NodeEnded { .. }
         | Command::NodeStepEnded { .. }
+        | Command::NodeCopied { .. }
+        | Command::RunJob { .. }
         | Command::NodeSilent { .. }
         | Command::NodeGpusChecked { .. }
         | Command::NotificationDone { .. }

@@ -69,6 +69,8 @@ pub(crate) fn router(app: App) -> Router {
         .route("/v1/jobs/{id}/conclude", post(steps::conclude))
         .route("/v1/jobs/{id}/keep", post(steps::keep))
         .route("/v1/jobs/{id}/shrink", post(commands::shrink))
+        .route("/v1/jobs/{id}/copy_ahead", post(commands::copy_ahead))
+        .route("/v1/jobs/{id}/run", post(plans::run))
         .route("/v1/steps", get(steps::running))
         .route("/v1/jobs/{id}/steps/{step}/wait", get(steps::wait_for_step))
         .route("/v1/nodes", get(state::nodes))

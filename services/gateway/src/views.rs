@@ -6,6 +6,7 @@ mod size;
 
 use muster_domain::{
     OrderHead, State, WaitReasons,
+    copies::CopyStage,
     jobs::{ArrayState, Job, Phase, RunSummary},
     nodes::Node,
     reservations::Reservation,
@@ -19,9 +20,9 @@ use muster_schemas::{
     public::Names,
     resources::{IndexSet, Placement},
     views::{
-        AccountsPage, ArrayView, AssociationUse, BufferView, HeldTasksView, JobView, LicenceView, NodeStateWord,
-        NodeView, NodesPage, OutcomeWord, QueueView, QueuesPage, ReservationView, ReservationsPage, RunNodeView,
-        RunView,
+        AccountsPage, ArrayView, AssociationUse, BufferView, CopiesView, CopyWord, HeldTasksView, JobView, LicenceView,
+        NodeStateWord, NodeView, NodesPage, OutcomeWord, QueueView, QueuesPage, ReservationView, ReservationsPage,
+        RunNodeView, RunView,
     },
 };
 use std::{borrow::Cow, collections::BTreeMap};
@@ -121,7 +122,29 @@ fn job_view(state: &State, reasons: &WaitReasons<'_>, job: &Job) -> JobView {
         dialect: job.dialect.as_deref().map(str::to_owned),
         is_stopped: components::is_stopped(state, job, 0),
         is_repeated: state.is_repeated(job),
+        copies: copies_view(state, job),
     }
+}
+
+/// How far the copying of a job's files is, if it has some.
+fn copies_view(state: &State, job: &Job) -> Option<Box<CopiesView>> {
+    let (files, copies) = (job.file_copies()?, job.copies.as_ref()?);
+    let (stage, node) = match copies.stage {
+        CopyStage::Wanted => (CopyWord::Wanted, None),
+        CopyStage::Coming { node, run: Some(_), .. } => (CopyWord::Coming, Some(node)),
+        CopyStage::Coming { node, run: None, .. } => (CopyWord::Ahead, Some(node)),
+        CopyStage::In { node } => (CopyWord::Here, Some(node)),
+        CopyStage::Failed => (CopyWord::Failed, None),
+        CopyStage::Leaving { node, .. } => (CopyWord::Leaving, Some(node)),
+        CopyStage::Out | CopyStage::Dropped { .. } => (CopyWord::Over, None),
+    };
+    Some(Box::new(CopiesView {
+        stage,
+        has_before: !files.before.is_empty(),
+        node: node.map(|node| state.node_name(node).into_owned()),
+        failures: copies.failures,
+        last: copies.last.clone(),
+    }))
 }
 
 fn task_view(state: &State, mut view: JobView, whole: &Job, index: u32) -> Option<JobView> {

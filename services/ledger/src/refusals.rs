@@ -49,6 +49,8 @@ pub(crate) const fn audited(command: &Command) -> Option<&'static str> {
         Command::Signal { .. } => "signal",
         Command::TellJobs { .. } => "tell",
         Command::ShrinkJob { .. } => "shrink",
+        Command::CopyAhead { .. } => "copy_ahead",
+        Command::RunJob { .. } => "run",
         Command::SetCrontab { .. } => "set_crontab",
         Command::SetTrigger { .. } => "set_trigger",
         Command::ClearTriggers { .. } => "clear_triggers",

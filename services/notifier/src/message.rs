@@ -27,6 +27,7 @@ pub(crate) fn body(item: &NotifyItem) -> String {
     };
     line("Job", &format!("{} ({})", item.job, item.name));
     line("Event", &event_words(item));
+    line("Reason", item.why.as_deref().unwrap_or_default());
     line("Time", &time(Some(item.time)));
     line("Owner", &item.owner.user);
     line("Queue", &item.queue);

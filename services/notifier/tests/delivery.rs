@@ -175,6 +175,7 @@ fn item(sink: Sink) -> NotifyItem {
         output: None,
         dialect: None,
         is_tried_once: false,
+        why: None,
     }
 }
 

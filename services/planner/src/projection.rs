@@ -1,5 +1,6 @@
 //! A planner's knowledge of a cluster: the state that the log leads to, and an engine that learns of changes.
 
+mod alone;
 mod jobs;
 mod reserve;
 
@@ -19,6 +20,7 @@ use muster_domain::{
 };
 use muster_schemas::{
     JobId, NodeId, RunId, Timestamp,
+    cluster::QueueSpec,
     command::Start,
     event::{Event, PlanEffect, Record, WaitingJob},
     job::WaitReason,
@@ -209,9 +211,7 @@ impl Projection {
         let settings = self.state.settings();
         self.engine.set_default_memory_per_core_bytes(settings.default_memory_per_core_bytes);
         self.engine.set_accounts(Arc::new(self.state.accounts().clone()));
-        for queue in self.state.queues() {
-            self.engine.set_queue(&queue.spec);
-        }
+        self.tell_queues();
         for (name, licence) in self.state.licences() {
             self.engine.set_licence(name, licence.total);
         }
@@ -238,6 +238,17 @@ impl Projection {
             }
         }
         self.tell_jobs();
+    }
+
+    /// Tells the engine about all queues. None is started while the planner is switched off.
+    fn tell_queues(&mut self) {
+        let is_idle = self.state.settings().is_idle;
+        for queue in self.state.queues() {
+            match is_idle {
+                true => self.engine.set_queue(&QueueSpec { started: false, ..(*queue.spec).clone() }),
+                false => self.engine.set_queue(&queue.spec),
+            }
+        }
     }
 
     /// Tells the engine whom filters keep from starting.
@@ -283,8 +294,9 @@ impl Projection {
             Event::ClusterInitialised { .. } => {}
             Event::SettingsChanged { settings } => {
                 self.engine.set_default_memory_per_core_bytes(settings.default_memory_per_core_bytes);
+                self.tell_queues();
             }
-            Event::QueueSet { queue } => self.engine.set_queue(queue),
+            Event::QueueSet { .. } => self.tell_queues(),
             Event::QueueRemoved { name } => self.engine.remove_queue(name),
             Event::LicenceSet { name, total } => self.engine.set_licence(name, *total),
             Event::NodeRemoved { node } => self.engine.remove_node(*node),

@@ -225,6 +225,8 @@ impl NodeHost {
             NodeOrder::Launch { tasks: Some(_), .. } | NodeOrder::SignalStep { .. } | NodeOrder::Tell { .. } => {}
             // Nothing submitted here is that large.
             NodeOrder::ByHash(_) => {}
+            // No job here has files to copy.
+            NodeOrder::Copy(_) | NodeOrder::StopCopy { .. } => {}
         }
         effects
     }

@@ -75,6 +75,7 @@ pub fn pending_reason(job: &JobView, ahead: Option<i64>) -> Option<&'static str>
         ReasonWord::BlockedByJob => "BlockedByJob",
         ReasonWord::StagingFailed => "HeldByAdmin",
         ReasonWord::QueueStopped
+        | ReasonWord::PlannerOff
         | ReasonWord::ArrayLimit
         | ReasonWord::Limit
         | ReasonWord::Resources

@@ -5,6 +5,7 @@ mod configuration;
 mod ended;
 mod nodes;
 mod order;
+mod pbsdsh;
 mod pbsnodes;
 mod policy;
 pub mod policy_folder;
@@ -30,9 +31,30 @@ use muster_pbs::NAME;
 use site::Site;
 
 /// The program names of this dialect's commands.
-pub const TOOLS: [&str; 20] = [
-    "qsub", "qstat", "qdel", "qhold", "qrls", "qsig", "qrerun", "qmove", "qalter", "qselect", "pbsnodes", "qenable",
-    "qdisable", "qstart", "qstop", "qmgr", "qmsg", "qrun", "qorder", "tracejob",
+pub const TOOLS: [&str; 23] = [
+    "qsub",
+    "qstat",
+    "qdel",
+    "qhold",
+    "qrls",
+    "qsig",
+    "qrerun",
+    "qmove",
+    "qalter",
+    "qselect",
+    "pbsnodes",
+    "qenable",
+    "qdisable",
+    "qstart",
+    "qstop",
+    "qmgr",
+    "qmsg",
+    "qrun",
+    "qorder",
+    "tracejob",
+    "pbs_stagein",
+    "printjob",
+    "pbsdsh",
 ];
 
 /// Carries the command line out if the program was called through the link of a command of PBS; `None` if it was not.
@@ -81,6 +103,8 @@ fn run(connection: &ConnectionOptions, tool: &'static str, words: &[String]) -> 
         "qmgr" => qmgr::run(&mut site, words),
         "qorder" => order::run(&mut site, words),
         "tracejob" => tracejob::run(&mut site, words),
+        "printjob" => qstat::print_jobs(&mut site, words),
+        "pbsdsh" => pbsdsh::run(&mut site, words),
         "qenable" | "qdisable" | "qstart" | "qstop" => switches::run(&mut site, tool, words),
         _ => simple::run(&mut site, tool, words),
     });

@@ -9,7 +9,7 @@ use muster_client::{JobQuery, Moment};
 use muster_pbs::{
     flavour::Flavour,
     job_id::PbsJobId,
-    queries::{Destination, Format, Mode, Operand, StatRequest, is_listed, qstat},
+    queries::{Destination, Format, Mode, Operand, StatRequest, is_listed, printjob, qstat},
     show::{self, Alternate, Header, List, Status},
 };
 use muster_schemas::{
@@ -34,6 +34,30 @@ pub fn run(site: &mut Site, words: &[String]) -> Ended {
         Mode::Queues => queues(site, &request),
         Mode::Servers => servers(site, &request),
     }
+}
+
+/// `printjob`: what is kept of jobs.
+pub fn print_jobs(site: &mut Site, words: &[String]) -> Ended {
+    let (brief, jobs) = printjob(words)?;
+    let mut status = 0;
+    for id in &jobs {
+        match site.require_own(id).and_then(|()| detail_of(site, id)) {
+            Ok(detail) => print(&show::printed(&show::of_detail(&detail, &site.sources()), &site.zone, !brief)),
+            Err(Failure { text, status: failed }) => {
+                stderr_line!("printjob: {text}");
+                status = failed;
+            }
+        }
+    }
+    Ok(status)
+}
+
+fn detail_of(site: &mut Site, id: &PbsJobId) -> Result<JobDetail, Failure> {
+    let job = id.single().ok_or_else(|| Failure::new(format_args!("{id} names several jobs; name one")))?;
+    site.client.job(job, Moment::Now).map_err(|error| {
+        let (text, status) = refused(id, &error);
+        Failure { text, status }
+    })
 }
 
 /// Jobs to show, and the exit status for those that are not there.

@@ -21,7 +21,10 @@ use muster_schemas::{
     event::JobChange,
     job::{Holds, JobState},
     resources::IndexSet,
-    views::{HoldRequest, JobsRequest, ModifyRequest, ReleaseRequest, RequeueRequest, SignalRequest, TellRequest},
+    views::{
+        CopyAheadRequest, HoldRequest, JobsRequest, ModifyRequest, ReleaseRequest, RequeueRequest, RunJobRequest,
+        SignalRequest, TellRequest,
+    },
 };
 
 /// Runs a command line of one of these commands.
@@ -61,6 +64,7 @@ pub fn run(site: &mut Site, tool: &str, words: &[String]) -> Ended {
         }
         "qmsg" => message(site, tool, queries::qmsg(words)?),
         "qrun" => start(site, tool, queries::qrun(words)?),
+        "pbs_stagein" => stage_in(site, tool, &queries::pbs_stagein(words)?),
         _ => alter(site, tool, words),
     }
 }
@@ -76,18 +80,29 @@ fn message(site: &mut Site, tool: &str, wanted: Message) -> Ended {
     })
 }
 
-/// No job is started past the planner: each is refused, after it is known that there is one.
-fn start(site: &mut Site, tool: &str, (_, _, jobs): (bool, Option<String>, Vec<PbsJobId>)) -> Ended {
-    each(site, tool, &jobs, |site, id, _| {
+/// Has the files of jobs copied ahead of their start (PBS-G-02).
+fn stage_in(site: &mut Site, tool: &str, (node, jobs): &(Option<String>, Vec<PbsJobId>)) -> Ended {
+    let request = CopyAheadRequest { node: node.clone() };
+    each(site, tool, jobs, |site, id, _| {
         let job = id.jobs().next().ok_or_else(|| Failure::new(format!("Unknown Job Id {id}")))?;
-        let detail = site.client.job(job, Moment::Now).map_err(|error| failure(id, &error))?;
-        if !matches!(detail.job.state, JobState::Held | JobState::Queued) {
-            let text = format!("Request invalid for state of job {id}");
-            return Err(Failure { text, status: 168 });
+        let done = site.client.copy_ahead(CommandId::new_now(), job, &request);
+        done.map(drop).map_err(|error| failure(id, &error))
+    })
+}
+
+/// Starts jobs at once, on these nodes if some are named (PBS-C-09). With `-a` nobody waits until they run.
+fn start(site: &mut Site, tool: &str, (_, nodes, jobs): (bool, Option<String>, Vec<PbsJobId>)) -> Ended {
+    let request = RunJobRequest { nodes: nodes.as_deref().map(queries::run_nodes).transpose()?.unwrap_or_default() };
+    each(site, tool, &jobs, |site, id, _| {
+        for job in id.jobs() {
+            let detail = site.client.job(job, Moment::Now).map_err(|error| failure(id, &error))?;
+            if !matches!(detail.job.state, JobState::Held | JobState::Queued) {
+                let text = format!("Request invalid for state of job {id}");
+                return Err(Failure { text, status: 168 });
+            }
+            site.client.run_job(CommandId::new_now(), job, &request).map_err(|error| failure(id, &error))?;
         }
-        let why = "only the planner starts jobs; `qalter -p` with a higher priority lets it start earlier, and \
-                   `muster explain` says what it waits for. The job was left as it is";
-        Err(Refusal::unsupported(&format!("to run job {id} now"), why).into())
+        Ok(())
     })
 }
 

@@ -75,7 +75,7 @@ impl Site {
         ServerFacts {
             name: &self.server,
             host,
-            state: ServerState::Active,
+            state: if config.settings.is_idle { ServerState::Idle } else { ServerState::Active },
             counts: Counts::of_states(jobs),
             default_queue: Some(config.settings.default_queue.as_str()).filter(|name| !name.is_empty()),
             max_running: None,

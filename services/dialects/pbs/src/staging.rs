@@ -4,6 +4,7 @@ use crate::{
     refusal::Refusal,
     text::{split, trimmed, unquoted},
 };
+use muster_schemas::copies::FileCopy;
 use std::fmt;
 
 /// The longest text of a list.
@@ -16,13 +17,20 @@ const MOST_FILES: usize = 1_000;
 pub struct StagedFile {
     /// Its path where the job runs.
     pub local: String,
-    /// The host of the other copy.
+    /// The host of the other copy; empty for the node itself.
     pub host: String,
     /// Its path there.
     pub remote: String,
 }
 
-/// Reads `local@host:path[,local@host:path...]`. Commas in paths are quoted, or protected by a backslash.
+impl StagedFile {
+    /// The file for the node of the job.
+    pub fn copy(&self) -> FileCopy {
+        FileCopy { local: self.local.clone(), host: self.host.clone(), remote: self.remote.clone() }
+    }
+}
+
+/// Reads `local@[host:]path[,local@[host:]path...]`. Commas in paths are quoted, or protected by a backslash.
 ///
 /// # Errors
 /// The entry that is wrong, and what is expected.
@@ -35,11 +43,15 @@ pub fn parse(option: &str, text: &str) -> Result<Vec<StagedFile>, Refusal> {
 }
 
 fn one(option: &str, entry: &str) -> Result<StagedFile, Refusal> {
-    let parts = entry.split_once('@').and_then(|(local, other)| Some((local, other.split_once(':')?)));
     let wrong = |why: &str| Err(Refusal::value(option, entry, why));
-    let Some((local, (host, remote))) = parts else { return wrong("expected local@host:path") };
-    if local.is_empty() || host.is_empty() || remote.is_empty() {
+    let Some((local, other)) = entry.split_once('@') else { return wrong("expected local@host:path") };
+    let (host, remote) = other.split_once(':').unwrap_or(("", other));
+    if local.is_empty() || remote.is_empty() || (host.is_empty() && other.contains(':')) {
         return wrong("expected local@host:path, none of them empty");
+    }
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '@');
+    if !host.chars().all(is_plain) {
+        return wrong("the host has other characters than letters, digits and `.-_@`");
     }
     // The words become arguments of a copy command.
     if local.starts_with('-') || host.starts_with('-') || remote.starts_with('-') {
@@ -53,6 +65,9 @@ fn one(option: &str, entry: &str) -> Result<StagedFile, Refusal> {
 
 impl fmt::Display for StagedFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}@{}:{}", self.local, self.host, self.remote)
+        match self.host.is_empty() {
+            true => write!(f, "{}@{}", self.local, self.remote),
+            false => write!(f, "{}@{}:{}", self.local, self.host, self.remote),
+        }
     }
 }

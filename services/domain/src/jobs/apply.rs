@@ -4,6 +4,7 @@ mod numbers;
 mod store;
 
 use crate::{
+    copies::CopyStage,
     jobs::{
         ArrayState, Component, ComponentExtras, Finished, Job, JobExtras, Phase, ProgramKind,
         apply::store::retention_from, gates,
@@ -59,6 +60,7 @@ impl State {
             tasks: None,
             single_ends: None,
             staging: None,
+            copies: JobExtras::of(spec).and_then(|extras| extras.new_copies()),
         };
         job.staging = self.new_staging(&job);
         self.count_job(&job, true);
@@ -223,6 +225,20 @@ impl State {
         }
     }
 
+    /// Changes what all components of a job ask for.
+    pub(crate) fn reshape_all(&mut self, id: JobId, change: impl Fn(&[Alternative]) -> Vec<Alternative>) {
+        let Some(job) = self.jobs.get(&id) else { return };
+        let mut components = job.components.clone();
+        for component in &mut components {
+            let alternatives = change(&component.shape.alternatives);
+            self.reshape(component, &alternatives);
+        }
+        self.change_job(id, |job| {
+            job.components = components;
+            job.planner_reason = None;
+        });
+    }
+
     fn reshape(&mut self, component: &mut Component, alternatives: &[Alternative]) {
         let shape = self.shapes.take(alternatives);
         self.shapes.give_back(&component.shape);
@@ -230,6 +246,7 @@ impl State {
     }
 
     pub(crate) fn job_eligible(&mut self, id: JobId, now: Timestamp) {
+        self.copies_wanted_again(id);
         self.change_job(id, |job| {
             for component in &mut job.components {
                 if let Some(extras) = &mut component.extras {
@@ -258,6 +275,9 @@ impl State {
             job.phase = Phase::Waiting;
             if let Some(staging) = job.staging.as_mut().filter(|_| was_over) {
                 **staging = JobStaging::default();
+            }
+            if let Some(copies) = job.copies.as_mut().filter(|_| was_over) {
+                copies.stage = CopyStage::Wanted;
             }
             job.queued = queued;
             job.planner_reason = None;
@@ -322,6 +342,7 @@ impl State {
             return;
         }
         self.clients.kept.remove(&id);
+        self.copies_dropped(id);
         if id.index.is_none() {
             self.unfinished_jobs = self.unfinished_jobs.saturating_sub(1);
             self.uncount(id);

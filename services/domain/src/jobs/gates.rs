@@ -38,6 +38,9 @@ impl State {
 
     /// The staging that a job still waits for, if nothing else keeps it from starting (SL-B-08).
     fn staging_reason(&self, job: &Job) -> Option<WaitReason> {
+        if job.is_copied_ahead() {
+            return Some(WaitReason::StagingIn(0));
+        }
         if job.is_staged_in() {
             return None;
         }
@@ -76,10 +79,19 @@ impl State {
                 return Some(reason);
             }
         }
+        if self.settings.is_idle {
+            return Some(WaitReason::PlannerOff);
+        }
         if !self.queues_started(job) {
             return Some(WaitReason::QueueStopped);
         }
         self.reservation_reason(job)
+    }
+
+    /// The first closed gate of a waiting job that comes after those of its queues.
+    pub(crate) fn reason_behind_queues(&self, job: &Job) -> Option<WaitReason> {
+        let own = self.reservation_reason(job).or_else(|| self.array_reason(job));
+        own.or_else(|| self.staging_reason(job))
     }
 
     /// Why a job cannot run in the reservations that it names, if it cannot.

@@ -2,6 +2,7 @@
 
 use crate::{
     components::SingleEnd,
+    copies::JobCopies,
     dependencies::{Condition, ConditionStatus},
     filters::JobFilters,
     jobs::{ArrayState, Shape},
@@ -10,6 +11,7 @@ use crate::{
 };
 use muster_schemas::{
     JobId, RunId, Sequence, Timestamp,
+    copies::FileCopies,
     event::{Owner, TraceContext},
     job::{
         Checkpoint, ComponentStaging, DependencyKind, Holds, JobSpec, JobType, Notification, Outcome, Program,
@@ -71,6 +73,8 @@ pub struct Job {
     pub single_ends: Option<Box<BTreeMap<u32, SingleEnd>>>,
     /// The progress of its staging, if any.
     pub staging: Option<Box<JobStaging>>,
+    /// The copying of its files, if it has some.
+    pub copies: Option<Box<JobCopies>>,
 }
 
 /// The phase of a job.
@@ -197,6 +201,8 @@ pub struct JobExtras {
     pub staging: Vec<ComponentStaging>,
     /// Whether it is cancelled once it can never start.
     pub cancelled_if_never_met: bool,
+    /// Files that its node copies.
+    pub copies: FileCopies,
 }
 
 impl JobExtras {
@@ -207,6 +213,7 @@ impl JobExtras {
             && spec.types.is_empty()
             && spec.staging.is_empty()
             && !spec.cancelled_if_never_met
+            && spec.copies.is_empty()
             && spec.requeue == RequeuePolicy::default();
         (!plain).then(|| {
             Arc::new(Self {
@@ -216,6 +223,7 @@ impl JobExtras {
                 types: spec.types.clone(),
                 staging: spec.staging.clone(),
                 cancelled_if_never_met: spec.cancelled_if_never_met,
+                copies: spec.copies.clone(),
             })
         })
     }
@@ -250,6 +258,7 @@ impl Job {
             single_ends: None,
             // An array is staged as a whole.
             staging: None,
+            copies: self.copies.as_ref().map(|_| Box::default()),
         }
     }
 
@@ -350,7 +359,7 @@ impl Job {
     /// Whether all gates of the job itself are open: holds, begin times, dependencies. A stopped queue is not the job's
     /// own gate, and single tasks of an array are held in [`ArrayState`].
     pub fn gates_open(&self) -> bool {
-        self.is_staged_in() && self.gates_but_staging_open()
+        self.is_staged_in() && !self.is_copied_ahead() && self.gates_but_staging_open()
     }
 
     /// Whether nothing but staging keeps it from starting.

@@ -1,6 +1,7 @@
 //! Limits on jobs and what they launch.
 
 use crate::{
+    copies,
     dependencies::validate::dependencies,
     requests::validate::alternatives,
     staging,
@@ -44,6 +45,7 @@ pub(crate) fn job(spec: &JobSpec) -> Result<(), Refusal> {
     }
     count("requeue.on_exit_codes", spec.requeue.on_exit_codes.len(), 256)?;
     count("types", spec.types.len(), MAX_LIST)?;
+    copies::validate::of_job(&spec.copies)?;
     staging::validate::of_job(&spec.staging, spec.components.len().max(1))?;
     attributes(&spec.attributes)?;
     dialect(spec.dialect.as_deref())?;

@@ -1,6 +1,6 @@
 //! Orders about parts, as far as the state knows them.
 
-use muster_schemas::{PartId, Sequence, StepId, event::StopReason};
+use muster_schemas::{JobId, PartId, Sequence, StepId, event::StopReason};
 
 /// An order about a part of a run, as far as the state knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,5 +108,19 @@ pub enum OrderSeed {
         part: PartId,
         /// The record of the message.
         told_sequence: Sequence,
+    },
+    /// See [`NodeOrder::Copy`](muster_schemas::node::NodeOrder::Copy).
+    Copy {
+        /// The job or task.
+        job: JobId,
+        /// The record with which the copying began.
+        copy: Sequence,
+    },
+    /// See [`NodeOrder::StopCopy`](muster_schemas::node::NodeOrder::StopCopy).
+    StopCopy {
+        /// The job or task.
+        job: JobId,
+        /// The record with which the copying began.
+        copy: Sequence,
     },
 }

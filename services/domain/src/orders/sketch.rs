@@ -2,6 +2,7 @@
 //! is at hand, and turned into an order elsewhere. Facts shared by all parts of a run are computed once.
 
 use crate::{
+    copies,
     jobs::Job,
     orders::{LaunchSketch, OrderSeed, RunNodes, RunSketch},
     runs::{Run, walltime::walltime_of_part},
@@ -155,5 +156,7 @@ fn ready(state: &State, node: NodeId, seed: OrderSeed) -> Option<NodeOrder> {
         OrderSeed::Stop { part, reason, grace_seconds } => NodeOrder::Stop { part, reason, grace_seconds },
         OrderSeed::SetWalltime { part, walltime_seconds } => NodeOrder::SetWalltime { part, walltime_seconds },
         OrderSeed::Forget { part } => NodeOrder::Forget { part },
+        OrderSeed::Copy { job, copy } => return copies::orders::order(state, job, copy),
+        OrderSeed::StopCopy { job, copy } => NodeOrder::StopCopy { job, copy },
     })
 }

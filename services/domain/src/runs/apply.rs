@@ -46,7 +46,8 @@ impl State {
         self.use_licences(id, placement, u32::saturating_add);
         self.count_run(id, true);
         let timeout = self.settings.launch_timeout_seconds;
-        let run = Run::new(run, id, placement, (now, self.sequence), timeout);
+        let mut run = Run::new(run, id, placement, (now, self.sequence), timeout);
+        run.waits_for_files = self.job(id).is_some_and(|job| job.waits_for_files(placement));
         self.index.move_run(run.id, None, run.due());
         self.runs.insert(run.id, Box::new(run));
         if id.index.is_some() {
@@ -151,6 +152,7 @@ impl State {
                 usage,
             }));
         });
+        self.files_used(id);
         self.refresh_dependents(id, now);
     }
 }

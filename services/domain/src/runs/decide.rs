@@ -2,7 +2,7 @@
 
 use crate::{
     accounts::Accounts,
-    components,
+    components, copies,
     decide::{Access, Decision},
     jobs::{Job, ProgramKind},
     nodes::Node,
@@ -94,6 +94,7 @@ pub(crate) fn node_lost(state: &State, node: &Node, reason: &str, now: Timestamp
     let mut events = vec![Event::NodeLost { node: node.id, reason: reason.to_owned() }];
     // The ends of parts that have ended there are known already.
     events.extend(parts_lost(state, node, |_, part| !part.has_ended(), reason, now));
+    events.extend(copies::decide::node_lost(state, node.id, now));
     events
 }
 

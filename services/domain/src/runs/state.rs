@@ -54,6 +54,8 @@ pub struct Run {
     pub giving_up: BTreeSet<NodeId>,
     /// Its usage on nodes that it gave up for that reason.
     pub left_usage: Usage,
+    /// Whether its launch waits until files are copied to its first node (PBS-G-01).
+    pub waits_for_files: bool,
 }
 
 /// Whether the processes of a run are stopped. Having continued differs from never having been stopped, because the
@@ -126,6 +128,7 @@ impl Run {
             stopped: IndexSet::new(),
             giving_up: BTreeSet::new(),
             left_usage: Usage::default(),
+            waits_for_files: false,
         }
     }
 
@@ -250,7 +253,8 @@ impl Run {
 
     /// When it is next due: the end of its launch timeout, until it has started or is being stopped.
     pub(crate) fn due(&self) -> Option<Timestamp> {
-        (self.started.is_none() && self.stopping.is_none()).then_some(self.launch_deadline)
+        let is_launching = self.started.is_none() && self.stopping.is_none() && !self.waits_for_files;
+        is_launching.then_some(self.launch_deadline)
     }
 }
 

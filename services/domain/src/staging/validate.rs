@@ -56,5 +56,6 @@ pub(crate) fn staging_settings(settings: &StagingSettings) -> Result<(), Refusal
         ("staging.stage_in_timeout_seconds", settings.stage_in_timeout_seconds),
         ("staging.stage_out_timeout_seconds", settings.stage_out_timeout_seconds),
     ];
+    number("staging.copy_retry_seconds", settings.copy_retry_seconds.into(), 0, MAX_TIMEOUT_SECONDS)?;
     timeouts.into_iter().try_for_each(|(field, value)| number(field, u64::from(value), 1, MAX_TIMEOUT_SECONDS))
 }

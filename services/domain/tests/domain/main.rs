@@ -6,6 +6,7 @@ mod arrays;
 mod cluster;
 mod components;
 mod contradictions;
+mod copies;
 mod crontabs;
 mod dependencies;
 mod digest;

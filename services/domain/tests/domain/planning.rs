@@ -3,12 +3,13 @@
 use crate::support::*;
 use muster_schemas::{
     JobId, NodeId, Sequence, Timestamp,
+    cluster::{ClusterChange, ClusterConfig, ClusterSettingsChange, QueueSpec},
     command::{Command, RefusalCode, Reply, Start},
     event::{Actor, Event, JobChange, WaitingJob},
     job::{ExitStatus, Holds, JobSpec, JobState, WaitReason},
     plan::{NodeClosure, PlannedSlot, PredictedStart, ProposedPlan, ReservationSpec, ReservedNodes, SlotSpec},
     policy::{Limit, LimitPer, OrderKey, Policy},
-    resources::{Alternative, IndexSet, NodeFilter, Request},
+    resources::{Alternative, IndexSet, NodeFilter, Placement, Request},
 };
 use std::sync::Arc;
 
@@ -522,4 +523,79 @@ fn the_head_of_the_order_is_found_once_and_anew_when_it_is_gone() {
     assert_eq!(of(&cluster.state.wait_reasons_from(head), &cluster.state, jobs[2]), behind(jobs[0]));
     cluster.ok(&root(), Command::Cancel { jobs: muster_schemas::command::JobSelection::Ids(vec![jobs[0]]) });
     assert_eq!(of(&cluster.state.wait_reasons_from(head), &cluster.state, jobs[2]), behind(jobs[1]));
+}
+
+fn run_now(job: JobId, placement: Placement) -> Command {
+    Command::RunJob { job, placement }
+}
+
+/// PBS-C-09: limits are the policy's business, what is in use is not free.
+#[test]
+fn an_operator_starts_a_job_past_queues_and_limits() {
+    let mut cluster = Cluster::with(ClusterConfig {
+        queues: vec![
+            queue("default"),
+            QueueSpec { max_running_jobs: Some(0), ..queue("none") },
+            QueueSpec { started: false, ..queue("stopped") },
+        ],
+        ..config()
+    });
+    let submit = |cluster: &mut Cluster, name: &str| {
+        let mut spec = job(1, 4);
+        spec.components[0].queue = Some(name.into());
+        cluster.submit("ada", spec)
+    };
+    let (none, stopped) = (submit(&mut cluster, "none"), submit(&mut cluster, "stopped"));
+    let at = |cluster: &Cluster, node: &str| cluster.placement(&[node], 4);
+    for job in [none, stopped] {
+        assert_ne!(cluster.refused_on(job, &["node1"], 4), "", "no plan starts it");
+    }
+    let (one, two) = (at(&cluster, "node1"), at(&cluster, "node2"));
+    cluster.refused(&user("ada"), run_now(none, one.clone()), RefusalCode::PermissionDenied, "only operators");
+    let events = cluster.ok(&user("oper"), run_now(none, one.clone()));
+    assert!(matches!(events[..], [Event::RunAllocated { job, .. }] if job == none), "{events:?}");
+    cluster.refused(&user("oper"), run_now(none, two.clone()), RefusalCode::Conflict, "it no longer waits");
+    cluster.refused(&user("oper"), run_now(stopped, one), RefusalCode::Conflict, "does not have these cores free");
+    let change = ClusterChange {
+        settings: ClusterSettingsChange { is_idle: Some(true), ..ClusterSettingsChange::default() },
+        ..ClusterChange::default()
+    };
+    cluster.ok(&root(), Command::Configure { change: Box::new(change), keep_unnamed: true });
+    cluster.ok(&user("oper"), run_now(stopped, two.clone()));
+    let held = submit(&mut cluster, "default");
+    let holds = Holds { user: true, ..Holds::default() };
+    cluster.ok(&user("ada"), Command::Hold { jobs: ids(&[held]), holds, reason: String::new() });
+    let three = at(&cluster, "node3");
+    cluster.refused(&user("oper"), run_now(held, three), RefusalCode::Conflict, "held by user");
+    cluster
+        .ok(&Actor::Ledger, Command::DrainNodes { nodes: vec!["node3".into()], reason: "fan".into(), is_down: false });
+    cluster.ok(&user("ada"), Command::Release { jobs: ids(&[held]), holds });
+    let three = at(&cluster, "node3");
+    cluster.refused(&user("oper"), run_now(held, three), RefusalCode::Conflict, "is not available");
+    cluster.refused(&user("oper"), run_now(JobId::job(99), two), RefusalCode::NotFound, "99");
+    cluster.assert_replays();
+}
+
+/// PBS-C-03
+#[test]
+fn while_the_planner_is_off_no_plan_starts_a_job_and_each_says_why() {
+    let mut cluster = Cluster::new();
+    let running = cluster.submit("ada", job(1, 1));
+    cluster.start(running, &["node1"], 1);
+    let switch = |cluster: &mut Cluster, is_idle: bool| {
+        let settings = ClusterSettingsChange { is_idle: Some(is_idle), ..ClusterSettingsChange::default() };
+        let change = Box::new(ClusterChange { settings, ..ClusterChange::default() });
+        cluster.ok(&root(), Command::Configure { change, keep_unnamed: true })
+    };
+    switch(&mut cluster, true);
+    let id = cluster.submit("ada", job(1, 1));
+    assert!(cluster.waiting().is_empty());
+    assert_eq!(cluster.state.gate_reason(cluster.state.job(id).unwrap()), Some(WaitReason::PlannerOff));
+    assert_eq!(cluster.refused_on(id, &["node1"], 1), "the planner is switched off");
+    assert!(cluster.state.job(running).unwrap().run().is_some(), "running jobs continue");
+    let events = switch(&mut cluster, false);
+    assert!(events.iter().any(|event| event.plan_effect().can_change_plan()), "a cycle follows");
+    assert_eq!(cluster.waiting(), [id]);
+    cluster.allocate(id, &["node1"], 1);
+    cluster.assert_replays();
 }

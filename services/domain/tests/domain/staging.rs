@@ -27,6 +27,7 @@ fn with_program(config: ClusterConfig) -> ClusterConfig {
         program: Some("/opt/stage".into()),
         stage_in_timeout_seconds: 60,
         stage_out_timeout_seconds: 30,
+        ..StagingSettings::default()
     };
     ClusterConfig { staging, ..config }
 }

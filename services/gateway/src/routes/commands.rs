@@ -12,8 +12,9 @@ use muster_schemas::{
     command::Command,
     policy::Policy,
     views::{
-        CommandAnswer, DrainRequest, ErrorBody, HoldRequest, JobsRequest, ModifyRequest, PolicyRefusal, RefusalNote,
-        ReleaseRequest, RequeueRequest, ResumeNodesRequest, ShrinkRequest, SignalRequest, SubmitRequest, TellRequest,
+        CommandAnswer, CopyAheadRequest, DrainRequest, ErrorBody, HoldRequest, JobsRequest, ModifyRequest,
+        PolicyRefusal, RefusalNote, ReleaseRequest, RequeueRequest, ResumeNodesRequest, ShrinkRequest, SignalRequest,
+        SubmitRequest, TellRequest,
     },
 };
 use serde::Deserialize;
@@ -125,6 +126,22 @@ pub(crate) async fn shrink(
 ) -> Answered {
     let ShrinkRequest { nodes, keep } = request;
     app.jobs_command(asked, Command::ShrinkJob { job: job_id(&id)?, nodes, keep }).await
+}
+
+/// Copy the files of a job ahead of its start
+///
+/// The job waits on, and then runs on the node that has them.
+#[utoipa::path(post, path = "/v1/jobs/{id}/copy_ahead", tag = "jobs", request_body = CopyAheadRequest,
+    params(("id" = String, Path, description = "The job."),
+        ("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
+    responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
+pub(crate) async fn copy_ahead(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    asked: Asked,
+    Json(request): Json<CopyAheadRequest>,
+) -> Answered {
+    app.jobs_command(asked, Command::CopyAhead { job: job_id(&id)?, node: request.node }).await
 }
 
 /// Note a refusal by a program itself

@@ -41,6 +41,8 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         commands::modify,
         commands::tell,
         commands::shrink,
+        commands::copy_ahead,
+        plans::run,
         commands::note_refusal,
         commands::drain,
         commands::resume_nodes,

@@ -3,7 +3,7 @@
 
 use super::jobs;
 use crate::{
-    app::{App, Caller},
+    app::{Answered, App, Asked, Caller},
     body::Json,
     error::ApiError,
     params::{At, MomentParams, NoParams, Params, Path, job_id},
@@ -20,11 +20,12 @@ use muster_planner::{
 };
 use muster_schemas::{
     JobId, Sequence, Timestamp,
+    command::Command,
     event::{Event, Record},
     job::JobState,
     views::{
-        ErrorBody, Explanation, Forecast, ForecastRequest, PlanAccuracy, RunView, StartExplanation, Timetable,
-        WaitExplanation,
+        CommandAnswer, ErrorBody, ErrorCode, Explanation, Forecast, ForecastRequest, PlanAccuracy, RunJobRequest,
+        RunView, StartExplanation, Timetable, WaitExplanation,
     },
 };
 use serde::Deserialize;
@@ -76,6 +77,30 @@ async fn projection_of(app: &App, moment: MomentParams) -> Result<(Arc<Projectio
     };
     let now = time_to_plan_for(moment, projection.state());
     Ok((projection, now))
+}
+
+/// Start a waiting job at once
+///
+/// No limit on running jobs and no stopped queue keeps it from that; it is refused if it does not fit what is free.
+#[utoipa::path(operation_id = "run_job", post, path = "/v1/jobs/{id}/run", tag = "jobs", request_body = RunJobRequest,
+    params(("id" = String, Path, description = "The job, or a task of an array."),
+        ("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
+    responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
+pub(crate) async fn run(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    asked: Asked,
+    Json(request): Json<RunJobRequest>,
+) -> Answered {
+    let job = job_id(&id)?;
+    let (projection, now) = projection_of(&app, MomentParams::default()).await?;
+    if projection.state().job(job).is_none() && projection.state().job(job.whole()).is_none() {
+        return Err(ApiError::new(ErrorCode::NotFound, format!("job {job} does not exist")));
+    }
+    let place = move || projection.place_alone(job, &request.nodes, now);
+    let placement = planned(&app, place).await?;
+    let refused = |why| ApiError::new(ErrorCode::Conflict, format!("job {job} cannot be started: {why}"));
+    app.jobs_command(asked, Command::RunJob { job, placement: placement.map_err(refused)? }).await
 }
 
 /// The given time, or that of the given record, or else the clock's.

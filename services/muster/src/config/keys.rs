@@ -224,6 +224,12 @@ const CLUSTER: Section = Section {
             "Values of dialects that nothing else reads, such as limits that `qmgr` sets for the server.",
         ),
         key(
+            "is_idle",
+            Kind::Boolean,
+            "false",
+            "The planner starts no jobs. Running jobs continue, and jobs can be submitted.",
+        ),
+        key(
             "first_job_number",
             from_to(1, 1 << 40),
             "",
@@ -316,6 +322,25 @@ const STAGING: Section = Section {
         key("program", Kind::Path, "", "Its absolute path on the runners. Without it nothing is staged."),
         key("stage_in_timeout_seconds", from_to(1, 604_800), "86400", "Time limit for staging in one component."),
         key("stage_out_timeout_seconds", from_to(1, 604_800), "86400", "Time limit for staging out one component."),
+        key(
+            "copy_retry_seconds",
+            from_to(0, 604_800),
+            "1800",
+            "How long a job waits whose files its node could not copy (`stagein` of PBS); 0 means 1800. The two time limits above \
+             hold for these copies too, for all files of a job in one direction.",
+        ),
+        key(
+            "copy_limit_bytes",
+            from_to(0, i64::MAX),
+            "0",
+            "The greatest size of the files that a node copies for a job in one direction; 0 means no limit.",
+        ),
+        key(
+            "copy_failures_before_hold",
+            from_to(0, U32_MAX),
+            "0",
+            "After this many failures to copy the files of a job it is held; 0 means never.",
+        ),
     ],
 };
 
@@ -622,6 +647,13 @@ const EXECUTOR: Section = Section {
             from_to(1, 3_600),
             "30",
             "How long one of these programs may take; keep it well below `launch_timeout_seconds`: a prolog is part of the launch.",
+        ),
+        key(
+            "copy_command",
+            Kind::Texts,
+            "[\"scp\", \"-Brp\", \"--\"]",
+            "The program that copies files of jobs from and to other hosts, with its first words. It gets two more, from and to, of \
+             which one is `HOST:PATH`, and runs as the owner of the job. Files of this host are copied with `cp -rp`.",
         ),
         key(
             "shim_program",

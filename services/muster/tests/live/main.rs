@@ -19,6 +19,7 @@ mod openapi;
 mod pbs;
 mod pbs_clients;
 mod pbs_policy;
+mod pbs_staging;
 mod programs;
 mod reservations;
 mod site_programs;

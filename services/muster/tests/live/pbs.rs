@@ -113,6 +113,7 @@ fn what_is_not_understood_is_refused_by_name() {
         ("qsub nothere.sh", 1, "qsub: script file: nothere.sh: "),
         ("qsub --bogus", 2, "unrecognized option '--bogus'"),
         ("qsub -I", 1, "qsub: standard input and output must be a terminal for interactive job submission"),
+        ("pbsdsh", 2, "a program is missing"),
         ("qrun 1 -Z", 2, "invalid option -- 'Z'"),
     ] {
         let (exit, error) = site.fails(line);
@@ -370,13 +371,90 @@ fn jobs_are_traced_told_and_put_in_order() {
     assert_eq!((priority(3), priority(5)), (Some(0), Some(0)), "nothing was changed");
     assert_eq!(site.fails("qorder 3 4").0, 168, "they are in different queues");
     assert_eq!(site.fails("qorder 1 3").0, 168, "it runs");
-    let (status, error) = site.fails("qrun 3");
-    assert_eq!(status, 1);
-    assert!(
-        error.starts_with("qrun: to run job 3.alpha now is not supported: only the planner starts jobs"),
-        "{error}"
-    );
     assert_eq!(site.fails("qrun 1").0, 168);
+}
+
+/// PBS-C-09
+#[test]
+fn an_operator_starts_jobs_whatever_their_queue_says() {
+    let site = Site::with(CONFIGURATION);
+    let state = |job: &str| {
+        let full = site.ok(&format!("qstat -f {job}"));
+        full.lines().find_map(|line| line.trim().strip_prefix("job_state = ").map(str::to_owned)).unwrap_or_default()
+    };
+    site.ok("qstop short");
+    assert_eq!(site.ok("qsub -q short -- sleep 600"), "1.alpha\n");
+    let place = site.system.path("where").display().to_string();
+    site.ok(&format!("qsub -q short -- sh -c 'echo $MUSTER_NODELIST > {place}; sleep 600'"));
+    site.ok("qsub -q short -l nodes=4 -- true && qsub -h -q short -- true");
+    assert_eq!(state("1"), "Q", "its queue is stopped");
+    site.ok("qrun 1");
+    site.system.wait_until("it runs", || state("1") == "R");
+    let (status, error) = site.fails("qrun 1");
+    assert_eq!((status, error.as_str()), (168, "qrun: Request invalid for state of job 1.alpha\n"));
+    site.ok("qrun -H node3 2");
+    site.system
+        .wait_until("it runs there", || site.system.path("where").exists() && site.system.read("where") == "node3\n");
+    // What is in use is not free for it, and a hold is no matter of queues.
+    let (status, error) = site.fails("qrun 3");
+    assert!(status != 0 && error.contains("cannot be started"), "{error}");
+    let (status, error) = site.fails("qrun 4");
+    assert!(status != 0 && error.contains("held by user"), "{error}");
+    assert!(site.fails("qrun -H nonode 3").1.contains("nonode"));
+    assert_eq!((state("3"), state("4")), ("Q".to_owned(), "H".to_owned()));
+}
+
+/// PBS-C-03, PBS-C-04, PBS-C-05
+#[test]
+fn the_planner_is_switched_off_and_on() {
+    let mut site = Site::with(CONFIGURATION);
+    let word = |site: &Site| {
+        let listed = site.ok("qstat -B");
+        listed.split_whitespace().last().unwrap_or_default().to_owned()
+    };
+    assert_eq!(word(&site), "Active");
+    site.ok("qsub -- sleep 600");
+    site.system.wait_until("it runs", || site.ok("qselect -s R") == "1.alpha\n");
+    site.ok("qmgr -c 'set server scheduling = false'");
+    assert_eq!(word(&site), "Idle");
+    assert!(site.ok("qmgr -c 'print server'").contains("set server scheduling = False"));
+    // Running jobs run on, and submissions are accepted.
+    assert_eq!(site.ok("qsub -- sleep 600"), "2.alpha\n");
+    let config = site.system.path("site.toml").display().to_string();
+    site.system.restart(&["--nodes", "4", "--cpus", "4", "--memory", "4G", "--config", &config]);
+    assert_eq!(word(&site), "Idle", "it is as it was when the system stopped");
+    let reason = site.system.json(&["job", "show", "2", "--json"])["job"]["reason"]["code"].clone();
+    assert_eq!((reason.as_str(), site.ok("qselect -s Q").as_str()), (Some("planner_off"), "2.alpha\n"));
+    assert_eq!(site.ok("qselect -s R"), "1.alpha\n");
+    site.ok("qmgr -c 'set server scheduling = true'");
+    site.system.wait_until("both run", || site.ok("qselect -s R") == "1.alpha\n2.alpha\n");
+    assert_eq!(word(&site), "Active");
+}
+
+/// A job shows what is kept of it, and runs a program on all of its nodes.
+#[test]
+fn jobs_are_printed_and_spread_programs_over_their_nodes() {
+    let site = Site::with(CONFIGURATION);
+    let tool = site.system.path("bin/pbsdsh").display().to_string();
+    let script = format!(
+        "#PBS -l select=3:ncpus=1 -l place=scatter\n{tool} sh -c 'echo all $PBS_VNODENUM \"$1\"' sh 'a  b' | sort\n\
+         {tool} -n 1 sh -c 'echo one $PBS_VNODENUM; exit 5'\necho status $?\n{tool} -s -c 2 sh -c 'echo first $PBS_VNODENUM'\n"
+    );
+    site.system.write("spread.sh", &script);
+    let Output { status, stderr, .. } = site.run("qsub -N spread -W block=true spread.sh");
+    assert_eq!(status, 0, "{stderr}");
+    assert_eq!(
+        site.system.read("spread.o1"),
+        "all 0 a  b\nall 1 a  b\nall 2 a  b\none 1\nstatus 5\nfirst 0\nfirst 1\n",
+        "{}",
+        site.system.read("spread.e1")
+    );
+    let (status, error) = site.fails("pbsdsh true");
+    assert!(status != 0 && error.contains("outside of a job"), "{error}");
+    let printed = site.ok("printjob 1");
+    assert!(printed.contains("Jobid:\t1.alpha\n") && printed.contains("Job_Name = spread\n"), "{printed}");
+    assert!(!site.ok("printjob -a 1").contains("Job_Name"));
+    assert_eq!(site.fails("printjob 77").0, 153);
 }
 
 /// An interactive job is a shell at the terminal, on the first node of the job and with its variables.

@@ -116,6 +116,7 @@ fn gives_way(event: &Event, job: JobId, nodes: &BTreeSet<NodeId>, before: &State
         | Event::ComponentReleased { job: id, .. }
         | Event::JobModified { job: id, .. }
         | Event::JobRequeued { job: id, .. }
+        | Event::CopyingEnded { job: id, .. }
         | Event::JobEligible { job: id } => is_own(id),
         Event::QueueSet { .. }
         | Event::LicenceSet { .. }

@@ -154,6 +154,7 @@ fn is_open(job: &Job) -> bool {
         filtering.is_open() || filtering.entry == Entry::Entered && filtering.hold.is_none() && is_asked
     };
     job.is_staged_in()
+        && !job.is_copied_ahead()
         && job.filters.as_deref().is_none_or(filters_open)
         && job.components.iter().all(Component::gates_open)
 }

@@ -106,5 +106,6 @@ fn of_settings(before: &ClusterSettings, after: &ClusterSettings, loss: &mut Los
         cancel_never_met: changed(&before.cancel_never_met, &after.cancel_never_met),
         max_jobs: changed(&before.max_jobs, &after.max_jobs),
         attributes: changed(&before.attributes, &after.attributes),
+        is_idle: changed(&before.is_idle, &after.is_idle),
     }
 }

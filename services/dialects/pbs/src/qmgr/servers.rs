@@ -20,8 +20,7 @@ use crate::{
 use muster_schemas::cluster::{ClusterConfig, ClusterSettings};
 
 /// Attributes that have one value here, with it; setting them to it changes nothing.
-const FIXED: [(&str, &str, &str); 6] = [
-    ("scheduling", "True", "the planner always runs; `qstop QUEUE` keeps the jobs of a queue from being started"),
+const FIXED: [(&str, &str, &str); 5] = [
     ("query_other_jobs", "True", "everybody sees the list of jobs"),
     ("job_history_enable", "True", "the log keeps all jobs"),
     ("resources_default.ncpus", "1", "a job that asks for no cores gets one"),
@@ -54,7 +53,8 @@ pub fn listed_server(config: &ClusterConfig, facts: &ServerFacts<'_>, flavour: F
 
 fn settings(config: &ClusterConfig, flavour: Flavour) -> Vec<Setting> {
     let (set, usual) = (&config.settings, ClusterSettings::default());
-    let mut all = vec![Setting::new("scheduling", "True"), Setting::new("default_queue", set.default_queue.clone())];
+    let scheduling = Setting::new("scheduling", show_boolean(!set.is_idle));
+    let mut all = vec![scheduling, Setting::new("default_queue", set.default_queue.clone())];
     let everywhere = |users: &[String]| users.iter().map(|user| format!("{user}@*")).collect::<Vec<_>>();
     for (attribute, users) in [("managers", &set.administrators), ("operators", &set.operators)] {
         if !users.is_empty() {
@@ -108,6 +108,7 @@ pub(super) fn set(config: &mut ClusterConfig, change: &Change) -> Result<(), Pro
         "node_check_rate" => settings.node_lost_after_seconds = short_seconds(change)?,
         "launch_timeout" => settings.launch_timeout_seconds = short_seconds(change)?,
         "cancel_never_met" => settings.cancel_never_met = boolean(change)?,
+        "scheduling" => settings.is_idle = !boolean(change)?,
         "default_memory_per_core" => settings.default_memory_per_core_bytes = Some(bytes(change)?),
         "max_queuable" => settings.max_jobs = count(change, u32::try_from(settings.max_jobs).ok())?.into(),
         "max_queued" => {
@@ -179,6 +180,7 @@ pub(super) fn unset(config: &mut ClusterConfig, change: &Change) -> Result<(), P
         "node_check_rate" => settings.node_lost_after_seconds = usual.node_lost_after_seconds,
         "launch_timeout" => settings.launch_timeout_seconds = usual.launch_timeout_seconds,
         "cancel_never_met" => settings.cancel_never_met = usual.cancel_never_met,
+        "scheduling" => settings.is_idle = usual.is_idle,
         "default_memory_per_core" => settings.default_memory_per_core_bytes = None,
         "max_queuable" | "max_queued" => settings.max_jobs = usual.max_jobs,
         _ if is_limit(change) => drop(limits::unset(&mut settings.attributes, change)),

@@ -239,3 +239,44 @@ pub fn qrun(words: &[String]) -> Result<(bool, Option<String>, Vec<PbsJobId>), R
     let nodes = read.value('H').map(str::to_owned).filter(|nodes| !nodes.is_empty() && nodes != "-");
     Ok((read.has('a'), nodes, ids(&read.all_operands())?))
 }
+
+/// Reads a command line of `pbs_stagein`: the node (`-H`), and the jobs.
+///
+/// # Errors
+/// An unknown option or no job.
+pub fn pbs_stagein(words: &[String]) -> Result<(Option<String>, Vec<PbsJobId>), Refusal> {
+    let read = getopt::read("H:", words)?;
+    let node = read.value('H').map(str::to_owned).filter(|node| !node.is_empty() && node != "-");
+    Ok((node, ids(&read.all_operands())?))
+}
+
+/// The names of the nodes in the location of `qrun -H`: those of PBS Pro's chunks, `(node1:ncpus=2)+(node2:ncpus=1)`, or of a
+/// TORQUE host list, `node1/0+node2`. What each gives is left to the planner.
+///
+/// # Errors
+/// It names no node.
+pub fn run_nodes(location: &str) -> Result<Vec<String>, Refusal> {
+    let name = |chunk: &str| {
+        let inside = chunk.trim().trim_start_matches('(').trim_end_matches(')');
+        inside.split([':', '/']).next().unwrap_or_default().trim().to_owned()
+    };
+    let mut names: Vec<String> = Vec::new();
+    for name in location.split('+').map(name) {
+        if name.is_empty() {
+            return Err(Refusal::value("-H", location, "expected the names of nodes, with + between them"));
+        }
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    Ok(names)
+}
+
+/// Reads a command line of `printjob`: whether attributes are left out (`-a`), and the jobs.
+///
+/// # Errors
+/// An unknown option or no job.
+pub fn printjob(words: &[String]) -> Result<(bool, Vec<PbsJobId>), Refusal> {
+    let read = getopt::read("as", words)?;
+    Ok((read.has('a'), ids(&read.all_operands())?))
+}

@@ -17,7 +17,7 @@ use muster_schemas::{
     job::{ExitStatus, Holds, JobState, Occasion, Sink, WaitReason},
     resources::{Memory, Per},
     time::Timestamp,
-    views::{ArrayView, JobDetail, JobView, OutcomeWord, ReasonWord, RunView},
+    views::{ArrayView, CopyWord, JobDetail, JobView, OutcomeWord, ReasonWord, RunView},
 };
 
 /// What the attributes of jobs depend on beside the jobs.
@@ -72,6 +72,19 @@ pub fn of_view_in_brief(view: &JobView, sources: &Sources<'_>) -> Status {
     }
     status
 }
+
+/// Files are to be copied before the start.
+const PRESTAGEIN: u32 = 11;
+/// They are copied ahead.
+const STAGEIN: u32 = 14;
+/// They are copied, and the job starts then.
+const STAGEGO: u32 = 15;
+/// They were copied ahead.
+const STAGECMP: u32 = 16;
+/// They could not be copied.
+const STAGEFAIL: u32 = 37;
+/// Results are copied.
+const STAGEOUT: u32 = 51;
 
 /// A walltime of this length or more stands for no limit.
 const UNLIMITED_SECONDS: u64 = 100 * 366 * 86_400;
@@ -383,15 +396,22 @@ impl<'a> Job<'a> {
     }
 }
 
-/// The substate: the finer state of servers of the family.
-fn substate(view: &JobView) -> u32 {
+/// The substate: the finer state of servers of the family. Policies tell by it how far the files of a job are (PBS-G-05).
+pub fn substate(view: &JobView) -> u32 {
     let code = view.reason.as_ref().map(|reason| reason.code);
+    let copies = view.copies.as_deref().map(|copies| (copies.stage, copies.has_before));
     match (view.state, code) {
-        (JobState::Held | JobState::Queued, Some(ReasonWord::StagingFailed)) => 37,
-        (JobState::Held | JobState::Queued, Some(ReasonWord::StagingIn)) => 11,
+        (JobState::Launching, _) if matches!(copies, Some((CopyWord::Coming, _))) => STAGEGO,
+        (JobState::Finished, _) if matches!(copies, Some((CopyWord::Leaving, _))) => STAGEOUT,
+        (JobState::Held | JobState::Queued, _) if matches!(copies, Some((CopyWord::Ahead, _))) => STAGEIN,
+        (JobState::Held | JobState::Queued, _) if matches!(copies, Some((CopyWord::Failed, _))) => STAGEFAIL,
+        (JobState::Held | JobState::Queued, Some(ReasonWord::StagingFailed)) => STAGEFAIL,
+        (JobState::Held | JobState::Queued, Some(ReasonWord::StagingIn)) => PRESTAGEIN,
         (JobState::Held | JobState::Queued, _) if !view.holds.is_empty() => 20,
         (JobState::Held | JobState::Queued, Some(ReasonWord::Dependency | ReasonWord::DependencyNeverMet)) => 22,
         (JobState::Held | JobState::Queued, Some(ReasonWord::BeginTime | ReasonWord::HeldUntil)) => 30,
+        (JobState::Held | JobState::Queued, _) if matches!(copies, Some((CopyWord::Here, _))) => STAGECMP,
+        (JobState::Held | JobState::Queued, _) if matches!(copies, Some((CopyWord::Wanted, true))) => PRESTAGEIN,
         (JobState::Held | JobState::Queued, _) => 10,
         (JobState::Launching, _) => 41,
         (JobState::Running, _) => 42,

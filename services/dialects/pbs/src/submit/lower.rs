@@ -11,12 +11,12 @@ use crate::{
     attributes::{key, names, resource_key},
     environment::{self, Submitted},
     refusal::Refusal,
+    staging::StagedFile,
 };
 use jiff::Zoned;
 use muster_schemas::{
-    job::{
-        self as model, Component, ComponentStaging, Holds, JobSpec, Launch, Notification, Occasion, RequeuePolicy, Sink,
-    },
+    copies::FileCopies,
+    job::{self as model, Component, Holds, JobSpec, Launch, Notification, Occasion, RequeuePolicy, Sink},
     time::Timestamp,
 };
 use std::collections::BTreeMap;
@@ -103,7 +103,7 @@ pub fn lower(
         requeue: RequeuePolicy { on_node_lost: settings.rerunnable.unwrap_or(true), ..RequeuePolicy::default() },
         attributes: attributes(settings, &size, caller, rules),
         dialect: Some(NAME.to_owned()),
-        staging: staging(settings, rules, &mut warnings),
+        copies: copies(settings),
         cancelled_if_never_met: true,
         components: vec![component(settings, size, launch, now)],
         ..JobSpec::default()
@@ -209,20 +209,12 @@ fn notifications(settings: &Settings, caller: &Caller) -> Vec<Notification> {
     to.iter().map(|address| Notification { on: on.clone(), sink: sink(address), spares_cancelled: false }).collect()
 }
 
-fn staging(settings: &Settings, rules: &Rules, warnings: &mut Vec<String>) -> Vec<ComponentStaging> {
-    let lines = |word: &'static str, files: &[crate::staging::StagedFile]| -> Vec<String> {
-        files.iter().map(|file| format!("{word} {file}")).collect()
-    };
-    let (stagein, stageout) = (lines("stagein", &settings.stagein), lines("stageout", &settings.stageout));
-    let directives: Vec<String> = stagein.into_iter().chain(stageout).collect();
-    if directives.is_empty() {
-        return Vec::new();
+/// The files that the node of the job copies (PBS-G-01).
+fn copies(settings: &Settings) -> FileCopies {
+    FileCopies {
+        before: settings.stagein.iter().map(StagedFile::copy).collect(),
+        after: settings.stageout.iter().map(StagedFile::copy).collect(),
     }
-    if !rules.stages_files {
-        warnings.push("warning: stagein and stageout have no effect here: files are not staged".to_owned());
-        return Vec::new();
-    }
-    vec![ComponentStaging { component: 0, directives, ..ComponentStaging::default() }]
 }
 
 /// What was asked for, under the names by which it is shown.

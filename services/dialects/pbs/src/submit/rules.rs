@@ -70,8 +70,6 @@ pub struct Rules {
     pub node_names: Option<BTreeSet<String>>,
     /// Resources of the site that are only kept and shown.
     pub kept_resources: BTreeSet<String>,
-    /// Whether the files of `stagein` and `stageout` are copied; otherwise `qsub` warns.
-    pub stages_files: bool,
     /// Whether a job without `-V` gets the environment of a login on its node.
     pub loads_login: bool,
 }
@@ -84,7 +82,6 @@ impl Default for Rules {
             nodes_are_whole: true,
             node_names: None,
             kept_resources: BTreeSet::new(),
-            stages_files: false,
             loads_login: true,
         }
     }

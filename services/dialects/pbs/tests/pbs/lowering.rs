@@ -1,7 +1,8 @@
 //! The job that a submission describes.
 
 use crate::support::{caller, now, rules, settings_of, submission, submission_of, torque};
-use muster_pbs::submit::{self, Caller, Program, Rules};
+use muster_pbs::submit::{self, Caller, Program};
+use muster_schemas::copies::FileCopy;
 use muster_schemas::job::{self, DependencyKind, JobSpec, Occasion, Sink};
 
 fn spec(line: &str) -> JobSpec {
@@ -111,12 +112,14 @@ fn the_environment_is_the_submitters_only_if_asked_for() {
 }
 
 #[test]
-fn staged_files_become_directives_where_the_site_stages() {
-    let stages = Rules { stages_files: true, ..rules() };
-    let line = "-W stagein=in@fs:/d/in,stageout=out@fs:/d/out";
-    let submission = submission_of(line, "true\n", &stages).unwrap();
+fn staged_files_are_copied_by_the_node_of_the_job() {
+    let line = "-W stagein=in@fs:/d/in,stageout=out@/d/out";
+    let submission = submission_of(line, "true\n", &rules()).unwrap();
     assert_eq!(submission.warnings, [""; 0]);
-    assert_eq!(submission.spec.staging[0].directives, ["stagein in@fs:/d/in", "stageout out@fs:/d/out"]);
+    let file = |local: &str, host: &str, remote: &str| {
+        vec![FileCopy { local: local.into(), host: host.into(), remote: remote.into() }]
+    };
+    let copies = &submission.spec.copies;
+    assert_eq!((&copies.before, &copies.after), (&file("in", "fs", "/d/in"), &file("out", "", "/d/out")));
     assert_eq!(submission.spec.attributes["pbs.stagein"], "in@fs:/d/in");
-    assert_eq!(spec(line).staging, []);
 }

@@ -5,8 +5,8 @@ use muster_pbs::{
     attributes::Attributes,
     flavour::Flavour::{self, PbsPro, Torque},
     queries::{
-        self, Destination, Format, Mode, Operand, Signal, StatRequest, Switch, qdel, qhold, qmove, qmsg, qorder,
-        qrerun, qrun, qselect, qsig, switched,
+        self, Destination, Format, Mode, Operand, Signal, StatRequest, Switch, pbsdsh, qdel, qhold, qmove, qmsg,
+        qorder, qrerun, qrun, qselect, qsig, run_nodes, switched,
     },
     show::{Units, of_detail},
     submit::Reading,
@@ -259,4 +259,54 @@ fn the_switches_of_queues_are_set_one_by_one() {
     let all = ["qenable", "qdisable", "qstart", "qstop", "qdel"].map(Switch::of);
     let [on, off] = [true, false].map(|is_on| (Switch::Enabled(is_on), Switch::Started(is_on)));
     assert_eq!(all, [Some(on.0), Some(off.0), Some(on.1), Some(off.1), None]);
+}
+
+#[test]
+fn programs_are_spread_over_the_lines_of_a_node_file() {
+    let lines = ["n1", "n1", "n2", "n3"];
+    let over = |line: &str| {
+        let request = pbsdsh(&words(line)).map_err(|refusal| refusal.to_string())?;
+        let places = request.on.of(&lines).map_err(|refusal| refusal.to_string())?;
+        Ok::<_, String>((places.into_iter().map(|(at, _)| at).collect::<Vec<_>>(), request.words.join(" ")))
+    };
+    for (line, places, program) in [
+        ("hostname -f", vec![0, 1, 2, 3], "hostname -f"),
+        ("-v -- -odd word", vec![0, 1, 2, 3], "-odd word"),
+        ("-u hostname", vec![0, 2, 3], "hostname"),
+        ("-c 2 -s echo -n x", vec![0, 1], "echo -n x"),
+        ("-n2 true", vec![2], "true"),
+        ("-vs -n 3 true", vec![3], "true"),
+        ("-h n1 true", vec![0], "true"),
+    ] {
+        assert_eq!(over(line), Ok((places, program.to_owned())), "{line}");
+    }
+    for line in [
+        "",
+        "-v",
+        "-n 4 true",
+        "-c 0 true",
+        "-n x true",
+        "-n 1 -c 1 true",
+        "-u -h n1 true",
+        "-h n9 true",
+        "-Z true",
+        "-n",
+    ] {
+        assert!(over(line).is_err(), "{line}");
+    }
+}
+
+#[test]
+fn the_nodes_of_a_run_are_named_in_two_forms() {
+    for (location, names) in [
+        ("n1", vec!["n1"]),
+        ("n1+n2", vec!["n1", "n2"]),
+        ("(n1:ncpus=2:mem=1gb)+(n2:ncpus=1)+(n1:ncpus=1)", vec!["n1", "n2"]),
+        ("n1/0+n1/1+n2/0*2", vec!["n1", "n2"]),
+    ] {
+        assert_eq!(run_nodes(location).unwrap(), names, "{location}");
+    }
+    for wrong in ["+", "n1+", "(:ncpus=1)"] {
+        assert!(run_nodes(wrong).is_err(), "{wrong}");
+    }
 }

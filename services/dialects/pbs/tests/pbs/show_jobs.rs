@@ -6,7 +6,7 @@ use muster_pbs::{
     flavour::Flavour::{self, PbsPro, Torque},
     show::{
         Alternate, Header, List, Status, Units, alternate, dsv, job_state, json, list, of_detail, of_task, of_view,
-        of_view_in_brief, text, xml,
+        of_view_in_brief, printed, text, xml,
     },
 };
 use muster_schemas::views::JobView;
@@ -137,6 +137,40 @@ fn states_have_letters() {
         assert_eq!((state(members.clone(), PbsPro), state(members.clone(), Torque)), (pro, torque), "{members}");
     }
     assert_eq!((job_state(&array(), PbsPro), job_state(&array(), Torque)), ('B', 'R'));
+}
+
+/// PBS-G-05, PBS-G-08
+#[test]
+fn the_substate_says_how_far_the_files_of_a_job_are() {
+    let sources = sources(PbsPro);
+    let begin = json!({ "code": "begin_time", "text": "not before noon", "job": null });
+    let finished = json!({ "outcome": "completed", "exit_status": { "code": 0 }, "detail": null });
+    for (stage, has_before, members, substate, letter) in [
+        ("wanted", true, json!({}), "11", 'Q'),
+        ("wanted", false, json!({}), "10", 'Q'),
+        ("ahead", true, json!({ "state": "held" }), "14", 'Q'),
+        ("here", true, json!({}), "16", 'Q'),
+        ("coming", true, json!({ "state": "launching" }), "15", 'R'),
+        ("here", true, json!({ "state": "running" }), "42", 'R'),
+        ("failed", true, json!({ "state": "held", "reason": begin }), "37", 'W'),
+        ("leaving", false, json!({ "state": "finished", "outcome": finished }), "51", 'F'),
+        ("over", false, json!({ "state": "finished", "outcome": finished }), "92", 'F'),
+    ] {
+        let mut members = members;
+        members["copies"] = json!({ "stage": stage, "has_before": has_before });
+        let job = view(members);
+        let status = of_view(&job, &sources);
+        assert_eq!((status.get("substate"), job_state(&job, PbsPro)), (Some(substate), letter), "{stage}");
+    }
+}
+
+#[test]
+fn a_job_is_printed_with_or_without_its_attributes() {
+    let status = of_view(&view(json!({ "name": "a\nb" })), &sources(PbsPro));
+    let text = printed(&status, &TimeZone::UTC, true);
+    assert!(text.contains("Substate:\t0xa (10)\n") && text.contains("\nJob_Name = a"), "{text}");
+    assert!(!text.contains("a\nb"), "a name breaks no line: {text}");
+    assert!(!printed(&status, &TimeZone::UTC, false).contains("Job_Name"));
 }
 
 fn full() -> Vec<(&'static str, muster_schemas::views::JobDetail)> {

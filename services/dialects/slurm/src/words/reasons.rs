@@ -20,6 +20,7 @@ pub fn waiting_reason(reason: Option<&ReasonView>, holds: Holds, queue: Option<&
         ReasonWord::DependencyNeverMet => "DependencyNeverSatisfied",
         ReasonWord::QueueStopped if queue.is_some_and(|queue| !queue.enabled) => "PartitionInactive",
         ReasonWord::QueueStopped => "PartitionDown",
+        ReasonWord::PlannerOff => "SchedDefer",
         ReasonWord::ArrayLimit => "JobArrayTaskLimit",
         ReasonWord::Limit => return limit(after(&reason.text, "limit reached: ")),
         ReasonWord::Resources if after(&reason.text, "not enough free: ") == "licences" => "Licenses",

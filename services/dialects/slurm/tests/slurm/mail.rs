@@ -33,6 +33,7 @@ fn item(occasion: Occasion, outcome: Option<Outcome>) -> NotifyItem {
         output: None,
         dialect: Some("slurm".into()),
         is_tried_once: false,
+        why: None,
     }
 }
 

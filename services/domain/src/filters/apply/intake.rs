@@ -115,6 +115,7 @@ impl State {
         job.name = self.pools.text.share(spec.name.as_str());
         job.extras = JobExtras::of(spec);
         job.staging = self.new_staging(&job);
+        job.copies = job.extras.as_ref().and_then(|extras| extras.new_copies());
         job.submitted_sequence = record.sequence;
         job.planner_reason = None;
         self.settle_dependencies(&mut job);

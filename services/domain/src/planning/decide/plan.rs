@@ -5,7 +5,8 @@ pub(crate) mod elastic;
 pub(crate) mod offers;
 
 use crate::{
-    decide::{Access, Decision, invalid},
+    copies,
+    decide::{Access, Decision, conflict, invalid, not_found},
     jobs::Job,
     nodes::{Licence, Node, Queue},
     reservations,
@@ -15,6 +16,7 @@ use muster_schemas::{
     JobId, NodeId, RunId, Timestamp,
     command::{Refusal, RefusedStart, Reply, Start},
     event::{Event, WaitingJob},
+    job::WaitReason,
     plan::{
         BackfillPass, ComponentMode, PlanChange, PlanRecord, PlannedSlot, PredictedStart, ProposedPlan, RefusedChange,
         StartFacts,
@@ -87,6 +89,17 @@ pub(crate) fn commit(access: &Access, proposed: ProposedPlan, now: Timestamp) ->
     Ok(Decision { events, reply: Reply::Planned(refused.into_iter().map(|(_, refused)| refused).collect()) })
 }
 
+/// Starts a job because an operator says so: no limit on running jobs and no stopped queue keeps it from that (PBS-C-09).
+pub(crate) fn run(access: &Access, job: JobId, placement: Placement, now: Timestamp) -> Result<Decision, Refusal> {
+    access.require_operator("start jobs")?;
+    let job = access.state.id_meant(job);
+    let known = access.state.job(job).or_else(|| job.index.and_then(|_| access.state.job(job.whole())));
+    known.ok_or_else(|| not_found(format!("job {job} does not exist")))?;
+    let mut plan = Plan { is_ordered: true, ..Plan::new(access.state, now) };
+    let events = plan.start(job, placement);
+    events.map(Decision::done).map_err(|why| conflict(format!("job {job} cannot be started: {why}")))
+}
+
 /// The state, updated with what has been accepted of the plan.
 pub(crate) struct Plan<'a> {
     state: &'a State,
@@ -109,6 +122,8 @@ pub(crate) struct Plan<'a> {
     licences: BTreeMap<String, Licence>,
     queues: BTreeMap<String, Queue>,
     arrays: BTreeMap<u64, u32>,
+    /// Whether an operator orders the start: then queues do not count.
+    is_ordered: bool,
 }
 
 impl<'a> Plan<'a> {
@@ -129,6 +144,7 @@ impl<'a> Plan<'a> {
             licences: BTreeMap::new(),
             queues: BTreeMap::new(),
             arrays: BTreeMap::new(),
+            is_ordered: false,
         }
     }
 
@@ -140,6 +156,8 @@ impl<'a> Plan<'a> {
         if self.is_asked(job) {
             job.check_reserved(&placement)?;
         }
+        let lead = placement.shares().next().map(|share| share.node);
+        copies::decide::elsewhere(self.state, job, lead).map_or(Ok(()), Err)?;
         self.give_back_kept(job);
         if let Err(why) = self.check_queues(job).and_then(|()| self.check_placement(job, &placement)) {
             self.take_kept_again(job);
@@ -186,10 +204,13 @@ impl<'a> Plan<'a> {
         if !job.is_waiting() {
             return Err("it no longer waits".into());
         }
-        match self.state.gate_reason(job) {
-            Some(reason) => Err(reason.to_string()),
-            None => Ok(job),
-        }
+        let reason = match self.state.gate_reason(job) {
+            Some(WaitReason::QueueStopped | WaitReason::PlannerOff) if self.is_ordered => {
+                self.state.reason_behind_queues(job)
+            }
+            reason => reason,
+        };
+        reason.map_or(Ok(job), |reason| Err(reason.to_string()))
     }
 
     fn check_array(&self, job: &Job, id: JobId) -> Result<(), String> {
@@ -209,6 +230,9 @@ impl<'a> Plan<'a> {
     }
 
     fn check_queues(&self, job: &Job) -> Result<(), String> {
+        if self.is_ordered {
+            return Ok(());
+        }
         for name in job.queues() {
             let queue = self.queue(name).ok_or_else(|| format!("queue `{name}` does not exist"))?;
             if queue.spec.max_running_jobs.is_some_and(|most| queue.running >= most) {

@@ -13,7 +13,7 @@ pub fn buffers(
     person: impl Fn(&str) -> Person,
     clock: &Clock,
 ) -> String {
-    let StagingSettings { program, stage_in_timeout_seconds, stage_out_timeout_seconds } = staging;
+    let StagingSettings { program, stage_in_timeout_seconds, stage_out_timeout_seconds, .. } = staging;
     let Some(program) = program else { return String::new() };
     let mut text = format!(
         "Name={kind} DefaultPool=(null) Granularity=1 TotalSpace=0 FreeSpace=0 UsedSpace=0\n  Flags=\n  \
