@@ -108,6 +108,14 @@ pub struct Starving {
     pub only_for_resources: bool,
 }
 
+impl Starving {
+    /// Whether a job that arrived then is starving at a time.
+    pub fn is_starving(&self, arrival: Timestamp, now: Timestamp) -> bool {
+        let after = i64::try_from(self.after_seconds).unwrap_or(i64::MAX).saturating_mul(1_000_000);
+        now.micros_since(arrival) > after
+    }
+}
+
 /// How shares and usage choose the next job.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]

@@ -49,16 +49,33 @@ use std::{
         OnceLock,
         atomic::{AtomicU64, Ordering},
     },
+    time::{Duration, Instant},
 };
 
 const MIB: usize = 1 << 20;
+/// How long a ledger that ends may still have the log.
+const FREE_WITHIN: Duration = Duration::from_secs(3);
+const TRIED_EVERY: Duration = Duration::from_millis(50);
+
+/// Opens the database; while another ledger has it, again and again for [`FREE_WITHIN`].
+fn open_once_free(options: &Options, folder: &Path, retention: retention::Commands) -> Result<DB, LogError> {
+    let deadline = Instant::now() + FREE_WITHIN;
+    loop {
+        let opened = DB::open_cf_descriptors(options, folder, families(Some(retention)));
+        match opened.map_err(|error| explain_open(folder, error)) {
+            Err(LogError::InUse(_)) if Instant::now() < deadline => std::thread::sleep(TRIED_EVERY),
+            opened => return opened,
+        }
+    }
+}
 
 impl Log {
     fn of(db: DB, folder: &Path) -> Self {
         Self { db, folder: folder.to_owned(), first: AtomicU64::new(0), identity: OnceLock::new() }
     }
 
-    /// Opens the log in a folder for writing, or makes an empty one. Answers are kept for at least `retention`.
+    /// Opens the log in a folder for writing, or makes an empty one. Answers are kept for at least `retention`. A ledger that
+    /// is about to end may still have it: it is waited for a little.
     ///
     /// # Errors
     /// In use, damaged, written by a newer program, or not accessible; the error says which.
@@ -71,9 +88,7 @@ impl Log {
         options.create_if_missing(fresh);
         // This also completes a folder whose creation was interrupted.
         options.create_missing_column_families(true);
-        let db = DB::open_cf_descriptors(&options, folder, families(Some(retention)))
-            .map_err(|error| explain_open(folder, error))?;
-        let log = Self::of(db, folder);
+        let log = Self::of(open_once_free(&options, folder, retention)?, folder);
         if log.meta(META_FORMAT)?.is_none() && log.head()? == Head::EMPTY {
             log.put_meta(META_FORMAT, &FORMAT_VERSION.to_be_bytes())?;
         }

@@ -195,6 +195,11 @@ impl Classes {
         id
     }
 
+    /// All ids are below this.
+    pub fn most(&self) -> usize {
+        self.classes.len()
+    }
+
     /// One use less; the last one removes the class.
     pub fn give_back(&mut self, id: ClassId) {
         let class = &mut self.classes[id as usize];

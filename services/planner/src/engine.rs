@@ -13,10 +13,11 @@ use crate::{
     class::{ClassId, Classes},
     limits::{Limits, Usage, Uses},
     machine::{Holding, Machine, Window},
-    model::{ActiveRun, Closure, ElasticRun, Holder, QueuedJob, Reservation, Slot, YieldingRun, lead_queue},
+    model::{ActiveRun, Closure, ElasticRun, QueuedJob, Reservation, Slot, YieldingRun, lead_queue},
     queue::{Facts, Place, Queue},
     search::Search,
     timeline::ALWAYS,
+    users::Users,
 };
 use muster_domain::{
     accounts::{Accounts, Counter, Spending},
@@ -84,6 +85,10 @@ pub struct Engine {
     pub(crate) backfill_passes: Arc<BackfillPasses>,
     /// What users have used, and who has jobs that the engine does not know; for the shares of planning by turns.
     pub(crate) user_usage: BTreeMap<Arc<str>, u64>,
+    /// The owners of runs.
+    pub(crate) run_users: Users,
+    /// Until when a cycle by turns need not look at jobs that cannot fit and were told why they wait.
+    pub(crate) looks_hold_until: Option<Timestamp>,
 }
 
 /// The owner of a bound.
@@ -128,6 +133,8 @@ impl Engine {
             queue_block: None,
             assumes_passes: false,
             user_usage: BTreeMap::new(),
+            run_users: Users::default(),
+            looks_hold_until: None,
         })
     }
 
@@ -227,11 +234,6 @@ impl Engine {
     /// their part among those who are named or have jobs here.
     pub fn set_user_usage(&mut self, usage: BTreeMap<Arc<str>, u64>) {
         self.user_usage = usage;
-    }
-
-    /// The owners of runs.
-    pub(crate) fn holders_of_runs(&self) -> impl Iterator<Item = &Holder> {
-        self.runs.values().map(|run| &*run.run.holder)
     }
 
     /// Memory for each core of requests that name none, in bytes.
@@ -442,6 +444,7 @@ impl Engine {
         self.slots_in_doubt |= self.is_in_the_way(&run, assumed_end);
         self.limits.begin(&run.holder, &run.demand, &usage, run.attributes.as_deref());
         self.ends.insert((assumed_end, run.job));
+        self.run_users.add(&run.holder.user);
         self.runs.insert(run.job, Run { run, assumed_end, usage });
     }
 
@@ -449,6 +452,7 @@ impl Engine {
     pub fn end(&mut self, job: JobId) {
         let Some(Run { run, assumed_end, usage }) = self.runs.remove(&job) else { return };
         self.ends.remove(&(assumed_end, job));
+        self.run_users.remove(&run.holder.user);
         self.machine.give_back(&run.demand, &run.placement, Holding::Run { until: assumed_end });
         self.limits.end(&run.holder, &run.demand, &usage, run.attributes.as_deref());
     }
@@ -457,6 +461,7 @@ impl Engine {
     pub(crate) fn note_start(&mut self, run: ActiveRun, usage: Uses) {
         let assumed_end = run.expected_end;
         self.ends.insert((assumed_end, run.job));
+        self.run_users.add(&run.holder.user);
         self.runs.insert(run.job, Run { run, assumed_end, usage });
     }
 
@@ -464,6 +469,7 @@ impl Engine {
     pub(crate) fn forget_start(&mut self, job: JobId) {
         if let Some(run) = self.runs.remove(&job) {
             self.ends.remove(&(run.assumed_end, job));
+            self.run_users.remove(&run.run.holder.user);
         }
     }
 

@@ -94,6 +94,7 @@ mod search;
 pub mod simulate;
 mod timeline;
 pub mod timetable;
+mod users;
 pub mod verify;
 pub mod whatif;
 

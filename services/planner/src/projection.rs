@@ -178,7 +178,8 @@ impl Projection {
     /// with several components that a pass of backfill has looked at, only the next pass tells. Those that no pass
     /// looks at wait for one, whichever cycle it is.
     fn outdated_reasons(&self, starts: &[Start], told: &[WaitingJob], is_backfill_pass: bool) -> Vec<WaitingJob> {
-        if self.blocked.is_empty() {
+        // Under turns a reason stands until another one is told: whoever has a turn is told why not.
+        if self.blocked.is_empty() || self.state.policy().turns.is_some() {
             return Vec::new();
         }
         let started = starts.iter().map(|start| start.job);

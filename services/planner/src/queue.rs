@@ -8,6 +8,7 @@ use crate::{
     PolicyError,
     class::{ClassId, Classes, Size},
     model::{Activation, Holder, QueuedJob, QueuedTasks, Slot},
+    users::Users,
 };
 use muster_schemas::{
     JobId, Timestamp,
@@ -158,6 +159,12 @@ pub(crate) struct Queue {
     pending: Vec<bool>,
     /// For each entry the last judgement of its class that is known as the reason why it waits; 0 for none.
     known_judgements: Vec<u64>,
+    /// For each place when its job arrived, and whether it is known why it waits: entries are large, and a cycle by turns asks
+    /// this of all.
+    arrivals: Vec<Timestamp>,
+    told: Vec<bool>,
+    /// The owners of the jobs.
+    pub users: Users,
     /// The sum of the activation filters of all jobs.
     pub gates: Gates,
     /// The keys of each entry, as many as the longest order has.
@@ -207,6 +214,9 @@ impl Queue {
             classes: Vec::new(),
             pending: Vec::new(),
             known_judgements: Vec::new(),
+            arrivals: Vec::new(),
+            told: Vec::new(),
+            users: Users::default(),
             gates: Gates::default(),
             keys: Vec::new(),
             width,
@@ -252,6 +262,16 @@ impl Queue {
         self.classes[place as usize]
     }
 
+    /// When the job at a place arrived.
+    pub fn arrival_at(&self, place: Place) -> Timestamp {
+        self.arrivals[place as usize]
+    }
+
+    /// Whether it is known why the job at a place waits.
+    pub fn is_told(&self, place: Place) -> bool {
+        self.told[place as usize]
+    }
+
     /// Whether the filters of the job at a place are being asked.
     pub fn is_pending(&self, place: Place) -> bool {
         self.pending[place as usize]
@@ -277,11 +297,13 @@ impl Queue {
     pub fn forget_known_reasons(&mut self) {
         self.entries.iter_mut().flatten().for_each(|entry| entry.known_reason = None);
         self.known_judgements.fill(0);
+        self.told.fill(false);
     }
 
     /// Sets why a job waits, as far as that is known.
     pub fn set_known_reason(&mut self, id: JobId, reason: Option<Arc<WaitReason>>) {
         let Some(place) = self.place_of(id) else { return };
+        self.told[place as usize] = reason.is_some();
         if let Some(entry) = self.get_mut(place) {
             entry.known_reason = reason;
         }
@@ -349,12 +371,17 @@ impl Queue {
             self.classes.push(None);
             self.pending.push(false);
             self.known_judgements.push(0);
+            self.arrivals.push(Timestamp(0));
+            self.told.push(false);
             self.keys.resize(self.entries.len() * self.width, 0.0);
             u32::try_from(self.entries.len() - 1).unwrap_or(u32::MAX)
         });
         self.by_id.insert(entry.id, place);
         self.pending[place as usize] = entry.activation.as_ref().is_some_and(|activation| activation.is_pending);
         self.gates.count(&entry, true);
+        self.users.add(&entry.holder.user);
+        self.arrivals[place as usize] = entry.arrival;
+        self.told[place as usize] = false;
         self.entries[place as usize] = Some(entry);
         self.classes[place as usize] = Some(class);
         self.known_judgements[place as usize] = 0;
@@ -369,6 +396,7 @@ impl Queue {
         let entry = self.entries[place as usize].take()?;
         self.classes[place as usize] = None;
         self.gates.count(&entry, false);
+        self.users.remove(&entry.holder.user);
         let block = &mut self.blocks[entry.block as usize];
         match block.fresh.iter().position(|fresh| *fresh == place) {
             Some(at) => {

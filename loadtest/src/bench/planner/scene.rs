@@ -126,6 +126,12 @@ impl Scene {
     /// Starts what a plan starts.
     pub fn follow(&mut self, engine: &mut Engine, plan: &Plan) {
         engine.set_capacity_freed(false);
+        if self.has_attributes {
+            // As the planner's service does once the log has them.
+            for waiting in &plan.reasons {
+                engine.set_known_reason(waiting.job, Some(Arc::new(waiting.reason.clone())));
+            }
+        }
         for start in &plan.starts {
             engine.dequeue(start.job);
             let Some(job) = self.jobs.remove(&start.job) else { continue };

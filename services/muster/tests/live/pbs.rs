@@ -476,7 +476,7 @@ fn an_interactive_job_is_a_shell_at_the_terminal() {
         assert!(lines.contains(&line), "{line}: {stdout}");
     }
     assert!(stdout.contains("/dev/pts/"), "{stdout}");
-    assert_eq!(site.ok("qstat"), "", "its resources are given back");
+    site.system.wait_until("its resources are given back", || site.ok("qstat").is_empty());
     assert!(site.ok("qstat -fx 1").contains("Exit_status = 3"));
     // Without a command it is a shell, which reads the terminal.
     let typed = "echo 'echo $((6*7)) is it; exit 4' | script -qec 'qsub -I -S /bin/sh' /dev/null";

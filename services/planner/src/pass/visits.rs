@@ -27,6 +27,9 @@ use std::{
 
 /// What jobs lack is found out for this many classes in a cycle: each takes a look at all nodes.
 const MOST_SHORTAGES: usize = 32;
+/// A job that certainly does not fit, and was told why it waits, is looked at this often at least, so that what it was told
+/// does not get older.
+const LOOKS_HOLD_SECONDS: i64 = 120;
 /// What the others lack.
 const SOME_RESOURCES: &str = "what it asks for";
 
@@ -61,10 +64,8 @@ impl Engine {
 
     /// The users who have a job that waits or runs, or were named to have one.
     fn users_seen(&self) -> BTreeSet<&str> {
-        let waiting = self.queue.entries().map(|entry| &*entry.holder.user);
-        let running = self.holders_of_runs().map(|holder| &*holder.user);
         let used = self.user_usage.keys().map(|user| &**user);
-        waiting.chain(running).chain(used).collect()
+        self.queue.users.names().chain(self.run_users.names()).chain(used).collect()
     }
 
     /// A cycle by turns.
@@ -79,7 +80,12 @@ impl Engine {
         });
         let (starving, seen, shortages) = (None, HashSet::new(), HashMap::new());
         let mut visits = Visits { turns, starving, seen, standing, shortages };
-        let mut lanes = self.lanes(cycle, turns, visits.standing.as_ref());
+        let leaves_out = self.may_leave_out(cycle, rules);
+        let mut lanes = self.lanes(cycle, turns, visits.standing.as_ref(), leaves_out);
+        if !leaves_out {
+            let change = turns.next_change(cycle.now).unwrap_or(Timestamp::MAX);
+            self.looks_hold_until = Some(cycle.now.plus_seconds(LOOKS_HOLD_SECONDS).min(change));
+        }
         self.visit_starving(cycle, &mut visits, &mut lanes);
         match rules.visit {
             Visit::QueuesInTurn => self.visit_in_turn(cycle, &mut visits, &mut lanes),
@@ -140,14 +146,13 @@ impl Engine {
     fn visit_starving(&mut self, cycle: &mut Cycle, visits: &mut Visits, lanes: &mut [Lane]) {
         let Some(rule) = visits.turns.rules_at(cycle.now).starving else { return };
         let windows = visits.turns.windows.as_ref();
-        let after = i64::try_from(rule.after_seconds).unwrap_or(i64::MAX).saturating_mul(1_000_000);
         let is_starving = |entry: &Entry| {
             let is_hopeless = self.classes.is_hopeless(entry.class);
             let is_of_windows = || {
                 let queue = lead_queue(&self.classes.get(entry.class).demand);
                 windows.is_some_and(|windows| windows.owns(queue))
             };
-            cycle.now.micros_since(entry.arrival) > after && !is_hopeless && !is_of_windows()
+            rule.is_starving(entry.arrival, cycle.now) && !is_hopeless && !is_of_windows()
         };
         let mut starving: Vec<(Timestamp, JobId, Place, usize)> = Vec::new();
         for (number, lane) in lanes.iter().enumerate() {
@@ -262,7 +267,10 @@ impl Engine {
         let id = entry.id;
         let is_known = matches!(refusal, Refusal::QueueStopped);
         if self.tells_reasons && !is_known {
-            cycle.tell(id, refusal.reason());
+            let reason = refusal.reason();
+            if entry.known_reason.as_deref() != Some(&reason) {
+                cycle.tell(id, reason);
+            }
         }
         look(cycle, id, Some(refusal));
     }

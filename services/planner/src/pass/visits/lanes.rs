@@ -1,9 +1,9 @@
 //! The jobs that have turns in a cycle, by queue or all together.
 
 use super::{Cycle, Refusal};
-use crate::{engine::Engine, model::lead_queue, queue::Place};
+use crate::{class::ClassId, engine::Engine, model::lead_queue, queue::Place};
 use muster_schemas::{
-    policy::{TurnRules, Turns, Visit},
+    policy::{OnRefusal, TurnRules, Turns, Visit},
     shares::{Standing, Waiting},
 };
 use std::{
@@ -54,9 +54,35 @@ impl Lane {
 }
 
 impl Engine {
+    /// Whether jobs that cannot fit can be left out: their refusal changes nothing for others, and what they were told
+    /// about it is not old. It would change something if it used up the turn of a queue, or held up others.
+    pub(super) fn may_leave_out(&self, cycle: &Cycle, rules: &TurnRules) -> bool {
+        let is_harmless = rules.on_refusal == OnRefusal::Nothing && rules.visit != Visit::QueuesInTurn;
+        let is_told = !self.tells_reasons || self.looks_hold_until.is_some_and(|until| cycle.now < until);
+        // Jobs with filters may have resources that are kept for them.
+        let is_plain = cycle.trace.is_none() && self.queue.gates.jobs == 0;
+        is_harmless && is_told && is_plain && !self.has_starving(cycle, rules)
+    }
+
+    fn has_starving(&self, cycle: &Cycle, rules: &TurnRules) -> bool {
+        let Some(rule) = rules.starving else { return false };
+        let blocks = self.queue.blocks().into_iter();
+        let mut places = blocks.flat_map(|block| self.queue.sorted(block));
+        places.any(|place| {
+            self.queue.class_at(*place).is_some() && rule.is_starving(self.queue.arrival_at(*place), cycle.now)
+        })
+    }
+
     /// The jobs that have turns in this cycle, queue by queue in their order, or all together. The others are told why
-    /// not.
-    pub(super) fn lanes(&self, cycle: &mut Cycle, turns: &Turns, standing: Option<&Standing>) -> Vec<Lane> {
+    /// not. With `leaves_out`, those are not there that cannot fit and were told so.
+    pub(super) fn lanes(
+        &self,
+        cycle: &mut Cycle,
+        turns: &Turns,
+        standing: Option<&Standing>,
+        leaves_out: bool,
+    ) -> Vec<Lane> {
+        let mut fits: Vec<Option<bool>> = vec![None; if leaves_out { self.classes.most() } else { 0 }];
         let rules = turns.rules_at(cycle.now);
         let shut: BTreeMap<Arc<str>, Refusal> = self.shut_queues(cycle, turns);
         let numbers = self.queue_numbers(turns, rules);
@@ -64,6 +90,13 @@ impl Engine {
         let mut lanes: Vec<Vec<Place>> = vec![Vec::new(); if is_pool { 1 } else { numbers.len() + 1 }];
         for block in self.queue.blocks() {
             for place in self.queue.sorted(block) {
+                if leaves_out && (!self.tells_reasons || self.queue.is_told(*place)) {
+                    let Some(class) = self.queue.class_at(*place) else { continue };
+                    let may_fit = || cycle.index.may_fit(self.classes.get(class));
+                    if !*fits[class as usize].get_or_insert_with(may_fit) {
+                        continue;
+                    }
+                }
                 let Some(entry) = self.queue.get(*place) else { continue };
                 if self.is_asked(*place) || cycle.left_out.contains(&entry.id) || self.is_shut(cycle, entry) {
                     continue;
