@@ -8,6 +8,7 @@ mod components;
 pub mod formula;
 mod key;
 pub mod order;
+pub mod routes;
 mod turns;
 pub mod words;
 

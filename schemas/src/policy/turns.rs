@@ -1,7 +1,7 @@
 //! Planning by turns: jobs are looked at one after the other, each starts if it fits when its turn comes, and no job is
 //! promised anything.
 
-use super::key::OrderKey;
+use super::{key::OrderKey, routes::Routes};
 use crate::{
     Timestamp,
     shares::{Compare, Member, Shares},
@@ -28,6 +28,9 @@ pub struct Turns {
     pub shares: Option<ShareTable>,
     /// The queues in the order of their creation, as far as it matters; others follow by name.
     pub queues: Vec<String>,
+    /// Jobs start in other queues than those in which they wait. How queues take turns, starving jobs, fair share and
+    /// windows have no effect then.
+    pub routes: Option<Box<Routes>>,
 }
 
 /// The rules of a cycle; those at its start hold for all of it.
