@@ -4,6 +4,7 @@ use muster_pbs_plan::{Dry, plan, state_file::StateFile};
 use muster_pbs_policy::{
     check::{Policy, check},
     lines::Source,
+    preset::Preset,
 };
 
 /// The example folder of the book, which has the files of the seed.
@@ -16,6 +17,13 @@ pub const STRICT_GROUP: &str = include_str!("../../../../../docs/examples/pbs/st
 pub fn tables(files: &[(&str, &str)]) -> Policy {
     let sources: Vec<Source> = files.iter().map(|(name, text)| Source::new(name, text)).collect();
     let checked = check(&sources, None);
+    checked.policy.unwrap_or_else(|| panic!("{:?}", checked.errors))
+}
+
+/// The tables of a preset's `config`, with holidays of a year that has none.
+pub fn preset(preset: Preset, config: &str) -> Policy {
+    let sources = [Source::new("config", config), Source::new("holidays", "YEAR 2026\n")];
+    let checked = check(&sources, Some(preset));
     checked.policy.unwrap_or_else(|| panic!("{:?}", checked.errors))
 }
 
@@ -42,6 +50,10 @@ pub fn lines(tables: &Policy, text: &str) -> String {
             [number, "START", ..] => {
                 assert_eq!(number, (at + 1).to_string());
                 format!("{} START", words[2..].join(" "))
+            }
+            [number, "REJECT", job, code] => {
+                assert_eq!(number, (at + 1).to_string());
+                format!("{job} {code}")
             }
             [number, "WAIT", job, code] => {
                 let is_numbered = number == (at + 1).to_string();

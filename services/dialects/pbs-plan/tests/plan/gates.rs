@@ -1,0 +1,1 @@
+//! The gates of the presets.
