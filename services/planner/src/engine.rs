@@ -252,7 +252,8 @@ impl Engine {
     /// A run with the room that it has in its queue and on its machine.
     fn counted(&self, mut run: ActiveRun) -> ActiveRun {
         let Some(routes) = self.routes() else { return run };
-        let is_whole = |share: &&NodeShare| share.exclusive && self.machine.node(share.node).is_some_and(|node| node.is_available);
+        let is_whole =
+            |share: &&NodeShare| share.exclusive && self.machine.node(share.node).is_some_and(|node| node.is_available);
         let nodes = u32::try_from(run.placement.shares().filter(is_whole).count()).unwrap_or(u32::MAX);
         let size = routes.size_of(run.attributes.as_deref());
         run.demand = Arc::new(routes::running(&run.demand, routes, size, nodes));

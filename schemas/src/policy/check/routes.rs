@@ -45,7 +45,9 @@ impl Faults {
             }
         }
         let percent = routes.load.and_then(|load| load.percent);
-        if percent.is_some_and(|band| !(band.low <= band.target && band.target <= band.high && band.high <= MOST_PERCENT)) {
+        if percent
+            .is_some_and(|band| !(band.low <= band.target && band.target <= band.high && band.high <= MOST_PERCENT))
+        {
             self.add(&format!("{place}.load.percent"), format!("expected low <= target <= high <= {MOST_PERCENT}"));
         }
     }
@@ -101,10 +103,7 @@ mod tests {
         };
         assert_eq!(faults(good.clone()), [""; 0]);
         let twice = Routes { targets: vec![target("small"), target("small")], ..good.clone() };
-        assert_eq!(
-            faults(twice),
-            ["`turns.routes.targets`: expected a queue once only: an entry names it already"]
-        );
+        assert_eq!(faults(twice), ["`turns.routes.targets`: expected a queue once only: an entry names it already"]);
         let in_place = Target { in_place: true, ..target("submit") };
         assert_eq!(faults(Routes { targets: vec![in_place], ..good.clone() }).len(), 1);
         let unknown = Target { machine: Some("two".into()), ..target("small") };

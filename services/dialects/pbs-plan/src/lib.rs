@@ -87,7 +87,8 @@ pub fn plan(tables: &Policy, state: &StateFile) -> Result<Dry, StateError> {
     others.sort();
     lines.extend(others.into_iter().map(|(_, job, code)| format!("- WAIT {} {code}", scene.name(job))));
     let promised = plan.routed.promised.iter();
-    let reservations = promised.map(|one| (scene.name(one.job).to_owned(), one.queue.clone(), one.start.unix_seconds()));
+    let reservations =
+        promised.map(|one| (scene.name(one.job).to_owned(), one.queue.clone(), one.start.unix_seconds()));
     let reservations = reservations.collect();
     let carried = tables.preset.as_ref().map(|config| scene.carried(config, &plan));
     Ok(Dry { lines, warnings, reservations, carried })

@@ -4,7 +4,7 @@ use crate::{
     moment::Moment,
     resources::{Resources, Words},
 };
-use muster_pbs_policy::{findings::escaped, values::Decimal};
+use muster_pbs_policy::{findings::escaped, preset::Preset, values::Decimal};
 use serde::{Deserialize, Deserializer, de};
 use std::collections::BTreeMap;
 
@@ -267,6 +267,23 @@ impl StateFile {
             let message = text.rsplit_once(" at line ").map_or(text.as_str(), |(message, _)| message);
             StateError::Unreadable { line: error.line(), column: error.column(), message: escaped(message) }
         })
+    }
+}
+
+impl StateFile {
+    /// The preset that the server names; `None` for fifo.
+    ///
+    /// # Errors
+    /// If it names another policy.
+    pub fn preset(&self) -> Result<Option<Preset>, StateError> {
+        match self.server.scheduler_policy.as_deref() {
+            None => Ok(None),
+            Some(name) if name.eq_ignore_ascii_case("fifo") => Ok(None),
+            Some(name) => Preset::parse(name).map(Some).ok_or_else(|| {
+                let message = format!("expected fifo, sgi_origin, cray_t3e, ibm_sp or multitask, found {name}");
+                StateError::at("server.scheduler_policy", message)
+            }),
+        }
     }
 }
 

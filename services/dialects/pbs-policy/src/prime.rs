@@ -76,9 +76,8 @@ fn hours_of(config: &PresetConfig, date: Date, zone: &TimeZone) -> Vec<(Timestam
         std::cmp::Ordering::Equal => Vec::new(),
         std::cmp::Ordering::Greater => vec![(0, end), (start, DAY)],
     };
-    let instants = spans.into_iter().filter_map(|(from, until)| {
-        Some((instant(date, from, zone)?, instant(date, until, zone)?))
-    });
+    let instants =
+        spans.into_iter().filter_map(|(from, until)| Some((instant(date, from, zone)?, instant(date, until, zone)?)));
     instants.filter(|(from, until)| from < until).collect()
 }
 

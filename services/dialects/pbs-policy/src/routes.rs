@@ -212,7 +212,11 @@ impl Translation<'_> {
                 .map(|most| (engine::attribute("mem").to_owned(), most.saturating_mul(multiplier)))
                 .into_iter()
                 .collect(),
-            outages: if is_enforced { self.site.joined(all.flatten().flat_map(|one| one.periods.clone())) } else { Vec::new() },
+            outages: if is_enforced {
+                self.site.joined(all.flatten().flat_map(|one| one.periods.clone()))
+            } else {
+                Vec::new()
+            },
             is_in_doubt,
             name,
         }
@@ -225,10 +229,9 @@ impl Translation<'_> {
             per_unit: per_unit.max(1),
         };
         match self.config.preset {
-            Preset::SgiOrigin => vec![
-                part("ncpus", self.config.node_cpus.into()),
-                part("mem", self.config.node_memory_kilobytes),
-            ],
+            Preset::SgiOrigin => {
+                vec![part("ncpus", self.config.node_cpus.into()), part("mem", self.config.node_memory_kilobytes)]
+            }
             Preset::CrayT3e => vec![part("ncpus", 1)],
             Preset::IbmSp => vec![part("nodect", 1)],
             Preset::Multitask => Vec::new(),
@@ -238,9 +241,9 @@ impl Translation<'_> {
     /// The capacity of a queue in nodes, from its resources in the same way.
     fn units(&self, resources: &BTreeMap<String, u64>) -> Option<u32> {
         let parts = self.size();
-        let units = parts.iter().filter_map(|part| {
-            Some(resources.get(engine::resource(&part.attribute))?.div_ceil(part.per_unit))
-        });
+        let units = parts
+            .iter()
+            .filter_map(|part| Some(resources.get(engine::resource(&part.attribute))?.div_ceil(part.per_unit)));
         units.max().map(|units| limited(units.saturating_mul(u64::from(self.config.fake_machine_multiplier))))
     }
 
@@ -249,9 +252,11 @@ impl Translation<'_> {
         let hosts: u64 = self.site.hosts.values().map(|host| u64::from(host.processors)).sum();
         let server = &self.site.server;
         let of_server = server.resources_available.get("ncpus").or(server.resources_max.get("ncpus")).copied();
-        let queues = self.config.batch_queues.iter().filter_map(|queue| {
-            self.site.queue(&queue.queue)?.resources_max.get("ncpus").copied()
-        });
+        let queues = self
+            .config
+            .batch_queues
+            .iter()
+            .filter_map(|queue| self.site.queue(&queue.queue)?.resources_max.get("ncpus").copied());
         let all = of_server.or(Some(hosts).filter(|hosts| *hosts > 0)).unwrap_or_else(|| queues.sum());
         all.saturating_mul(u64::from(self.config.fake_machine_multiplier)).max(1)
     }

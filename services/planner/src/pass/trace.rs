@@ -114,12 +114,9 @@ impl Refusal {
             Self::MachineJobs(most) => WaitReason::Limit(format!("{most} running jobs on its machine")),
             Self::OverAllocation => WaitReason::Limit("the allocation of its group".into()),
             Self::HourLimit => WaitReason::Limit("time of a job in the usual hours".into()),
-            Self::NoTarget
-            | Self::Drain(_)
-            | Self::Outage { .. }
-            | Self::Fragment
-            | Self::Load
-            | Self::Oversold(_) => WaitReason::Resources(self.lack()),
+            Self::NoTarget | Self::Drain(_) | Self::Outage { .. } | Self::Fragment | Self::Load | Self::Oversold(_) => {
+                WaitReason::Resources(self.lack())
+            }
         }
     }
 

@@ -283,10 +283,10 @@ impl<'s> Scene<'s> {
             queue: promised.queue.clone(),
             start: seconds(promised.start),
         });
-        let queues = routed.lifted.iter().map(|(name, until)| CarriedQueue {
-            name: name.clone(),
-            prime_lifted_until: seconds(*until),
-        });
+        let queues = routed
+            .lifted
+            .iter()
+            .map(|(name, until)| CarriedQueue { name: name.clone(), prime_lifted_until: seconds(*until) });
         Carried {
             usage,
             last_decay: self.days.1.as_second(),

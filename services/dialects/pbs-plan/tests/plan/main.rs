@@ -7,3 +7,4 @@ mod examples;
 mod gates;
 mod presets;
 mod support;
+mod traces;

@@ -41,7 +41,8 @@ pub fn dry(tables: &Policy, text: &str) -> Dry {
     plan(tables, &state(text)).unwrap_or_else(|error| panic!("{error} in {text}"))
 }
 
-/// The lines of a plan, in short: `x4 START, x3 SERVER_RESOURCE:ncpus, - d1 DEDICATED_TIME`. The numbers are in order.
+/// The lines of a plan, in short: `x4 START, x3 SERVER_RESOURCE:ncpus, x5 START -> large, - d1 DEDICATED_TIME`. The
+/// numbers are in order.
 pub fn lines(tables: &Policy, text: &str) -> String {
     let lines = dry(tables, text).lines;
     let short = lines.iter().enumerate().map(|(at, line)| {
@@ -49,7 +50,11 @@ pub fn lines(tables: &Policy, text: &str) -> String {
         match words[..] {
             [number, "START", ..] => {
                 assert_eq!(number, (at + 1).to_string());
-                format!("{} START", words[2..].join(" "))
+                let words = words[2..].join(" ");
+                match words.split_once(" -> ") {
+                    Some((job, queue)) => format!("{job} START -> {queue}"),
+                    None => format!("{words} START"),
+                }
             }
             [number, "REJECT", job, code] => {
                 assert_eq!(number, (at + 1).to_string());

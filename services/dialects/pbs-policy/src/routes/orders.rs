@@ -53,8 +53,7 @@ fn size(config: &PresetConfig) -> String {
     };
     match config.preset {
         Preset::SgiOrigin => {
-            let [cpus, memory] =
-                [part("ncpus", config.node_cpus.into()), part("mem", config.node_memory_kilobytes)];
+            let [cpus, memory] = [part("ncpus", config.node_cpus.into()), part("mem", config.node_memory_kilobytes)];
             format!("max({cpus}, {memory})")
         }
         Preset::IbmSp => part("nodect", 1),
@@ -145,9 +144,8 @@ mod tests {
     #[test]
     fn sizes_of_orders() {
         let formula = Formula::parse(&size(&PresetConfig::new(Preset::SgiOrigin))).expect("a formula");
-        let of = |attributes: Vec<(&'static str, f64)>| {
-            formula.evaluate(&Job { formula: &formula, hours: 0.0, attributes })
-        };
+        let of =
+            |attributes: Vec<(&'static str, f64)>| formula.evaluate(&Job { formula: &formula, hours: 0.0, attributes });
         assert_eq!(of(vec![("cores", 5.0), ("memory_kib", 262_144.0)]), 3.0);
         assert_eq!(of(vec![("cores", 5.0), ("memory_kib", 4.0 * 262_144.0 + 1.0)]), 5.0);
         assert_eq!(of(vec![]), 1.0);

@@ -10,12 +10,7 @@ mod order;
 
 use super::{Cycle, Look, Place, Refusal, lead_queue, look, refused_by};
 use crate::{
-    class::ClassId,
-    engine::Engine,
-    limits::Usage,
-    machine::expected_end,
-    pass::Verdict,
-    routes as rooms,
+    class::ClassId, engine::Engine, limits::Usage, machine::expected_end, pass::Verdict, routes as rooms,
     search::Search,
 };
 use books::{Books, Counted};
@@ -114,10 +109,11 @@ impl Engine {
 
     /// The jobs of a list in their order.
     fn ordered(&self, cycle: &Cycle, walk: &Walk, places: Vec<Place>) -> Vec<Candidate> {
-        let mut jobs: Vec<Candidate> =
-            places.into_iter().filter_map(|place| self.candidate(cycle, walk, place)).collect();
+        let jobs: Vec<Candidate> = places.into_iter().filter_map(|place| self.candidate(cycle, walk, place)).collect();
         let Routes { owners, ranks_first, long_wait, .. } = walk.routes;
-        let (mut ranked, mut others) = (Vec::new(), jobs.split_off(0));
+        // Jobs that are refused for good are told so ahead of all others.
+        let (mut ordered, mut others): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|job| is_too_large(walk, job));
+        let mut ranked = Vec::new();
         if *ranks_first {
             (ranked, others) = others.into_iter().partition(Candidate::is_ranked);
             order::by_rank(&mut ranked, long_wait.map_or(0, |rule| rule.long_seconds));
@@ -125,8 +121,9 @@ impl Engine {
         if let Some(rule) = owners {
             others = order::by_owners(others, &self.conditions.usage, rule);
         }
-        ranked.append(&mut others);
-        ranked
+        ordered.append(&mut ranked);
+        ordered.append(&mut others);
+        ordered
     }
 
     fn candidate(&self, cycle: &Cycle, walk: &Walk, place: Place) -> Option<Candidate> {
@@ -140,9 +137,11 @@ impl Engine {
         let wait = u64::try_from(cycle.now.micros_since(entry.arrival) / 1_000_000).unwrap_or(0);
         let walltime_seconds = class.size.walltime_seconds;
         let is_usual = hours(walk).is_usual(cycle.now);
-        let waited_long = walk.routes.long_wait.as_ref().is_some_and(|rule| {
-            order::waited_long(rule, wait, walltime_seconds, is_interactive, is_usual)
-        });
+        let waited_long = walk
+            .routes
+            .long_wait
+            .as_ref()
+            .is_some_and(|rule| order::waited_long(rule, wait, walltime_seconds, is_interactive, is_usual));
         Some(Candidate {
             place,
             id: entry.id,
@@ -152,6 +151,7 @@ impl Engine {
             walltime_seconds,
             is_privileged: standing == JobStanding::Privileged,
             waited_long: waited_long && standing == JobStanding::Normal,
+            is_background: standing == JobStanding::Background,
         })
     }
 
@@ -197,8 +197,7 @@ impl Engine {
             places.into_iter().for_each(|place| self.refuse(cycle, place, refusal.clone()));
             return;
         }
-        let jobs: Vec<Candidate> =
-            places.into_iter().filter_map(|place| self.candidate(cycle, walk, place)).collect();
+        let jobs: Vec<Candidate> = places.into_iter().filter_map(|place| self.candidate(cycle, walk, place)).collect();
         self.walk(cycle, walk, &jobs, &[at]);
     }
 
@@ -251,10 +250,8 @@ impl Engine {
         targets: &[usize],
         id: JobId,
     ) -> Result<(), Refusal> {
-        let all = targets.iter().map(|at| &walk.routes.targets[*at]);
-        let is_listed = all.clone().any(|target| !target.in_place);
-        let fits = |target: &Target| gates::fits_empty(target, job);
-        if is_listed && !job.is_privileged && (!all.clone().any(fits) || self.is_beyond_limits(walk, job)) {
+        let is_listed = targets.iter().any(|at| !walk.routes.targets[*at].in_place);
+        if is_listed && is_too_large(walk, job) {
             return Err(Refusal::TooLarge);
         }
         if cycle.is_full(self.policy.max_starts) {
@@ -275,10 +272,6 @@ impl Engine {
             }
         }
         Err(first.unwrap_or(Refusal::NoTarget))
-    }
-
-    fn is_beyond_limits(&self, walk: &Walk, job: &Candidate) -> bool {
-        gates::is_beyond(walk.routes.size_limits.as_ref(), job)
     }
 
     /// Starts a job in a target; `None` if it is none for the job.
@@ -369,9 +362,8 @@ impl Engine {
             }
         }
         let runs = walk.books.queue(&target.queue);
-        let is_fragment = walk.routes.avoids_fragments
-            && !job.waited_long
-            && gates::is_fragment(target, &runs, job, cycle.now);
+        let is_fragment =
+            walk.routes.avoids_fragments && !job.waited_long && gates::is_fragment(target, &runs, job, cycle.now);
         is_fragment.then_some(Refusal::Fragment)
     }
 
@@ -425,15 +417,15 @@ impl Engine {
         let early = walk.routes.hours.as_ref().and_then(|rules| rules.early_end);
         let Some(early) = early.filter(|_| hours(walk).is_usual(cycle.now)) else { return false };
         let Some(until) = hours(walk).other_from(cycle.now) else { return false };
-        let seconds = |from, until: muster_schemas::Timestamp| {
-            u64::try_from(until.micros_since(from)).unwrap_or(0) / 1_000_000
-        };
+        let seconds =
+            |from, until: muster_schemas::Timestamp| u64::try_from(until.micros_since(from)).unwrap_or(0) / 1_000_000;
         if u64::try_from(until.micros_since(cycle.now)).unwrap_or(0) > early.within_seconds.saturating_mul(1_000_000) {
             return false;
         }
         let is_idle = |queue: &&String| {
             let since = self.conditions.idle_since.get(*queue);
-            walk.books.queue(queue).jobs == 0 && since.is_some_and(|since| seconds(*since, cycle.now) > early.idle_seconds)
+            walk.books.queue(queue).jobs == 0
+                && since.is_some_and(|since| seconds(*since, cycle.now) > early.idle_seconds)
         };
         let lifted: Vec<String> = walk.shut_by_hours.iter().filter(is_idle).cloned().collect();
         let has_any = !lifted.is_empty();
@@ -458,6 +450,13 @@ impl Engine {
         cycle.plan.routed.promised = walk.holds.into_iter().map(|hold| hold.promised).collect();
         walk.classes.into_values().for_each(|class| self.classes.give_back(class));
     }
+}
+
+/// Whether a job of the list is refused for good.
+fn is_too_large(walk: &Walk, job: &Candidate) -> bool {
+    let mut targets = walk.routes.targets.iter().filter(|target| !target.in_place);
+    let fits = targets.any(|target| gates::fits_empty(target, job));
+    !job.is_privileged && (!fits || gates::is_beyond(walk.routes.size_limits.as_ref(), job))
 }
 
 /// The other hours of a policy, with the rules of the usual ones.

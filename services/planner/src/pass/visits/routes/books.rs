@@ -1,9 +1,6 @@
 //! The sums of runs that gates count: of each queue, and of each machine.
 
-use crate::{
-    engine::Engine,
-    model::lead_queue,
-};
+use crate::{engine::Engine, model::lead_queue};
 use muster_schemas::{Timestamp, policy::routes::Routes};
 use std::collections::BTreeMap;
 

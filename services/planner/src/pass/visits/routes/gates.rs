@@ -119,6 +119,7 @@ mod tests {
             walltime_seconds: Some(walltime),
             is_privileged: false,
             waited_long: false,
+            is_background: false,
         }
     }
 

@@ -62,7 +62,7 @@ impl Engine {
         refusal: &Refusal,
     ) {
         let is_wanted = walk.routes.reservations != Reservations::None && (!walk.has_first || job.is_ranked());
-        if !is_wanted || matches!(refusal, Refusal::TooLarge | Refusal::OverAllocation) {
+        if !is_wanted || job.is_background || matches!(refusal, Refusal::TooLarge | Refusal::OverAllocation) {
             return;
         }
         let mut best: Option<(usize, ClassId, Found)> = None;
@@ -130,12 +130,7 @@ impl Engine {
             true => without_nodes(&found.placement),
             false => found.placement,
         };
-        Hold {
-            promised,
-            demand,
-            placement: Arc::new(placement),
-            holding: Holding::Promise { start: found.start },
-        }
+        Hold { promised, demand, placement: Arc::new(placement), holding: Holding::Promise { start: found.start } }
     }
 
     /// Whether all nodes of the cluster are the same to a demand, so that only their number counts.
@@ -191,7 +186,11 @@ impl Engine {
         for hold in &walk.holds {
             self.machine.take(&hold.demand, &hold.placement, hold.holding);
         }
-        if fits { Refusal::Reserved(self.holder_in_way(walk, &demand).unwrap_or(job)) } else { Refusal::NoRoom("nodes") }
+        if fits {
+            Refusal::Reserved(self.holder_in_way(walk, &demand).unwrap_or(job))
+        } else {
+            Refusal::NoRoom("nodes")
+        }
     }
 
     /// The first job with a promise in the same queue.

@@ -265,9 +265,8 @@ mod tests {
     #[test]
     fn outages_need_a_moment_more() {
         let machine = Machine { outages: vec![period(100, 200)], ..Machine::default() };
-        let barrier = |in_outages, at: i64, seconds| {
-            outage(&machine, in_outages, Timestamp(at * SECOND), Length(Some(seconds)))
-        };
+        let barrier =
+            |in_outages, at: i64, seconds| outage(&machine, in_outages, Timestamp(at * SECOND), Length(Some(seconds)));
         assert_eq!(barrier(false, 0, 99), None);
         assert_eq!(barrier(false, 0, 100), Some(Barrier::Border(Timestamp(100 * SECOND))));
         assert_eq!(barrier(false, 100, 1), Some(Barrier::Outage(Some(Timestamp(200 * SECOND)))));

@@ -22,6 +22,8 @@ pub(super) struct Candidate {
     pub walltime_seconds: Option<u64>,
     pub is_privileged: bool,
     pub waited_long: bool,
+    /// It is promised nothing.
+    pub is_background: bool,
 }
 
 impl Candidate {
@@ -53,7 +55,13 @@ pub(super) fn by_rank(candidates: &mut [Candidate], long_seconds: u64) {
         let is_long = job.walltime_seconds.is_none_or(|seconds| seconds >= long_seconds);
         let rank = match (job.is_privileged, job.waited_long) {
             (true, _) => 0,
-            (false, true) => if is_long { 1 } else { 2 },
+            (false, true) => {
+                if is_long {
+                    1
+                } else {
+                    2
+                }
+            }
             (false, false) => 3,
         };
         let ranked = (rank < 3).then_some((Reverse(job.size), job.arrival, job.id));
@@ -111,6 +119,7 @@ mod tests {
             walltime_seconds: Some(walltime),
             is_privileged: false,
             waited_long: false,
+            is_background: false,
         }
     }
 
