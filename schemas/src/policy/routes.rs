@@ -109,6 +109,8 @@ pub struct Machine {
     pub name: String,
     /// Its units; `None` means that only those of queues count.
     pub units: Option<u32>,
+    /// Its units have numbers, from 0, and each job gets some of its own.
+    pub is_numbered: bool,
     /// Maximum sums of what its jobs ask for by name.
     pub max_attributes: BTreeMap<String, u64>,
     /// Its outages, in their order, neither overlapping nor touching.

@@ -5,7 +5,7 @@ use crate::model::{Demand, lead_queue};
 use muster_schemas::{
     JobId, Timestamp,
     policy::routes::{Routes, Target},
-    resources::Alternative,
+    resources::{Alternative, IndexSet},
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -30,6 +30,8 @@ pub struct Conditions {
     pub lifted: BTreeMap<String, Timestamp>,
     /// Promises that earlier cycles made, in the order in which they were made.
     pub promised: Vec<Promised>,
+    /// The units of runs on machines with numbered ones.
+    pub numbers: BTreeMap<JobId, IndexSet>,
 }
 
 /// The load of a machine.
@@ -63,6 +65,8 @@ pub struct Routed {
     pub targets: Vec<(JobId, String)>,
     /// The promises of this cycle.
     pub promised: Vec<Promised>,
+    /// The machine and the numbers of its units that started jobs get, if they have numbers.
+    pub numbers: Vec<(JobId, String, IndexSet)>,
     /// What the started jobs charge their owners.
     pub charges: Vec<(Owner, u64)>,
     /// Until when the rules of the usual hours are lifted for queues, including those lifted before.

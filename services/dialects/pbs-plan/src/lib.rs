@@ -31,7 +31,7 @@ pub use code::code;
 pub use scene::Carried;
 
 use muster_pbs_policy::{check::Policy, engine};
-use muster_schemas::JobId;
+use muster_schemas::{JobId, resources::IndexSet};
 use scene::Scene;
 use state_file::{StateError, StateFile};
 use std::collections::BTreeMap;
@@ -65,6 +65,8 @@ pub fn plan(tables: &Policy, state: &StateFile) -> Result<Dry, StateError> {
     let places: BTreeMap<JobId, String> = plan.starts.iter().map(|start| (start.job, scene.shown(start))).collect();
     let targets: BTreeMap<JobId, &str> =
         plan.routed.targets.iter().map(|(job, queue)| (*job, queue.as_str())).collect();
+    let numbers: BTreeMap<JobId, (&str, &IndexSet)> =
+        plan.routed.numbers.iter().map(|(job, host, numbers)| (*job, (host.as_str(), numbers))).collect();
     let reruns = scene.reruns.iter().zip(1..).map(|(job, number)| format!("{number} START {}", scene.name(*job)));
     let mut lines: Vec<String> = reruns.collect();
     let mut others: Vec<(usize, JobId, String)> = std::mem::take(&mut scene.others);
@@ -73,7 +75,8 @@ pub fn plan(tables: &Policy, state: &StateFile) -> Result<Dry, StateError> {
         let number = lines.len() + 1;
         match &look.refusal {
             None => {
-                let place = places.get(&look.job).map_or("", String::as_str);
+                let numbers = numbers.get(&look.job).map(|(host, numbers)| format!(" {host}:{numbers}"));
+                let place = numbers.as_ref().or(places.get(&look.job)).map_or("", String::as_str);
                 let queue = targets.get(&look.job).filter(|queue| scene.queue_name(look.job) != **queue);
                 let queue = queue.map_or_else(String::new, |queue| format!(" -> {queue}"));
                 lines.push(format!("{number} START {name}{place}{queue}"));

@@ -5,6 +5,7 @@ use crate::{
     resources::{Resources, Words},
 };
 use muster_pbs_policy::{findings::escaped, preset::Preset, values::Decimal};
+use muster_schemas::resources::IndexSet;
 use serde::{Deserialize, Deserializer, de};
 use std::collections::BTreeMap;
 
@@ -191,6 +192,8 @@ pub struct NodeState {
     /// The load that is too much.
     #[serde(default, deserialize_with = "load")]
     pub max_load: Option<Decimal>,
+    /// Presets: its nodes, which then have numbers from 0; for jobs of `sgi_origin`.
+    pub node_count: Option<u32>,
     /// Presets: the percentage of time that its system takes.
     pub systime: Option<u32>,
     /// Presets: its processors that are idle.
@@ -222,6 +225,8 @@ pub struct JobState {
     pub priority: Option<i64>,
     /// Whether somebody waits for it at a terminal.
     pub interactive: Option<bool>,
+    /// Presets: the numbers of the nodes of its host that it has, such as `0-3,8`.
+    pub nodemask: Option<IndexSet>,
     /// What it asks for.
     #[serde(default)]
     pub request: Resources,

@@ -202,12 +202,16 @@ impl Translation<'_> {
         let is_in_doubt = is_enforced && all.clone().any(|outages| outages.is_none());
         let memory = host.filter(|_| self.is(&[Preset::Multitask])).and_then(|host| host.memory_kilobytes);
         let multiplier = u64::from(self.config.fake_machine_multiplier);
+        // Nodes with numbers are those that there are, whatever the multiplier.
+        let numbered = host.filter(|_| self.is(&[Preset::SgiOrigin])).and_then(|host| host.nodes);
         let units = host.filter(|_| self.is(&[Preset::SgiOrigin, Preset::CrayT3e])).map(|host| {
             let cpus = if self.is(&[Preset::CrayT3e]) { 1 } else { u64::from(self.config.node_cpus.max(1)) };
-            limited(u64::from(host.processors) / cpus * multiplier)
+            let of_processors = || limited(u64::from(host.processors) / cpus * multiplier);
+            numbered.unwrap_or_else(of_processors)
         });
         Machine {
             units,
+            is_numbered: numbered.is_some(),
             max_attributes: memory
                 .map(|most| (engine::attribute("mem").to_owned(), most.saturating_mul(multiplier)))
                 .into_iter()

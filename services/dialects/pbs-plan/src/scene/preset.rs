@@ -73,7 +73,7 @@ pub(super) fn site(
     let available = state.nodes.iter().filter(|node| !node.ts && is_available(node)).count();
     let host = |node: &NodeState| {
         let memory_kilobytes = node.physmem.as_deref().and_then(values::kilobytes);
-        (short_name(&node.name), Host { processors: node.ncpus.unwrap_or(1), memory_kilobytes })
+        (short_name(&node.name), Host { processors: node.ncpus.unwrap_or(1), nodes: node.node_count, memory_kilobytes })
     };
     Site {
         server,
@@ -193,8 +193,9 @@ impl<'s> Scene<'s> {
     pub(super) fn tell_conditions(&mut self, config: &PresetConfig) -> Result<(), StateError> {
         let state = self.state;
         let mut conditions = Conditions { loads: self.loads(config), ..Conditions::default() };
-        for job in &state.jobs {
+        for (job, number) in state.jobs.iter().zip(1..) {
             conditions.usage.insert(self.owner(job), self.usage_of(job));
+            conditions.numbers.extend(job.nodemask.clone().map(|numbers| (JobId::job(number), numbers)));
         }
         let groups = self.groups.iter().filter(|(group, _)| self.is_over_allocation(group));
         conditions.over_allocation = groups.map(|(_, number)| *number).collect();

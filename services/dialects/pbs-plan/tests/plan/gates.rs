@@ -26,7 +26,8 @@ fn sgi(config: &str, members: &str, of_queue: &str, jobs: &[String]) -> String {
              SORT_BY_PAST_USAGE false\n{config}"
         ),
     );
-    let batch = queue("batch", &format!(r#""resources_max": {{"ncpus": 32}},{of_queue}"#));
+    let capacity = if of_queue.contains("resources_max") { "" } else { r#""resources_max": {"ncpus": 32},"# };
+    let batch = queue("batch", &format!("{capacity}{of_queue}"));
     let queues = [queue("submit", ""), queue("special", ""), batch, queue("ded", ""), queue("other", "")];
     lines(&tables, &file(&format!(r#""now": {NOON}, "tz": "UTC"{members}"#), &queues, jobs))
 }
@@ -190,6 +191,10 @@ fn users_and_groups_have_limits() {
     let jobs = [of("one"), of("two")];
     assert_eq!(sgi("MAX_USER_RUN_JOBS 1\n", "", "", &jobs), "one START -> batch, two SERVER_USER_LIMIT");
     assert_eq!(sgi("", "", r#""max_running": 1,"#, &jobs), "one START -> batch, two QUEUE_JOB_LIMIT");
+    let [one, two] = jobs.clone();
+    let three = submitted("three", "", "2", "9:00:00");
+    let found = sgi("MAX_USER_RUN_JOBS 1\n", "", r#""resources_max": {"ncpus": 4},"#, &[one, two, three]);
+    assert_eq!(found, "one START -> batch, two SERVER_USER_LIMIT, three START -> batch", "room is held for nobody");
     let allocations = |used| format!(r#", "allocations": {{"g": {{"allocated": 100, "used": {used}}}}}"#);
     let over = "one OVER_ALLOCATION, two OVER_ALLOCATION";
     assert_eq!(sgi("ENFORCE_ALLOCATION true\n", &allocations(101), "", &jobs), over);
@@ -288,4 +293,20 @@ fn a_fake_machine_is_larger() {
     let jobs = [submitted("one", "", "64", "1:00:00")];
     assert_eq!(sgi("", "", "", &jobs), "one SIZE_REJECTED");
     assert_eq!(sgi("FAKE_MACHINE_MULT 2\n", "", "", &jobs), "one START -> batch");
+}
+
+/// PBS-P-18: jobs get nodes of a host that declares them, which no running job has.
+#[test]
+fn jobs_get_nodes_by_their_numbers() {
+    let declared = r#", "nodes": [{"name": "origin1", "ts": true, "ncpus": 20, "node_count": 10, "loadave": 0}]"#;
+    let has = |mask: &str| running("r1", "batch", "4", "1:00:00").replacen('{', &format!("{{\"nodemask\": \"{mask}\", "), 1);
+    let jobs = |run: String| [run, submitted("three", "", "6", "1:00:00"), submitted("two", "", "4", "1:00:00")];
+    let config = "MAX_JOBS 9\n";
+    assert_eq!(
+        sgi(config, declared, "", &jobs(has("2-3"))),
+        "three origin1:4-6 START -> batch, two origin1:0-1 START -> batch"
+    );
+    let unknown = running("r1", "batch", "4", "1:00:00");
+    let both = "three START -> batch, two START -> batch";
+    assert_eq!(sgi(config, declared, "", &jobs(unknown)), both, "nobody knows which nodes r1 has");
 }

@@ -71,6 +71,22 @@ fn w8_spare_nodes_may_be_used_past_the_reservation() {
     assert_eq!(reserved(&dry), [("b1", 2.0)]);
 }
 
+/// PBS-P-16: if all nodes are alike only their number counts, whichever are free now.
+#[test]
+fn spare_nodes_are_counted_and_not_named() {
+    let mirrored = |text: &str| (1..=16).fold(text.to_owned(), |text, number| {
+        text.replace(&format!("\"n{number}\""), &format!("\"m{}\"", 17 - number))
+    });
+    // The nodes are listed from m16 down to m1, so the list is turned, too.
+    let state = mirrored(&w8(EVENING, &["b1", "b3", "i1"], "")).replace("\"m", "\"n");
+    let names: Vec<String> = (1..=16).map(|number| format!(r#"{{"name": "n{number}"}}"#)).collect();
+    let turned: Vec<String> = names.iter().rev().cloned().collect();
+    let state = state.replace(&turned.join(", "), &names.join(", "));
+    let dry = dry(&sp(""), &state);
+    assert_eq!(dry.lines, ["1 WAIT b1 NO_NODES", "2 START b3 n1+n2+n3+n4 -> batch", "3 WAIT i1 NO_NODES"]);
+    assert_eq!(reserved(&dry), [("b1", 2.0)]);
+}
+
 /// W8: in prime time interactive jobs go first, then the shortest.
 #[test]
 fn w8_in_prime_time_the_shortest_go_first() {

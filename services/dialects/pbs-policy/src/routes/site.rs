@@ -34,6 +34,8 @@ pub struct Site {
 pub struct Host {
     /// Its processors.
     pub processors: u32,
+    /// Its nodes, if it declares them: then jobs get some by their numbers.
+    pub nodes: Option<u32>,
     /// Its memory, if it is known.
     pub memory_kilobytes: Option<u64>,
 }

@@ -22,7 +22,7 @@ use muster_schemas::{
         Turns,
         routes::{JobStanding, Routes, Target, TargetHours},
     },
-    resources::Placement,
+    resources::{IndexSet, Placement},
 };
 use order::Candidate;
 use std::{
@@ -45,10 +45,31 @@ struct Walk<'t> {
     shut_by_hours: BTreeSet<String>,
     /// What became of each job, in the order in which they were looked at.
     looks: Vec<(Place, JobId, Option<Refusal>)>,
-    /// The position of each job in that list.
-    look_at: HashMap<Place, usize>,
+    /// The position of each refused job in that list.
+    refused_at: HashMap<Place, usize>,
     /// The classes of jobs in their targets. They are given back at the end.
     classes: HashMap<(ClassId, usize, u32), ClassId>,
+}
+
+impl Walk<'_> {
+    /// A job was refused. One that is looked at again keeps the place of its first look.
+    fn refused(&mut self, job: &Candidate, refusal: Refusal) {
+        match self.refused_at.get(&job.place) {
+            Some(at) => self.looks[*at].2 = Some(refusal),
+            None => {
+                self.refused_at.insert(job.place, self.looks.len());
+                self.looks.push((job.place, job.id, Some(refusal)));
+            }
+        }
+    }
+
+    /// A job, or a task of an array, starts.
+    fn started(&mut self, job: &Candidate, id: JobId) {
+        match self.refused_at.remove(&job.place) {
+            Some(at) => self.looks[at] = (job.place, id, None),
+            None => self.looks.push((job.place, id, None)),
+        }
+    }
 }
 
 impl Engine {
@@ -64,7 +85,7 @@ impl Engine {
             has_first: false,
             shut_by_hours: BTreeSet::new(),
             looks: Vec::new(),
-            look_at: HashMap::new(),
+            refused_at: HashMap::new(),
             classes: HashMap::new(),
         };
         let lifted = self.conditions.lifted.iter().filter(|(_, until)| **until > cycle.now);
@@ -162,15 +183,8 @@ impl Engine {
             if cycle.plan.is_cut_short {
                 return;
             }
-            let outcome = self.give_turn(cycle, walk, job, targets);
-            // Whoever is looked at again keeps the place of the first look.
-            let refusal = outcome.err();
-            match walk.look_at.get(&job.place) {
-                Some(at) => walk.looks[*at].2 = refusal,
-                None => {
-                    walk.look_at.insert(job.place, walk.looks.len());
-                    walk.looks.push((job.place, job.id, refusal));
-                }
+            if let Err(refusal) = self.give_turn(cycle, walk, job, targets) {
+                walk.refused(job, refusal);
             }
         }
     }
@@ -311,9 +325,26 @@ impl Engine {
         let end = expected_end(&demand, &placement, cycle.now);
         self.take_start_as(cycle, job.place, id, demand, placement);
         let (queue, attributes) = (target.queue.as_str(), attributes.as_deref());
-        walk.books.count(walk.routes, &Counted { queue, size: job.size, end, attributes, is_new: true });
+        let numbers = self.give_numbers(cycle, walk, job, target, id);
+        let (size, numbers) = (job.size, numbers.as_ref());
+        walk.books.count(walk.routes, &Counted { queue, size, end, attributes, numbers, is_new: true });
         self.note_routed(cycle, walk, job, id, Some(queue));
         Ok(())
+    }
+
+    /// The units that a job gets on a machine whose units have numbers.
+    fn give_numbers(
+        &self,
+        cycle: &mut Cycle,
+        walk: &Walk,
+        job: &Candidate,
+        target: &Target,
+        id: JobId,
+    ) -> Option<IndexSet> {
+        let machine = target.machine.as_deref().and_then(|name| walk.routes.machine(name))?;
+        let numbers = gates::numbers(machine, &walk.books.machine(&machine.name), job.size)?;
+        cycle.plan.routed.numbers.push((id, machine.name.clone(), numbers.clone()));
+        Some(numbers)
     }
 
     /// Whether a target takes jobs of this size and walltime. Privileged jobs may be longer than others in it.
@@ -404,7 +435,8 @@ impl Engine {
     }
 
     /// A job that starts is on its way to a queue, and charges its owner.
-    fn note_routed(&self, cycle: &mut Cycle, walk: &Walk, job: &Candidate, id: JobId, target: Option<&str>) {
+    fn note_routed(&self, cycle: &mut Cycle, walk: &mut Walk, job: &Candidate, id: JobId, target: Option<&str>) {
+        walk.started(job, id);
         let routed = &mut cycle.plan.routed;
         routed.targets.extend(target.map(|queue| (id, queue.to_owned())));
         let charge = walk.routes.owners.as_ref().map(|rule| rule.charge_of(job.walltime_seconds));

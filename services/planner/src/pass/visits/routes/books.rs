@@ -1,7 +1,7 @@
 //! The sums of runs that gates count: of each queue, and of each machine.
 
 use crate::{engine::Engine, model::lead_queue};
-use muster_schemas::{Timestamp, policy::routes::Routes};
+use muster_schemas::{Timestamp, policy::routes::Routes, resources::IndexSet};
 use std::collections::BTreeMap;
 
 /// The runs of a queue.
@@ -21,6 +21,10 @@ pub(super) struct OnMachine {
     /// The processors of those that started in this cycle.
     pub added_processors: u64,
     pub asked: BTreeMap<String, i128>,
+    /// The numbers of the units that they have.
+    pub numbers: IndexSet,
+    /// Some of them have units without numbers.
+    pub has_others: bool,
 }
 
 /// A run as the sums count it.
@@ -29,6 +33,7 @@ pub(super) struct Counted<'c> {
     pub size: u32,
     pub end: Timestamp,
     pub attributes: Option<&'c BTreeMap<String, i64>>,
+    pub numbers: Option<&'c IndexSet>,
     pub is_new: bool,
 }
 
@@ -47,7 +52,8 @@ impl Books {
             let Some(run) = engine.run(job) else { continue };
             let attributes = run.attributes.as_deref();
             let queue = lead_queue(&run.demand);
-            books.count(routes, &Counted { queue, size: routes.size_of(attributes), end, attributes, is_new: false });
+            let (size, numbers) = (routes.size_of(attributes), engine.conditions.numbers.get(&job));
+            books.count(routes, &Counted { queue, size, end, attributes, numbers, is_new: false });
         }
         books
     }
@@ -63,6 +69,10 @@ impl Books {
         machine.jobs += 1;
         machine.units += u64::from(run.size);
         machine.added_processors += if run.is_new { processors(run.attributes) } else { 0 };
+        match run.numbers {
+            Some(numbers) => machine.numbers = machine.numbers.union(numbers),
+            None => machine.has_others = true,
+        }
         for (attribute, value) in run.attributes.into_iter().flatten().filter(|(_, value)| **value > 0) {
             *machine.asked.entry(attribute.clone()).or_default() += i128::from(*value);
         }

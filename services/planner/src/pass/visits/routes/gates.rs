@@ -10,6 +10,7 @@ use crate::routes::MachineLoad;
 use muster_schemas::{
     Timestamp,
     policy::routes::{LoadBand, Machine, SizeLimits, Target},
+    resources::IndexSet,
 };
 use std::collections::BTreeMap;
 
@@ -85,6 +86,16 @@ pub(super) fn oversold(
         asked > 0 && used + i128::from(asked) > i128::from(**most)
     };
     machine.max_attributes.iter().find(is_too_much).map(|(name, _)| Refusal::Oversold(name.clone()))
+}
+
+/// The units of a machine for a job: the lowest run of free ones that is long enough, else the lowest free ones. `None`
+/// without numbers, or while a run has units of which nobody knows the numbers.
+pub(super) fn numbers(machine: &Machine, runs: &OnMachine, size: u32) -> Option<IndexSet> {
+    let units = machine.units.filter(|_| machine.is_numbered && !runs.has_others)?;
+    let free = IndexSet::first_n(units).difference(&runs.numbers);
+    let of_run = free.ranges().iter().find(|(first, last)| last - first >= size - 1);
+    let of_run = of_run.map(|(first, _)| IndexSet::from_range(*first, first + (size - 1)));
+    of_run.or_else(|| (free.len() >= u64::from(size)).then(|| free.smallest(size.into())))
 }
 
 /// Whether a job would leave only fragments of a queue free.
@@ -187,6 +198,24 @@ mod tests {
         let asks = |value| oversold(&machine, &runs, Some(&[("memory_kib".to_owned(), value)].into()));
         assert_eq!((asks(40), asks(41), asks(0)), (None, Some(Refusal::Oversold("memory_kib".into())), None));
         assert_eq!(oversold(&machine, &runs, None), None);
+    }
+
+    /// PBS-P-18: the lowest run that is long enough, else the lowest free units.
+    #[test]
+    fn units_have_numbers() {
+        let machine = Machine { units: Some(10), is_numbered: true, ..Machine::default() };
+        let of = |taken: &str, size| {
+            let runs = OnMachine { numbers: taken.parse().expect("numbers"), ..OnMachine::default() };
+            numbers(&machine, &runs, size).map(|found| found.to_string())
+        };
+        assert_eq!(of("2-3", 2).as_deref(), Some("0-1"));
+        assert_eq!(of("2-3", 3).as_deref(), Some("4-6"));
+        assert_eq!(of("2-3,7", 4).as_deref(), Some("0-1,4-5"));
+        assert_eq!(of("2-3,7", 7).as_deref(), Some("0-1,4-6,8-9"));
+        assert_eq!(of("2-3,7", 8), None);
+        let unknown = OnMachine { has_others: true, ..OnMachine::default() };
+        assert_eq!(numbers(&machine, &unknown, 1), None);
+        assert_eq!(numbers(&Machine { is_numbered: false, ..machine }, &OnMachine::default(), 1), None);
     }
 
     /// PBS-P-05: the limit of the size of a job.
