@@ -226,7 +226,7 @@ fn stranded_jobs_go_back_or_start_again() {
             &format!("SCHED_RESTART_ACTION {action}\nMAX_USER_RUN_JOBS 0\n"),
             &format!(r#", "first_cycle": {first}"#),
             "",
-            &[stranded.clone()],
+            std::slice::from_ref(&stranded),
         )
     };
     assert_eq!(run("NONE", true), "- lost QUEUE_IGNORED");
@@ -299,7 +299,8 @@ fn a_fake_machine_is_larger() {
 #[test]
 fn jobs_get_nodes_by_their_numbers() {
     let declared = r#", "nodes": [{"name": "origin1", "ts": true, "ncpus": 20, "node_count": 10, "loadave": 0}]"#;
-    let has = |mask: &str| running("r1", "batch", "4", "1:00:00").replacen('{', &format!("{{\"nodemask\": \"{mask}\", "), 1);
+    let has =
+        |mask: &str| running("r1", "batch", "4", "1:00:00").replacen('{', &format!("{{\"nodemask\": \"{mask}\", "), 1);
     let jobs = |run: String| [run, submitted("three", "", "6", "1:00:00"), submitted("two", "", "4", "1:00:00")];
     let config = "MAX_JOBS 9\n";
     assert_eq!(

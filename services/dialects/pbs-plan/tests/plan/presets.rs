@@ -74,9 +74,11 @@ fn w8_spare_nodes_may_be_used_past_the_reservation() {
 /// PBS-P-16: if all nodes are alike only their number counts, whichever are free now.
 #[test]
 fn spare_nodes_are_counted_and_not_named() {
-    let mirrored = |text: &str| (1..=16).fold(text.to_owned(), |text, number| {
-        text.replace(&format!("\"n{number}\""), &format!("\"m{}\"", 17 - number))
-    });
+    let mirrored = |text: &str| {
+        (1..=16).fold(text.to_owned(), |text, number| {
+            text.replace(&format!("\"n{number}\""), &format!("\"m{}\"", 17 - number))
+        })
+    };
     // The nodes are listed from m16 down to m1, so the list is turned, too.
     let state = mirrored(&w8(EVENING, &["b1", "b3", "i1"], "")).replace("\"m", "\"n");
     let names: Vec<String> = (1..=16).map(|number| format!(r#"{{"name": "n{number}"}}"#)).collect();

@@ -48,7 +48,7 @@ struct Walk<'t> {
     /// The position of each refused job in that list.
     refused_at: HashMap<Place, usize>,
     /// The classes of jobs in their targets. They are given back at the end.
-    classes: HashMap<(ClassId, usize, u32), ClassId>,
+    classes: BTreeMap<(ClassId, usize, u32), ClassId>,
 }
 
 impl Walk<'_> {
@@ -86,7 +86,7 @@ impl Engine {
             shut_by_hours: BTreeSet::new(),
             looks: Vec::new(),
             refused_at: HashMap::new(),
-            classes: HashMap::new(),
+            classes: BTreeMap::new(),
         };
         let lifted = self.conditions.lifted.iter().filter(|(_, until)| **until > cycle.now);
         cycle.plan.routed.lifted = lifted.map(|(queue, until)| (queue.clone(), *until)).collect();
