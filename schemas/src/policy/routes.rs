@@ -3,7 +3,7 @@
 //! Every waiting job has a size in units. A queue in which jobs start, and a machine, can have so many units; what is
 //! free of them is known for all times to come, as for licences.
 
-use super::turns::Period;
+use super::period::Period;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;

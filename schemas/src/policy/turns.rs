@@ -1,7 +1,7 @@
 //! Planning by turns: jobs are looked at one after the other, each starts if it fits when its turn comes, and no job is
 //! promised anything.
 
-use super::{key::OrderKey, routes::Routes};
+use super::{key::OrderKey, period::Period, routes::Routes};
 use crate::{
     Timestamp,
     shares::{Compare, Member, Shares},
@@ -122,16 +122,6 @@ pub struct Windows {
     pub queue_prefix: String,
     /// The times, in their order, neither overlapping nor touching.
     pub periods: Vec<Period>,
-}
-
-/// From an instant until just before another one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Period {
-    /// Its first instant.
-    pub from: Timestamp,
-    /// The first instant after it.
-    pub until: Timestamp,
 }
 
 /// The parts of the machine that belong to users and groups, as a tree below the whole machine.

@@ -1,6 +1,7 @@
 //! The planner's engine with the state of a file.
 
 mod preset;
+mod site;
 
 pub use preset::Carried;
 
@@ -88,7 +89,7 @@ impl<'s> Scene<'s> {
         let policy = match &tables.preset {
             None => engine::policy(tables, &of_server, &of_queues, &range),
             Some(config) => {
-                let site = preset::site(state, of_server, of_queues, range, &mut warnings);
+                let site = site::site(state, of_server, of_queues, range, &mut warnings);
                 routes::policy(config, tables, &site)
             }
         };
@@ -170,7 +171,7 @@ impl<'s> Scene<'s> {
                 continue;
             }
             let id = NodeId(u32::try_from(index).unwrap_or(u32::MAX).saturating_add(2));
-            self.engine.set_node(id, Arc::new(spec_of(node, index)?), is_available(node));
+            self.engine.set_node(id, Arc::new(spec_of(node, index)?), site::is_available(node));
             self.nodes.insert(id, &node.name);
         }
         Ok(())
@@ -416,13 +417,6 @@ fn spec_of(node: &NodeState, index: usize) -> Result<NodeSpec, StateError> {
 
 fn node_spec(name: &str, cores: u32, memory_bytes: u64) -> NodeSpec {
     NodeSpec { name: name.to_owned(), cores, sockets: 1, memory_bytes, gpus: Vec::new(), properties: BTreeMap::new() }
-}
-
-/// Whether jobs can get a node: a word of its state says otherwise, or that it has no state.
-fn is_available(node: &NodeState) -> bool {
-    let state = node.state.as_deref().unwrap_or("free");
-    let shut = ["down", "offline", "unknown", "state-unknown", "busy", "reserve", "job-sharing"];
-    !state.split(',').any(|word| shut.contains(&word.trim()))
 }
 
 fn share(node: NodeId, core: u32) -> NodeShare {

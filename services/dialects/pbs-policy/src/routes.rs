@@ -6,7 +6,7 @@
 mod orders;
 mod site;
 
-pub use orders::{BACKGROUND, BASE, PAST_USAGE, SPECIAL, base_of};
+pub use orders::{BACKGROUND, BASE, PAST_USAGE, SPECIAL, base_of, standing};
 pub use site::{Host, Site};
 
 use crate::{
@@ -20,8 +20,8 @@ use jiff::Timestamp as Instant;
 use muster_schemas::policy::{
     Backfill, Limit, MOST_STARTS, OtherHours, Period, Policy, TurnRules, Turns, Visit,
     routes::{
-        EarlyEnd, HourRules, JobStanding, LoadBand, LoadPercent, LongWait, Machine, Owners, Reservations, Routes,
-        SizeLimits, SizePart, Source, Target, TargetHours,
+        EarlyEnd, HourRules, LoadBand, LoadPercent, LongWait, Machine, Owners, Reservations, Routes, SizeLimits,
+        SizePart, Source, Target, TargetHours,
     },
 };
 use std::collections::BTreeMap;
@@ -57,17 +57,6 @@ pub fn policy(config: &PresetConfig, tables: &Tables, site: &Site) -> Policy {
         queues: BTreeMap::new(),
         max_starts: MOST_STARTS,
         turns: Some(Box::new(turns)),
-    }
-}
-
-/// The standing of the jobs of a queue.
-pub fn standing(config: &PresetConfig, queue: &str) -> JobStanding {
-    if config.special_queue.as_ref().is_some_and(|special| special.queue == queue) {
-        JobStanding::Privileged
-    } else if config.background_queue.as_deref() == Some(queue) {
-        JobStanding::Background
-    } else {
-        JobStanding::Normal
     }
 }
 

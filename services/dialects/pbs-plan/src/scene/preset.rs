@@ -1,17 +1,15 @@
 //! The part of a state that only presets look at.
 
-use super::{Scene, Told, instant, is_available, micros, share};
+use super::{Scene, Told, instant, micros, share};
 use crate::{
     resources::Resources,
-    state_file::{JobState, NodeState, QueueState, StateError, StateFile},
+    state_file::{JobState, QueueState, StateError},
 };
 use muster_pbs_policy::{
-    engine::{Limits, Range},
-    outages::{self, Outages, short_name},
+    outages::short_name,
     past_usage,
     preset::{Preset, PresetConfig, RestartAction},
-    routes::{self, Host, Site},
-    values,
+    routes,
 };
 use muster_planner::{
     model::ActiveRun,
@@ -60,44 +58,6 @@ pub struct CarriedQueue {
     pub name: String,
     /// Until then.
     pub prime_lifted_until: i64,
-}
-
-/// What the policy has to know of a site.
-pub(super) fn site(
-    state: &StateFile,
-    server: Limits,
-    queues: Vec<(String, Limits)>,
-    range: Range,
-    warnings: &mut Vec<String>,
-) -> Site {
-    let available = state.nodes.iter().filter(|node| !node.ts && is_available(node)).count();
-    let host = |node: &NodeState| {
-        let memory_kilobytes = node.physmem.as_deref().and_then(values::kilobytes);
-        (short_name(&node.name), Host { processors: node.ncpus.unwrap_or(1), nodes: node.node_count, memory_kilobytes })
-    };
-    Site {
-        server,
-        queues,
-        hosts: state.nodes.iter().map(host).collect(),
-        whole_nodes: u32::try_from(available).ok().filter(|nodes| *nodes > 0),
-        outages: state.outages.iter().map(|(name, answer)| read_outages(name, answer.as_deref(), warnings)).collect(),
-        range,
-    }
-}
-
-fn read_outages(name: &str, answer: Option<&str>, warnings: &mut Vec<String>) -> (String, Option<Outages>) {
-    let outages = match answer.map(outages::read) {
-        Some(Ok(outages)) => Some(outages),
-        Some(Err(mistakes)) => {
-            warnings.extend(mistakes.iter().map(|mistake| format!("outages of {name}: {mistake}")));
-            None
-        }
-        None => None,
-    };
-    if outages.is_none() {
-        warnings.push(format!("the outages of {name} are not known: nothing starts there"));
-    }
-    (short_name(name), outages)
 }
 
 impl<'s> Scene<'s> {

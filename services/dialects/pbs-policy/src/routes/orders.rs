@@ -1,6 +1,5 @@
 //! The orders of the presets, as keys and formulas of the planner (PBS-P-08, PBS-P-19, PBS-P-21).
 
-use super::standing;
 use crate::{
     engine,
     preset::{Preset, PresetConfig},
@@ -15,6 +14,17 @@ pub const BACKGROUND: &str = "is_background";
 pub const SPECIAL: &str = "is_special";
 /// The attribute with what the owner of a job has used.
 pub const PAST_USAGE: &str = "past_usage";
+
+/// The standing of the jobs of a queue.
+pub fn standing(config: &PresetConfig, queue: &str) -> JobStanding {
+    if config.special_queue.as_ref().is_some_and(|special| special.queue == queue) {
+        JobStanding::Privileged
+    } else if config.background_queue.as_deref() == Some(queue) {
+        JobStanding::Background
+    } else {
+        JobStanding::Normal
+    }
+}
 
 /// The base of the priority of a queue's jobs (PBS-P-21).
 pub fn base_of(config: &PresetConfig, queue: &str) -> i64 {

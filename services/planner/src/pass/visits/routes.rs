@@ -7,6 +7,7 @@ mod gates;
 mod holds;
 mod hours;
 mod order;
+mod walk;
 
 use super::{Cycle, Look, Place, Refusal, lead_queue, look, refused_by};
 use crate::{
@@ -14,8 +15,7 @@ use crate::{
     search::Search,
 };
 use books::{Books, Counted};
-use holds::Hold;
-use hours::{Clock, Hours, Length};
+use hours::{Clock, Length};
 use muster_schemas::{
     JobId,
     policy::{
@@ -29,48 +29,10 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
+use walk::Walk;
 
 /// The attribute of jobs for which somebody waits at a terminal.
 const INTERACTIVE: &str = "interactive";
-
-/// The progress of a cycle.
-struct Walk<'t> {
-    turns: &'t Turns,
-    routes: &'t Routes,
-    books: Books,
-    holds: Vec<Hold>,
-    /// A job of this list could not start, so the promise to the first such job is made.
-    has_first: bool,
-    /// The queues in which only the rules of the usual hours kept a job from starting.
-    shut_by_hours: BTreeSet<String>,
-    /// What became of each job, in the order in which they were looked at.
-    looks: Vec<(Place, JobId, Option<Refusal>)>,
-    /// The position of each refused job in that list.
-    refused_at: HashMap<Place, usize>,
-    /// The classes of jobs in their targets. They are given back at the end.
-    classes: BTreeMap<(ClassId, usize, u32), ClassId>,
-}
-
-impl Walk<'_> {
-    /// A job was refused. One that is looked at again keeps the place of its first look.
-    fn refused(&mut self, job: &Candidate, refusal: Refusal) {
-        match self.refused_at.get(&job.place) {
-            Some(at) => self.looks[*at].2 = Some(refusal),
-            None => {
-                self.refused_at.insert(job.place, self.looks.len());
-                self.looks.push((job.place, job.id, Some(refusal)));
-            }
-        }
-    }
-
-    /// A job, or a task of an array, starts.
-    fn started(&mut self, job: &Candidate, id: JobId) {
-        match self.refused_at.remove(&job.place) {
-            Some(at) => self.looks[at] = (job.place, id, None),
-            None => self.looks.push((job.place, id, None)),
-        }
-    }
-}
 
 impl Engine {
     /// A cycle by turns with routes.
@@ -157,7 +119,7 @@ impl Engine {
         let is_interactive = attributes.and_then(|all| all.get(INTERACTIVE)).is_some_and(|value| *value != 0);
         let wait = u64::try_from(cycle.now.micros_since(entry.arrival) / 1_000_000).unwrap_or(0);
         let walltime_seconds = class.size.walltime_seconds;
-        let is_usual = hours(walk).is_usual(cycle.now);
+        let is_usual = walk.hours().is_usual(cycle.now);
         let waited_long = walk
             .routes
             .long_wait
@@ -191,7 +153,7 @@ impl Engine {
 
     fn walk_in_place(&mut self, cycle: &mut Cycle, walk: &mut Walk, places: Vec<Place>, at: usize) {
         let target = &walk.routes.targets[at];
-        let is_usual = hours(walk).is_usual(cycle.now);
+        let is_usual = walk.hours().is_usual(cycle.now);
         let is_open = match target.hours {
             TargetHours::All => true,
             TargetHours::Usual => is_usual,
@@ -401,7 +363,7 @@ impl Engine {
     fn clock<'t>(&self, cycle: &Cycle, walk: &Walk<'t>, job: &Candidate, target: &'t Target) -> Clock<'t> {
         let is_lifted = cycle.plan.routed.lifted.contains_key(&target.queue);
         Clock {
-            hours: hours(walk),
+            hours: walk.hours(),
             has_rules: !job.is_privileged && !is_lifted,
             machine: target.machine.as_deref().and_then(|name| walk.routes.machine(name)),
             in_outages: target.in_outages,
@@ -447,8 +409,8 @@ impl Engine {
     /// from starting there. Whether they were lifted for any.
     fn lift_hours(&self, cycle: &mut Cycle, walk: &Walk) -> bool {
         let early = walk.routes.hours.as_ref().and_then(|rules| rules.early_end);
-        let Some(early) = early.filter(|_| hours(walk).is_usual(cycle.now)) else { return false };
-        let Some(until) = hours(walk).other_from(cycle.now) else { return false };
+        let Some(early) = early.filter(|_| walk.hours().is_usual(cycle.now)) else { return false };
+        let Some(until) = walk.hours().other_from(cycle.now) else { return false };
         let seconds =
             |from, until: muster_schemas::Timestamp| u64::try_from(until.micros_since(from)).unwrap_or(0) / 1_000_000;
         if u64::try_from(until.micros_since(cycle.now)).unwrap_or(0) > early.within_seconds.saturating_mul(1_000_000) {
@@ -489,10 +451,4 @@ fn is_too_large(walk: &Walk, job: &Candidate) -> bool {
     let mut targets = walk.routes.targets.iter().filter(|target| !target.in_place);
     let fits = targets.any(|target| gates::fits_empty(target, job));
     !job.is_privileged && (!fits || gates::is_beyond(walk.routes.size_limits.as_ref(), job))
-}
-
-/// The other hours of a policy, with the rules of the usual ones.
-fn hours<'t>(walk: &Walk<'t>) -> Hours<'t> {
-    let other = walk.turns.other_hours.as_ref().map_or(&[][..], |other| &other.periods);
-    Hours { other, rules: walk.routes.hours.as_ref() }
 }

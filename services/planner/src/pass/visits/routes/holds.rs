@@ -1,7 +1,11 @@
 //! Promises to jobs that cannot start: what they need is held on the machine, from the first moment on at which runs will
 //! have left it.
 
-use super::{Candidate, Refusal, Walk};
+use super::{
+    Refusal,
+    order::Candidate,
+    walk::{Hold, Walk},
+};
 use crate::{
     class::ClassId,
     engine::Engine,
@@ -21,14 +25,6 @@ use std::sync::Arc;
 
 /// How many times a search for a start goes on from hours to room and back.
 const MOST_TRIES: usize = 256;
-
-/// What is held for a job.
-pub(super) struct Hold {
-    pub promised: Promised,
-    demand: Arc<Demand>,
-    placement: Arc<Placement>,
-    holding: Holding,
-}
 
 impl Engine {
     /// Holds what earlier cycles have promised, before anybody else gets it. A promise moves only to an earlier time.
