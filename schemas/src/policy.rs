@@ -8,17 +8,19 @@ mod components;
 pub mod formula;
 mod key;
 pub mod order;
+mod period;
+pub mod routes;
 mod turns;
 pub mod words;
 
 pub use crate::shares::Compare;
 pub use components::{ComponentPriority, ComponentStart, Components};
 pub use turns::{
-    Charge, FairShare, OnRefusal, OtherHours, Period, Share, ShareTable, Starving, TurnRules, Turns, UsageRule, Visit,
-    Windows,
+    Charge, FairShare, OnRefusal, OtherHours, Share, ShareTable, Starving, TurnRules, Turns, UsageRule, Visit, Windows,
 };
 
 pub use key::OrderKey;
+pub use period::Period;
 
 pub use check::{
     MOST_FORMULA_BYTES, MOST_LIMITS, MOST_NAME_BYTES, MOST_ORDER_KEYS, MOST_STARTS, PolicyFault, queue_place,

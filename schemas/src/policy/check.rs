@@ -1,5 +1,7 @@
 //! Faults of a policy, whatever its source.
 
+mod routes;
+
 use super::{
     Backfill, BackfillMode, CandidateOrder, ComponentStart, Components, Limit, LimitPer, OrderKey, Period, Policy,
     PolicySource, Turns,
@@ -232,6 +234,9 @@ impl Faults {
         if let Some(other) = &turns.other_hours {
             self.order(&format!("{place}.other_hours.order"), &other.order);
             self.periods(&format!("{place}.other_hours.periods"), &other.periods);
+        }
+        if let Some(routes) = &turns.routes {
+            self.routes(&format!("{place}.routes"), routes);
         }
         if let Some(windows) = &turns.windows {
             self.text(&format!("{place}.windows.queue_prefix"), &windows.queue_prefix, "the beginning of a name");

@@ -1,7 +1,7 @@
 //! Planning by turns: jobs are looked at one after the other, each starts if it fits when its turn comes, and no job is
 //! promised anything.
 
-use super::key::OrderKey;
+use super::{key::OrderKey, period::Period, routes::Routes};
 use crate::{
     Timestamp,
     shares::{Compare, Member, Shares},
@@ -30,6 +30,9 @@ pub struct Turns {
     pub queues: Vec<String>,
     /// What users have used is counted; `None` if no rule needs it.
     pub usage: Option<UsageRule>,
+    /// Jobs start in other queues than those in which they wait. How queues take turns, starving jobs, fair share and
+    /// windows have no effect then.
+    pub routes: Option<Box<Routes>>,
 }
 
 /// What a run adds to the use of its owner, and how fast that is forgotten (PBS-FS-05, PBS-FS-08).
@@ -150,16 +153,6 @@ pub struct Windows {
     pub queue_prefix: String,
     /// The times, in their order, neither overlapping nor touching.
     pub periods: Vec<Period>,
-}
-
-/// From an instant until just before another one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Period {
-    /// Its first instant.
-    pub from: Timestamp,
-    /// The first instant after it.
-    pub until: Timestamp,
 }
 
 /// The parts of the machine that belong to users and groups, as a tree below the whole machine.

@@ -15,6 +15,7 @@ use crate::{
     machine::{Holding, Machine, Window},
     model::{ActiveRun, Closure, ElasticRun, QueuedJob, Reservation, Slot, YieldingRun, lead_queue},
     queue::{Facts, Place, Queue},
+    routes::{self, Conditions},
     search::Search,
     timeline::ALWAYS,
     users::Users,
@@ -29,8 +30,8 @@ use muster_schemas::{
     fair_tree::Factors,
     filter::ActivationOrdering,
     job::WaitReason,
-    policy::{ComponentStart, Components, Policy},
-    resources::{IndexSet, NodeSpec, Placement},
+    policy::{ComponentStart, Components, Policy, routes::Routes},
+    resources::{IndexSet, NodeShare, NodeSpec, Placement},
     scheduling::SchedulingSettings,
 };
 use run::JustLeft;
@@ -89,6 +90,8 @@ pub struct Engine {
     pub(crate) run_users: Users,
     /// Until when a cycle by turns need not look at jobs that cannot fit and were told why they wait.
     pub(crate) looks_hold_until: Option<Timestamp>,
+    /// The facts of planning by turns with routes.
+    pub(crate) conditions: Conditions,
 }
 
 /// The owner of a bound.
@@ -104,7 +107,9 @@ impl Engine {
     /// # Errors
     /// If a formula of the policy cannot be read.
     pub fn new(policy: Arc<Policy>) -> Result<Self, PolicyError> {
-        Ok(Self {
+        let routes = policy.turns.as_deref().and_then(|turns| turns.routes.as_deref());
+        let rooms = routes.map_or_else(Vec::new, routes::rooms);
+        let mut engine = Self {
             queue: Queue::new(&policy)?,
             limits: Limits::new(policy.limits.clone()),
             components: policy.backfill.components,
@@ -135,7 +140,12 @@ impl Engine {
             user_usage: BTreeMap::new(),
             run_users: Users::default(),
             looks_hold_until: None,
-        })
+            conditions: Conditions::default(),
+        };
+        for (room, units) in rooms {
+            engine.machine.set_licence(&room, units);
+        }
+        Ok(engine)
     }
 
     /// The same, but all activation filters pass at once, including those being asked.
@@ -234,6 +244,27 @@ impl Engine {
     /// their part among those who are named or have jobs here.
     pub fn set_user_usage(&mut self, usage: BTreeMap<Arc<str>, u64>) {
         self.user_usage = usage;
+    }
+
+    /// Sets the facts that planning by turns with routes needs.
+    pub fn set_conditions(&mut self, conditions: Conditions) {
+        self.conditions = conditions;
+    }
+
+    /// The routes of the policy.
+    fn routes(&self) -> Option<&Routes> {
+        self.policy.turns.as_deref()?.routes.as_deref()
+    }
+
+    /// A run with the room that it has in its queue and on its machine.
+    fn counted(&self, mut run: ActiveRun) -> ActiveRun {
+        let Some(routes) = self.routes() else { return run };
+        let is_whole =
+            |share: &&NodeShare| share.exclusive && self.machine.node(share.node).is_some_and(|node| node.is_available);
+        let nodes = u32::try_from(run.placement.shares().filter(is_whole).count()).unwrap_or(u32::MAX);
+        let size = routes.size_of(run.attributes.as_deref());
+        run.demand = Arc::new(routes::running(&run.demand, routes, size, nodes));
+        run
     }
 
     /// Memory for each core of requests that name none, in bytes.
@@ -426,12 +457,14 @@ impl Engine {
 
     /// A run holds resources from now on, and no longer waits.
     pub fn begin(&mut self, run: ActiveRun) {
+        let run = self.counted(run);
         let usage = Usage::of(&run.placement, &run.demand);
         self.hold_using(run, usage);
     }
 
     /// The same for a run that has lent a part of `has`, all of which limits still count.
     pub fn begin_lending(&mut self, run: ActiveRun, has: &Placement) {
+        let run = self.counted(run);
         let usage = Usage::of(has, &run.demand);
         self.hold_using(run, usage);
     }

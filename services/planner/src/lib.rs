@@ -90,6 +90,7 @@ pub mod predict;
 pub mod projection;
 mod queue;
 mod resize;
+pub mod routes;
 mod search;
 pub mod simulate;
 mod timeline;

@@ -26,7 +26,7 @@ use crate::{
     engine::Engine,
     limits::{Usage, Uses, Ways, is_one_shut, queues},
     machine::{Holding, expected_end},
-    model::ActiveRun,
+    model::{ActiveRun, Demand},
     queue::Place,
     search::{Known, Search},
 };
@@ -306,9 +306,15 @@ impl Engine {
     }
 
     fn take_start(&mut self, cycle: &mut Cycle, place: Place, id: JobId, placement: Placement) {
+        let Some(class) = self.queue.class_at(place) else { return };
+        let demand = self.classes.get(class).demand.clone();
+        self.take_start_as(cycle, place, id, demand, placement);
+    }
+
+    /// The same for a job that starts with another demand than it waits with.
+    fn take_start_as(&mut self, cycle: &mut Cycle, place: Place, id: JobId, demand: Arc<Demand>, placement: Placement) {
         self.note_offer(cycle, place, id, &placement);
         let Some(entry) = self.queue.get(place) else { return };
-        let demand = self.classes.get(entry.class).demand.clone();
         let (holder, attributes) = (entry.holder.clone(), entry.attributes.clone());
         let until = expected_end(&demand, &placement, cycle.now);
         let usage = Usage::of(&placement, &demand);

@@ -18,7 +18,8 @@ use std::{
 const USAGE: &str = "usage: muster pbs check [--preset sgi_origin|cray_t3e|ibm_sp|multitask] DIR";
 /// The exit status for files with errors.
 const POLICY_ERRORS: u8 = 2;
-const PLAN_USAGE: &str = "usage: muster pbs plan DIR --state FILE";
+const PLAN_USAGE: &str =
+    "usage: muster pbs plan [--preset sgi_origin|cray_t3e|ibm_sp|multitask] [--carried] DIR --state FILE";
 /// The exit status for a bad state file.
 const BAD_STATE: u8 = 3;
 
@@ -40,16 +41,48 @@ pub fn run(words: &[String]) -> Ended {
     Ok(if checked.policy.is_some() { 0 } else { POLICY_ERRORS })
 }
 
+/// The words of a dry run.
+#[derive(Default)]
+struct DryWords<'w> {
+    preset: Option<Preset>,
+    folder: Option<&'w str>,
+    state: Option<&'w str>,
+    /// Print what the next cycle has to be told, in place of the plan.
+    is_carried: bool,
+}
+
+impl<'w> DryWords<'w> {
+    fn read(words: &'w [String]) -> Option<Self> {
+        let mut read = Self::default();
+        let mut words = words.iter().map(String::as_str);
+        while let Some(word) = words.next() {
+            match word {
+                "--carried" => read.is_carried = true,
+                "--preset" => read.preset = Some(Preset::parse(words.next()?)?),
+                "--state" => read.state = Some(words.next()?),
+                _ if word.starts_with('-') || read.folder.is_some() => return None,
+                _ => read.folder = Some(word),
+            }
+        }
+        Some(read)
+    }
+}
+
 /// Runs one cycle on a state file. It asks no system, and changes nothing.
 pub fn plan_dry(words: &[String]) -> Ended {
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let (folder, file) = match words[..] {
-        [folder, "--state", file] | ["--state", file, folder] if !folder.starts_with('-') => (folder, file),
-        _ => return Err(Failure { text: PLAN_USAGE.to_owned(), status: POLICY_ERRORS }),
-    };
+    let usage = || Failure { text: PLAN_USAGE.to_owned(), status: POLICY_ERRORS };
+    let words = DryWords::read(words).ok_or_else(usage)?;
+    let (folder, file) = words.folder.zip(words.state).ok_or_else(usage)?;
     let sources =
         folder::read(Path::new(folder)).map_err(|error| Failure { text: error.to_string(), status: POLICY_ERRORS })?;
-    let checked = check(&sources, None);
+    let shown = escaped(file);
+    let bad = |error: &dyn std::fmt::Display| Failure { text: format!("{shown}: {error}"), status: BAD_STATE };
+    let state = read(Path::new(file)).map_err(|error| bad(&error));
+    let state = state.and_then(|bytes| StateFile::read(&bytes).map_err(|error| bad(&error)));
+    let of_state = state.as_ref().map_or(Ok(None), |state| state.preset().map_err(|error| bad(&error)));
+    let preset = words.preset.map_or(of_state, |preset| Ok(Some(preset)));
+    // Mistakes in the policy are told first.
+    let checked = check(&sources, *preset.as_ref().unwrap_or(&None));
     for warning in &checked.warnings {
         stderr_line!("muster pbs plan: warning: {warning}");
     }
@@ -60,15 +93,18 @@ pub fn plan_dry(words: &[String]) -> Ended {
             status: POLICY_ERRORS,
         });
     };
-    let shown = escaped(file);
-    let bad = |error: &dyn std::fmt::Display| Failure { text: format!("{shown}: {error}"), status: BAD_STATE };
-    let bytes = read(Path::new(file)).map_err(|error| bad(&error))?;
-    let state = StateFile::read(&bytes).map_err(|error| bad(&error))?;
-    let dry = plan(&tables, &state).map_err(|error| bad(&error))?;
+    preset?;
+    let dry = plan(&tables, &state?).map_err(|error| bad(&error))?;
     for warning in &dry.warnings {
         stderr_line!("muster pbs plan: warning: {}", escaped(warning));
     }
-    print(&dry.lines.iter().map(|line| escaped(line) + "\n").collect::<String>());
+    match (words.is_carried, dry.carried) {
+        (false, _) => print(&dry.lines.iter().map(|line| escaped(line) + "\n").collect::<String>()),
+        (true, carried) => {
+            let json = serde_json::to_string(&carried.unwrap_or_default());
+            print(&format!("{}\n", json.map_err(|error| bad(&error))?));
+        }
+    }
     Ok(0)
 }
 

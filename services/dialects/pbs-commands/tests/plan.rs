@@ -33,3 +33,29 @@ fn the_exit_status_tells_policy_errors_from_a_bad_state() {
     assert_eq!(usage(&["plan"]), 2);
     assert_eq!(usage(&["plan", "--data", "--state", "x"]), 2);
 }
+
+/// PBS-P-01, PBS-C-15: a preset is named by an option, or by the state.
+#[test]
+fn presets_are_planned() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/examples/pbs/preset").display().to_string();
+    let other = tempfile::tempdir().expect("a folder");
+    let state = other.path().join("state.json");
+    fs::write(&state, STATE).expect("written");
+    let (example, state) = (format!("{folder}/state.json"), state.display().to_string());
+    let plan = |words: &[&str]| {
+        let words: Vec<String> = ["plan"].iter().chain(words).map(|word| (*word).to_owned()).collect();
+        muster_pbs_commands::words(&ConnectionOptions::default(), &words)
+    };
+    assert_eq!(plan(&[&folder, "--state", &example]), 0);
+    assert_eq!(plan(&["--preset", "cray_t3e", "--carried", &folder, "--state", &state]), 0);
+    assert_eq!(plan(&["--preset", "fifo", &folder, "--state", &state]), 2, "no such preset");
+    let empty = other.path().display().to_string();
+    assert_eq!(
+        plan(&["--preset", "ibm_sp", &empty, "--state", &state]),
+        2,
+        "the options that must be set are not there"
+    );
+    let unknown = STATE.replacen('{', r#"{"server": {"scheduler_policy": "basl:x"}, "#, 1);
+    fs::write(&state, unknown).expect("written");
+    assert_eq!(plan(&[&empty, "--state", &state]), 3, "no such policy");
+}

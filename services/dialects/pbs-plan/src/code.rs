@@ -24,8 +24,24 @@ pub fn code(refusal: &Refusal) -> String {
         Refusal::Hopeless(_) => "NO_NODES",
         Refusal::BehindRefused(_) => "STRICT_ORDER",
         Refusal::OtherLimit(_) => "START_REFUSED",
+        Refusal::TooLarge => "SIZE_REJECTED",
+        Refusal::NoTarget => "NO_QUEUE_FITS",
+        Refusal::HourLimit => "PRIME_LIMIT",
+        Refusal::Drain(_) => "NONPRIME_DRAIN",
+        Refusal::Outage { .. } => "DEDICATED_TIME",
+        Refusal::Fragment => "FRAGMENT",
+        Refusal::Load => "LOAD",
+        Refusal::MachineJobs(_) => "MAX_JOBS",
+        Refusal::Oversold(_) => "NO_MEMORY",
+        Refusal::OverAllocation => "OVER_ALLOCATION",
+        Refusal::Reserved(_) => "RESERVED",
     };
     code.to_owned()
+}
+
+/// The word for what becomes of a job that was refused.
+pub fn verdict(refusal: &Refusal) -> &'static str {
+    if *refusal == Refusal::TooLarge { "REJECT" } else { "WAIT" }
 }
 
 fn job_limit(per: LimitPer, in_queue: bool) -> String {

@@ -28,9 +28,10 @@ mod scene;
 pub mod state_file;
 
 pub use code::code;
+pub use scene::Carried;
 
 use muster_pbs_policy::{check::Policy, engine};
-use muster_schemas::JobId;
+use muster_schemas::{JobId, resources::IndexSet};
 use scene::Scene;
 use state_file::{StateError, StateFile};
 use std::collections::BTreeMap;
@@ -42,6 +43,10 @@ pub struct Dry {
     pub lines: Vec<String>,
     /// Options and facts that the plan does not follow.
     pub warnings: Vec<String>,
+    /// The reservations of the cycle, under a preset: the job, the queue, and the time in seconds since 1970.
+    pub reservations: Vec<(String, String, i64)>,
+    /// What the state of the next cycle has of this one, under a preset.
+    pub carried: Option<Carried>,
 }
 
 /// Plans one cycle.
@@ -49,7 +54,8 @@ pub struct Dry {
 /// # Errors
 /// If the state makes no sense.
 pub fn plan(tables: &Policy, state: &StateFile) -> Result<Dry, StateError> {
-    let mut warnings: Vec<String> = engine::without_effect(&tables.sched_config)
+    let unused = if tables.preset.is_some() { Vec::new() } else { engine::without_effect(&tables.sched_config) };
+    let mut warnings: Vec<String> = unused
         .into_iter()
         .map(|(option, reason)| format!("sched_config: {option} has no effect here: {reason}"))
         .collect();
@@ -57,18 +63,36 @@ pub fn plan(tables: &Policy, state: &StateFile) -> Result<Dry, StateError> {
     warnings.append(&mut scene.warnings);
     let (plan, looks) = scene.engine.pass_traced(scene.now);
     let places: BTreeMap<JobId, String> = plan.starts.iter().map(|start| (start.job, scene.shown(start))).collect();
-    let mut lines = Vec::with_capacity(looks.len());
+    let targets: BTreeMap<JobId, &str> =
+        plan.routed.targets.iter().map(|(job, queue)| (*job, queue.as_str())).collect();
+    let numbers: BTreeMap<JobId, (&str, &IndexSet)> =
+        plan.routed.numbers.iter().map(|(job, host, numbers)| (*job, (host.as_str(), numbers))).collect();
+    let reruns = scene.reruns.iter().zip(1..).map(|(job, number)| format!("{number} START {}", scene.name(*job)));
+    let mut lines: Vec<String> = reruns.collect();
     let mut others: Vec<(usize, JobId, String)> = std::mem::take(&mut scene.others);
     for look in looks {
         let name = scene.name(look.job);
         let number = lines.len() + 1;
         match &look.refusal {
-            None => lines.push(format!("{number} START {name}{}", places.get(&look.job).map_or("", String::as_str))),
-            Some(refusal) if refusal.had_turn() => lines.push(format!("{number} WAIT {name} {}", code(refusal))),
+            None => {
+                let numbers = numbers.get(&look.job).map(|(host, numbers)| format!(" {host}:{numbers}"));
+                let place = numbers.as_ref().or(places.get(&look.job)).map_or("", String::as_str);
+                let queue = targets.get(&look.job).filter(|queue| scene.queue_name(look.job) != **queue);
+                let queue = queue.map_or_else(String::new, |queue| format!(" -> {queue}"));
+                lines.push(format!("{number} START {name}{place}{queue}"));
+            }
+            Some(refusal) if refusal.had_turn() => {
+                lines.push(format!("{number} {} {name} {}", code::verdict(refusal), code(refusal)));
+            }
             Some(refusal) => others.push((scene.queue_of(look.job), look.job, code(refusal))),
         }
     }
     others.sort();
     lines.extend(others.into_iter().map(|(_, job, code)| format!("- WAIT {} {code}", scene.name(job))));
-    Ok(Dry { lines, warnings })
+    let promised = plan.routed.promised.iter();
+    let reservations =
+        promised.map(|one| (scene.name(one.job).to_owned(), one.queue.clone(), one.start.unix_seconds()));
+    let reservations = reservations.collect();
+    let carried = tables.preset.as_ref().map(|config| scene.carried(config, &plan));
+    Ok(Dry { lines, warnings, reservations, carried })
 }

@@ -1,5 +1,10 @@
 //! The planner's engine with the state of a file.
 
+mod preset;
+mod site;
+
+pub use preset::Carried;
+
 use crate::{
     code::QUEUE_NOT_EXECUTION,
     moment::Moment,
@@ -11,6 +16,9 @@ use jiff::{Timestamp as Instant, ToSpan, tz::TimeZone};
 use muster_pbs_policy::{
     check::Policy as Tables,
     engine::{self, Limits, Range},
+    past_usage,
+    preset::PresetConfig,
+    routes,
     usage::Usage,
     values,
 };
@@ -50,6 +58,11 @@ pub struct Scene<'s> {
     nodes: BTreeMap<NodeId, &'s str>,
     zone: TimeZone,
     groups: BTreeMap<&'s str, u32>,
+    preset: Option<&'s PresetConfig>,
+    /// Jobs that start again, whatever the gates say.
+    pub reruns: Vec<JobId>,
+    /// The days since the last decay, and when the last of them was over.
+    days: (i64, Instant),
 }
 
 impl<'s> Scene<'s> {
@@ -57,7 +70,7 @@ impl<'s> Scene<'s> {
     ///
     /// # Errors
     /// If the state makes no sense.
-    pub fn new(tables: &Tables, state: &'s StateFile) -> Result<Self, StateError> {
+    pub fn new(tables: &'s Tables, state: &'s StateFile) -> Result<Self, StateError> {
         let zone = zone(state)?;
         let now = instant(state.now, &zone, "now")?;
         let queues = queue_numbers(&state.queues)?;
@@ -70,7 +83,16 @@ impl<'s> Scene<'s> {
             &server.resources_available,
             &server.resources_max,
         );
-        let policy = engine::policy(tables, &of_server, &of_queues, &range);
+        let last_decay = state.last_decay.map(|moment| instant(moment, &zone, "last_decay")).transpose()?;
+        let days = past_usage::days_since(last_decay.unwrap_or(now), now);
+        let mut warnings = Vec::new();
+        let policy = match &tables.preset {
+            None => engine::policy(tables, &of_server, &of_queues, &range),
+            Some(config) => {
+                let site = site::site(state, of_server, of_queues, range, &mut warnings);
+                routes::policy(config, tables, &site)
+            }
+        };
         if let Some(fault) = policy.faults().first() {
             return Err(StateError::at("server", format!("the planner cannot follow it: {fault}")));
         }
@@ -78,18 +100,24 @@ impl<'s> Scene<'s> {
         let mut scene = Self {
             engine: engine.without_reasons(),
             now: micros(now),
-            warnings: Vec::new(),
+            warnings,
             others: Vec::new(),
             state,
             queues,
             nodes: BTreeMap::new(),
             zone,
             groups: BTreeMap::new(),
+            preset: tables.preset.as_ref(),
+            reruns: Vec::new(),
+            days,
         };
         scene.tell_queues();
         scene.tell_nodes()?;
         scene.tell_jobs()?;
-        scene.tell_usage(tables, now)?;
+        match scene.preset {
+            None => scene.tell_usage(tables, now)?,
+            Some(config) => scene.tell_conditions(config)?,
+        }
         Ok(scene)
     }
 
@@ -104,6 +132,11 @@ impl<'s> Scene<'s> {
         let at = usize::try_from(job.number).ok().and_then(|number| number.checked_sub(1));
         let job = at.and_then(|at| self.state.jobs.get(at));
         job.and_then(|job| self.queues.get(job.queue.as_str())).copied().unwrap_or(usize::MAX)
+    }
+
+    /// The name of a job's queue.
+    pub fn queue_name(&self, job: JobId) -> &'s str {
+        self.state.queues.get(self.queue_of(job)).map_or("", |queue| queue.name.as_str())
     }
 
     /// The nodes of a start, with a blank in front; nothing for a job that asks for none.
@@ -138,7 +171,7 @@ impl<'s> Scene<'s> {
                 continue;
             }
             let id = NodeId(u32::try_from(index).unwrap_or(u32::MAX).saturating_add(2));
-            self.engine.set_node(id, Arc::new(spec_of(node, index)?), is_available(node));
+            self.engine.set_node(id, Arc::new(spec_of(node, index)?), site::is_available(node));
             self.nodes.insert(id, &node.name);
         }
         Ok(())
@@ -161,7 +194,7 @@ impl<'s> Scene<'s> {
                 return Err(StateError::at(place("queue"), format!("there is no queue {}", job.queue)));
             };
             // The order of the list is that of arrival.
-            if let Some(queued) = job.qtime {
+            if let Some(queued) = job.qtime.filter(|_| self.preset.is_none()) {
                 let queued = micros(instant(queued, &self.zone, &place("qtime"))?);
                 if queued < arrival {
                     let text = "was queued before the job ahead of it in the list, and counts as queued with it";
@@ -169,9 +202,11 @@ impl<'s> Scene<'s> {
                 }
                 arrival = arrival.max(queued);
             }
-            let id = JobId::job(index as u64 + 1);
+            let arrival = self.eligible_since(job, arrival, &place)?;
+            let (id, queue) = (JobId::job(index as u64 + 1), self.queue_of_turn(job, queue));
             let told = self.told(job, queue).map_err(|message| StateError::at(place("request"), message))?;
             match job.state {
+                State::Q if self.is_rerun(job) => self.start_again(id, told),
                 State::Q if is_execution(queue) => self.engine.enqueue(QueuedJob {
                     id,
                     tasks: None,
@@ -250,7 +285,9 @@ impl<'s> Scene<'s> {
             let value = i64::try_from(value).map_err(|_| format!("{name}: {value} is too large"))?;
             attributes.insert(engine::attribute(name).to_owned(), value);
         }
-        let requests = match request.nodes() {
+        self.add_attributes(job, queue, &mut attributes);
+        let whole = self.whole_nodes(&request);
+        let requests = match whole.as_deref() {
             None => vec![nodes::none()],
             Some(text) => {
                 let names = self.nodes.values().copied().collect();
@@ -262,7 +299,7 @@ impl<'s> Scene<'s> {
         };
         let alternative = Alternative { requests, walltime_seconds, scatter: true, ..Alternative::default() };
         let component = ComponentDemand {
-            queue: job.queue.as_str().into(),
+            queue: queue.name.as_str().into(),
             reservation: None,
             deadline: None,
             alternatives: [alternative].into(),
@@ -274,7 +311,7 @@ impl<'s> Scene<'s> {
             holder: Arc::new(Holder { user: job.user.as_str().into(), group, account: None, charges: Vec::new() }),
             attributes: Arc::new(attributes),
             walltime_seconds,
-            is_whole: request.nodes().is_some(),
+            is_whole: whole.is_some(),
         })
     }
 
@@ -380,13 +417,6 @@ fn spec_of(node: &NodeState, index: usize) -> Result<NodeSpec, StateError> {
 
 fn node_spec(name: &str, cores: u32, memory_bytes: u64) -> NodeSpec {
     NodeSpec { name: name.to_owned(), cores, sockets: 1, memory_bytes, gpus: Vec::new(), properties: BTreeMap::new() }
-}
-
-/// Whether jobs can get a node: a word of its state says otherwise, or that it has no state.
-fn is_available(node: &NodeState) -> bool {
-    let state = node.state.as_deref().unwrap_or("free");
-    let shut = ["down", "offline", "unknown", "state-unknown", "busy", "reserve", "job-sharing"];
-    !state.split(',').any(|word| shut.contains(&word.trim()))
 }
 
 fn share(node: NodeId, core: u32) -> NodeShare {

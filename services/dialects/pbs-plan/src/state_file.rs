@@ -4,12 +4,15 @@ use crate::{
     moment::Moment,
     resources::{Resources, Words},
 };
-use muster_pbs_policy::findings::escaped;
-use serde::{Deserialize, Deserializer};
+use muster_pbs_policy::{findings::escaped, preset::Preset, values::Decimal};
+use muster_schemas::resources::IndexSet;
+use serde::{Deserialize, Deserializer, de};
 use std::collections::BTreeMap;
 
 /// Maximum size of a state file, in bytes.
 pub const MOST_BYTES: usize = 256 << 20;
+/// The highest load of a node.
+const MOST_LOAD: f64 = 1e9;
 
 /// Why a state file is bad.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -66,8 +69,43 @@ pub struct StateFile {
     /// The usage of users.
     #[serde(default)]
     pub usage: BTreeMap<String, u64>,
-    /// When usage was last halved; now if it is absent.
+    /// When usage was last halved, or reduced by a preset; now if it is absent.
     pub last_decay: Option<Moment>,
+    /// Presets: the allocations of groups by their names.
+    #[serde(default)]
+    pub allocations: BTreeMap<String, Allocation>,
+    /// Presets: what the program for outages has printed, by the name that it was asked for; `null` if it has failed.
+    #[serde(default)]
+    pub outages: BTreeMap<String, Option<String>>,
+    /// Presets: the reservations that earlier cycles made.
+    #[serde(default)]
+    pub reservations: Vec<Reserved>,
+    /// Presets: whether this is the first cycle of the scheduler.
+    #[serde(default)]
+    pub first_cycle: bool,
+}
+
+/// The allocation of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Allocation {
+    /// What the group may use.
+    pub allocated: u64,
+    /// What it has used.
+    pub used: u64,
+}
+
+/// A reservation.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reserved {
+    /// The id of the job.
+    #[serde(deserialize_with = "word")]
+    pub job: String,
+    /// The queue in which it starts.
+    pub queue: String,
+    /// When it starts at the latest.
+    pub start: Moment,
 }
 
 /// Limits and resources of the server, or of a queue.
@@ -86,6 +124,8 @@ pub struct Attributes {
     pub resources_max: Resources,
     /// The requests of jobs that ask for less.
     pub resources_default: Resources,
+    /// The policy of the server: `fifo` or a preset.
+    pub scheduler_policy: Option<String>,
 }
 
 /// A queue.
@@ -116,6 +156,10 @@ pub struct QueueState {
     /// As of the server.
     #[serde(default)]
     pub resources_default: Resources,
+    /// Presets: since when no job has run in it.
+    pub idle_since: Option<Moment>,
+    /// Presets: until when the rules of prime time are lifted for it.
+    pub prime_lifted_until: Option<Moment>,
 }
 
 /// A node.
@@ -141,13 +185,19 @@ pub struct NodeState {
     pub properties: Vec<String>,
     /// Its load.
     #[serde(default, deserialize_with = "load")]
-    pub loadave: (),
+    pub loadave: Option<Decimal>,
     /// The load that is still good.
     #[serde(default, deserialize_with = "load")]
-    pub ideal_load: (),
+    pub ideal_load: Option<Decimal>,
     /// The load that is too much.
     #[serde(default, deserialize_with = "load")]
-    pub max_load: (),
+    pub max_load: Option<Decimal>,
+    /// Presets: its nodes, which then have numbers from 0; for jobs of `sgi_origin`.
+    pub node_count: Option<u32>,
+    /// Presets: the percentage of time that its system takes.
+    pub systime: Option<u32>,
+    /// Presets: its processors that are idle.
+    pub idle_cpus: Option<u32>,
 }
 
 /// A job.
@@ -159,6 +209,8 @@ pub struct JobState {
     pub id: String,
     /// Its queue.
     pub queue: String,
+    /// Presets: the queue from which it came.
+    pub origin: Option<String>,
     /// Its effective user.
     pub user: String,
     /// Its effective group.
@@ -173,6 +225,8 @@ pub struct JobState {
     pub priority: Option<i64>,
     /// Whether somebody waits for it at a terminal.
     pub interactive: Option<bool>,
+    /// Presets: the numbers of the nodes of its host that it has, such as `0-3,8`.
+    pub nodemask: Option<IndexSet>,
     /// What it asks for.
     #[serde(default)]
     pub request: Resources,
@@ -221,6 +275,23 @@ impl StateFile {
     }
 }
 
+impl StateFile {
+    /// The preset that the server names; `None` for fifo.
+    ///
+    /// # Errors
+    /// If it names another policy.
+    pub fn preset(&self) -> Result<Option<Preset>, StateError> {
+        match self.server.scheduler_policy.as_deref() {
+            None => Ok(None),
+            Some(name) if name.eq_ignore_ascii_case("fifo") => Ok(None),
+            Some(name) => Preset::parse(name).map(Some).ok_or_else(|| {
+                let message = format!("expected fifo, sgi_origin, cray_t3e, ibm_sp or multitask, found {name}");
+                StateError::at("server.scheduler_policy", message)
+            }),
+        }
+    }
+}
+
 fn word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     Words::deserialize(deserializer).map(|Words(text)| text)
 }
@@ -229,7 +300,13 @@ fn words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D
     Option::<Words>::deserialize(deserializer).map(|words| words.map(|Words(text)| text))
 }
 
-/// Loads are read, and do not matter: no node is chosen by its load.
-fn load<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
-    Option::<f64>::deserialize(deserializer).map(drop)
+/// A load in millionths: what is beyond them does not matter.
+fn load<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Decimal>, D::Error> {
+    let Some(load) = Option::<f64>::deserialize(deserializer)? else { return Ok(None) };
+    let is_load = (0.0..=MOST_LOAD).contains(&load);
+    let expected = format!("a load from 0 to {MOST_LOAD}");
+    if !is_load {
+        return Err(de::Error::invalid_value(de::Unexpected::Float(load), &expected.as_str()));
+    }
+    Ok(Some(Decimal::from_millionths((load * 1e6).round() as u64)))
 }

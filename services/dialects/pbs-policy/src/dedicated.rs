@@ -83,7 +83,7 @@ impl DedicatedTime {
     }
 }
 
-fn read_period(words: &[Word], findings: &mut Findings) -> Option<(DateTime, DateTime)> {
+pub(crate) fn read_period(words: &[Word], findings: &mut Findings) -> Option<(DateTime, DateTime)> {
     let [from_date, from_time, to_date, to_time] = words else {
         let word = words.get(4).or(words.last())?;
         findings.error(*word, "expected MM/DD/YYYY HH:MM MM/DD/YYYY HH:MM");

@@ -81,6 +81,7 @@ pub fn policy(tables: &Tables, server: &Limits, queues: &[(String, Limits)], ran
         shares: Some(ShareTable::of(&tables.shares)),
         queues: queues.iter().map(|(name, _)| name.clone()).collect(),
         usage: config.collects_usage().then(|| usage(config)),
+        routes: None,
     };
     let of_queues = queues.iter().flat_map(|(name, own)| limits(config, own, Some(name)));
     Policy {
@@ -186,7 +187,7 @@ fn usage(config: &SchedConfig) -> UsageRule {
 }
 
 /// The limits of the server, or of a queue.
-fn limits(config: &SchedConfig, own: &Limits, queue: Option<&str>) -> Vec<Limit> {
+pub(crate) fn limits(config: &SchedConfig, own: &Limits, queue: Option<&str>) -> Vec<Limit> {
     let new = |per| Limit { per, queue: queue.map(str::to_owned), ..Limit::default() };
     let mut of_all = Limit { max_running_jobs: own.max_running, ..new(LimitPer::All) };
     for name in checked_resources(config) {
@@ -241,6 +242,6 @@ fn non_prime_periods(tables: &Tables, range: &Range) -> Vec<Period> {
     periods
 }
 
-fn micros(instant: Instant) -> Timestamp {
+pub(crate) fn micros(instant: Instant) -> Timestamp {
     Timestamp(instant.as_microsecond())
 }

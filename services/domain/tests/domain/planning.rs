@@ -8,7 +8,7 @@ use muster_schemas::{
     event::{Actor, Event, JobChange, WaitingJob},
     job::{ExitStatus, Holds, JobSpec, JobState, WaitReason},
     plan::{NodeClosure, PlannedSlot, PredictedStart, ProposedPlan, ReservationSpec, ReservedNodes, SlotSpec},
-    policy::{Limit, LimitPer, OrderKey, Policy},
+    policy::{Limit, LimitPer, OrderKey, Policy, Turns},
     resources::{Alternative, IndexSet, NodeFilter, Placement, Request},
 };
 use std::sync::Arc;
@@ -89,6 +89,8 @@ fn administrators_set_a_policy_that_makes_sense() {
     let formula = |text: &str| OrderKey::Formula { text: text.into(), descending: false };
     check(&|policy| policy.order = vec![formula("walltime *")], "order");
     check(&|policy| policy.order = vec![formula(&"1 + ".repeat(2000))], "order");
+    let routes = || Some(Box::new(Turns { routes: Some(Box::default()), ..Turns::default() }));
+    check(&|policy| policy.turns = routes(), "turns.routes");
     cluster.assert_replays();
 }
 

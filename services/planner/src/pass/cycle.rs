@@ -8,6 +8,7 @@ use crate::{
     machine::Holding,
     model::{Demand, Holder, Slot},
     queue::Place,
+    routes::Routed,
     search::Sweep,
 };
 use muster_schemas::{
@@ -49,6 +50,8 @@ pub struct Plan {
     /// The findings for jobs with several components, if this is a complete pass of backfill. The engine is told once
     /// it has been recorded: see [`crate::Engine::set_backfill_passes`].
     pub backfill_pass: Option<BackfillPass>,
+    /// Under turns with routes: the queues in which jobs start, and what the next cycle has to be told.
+    pub routed: Routed,
 }
 
 /// The books of a cycle. Resources that it takes for starting jobs are given back when it is over: the jobs hold them

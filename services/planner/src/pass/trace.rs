@@ -53,6 +53,32 @@ pub enum Refusal {
     Hopeless(WaitReason),
     /// This job was refused, and keeps those behind it from starting.
     BehindRefused(JobId),
+    /// It fits no queue even when that is empty, or asks for more time than any job of its size may: it is refused for
+    /// good.
+    TooLarge,
+    /// No queue takes it: those that it fits are stopped, or there is none.
+    NoTarget,
+    /// It would use more of the usual hours than it may.
+    HourLimit,
+    /// It would run on into the other hours, which begin then.
+    Drain(Timestamp),
+    /// Its machine has an outage, or only starts jobs in one.
+    Outage {
+        /// When that changes, if it is known.
+        until: Option<Timestamp>,
+    },
+    /// It would leave only fragments of the queue free.
+    Fragment,
+    /// The load of the machine is too high.
+    Load,
+    /// As many jobs run on the machine as may.
+    MachineJobs(u32),
+    /// The jobs of the machine would ask for more of this attribute than it has.
+    Oversold(String),
+    /// Its group has used up its allocation.
+    OverAllocation,
+    /// What it needs is free, but promised to this job.
+    Reserved(JobId),
 }
 
 impl Refusal {
@@ -83,6 +109,27 @@ impl Refusal {
             Self::Starving(job) | Self::BehindRefused(job) => WaitReason::BehindJob(*job),
             Self::NoRoom(lacks) => WaitReason::Resources((*lacks).into()),
             Self::Hopeless(reason) => reason.clone(),
+            Self::Reserved(job) => WaitReason::BehindJob(*job),
+            Self::TooLarge => WaitReason::NeverFits("it is too large or too long for every queue".into()),
+            Self::MachineJobs(most) => WaitReason::Limit(format!("{most} running jobs on its machine")),
+            Self::OverAllocation => WaitReason::Limit("the allocation of its group".into()),
+            Self::HourLimit => WaitReason::Limit("time of a job in the usual hours".into()),
+            Self::NoTarget | Self::Drain(_) | Self::Outage { .. } | Self::Fragment | Self::Load | Self::Oversold(_) => {
+                WaitReason::Resources(self.lack())
+            }
+        }
+    }
+
+    /// What a job waits for, for people.
+    fn lack(&self) -> String {
+        match self {
+            Self::NoTarget => "a queue that takes it".into(),
+            Self::Drain(border) => format!("time: it would run on past {border}"),
+            Self::Outage { until: Some(until) } => format!("the end of an outage, or its begin, at {until}"),
+            Self::Outage { until: None } => "word of the outages of its machine".into(),
+            Self::Fragment => "more room: it would leave only fragments of a queue free".into(),
+            Self::Oversold(attribute) => format!("{attribute} of its machine"),
+            _ => "a lower load of its machine".into(),
         }
     }
 }

@@ -2,6 +2,7 @@
 //! it fits at that moment. Nobody is promised anything.
 
 mod lanes;
+mod routes;
 
 use super::{
     Cycle, Verdict,
@@ -72,6 +73,9 @@ impl Engine {
     pub(super) fn by_turns(&mut self, cycle: &mut Cycle, turns: &Turns) {
         if let Some(change) = turns.next_change(cycle.now) {
             cycle.wake_at(change);
+        }
+        if let Some(routes) = turns.routes.as_deref() {
+            return self.by_routes(cycle, turns, routes);
         }
         let rules = turns.rules_at(cycle.now);
         let standing = rules.fair_share.as_ref().filter(|_| !rules.by_arrival).map(|share| {

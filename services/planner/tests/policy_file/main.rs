@@ -9,6 +9,7 @@ use muster_schemas::{
         ShareTable, Starving, TurnRules, Turns, UsageRule, Visit, Windows,
         formula::{Formula, Variable, Variables},
         order::CompiledOrder,
+        routes::{HourRules, JobStanding, LongWait, Machine, Owners, Reservations, Routes, SizePart, Source, Target},
     },
 };
 use proptest::prelude::*;
@@ -434,6 +435,30 @@ fn periods() -> impl Strategy<Value = Vec<Period>> {
     })
 }
 
+fn routes() -> impl Strategy<Value = Routes> {
+    let reservations = prop_oneof![Just(Reservations::None), Just(Reservations::Kept), Just(Reservations::Renewed)];
+    (any::<(u32, bool, bool)>(), periods(), reservations).prop_map(|((number, yes, other), outages, reservations)| {
+        let standing = if yes { JobStanding::Privileged } else { JobStanding::Background };
+        let limits = HourRules { limit_seconds: Some(number.into()), drains: other, ..HourRules::default() };
+        Routes {
+            sources: vec![Source { queue: "wait".into(), standing }],
+            targets: vec![Target {
+                queue: "run".into(),
+                units: Some(number),
+                machine: Some("one".into()),
+                ..Target::default()
+            }],
+            machines: vec![Machine { name: "one".into(), outages, is_numbered: yes, ..Machine::default() }],
+            size: vec![SizePart { attribute: "cores".into(), per_unit: 1 + u64::from(number) }],
+            long_wait: yes.then(LongWait::default),
+            owners: other.then(Owners::default),
+            hours: Some(limits),
+            reservations,
+            ..Routes::default()
+        }
+    })
+}
+
 fn turns() -> impl Strategy<Value = Turns> {
     let other_hours =
         (periods(), order(), rules()).prop_map(|(periods, order, rules)| OtherHours { periods, order, rules });
@@ -453,8 +478,9 @@ fn turns() -> impl Strategy<Value = Turns> {
         proptest::option::of(shares),
         names(),
         proptest::option::of(usage),
+        proptest::option::of(routes().prop_map(Box::new)),
     )
-        .prop_map(|(rules, other_hours, windows, ignored_queues, shares, queues, usage)| Turns {
+        .prop_map(|(rules, other_hours, windows, ignored_queues, shares, queues, usage, routes)| Turns {
             rules,
             other_hours,
             windows,
@@ -462,6 +488,7 @@ fn turns() -> impl Strategy<Value = Turns> {
             shares,
             queues,
             usage,
+            routes,
         })
 }
 

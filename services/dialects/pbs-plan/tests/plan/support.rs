@@ -4,6 +4,7 @@ use muster_pbs_plan::{Dry, plan, state_file::StateFile};
 use muster_pbs_policy::{
     check::{Policy, check},
     lines::Source,
+    preset::Preset,
 };
 
 /// The example folder of the book, which has the files of the seed.
@@ -16,6 +17,13 @@ pub const STRICT_GROUP: &str = include_str!("../../../../../docs/examples/pbs/st
 pub fn tables(files: &[(&str, &str)]) -> Policy {
     let sources: Vec<Source> = files.iter().map(|(name, text)| Source::new(name, text)).collect();
     let checked = check(&sources, None);
+    checked.policy.unwrap_or_else(|| panic!("{:?}", checked.errors))
+}
+
+/// The tables of a preset's `config`, with holidays of a year that has none.
+pub fn preset(preset: Preset, config: &str) -> Policy {
+    let sources = [Source::new("config", config), Source::new("holidays", "YEAR 2026\n")];
+    let checked = check(&sources, Some(preset));
     checked.policy.unwrap_or_else(|| panic!("{:?}", checked.errors))
 }
 
@@ -33,7 +41,8 @@ pub fn dry(tables: &Policy, text: &str) -> Dry {
     plan(tables, &state(text)).unwrap_or_else(|error| panic!("{error} in {text}"))
 }
 
-/// The lines of a plan, in short: `x4 START, x3 SERVER_RESOURCE:ncpus, - d1 DEDICATED_TIME`. The numbers are in order.
+/// The lines of a plan, in short: `x4 START, x3 SERVER_RESOURCE:ncpus, x5 START -> large, - d1 DEDICATED_TIME`. The
+/// numbers are in order.
 pub fn lines(tables: &Policy, text: &str) -> String {
     let lines = dry(tables, text).lines;
     let short = lines.iter().enumerate().map(|(at, line)| {
@@ -41,7 +50,15 @@ pub fn lines(tables: &Policy, text: &str) -> String {
         match words[..] {
             [number, "START", ..] => {
                 assert_eq!(number, (at + 1).to_string());
-                format!("{} START", words[2..].join(" "))
+                let words = words[2..].join(" ");
+                match words.split_once(" -> ") {
+                    Some((job, queue)) => format!("{job} START -> {queue}"),
+                    None => format!("{words} START"),
+                }
+            }
+            [number, "REJECT", job, code] => {
+                assert_eq!(number, (at + 1).to_string());
+                format!("{job} {code}")
             }
             [number, "WAIT", job, code] => {
                 let is_numbered = number == (at + 1).to_string();

@@ -7,6 +7,7 @@ mod examples;
 mod fair_share;
 mod holidays;
 mod loads;
+mod preset_times;
 mod presets;
 mod properties;
 mod reports;
