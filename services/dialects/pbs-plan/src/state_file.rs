@@ -4,8 +4,8 @@ use crate::{
     moment::Moment,
     resources::{Resources, Words},
 };
-use muster_pbs_policy::findings::escaped;
-use serde::{Deserialize, Deserializer};
+use muster_pbs_policy::{findings::escaped, values::Decimal};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use std::collections::BTreeMap;
 
 /// Maximum size of a state file, in bytes.
@@ -44,12 +44,13 @@ impl StateError {
 }
 
 /// A state: what is absent is unset, and lists are in the order of the server.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct StateFile {
     /// The time of the cycle.
     pub now: Moment,
     /// The zone of local times, such as `Europe/Zurich`; UTC if it is absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tz: Option<String>,
     /// The server.
     #[serde(default)]
@@ -64,62 +65,83 @@ pub struct StateFile {
     #[serde(default)]
     pub jobs: Vec<JobState>,
     /// The usage of users.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub usage: BTreeMap<String, u64>,
     /// When usage was last halved; now if it is absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_decay: Option<Moment>,
 }
 
-/// Limits and resources of the server, or of a queue.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+/// Names, limits and resources of the server.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Attributes {
+    /// Its host. Only programs see it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The queue of jobs that name none. Only programs see it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_queue: Option<String>,
     /// Maximum number of running jobs.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_running: Option<u64>,
     /// The same for each user.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_user_run: Option<u64>,
     /// The same for each group.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_group_run: Option<u64>,
     /// What running jobs may have together.
+    #[serde(skip_serializing_if = "Resources::is_empty")]
     pub resources_available: Resources,
     /// The same where that is unset.
+    #[serde(skip_serializing_if = "Resources::is_empty")]
     pub resources_max: Resources,
     /// The requests of jobs that ask for less.
+    #[serde(skip_serializing_if = "Resources::is_empty")]
     pub resources_default: Resources,
 }
 
 /// A queue.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueueState {
     /// Its name.
     pub name: String,
     /// `execution` or `route`, or a beginning of either, in any case.
-    #[serde(rename = "type")]
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// Whether its jobs are started.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub started: Option<bool>,
+    /// Whether it takes jobs. Only programs see it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
     /// Its priority.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<i64>,
     /// As of the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_running: Option<u64>,
     /// As of the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_user_run: Option<u64>,
     /// As of the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_group_run: Option<u64>,
     /// As of the server.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Resources::is_empty")]
     pub resources_available: Resources,
     /// As of the server.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Resources::is_empty")]
     pub resources_max: Resources,
     /// As of the server.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Resources::is_empty")]
     pub resources_default: Resources,
 }
 
 /// A node.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct NodeState {
     /// Its name.
@@ -128,30 +150,33 @@ pub struct NodeState {
     #[serde(default)]
     pub ts: bool,
     /// Its state, such as `free`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
     /// Its processors.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ncpus: Option<u32>,
     /// Its memory.
-    #[serde(default, deserialize_with = "words")]
+    #[serde(default, deserialize_with = "words", skip_serializing_if = "Option::is_none")]
     pub physmem: Option<String>,
     /// Its architecture.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub arch: Option<String>,
     /// Its properties.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub properties: Vec<String>,
     /// Its load.
-    #[serde(default, deserialize_with = "load")]
-    pub loadave: (),
+    #[serde(default, deserialize_with = "load", serialize_with = "number", skip_serializing_if = "Option::is_none")]
+    pub loadave: Option<Decimal>,
     /// The load that is still good.
-    #[serde(default, deserialize_with = "load")]
-    pub ideal_load: (),
+    #[serde(default, deserialize_with = "load", serialize_with = "number", skip_serializing_if = "Option::is_none")]
+    pub ideal_load: Option<Decimal>,
     /// The load that is too much.
-    #[serde(default, deserialize_with = "load")]
-    pub max_load: (),
+    #[serde(default, deserialize_with = "load", serialize_with = "number", skip_serializing_if = "Option::is_none")]
+    pub max_load: Option<Decimal>,
 }
 
 /// A job.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct JobState {
     /// Its id.
@@ -162,36 +187,67 @@ pub struct JobState {
     /// Its effective user.
     pub user: String,
     /// Its effective group.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     /// Its state.
     pub state: State,
     /// When it was queued.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub qtime: Option<Moment>,
     /// When it could run first.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub etime: Option<Moment>,
     /// Its priority.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<i64>,
     /// Whether somebody waits for it at a terminal.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub interactive: Option<bool>,
     /// What it asks for.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Resources::is_empty")]
     pub request: Resources,
     /// What it has used.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Resources::is_empty")]
     pub used: Resources,
     /// When it started.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub started: Option<Moment>,
     /// The nodes that it has.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<String>,
+    /// Its name. This and what follows only programs see.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Who submitted it, as `user@host`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// When it was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ctime: Option<Moment>,
+    /// Whether it can be run again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rerunnable: Option<bool>,
+    /// How far staging is, such as `PRESTAGEIN` (PBS-G-05).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub substate: Option<String>,
+    /// Files that are copied before it starts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stagein: Option<String>,
+    /// Files that are copied after its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stageout: Option<String>,
+    /// What was last said about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
 }
 
 /// The state of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub enum State {
     /// On its way between servers.
     T,
     /// Queued.
+    #[default]
     Q,
     /// Held.
     H,
@@ -229,7 +285,14 @@ fn words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D
     Option::<Words>::deserialize(deserializer).map(|words| words.map(|Words(text)| text))
 }
 
-/// Loads are read, and do not matter: no node is chosen by its load.
-fn load<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
-    Option::<f64>::deserialize(deserializer).map(drop)
+/// A load; decimals after the sixth are cut.
+fn load<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Decimal>, D::Error> {
+    let Some(load) = Option::<f64>::deserialize(deserializer)? else { return Ok(None) };
+    let decimal = Decimal::parse(&load.to_string());
+    decimal.map(Some).ok_or_else(|| D::Error::custom(format!("expected a load from 0, found {load}")))
+}
+
+fn number<S: Serializer>(load: &Option<Decimal>, serializer: S) -> Result<S::Ok, S::Error> {
+    let load = load.and_then(|load| load.to_string().parse::<f64>().ok());
+    load.serialize(serializer)
 }
