@@ -140,8 +140,20 @@ pub enum Gate {
 impl Action {
     /// The words for `t` in the protocol.
     pub const WORDS: [&str; 14] = [
-        "run", "asyrun", "rerun", "delete", "hold", "release", "signal", "move", "alter", "comment", "stagein",
-        "queue", "reserve", "unreserve",
+        "run",
+        "asyrun",
+        "rerun",
+        "delete",
+        "hold",
+        "release",
+        "signal",
+        "move",
+        "alter",
+        "comment",
+        "stagein",
+        "queue",
+        "reserve",
+        "unreserve",
     ];
 
     /// Whether it starts a job.
@@ -161,7 +173,8 @@ impl Action {
             Self::Move { to, .. } => texts.extend(to.as_deref()),
             Self::Alter { changes, .. } => {
                 for Change { name, resource, value } in changes {
-                    texts.extend([Some(name), resource.as_ref(), Some(value)].into_iter().flatten().map(String::as_str));
+                    texts
+                        .extend([Some(name), resource.as_ref(), Some(value)].into_iter().flatten().map(String::as_str));
                 }
             }
             Self::Comment { text, .. } => texts.push(text),

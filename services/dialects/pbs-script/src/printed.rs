@@ -123,18 +123,22 @@ impl Open {
         Ok(Self { path: path.to_owned(), bytes: about.len(), file })
     }
 
-    /// Appends bytes. A file that would grow too large is renamed to `NAME.1`, in place of an older one.
+    /// Appends bytes. A full file is renamed to `NAME.1`, in place of an older one.
     fn write(&mut self, bytes: &[u8], most_bytes: u64) -> io::Result<()> {
-        let added = bytes.len() as u64;
-        if self.bytes > 0 && self.bytes.saturating_add(added) > most_bytes {
-            let mut old = self.path.clone().into_os_string();
-            old.push(".1");
-            fs::rename(&self.path, old)?;
-            *self = Self::new(&self.path)?;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            if self.bytes >= most_bytes.max(1) {
+                let mut old = self.path.clone().into_os_string();
+                old.push(".1");
+                fs::rename(&self.path, old)?;
+                *self = Self::new(&self.path)?;
+            }
+            let room = usize::try_from(most_bytes.max(1).saturating_sub(self.bytes)).unwrap_or(usize::MAX);
+            let (now, later) = rest.split_at(rest.len().min(room.max(1)));
+            self.file.write_all(now)?;
+            self.bytes = self.bytes.saturating_add(now.len() as u64);
+            rest = later;
         }
-        let fitting = bytes.get(..bytes.len().min(usize::try_from(most_bytes).unwrap_or(usize::MAX)));
-        self.file.write_all(fitting.unwrap_or_default())?;
-        self.bytes = self.bytes.saturating_add(added);
         Ok(())
     }
 }

@@ -250,9 +250,7 @@ impl Site for StateSite {
             Action::Hold { job, kinds } => {
                 self.set_state(job, &[State::Q, State::W, State::H], kinds.as_deref(), State::H)
             }
-            Action::Release { job, kinds } => {
-                self.set_state(job, &[State::H, State::Q], kinds.as_deref(), State::Q)
-            }
+            Action::Release { job, kinds } => self.set_state(job, &[State::H, State::Q], kinds.as_deref(), State::Q),
             Action::Signal { job, signal } => {
                 self.in_state(job, &[State::R])?;
                 check_signal(signal)

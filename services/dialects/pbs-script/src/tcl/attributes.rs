@@ -54,7 +54,6 @@ impl Attributes {
     }
 }
 
-
 /// The server.
 pub fn server(state: &StateFile) -> String {
     let server = &state.server;

@@ -88,7 +88,9 @@ impl<'d, 's> Desk<'d, 's> {
         let Some((command, words)) = words.split_first() else { return Reply::Error("no command".into()) };
         let plain: Vec<&str> = words.iter().map(String::as_str).collect();
         match command.as_str() {
-            "datetime" => datetime(words, self.now, self.zone).map_or_else(Reply::Error, |time| value(time.to_string())),
+            "datetime" => {
+                datetime(words, self.now, self.zone).map_or_else(Reply::Error, |time| value(time.to_string()))
+            }
             "strftime" => match plain.as_slice() {
                 [format, seconds] => strftime(format, seconds, self.zone).map_or_else(Reply::Error, value),
                 _ => unknown(command),
@@ -98,9 +100,10 @@ impl<'d, 's> Desk<'d, 's> {
                 self.is_connected = false;
                 value("")
             }
-            _ => self.of_monitors(command, &plain).or_else(|| self.of_server(command, &plain)).unwrap_or_else(|| {
-                unknown(command)
-            }),
+            _ => self
+                .of_monitors(command, &plain)
+                .or_else(|| self.of_server(command, &plain))
+                .unwrap_or_else(|| unknown(command)),
         }
     }
 
@@ -166,7 +169,9 @@ impl<'d, 's> Desk<'d, 's> {
         let zone = self.zone;
         let is_question = command.starts_with("pbsstat") || command == "pbsselstat" || command == "pbsrescquery";
         let Some(docket) = self.docket.as_mut().filter(|_| self.is_connected) else {
-            return command.starts_with("pbs").then(|| failure(Code::NoConnection, if is_question { "" } else { "-1" }));
+            return command
+                .starts_with("pbs")
+                .then(|| failure(Code::NoConnection, if is_question { "" } else { "-1" }));
         };
         let state = docket.state();
         Some(match (command, words) {

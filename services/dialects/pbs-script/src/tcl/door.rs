@@ -134,7 +134,8 @@ mod tests {
         let mut right = connect();
         right.write_all(format!("{}\nrest", door.secret()).as_bytes()).expect("sent");
         let local = right.local_addr().expect("an address");
-        let mut admitted = door.admit(Instant::now() + Duration::from_secs(10), || false).expect("a socket").expect("a guest");
+        let mut admitted =
+            door.admit(Instant::now() + Duration::from_secs(10), || false).expect("a socket").expect("a guest");
         assert_eq!(admitted.peer_addr().expect("an address"), local);
         let mut rest = [0; 4];
         admitted.read_exact(&mut rest).expect("the rest");
@@ -149,6 +150,12 @@ mod tests {
         let door = Door::new().expect("a socket");
         let _silent = TcpStream::connect((Ipv4Addr::LOCALHOST, door.port().expect("a port"))).expect("a connection");
         assert!(door.admit(Instant::now() + Duration::from_millis(50), || false).expect("a socket").is_none());
-        assert!(Door::new().expect("a socket").admit(Instant::now() + Duration::from_secs(60), || true).expect("a socket").is_none());
+        assert!(
+            Door::new()
+                .expect("a socket")
+                .admit(Instant::now() + Duration::from_secs(60), || true)
+                .expect("a socket")
+                .is_none()
+        );
     }
 }

@@ -181,9 +181,14 @@ mod tests {
 
     #[test]
     fn words_are_quoted_as_tcl_does() {
-        for (word, text) in
-            [("", "{}"), ("a b", "{a b}"), ("a{", "a\\{"), ("a\\b", "a\\\\b"), ("#", "{#}"), ("Resource_List:cput", "Resource_List:cput")]
-        {
+        for (word, text) in [
+            ("", "{}"),
+            ("a b", "{a b}"),
+            ("a{", "a\\{"),
+            ("a\\b", "a\\\\b"),
+            ("#", "{#}"),
+            ("Resource_List:cput", "Resource_List:cput"),
+        ] {
             assert_eq!(join(&[word.to_owned()]), text);
             assert_eq!(split(text), Some(vec![word.to_owned()]));
         }
@@ -191,9 +196,10 @@ mod tests {
 
     #[test]
     fn lists_of_all_forms_are_read() {
-        assert_eq!(split(" a {b {c} \\} d} \"e f\\n\" \\x41\\u00e9\\101 "), Some(
-            ["a", "b {c} \\} d", "e f\n", "A\u{e9}A"].map(str::to_owned).into()
-        ));
+        assert_eq!(
+            split(" a {b {c} \\} d} \"e f\\n\" \\x41\\u00e9\\101 "),
+            Some(["a", "b {c} \\} d", "e f\n", "A\u{e9}A"].map(str::to_owned).into())
+        );
         for bad in ["{a", "\"a", "{a}b", "\"a\"b"] {
             assert_eq!(split(bad), None, "{bad}");
         }

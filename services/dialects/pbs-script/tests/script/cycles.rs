@@ -106,7 +106,12 @@ fn triggers_during_a_cycle_are_merged() {
     let all = vec![Command::Term, Command::New, Command::Time, Command::Recyc];
     assert_eq!(begin(&mut cycles, TEN + 1), Some((Command::Term, all)));
     cycles.end(0);
-    for (trigger, rest) in [(Command::Recyc, Command::Time), (Command::New, Command::Recyc), (Command::Cmd, Command::Term), (Command::First, Command::Cmd)] {
+    for (trigger, rest) in [
+        (Command::Recyc, Command::Time),
+        (Command::New, Command::Recyc),
+        (Command::Cmd, Command::Term),
+        (Command::First, Command::Cmd),
+    ] {
         cycles.note(rest);
         cycles.note(trigger);
         let expected = if trigger == Command::Recyc { Command::Time } else { trigger };

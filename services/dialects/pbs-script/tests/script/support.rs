@@ -145,7 +145,8 @@ pub fn comments(report: &Report) -> Vec<(&str, &str)> {
 
 /// Whether Tcl's interpreter is here; without it a test of Tcl cannot run.
 pub fn has_tcl() -> bool {
-    let is_here = ["/usr/bin/tclsh", "/usr/local/bin/tclsh", "/usr/bin/tclsh8.6"].iter().any(|path| Path::new(path).exists());
+    let is_here =
+        ["/usr/bin/tclsh", "/usr/local/bin/tclsh", "/usr/bin/tclsh8.6"].iter().any(|path| Path::new(path).exists());
     if !is_here {
         muster_surroundings::skipped("tclsh is not installed");
     }
