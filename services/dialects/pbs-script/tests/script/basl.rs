@@ -241,7 +241,7 @@ fn programs_with_mistakes_are_refused() {
     let folder = super::support::folder(&[("p.basl", "sched_main() {\n  Int i;\n  i = nobody;\n  j = 1;\n}")]);
     let open = |policy: &str| {
         let word = ProgramWord::parse(policy).expect("a policy");
-        Scheduler::new(&word, setup(folder.path(), short()), Cycles::new(true, 0), TEN).err().expect("mistakes")
+        Scheduler::new(&word, setup(folder.path(), short()), Cycles::new(true, 0), TEN).expect_err("mistakes")
     };
     let mistakes = open("basl:p.basl");
     assert_eq!(mistakes.len(), 2, "{mistakes:?}");

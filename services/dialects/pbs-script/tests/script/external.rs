@@ -262,7 +262,7 @@ fn a_program_that_fails_five_times_is_given_up() {
     }
     let report = bench.cycle(now, &mut site);
     assert!(report.gave_up);
-    assert_eq!(bench.scheduler.cycles().is_scheduling(), false);
+    assert!(!bench.scheduler.cycles().is_scheduling());
     bench.scheduler.note(Command::New);
     assert_eq!(bench.scheduler.step(Hour::prime(now + 100), &mut site), None);
     assert_eq!(heard(&bench).iter().filter(|line| line.contains("init")).count(), 5);

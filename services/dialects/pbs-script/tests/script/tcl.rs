@@ -352,7 +352,7 @@ fn times_are_local() {
     let look = || fs::read_to_string(folder.path().join("sched_out")).unwrap_or_default();
     assert_eq!(poll_for("a line", look, |text| text.ends_with('\n')), format!("12:00 {TEN} 01\n"));
     setup.zone = Some("Mars/Olympus".into());
-    let refused = Scheduler::new(&word, setup, Cycles::new(true, 0), TEN).err().expect("no such zone");
+    let refused = Scheduler::new(&word, setup, Cycles::new(true, 0), TEN).expect_err("no such zone");
     assert_eq!(refused, ["there is no time zone Mars/Olympus"]);
 }
 
@@ -435,7 +435,7 @@ fn leaks_and_lies_harm_nobody() {
         assert_eq!(seen, End::Failed(end.into()), "{lie}");
     }
     let (lines, _) = said("puts [catch {::muster::ask \"no\nsuch\\ \" {a {b}} } message]/$message", &mut site);
-    assert_eq!(lines, ["1/wrong # args for \"no", "such\\ \", or no such command"]);
+    assert_eq!(lines, ["1/wrong # args for \"no", "such \", or no such command"]);
     assert_eq!(state_of(&site, "1"), State::Q);
 }
 
