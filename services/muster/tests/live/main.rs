@@ -20,6 +20,7 @@ mod pbs;
 mod pbs_clients;
 mod programs;
 mod reservations;
+mod scheduling_programs;
 mod site_programs;
 mod slurm;
 mod slurm_accounts;
