@@ -1,20 +1,21 @@
 //! Scheduling programs of PBS in place of the built-in planner. A program runs on a thread of its own, and asks the
 //! planner for each start.
 
+mod message;
 mod outcome;
 mod picture;
 mod site;
 
+pub(crate) use message::{Asked, FromScript};
 pub(crate) use outcome::{log, reasons, start_of};
 pub(crate) use picture::picture;
-pub(crate) use site::Asked;
 
 use anyhow::{Context as _, bail};
 use muster_pbs_plan::state_file::StateFile;
 use muster_pbs_script::{
     cycles::Cycles,
     policy_word::ProgramWord,
-    scheduler::{Hour, Report, Scheduler, Setup},
+    scheduler::{Hour, Scheduler, Setup},
     trigger::Command,
 };
 use site::{Ask, LiveSite};
@@ -37,19 +38,6 @@ struct Work {
     now: i64,
     state: StateFile,
     events: UnboundedSender<FromScript>,
-}
-
-/// What comes from the thread during a cycle.
-pub(crate) enum FromScript {
-    /// The program asks for something.
-    Asked(Asked),
-    /// The cycle is over; there was none if none was due.
-    Done {
-        /// What it left.
-        report: Option<Box<Report>>,
-        /// When the next one is due, in seconds since 1970; `None` unless something happens before.
-        due: Option<i64>,
-    },
 }
 
 impl Script {

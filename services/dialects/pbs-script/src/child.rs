@@ -4,7 +4,7 @@ use nix::{
     errno::Errno,
     sys::{
         prctl::set_pdeathsig,
-        resource::{Resource, setrlimit},
+        resource::{Resource, getrlimit, setrlimit},
         signal::{Signal, killpg},
         wait::{Id, WaitPidFlag, WaitStatus, waitid},
     },
@@ -143,11 +143,17 @@ pub fn end_text(status: io::Result<ExitStatus>) -> String {
 fn confine(memory_bytes: u64) -> Result<(), Errno> {
     set_pdeathsig(Signal::SIGKILL)?;
     if memory_bytes > 0 {
-        setrlimit(Resource::RLIMIT_AS, memory_bytes, memory_bytes)?;
+        limit(Resource::RLIMIT_AS, memory_bytes)?;
     }
-    setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
-    setrlimit(Resource::RLIMIT_FSIZE, LARGEST_FILE, LARGEST_FILE)?;
-    setrlimit(Resource::RLIMIT_NOFILE, MOST_FILES, MOST_FILES)
+    limit(Resource::RLIMIT_CORE, 0)?;
+    limit(Resource::RLIMIT_FSIZE, LARGEST_FILE)?;
+    limit(Resource::RLIMIT_NOFILE, MOST_FILES)
+}
+
+/// Sets a limit, unless a lower one is in force: only root may raise that.
+fn limit(resource: Resource, most: u64) -> Result<(), Errno> {
+    let (_, hard) = getrlimit(resource)?;
+    setrlimit(resource, most.min(hard), most.min(hard))
 }
 
 /// Whether a child has ended; it is not waited for.

@@ -1,28 +1,18 @@
 //! The cluster as a scheduling program sees it during a cycle.
 
-use super::FromScript;
+use super::message::{Asked, FromScript};
 use muster_pbs_plan::state_file::StateFile;
 use muster_pbs_script::{
     action::{Accepted, Action, Answer, Code, Refusal},
     site::Site,
     state_site::{StateSite, hosts_of},
 };
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::sync_channel;
 use tokio::sync::mpsc::UnboundedSender;
 
 /// The way to the planner.
 #[derive(Clone, Debug)]
 pub(crate) struct Ask(UnboundedSender<FromScript>);
-
-/// A start that the program asks for. The program waits for the answer.
-pub(crate) struct Asked {
-    /// The job, as the program was shown it.
-    pub job: String,
-    /// Where; anywhere if there is none.
-    pub hosts: Vec<String>,
-    /// Takes the names of the nodes, or the refusal of planner or ledger.
-    pub answer: SyncSender<Result<Vec<String>, Refusal>>,
-}
 
 impl Ask {
     /// Asks over this channel.
