@@ -3,7 +3,12 @@
 mod support;
 
 use muster_planner_service::Config;
-use muster_schemas::{JobId, job::WaitReason, plan::ProposedPlan};
+use muster_schemas::{
+    JobId,
+    command::{RefusedStart, Reply},
+    job::WaitReason,
+    plan::ProposedPlan,
+};
 use std::path::Path;
 use support::{Ledger, start_planner, started};
 
@@ -106,6 +111,71 @@ async fn an_external_program_hears_what_became_of_a_start() {
     let node = ledger.state.node_by_name("node2").expect("a node").id;
     let run = ledger.state.job(first).and_then(|job| job.run()).and_then(|run| ledger.state.run(run)).expect("it runs");
     assert!(run.placement.shares().all(|share| share.node == node));
+}
+
+/// PBS-X-23: what the ledger refuses is refused to the program, with the ledger's reason, and is not shown as started.
+#[tokio::test]
+async fn a_refusal_of_the_ledger_reaches_the_program() {
+    let folder = folder(&[("plan.py", EXTERNAL)]);
+    let mut ledger = Ledger::start(2, 2).await;
+    let job = ledger.submit(2, None).await;
+    let config = config("external:python3 plan.py", folder.path());
+    let _planner = start_planner(&ledger.bus, config).await;
+    let (request, plan) = ledger.next_plan().await;
+    assert_eq!(started(&plan), [job]);
+    let refused = RefusedStart { job, reason: "the node has just gone".into() };
+    ledger.answer(request, Reply::Planned(vec![refused]));
+    let (_, plan) = until_reasons(&mut ledger).await;
+    let expected = "there is no node `node9` False Q NOT_SUPPORTED";
+    assert_eq!(reason(&plan, job), Some(&WaitReason::ExternalPlanner(expected.into())));
+}
+
+const REASONS: &str = r#"
+import sys, json
+def say(**message):
+    print(json.dumps(message), flush=True)
+def ask(**message):
+    say(**message)
+    return json.loads(sys.stdin.readline())
+json.loads(sys.stdin.readline())
+say(t="ready", v=1)
+for line in sys.stdin:
+    cycle = json.loads(line)
+    if cycle["t"] != "cycle": break
+    started = [ask(t="run", id=1, job=job["id"])["ok"] for job in ask(t="stat", id=1, what="selstat")["data"]]
+    with open("cycles", "a") as file: file.write("%s %d\n" % (cycle["cmd"], sum(started)))
+    say(t="end", seq=cycle["seq"])
+"#;
+
+/// PBS-C-01, PBS-C-02: what happens in the cluster brings cycles with its reason; two starts bring none.
+#[tokio::test]
+async fn events_of_the_cluster_are_triggers() {
+    let folder = folder(&[("plan.py", REASONS)]);
+    let mut ledger = Ledger::start(1, 2).await;
+    let first = ledger.submit(1, None).await;
+    ledger.submit(1, None).await;
+    let _planner = start_planner(&ledger.bus, config("external:python3 plan.py", folder.path())).await;
+    for _ in 0..2 {
+        ledger.commit_next_plan().await;
+    }
+    let cycles = folder.path().join("cycles");
+    let until = async |expected: &str| {
+        let deadline = std::time::Instant::now() + support::DEADLINE;
+        loop {
+            let seen = std::fs::read_to_string(&cycles).unwrap_or_default();
+            if seen == expected {
+                return;
+            }
+            assert!(std::time::Instant::now() < deadline, "{seen}");
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    };
+    until("SCH_SCHEDULE_FIRST 2\n").await;
+    ledger.end(first).await;
+    until("SCH_SCHEDULE_FIRST 2\nSCH_SCHEDULE_TERM 0\n").await;
+    ledger.submit(1, None).await;
+    ledger.commit_next_plan().await;
+    until("SCH_SCHEDULE_FIRST 2\nSCH_SCHEDULE_TERM 0\nSCH_SCHEDULE_NEW 1\nSCH_SCHEDULE_RECYC 0\n").await;
 }
 
 /// PBS-C-02: a start brings another cycle; the chain ends after a cycle without one.
