@@ -1,11 +1,12 @@
 //! Settings of the planner.
 
-use crate::external::External;
-use anyhow::bail;
+use crate::{external::External, script::Script};
+use anyhow::{Context as _, bail};
 use muster_bus::SharedBus;
+use muster_pbs_script::{policy_word::ProgramWord, scheduler::Setup};
 use muster_planner::predict::Tolerance;
 use serde::Deserialize;
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 /// Settings of the planner.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -21,6 +22,16 @@ pub struct Config {
     pub max_waiting: usize,
     /// Whether to plan by the policy in force while it does not work, rather than start no job.
     pub fallback: bool,
+    /// A scheduling program of PBS that plans in place of the built-in planner, as `tcl:BODY[,INIT]`.
+    pub scheduler_policy: Option<String>,
+    /// The folder with its files, in which it runs.
+    pub scheduler_folder: Option<PathBuf>,
+    /// The zone of its local times; UTC if there is none.
+    pub scheduler_time_zone: Option<String>,
+    /// How long each of its cycles may take, 1 to 3,600 seconds (PBS-C-13).
+    pub scheduler_alarm_seconds: u64,
+    /// How long after the start of a cycle the next one starts at the latest, from 1 second (PBS-C-07).
+    pub schedule_iteration_seconds: u32,
     /// Whether starts of waiting jobs are predicted. An external planner does so itself.
     pub predict: bool,
     /// A prediction is news if it differs from the known one by more seconds than this, ...
@@ -46,6 +57,11 @@ impl Default for Config {
             answer_timeout_seconds: 30,
             max_waiting: 10_000,
             fallback: false,
+            scheduler_policy: None,
+            scheduler_folder: None,
+            scheduler_time_zone: None,
+            scheduler_alarm_seconds: 180,
+            schedule_iteration_seconds: 600,
             predict: true,
             prediction_change_seconds: seconds,
             prediction_change_percent: percent,
@@ -66,5 +82,21 @@ impl Config {
             (true, Some(ExternalLink::Bus)) => Some(External::on_bus(bus.clone(), answer_timeout)),
             (false, Some(_)) => bail!("[planner] names two external planners: `command` and `external`; name one"),
         })
+    }
+
+    /// The scheduling program of PBS. Mistakes in it are reasons not to start, and all are told.
+    pub(crate) fn script(&self) -> anyhow::Result<Option<Script>> {
+        let Some(policy) = &self.scheduler_policy else { return Ok(None) };
+        if !self.command.is_empty() || self.external.is_some() {
+            bail!("[planner] names two programs that plan: `scheduler_policy`, and `command` or `external`; name one");
+        }
+        let word = ProgramWord::parse(policy).context("[planner]")?;
+        let Some(folder) = &self.scheduler_folder else {
+            bail!("[planner] names a `scheduler_policy`, and no `scheduler_folder` with its files");
+        };
+        let mut setup = Setup::new(folder);
+        setup.zone.clone_from(&self.scheduler_time_zone);
+        setup.bounds.cycle = Duration::from_secs(self.scheduler_alarm_seconds.clamp(1, 3600));
+        Script::start(word, setup, self.schedule_iteration_seconds).map(Some)
     }
 }

@@ -6,8 +6,8 @@ mod answer;
 mod program;
 mod view;
 
-pub(crate) use answer::{Proposal, is_news, propose};
-pub(crate) use view::{cycle, waiting_in_order};
+pub(crate) use answer::{Proposal, is_news, one_start, propose, waits};
+pub(crate) use view::{cycle, least, waiting_in_order};
 
 use muster_bus::{BusError, Message, SharedBus};
 use muster_schemas::{

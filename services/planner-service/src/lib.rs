@@ -6,6 +6,7 @@ mod cycle_time;
 mod external;
 mod planner;
 mod predictor;
+mod script;
 
 pub use config::{Config, ExternalLink};
 
@@ -25,11 +26,11 @@ pub async fn serve(
     ready: oneshot::Sender<()>,
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
-    let mut external = config.external(&bus)?;
+    let (mut external, mut script) = (config.external(&bus)?, config.script()?);
     let _ = ready.send(());
     let work = async {
         loop {
-            let mut planner = Planner::open(bus.clone(), &config, &mut external).await?;
+            let mut planner = Planner::open(bus.clone(), &config, &mut external, &mut script).await?;
             match planner.run().await {
                 Err(BusError::Refused(refusal)) => {
                     tracing::warn!("the records that come next were archived, beginning with a snapshot: {refusal}");

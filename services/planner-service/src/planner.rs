@@ -5,13 +5,18 @@ use crate::{
     Config, cycle_time,
     external::{self, External, Proposal},
     predictor::{Foreseen, Predictor},
+    script::{self, Asked, FromScript, Script, picture},
 };
 use futures::FutureExt as _;
 use muster_bus::{BusError, Feed, LedgerClient, SharedBus, load_snapshot};
 use muster_domain::State;
+use muster_pbs_script::{
+    action::{Code, Refusal},
+    trigger::Command as Trigger,
+};
 use muster_planner::projection::Projection;
 use muster_schemas::{
-    JobId, Sequence, Timestamp,
+    JobId, NodeId, Sequence, Timestamp,
     command::{Answer, Command, Query, QueryAnswer, RefusedStart, Reply},
     event::{Actor, Record, TraceContext, WaitingJob},
     external_planner::RefusedJob,
@@ -51,6 +56,7 @@ pub(crate) struct Planner<'c> {
     feed: Feed,
     projection: Projection,
     external: &'c mut Option<External>,
+    script: &'c mut Option<Script>,
     predictor: Option<Predictor>,
     /// Jobs whose start was refused, until something happens that can change the plan.
     left_out: BTreeSet<JobId>,
@@ -72,6 +78,7 @@ impl<'c> Planner<'c> {
         bus: SharedBus,
         config: &'c Config,
         external: &'c mut Option<External>,
+        script: &'c mut Option<Script>,
     ) -> Result<Self, BusError> {
         let ledger = LedgerClient::new(bus.clone());
         let state = load_snapshot(&ledger, None).await?;
@@ -81,8 +88,10 @@ impl<'c> Planner<'c> {
             ledger,
             projection: Projection::of(state),
             // An external planner predicts for itself.
-            predictor: (config.predict && external.is_none()).then(|| Predictor::new(config.tolerance())),
+            predictor: (config.predict && external.is_none() && script.is_none())
+                .then(|| Predictor::new(config.tolerance())),
             external,
+            script,
             left_out: BTreeSet::new(),
             refused: Vec::new(),
             is_plan_due: true,
@@ -163,6 +172,7 @@ impl<'c> Planner<'c> {
     /// An error is one after which the state cannot be trusted.
     fn apply(&mut self, records: &[Record]) -> Result<(), BusError> {
         for record in records {
+            let eligible = self.state().eligible_jobs();
             let can_change_plan = self.projection.apply(record).map_err(|violation| {
                 tracing::error!(%violation, "the planner stops: what the ledger says cannot be true");
                 BusError::Unusable(violation.to_string())
@@ -172,6 +182,10 @@ impl<'c> Planner<'c> {
                 self.left_out.clear();
                 if let Some(predictor) = &mut self.predictor {
                     predictor.note_change();
+                }
+                let is_new = self.state().eligible_jobs() > eligible;
+                if let Some(script) = self.script.as_mut() {
+                    script.note(if is_new { Trigger::New } else { Trigger::Term });
                 }
             }
         }
@@ -189,6 +203,9 @@ impl<'c> Planner<'c> {
         let Some(epoch) = self.hello().await else { return Ok(()) };
         WAITING.record(i64::try_from(self.projection.waiting()).unwrap_or(i64::MAX), &[]);
         let now = Timestamp::now().max(self.state().time());
+        if self.script.is_some() {
+            return self.scripted_cycle(now, epoch).await;
+        }
         let plan = match self.external {
             None => self.plan(now),
             Some(_) => self.ask(now).await,
@@ -281,6 +298,71 @@ impl<'c> Planner<'c> {
         let told = told.map(|job| WaitingJob { job: job.id, reason: reason.clone() });
         let reasons = told.filter(|waiting| external::is_news(self.state(), waiting)).collect();
         ProposedPlan { seen: self.state().sequence(), at: now, reasons, external: true, ..ProposedPlan::default() }
+    }
+
+    /// A cycle of the scheduling program, if one is due. Each of its starts is a plan, which the ledger judges before the
+    /// program hears of it.
+    async fn scripted_cycle(&mut self, now: Timestamp, epoch: u64) -> Result<(), BusError> {
+        let shown = picture(self.projection.state(), now);
+        let Some(script) = self.script.as_mut() else { return Ok(()) };
+        let mut events = script.begin(now.0.div_euclid(1_000_000), shown);
+        let mut done = None;
+        while let Some(event) = events.recv().await {
+            match event {
+                FromScript::Asked(asked) => {
+                    let answer = self.scripted_start(&asked, epoch).await?;
+                    // The program may have been ended since.
+                    let _ = asked.answer.send(answer);
+                }
+                FromScript::Done { report, due } => done = Some((report, due)),
+            }
+        }
+        let Some((report, due)) = done else {
+            return Err(BusError::Unusable("the thread of the scheduling program ended".into()));
+        };
+        // A due time of the past means at once.
+        let wake = due.map(|due| Timestamp(due.saturating_mul(1_000_000)));
+        self.is_plan_due |= wake.is_some_and(|wake| wake <= now);
+        self.wake = wake;
+        let Some(report) = report else { return Ok(()) };
+        script::log(&report);
+        self.passes += 1;
+        let reasons = script::reasons(self.projection.state(), self.config.max_waiting, &report);
+        let plan = ProposedPlan { pass: self.passes, epoch, ..external::waits(self.projection.state(), now, reasons) };
+        if says_nothing(&plan) { Ok(()) } else { self.commit_and_follow(plan).await }
+    }
+
+    /// Asks the ledger for one start of the scheduling program. The names of the nodes are its answer.
+    async fn scripted_start(&mut self, asked: &Asked, epoch: u64) -> Result<Result<Vec<String>, Refusal>, BusError> {
+        let now = Timestamp::now().max(self.state().time());
+        let plan = script::start_of(self.projection.state(), &asked.job, &asked.hosts)
+            .and_then(|start| external::one_start(self.projection.state(), now, &start));
+        let plan = match plan {
+            Ok(plan) => plan,
+            Err(text) => return Ok(Err(Refusal::new(Code::NoResources, text))),
+        };
+        self.passes += 1;
+        let plan = ProposedPlan { pass: self.passes, epoch, ..plan };
+        let nodes: BTreeSet<NodeId> =
+            plan.starts.iter().flat_map(|start| start.placement.shares()).map(|share| share.node).collect();
+        STARTS.add(1, &[]);
+        let spans = self.start_spans(&plan);
+        let command = Command::CommitPlan { plan: Box::new(plan) };
+        let answer = self.ledger.command(Actor::Planner, TraceContext::default(), command).await;
+        drop(spans);
+        let (sequence, reply) = match answer {
+            Ok(Answer { sequence, result: Ok(reply) }) => (sequence, reply),
+            Ok(Answer { result: Err(error), .. }) => return Ok(Err(Refusal::new(Code::Internal, error.to_string()))),
+            Err(error) => return Ok(Err(Refusal::new(Code::Internal, error.to_string()))),
+        };
+        self.follow_to(sequence).await?;
+        if let Reply::Planned(refused) = reply
+            && let Some(refused) = refused.into_iter().next()
+        {
+            REFUSED.add(1, &[]);
+            return Ok(Err(Refusal::new(Code::NoResources, refused.reason)));
+        }
+        Ok(Ok(nodes.into_iter().map(|node| self.state().node_name(node).into_owned()).collect()))
     }
 
     async fn commit(&mut self, plan: ProposedPlan) -> anyhow::Result<Sequence> {

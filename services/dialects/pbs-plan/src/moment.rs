@@ -1,7 +1,7 @@
 //! Times in a state file.
 
 use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
-use serde::{Deserialize, Deserializer, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
 
 /// A time: seconds since 1970, an instant such as `1998-05-14T22:00:00Z`, or a local time such as
@@ -20,6 +20,15 @@ impl Moment {
         match self {
             Self::Instant(instant) => Some(instant),
             Self::Local(local) => zone.to_ambiguous_timestamp(local).compatible().ok(),
+        }
+    }
+}
+
+impl Serialize for Moment {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Instant(instant) => serializer.serialize_i64(instant.as_second()),
+            Self::Local(local) => serializer.collect_str(local),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use muster_pbs_policy::values;
 use serde::{
-    Deserialize, Deserializer,
+    Deserialize, Deserializer, Serialize, Serializer,
     de::{self, Error as _},
 };
 use std::{collections::BTreeMap, fmt};
@@ -44,6 +44,25 @@ impl Resources {
         })
     }
 
+    /// All values as PBS writes them, such as `02:00:00`, `256000kb` and `4`.
+    pub fn shown(&self) -> impl Iterator<Item = (&str, String)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), show(name, value)))
+    }
+
+    /// Sets a resource to what a person or a program writes.
+    ///
+    /// # Errors
+    /// What was expected, if the text is no such value. Nothing was changed.
+    pub fn set(&mut self, name: &str, text: &str) -> Result<(), &'static str> {
+        self.0.insert(name.to_owned(), read(name, text)?);
+        Ok(())
+    }
+
+    /// Whether nothing is set.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The request for whole nodes.
     pub fn nodes(&self) -> Option<&str> {
         match self.0.get(NODES)? {
@@ -59,6 +78,12 @@ impl Resources {
             all.entry(name.clone()).or_insert_with(|| value.clone());
         }
         Self(all)
+    }
+}
+
+impl Serialize for Resources {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.shown())
     }
 }
 
@@ -89,6 +114,17 @@ impl<'de> de::Visitor<'de> for Reader {
             }
         }
         Ok(resources)
+    }
+}
+
+fn show(name: &str, value: &Value) -> String {
+    match value {
+        Value::Text(text) => text.clone(),
+        Value::Number(seconds) if TIMES.contains(&name) => {
+            format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
+        }
+        Value::Number(kilobytes) if SIZES.contains(&name) => format!("{kilobytes}kb"),
+        Value::Number(number) => number.to_string(),
     }
 }
 

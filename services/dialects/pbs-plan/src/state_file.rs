@@ -6,7 +6,7 @@ use crate::{
 };
 use muster_pbs_policy::{findings::escaped, preset::Preset, values::Decimal};
 use muster_schemas::resources::IndexSet;
-use serde::{Deserialize, Deserializer, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::collections::BTreeMap;
 
 /// Maximum size of a state file, in bytes.
@@ -47,12 +47,13 @@ impl StateError {
 }
 
 /// A state: what is absent is unset, and lists are in the order of the server.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct StateFile {
     /// The time of the cycle.
     pub now: Moment,
     /// The zone of local times, such as `Europe/Zurich`; UTC if it is absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tz: Option<String>,
     /// The server.
     #[serde(default)]
@@ -67,26 +68,27 @@ pub struct StateFile {
     #[serde(default)]
     pub jobs: Vec<JobState>,
     /// The usage of users.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub usage: BTreeMap<String, u64>,
     /// When usage was last halved, or reduced by a preset; now if it is absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_decay: Option<Moment>,
     /// Presets: the allocations of groups by their names.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub allocations: BTreeMap<String, Allocation>,
     /// Presets: what the program for outages has printed, by the name that it was asked for; `null` if it has failed.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outages: BTreeMap<String, Option<String>>,
     /// Presets: the reservations that earlier cycles made.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reservations: Vec<Reserved>,
     /// Presets: whether this is the first cycle of the scheduler.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub first_cycle: bool,
 }
 
 /// The allocation of a group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Allocation {
     /// What the group may use.
@@ -96,7 +98,7 @@ pub struct Allocation {
 }
 
 /// A reservation.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reserved {
     /// The id of the job.
@@ -108,62 +110,85 @@ pub struct Reserved {
     pub start: Moment,
 }
 
-/// Limits and resources of the server, or of a queue.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+/// Names, limits and resources of the server.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Attributes {
+    /// Its host. Only programs see it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The queue of jobs that name none. Only programs see it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_queue: Option<String>,
     /// Maximum number of running jobs.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_running: Option<u64>,
     /// The same for each user.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_user_run: Option<u64>,
     /// The same for each group.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_group_run: Option<u64>,
     /// What running jobs may have together.
+    #[serde(skip_serializing_if = "Resources::is_empty")]
     pub resources_available: Resources,
     /// The same where that is unset.
+    #[serde(skip_serializing_if = "Resources::is_empty")]
     pub resources_max: Resources,
     /// The requests of jobs that ask for less.
+    #[serde(skip_serializing_if = "Resources::is_empty")]
     pub resources_default: Resources,
     /// The policy of the server: `fifo` or a preset.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub scheduler_policy: Option<String>,
 }
 
 /// A queue.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueueState {
     /// Its name.
     pub name: String,
     /// `execution` or `route`, or a beginning of either, in any case.
-    #[serde(rename = "type")]
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// Whether its jobs are started.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub started: Option<bool>,
+    /// Whether it takes jobs. Only programs see it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
     /// Its priority.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<i64>,
     /// As of the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_running: Option<u64>,
     /// As of the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_user_run: Option<u64>,
     /// As of the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_group_run: Option<u64>,
     /// As of the server.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Resources::is_empty")]
     pub resources_available: Resources,
     /// As of the server.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Resources::is_empty")]
     pub resources_max: Resources,
     /// As of the server.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Resources::is_empty")]
     pub resources_default: Resources,
     /// Presets: since when no job has run in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_since: Option<Moment>,
     /// Presets: until when the rules of prime time are lifted for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub prime_lifted_until: Option<Moment>,
 }
 
 /// A node.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct NodeState {
     /// Its name.
@@ -172,36 +197,42 @@ pub struct NodeState {
     #[serde(default)]
     pub ts: bool,
     /// Its state, such as `free`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
     /// Its processors.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ncpus: Option<u32>,
     /// Its memory.
-    #[serde(default, deserialize_with = "words")]
+    #[serde(default, deserialize_with = "words", skip_serializing_if = "Option::is_none")]
     pub physmem: Option<String>,
     /// Its architecture.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub arch: Option<String>,
     /// Its properties.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub properties: Vec<String>,
     /// Its load.
-    #[serde(default, deserialize_with = "load")]
+    #[serde(default, deserialize_with = "load", serialize_with = "number", skip_serializing_if = "Option::is_none")]
     pub loadave: Option<Decimal>,
     /// The load that is still good.
-    #[serde(default, deserialize_with = "load")]
+    #[serde(default, deserialize_with = "load", serialize_with = "number", skip_serializing_if = "Option::is_none")]
     pub ideal_load: Option<Decimal>,
     /// The load that is too much.
-    #[serde(default, deserialize_with = "load")]
+    #[serde(default, deserialize_with = "load", serialize_with = "number", skip_serializing_if = "Option::is_none")]
     pub max_load: Option<Decimal>,
     /// Presets: its nodes, which then have numbers from 0; for jobs of `sgi_origin`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub node_count: Option<u32>,
     /// Presets: the percentage of time that its system takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub systime: Option<u32>,
     /// Presets: its processors that are idle.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_cpus: Option<u32>,
 }
 
 /// A job.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct JobState {
     /// Its id.
@@ -210,42 +241,75 @@ pub struct JobState {
     /// Its queue.
     pub queue: String,
     /// Presets: the queue from which it came.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
     /// Its effective user.
     pub user: String,
     /// Its effective group.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     /// Its state.
     pub state: State,
     /// When it was queued.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub qtime: Option<Moment>,
     /// When it could run first.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub etime: Option<Moment>,
     /// Its priority.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<i64>,
     /// Whether somebody waits for it at a terminal.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub interactive: Option<bool>,
     /// Presets: the numbers of the nodes of its host that it has, such as `0-3,8`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub nodemask: Option<IndexSet>,
     /// What it asks for.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Resources::is_empty")]
     pub request: Resources,
     /// What it has used.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Resources::is_empty")]
     pub used: Resources,
     /// When it started.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub started: Option<Moment>,
     /// The nodes that it has.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<String>,
+    /// Its name. This and what follows only programs see.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Who submitted it, as `user@host`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// When it was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ctime: Option<Moment>,
+    /// Whether it can be run again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rerunnable: Option<bool>,
+    /// How far staging is, such as `PRESTAGEIN` (PBS-G-05).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub substate: Option<String>,
+    /// Files that are copied before it starts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stagein: Option<String>,
+    /// Files that are copied after its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stageout: Option<String>,
+    /// What was last said about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
 }
 
 /// The state of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub enum State {
     /// On its way between servers.
     T,
     /// Queued.
+    #[default]
     Q,
     /// Held.
     H,
@@ -309,4 +373,9 @@ fn load<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Decimal>, D
         return Err(de::Error::invalid_value(de::Unexpected::Float(load), &expected.as_str()));
     }
     Ok(Some(Decimal::from_millionths((load * 1e6).round() as u64)))
+}
+
+fn number<S: Serializer>(load: &Option<Decimal>, serializer: S) -> Result<S::Ok, S::Error> {
+    let load = load.and_then(|load| load.to_string().parse::<f64>().ok());
+    load.serialize(serializer)
 }

@@ -499,6 +499,31 @@ const PLANNER: Section = Section {
             "false",
             "While the external planner does not work, plan by the policy in force; otherwise no job starts.",
         ),
+        key(
+            "scheduler_policy",
+            Kind::Text,
+            "",
+            "A scheduling program of PBS that plans instead: `basl:FILE`, `tcl:BODY[,INIT]` or `external:COMMAND`.",
+        ),
+        key(
+            "scheduler_folder",
+            Kind::Path,
+            "",
+            "The folder of that program: its files are below it, it runs there, and what it prints goes to `sched_out` there.",
+        ),
+        key(
+            "scheduler_time_zone",
+            Kind::Text,
+            "",
+            "Time zone in which that program reads clocks and calendars, such as `Europe/Zurich`; UTC if there is none.",
+        ),
+        key("scheduler_alarm_seconds", from_to(1, 3600), "180", "Time limit for each cycle of that program."),
+        key(
+            "schedule_iteration_seconds",
+            from_to(1, YEAR_SECONDS),
+            "600",
+            "A cycle of that program starts at the latest this long after the start of the last one.",
+        ),
         key("predict", Kind::Boolean, "true", "Whether the starts of waiting jobs are predicted."),
         key(
             "prediction_change_seconds",

@@ -22,6 +22,7 @@ mod pbs_policy;
 mod pbs_staging;
 mod programs;
 mod reservations;
+mod scheduling_programs;
 mod site_programs;
 mod slurm;
 mod slurm_accounts;

@@ -67,6 +67,20 @@ pub(crate) fn propose(state: &State, cycle: &Cycle, answer: ExternalPlan) -> Pro
     proposal
 }
 
+/// A plan of one start, which is placed by first fit on the nodes that it names, or on any.
+pub(crate) fn one_start(state: &State, now: Timestamp, start: &ExternalStart) -> Result<ProposedPlan, String> {
+    let start = Start { job: start.job, placement: Placer::new(state, now).place(start)? };
+    let start_facts = facts_of(state, &start).into_iter().collect();
+    let seen = state.sequence();
+    Ok(ProposedPlan { seen, at: now, starts: vec![start], start_facts, external: true, ..ProposedPlan::default() })
+}
+
+/// A plan of why jobs wait, as far as that is news.
+pub(crate) fn waits(state: &State, now: Timestamp, reasons: impl Iterator<Item = WaitingJob>) -> ProposedPlan {
+    let reasons = reasons.filter(|waiting| is_news(state, waiting)).collect();
+    ProposedPlan { seen: state.sequence(), at: now, reasons, external: true, ..ProposedPlan::default() }
+}
+
 /// A reason for every job that was shown and does not start, if it is news.
 fn reasons(
     state: &State,
@@ -88,7 +102,7 @@ pub(crate) fn is_news(state: &State, waiting: &WaitingJob) -> bool {
     state.job(waiting.job).is_some_and(|job| job.planner_reason.as_deref() != Some(&waiting.reason))
 }
 
-fn cut(mut text: String) -> String {
+pub(crate) fn cut(mut text: String) -> String {
     if text.len() > MAX_REASON_BYTES {
         text.truncate(text.floor_char_boundary(MAX_REASON_BYTES));
     }

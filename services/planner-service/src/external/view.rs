@@ -179,7 +179,7 @@ fn component_view(state: &State, component: &Component) -> CycleComponent {
 }
 
 /// The least that a placement of an alternative must have, by the ledger's count.
-pub(super) fn least(alternative: &Alternative, settings: &ClusterSettings) -> Least {
+pub(crate) fn least(alternative: &Alternative, settings: &ClusterSettings) -> Least {
     let requests::Minimum { nodes, tasks, cores, gpus, memory_bytes } = requests::minimum_of_all(alternative, settings);
     Least { nodes, tasks, cores, gpus, memory_bytes }
 }

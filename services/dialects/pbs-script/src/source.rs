@@ -1,0 +1,34 @@
+//! Files with programs.
+
+use std::{
+    fs::File,
+    io::Read as _,
+    path::{Path, PathBuf},
+};
+
+/// Bytes of a file.
+const LONGEST: u64 = 1 << 20;
+
+/// The text of a program.
+///
+/// # Errors
+/// It cannot be read, for people.
+pub fn read(path: &Path) -> Result<String, String> {
+    let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let about = std::fs::metadata(path).map_err(|error| told(&error))?;
+    if !about.is_file() {
+        return Err(told(&"it is no regular file"));
+    }
+    let mut text = String::new();
+    let file = File::open(path).map_err(|error| told(&error))?;
+    file.take(LONGEST + 1).read_to_string(&mut text).map_err(|error| told(&error))?;
+    if text.len() as u64 > LONGEST {
+        return Err(told(&format!("it is larger than {LONGEST} bytes")));
+    }
+    Ok(text)
+}
+
+/// A path below the folder of the scheduler, unless it is absolute.
+pub fn below(folder: &Path, path: &Path) -> PathBuf {
+    folder.join(path)
+}
