@@ -1,0 +1,6 @@
+//! The heart of the OAR dialect against its specification. The ids above the tests are those of its requirements, and W1
+//! to W12 are its worked examples.
+
+mod filters;
+mod resources;
+mod support;
