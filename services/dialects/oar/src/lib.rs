@@ -6,8 +6,11 @@
 /// The name of this dialect in the records of jobs and steps.
 pub const NAME: &str = "oar";
 
+pub mod matching;
 pub mod mistake;
+pub mod order;
 pub mod predicate;
 pub mod refusal;
+pub mod request;
 pub mod resources;
 pub mod text;

@@ -2,5 +2,7 @@
 //! to W12 are its worked examples.
 
 mod filters;
+mod matches;
+mod requests;
 mod resources;
 mod support;
