@@ -8,6 +8,7 @@ pub const NAME: &str = "oar";
 
 pub mod matching;
 pub mod mistake;
+pub mod options;
 pub mod order;
 pub mod predicate;
 pub mod refusal;

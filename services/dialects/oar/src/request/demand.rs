@@ -73,6 +73,8 @@ pub struct Alternative {
     pub groups: Vec<Group>,
     /// How long, in seconds.
     pub walltime: i64,
+    /// Whether the walltime is the request's own and not the site's default.
+    pub has_own_walltime: bool,
 }
 
 impl fmt::Display for Step {

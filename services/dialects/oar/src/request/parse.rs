@@ -62,7 +62,8 @@ pub fn alternative(text: &str, site: &Site) -> Result<Alternative, Refusal> {
         None => alternative(&site.default_demand, site)?.groups,
         Some(groups) => groups,
     };
-    Ok(Alternative { groups, walltime: walltime.unwrap_or(site.default_walltime) })
+    let has_own_walltime = walltime.is_some();
+    Ok(Alternative { groups, walltime: walltime.unwrap_or(site.default_walltime), has_own_walltime })
 }
 
 struct Reader<'r> {

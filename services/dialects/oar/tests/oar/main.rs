@@ -3,6 +3,7 @@
 
 mod filters;
 mod matches;
+mod options;
 mod requests;
 mod resources;
 mod support;

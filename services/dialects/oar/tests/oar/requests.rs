@@ -234,6 +234,7 @@ proptest! {
     #[test]
     fn a_written_request_is_read_as_itself(text in any_request()) {
         let read = request::alternative(&text, &site()).expect("a request");
-        prop_assert_eq!(request::alternative(&read.to_string(), &site()), Ok(read));
+        prop_assert_eq!(request::alternative(&read.to_string(), &site()), Ok(read.clone()));
+        prop_assert!(read.has_own_walltime);
     }
 }
