@@ -10,6 +10,8 @@ pub mod matching;
 pub mod mistake;
 pub mod options;
 pub mod order;
+pub mod planning;
+pub mod power;
 pub mod predicate;
 pub mod refusal;
 pub mod request;

@@ -6,6 +6,7 @@ use crate::{
     predicate::Predicate,
     request::demand::{Count, Group, Step},
     resources::{
+        property::NODE,
         state::State,
         table::{Resource, Table},
     },
@@ -30,9 +31,17 @@ pub struct Lack {
     pub fitting: usize,
 }
 
+impl Lack {
+    /// The level as people call it.
+    pub fn level_for_people(&self) -> &str {
+        if self.level == NODE { "nodes" } else { &self.level }
+    }
+}
+
 impl fmt::Display for Lack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { level, asked, exist, fitting, .. } = self;
+        let Self { asked, exist, fitting, .. } = self;
+        let level = self.level_for_people();
         if self.group.is_none() {
             return f.write_str("each group fits alone, but not all of them on different resources");
         }

@@ -4,6 +4,8 @@
 mod filters;
 mod matches;
 mod options;
+mod planning;
+mod power;
 mod requests;
 mod resources;
 mod support;

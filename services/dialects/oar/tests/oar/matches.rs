@@ -142,7 +142,7 @@ fn licences_are_asked_for_by_their_type() {
 #[test]
 fn what_never_fits_says_what_is_missing() {
     let lack = placed(&s(), "", "", "/nodes=5").expect_err("too much");
-    assert_eq!(lack.to_string(), "network_address: 5 asked, 4 match, 4 of them fit");
+    assert_eq!(lack.to_string(), "nodes: 5 asked, 4 match, 4 of them fit");
     let lack = placed(&s(), "", "1-4", "/switch=2/nodes=2").expect_err("too much");
     assert_eq!(lack.to_string(), "switch: 2 asked, 2 match, 1 of them fit");
     let lack = placed(&s(), "", "", "/nodes=3+/nodes=2").expect_err("too much");
