@@ -6,6 +6,8 @@
 /// The name of this dialect in the records of jobs and steps.
 pub const NAME: &str = "oar";
 
+pub mod accounting;
+pub mod fair_share;
 pub mod matching;
 pub mod mistake;
 pub mod options;
@@ -13,6 +15,7 @@ pub mod order;
 pub mod planning;
 pub mod power;
 pub mod predicate;
+pub mod quotas;
 pub mod refusal;
 pub mod request;
 pub mod resources;

@@ -6,6 +6,7 @@ mod matches;
 mod options;
 mod planning;
 mod power;
+mod quotas;
 mod requests;
 mod resources;
 mod support;

@@ -278,10 +278,10 @@ fn w5_best_effort_makes_way() {
         plan(&table, 0, 300, std::slice::from_ref(&running), &[wish(&table, 201, &["nodes=1,walltime=0:0:60"])]);
     assert_eq!(told(&outcomes[0]), "300 on 1-4");
     let placed = outcomes[0].as_ref().expect("placed").placement.clone();
-    assert_eq!(besteffort::victims(&placed, &[running.clone()]), [200]);
+    assert_eq!(besteffort::victims(&placed, std::slice::from_ref(&running)), [200]);
     let again = wish(&table, 202, &["core=16,walltime=1"]);
     let again = Wish { placement: best_effort(again.placement), ..again };
-    assert_eq!(told(&plan(&table, 0, 300, &[placed.clone()], &[again])[0]), "360 on 1-16");
+    assert_eq!(told(&plan(&table, 0, 300, std::slice::from_ref(&placed), &[again])[0]), "360 on 1-16");
     // Only those that hold a resource that is needed, and no best-effort job for another one.
     let others =
         [running, best_effort(busy(210, "1", 0, 9)), best_effort(busy(211, "5-16", 0, 9)), busy(212, "1-4", 0, 9)];
