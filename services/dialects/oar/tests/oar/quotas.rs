@@ -301,7 +301,6 @@ fn rules_of_the_week_and_of_single_spans() {
     let changes = quotas.calendar.changes(local("2026-11-26 08:00"), local("2026-11-30 08:00"));
     let expected = [
         "2026-11-26 19:00",
-        "2026-11-27 00:00",
         "2026-11-27 08:00",
         "2026-11-27 19:00",
         "2026-11-28 00:00",
@@ -309,9 +308,7 @@ fn rules_of_the_week_and_of_single_spans() {
         "2026-11-30 00:00",
         "2026-11-30 08:00",
     ];
-    let expected: Vec<i64> = expected.into_iter().map(local).filter(|moment| changes.contains(moment)).collect();
-    assert!(expected.len() >= 6 && changes.len() <= 8, "{changes:?}");
-    assert!(changes.contains(&local("2026-11-27 08:00")) && changes.contains(&local("2026-11-30 08:00")));
+    assert_eq!(changes, expected.map(local));
 }
 
 /// OAR-Q-10: a job across periods fits the rule of each in its part.
@@ -350,7 +347,7 @@ fn a_broken_file_is_refused_as_a_whole() {
         ("{\"quotas\": {}, \"job_types\": [1]}", "line 1, column 30: expected a text in double quotes"),
         (
             "{\"a\": {}, \"periodical\": [[\"08:00-19:00 * * *\", \"a\"]]}",
-            "line 1, column 25: no period covers mon 00:00; \"* * * *\" fills gaps",
+            "line 1, column 27: no period covers mon 00:00; \"* * * *\" fills gaps",
         ),
         (
             "{\"a\": {}, \"periodical\": [[\"00:00-23:00 sun * *\", \"a\"], [\"* mon-sat * *\", \"a\"]]}",
