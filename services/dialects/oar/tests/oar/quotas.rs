@@ -355,7 +355,7 @@ fn a_broken_file_is_refused_as_a_whole() {
         ),
         (
             "{\"a\": {}, \"periodical\": [[\"* * * *\", \"a\"], [\"08:00-10:00 mon * *\", \"a\"], [\"09:00-11:00 mon * *\", \"a\"]]}",
-            "line 1, column 76: two periods overlap on mon 09:00",
+            "line 1, column 75: two periods overlap on mon 09:00",
         ),
         ("{\"periodical\": [[\"* * * *\", \"b\"]]}", "line 1, column 29: no rules are called 'b'"),
         (
