@@ -7,6 +7,7 @@
 pub const NAME: &str = "oar";
 
 pub mod accounting;
+pub mod agent;
 pub mod fair_share;
 pub mod life;
 pub mod matching;

@@ -5,3 +5,4 @@ pub mod document;
 pub mod jobs;
 pub mod nodes;
 pub mod query;
+pub mod submitted;

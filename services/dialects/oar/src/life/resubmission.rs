@@ -1,5 +1,7 @@
 //! Jobs that take the place of others: a new id, the same request (OAR-J-21).
 
+use crate::options::submission::{Array, Submission};
+
 /// The exit code that asks for another run.
 pub const AGAIN: i32 = 99;
 /// A job that asks for another run must have run for longer than this, in seconds.
@@ -58,6 +60,19 @@ pub fn is_due(job: Ended, minimum_run: i64) -> bool {
         Cause::Itself { exit_code: Some(AGAIN) } => job.is_idempotent && is_plain && job.ran > minimum_run,
         Cause::Preparation { chain } => is_plain && !job.is_on_front_host && chain < MOST_PREPARATIONS,
         Cause::Itself { .. } | Cause::Deleted | Cause::Walltime => false,
+    }
+}
+
+/// The request of the job that takes the place of one (OAR-J-21): the same, but it neither waits for what the old one
+/// waited for nor begins in Hold, and it is a single job.
+pub fn request(old: &Submission) -> Submission {
+    Submission {
+        dependencies: Vec::new(),
+        reservation: None,
+        array: Array::Single,
+        is_held: false,
+        warnings: Vec::new(),
+        ..old.clone()
     }
 }
 
