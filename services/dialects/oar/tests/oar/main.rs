@@ -11,4 +11,5 @@ mod quotas;
 mod requests;
 mod resources;
 mod shows;
+mod site;
 mod support;
