@@ -301,6 +301,28 @@ fn w5_a_checkpoint_before_the_end() {
     assert_eq!(besteffort::ending(30, Some(300), 331), Step::End);
 }
 
+/// OAR-T-26: administrators turn running jobs into best effort, and back.
+#[test]
+fn running_jobs_are_turned_into_best_effort() {
+    let (firm, best_effort) = (Standing::Firm, Standing::BestEffort);
+    assert_eq!(besteffort::turned(firm, true, true), Ok(best_effort));
+    assert_eq!(besteffort::turned(best_effort, true, true), Ok(firm));
+    assert_eq!((besteffort::turned(firm, true, false), besteffort::turned(firm, false, true)), (Err(1), Err(5)));
+}
+
+/// OAR-E-02, OAR-G-10: nodes that are busy until they go away are no place, and the reason says so.
+#[test]
+fn nodes_that_go_away_are_no_place() {
+    let mut table = nodes(2);
+    table.set(&[1, 2], AVAILABLE_UPTO, Some(muster_oar::resources::value::Value::Integer(150))).expect("set");
+    let running = [busy(9, "1-2", 0, 100)];
+    let place = |walltime: i64| {
+        told(&plan(&table, 0, 0, &running, &[wish(&table, 1, &[&format!("nodes=2,walltime=0:0:{walltime}")])])[0])
+    };
+    assert_eq!(place(50), "100 on 1-2");
+    assert_eq!(place(51), "resources cannot be had for that long: nodes: 2 asked, 2 match, 0 of them fit");
+}
+
 /// OAR-T-25: best-effort jobs end before a reservation.
 #[test]
 fn best_effort_ends_before_a_reservation() {
