@@ -575,6 +575,25 @@ proptest! {
     }
 }
 
+/// OAR-Q-10: where clocks change, rules change only where changes are told, too.
+#[test]
+fn rules_follow_clocks_that_change() {
+    let text =
+        r#"{"a": {"*,*,*,*": 1}, "b": {"*,*,*,*": 2}, "periodical": [["02:30-12:00 * * *", "a"], ["* * * *", "b"]]}"#;
+    let quotas = rules(text);
+    for day in ["2026-10-25", "2026-03-29", "2026-11-26"] {
+        let begin = local(&format!("{day} 00:00"));
+        let end = begin + 86_400;
+        let changes = quotas.calendar.changes(begin, end);
+        let moments = (begin + 60..=end).step_by(60);
+        let found: Vec<i64> =
+            moments.filter(|moment| quotas.calendar.at(*moment) != quotas.calendar.at(moment - 60)).collect();
+        assert!(found.iter().all(|moment| changes.contains(moment)), "{day}: {found:?} {changes:?}");
+        let expected = if day == "2026-10-25" { 4 } else { 2 };
+        assert_eq!(found.len(), expected, "{day}: half past two comes twice when clocks go back");
+    }
+}
+
 #[test]
 fn a_pass_without_rules_is_a_plain_pass() {
     let table = nodes(2);
