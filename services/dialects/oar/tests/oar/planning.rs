@@ -537,4 +537,29 @@ proptest! {
         let fewer = plan(&table, guard, 0, &[], &wishes[..wishes.len() - 1]);
         prop_assert_eq!(&outcomes[..fewer.len()], &fewer[..]);
     }
+
+    /// OAR-G-08: of all shapes the earliest end, counted second by second; of equal ends the first shape.
+    #[test]
+    fn the_shape_that_ends_first_is_chosen(
+        shapes in proptest::collection::vec((1..5_u32, 1..30_i64), 1..4),
+        others in proptest::collection::vec((1..5_u32, 0..40_i64, 1..30_i64), 0..4),
+        guard in 0..3_i64,
+    ) {
+        let table = nodes(4);
+        let running: Vec<Placement> = (10..).zip(&others)
+            .map(|(job, (node, start, length))| busy(job, &node.to_string(), *start, start + length)).collect();
+        let is_free = |node: u32, start: i64, walltime: i64| running.iter().all(|one| {
+            !one.resources.contains(&node) || start + walltime + guard <= one.start || one.end + guard <= start
+        });
+        let end_of = |(count, walltime): &(u32, i64)| {
+            let fits = |start: &i64| (1..=4).filter(|node| is_free(*node, *start, *walltime)).count() as u32 >= *count;
+            (0..200).find(fits).map(|start| start + walltime)
+        };
+        let best = shapes.iter().enumerate().filter_map(|(at, shape)| Some((end_of(shape)?, at))).min();
+        let requests: Vec<String> = shapes.iter().map(|(count, walltime)| format!("nodes={count},walltime=0:0:{walltime}")).collect();
+        let requests: Vec<&str> = requests.iter().map(String::as_str).collect();
+        let scene_gantt = Gantt { guard, placements: running.clone() };
+        let found = scene(&table, &scene_gantt).first_end(&wish(&table, 1, &requests));
+        prop_assert_eq!(found.map(|found| (found.placement.end, found.shape)).ok(), best);
+    }
 }
