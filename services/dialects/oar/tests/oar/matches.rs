@@ -113,6 +113,11 @@ fn first_fit_in_the_order_of_the_site() {
     assert_eq!(placed(&table, "", "", "/nodes=1"), Ok(ids("1-4")));
     let far = Order::of_far_reservation().rank(table.resources());
     assert_eq!(far.iter().map(|one| one.id()).collect::<Vec<_>>(), ids("1-16"));
+    let of_job = |start| Order::default().of_job(start, 1000);
+    assert_eq!(
+        [None, Some(1300), Some(1301)].map(of_job),
+        [Order::default(), Order::default(), Order::of_far_reservation()]
+    );
     let read = Order::read("scheduler_priority, state_num ASC,  core desc", table.fields()).expect("an order");
     assert_eq!(read.rank(table.resources()).iter().map(|one| one.id()).take(5).collect::<Vec<_>>(), [4, 3, 2, 1, 16]);
     for (text, expected) in [
