@@ -41,7 +41,7 @@ use muster_schemas::{
     time::Timestamp,
 };
 use open::{check_folder, database_options, explain_open, families, open_error};
-use rocksdb::{ColumnFamily, DB, Direction, IteratorMode, ReadOptions, WriteBatch, WriteOptions};
+use rocksdb::{ColumnFamily, DB, Direction, IteratorMode, Options, ReadOptions, WriteBatch, WriteOptions};
 use std::{
     collections::BTreeSet,
     path::Path,

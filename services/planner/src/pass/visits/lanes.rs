@@ -1,7 +1,7 @@
 //! The jobs that have turns in a cycle, by queue or all together.
 
 use super::{Cycle, Refusal};
-use crate::{class::ClassId, engine::Engine, model::lead_queue, queue::Place};
+use crate::{engine::Engine, model::lead_queue, queue::Place};
 use muster_schemas::{
     policy::{OnRefusal, TurnRules, Turns, Visit},
     shares::{Standing, Waiting},
