@@ -50,7 +50,11 @@ fn presets_are_planned() {
     assert_eq!(plan(&["--preset", "cray_t3e", "--carried", &folder, "--state", &state]), 0);
     assert_eq!(plan(&["--preset", "fifo", &folder, "--state", &state]), 2, "no such preset");
     let empty = other.path().display().to_string();
-    assert_eq!(plan(&["--preset", "ibm_sp", &empty, "--state", &state]), 2, "the options that must be set are not there");
+    assert_eq!(
+        plan(&["--preset", "ibm_sp", &empty, "--state", &state]),
+        2,
+        "the options that must be set are not there"
+    );
     let unknown = STATE.replacen('{', r#"{"server": {"scheduler_policy": "basl:x"}, "#, 1);
     fs::write(&state, unknown).expect("written");
     assert_eq!(plan(&[&empty, "--state", &state]), 3, "no such policy");
