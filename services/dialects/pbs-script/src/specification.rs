@@ -92,7 +92,7 @@ impl<'t> Part<'t> {
     }
 }
 
-/// What can be done with a node.
+/// The use that a node has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
     /// Jobs can have it.
