@@ -300,7 +300,8 @@ impl<'c> Planner<'c> {
         ProposedPlan { seen: self.state().sequence(), at: now, reasons, external: true, ..ProposedPlan::default() }
     }
 
-    /// A cycle of the scheduling program, if one is due. Each of its starts is a plan, which the ledger judges before the
+    /// A cycle of the scheduling program, if one is due. Each of its starts is a plan, which the ledger judges before
+    /// the
     /// program hears of it.
     async fn scripted_cycle(&mut self, now: Timestamp, epoch: u64) -> Result<(), BusError> {
         let shown = picture(self.projection.state(), now);

@@ -54,7 +54,8 @@ sched_main() {
 }
 "#;
 
-/// PBS-X-01, PBS-X-08: a BaSL program starts jobs; each start is a plan, and its comment is why a job waits. PBS-C-01: an
+/// PBS-X-01, PBS-X-08: a BaSL program starts jobs; each start is a plan, and its comment is why a job waits. PBS-C-01:
+/// an
 /// end brings the next cycle.
 #[tokio::test]
 async fn a_basl_program_starts_jobs() {

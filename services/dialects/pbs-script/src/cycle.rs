@@ -116,7 +116,7 @@ pub struct Docket<'s> {
     bounds: &'s Bounds,
     /// The actions, with their answers, in order.
     pub decisions: Vec<Decision>,
-    /// What is to be logged.
+    /// The log lines.
     pub lines: Lines,
     started: usize,
     requests: usize,

@@ -3,7 +3,8 @@
 use crate::action::{Action, Answer};
 use muster_pbs_plan::state_file::{JobState, QueueState, State, StateFile};
 
-/// A batch system. Everything that a program says reaches it as an [`Action`] after checks of form only: job names, hosts
+/// A batch system. Everything that a program says reaches it as an [`Action`] after checks of form only: job names,
+/// hosts
 /// and values are still any text of a user.
 pub trait Site {
     /// What there is (PBS-C-16), with the effects of the actions that were accepted.

@@ -58,7 +58,8 @@ impl<'t> Specification<'t> {
         counts
     }
 
-    /// Free nodes for all parts, as places in the list; `None` if there are too few. Each part takes the first that fit.
+    /// Free nodes for all parts, as places in the list; `None` if there are too few. Each part takes the first that
+    /// fit.
     pub fn choose(&self, state: &StateFile) -> Option<Vec<usize>> {
         let mut chosen = Vec::new();
         for part in &self.parts {
@@ -92,7 +93,7 @@ impl<'t> Part<'t> {
     }
 }
 
-/// What can be done with a node.
+/// The use that a node has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
     /// Jobs can have it.

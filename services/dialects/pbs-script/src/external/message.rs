@@ -129,7 +129,7 @@ pub enum FromProgram {
     },
 }
 
-/// What can be asked.
+/// The subject of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum What {
@@ -171,7 +171,7 @@ struct End {
 pub struct Bad {
     /// The request's number, if it has one.
     pub id: Value,
-    /// What is wrong with it.
+    /// The mistake.
     pub text: String,
 }
 

@@ -34,7 +34,8 @@ fn commands_have_the_names_and_numbers_of_pbs() {
     }
 }
 
-/// PBS-C-01, PBS-C-07: no cycle without a trigger; the clock is one, from the start of the previous cycle of any reason.
+/// PBS-C-01, PBS-C-07: no cycle without a trigger; the clock is one, from the start of the previous cycle of any
+/// reason.
 #[test]
 fn cycles_need_a_trigger() {
     let mut cycles = Cycles::new(true, 0);

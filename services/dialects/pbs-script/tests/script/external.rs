@@ -315,7 +315,8 @@ fn a_program_must_be_ready_in_time() {
     }
 }
 
-/// PBS-C-13, PBS-X-24: at the deadline cycle and process end, with all that the process started; what was accepted stays.
+/// PBS-C-13, PBS-X-24: at the deadline cycle and process end, with all that the process started; what was accepted
+/// stays.
 #[test]
 fn the_deadline_ends_cycle_and_process() {
     if !has_python() {

@@ -84,7 +84,8 @@ fn the_two_shortest_jobs_start_while_the_load_is_low() {
     bench.printed("cycle 4: no monitor, errno 15008\n");
 }
 
-/// PBS-X-15: an error ends the cycle, is logged with its stack, and does not end the interpreter; what was accepted stays.
+/// PBS-X-15: an error ends the cycle, is logged with its stack, and does not end the interpreter; what was accepted
+/// stays.
 #[test]
 fn an_error_ends_the_cycle_only() {
     if !has_tcl() {
@@ -356,7 +357,8 @@ fn times_are_local() {
     assert_eq!(refused, ["there is no time zone Mars/Olympus"]);
 }
 
-/// PBS-C-13, PBS-X-14: a loop is ended with all that it started, and the interpreter starts again after a pause, with INIT.
+/// PBS-C-13, PBS-X-14: a loop is ended with all that it started, and the interpreter starts again after a pause, with
+/// INIT.
 #[test]
 fn a_loop_is_ended_at_the_deadline() {
     if !has_tcl() {
