@@ -334,6 +334,33 @@ fn results_are_copied_after_the_end() {
     }
 }
 
+/// A job is not forgotten before the fate of its results is known, unless its node is lost.
+#[test]
+fn a_job_is_kept_while_its_results_are_copied() {
+    for is_lost in [false, true] {
+        let mut cluster = Cluster::new();
+        let mut spec = staged();
+        spec.copies.before.clear();
+        let id = cluster.submit("ada", spec);
+        let run = cluster.start(id, &["node1"], 1);
+        cluster.end(run, "node1", ExitStatus::Code(0));
+        let node = cluster.node_id("node1");
+        if is_lost {
+            cluster.ok(&Actor::Ledger, Command::NodeSilent { node, reason: "silent".into() });
+        }
+        cluster.pass(3_601);
+        cluster.submit("ada", job(1, 1));
+        assert_eq!(cluster.state.job(id).is_none(), is_lost);
+        if !is_lost {
+            report(&mut cluster, "node1", id, None);
+            cluster.pass(3_601);
+            cluster.submit("ada", job(1, 1));
+            assert!(cluster.state.job(id).is_none(), "it is forgotten then");
+        }
+        cluster.assert_replays();
+    }
+}
+
 /// Tasks of arrays have their files copied each for itself.
 #[test]
 fn each_task_of_an_array_has_its_files_copied() {

@@ -421,6 +421,7 @@ fn the_planner_is_switched_off_and_on() {
     // Running jobs run on, and submissions are accepted.
     assert_eq!(site.ok("qsub -- sleep 600"), "2.alpha\n");
     let config = site.system.path("site.toml").display().to_string();
+    site.system.stop();
     site.system.restart(&["--nodes", "4", "--cpus", "4", "--memory", "4G", "--config", &config]);
     assert_eq!(word(&site), "Idle", "it is as it was when the system stopped");
     let reason = site.system.json(&["job", "show", "2", "--json"])["job"]["reason"]["code"].clone();
