@@ -158,7 +158,7 @@ fn a_run_whose_files_cannot_be_copied_waits_half_an_hour() {
     assert!(cluster.is_waiting(id));
     let copies = cluster.state.job(id).unwrap().copies.clone().unwrap();
     assert_eq!(copies.failures, 1, "failures are counted");
-    // The next run copies them anew.
+    // The next run copies them again.
     cluster.allocate(id, &["node1"], 1);
     report(&mut cluster, "node1", id, None);
     cluster.assert_replays();

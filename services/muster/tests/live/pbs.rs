@@ -395,7 +395,7 @@ fn an_operator_starts_jobs_whatever_their_queue_says() {
     site.ok("qrun -H node3 2");
     site.system
         .wait_until("it runs there", || site.system.path("where").exists() && site.system.read("where") == "node3\n");
-    // What is in use is not free for it, and a hold is no matter of queues.
+    // Nodes in use are not free for it, and a hold is no matter of queues.
     let (status, error) = site.fails("qrun 3");
     assert!(status != 0 && error.contains("cannot be started"), "{error}");
     let (status, error) = site.fails("qrun 4");
