@@ -11,7 +11,7 @@ use muster_schemas::{
     cluster::ClusterChange,
     command::{Command, JobSelection, RefusalCode},
     copies::{CopyDirection, CopyOrder, CopyReport, FileCopies, FileCopy},
-    event::{Actor, Event},
+    event::{Actor, Event, JobChange},
     filter::StagingSettings,
     job::{ExitStatus, Holds, JobSpec, JobState, Notification, Occasion, Outcome, Sink, WaitReason},
     node::NodeOrder,
@@ -246,6 +246,22 @@ fn a_failure_ahead_leaves_nothing_bound() {
         (stage(&cluster, id), cluster.state.job(id).unwrap().copies.as_ref().unwrap().failures),
         (CopyStage::Failed, 2)
     );
+    cluster.assert_replays();
+}
+
+/// A job that asks for something else is free to run elsewhere, where its files are copied again.
+#[test]
+fn a_new_request_is_not_bound_to_the_node_of_the_files() {
+    let mut cluster = Cluster::new();
+    let id = cluster.submit("ada", only_in());
+    cluster.ok(&user("oper"), ahead(id, Some("node2")));
+    report(&mut cluster, "node2", id, None);
+    let alternatives = Some(job(1, 2).components.remove(0).alternatives);
+    let change = JobChange { alternatives, ..JobChange::default() };
+    cluster.ok(&user("ada"), Command::Modify { jobs: ids(&[id]), change });
+    let run = cluster.allocate(id, &["node1"], 2);
+    assert!(matches!(stage(&cluster, id), CopyStage::Coming { run: Some(waits), .. } if waits == run));
+    report(&mut cluster, "node1", id, None);
     cluster.assert_replays();
 }
 
