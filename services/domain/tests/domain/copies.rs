@@ -147,7 +147,7 @@ fn a_run_whose_files_cannot_be_copied_waits_half_an_hour() {
     let [mail] = &items(&cluster.state, record)[..] else { panic!("one mail is sent") };
     assert_eq!((&mail.sink, mail.why.as_deref()), (&Sink::Mail("ada".into()), Some("scp: /d/in: No such file")));
     assert_eq!(mail.nodes, ["node1"]);
-    assert!(cluster.refused_on(id, &["node1"], 1).contains("until"), "no plan starts it");
+    assert!(cluster.refused_on(id, &["node1"], 1).contains("not before"), "no plan starts it");
     assert_eq!(cluster.state.next_timer(), Some(until));
     cluster.now = until.plus_micros(-1);
     assert_eq!(cluster.tick(), []);
