@@ -178,7 +178,7 @@ impl Copier {
             CopyDirection::In => (other, here(&file.local)),
             CopyDirection::Out => (here(&file.local), other),
         };
-        // What comes from another host can be measured only when it is here.
+        // Files of another host can be measured only when they are here.
         if from.is_here {
             let size = job.size(owner, &from.word);
             job.add(size)?;

@@ -50,6 +50,7 @@ fn never() -> bool {
     false
 }
 
+/// PBS-G-01
 #[test]
 fn files_of_this_node_are_copied_as_they_are() {
     let (folder, copier) = place("exit 9");
@@ -68,6 +69,7 @@ fn files_of_this_node_are_copied_as_they_are() {
     assert_eq!(fs::read_to_string(at("whole/a b")).expect("folders are copied whole"), "text");
 }
 
+/// PBS-G-01
 #[test]
 fn other_hosts_are_the_business_of_the_copy_command() {
     let (folder, copier) =

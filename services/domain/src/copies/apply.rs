@@ -105,7 +105,7 @@ impl State {
         }
     }
 
-    /// The job is over. What is copied ahead for it is not needed.
+    /// The job is over: files that are copied ahead for it are not needed.
     pub(crate) fn copies_dropped(&mut self, id: JobId) {
         let ahead = self.job(id).filter(|job| job.is_copied_ahead()).and_then(Job::copying);
         if let Some((node, copy, _)) = ahead {

@@ -3,9 +3,11 @@
 use crate::{
     copies::{CopyStage, JobCopies},
     jobs::{Job, JobExtras},
+    state::State,
 };
 use muster_schemas::{
     NodeId, Sequence,
+    cluster::NodeCondition,
     copies::{CopyDirection, FileCopies},
     resources::Placement,
 };
@@ -25,6 +27,14 @@ impl CopyStage {
             Self::Leaving { node, copy } => Some((node, copy, CopyDirection::Out)),
             _ => None,
         }
+    }
+}
+
+impl State {
+    /// Whether a node that reports copies the results of a job that is over.
+    pub(crate) fn has_results_on_their_way(&self, job: &Job) -> bool {
+        let leaving = job.copying().filter(|(.., direction)| *direction == CopyDirection::Out);
+        leaving.and_then(|(node, ..)| self.node(node)).is_some_and(|node| node.condition == NodeCondition::Up)
     }
 }
 

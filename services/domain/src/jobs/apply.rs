@@ -156,6 +156,10 @@ impl State {
             Arc::make_mut(job.extras.get_or_insert_default()).requeue.on_node_lost = again;
         }
         job.planner_reason = None;
+        if let Some(copies) = job.copies.as_mut().filter(|_| change.alternatives.is_some()) {
+            // The new request names no node because of files.
+            copies.is_bound = false;
+        }
         for (number, component) in job.components.iter_mut().enumerate() {
             if change.component.is_none_or(|only| only as usize == number) {
                 self.modify_component(component, change, now);

@@ -11,7 +11,7 @@ use muster_schemas::{
     cluster::ClusterChange,
     command::{Command, JobSelection, RefusalCode},
     copies::{CopyDirection, CopyOrder, CopyReport, FileCopies, FileCopy},
-    event::{Actor, Event},
+    event::{Actor, Event, JobChange},
     filter::StagingSettings,
     job::{ExitStatus, Holds, JobSpec, JobState, Notification, Occasion, Outcome, Sink, WaitReason},
     node::NodeOrder,
@@ -147,7 +147,7 @@ fn a_run_whose_files_cannot_be_copied_waits_half_an_hour() {
     let [mail] = &items(&cluster.state, record)[..] else { panic!("one mail is sent") };
     assert_eq!((&mail.sink, mail.why.as_deref()), (&Sink::Mail("ada".into()), Some("scp: /d/in: No such file")));
     assert_eq!(mail.nodes, ["node1"]);
-    assert!(cluster.refused_on(id, &["node1"], 1).contains("until"), "no plan starts it");
+    assert!(cluster.refused_on(id, &["node1"], 1).contains("not before"), "no plan starts it");
     assert_eq!(cluster.state.next_timer(), Some(until));
     cluster.now = until.plus_micros(-1);
     assert_eq!(cluster.tick(), []);
@@ -158,7 +158,7 @@ fn a_run_whose_files_cannot_be_copied_waits_half_an_hour() {
     assert!(cluster.is_waiting(id));
     let copies = cluster.state.job(id).unwrap().copies.clone().unwrap();
     assert_eq!(copies.failures, 1, "failures are counted");
-    // The next run copies them anew.
+    // The next run copies them again.
     cluster.allocate(id, &["node1"], 1);
     report(&mut cluster, "node1", id, None);
     cluster.assert_replays();
@@ -249,6 +249,22 @@ fn a_failure_ahead_leaves_nothing_bound() {
     cluster.assert_replays();
 }
 
+/// A job that asks for something else is free to run elsewhere, where its files are copied again.
+#[test]
+fn a_new_request_is_not_bound_to_the_node_of_the_files() {
+    let mut cluster = Cluster::new();
+    let id = cluster.submit("ada", only_in());
+    cluster.ok(&user("oper"), ahead(id, Some("node2")));
+    report(&mut cluster, "node2", id, None);
+    let alternatives = Some(job(1, 2).components.remove(0).alternatives);
+    let change = JobChange { alternatives, ..JobChange::default() };
+    cluster.ok(&user("ada"), Command::Modify { jobs: ids(&[id]), change });
+    let run = cluster.allocate(id, &["node1"], 2);
+    assert!(matches!(stage(&cluster, id), CopyStage::Coming { run: Some(waits), .. } if waits == run));
+    report(&mut cluster, "node1", id, None);
+    cluster.assert_replays();
+}
+
 /// A job that is over needs no files, and its node is told so.
 #[test]
 fn what_is_copied_ahead_for_a_job_that_ends_is_ended() {
@@ -329,6 +345,33 @@ fn results_are_copied_after_the_end() {
         match failure {
             None => assert_eq!(to, []),
             Some(why) => assert_eq!(to, [(&Sink::Mail("a@b".into()), Some(why))]),
+        }
+        cluster.assert_replays();
+    }
+}
+
+/// A job is not forgotten before the fate of its results is known, unless its node is lost.
+#[test]
+fn a_job_is_kept_while_its_results_are_copied() {
+    for is_lost in [false, true] {
+        let mut cluster = Cluster::new();
+        let mut spec = staged();
+        spec.copies.before.clear();
+        let id = cluster.submit("ada", spec);
+        let run = cluster.start(id, &["node1"], 1);
+        cluster.end(run, "node1", ExitStatus::Code(0));
+        let node = cluster.node_id("node1");
+        if is_lost {
+            cluster.ok(&Actor::Ledger, Command::NodeSilent { node, reason: "silent".into() });
+        }
+        cluster.pass(3_601);
+        cluster.submit("ada", job(1, 1));
+        assert_eq!(cluster.state.job(id).is_none(), is_lost);
+        if !is_lost {
+            report(&mut cluster, "node1", id, None);
+            cluster.pass(3_601);
+            cluster.submit("ada", job(1, 1));
+            assert!(cluster.state.job(id).is_none(), "it is forgotten then");
         }
         cluster.assert_replays();
     }

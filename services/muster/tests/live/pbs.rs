@@ -395,7 +395,7 @@ fn an_operator_starts_jobs_whatever_their_queue_says() {
     site.ok("qrun -H node3 2");
     site.system
         .wait_until("it runs there", || site.system.path("where").exists() && site.system.read("where") == "node3\n");
-    // What is in use is not free for it, and a hold is no matter of queues.
+    // Nodes in use are not free for it, and a hold is no matter of queues.
     let (status, error) = site.fails("qrun 3");
     assert!(status != 0 && error.contains("cannot be started"), "{error}");
     let (status, error) = site.fails("qrun 4");
@@ -421,6 +421,7 @@ fn the_planner_is_switched_off_and_on() {
     // Running jobs run on, and submissions are accepted.
     assert_eq!(site.ok("qsub -- sleep 600"), "2.alpha\n");
     let config = site.system.path("site.toml").display().to_string();
+    site.system.stop();
     site.system.restart(&["--nodes", "4", "--cpus", "4", "--memory", "4G", "--config", &config]);
     assert_eq!(word(&site), "Idle", "it is as it was when the system stopped");
     let reason = site.system.json(&["job", "show", "2", "--json"])["job"]["reason"]["code"].clone();

@@ -69,13 +69,14 @@ impl State {
     }
 
     /// Removes finished jobs that are old enough. If waiting jobs depend on one, or its filters have not all undone
-    /// their work, it stays for another period.
+    /// their work, or its results are being copied, it stays for another period.
     pub(crate) fn forget_finished(&mut self) {
         let now = self.time;
         while let Some((time, id)) = self.index.retention.first().copied()
             && time < now
         {
-            if self.index.dependents.contains_key(&id) || self.job(id).is_some_and(is_rolled_back) {
+            let is_needed = |job: &Job| is_rolled_back(job) || self.has_results_on_their_way(job);
+            if self.index.dependents.contains_key(&id) || self.job(id).is_some_and(is_needed) {
                 let again = retention_from(self, now);
                 self.change_job(id, |job| {
                     if let Phase::Finished(finished) = &mut job.phase {
