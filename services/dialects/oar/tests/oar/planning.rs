@@ -81,6 +81,11 @@ fn containers_nest_and_join() {
     assert_eq!(told(&plan(&table, 0, 400, std::slice::from_ref(&running), &late)[0]), "400 on 1");
     assert_eq!(told(&plan(&table, 0, 401, &[running], &late)[0]), "no room before container 9 ends");
     assert_eq!(Domains::default().windows(&Domain::Root), None);
+    let mut domains = Domains::default();
+    let window = |start, end| muster_oar::planning::domain::Window { start, end, resources: [1].into() };
+    domains.open("9", window(0, 1000), 400);
+    domains.open("9", window(0, 400), 400);
+    assert_eq!(domains.windows(&Domain::Inside("9".to_owned())), Some(&[window(400, 1000)][..]));
 }
 
 /// OAR-G-10: a job without a place has a reason, the others are planned, and the pass ends.

@@ -399,6 +399,8 @@ fn a_broken_file_is_refused_as_a_whole() {
     );
     let whole_days = r#"{"a": {}, "b": {}, "periodical": [["* sat-mon * *", "a"], ["* tue-fri * *", "b"]]}"#;
     assert_eq!(rules(whole_days).calendar.week.len(), 7);
+    let nights = r#"{"a": {}, "periodical": [["00:00-19:00 * * *", "a"], ["19:00-00:00 * * *", "a"]]}"#;
+    assert_eq!(rules(nights).calendar.week.len(), 14);
     assert!(broken(r#"{"a": {}, "periodical": [["* * * * *", "a"]]}"#).contains("expected \"hh:mm-hh:mm days * *\""));
 }
 
