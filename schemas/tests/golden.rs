@@ -23,7 +23,7 @@ use muster_schemas::{
         NodeClosure, PlanChange, PlanRecord, PlannedSlot, PredictedStart, RefusedChange, ReservationSpec,
         ReservedNodes, SlotSpec,
     },
-    policy::{Backfill, BackfillMode, CandidateOrder, Limit, LimitPer, OrderKey, Policy, QueuePolicy},
+    policy::{Backfill, BackfillMode, CandidateOrder, Limit, LimitPer, OrderKey, Policy, PolicySource, QueuePolicy},
     resources::{
         Alternative, ComponentPlacement, Count, Gpus, IndexSet, Level, LevelCount, Memory, NodeFilter, NodeShare,
         NodeSpec, Per, Placement, PropertyValue, Relation, Request, Sharing,
@@ -111,6 +111,7 @@ fn job() -> JobSpec {
                 walltime_seconds: Some(3600),
                 licences: [("matlab".to_owned(), 2)].into(),
                 scatter: true,
+                ..Alternative::default()
             }],
         }],
         array: Some(ArraySpec { indices: "0-9:2".parse().unwrap(), max_running: Some(2) }),
@@ -174,7 +175,7 @@ fn policy() -> Policy {
         )]
         .into(),
         max_starts: 500,
-        turns: None,
+        ..Policy::default()
     }
 }
 
@@ -350,6 +351,11 @@ fn events() -> Vec<Event> {
     events.extend(triggers(&fixture));
     events.push(crontab(&fixture));
     events.extend(copies(&fixture));
+    events.push(Event::PolicyRefused {
+        name: "day".into(),
+        sources: vec![PolicySource { name: "sched_config".into(), sha256: "0".repeat(64) }],
+        mistakes: vec!["sched_config:1: expected true or false (token 'maybe')".into()],
+    });
     events
 }
 

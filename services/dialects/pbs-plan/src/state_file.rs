@@ -322,6 +322,24 @@ pub enum State {
 }
 
 impl StateFile {
+    /// A state at a time in which there is nothing.
+    pub fn at(now: Moment) -> Self {
+        Self {
+            now,
+            tz: None,
+            server: Attributes::default(),
+            queues: Vec::new(),
+            nodes: Vec::new(),
+            jobs: Vec::new(),
+            usage: BTreeMap::new(),
+            last_decay: None,
+            allocations: BTreeMap::new(),
+            outages: BTreeMap::new(),
+            reservations: Vec::new(),
+            first_cycle: false,
+        }
+    }
+
     /// Reads a file.
     ///
     /// # Errors

@@ -57,6 +57,7 @@ pub fn policy(config: &PresetConfig, tables: &Tables, site: &Site) -> Policy {
         queues: BTreeMap::new(),
         max_starts: MOST_STARTS,
         turns: Some(Box::new(turns)),
+        ..Policy::default()
     }
 }
 

@@ -21,14 +21,11 @@ pub(crate) fn picture(state: &State, now: Timestamp) -> StateFile {
     jobs.sort_by_key(|job| (job.queued, job.id));
     let startable: BTreeSet<_> = state.waiting().map(|waiting| waiting.job.id).collect();
     StateFile {
-        now: time(now),
-        tz: None,
         server: Attributes { name: Some("muster".into()), ..Attributes::default() },
         queues: state.queues().map(queue).collect(),
         nodes: state.nodes().map(|one| node(one, now)).collect(),
         jobs: jobs.into_iter().map(|one| job(state, one, startable.contains(&one.id))).collect(),
-        usage: Default::default(),
-        last_decay: None,
+        ..StateFile::at(time(now))
     }
 }
 

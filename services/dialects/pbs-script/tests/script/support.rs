@@ -41,16 +41,7 @@ pub fn node(name: &str, state: &str, loadave: Option<&str>) -> NodeState {
 }
 
 pub fn state(queues: Vec<QueueState>, nodes: Vec<NodeState>, jobs: Vec<JobState>) -> StateFile {
-    StateFile {
-        now: moment(TEN),
-        tz: None,
-        server: Default::default(),
-        queues,
-        nodes,
-        jobs,
-        usage: Default::default(),
-        last_decay: None,
-    }
+    StateFile { server: Default::default(), queues, nodes, jobs, ..StateFile::at(moment(TEN)) }
 }
 
 /// A site with jobs in the queue `batch`.

@@ -4,8 +4,8 @@ use crate::support::golden;
 use muster_pbs::{
     flavour::Flavour::{self, PbsPro, Torque},
     qmgr::{
-        Edit, Object, Service, Wrong, difference, edit, list, listed_node, listed_queue, listed_server, node, only,
-        parse, print, queue, script, server,
+        Edit, Object, Service, Wrong, created, difference, edit, list, listed_node, listed_queue, listed_server, node,
+        only, parse, print, queue, script, server,
     },
     queries::qmgr,
     show::{Counts, ServerFacts, ServerState},
@@ -56,6 +56,7 @@ fn cluster() -> ClusterConfig {
         max_running_jobs: Some(64),
         max_running_jobs_per_user: Some(2),
         max_jobs: Some(1_000),
+        attributes: [("pbs.max_group_run".into(), "5".into()), ("pbs.resources_max.mem".into(), "2gb".into())].into(),
     };
     let properties = [
         ("fast".to_owned(), PropertyValue::Flag(true)),
@@ -395,4 +396,42 @@ proptest! {
             prop_assert_eq!(request.onto(base), edit.config);
         }
     }
+}
+
+/// PBS-Q-02, PBS-Q-05: limits that only policies of PBS follow are kept as they are written, and queues are numbered as they
+/// are created.
+#[test]
+fn limits_of_policies_are_kept_for_server_and_queues() {
+    let kept = |config: &ClusterConfig| config.settings.attributes.clone();
+    let made = after(
+        &[
+            "set server max_running = 9, max_group_run = 3, resources_available.ncpus = 64, resources_max.mem = 10gb",
+            "set server max_running += 1",
+            "create queue second queue_type = e, resources_available.cput = 10:00:00",
+            "create queue first max_group_run = 2",
+            "unset queue long resources_max, max_group_run",
+        ],
+        &cluster(),
+    );
+    let server = [
+        ("pbs.max_group_run", "3"),
+        ("pbs.max_running", "10"),
+        ("pbs.resources_available.ncpus", "64"),
+        ("pbs.resources_max.mem", "10gb"),
+    ];
+    assert_eq!(kept(&made), server.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
+    let of = |name: &str| made.queues.iter().find(|queue| queue.name == name).unwrap().attributes.clone();
+    assert_eq!(of("second").get("pbs.resources_available.cput").map(String::as_str), Some("10:00:00"));
+    assert!(of("long").is_empty());
+    assert!(created(&of("second")) < created(&of("first")), "in the order of their creation");
+    assert_eq!(
+        kept(&after(&["unset server resources_max, resources_available.ncpus, max_running, max_group_run"], &made))
+            .len(),
+        0
+    );
+    assert_eq!(
+        refusal("set server resources_max.mem = much", &made),
+        ": illegal value `much`: expected a size such as 8gb"
+    );
+    assert!(refusal("set queue first max_group_run = -1", &made).contains("expected a number from 0"));
 }

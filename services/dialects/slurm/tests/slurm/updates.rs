@@ -22,6 +22,7 @@ use serde_json::json;
 fn changed(job: JobView, pairs: &str) -> Result<JobUpdate, Failure> {
     let words: Vec<String> = format!("JobId=7 {pairs}").split_whitespace().map(str::to_owned).collect();
     let asked = Alternative {
+        cpu_seconds: None,
         requests: vec![Demand { tasks: Some(2), ..Demand::default() }],
         walltime_seconds: Some(300),
         licences: [("ansys".to_owned(), 2)].into(),
@@ -214,6 +215,7 @@ fn of_components(
     pairs: &str,
 ) -> Result<Vec<(Option<u32>, JobUpdate)>, Failure> {
     let asked = |tasks: u32, seconds: u64, licences: u32| Alternative {
+        cpu_seconds: None,
         requests: vec![Demand { tasks: Some(tasks), ..Demand::default() }],
         walltime_seconds: Some(seconds),
         licences: (0..licences).map(|_| ("ansys".to_owned(), 2)).collect(),
@@ -314,6 +316,7 @@ fn another_gres_is_another_request_for_gpus() {
 fn other_features_leave_the_least_number_of_cpus() {
     let least = features::with_cpus(4);
     let before = Alternative {
+        cpu_seconds: None,
         requests: vec![Demand { filter: Some(least.clone()), ..Demand::default() }],
         ..Alternative::default()
     };
