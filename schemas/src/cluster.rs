@@ -37,6 +37,8 @@ pub struct QueueSpec {
     pub max_running_jobs_per_user: Option<u32>,
     /// Maximum number of its waiting and running jobs (an array counts as one, as does each component of a job).
     pub max_jobs: Option<u32>,
+    /// Values that the model has no field for and that a dialect wants back unchanged, by `dialect.name`.
+    pub attributes: BTreeMap<String, String>,
 }
 
 impl Default for QueueSpec {
@@ -54,6 +56,7 @@ impl Default for QueueSpec {
             max_running_jobs: None,
             max_running_jobs_per_user: None,
             max_jobs: None,
+            attributes: BTreeMap::new(),
         }
     }
 }
@@ -91,6 +94,8 @@ pub struct ClusterSettings {
     pub cancel_never_met: bool,
     /// Maximum number of jobs (an array counts as one) in the queue at a time.
     pub max_jobs: u64,
+    /// Values that the model has no field for and that a dialect wants back unchanged, by `dialect.name`.
+    pub attributes: BTreeMap<String, String>,
 }
 
 impl Default for ClusterSettings {
@@ -107,6 +112,7 @@ impl Default for ClusterSettings {
             default_memory_per_core_bytes: None,
             cancel_never_met: false,
             max_jobs: 10_000_000,
+            attributes: BTreeMap::new(),
         }
     }
 }

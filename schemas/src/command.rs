@@ -16,7 +16,7 @@ use crate::{
     job_token::JobToken,
     node::{Briefing, GpuReport, Mark},
     plan::{NodeClosure, ProposedPlan, ReservationSpec},
-    policy::Policy,
+    policy::{Policy, PolicySource},
     scheduling::SchedulingSettings,
     steps::{StepSpec, TaskStatus},
     tasks::TaskList,
@@ -456,6 +456,15 @@ pub enum Command {
         entries: Vec<CronEntry>,
         /// Whose table is removed; `None` means the caller's.
         user: Option<String>,
+    },
+    /// Keep the policy in force, and put on record that another one cannot be followed. Administrators.
+    RefusePolicy {
+        /// Its name.
+        name: String,
+        /// The files that it was made of.
+        sources: Vec<PolicySource>,
+        /// The mistakes in them, for people.
+        mistakes: Vec<String>,
     },
 }
 

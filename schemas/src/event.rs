@@ -38,7 +38,7 @@ use crate::{
     job::{ExitStatus, Holds, JobSpec, Occasion, Outcome, Usage},
     node::GpuFault,
     plan::{BackfillPass, NodeClosure, PlanRecord, ReservationSpec},
-    policy::Policy,
+    policy::{Policy, PolicySource},
     refusal::RefusalCode,
     resources::{IndexSet, NodeSpec, Placement},
     scheduling::SchedulingSettings,

@@ -14,7 +14,8 @@ pub mod words;
 pub use crate::shares::Compare;
 pub use components::{ComponentPriority, ComponentStart, Components};
 pub use turns::{
-    FairShare, OnRefusal, OtherHours, Period, Share, ShareTable, Starving, TurnRules, Turns, Visit, Windows,
+    Charge, FairShare, OnRefusal, OtherHours, Period, Share, ShareTable, Starving, TurnRules, Turns, UsageRule, Visit,
+    Windows,
 };
 
 pub use key::OrderKey;
@@ -46,6 +47,20 @@ pub struct Policy {
     /// Planning by turns, in place of backfilling and of the policies of queues; `None` means that jobs are planned with
     /// promises, as `backfill` says.
     pub turns: Option<Box<Turns>>,
+    /// Why nothing starts under it; `None` if jobs start. At most 1,024 bytes.
+    pub starts_nothing: Option<String>,
+    /// The files that it was made of, at most 64; none if it was written as a policy.
+    pub sources: Vec<PolicySource>,
+}
+
+/// A file that a policy was made of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PolicySource {
+    /// Its name, at most 1,024 bytes.
+    pub name: String,
+    /// The SHA-256 of its bytes, in hexadecimal digits.
+    pub sha256: String,
 }
 
 impl Default for Policy {
@@ -60,6 +75,8 @@ impl Default for Policy {
             queues: BTreeMap::new(),
             max_starts: 1000,
             turns: None,
+            starts_nothing: None,
+            sources: Vec::new(),
         }
     }
 }

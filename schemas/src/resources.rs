@@ -304,6 +304,9 @@ pub struct Alternative {
     pub licences: BTreeMap<String, u32>,
     /// Whether each request gets separate nodes; otherwise they may share nodes (SL-C-12).
     pub scatter: bool,
+    /// Processor time that it asks for in all, in seconds. Policies order by it and charge it; nothing ends a job that uses
+    /// more.
+    pub cpu_seconds: Option<u64>,
 }
 
 /// The specification of a node.

@@ -28,6 +28,7 @@ use crate::{
     job::{ExitStatus, Holds, JobSpec, JobState, Outcome, Usage, WaitReason},
     node::GpuFault,
     plan::NodeClosure,
+    policy::PolicySource,
     resources::{IndexSet, NodeSpec},
     time::Timestamp,
 };
@@ -872,6 +873,18 @@ pub struct ShrinkRequest {
     pub nodes: Option<u32>,
     /// It keeps the nodes with these names, among them its first; empty if `nodes` says how many.
     pub keep: Vec<String>,
+}
+
+/// Files of a policy have mistakes, so the policy in force stays.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PolicyRefusal {
+    /// The name of the policy.
+    pub name: String,
+    /// The files that it was made of.
+    pub sources: Vec<PolicySource>,
+    /// The mistakes in them, for people. The first 100 are kept.
+    pub mistakes: Vec<String>,
 }
 
 /// A refusal by a program itself (SL-L-10).

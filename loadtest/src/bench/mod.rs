@@ -109,6 +109,8 @@ enum Row {
     PlannerCurve,
     /// Passes of the planner while filters of many jobs are asked.
     PlannerVerdicts,
+    /// Cycles of the planner by turns, as under a policy of PBS.
+    PlannerTurns,
     /// Memory of the planner of a very large site.
     PlannerMemory,
     /// Explanations of why a job waits, with 10,000 waiting.
@@ -182,6 +184,7 @@ async fn measure(bench: &Arc<Bench>, row: Row) -> Result<Vec<Figure>> {
         Row::Planner => bench.compute(planner::planner).await,
         Row::PlannerCurve => bench.compute(planner::curve).await,
         Row::PlannerVerdicts => bench.compute(planner::verdicts).await,
+        Row::PlannerTurns => bench.compute(planner::turns).await,
         Row::PlannerMemory => bench.compute(planner::memory).await,
         Row::Explain => bench.compute(planner::explain).await,
         Row::Whatif => bench.compute(planner::whatif).await,

@@ -4,6 +4,7 @@ mod explain;
 mod scene;
 mod site;
 mod traces;
+mod turns;
 mod whatif;
 
 use super::{
@@ -23,6 +24,7 @@ use traces::policy;
 
 pub use explain::explain;
 pub use traces::simulate;
+pub use turns::turns;
 pub use whatif::whatif;
 
 /// Nodes, waiting jobs and distinct requests of the usual site.

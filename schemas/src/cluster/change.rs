@@ -50,6 +50,7 @@ pub struct ClusterSettingsChange {
     pub default_memory_per_core_bytes: Option<u64>,
     pub cancel_never_met: Option<bool>,
     pub max_jobs: Option<u64>,
+    pub attributes: Option<BTreeMap<String, String>>,
 }
 
 /// The named part of a [`QueueSpec`], which explains the fields.
@@ -70,6 +71,7 @@ pub struct QueueSpecChange {
     pub max_running_jobs: Option<u32>,
     pub max_running_jobs_per_user: Option<u32>,
     pub max_jobs: Option<u32>,
+    pub attributes: Option<BTreeMap<String, String>>,
 }
 
 /// The named part of a [`NodeSpec`], which explains the fields.
@@ -161,6 +163,7 @@ impl ClusterSettingsChange {
             default_memory_per_core_bytes: named.default_memory_per_core_bytes.or(base.default_memory_per_core_bytes),
             cancel_never_met: named.cancel_never_met.unwrap_or(base.cancel_never_met),
             max_jobs: named.max_jobs.unwrap_or(base.max_jobs),
+            attributes: named.attributes.unwrap_or(base.attributes),
         }
     }
 }
@@ -181,6 +184,7 @@ impl QueueSpecChange {
             max_running_jobs: named.max_running_jobs.or(base.max_running_jobs),
             max_running_jobs_per_user: named.max_running_jobs_per_user.or(base.max_running_jobs_per_user),
             max_jobs: named.max_jobs.or(base.max_jobs),
+            attributes: named.attributes.unwrap_or(base.attributes),
         }
     }
 }
@@ -230,6 +234,7 @@ impl From<ClusterSettings> for ClusterSettingsChange {
             default_memory_per_core_bytes: settings.default_memory_per_core_bytes,
             cancel_never_met: Some(settings.cancel_never_met),
             max_jobs: Some(settings.max_jobs),
+            attributes: Some(settings.attributes),
         }
     }
 }
@@ -249,6 +254,7 @@ impl From<QueueSpec> for QueueSpecChange {
             max_running_jobs: queue.max_running_jobs,
             max_running_jobs_per_user: queue.max_running_jobs_per_user,
             max_jobs: queue.max_jobs,
+            attributes: Some(queue.attributes),
         }
     }
 }

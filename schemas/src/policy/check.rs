@@ -2,7 +2,7 @@
 
 use super::{
     Backfill, BackfillMode, CandidateOrder, ComponentStart, Components, Limit, LimitPer, OrderKey, Period, Policy,
-    Turns,
+    PolicySource, Turns,
     formula::{Formula, FormulaError},
     words::shorten,
 };
@@ -22,6 +22,8 @@ pub const MOST_STARTS: u32 = 100_000;
 const MOST_TURN_QUEUES: usize = 10_000;
 /// Maximum number of groups and users in a table of shares.
 const MOST_SHARES: usize = 100_000;
+/// Maximum number of files that a policy is made of.
+const MOST_SOURCES: usize = 64;
 /// Maximum number of periods of planning by turns.
 const MOST_PERIODS: usize = 20_000;
 /// The longest interval of backfill passes, in seconds.
@@ -75,6 +77,10 @@ impl Policy {
         if let Some(turns) = &self.turns {
             faults.turns("turns", turns);
         }
+        if let Some(why) = &self.starts_nothing {
+            faults.text("starts_nothing", why, "why nothing starts");
+        }
+        faults.sources(&self.sources);
         if !(1..=MOST_STARTS).contains(&self.max_starts) {
             faults.add("max_starts", format!("expected 1 to {MOST_STARTS}, found {}", self.max_starts));
         }
@@ -97,6 +103,18 @@ impl Faults {
     fn text(&mut self, place: &str, text: &str, what: &str) {
         if text.is_empty() || text.len() > MOST_NAME_BYTES || text.contains(char::is_control) {
             self.add(place, format!("expected {what}, 1 to {MOST_NAME_BYTES} bytes without control characters"));
+        }
+    }
+
+    fn sources(&mut self, sources: &[PolicySource]) {
+        if sources.len() > MOST_SOURCES {
+            self.add("sources", format!("expected at most {MOST_SOURCES} files, found {}", sources.len()));
+        }
+        for (index, source) in sources.iter().take(MOST_SOURCES).enumerate() {
+            self.text(&format!("sources.{index}.name"), &source.name, "the name of a file");
+            if source.sha256.len() != 64 || !source.sha256.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+                self.add(&format!("sources.{index}.sha256"), "expected 64 hexadecimal digits".into());
+            }
         }
     }
 

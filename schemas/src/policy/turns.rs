@@ -28,6 +28,29 @@ pub struct Turns {
     pub shares: Option<ShareTable>,
     /// The queues in the order of their creation, as far as it matters; others follow by name.
     pub queues: Vec<String>,
+    /// What users have used is counted; `None` if no rule needs it.
+    pub usage: Option<UsageRule>,
+}
+
+/// What a run adds to the use of its owner, and how fast that is forgotten (PBS-FS-05, PBS-FS-08).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct UsageRule {
+    /// What is charged.
+    pub charge: Charge,
+    /// After each such time all use is halved; 0 keeps it.
+    pub half_life_seconds: u64,
+}
+
+/// What a run is charged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Charge {
+    /// The processor time of its processes, in seconds, at its end.
+    #[default]
+    CpuSeconds,
+    /// Its cores times its time, in seconds, also while it runs.
+    CoreSeconds,
 }
 
 /// The rules of a cycle; those at its start hold for all of it.

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     ids::{JobId, RunId, Sequence},
     plan::{BackfillPass, ComponentMode, PlanRecord, PlannedComponent, PlannedComponents, ReservationSpec},
-    policy::Policy,
+    policy::{Policy, PolicySource},
     time::Timestamp,
     views::ReasonView,
 };
@@ -27,6 +27,17 @@ public_events! { PlanData
         policy: Arc<Policy>,
     }
     says |data, f| write!(f, "planners follow the policy {}", data.policy.name);
+
+    /// Files of a policy have mistakes: the policy in force stays.
+    "policy" "refused" PolicyRefused about name {
+        /// The name of the policy that was refused.
+        name: String,
+        /// The files that it was made of.
+        sources: Vec<PolicySource>,
+        /// The mistakes in them, the first 100.
+        mistakes: Vec<String>,
+    }
+    says |data, f| write!(f, "the policy {} was refused for {} mistakes", data.name, data.mistakes.len());
 
     /// An advance reservation was created or changed.
     "reservation" "set" ReservationSet about reservation.name {

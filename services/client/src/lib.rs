@@ -31,8 +31,9 @@ use muster_schemas::{
     usage::{UsageAnswer, UsageQuery},
     views::{
         CommandAnswer, DialectsView, DrainRequest, HoldRequest, InfoView, JobDetail, JobDetailsPage, JobView, JobsPage,
-        JobsRequest, ModifyRequest, NodeView, NodesPage, QueuesPage, ReasonWord, RefusalNote, ReleaseRequest,
-        RequeueRequest, ResumeNodesRequest, ShrinkRequest, SignalRequest, StepDetail, TellRequest, VerifyProgress,
+        JobsRequest, ModifyRequest, NodeView, NodesPage, PolicyRefusal, QueuesPage, ReasonWord, RefusalNote,
+        ReleaseRequest, RequeueRequest, ResumeNodesRequest, ShrinkRequest, SignalRequest, StepDetail, TellRequest,
+        VerifyProgress,
     },
 };
 use query::encode;
@@ -229,6 +230,14 @@ impl Client {
     /// As [`submit`](Self::submit).
     pub fn set_policy(&mut self, id: CommandId, policy: &Policy) -> Result<CommandAnswer, ClientError> {
         self.command(id, "PUT", "/v1/policy", policy)
+    }
+
+    /// Puts on record that the files of a policy have mistakes; the policy in force stays.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn refuse_policy(&mut self, id: CommandId, refusal: &PolicyRefusal) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "POST", "/v1/policy/refusals", refusal)
     }
 
     /// One page of jobs.

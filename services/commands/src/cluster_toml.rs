@@ -7,7 +7,7 @@ use muster_schemas::{
     filter::StagingSettings,
     resources::{NodeSpec, PropertyValue},
 };
-use std::fmt::Write as _;
+use std::{collections::BTreeMap, fmt::Write as _};
 
 /// The rules about accounts and classes that a file can enforce, by their names there.
 pub const ENFORCED: [&str; 4] = ["associations", "limits", "classes", "safe"];
@@ -89,6 +89,7 @@ fn write_settings(text: &mut String, settings: &ClusterSettings) {
         default_memory_per_core_bytes,
         cancel_never_met,
         max_jobs,
+        attributes,
     } = settings;
     let _ = writeln!(text, "name = {}", quote(name));
     let _ = writeln!(text, "default_queue = {}", quote(default_queue));
@@ -101,6 +102,15 @@ fn write_settings(text: &mut String, settings: &ClusterSettings) {
     write_optional(text, "default_memory_per_core_bytes", *default_memory_per_core_bytes);
     let _ = writeln!(text, "cancel_never_met = {cancel_never_met}");
     let _ = writeln!(text, "max_jobs = {max_jobs}");
+    write_attributes(text, attributes);
+}
+
+fn write_attributes(text: &mut String, attributes: &BTreeMap<String, String>) {
+    if !attributes.is_empty() {
+        let pair = |(name, value): (&String, &String)| format!("{} = {}", quote(name), quote(value));
+        let pairs: Vec<String> = attributes.iter().map(pair).collect();
+        let _ = writeln!(text, "attributes = {{ {} }}", pairs.join(", "));
+    }
 }
 
 fn write_queue(text: &mut String, queue: &QueueSpec) {
@@ -117,6 +127,7 @@ fn write_queue(text: &mut String, queue: &QueueSpec) {
         max_running_jobs,
         max_running_jobs_per_user,
         max_jobs,
+        attributes,
     } = queue;
     let _ = writeln!(text, "name = {}", quote(name));
     let _ = writeln!(text, "priority = {priority}");
@@ -134,6 +145,7 @@ fn write_queue(text: &mut String, queue: &QueueSpec) {
     write_optional(text, "max_running_jobs", max_running_jobs.map(u64::from));
     write_optional(text, "max_running_jobs_per_user", max_running_jobs_per_user.map(u64::from));
     write_optional(text, "max_jobs", max_jobs.map(u64::from));
+    write_attributes(text, attributes);
 }
 
 fn write_optional(text: &mut String, key: &str, value: Option<u64>) {

@@ -336,6 +336,7 @@ impl JobOptions {
             sharing,
         };
         Alternative {
+            cpu_seconds: None,
             requests: vec![request],
             walltime_seconds: self.time,
             licences: self.licences.clone().unwrap_or_default(),

@@ -85,7 +85,9 @@ impl State {
             Event::RangeArchived { last, .. } => self.archived = self.archived.max(*last),
             Event::RunNumbersRaised { next } => self.next_run = self.next_run.max(next.0),
             Event::JobNumbersSet { first } => self.job_numbers_set(*first),
-            Event::PolicySet { policy } => self.policy_set(policy),
+            Event::PolicySet { policy } => self.policy_set(policy, now),
+            // A record for people: the policy in force stays.
+            Event::PolicyRefused { .. } => {}
             Event::ReservationSet { reservation } => self.reservation_set(reservation),
             Event::ReservationPlaced { name, nodes } => self.reservation_placed(name, nodes),
             Event::ReservationBegun { name } => self.change_reservation(name, |reservation| reservation.begun = true),

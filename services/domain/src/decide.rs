@@ -61,6 +61,9 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         Command::DrainNodes { nodes, reason, is_down: true } => nodes::decide::take_down(&access, &nodes, &reason),
         Command::ResumeNodes { nodes } => nodes::decide::resume(&access, &nodes),
         Command::SetPolicy { policy } => planning::decide::set_policy(&access, *policy),
+        Command::RefusePolicy { name, sources, mistakes } => {
+            planning::decide::refuse_policy(&access, name, sources, mistakes)
+        }
         Command::Reserve { reservation } => reservations::decide::reserve(&access, *reservation, now),
         Command::ChangeReservation { reservation } => {
             reservations::decide::change_reservation(&access, *reservation, now)

@@ -4,7 +4,9 @@ mod apply;
 pub(crate) mod decide;
 pub(crate) mod invariants;
 mod queries;
+mod share_use;
 pub(crate) mod state;
 pub(crate) mod validate;
 
+pub(crate) use share_use::ShareUse;
 pub use state::BackfillPasses;

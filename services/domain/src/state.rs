@@ -11,7 +11,7 @@ use crate::{
     index::Index,
     jobs::{Job, Shapes, numbers::Numbers},
     nodes::{Licence, Node, Queue, names::PastNames},
-    planning::{BackfillPasses, state::Planning},
+    planning::{BackfillPasses, ShareUse, state::Planning},
     runs::Run,
     staging::state::Staging,
     state::{altered::Altered, pool::Pool},
@@ -63,6 +63,7 @@ pub struct State {
     pub(crate) triggers: Triggers,
     /// By user.
     pub(crate) crontabs: BTreeMap<String, Crontab>,
+    pub(crate) share_use: ShareUse,
     #[serde(skip)]
     pub(crate) index: Index,
     #[serde(skip)]

@@ -114,6 +114,7 @@ fn concerns(own: JobId, command: &Command) -> bool {
         | Command::ResumeNodes { .. }
         | Command::SetNodeClosures { .. }
         | Command::SetPolicy { .. }
+        | Command::RefusePolicy { .. }
         | Command::SetParameters { .. }
         | Command::SetTemplate { .. }
         | Command::RemoveTemplate { .. }

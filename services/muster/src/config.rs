@@ -65,6 +65,8 @@ pub struct PbsConfig {
     pub flavour: PbsFlavour,
     /// The server's name in job identifiers; empty for the cluster's name.
     pub server: String,
+    /// The folder with the policy files in force; `None` if other policies are.
+    pub policy_folder: Option<PathBuf>,
 }
 
 /// The members of the PBS family.

@@ -2,6 +2,7 @@
 
 mod cluster;
 mod group;
+mod pbs_policy;
 
 use crate::{
     cli::{ConnectionOptions, LogOptions, Role, ServeOptions, UpOptions},
@@ -167,7 +168,14 @@ fn in_runtime(
         .thread_name("muster-worker")
         .enable_all()
         .build()?;
-    let host = Host { is_on_nats, loaded, telemetry, group: Group::default(), data_dir: data_dir.to_owned() };
+    let host = Host {
+        is_on_nats,
+        loaded,
+        telemetry,
+        group: Group::default(),
+        data_dir: data_dir.to_owned(),
+        pbs_policy: None,
+    };
     let result = runtime.block_on(host.run(start));
     // Blocking work (a slow disk, a resolver) must not keep the process from ending.
     runtime.shutdown_timeout(std::time::Duration::from_secs(1));
@@ -220,6 +228,7 @@ struct Host {
     group: Group,
     data_dir: PathBuf,
     is_on_nats: bool,
+    pbs_policy: Option<pbs_policy::Follower>,
 }
 
 /// The signals that stop a service.
@@ -318,7 +327,11 @@ impl Host {
                     dialects: [("pbs".to_owned(), pbs), ("slurm".to_owned(), slurm)].into(),
                     ..configuration.gateway.clone()
                 };
-                self.group.start("gateway", |ready, stop| muster_gateway::serve(bus, config, ready, stop)).await
+                self.group.start("gateway", |ready, stop| muster_gateway::serve(bus, config, ready, stop)).await?;
+                if let Some(folder) = self.loaded.configuration.pbs.policy_folder.clone() {
+                    self.pbs_policy = Some(pbs_policy::Follower::start(&self.socket(), folder)?);
+                }
+                Ok(())
             }
         }
     }
@@ -439,6 +452,9 @@ impl Host {
     /// Reads the configuration again: changes that can take effect at once do so, the cluster's part becomes a command,
     /// and the rest is reported.
     async fn reload(&mut self, path: &Path, bus: &SharedBus) {
+        if let Some(follower) = &self.pbs_policy {
+            follower.reload();
+        }
         let loaded = match config::load(Some(path)) {
             Ok(loaded) => loaded,
             Err(failure) => {

@@ -11,10 +11,11 @@ mod start;
 pub use start::{explain_start, told_from};
 
 use crate::{
+    class::Size,
     engine::Engine,
     limits::Uses,
     model::{Demand, QueuedJob},
-    pass::turn::Turn,
+    pass::{crossed, turn::Turn},
 };
 use muster_domain::{State, jobs::Job};
 use muster_schemas::{
@@ -35,6 +36,7 @@ pub fn explain(engine: &Engine, state: &State, job: &Job, now: Timestamp) -> Opt
     let mut engine = engine.clone();
     engine.set_capacity_freed(state.capacity_freed());
     engine.set_spent(|counter| state.spent(counter, now));
+    engine.set_user_usage(state.share_use(now));
     let gate = state.gate_reason(job);
     let Some(waiting) = engine.waiting_job(job.id) else { return Some(gated(state, job, gate)) };
     let outlook = Outlook::of(&engine, waiting, now);
@@ -103,6 +105,12 @@ impl Engine {
             slot: entry.slot.clone(),
             activation: entry.activation.clone(),
         })
+    }
+
+    /// Whether a job with this demand may run past the border of a window if it starts at a time.
+    fn crosses_window(&self, demand: &Demand, now: Timestamp) -> bool {
+        let Some(turns) = self.policy.turns.as_deref() else { return false };
+        crossed(turns, Size::of(demand, &self.settings).walltime_seconds, now).is_some()
     }
 
     fn least_of(&self, demand: &Demand) -> Uses {

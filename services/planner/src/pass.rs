@@ -19,6 +19,7 @@ mod yielding;
 
 pub use cycle::Plan;
 pub use trace::{Look, Refusal};
+pub(crate) use visits::crossed;
 
 use crate::{
     class::{Class, ClassId},
@@ -106,6 +107,10 @@ impl Engine {
             return cycle;
         }
         let policy = self.policy.clone();
+        if let Some(why) = &policy.starts_nothing {
+            self.start_nothing(&mut cycle, why);
+            return cycle;
+        }
         if let Some(turns) = policy.turns.as_deref() {
             self.ask_on_kept(&mut cycle);
             self.by_turns(&mut cycle, turns);
@@ -123,6 +128,14 @@ impl Engine {
             self.queue.restore(block, sorted);
         }
         cycle
+    }
+
+    /// Under a policy that starts nothing, every job waits for another policy.
+    fn start_nothing(&self, cycle: &mut Cycle, why: &str) {
+        let waiting: Vec<JobId> = self.queue.entries().map(|entry| entry.id).collect();
+        for job in waiting {
+            cycle.tell(job, WaitReason::Limit(format!("the policy in force starts nothing: {why}")));
+        }
     }
 
     fn finish(&mut self, mut cycle: Cycle) -> Plan {

@@ -3,6 +3,7 @@
 mod jobs;
 mod reserve;
 
+pub(crate) use jobs::asked_by_name;
 pub use jobs::{expected_end, facts_of};
 
 use crate::{
@@ -131,6 +132,7 @@ impl Projection {
             self.engine.set_fair_factors(self.state.fair_factors(now));
         }
         self.engine.set_spent(|counter| self.state.spent(counter, now));
+        self.engine.set_user_usage(self.state.share_use(now));
         self.engine.set_backfill_passes(self.state.backfill_passes().clone());
         let passed = self.engine.pass(now, left_out);
         let Plan { starts, reasons, slots, is_cut_short, next_wake, facts, .. } = passed;

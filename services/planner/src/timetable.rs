@@ -31,12 +31,16 @@ pub struct Part {
 pub fn timetable(engine: &Engine, state: &State, now: Timestamp, part: &Part) -> Timetable {
     let mut planned = engine.clone();
     planned.set_capacity_freed(state.capacity_freed());
+    planned.set_user_usage(state.share_use(now));
+    let before = planned.clone();
     let (plan, promises) = planned.pass_with_promises(now);
     let told: BTreeMap<JobId, &WaitReason> =
         plan.reasons.iter().map(|waiting| (waiting.job, &waiting.reason)).collect();
     let promised: BTreeMap<JobId, _> = promises.iter().map(|promise| (promise.job, promise)).collect();
     let in_queue = |job: &Job| part.queue.as_ref().is_none_or(|name| job.queues().any(|queue| **queue == **name));
-    let jobs = (1..).zip(planned.order()).filter_map(|(place, id)| Some((place, state.job(id)?)));
+    let jobs = (1..)
+        .zip(before.order_of_looks(now, planned.order().collect()))
+        .filter_map(|(place, id)| Some((place, state.job(id)?)));
     let mut waiting: Vec<(u64, &Job)> = jobs.filter(|(_, job)| in_queue(job)).collect();
     let limit = part.limit.unwrap_or(usize::MAX);
     let more_waiting = waiting.len().saturating_sub(limit) as u64;

@@ -43,12 +43,25 @@ pub struct Scene {
     /// The runs that have not begun: their jobs wait for the verdicts of activation filters.
     asked: BTreeSet<JobId>,
     random: SmallRng,
+    queues: Vec<QueueSpec>,
+    /// Whether jobs have attributes, which planning by turns uses.
+    has_attributes: bool,
 }
 
 impl Scene {
     /// Nodes of 64 cores, with about three quarters of the cores in use, and waiting jobs with at most `shapes`
     /// distinct requests.
     pub fn new(nodes: u32, jobs: usize, shapes: usize) -> Self {
+        Self::in_queues(nodes, jobs, shapes, vec![QUEUE.to_owned()], false)
+    }
+
+    /// The same site for planning by turns: its distinct requests are in this many queues of different priorities.
+    pub fn by_turns(nodes: u32, jobs: usize, shapes: usize, queues: usize) -> Self {
+        Self::in_queues(nodes, jobs, shapes, (0..queues).map(turn_queue).collect(), true)
+    }
+
+    fn in_queues(nodes: u32, jobs: usize, shapes: usize, queues: Vec<String>, has_attributes: bool) -> Self {
+        let queue = |(number, name)| QueueSpec { name, priority: number as i64 % 10, ..QueueSpec::default() };
         let mut scene = Self {
             now: Timestamp::from_unix_seconds(1_800_000_000),
             policy: Arc::default(),
@@ -58,6 +71,8 @@ impl Scene {
             runs: BTreeMap::new(),
             asked: BTreeSet::new(),
             random: SmallRng::seed_from_u64(SEED),
+            queues: queues.into_iter().enumerate().map(queue).collect(),
+            has_attributes,
         };
         let holders: Vec<Arc<Holder>> = (0..USERS).map(holder).collect();
         scene.fill_nodes(&holders);
@@ -66,7 +81,8 @@ impl Scene {
             let arrival = scene.now.plus_seconds(number as i64 - jobs as i64);
             let (demand, holder) = (scene.one_of(&demands).clone(), scene.one_of(&holders).clone());
             let id = scene.next_id(number);
-            scene.jobs.insert(id, queued(id, demand, holder, arrival));
+            let attributes = scene.attributes(&demand);
+            scene.jobs.insert(id, QueuedJob { attributes, ..queued(id, demand, holder, arrival) });
         }
         scene
     }
@@ -89,7 +105,7 @@ impl Scene {
         for number in 0..self.nodes {
             engine.set_node(NodeId(number), Arc::new(node(number)), true);
         }
-        engine.set_queue(&QueueSpec { name: QUEUE.to_owned(), ..QueueSpec::default() });
+        self.queues.iter().for_each(|queue| engine.set_queue(queue));
         self.runs.values().for_each(|run| engine.begin(run.clone()));
         for run in self.asked.iter().filter_map(|job| self.runs.get(job)) {
             let job = queued(run.job, run.demand.clone(), run.holder.clone(), self.now.plus_seconds(-WAITED_SECONDS));
@@ -123,10 +139,24 @@ impl Scene {
                     holder: job.holder,
                     placement,
                     expected_end,
-                    attributes: None,
+                    attributes: job.attributes,
                 },
             );
         }
+    }
+
+    /// What planning by turns knows of a request, with processor time as long as its cores could give.
+    fn attributes(&self, demand: &Demand) -> Option<Arc<BTreeMap<String, i64>>> {
+        let request = demand.components[0].alternatives[0].requests.first()?;
+        let (cores, seconds) = (i64::from(request.tasks?), walltime_seconds(demand) as i64);
+        let memory_kib = cores * (GIB / 1024) as i64;
+        let named = [
+            ("cores", cores),
+            ("memory_kib", memory_kib),
+            ("walltime_seconds", seconds),
+            ("cpu_seconds", cores * seconds),
+        ];
+        self.has_attributes.then(|| Arc::new(named.map(|(name, value)| (name.to_owned(), value)).into()))
     }
 
     /// One second passes, and one run ends.
@@ -156,7 +186,8 @@ impl Scene {
             while used < wanted {
                 let cores = self.random.random_range(1..=32).min(CORES - used);
                 let seconds = self.random.random_range(60..=DAY_SECONDS);
-                let demand = Arc::new(demand(on_nodes(1, cores, seconds)));
+                let demand = Arc::new(demand(on_nodes(1, cores, seconds), &self.queues[0].name));
+                let attributes = self.attributes(&demand);
                 let share = NodeShare {
                     node,
                     cores: IndexSet::from_range(used, used + cores - 1),
@@ -173,7 +204,7 @@ impl Scene {
                     holder: self.one_of(holders).clone(),
                     placement: Arc::new(Placement { components: vec![component] }),
                     expected_end: self.now.plus_seconds(seconds as i64),
-                    attributes: None,
+                    attributes,
                 };
                 self.runs.insert(job, run);
                 used += cores;
@@ -183,7 +214,8 @@ impl Scene {
 
     fn demands(&mut self) -> Vec<Arc<Demand>> {
         let alternatives = alternatives(&mut self.random, self.shapes, self.nodes);
-        alternatives.into_iter().map(|alternative| Arc::new(demand(alternative))).collect()
+        let queues = self.queues.iter().cycle();
+        alternatives.into_iter().zip(queues).map(|(way, queue)| Arc::new(demand(way, &queue.name))).collect()
     }
 
     fn one_of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
@@ -258,9 +290,14 @@ fn on_nodes(nodes: u32, cores: u32, walltime_seconds: u64) -> Alternative {
     Alternative { requests: vec![request], walltime_seconds: Some(walltime_seconds), ..Alternative::default() }
 }
 
-fn demand(alternative: Alternative) -> Demand {
+/// The name of a queue of a site for planning by turns.
+pub fn turn_queue(number: usize) -> String {
+    format!("queue{number:03}")
+}
+
+fn demand(alternative: Alternative, queue: &str) -> Demand {
     let component =
-        ComponentDemand { queue: QUEUE.into(), reservation: None, deadline: None, alternatives: [alternative].into() };
+        ComponentDemand { queue: queue.into(), reservation: None, deadline: None, alternatives: [alternative].into() };
     Demand { components: vec![component] }
 }
 

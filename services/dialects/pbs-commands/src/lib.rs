@@ -7,6 +7,7 @@ mod nodes;
 mod order;
 mod pbsnodes;
 mod policy;
+pub mod policy_folder;
 mod program;
 mod qmgr;
 mod qselect;
@@ -51,6 +52,9 @@ pub fn basl(words: &[String]) -> u8 {
 pub fn words(connection: &ConnectionOptions, words: &[String]) -> u8 {
     match words.split_first() {
         Some((word, rest)) if word == "check" => return status_of("muster pbs check", policy::run(rest)),
+        Some((word, rest)) if word == "load" => {
+            return status_of("muster pbs load", policy_folder::run(connection, rest));
+        }
         Some((word, rest)) if word == "plan" => return status_of("muster pbs plan", policy::plan_dry(rest)),
         _ => {}
     }
@@ -58,7 +62,7 @@ pub fn words(connection: &ConnectionOptions, words: &[String]) -> u8 {
     match known {
         Some((tool, rest)) => run(connection, tool, rest),
         None => {
-            stderr_line!("muster: usage: muster {NAME} check|plan|{} ...", TOOLS.join("|"));
+            stderr_line!("muster: usage: muster {NAME} check|load|plan|{} ...", TOOLS.join("|"));
             2
         }
     }

@@ -13,8 +13,8 @@ use jiff::{Timestamp as Instant, tz::TimeZone};
 use muster_schemas::{
     Timestamp,
     policy::{
-        Backfill, FairShare, Limit, LimitPer, MOST_STARTS, OnRefusal, OrderKey, OtherHours, Period, Policy, ShareTable,
-        Starving, TurnRules, Turns, Visit, Windows,
+        Backfill, Charge as CoreCharge, FairShare, Limit, LimitPer, MOST_STARTS, OnRefusal, OrderKey, OtherHours,
+        Period, Policy, ShareTable, Starving, TurnRules, Turns, UsageRule, Visit, Windows,
     },
 };
 use std::collections::BTreeMap;
@@ -80,6 +80,7 @@ pub fn policy(tables: &Tables, server: &Limits, queues: &[(String, Limits)], ran
         ignored_queues: config.ignored_queues.clone(),
         shares: Some(ShareTable::of(&tables.shares)),
         queues: queues.iter().map(|(name, _)| name.clone()).collect(),
+        usage: config.collects_usage().then(|| usage(config)),
     };
     let of_queues = queues.iter().flat_map(|(name, own)| limits(config, own, Some(name)));
     Policy {
@@ -90,6 +91,7 @@ pub fn policy(tables: &Tables, server: &Limits, queues: &[(String, Limits)], ran
         queues: BTreeMap::new(),
         max_starts: MOST_STARTS,
         turns: Some(Box::new(turns)),
+        ..Policy::default()
     }
 }
 
@@ -172,6 +174,15 @@ fn fair_share(config: &SchedConfig) -> FairShare {
         charge: attribute(charge).into(),
         times: times.map(|times| attribute(times).into()),
     }
+}
+
+/// What is charged and how fast it is forgotten (PBS-FS-05, PBS-FS-08, PBS-FS-12).
+fn usage(config: &SchedConfig) -> UsageRule {
+    let charge = match config.fair_share_charge {
+        Charge::CpuTime => CoreCharge::CpuSeconds,
+        Charge::CpusTimesWalltime => CoreCharge::CoreSeconds,
+    };
+    UsageRule { charge, half_life_seconds: config.half_life_seconds }
 }
 
 /// The limits of the server, or of a queue.

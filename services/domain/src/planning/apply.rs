@@ -2,7 +2,7 @@
 
 use crate::{planning::BackfillPasses, state::State};
 use muster_schemas::{
-    JobId,
+    JobId, Timestamp,
     plan::{BackfillPass, PlanRecord, PlannedSlot, PredictedStart},
     policy::Policy,
 };
@@ -41,7 +41,10 @@ impl State {
         self.passes = Arc::new(BackfillPasses { number: *number, at: *at, jobs });
     }
 
-    pub(crate) fn policy_set(&mut self, policy: &Arc<Policy>) {
+    pub(crate) fn policy_set(&mut self, policy: &Arc<Policy>, now: Timestamp) {
+        let rule = |policy: &Policy| policy.turns.as_ref().and_then(|turns| turns.usage);
+        let old = self.planning.policy.as_deref().and_then(rule);
+        self.share_use.rule_changed(old, rule(policy), now);
         if !self.passes.jobs.is_empty() {
             Arc::make_mut(&mut self.passes).jobs.clear();
         }

@@ -9,7 +9,7 @@ use crate::{
 use muster_schemas::{
     command::{Refusal, Reply},
     event::Event,
-    policy::Policy,
+    policy::{Policy, PolicySource},
     scheduling::SchedulingSettings,
 };
 use std::sync::Arc;
@@ -21,6 +21,10 @@ pub(crate) fn planner_hello(access: &Access) -> Result<Decision, Refusal> {
     Ok(Decision { events: vec![Event::PlannerStarted { epoch }], reply: Reply::Epoch(epoch) })
 }
 
+/// Maximum number of mistakes of a refused policy on record, and of bytes of each.
+const MOST_MISTAKES: usize = 100;
+const MOST_MISTAKE_BYTES: usize = 500;
+
 pub(crate) fn set_policy(access: &Access, policy: Policy) -> Result<Decision, Refusal> {
     access.require_administrator("set the policy")?;
     planning::validate::policy(&policy)?;
@@ -28,6 +32,28 @@ pub(crate) fn set_policy(access: &Access, policy: Policy) -> Result<Decision, Re
         return Ok(Decision::done(Vec::new()));
     }
     Ok(Decision::done(vec![Event::PolicySet { policy: Arc::new(policy) }]))
+}
+
+/// Puts on record that a policy cannot be followed; the one in force stays (PBS-C-14).
+pub(crate) fn refuse_policy(
+    access: &Access,
+    name: String,
+    sources: Vec<PolicySource>,
+    mistakes: Vec<String>,
+) -> Result<Decision, Refusal> {
+    access.require_administrator("refuse a policy")?;
+    if mistakes.is_empty() {
+        return Err(invalid("mistakes: expected at least one".to_owned()));
+    }
+    let total = mistakes.len();
+    let mut told: Vec<String> = mistakes.into_iter().take(MOST_MISTAKES).collect();
+    told.iter_mut().for_each(|mistake| mistake.truncate(mistake.floor_char_boundary(MOST_MISTAKE_BYTES)));
+    if total > told.len() {
+        told.push(format!("{} more", total - told.len()));
+    }
+    // The faults of a name and of files are those that a policy with them has.
+    planning::validate::policy(&Policy { name: name.clone(), sources: sources.clone(), ..Policy::default() })?;
+    Ok(Decision::done(vec![Event::PolicyRefused { name, sources, mistakes: told }]))
 }
 
 /// Sets how resources are allocated to jobs (HPC-S-01). By itself it starts and stops nothing.

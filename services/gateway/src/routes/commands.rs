@@ -12,8 +12,8 @@ use muster_schemas::{
     command::Command,
     policy::Policy,
     views::{
-        CommandAnswer, DrainRequest, ErrorBody, HoldRequest, JobsRequest, ModifyRequest, RefusalNote, ReleaseRequest,
-        RequeueRequest, ResumeNodesRequest, ShrinkRequest, SignalRequest, SubmitRequest, TellRequest,
+        CommandAnswer, DrainRequest, ErrorBody, HoldRequest, JobsRequest, ModifyRequest, PolicyRefusal, RefusalNote,
+        ReleaseRequest, RequeueRequest, ResumeNodesRequest, ShrinkRequest, SignalRequest, SubmitRequest, TellRequest,
     },
 };
 use serde::Deserialize;
@@ -194,4 +194,17 @@ pub(crate) async fn configure(
     responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
 pub(crate) async fn set_policy(State(app): State<App>, asked: Asked, Json(policy): Json<Policy>) -> Answered {
     app.jobs_command(asked, Command::SetPolicy { policy: Box::new(policy) }).await
+}
+
+/// Put on record that the files of a policy have mistakes; the policy in force stays
+#[utoipa::path(post, path = "/v1/policy/refusals", tag = "cluster", request_body = PolicyRefusal,
+    params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
+    responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
+pub(crate) async fn refuse_policy(
+    State(app): State<App>,
+    asked: Asked,
+    Json(refusal): Json<PolicyRefusal>,
+) -> Answered {
+    let PolicyRefusal { name, sources, mistakes } = refusal;
+    app.jobs_command(asked, Command::RefusePolicy { name, sources, mistakes }).await
 }

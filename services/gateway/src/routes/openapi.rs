@@ -46,6 +46,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         commands::resume_nodes,
         commands::configure,
         commands::set_policy,
+        commands::refuse_policy,
         described::submit,
         described::configure,
         described::enter,

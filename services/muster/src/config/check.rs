@@ -184,6 +184,12 @@ impl Checker<'_> {
                     }
                 }
             }
+            (Kind::NamedTexts, DeValue::Table(table)) => {
+                match table.iter().find(|(_, value)| !value.get_ref().is_str()) {
+                    None => Ok(()),
+                    Some((key, _)) => Err(format!("`{}` is not text", key.get_ref())),
+                }
+            }
             (Kind::Limits, DeValue::Table(table)) if is_limits(table) => Ok(()),
             (_, other) => Err(format!("expected {}, found {}", kind.range(), other.type_str())),
         };

@@ -30,6 +30,8 @@ pub enum Kind {
     Size,
     /// A table of truth values, whole numbers and texts.
     Properties,
+    /// A table of texts.
+    NamedTexts,
     /// How much is kept: a table of `max_age_seconds` and `max_bytes`.
     Limits,
 }
@@ -54,6 +56,7 @@ impl Kind {
             Self::NodeLists => "a list of texts such as `node[001-128]`".into(),
             Self::Size => "a size such as `64G`, or a number of bytes".into(),
             Self::Properties => "a table of truth values, whole numbers and texts".into(),
+            Self::NamedTexts => "a table of texts".into(),
             Self::Limits => "a table with `max_age_seconds` and `max_bytes`; an age of 0 is no limit".into(),
         }
     }
@@ -215,6 +218,12 @@ const CLUSTER: Section = Section {
             "Maximum number of jobs in the queue at a time; an array counts as one.",
         ),
         key(
+            "attributes",
+            Kind::NamedTexts,
+            "{}",
+            "Values of dialects that nothing else reads, such as limits that `qmgr` sets for the server.",
+        ),
+        key(
             "first_job_number",
             from_to(1, 1 << 40),
             "",
@@ -255,6 +264,12 @@ const QUEUES: Section = Section {
             from_to(0, U32_MAX),
             "",
             "Maximum number of its waiting and running jobs; an array counts as one.",
+        ),
+        key(
+            "attributes",
+            Kind::NamedTexts,
+            "{}",
+            "Values of dialects that nothing else reads, such as limits that `qmgr` sets for the queue.",
         ),
     ],
 };
@@ -802,7 +817,7 @@ const PBS: Section = Section {
     name: "pbs",
     shape: Shape::Table,
     cluster: false,
-    doc: "Settings that PBS's commands ask the gateway for.",
+    doc: "Settings for PBS's commands and policy files.",
     keys: &[
         key(
             "flavour",
@@ -815,6 +830,12 @@ const PBS: Section = Section {
             Kind::Text,
             "\"\"",
             "The server's name in job identifiers, the part after the dot. Without it the cluster's name.",
+        ),
+        key(
+            "policy_folder",
+            Kind::Path,
+            "",
+            "A `sched_priv` folder. The process with the gateway puts its policy files in force at its start and on SIGHUP, and makes the policy again when the configuration changes or a month begins. Its user must be an administrator. As long as no policy of files was ever in force, mistakes in them keep everything from starting.",
         ),
     ],
 };

@@ -18,6 +18,7 @@ mod mpi;
 mod openapi;
 mod pbs;
 mod pbs_clients;
+mod pbs_policy;
 mod programs;
 mod reservations;
 mod site_programs;

@@ -8,6 +8,7 @@ use super::Outlook;
 use crate::{
     engine::Engine,
     model::{ComponentDemand, Demand, QueuedJob},
+    projection::asked_by_name,
 };
 use muster_domain::{State, decide, jobs::Job};
 use muster_schemas::{
@@ -207,7 +208,10 @@ impl Trials<'_> {
 
     /// Whether it fits when its turn comes now, and no limit and no job in front is in its way.
     fn fits(&self, demand: &Demand) -> bool {
-        let turn = &self.outlook.turn;
+        let (turn, now) = (&self.outlook.turn, self.outlook.now);
+        if turn.engine().crosses_window(demand, now) {
+            return false;
+        }
         turn.blocker(demand).is_none() && turn.limit(&self.outlook.job, demand).is_none() && turn.fits(demand)
     }
 
@@ -218,8 +222,10 @@ impl Trials<'_> {
         }
         self.plans_left -= 1;
         let Outlook { engine, now, job, .. } = self.outlook;
+        let demand = changed(&job.demand, &change);
         let changed = QueuedJob {
-            demand: Arc::new(changed(&job.demand, &change)),
+            attributes: job.attributes.as_ref().map(|_| Arc::new(asked_by_name(&demand, self.state.settings()))),
+            demand: Arc::new(demand),
             // A job that changes queues goes to the end of the new one.
             arrival: if change.queue.is_some() { *now } else { job.arrival },
             slot: None,

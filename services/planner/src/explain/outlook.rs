@@ -49,7 +49,7 @@ impl<'e> Outlook<'e> {
     pub fn of(engine: &'e Engine, job: QueuedJob, now: Timestamp) -> Self {
         let mut planned = engine.clone();
         let (plan, promises) = planned.pass_with_promises(now);
-        let order: Vec<JobId> = planned.order().collect();
+        let order = engine.order_of_looks(now, planned.order().collect());
         let place = order.iter().position(|other| *other == job.id).unwrap_or(order.len());
         let behind = order.iter().skip(place + 1).copied();
         let turn = engine.turn_of(job.id, behind, now);

@@ -1,6 +1,6 @@
 //! The situation of a job at its turn: the runs, and the starts and promises of the jobs in front of it.
 
-use super::Cycle;
+use super::{Cycle, trace::Refusal};
 use crate::{
     engine::Engine,
     machine::{Holding, Window, expected_end},
@@ -40,6 +40,21 @@ impl Engine {
         let blocks = self.queue.blocks();
         let places = blocks.into_iter().flat_map(|block| self.queue.sorted(block));
         places.filter_map(|place| Some(self.queue.get(*place)?.id))
+    }
+
+    /// The waiting jobs in the order in which a pass of this engine, which has not begun, looks at them, if the last pass
+    /// left them in `sorted` order. Under turns, jobs that have none come last.
+    pub(crate) fn order_of_looks(&self, now: Timestamp, sorted: Vec<JobId>) -> Vec<JobId> {
+        if self.policy.turns.is_none() || self.scheduling.mode.is_some() {
+            return sorted;
+        }
+        let (_, looks) = self.clone().pass_traced(now);
+        let (turns, others): (Vec<_>, Vec<_>) =
+            looks.iter().partition(|look| look.refusal.as_ref().is_none_or(Refusal::had_turn));
+        let looked_at = turns.into_iter().chain(others).map(|look| look.job);
+        let waiting = |job: JobId| if self.queue.place_of(job).is_some() { job } else { job.whole() };
+        let mut seen = BTreeSet::new();
+        looked_at.map(waiting).chain(sorted).filter(|job| seen.insert(*job)).collect()
     }
 
     /// A pass that reports everything it knows, and the promises for this pass only.

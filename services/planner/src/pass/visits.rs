@@ -197,13 +197,8 @@ impl Engine {
         if let Some(found) = self.limits.reached_by_jobs(&holder, &demand, &self.queues) {
             return Err(refused_by(found));
         }
-        let windows = visits.turns.windows.as_ref();
-        if let Some(border) = windows.and_then(|windows| windows.border(cycle.now)) {
-            let ends = class.size.walltime_seconds.and_then(|seconds| i64::try_from(seconds).ok());
-            let left = border.micros_since(cycle.now);
-            if ends.is_none_or(|seconds| seconds.saturating_mul(1_000_000) > left) {
-                return Err(Refusal::CrossesWindow(border));
-            }
+        if let Some(border) = crossed(visits.turns, class.size.walltime_seconds, cycle.now) {
+            return Err(Refusal::CrossesWindow(border));
         }
         if let Some(starving) = visits.starving {
             return Err(Refusal::Starving(starving));
@@ -271,6 +266,14 @@ impl Engine {
         }
         look(cycle, id, Some(refusal));
     }
+}
+
+/// The border of a window that a job may run past if it starts at a time.
+pub(crate) fn crossed(turns: &Turns, walltime_seconds: Option<u64>, now: Timestamp) -> Option<Timestamp> {
+    let border = turns.windows.as_ref()?.border(now)?;
+    let seconds = walltime_seconds.and_then(|seconds| i64::try_from(seconds).ok());
+    let left = border.micros_since(now);
+    seconds.is_none_or(|seconds| seconds.saturating_mul(1_000_000) > left).then_some(border)
 }
 
 /// Records what became of a job, if that is wanted.

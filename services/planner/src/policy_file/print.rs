@@ -1,7 +1,9 @@
 //! Prints policies in the form of policy files.
 
 use super::read::{CANDIDATES, COMPONENT_PRIORITIES, COMPONENT_STARTS, MODES, NAMED_KEYS, PER, VERSION};
-use muster_schemas::policy::{Backfill, BackfillMode, ComponentStart, Components, Limit, OrderKey, Policy, Turns};
+use muster_schemas::policy::{
+    Backfill, BackfillMode, ComponentStart, Components, Limit, OrderKey, Policy, PolicySource, Turns,
+};
 use std::{
     collections::BTreeMap,
     fmt::{Display, Write as _},
@@ -11,12 +13,16 @@ use std::{
 ///
 /// Every setting is printed, even if it is the default, except those without a value.
 pub fn print(policy: &Policy) -> String {
-    let Policy { name, order, backfill, limits, queues, max_starts, turns } = policy;
+    let Policy { name, order, backfill, limits, queues, max_starts, turns, starts_nothing, sources } = policy;
     let mut text = String::new();
+    for PolicySource { name, sha256 } in sources {
+        let _ = writeln!(text, "# made of {} with SHA-256 {sha256}", name.escape_debug());
+    }
     write(&mut text, "version", VERSION);
     write(&mut text, "name", quote(name));
     write(&mut text, "order", print_order(order));
     write(&mut text, "max_starts", max_starts);
+    write_optional(&mut text, "starts_nothing", starts_nothing.as_deref().map(quote));
     text.push_str("\n[backfill]\n");
     write_backfill(&mut text, backfill);
     text.push_str("\n[backfill.components]\n");

@@ -20,8 +20,10 @@ pub const VERSION: i64 = 1;
 /// A table, as errors call it, and its keys.
 type Table = (&'static str, &'static [&'static str]);
 
-const POLICY: Table =
-    ("the policy", &["version", "name", "order", "max_starts", "backfill", "limit", "queue", "turns"]);
+const POLICY: Table = (
+    "the policy",
+    &["version", "name", "order", "max_starts", "backfill", "limit", "queue", "turns", "starts_nothing"],
+);
 const ORDER_ENTRY: Table = ("an entry of `order`", &["formula", "descending"]);
 const BACKFILL: Table =
     ("[backfill]", &["mode", "reservations", "candidates", "look_ahead", "require_walltime", "components"]);
@@ -190,6 +192,7 @@ impl Reader<'_> {
                 "limit" => policy.limits = self.limits(value),
                 "queue" => policy.queues = self.queues(value),
                 "turns" => policy.turns = self.turns(value).map(Box::new),
+                "starts_nothing" => policy.starts_nothing = self.string(place, value),
                 "max_starts" => {
                     let most = self.number(place, value, 1, MOST_STARTS.into());
                     set(&mut policy.max_starts, most.and_then(|most| u32::try_from(most).ok()));

@@ -21,6 +21,7 @@ use muster_domain::{
 use muster_schemas::{
     JobId, NodeId, Timestamp,
     accounts::DEFAULT_CLASS,
+    cluster::ClusterSettings,
     command::Start,
     event::Owner,
     filter::{ActivationOrdering, FilterKind},
@@ -302,21 +303,27 @@ fn asked(job: &Job) -> Demand {
 }
 
 /// What a job asks for, as limits on attributes, shares and orders use it by name; only under planning by turns, which
-/// alone does so: `cores`, `nodes`, `memory_kib` and `walltime_seconds`, each only if the job names it.
+/// alone does so: `cores`, `nodes`, `memory_kib`, `walltime_seconds` and `cpu_seconds`, each only if the job names it.
 fn attributes(state: &State, job: &Job) -> Option<Arc<BTreeMap<String, i64>>> {
     state.policy().turns.as_ref()?;
-    let demand = asked(job);
-    let size = Size::of(&demand, state.settings());
-    let ways = demand.components.iter().filter_map(|component| component.alternatives.first());
-    let names_memory = ways.flat_map(|way| &way.requests).any(|request| request.memory.is_some());
+    Some(Arc::new(asked_by_name(&asked(job), state.settings())))
+}
+
+/// What a demand asks for by the names that limits and orders by turns use. What it does not name is not there.
+pub(crate) fn asked_by_name(demand: &Demand, settings: &ClusterSettings) -> BTreeMap<String, i64> {
+    let size = Size::of(demand, settings);
+    let ways = || demand.components.iter().filter_map(|component| component.alternatives.first());
+    let cpu_seconds = ways().filter_map(|way| way.cpu_seconds).reduce(u64::saturating_add);
+    let names_memory = ways().flat_map(|way| &way.requests).any(|request| request.memory.is_some());
     let named = [
         ("cores", Some(size.cores)),
         ("nodes", Some(size.nodes)),
         ("memory_kib", Some(size.memory_bytes / 1024).filter(|_| names_memory)),
         ("walltime_seconds", size.walltime_seconds),
+        ("cpu_seconds", cpu_seconds),
     ];
     let number = |(name, value): (&str, Option<u64>)| Some((name.to_owned(), i64::try_from(value?).ok()?));
-    Some(Arc::new(named.into_iter().filter_map(number).collect()))
+    named.into_iter().filter_map(number).collect()
 }
 
 /// When the last component of a run is over at the latest, by its walltime: counted from its start, or until then from

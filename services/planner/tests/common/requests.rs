@@ -80,7 +80,7 @@ prop_compose! {
         scatter in prop::bool::weighted(0.3),
     ) -> Alternative {
         let licences = licences.map(|count| (LICENCE.to_owned(), count)).into_iter().collect();
-        Alternative { requests, walltime_seconds, licences, scatter }
+        Alternative { requests, walltime_seconds, licences, scatter, ..Alternative::default() }
     }
 }
 

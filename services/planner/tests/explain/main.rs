@@ -4,5 +4,6 @@ mod accuracy;
 mod again;
 mod changes;
 mod table;
+mod turns;
 mod waits;
 mod world;

@@ -111,6 +111,6 @@ prop_compose! {
         let components = Components { share_nodes, ..backfill.components };
         let backfill = Backfill { components, ..backfill };
         let queues = own.map(|(name, order, backfill)| (name.to_owned(), QueuePolicy { order, backfill }));
-        Policy { name: "random".into(), order, backfill, limits, queues: queues.into_iter().collect(), max_starts, turns: None }
+        Policy { name: "random".into(), order, backfill, limits, queues: queues.into_iter().collect(), max_starts, ..Policy::default() }
     }
 }

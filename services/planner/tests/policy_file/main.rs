@@ -4,9 +4,9 @@ use muster_planner::policy_file::{self, MOST_BYTES, MOST_ERRORS, PolicyFileError
 use muster_schemas::{
     Timestamp,
     policy::{
-        BUILT_IN_POLICIES, Backfill, BackfillMode, CandidateOrder, Compare, ComponentPriority, ComponentStart,
+        BUILT_IN_POLICIES, Backfill, BackfillMode, CandidateOrder, Charge, Compare, ComponentPriority, ComponentStart,
         Components, FairShare, Limit, LimitPer, OnRefusal, OrderKey, OtherHours, Period, Policy, QueuePolicy, Share,
-        ShareTable, Starving, TurnRules, Turns, Visit, Windows,
+        ShareTable, Starving, TurnRules, Turns, UsageRule, Visit, Windows,
         formula::{Formula, Variable, Variables},
         order::CompiledOrder,
     },
@@ -109,6 +109,7 @@ backfill = { mode = "none" }
         .into(),
         max_starts: 500,
         turns: None,
+        ..Policy::default()
     };
     assert_eq!(policy, expected);
 }
@@ -440,6 +441,9 @@ fn turns() -> impl Strategy<Value = Turns> {
     let share = (name(), any::<u32>()).prop_map(|(name, shares)| Share { name, parent: 0, shares });
     let shares = (any::<u32>(), proptest::collection::vec(share, 0..3))
         .prop_map(|(unknown_shares, members)| ShareTable { unknown_shares, members });
+    let charge = prop_oneof![Just(Charge::CpuSeconds), Just(Charge::CoreSeconds)];
+    let usage =
+        (charge, any::<u32>()).prop_map(|(charge, seconds)| UsageRule { charge, half_life_seconds: seconds.into() });
     let names = || proptest::collection::vec(name(), 0..3);
     (
         rules(),
@@ -448,14 +452,16 @@ fn turns() -> impl Strategy<Value = Turns> {
         names(),
         proptest::option::of(shares),
         names(),
+        proptest::option::of(usage),
     )
-        .prop_map(|(rules, other_hours, windows, ignored_queues, shares, queues)| Turns {
+        .prop_map(|(rules, other_hours, windows, ignored_queues, shares, queues, usage)| Turns {
             rules,
             other_hours,
             windows,
             ignored_queues,
             shares,
             queues,
+            usage,
         })
 }
 
@@ -472,8 +478,9 @@ fn policy() -> impl Strategy<Value = Policy> {
         proptest::collection::btree_map(name(), queue, 0..3),
         1..=100_000_u32,
         proptest::option::of(turns().prop_map(Box::new)),
+        proptest::option::of(name()),
     )
-        .prop_map(|(name, order, backfill, limits, queues, max_starts, turns)| Policy {
+        .prop_map(|(name, order, backfill, limits, queues, max_starts, turns, starts_nothing)| Policy {
             name,
             order,
             backfill,
@@ -481,6 +488,8 @@ fn policy() -> impl Strategy<Value = Policy> {
             queues,
             max_starts,
             turns,
+            starts_nothing,
+            sources: Vec::new(),
         })
         .prop_filter("limits of the same jobs", |policy| policy.faults().is_empty())
 }

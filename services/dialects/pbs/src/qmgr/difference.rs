@@ -72,6 +72,7 @@ fn of_queue(before: &QueueSpec, after: &QueueSpec, loss: &mut Loss) -> QueueSpec
         max_running_jobs: loss.optional(before.max_running_jobs, after.max_running_jobs),
         max_running_jobs_per_user: loss.optional(before.max_running_jobs_per_user, after.max_running_jobs_per_user),
         max_jobs: loss.optional(before.max_jobs, after.max_jobs),
+        attributes: changed(&before.attributes, &after.attributes),
     }
 }
 
@@ -104,5 +105,6 @@ fn of_settings(before: &ClusterSettings, after: &ClusterSettings, loss: &mut Los
             .optional(before.default_memory_per_core_bytes, after.default_memory_per_core_bytes),
         cancel_never_met: changed(&before.cancel_never_met, &after.cancel_never_met),
         max_jobs: changed(&before.max_jobs, &after.max_jobs),
+        attributes: changed(&before.attributes, &after.attributes),
     }
 }

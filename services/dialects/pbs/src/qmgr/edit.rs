@@ -2,6 +2,7 @@
 
 use super::{
     command::{Change, Command, ObjectKind, Verb},
+    limits,
     nodes::{self, Service},
     problem::Problem,
     queues, servers,
@@ -106,7 +107,8 @@ fn queue(command: &Command, name: &str, edit: &mut Edit) -> Result<(), Wrong> {
         (Verb::Create, Some(_)) => return of_object("Queue already exists", name),
         (Verb::Create, None) => {
             // As in the original, a queue is switched on by a command of its own.
-            let queue = QueueSpec { name: name.to_owned(), enabled: false, started: false, ..QueueSpec::default() };
+            let mut queue = QueueSpec { name: name.to_owned(), enabled: false, started: false, ..QueueSpec::default() };
+            limits::number(&mut queue.attributes, edit.config.queues.iter().map(|queue| &queue.attributes));
             edit.config.queues.push(queue);
             edit.config.queues.len() - 1
         }

@@ -2,6 +2,7 @@
 
 use super::{
     command::{Change, ObjectKind, Operation},
+    limits,
     object::{Object, Setting},
     problem::Problem,
     values::{
@@ -59,6 +60,7 @@ fn settings(spec: &QueueSpec, flavour: Flavour) -> Vec<Setting> {
     for (attribute, limit) in limits {
         all.extend(limit.map(|limit| Setting::new(attribute, limit.to_string())));
     }
+    all.extend(limits::settings(&spec.attributes));
     all.push(Setting::new("enabled", show_boolean(spec.enabled)));
     all.push(Setting::new("started", show_boolean(spec.started)));
     all
@@ -110,7 +112,11 @@ pub(super) fn set(queue: &mut QueueSpec, change: &Change) -> Result<(), Problem>
             ));
         }
         "acl_host_enable" => {}
-        other => return Err(unknown(other)),
+        other => {
+            if !limits::set(&mut queue.attributes, change)? {
+                return Err(unknown(other));
+            }
+        }
     }
     Ok(())
 }
@@ -127,7 +133,10 @@ pub(super) fn unset(queue: &mut QueueSpec, change: &Change) -> Result<(), Proble
         "max_run" => (queue.max_running_jobs, queue.max_running_jobs_per_user) = (None, None),
         "max_queuable" | "max_queued" => queue.max_jobs = None,
         "resources_max.walltime" => queue.max_walltime_seconds = None,
-        "resources_max" => queue.max_walltime_seconds = None,
+        "resources_max" => {
+            queue.max_walltime_seconds = None;
+            limits::unset(&mut queue.attributes, change);
+        }
         "resources_default.walltime" | "resources_default" => queue.default_walltime_seconds = None,
         "acl_users" => queue.users.clear(),
         "acl_user_enable" if !queue.users.is_empty() => {
@@ -136,6 +145,7 @@ pub(super) fn unset(queue: &mut QueueSpec, change: &Change) -> Result<(), Proble
         "acl_hosts" => queue.nodes.clear(),
         "acl_user_enable" | "acl_host_enable" => {}
         "queue_type" => return Err(Problem::unsupported("every queue is an execution queue")),
+        _ if limits::unset(&mut queue.attributes, change) => {}
         other => return Err(unknown(other)),
     }
     Ok(())
@@ -145,7 +155,7 @@ fn unknown(key: &str) -> Problem {
     let attribute = key.split('.').next().unwrap_or_default();
     match attribute {
         _ if READ_ONLY.contains(&attribute) => Problem("cannot be set: the system does".to_owned()),
-        "resources_max" | "resources_default" => Problem::unsupported("of the resources of a queue, only walltime is"),
+        "resources_default" => Problem::unsupported("of the resources of a queue, only walltime has a default"),
         "resources_min" => Problem::unsupported("queues have no lower limits"),
         _ if attribute.starts_with("route") || attribute == "alt_router" => Problem::unsupported(NO_ROUTES),
         "acl_groups" | "acl_group_enable" => Problem::unsupported("queues admit users, not groups"),

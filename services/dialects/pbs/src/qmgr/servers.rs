@@ -2,6 +2,7 @@
 
 use super::{
     command::{Change, ObjectKind},
+    limits,
     object::{Object, Setting},
     problem::Problem,
     queues::key,
@@ -27,6 +28,8 @@ const FIXED: [(&str, &str, &str); 6] = [
     ("default_chunk.ncpus", "1", "a chunk that asks for no cores gets one"),
     ("resv_enable", "True", "advance reservations are always possible"),
 ];
+/// Resources that nodes have: what there is of them in all is no number of licences.
+const OF_NODES: [&str; 7] = ["ncpus", "mem", "nodes", "nodect", "procct", "ngpus", "vmem"];
 /// Attributes that the system sets.
 const READ_ONLY: [&str; 8] = [
     "server_state",
@@ -86,6 +89,7 @@ fn settings(config: &ClusterConfig, flavour: Flavour) -> Vec<Setting> {
     unless_usual(is_usual, "cancel_never_met", show_boolean(set.cancel_never_met).to_owned());
     let memory = set.default_memory_per_core_bytes;
     unless_usual(memory.is_none(), "default_memory_per_core", memory.map(exact_size).unwrap_or_default());
+    all.extend(limits::settings(&set.attributes));
     for (name, total) in &config.licences {
         all.push(Setting::of_resource("resources_available", name, total.to_string()));
     }
@@ -119,6 +123,10 @@ pub(super) fn set(config: &mut ClusterConfig, change: &Change) -> Result<(), Pro
 
 /// A licence, or an attribute with one value.
 fn set_other(config: &mut ClusterConfig, key: &str, change: &Change) -> Result<(), Problem> {
+    if is_limit(change) {
+        limits::set(&mut config.settings.attributes, change)?;
+        return Ok(());
+    }
     if let Some(name) = licence(change)? {
         let present = config.licences.get(name).copied();
         let total = count(change, present)?;
@@ -133,18 +141,27 @@ fn set_other(config: &mut ClusterConfig, key: &str, change: &Change) -> Result<(
     if is_it { Ok(()) } else { Err(Problem(format!("can only be {value}: {why}"))) }
 }
 
+/// Whether it is a limit that only a policy follows. `resources_available.NAME` is one for what nodes have, and a number
+/// of licences otherwise.
+fn is_limit(change: &Change) -> bool {
+    let attribute = change.attribute.to_ascii_lowercase();
+    let resource = change.resource.as_deref().unwrap_or_default().to_ascii_lowercase();
+    match attribute.as_str() {
+        "max_running" | "max_user_run" | "max_group_run" | "resources_max" => true,
+        "resources_available" => OF_NODES.contains(&resource.as_str()),
+        _ => false,
+    }
+}
+
 /// The licence that `resources_available.NAME` of the server is.
 fn licence(change: &Change) -> Result<Option<&str>, Problem> {
     let Some(name) = change.resource.as_deref() else { return Ok(None) };
     if !change.attribute.eq_ignore_ascii_case("resources_available") {
         return Ok(None);
     }
-    match name.to_ascii_lowercase().as_str() {
-        "ncpus" | "mem" | "nodes" | "nodect" | "procct" | "ngpus" | "vmem" => {
-            Err(Problem::unsupported("the nodes have what can be used; of the server it is a number of licences"))
-        }
-        _ if is_name(name) => Ok(Some(name)),
-        _ => Err(Problem(format!("`{}` is not the name of a resource", shown(name)))),
+    match is_name(name) {
+        true => Ok(Some(name)),
+        false => Err(Problem(format!("`{}` is not the name of a resource", shown(name)))),
     }
 }
 
@@ -164,6 +181,7 @@ pub(super) fn unset(config: &mut ClusterConfig, change: &Change) -> Result<(), P
         "cancel_never_met" => settings.cancel_never_met = usual.cancel_never_met,
         "default_memory_per_core" => settings.default_memory_per_core_bytes = None,
         "max_queuable" | "max_queued" => settings.max_jobs = usual.max_jobs,
+        _ if is_limit(change) => drop(limits::unset(&mut settings.attributes, change)),
         key => match licence(change)? {
             Some(name) => {
                 let why = || Problem("there are no such licences".to_owned());
@@ -183,8 +201,8 @@ fn unknown(key: &str) -> Problem {
     match attribute {
         _ if READ_ONLY.contains(&attribute) => Problem("cannot be set: the system does".to_owned()),
         "comment" => Problem::unsupported("the server has no comment here"),
-        "max_running" | "max_run" | "max_user_run" => Problem::unsupported("running jobs are limited by queue"),
-        "resources_max" | "resources_default" => Problem::unsupported("resources are limited by queue"),
+        "max_run" => Problem::unsupported("running jobs are limited by max_running and max_user_run"),
+        "resources_default" => Problem::unsupported("requests have defaults by queue"),
         _ if attribute.starts_with("acl_") => Problem::unsupported("users are admitted by queue"),
         _ => Problem::unsupported("the server has no such setting here"),
     }

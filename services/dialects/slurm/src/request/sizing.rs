@@ -30,7 +30,7 @@ pub(super) fn alternatives(
     // Parts of a size are counted in nodes.
     let alternative = |requests: Vec<Request>| {
         let scatter = requests.len() > 1;
-        Alternative { requests, walltime_seconds, licences: licences.clone(), scatter }
+        Alternative { requests, walltime_seconds, licences: licences.clone(), scatter, ..Alternative::default() }
     };
     requests.map(|requests| requests.map(alternative)).collect()
 }

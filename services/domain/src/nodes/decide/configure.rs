@@ -3,6 +3,7 @@
 use crate::{
     accounts,
     decide::{Access, Decision, conflict, invalid},
+    jobs,
     nodes::{self, Node, state::gpu_count},
     staging,
     state::State,
@@ -120,6 +121,7 @@ fn validate_config(config: &ClusterConfig) -> Result<(), Refusal> {
 
 fn validate_settings(settings: &ClusterSettings) -> Result<(), Refusal> {
     validate::label("name", &settings.name)?;
+    jobs::validate::attributes(&settings.attributes)?;
     for user in settings.operators.iter().chain(&settings.administrators) {
         validate::name("operators and administrators", user)?;
     }
@@ -135,6 +137,7 @@ fn validate_settings(settings: &ClusterSettings) -> Result<(), Refusal> {
 
 fn validate_queue(queue: &QueueSpec) -> Result<(), Refusal> {
     validate::identifier("queue", &queue.name)?;
+    jobs::validate::attributes(&queue.attributes)?;
     queue.default_walltime_seconds.map_or(Ok(()), validate::walltime)?;
     queue.max_walltime_seconds.map_or(Ok(()), validate::walltime)?;
     match (queue.default_walltime_seconds, queue.max_walltime_seconds) {

@@ -93,6 +93,7 @@ fn one(size: &mut Size, request: &Resource, rules: &Rules) -> Result<(), Refusal
             shown = show_seconds(walltime);
         }
         "cput" => {
+            size.alternative.cpu_seconds = Some(seconds()?);
             shown = show_seconds(seconds()?);
             size.warn("-l cput", WITHOUT_EFFECT[0].1);
         }

@@ -1,0 +1,291 @@
+//! The policy files of a folder in force: read together, checked together and put in force together, by one event with
+//! their hashes (PBS-C-14).
+//!
+//! The policy of the planner has the limits of server and queues, and local hours as instants. So it is made again when the
+//! configuration changes, and at the latest every month.
+
+use super::ended::{Ended, Failure, print};
+use jiff::{Timestamp, ToSpan, Zoned, tz::TimeZone};
+use muster_cli::{connection::ConnectionOptions, stderr_line, zone};
+use muster_client::{Client, ClientError, Moment};
+use muster_pbs::qmgr::{created, limits_of};
+use muster_pbs_policy::{
+    check::{Checked, FileDigest, Policy as Tables, check},
+    engine::{self, Limits, Range},
+    folder, values,
+};
+use muster_schemas::{
+    CommandId,
+    cluster::{ClusterConfig, QueueSpec},
+    policy::{Policy, PolicySource},
+    views::PolicyRefusal,
+};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+const USAGE: &str = "usage: muster pbs load DIR";
+/// The exit status for files with errors.
+const POLICY_ERRORS: u8 = 2;
+/// How many days of local hours a policy has. It is made again every month.
+const DAYS: i32 = 400;
+
+/// A folder whose files are in force as long as nobody sets another policy.
+pub struct PolicyFolder {
+    client: Client,
+    folder: PathBuf,
+    zone: TimeZone,
+    /// What was put in force: the tables, and the hashes of their files.
+    accepted: Option<(Tables, Vec<PolicySource>)>,
+}
+
+/// What became of the files of a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Loaded {
+    /// They are in force, with these warnings.
+    InForce(Vec<String>),
+    /// They have these mistakes; the policy in force before them stays.
+    Refused(Vec<String>),
+}
+
+/// Why nothing was done.
+#[derive(Debug)]
+pub enum LoadError {
+    /// The folder cannot be read.
+    Folder(folder::FolderError),
+    /// The system gave no answer, or refused.
+    Client(ClientError),
+}
+
+impl std::fmt::Display for LoadError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Folder(error) => write!(f, "{error}"),
+            Self::Client(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl From<ClientError> for LoadError {
+    fn from(error: ClientError) -> Self {
+        Self::Client(error)
+    }
+}
+
+impl PolicyFolder {
+    /// A folder, for the system at the other end of a client.
+    pub fn new(client: Client, folder: PathBuf) -> Self {
+        Self { client, folder, zone: zone::of_process(), accepted: None }
+    }
+
+    /// Reads the files and puts them in force. If there is any mistake, that is put on record, and the policy in force stays.
+    ///
+    /// # Errors
+    /// If the folder cannot be read or the system does not answer. Nothing was changed.
+    pub fn load(&mut self) -> Result<Loaded, LoadError> {
+        let sources = folder::read(&self.folder).map_err(LoadError::Folder)?;
+        let Checked { policy, errors, warnings, digests } = check(&sources, None);
+        let hashes = hashes(&digests);
+        let Some(tables) = policy else {
+            return self.refuse(hashes, errors.iter().map(ToString::to_string).collect());
+        };
+        let wanted = self.policy(&tables, &hashes)?;
+        if let Some(fault) = wanted.faults().first() {
+            return self.refuse(hashes, vec![format!("the planner cannot follow it: {fault}")]);
+        }
+        self.put(&wanted)?;
+        let without_effect = engine::without_effect(&tables.sched_config).into_iter();
+        let without_effect = without_effect.map(|(option, why)| format!("sched_config: {option} has no effect: {why}"));
+        let warnings = warnings.iter().map(ToString::to_string).chain(without_effect).collect();
+        self.accepted = Some((tables, hashes));
+        Ok(Loaded::InForce(warnings))
+    }
+
+    /// Makes the policy again for the present configuration and time, unless somebody has set another one. It does not
+    /// read the files.
+    ///
+    /// # Errors
+    /// If the system does not answer.
+    pub fn renew(&mut self) -> Result<(), LoadError> {
+        let Some((tables, hashes)) = self.accepted.take() else { return Ok(()) };
+        let renewed = self.renewed(&tables, &hashes);
+        self.accepted = Some((tables, hashes));
+        renewed
+    }
+
+    fn renewed(&mut self, tables: &Tables, hashes: &[PolicySource]) -> Result<(), LoadError> {
+        match self.client.policy(Moment::Now)?.sources == hashes {
+            false => Ok(()),
+            true => {
+                let wanted = self.policy(tables, hashes)?;
+                self.put(&wanted)
+            }
+        }
+    }
+
+    /// Nothing starts as long as no policy of files was ever in force: no other one stands in for a broken file.
+    ///
+    /// # Errors
+    /// If the system does not answer.
+    pub fn start_nothing_without_policy(&mut self, mistakes: usize) -> Result<(), LoadError> {
+        let present = self.client.policy(Moment::Now)?;
+        if !present.sources.is_empty() && present.starts_nothing.is_none() {
+            return Ok(());
+        }
+        let why = format!("the policy files of PBS have {mistakes} errors");
+        let none = Policy { name: format!("none ({mistakes} errors)"), starts_nothing: Some(why), ..Policy::default() };
+        self.put(&none)
+    }
+
+    fn policy(&mut self, tables: &Tables, hashes: &[PolicySource]) -> Result<Policy, LoadError> {
+        let config = self.client.config(Moment::Now)?;
+        let now = muster_schemas::Timestamp::now().to_jiff().to_zoned(self.zone.clone());
+        Ok(policy(tables, hashes, &config, &now))
+    }
+
+    fn put(&mut self, wanted: &Policy) -> Result<(), LoadError> {
+        if self.client.policy(Moment::Now)? != *wanted {
+            self.client.set_policy(CommandId::new_now(), wanted)?;
+        }
+        Ok(())
+    }
+
+    fn refuse(&mut self, sources: Vec<PolicySource>, mistakes: Vec<String>) -> Result<Loaded, LoadError> {
+        let refusal = PolicyRefusal { name: NAME.to_owned(), sources, mistakes: mistakes.clone() };
+        self.client.refuse_policy(CommandId::new_now(), &refusal)?;
+        Ok(Loaded::Refused(mistakes))
+    }
+}
+
+/// The name of policies made of files.
+const NAME: &str = "PBS fifo";
+
+/// The planner's policy for tables, a configuration and a time.
+pub fn policy(tables: &Tables, hashes: &[PolicySource], config: &ClusterConfig, now: &Zoned) -> Policy {
+    let mut queues: Vec<&QueueSpec> = config.queues.iter().collect();
+    queues.sort_by_key(|queue| created(&queue.attributes));
+    let of_queues: Vec<(String, Limits)> =
+        queues.into_iter().map(|queue| (queue.name.clone(), limits(&queue.attributes))).collect();
+    let policy = engine::policy(tables, &limits(&config.settings.attributes), &of_queues, &range(now));
+    Policy { name: NAME.to_owned(), sources: hashes.to_vec(), ..policy }
+}
+
+/// From the first day of the month, so that the policy is the same all month.
+fn range(now: &Zoned) -> Range {
+    let month = now.date().first_of_month().to_zoned(now.time_zone().clone());
+    let from = month.map_or(Timestamp::UNIX_EPOCH, |month| month.timestamp());
+    let until = from.checked_add((24 * i64::from(DAYS)).hours()).unwrap_or(Timestamp::MAX);
+    Range { from, until, zone: now.time_zone().clone() }
+}
+
+/// The limits among the attributes of the server or of a queue. What cannot be read is no limit: `qmgr` accepts none such.
+fn limits(attributes: &BTreeMap<String, String>) -> Limits {
+    let mut limits = Limits::default();
+    for (name, resource, value) in limits_of(attributes) {
+        match (name, resource) {
+            ("max_running", None) => limits.max_running = values::decimal(value),
+            ("max_user_run", None) => limits.max_user_run = values::decimal(value),
+            ("max_group_run", None) => limits.max_group_run = values::decimal(value),
+            ("resources_available", Some(resource)) => {
+                limits.resources_available.extend(amount(resource, value).map(|most| (resource.to_owned(), most)));
+            }
+            ("resources_max", Some(resource)) => {
+                limits.resources_max.extend(amount(resource, value).map(|most| (resource.to_owned(), most)));
+            }
+            _ => {}
+        }
+    }
+    limits
+}
+
+/// Seconds, kilobytes or a number.
+fn amount(resource: &str, value: &str) -> Option<u64> {
+    match resource {
+        "cput" | "pcput" | "walltime" => values::seconds(value),
+        "mem" | "vmem" | "pmem" | "pvmem" | "file" => values::kilobytes(value),
+        _ => values::decimal(value),
+    }
+}
+
+fn hashes(digests: &[FileDigest]) -> Vec<PolicySource> {
+    let source = |digest: &FileDigest| PolicySource { name: digest.file.clone(), sha256: digest.sha256.clone() };
+    digests.iter().map(source).collect()
+}
+
+/// `muster pbs load DIR`: puts the files of a folder in force.
+pub(super) fn run(connection: &ConnectionOptions, words: &[String]) -> Ended {
+    let folder = match words {
+        [folder] if !folder.starts_with('-') => Path::new(folder),
+        _ => return Err(Failure { text: USAGE.to_owned(), status: POLICY_ERRORS }),
+    };
+    let client = connection.patient_client().map_err(|failure| Failure::new(failure.to_string()))?;
+    match PolicyFolder::new(client, folder.to_owned()).load() {
+        Ok(Loaded::InForce(warnings)) => {
+            warnings.iter().for_each(|warning| stderr_line!("muster pbs load: warning: {warning}"));
+            print(&format!("planners follow the policy files of {}\n", folder.display()));
+            Ok(0)
+        }
+        Ok(Loaded::Refused(mistakes)) => {
+            print(&mistakes.iter().map(|mistake| format!("{mistake}\n")).collect::<String>());
+            let text = format!("{} errors; the policy in force stays", mistakes.len());
+            Err(Failure { text, status: POLICY_ERRORS })
+        }
+        Err(LoadError::Folder(error)) => Err(Failure { text: error.to_string(), status: POLICY_ERRORS }),
+        Err(LoadError::Client(error)) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_pbs_policy::lines::Source;
+
+    fn at(text: &str) -> Zoned {
+        text.parse().unwrap()
+    }
+
+    fn source(name: &str, text: &str) -> Source {
+        Source { name: name.to_owned(), bytes: text.as_bytes().to_vec() }
+    }
+
+    /// PBS-C-14
+    #[test]
+    fn a_policy_is_the_same_all_month_and_has_the_limits_of_server_and_queues() {
+        let files =
+            [source("sched_config", "fair_share: true prime\nhalf_life: 12:00:00\n"), source("holidays", HOLIDAYS)];
+        let checked = check(&files, None);
+        let tables = checked.policy.unwrap();
+        let hashes = hashes(&checked.digests);
+        assert_eq!(hashes.iter().map(|source| source.name.as_str()).collect::<Vec<_>>(), ["sched_config", "holidays"]);
+        let mut config = ClusterConfig::default();
+        config.settings.attributes.insert("pbs.max_user_run".into(), "3".into());
+        let queue = |name: &str, attributes: &[(&str, &str)]| QueueSpec {
+            name: name.into(),
+            attributes: attributes.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+            ..QueueSpec::default()
+        };
+        config.queues = vec![
+            queue("aged", &[("pbs.created", "2"), ("pbs.resources_max.mem", "2gb")]),
+            queue("first", &[("pbs.created", "1"), ("pbs.max_group_run", "5")]),
+        ];
+        let made = policy(&tables, &hashes, &config, &at("2026-11-03T10:00:00[Europe/Berlin]"));
+        assert_eq!(made, policy(&tables, &hashes, &config, &at("2026-11-30T23:59:00[Europe/Berlin]")));
+        assert_ne!(made, policy(&tables, &hashes, &config, &at("2026-12-01T00:00:00[Europe/Berlin]")));
+        assert_eq!(made.faults(), []);
+        assert_eq!(made.limits.len(), 3);
+        let of_mem = made.limits.iter().find(|limit| limit.queue.as_deref() == Some("aged")).unwrap();
+        assert_eq!(of_mem.max_attributes.get("memory_kib"), Some(&(2 << 20)));
+        let turns = made.turns.unwrap();
+        assert_eq!(turns.queues, ["first", "aged"]);
+        assert_eq!(turns.usage.map(|rule| rule.half_life_seconds), Some(12 * 3600));
+        let hours = turns.other_hours.unwrap();
+        assert!(hours.rules.fair_share.is_none() && turns.rules.fair_share.is_some());
+        // Sunday is not prime, and November began on one.
+        let first = hours.periods[0];
+        assert_eq!(first.from.to_jiff().to_string(), "2026-10-31T23:00:00Z");
+        assert_eq!(first.until.to_jiff().to_string(), "2026-11-02T05:00:00Z");
+    }
+
+    const HOLIDAYS: &str = "YEAR 2026\nweekday 0600 1730\nsaturday none all\nsunday none all\n";
+}

@@ -1,0 +1,112 @@
+//! Limits of the server and of queues that only a policy of PBS follows, kept as attributes of the cluster's
+//! configuration (PBS-Q-02, PBS-Q-05).
+
+use super::{
+    command::Change,
+    object::Setting,
+    problem::Problem,
+    queues::key,
+    values::{assigned, bytes, count, seconds},
+};
+use crate::{refusal::shown, text::is_name};
+use std::collections::BTreeMap;
+
+/// The beginning of the names of attributes that are kept for this dialect.
+const OURS: &str = "pbs.";
+/// The attribute that numbers queues in the order of their creation.
+const CREATED: &str = "pbs.created";
+/// Limits on running jobs.
+const COUNTS: [&str; 3] = ["max_running", "max_user_run", "max_group_run"];
+/// Limits of resources: what there is, and what stands in for it.
+const OF_RESOURCES: [&str; 2] = ["resources_available", "resources_max"];
+/// The most resources with limits of the server or of one queue.
+const MOST_RESOURCES: usize = 64;
+
+/// The attributes of a server or a queue.
+type Attributes = BTreeMap<String, String>;
+
+/// The limits that are kept, as settings.
+pub(super) fn settings(attributes: &Attributes) -> impl Iterator<Item = Setting> {
+    limits_of(attributes).map(|(name, resource, value)| match resource {
+        Some(resource) => Setting::of_resource(name, resource, value),
+        None => Setting::new(name, value),
+    })
+}
+
+/// The limits that are kept: the name, the resource if it is a limit of one, and the value.
+pub fn limits_of(attributes: &Attributes) -> impl Iterator<Item = (&str, Option<&str>, &str)> {
+    attributes.iter().filter(|(name, _)| *name != CREATED).filter_map(|(name, value)| {
+        let name = name.strip_prefix(OURS)?;
+        let (name, resource) = name.split_once('.').map_or((name, None), |(name, resource)| (name, Some(resource)));
+        Some((name, resource, value.as_str()))
+    })
+}
+
+/// Sets a limit, if the attribute is one. Whether it is.
+pub(super) fn set(attributes: &mut Attributes, change: &Change) -> Result<bool, Problem> {
+    let key = key(change);
+    let name = format!("{OURS}{key}");
+    let value = match limit(&key) {
+        None => return Ok(false),
+        Some(None) => {
+            let present = attributes.get(&name).and_then(|text| text.parse().ok());
+            count(change, present)?.to_string()
+        }
+        Some(Some(resource)) => {
+            let kept = attributes.keys().filter(|known| known.starts_with(OURS)).count();
+            if kept >= MOST_RESOURCES && !attributes.contains_key(&name) {
+                return Err(Problem(format!("at most {MOST_RESOURCES} limits are kept")));
+            }
+            of_resource(change, resource)?
+        }
+    };
+    attributes.insert(name, value);
+    Ok(true)
+}
+
+/// Takes a limit away, or those of all resources. Whether the attribute is one.
+pub(super) fn unset(attributes: &mut Attributes, change: &Change) -> bool {
+    let key = key(change);
+    if OF_RESOURCES.contains(&key.as_str()) {
+        let of_it = format!("{OURS}{key}.");
+        attributes.retain(|name, _| !name.starts_with(&of_it));
+        return true;
+    }
+    let is_limit = limit(&key).is_some();
+    if is_limit {
+        attributes.remove(&format!("{OURS}{key}"));
+    }
+    is_limit
+}
+
+/// Whether this is a limit, and of which resource.
+fn limit(key: &str) -> Option<Option<&str>> {
+    match key.split_once('.') {
+        None => COUNTS.contains(&key).then_some(None),
+        Some((name, resource)) => OF_RESOURCES.contains(&name).then_some(Some(resource)),
+    }
+}
+
+/// The value of a resource as it is written, if it can be read.
+fn of_resource(change: &Change, resource: &str) -> Result<String, Problem> {
+    if !is_name(resource) {
+        return Err(Problem(format!("`{}` is not the name of a resource", shown(resource))));
+    }
+    match resource {
+        "cput" | "pcput" | "walltime" => drop(seconds(change)?),
+        "mem" | "vmem" | "pmem" | "pvmem" | "file" => drop(bytes(change)?),
+        _ => drop(count(change, None)?),
+    }
+    Ok(assigned(change)?.to_owned())
+}
+
+/// Gives a new queue its number in the order of creation.
+pub(super) fn number<'q>(attributes: &mut Attributes, others: impl Iterator<Item = &'q Attributes>) {
+    let last = others.map(created).max().unwrap_or(0);
+    attributes.insert(CREATED.to_owned(), last.saturating_add(1).to_string());
+}
+
+/// The number of a queue in the order of creation; 0 for one that `qmgr` has not created.
+pub fn created(attributes: &Attributes) -> u64 {
+    attributes.get(CREATED).and_then(|text| text.parse().ok()).unwrap_or(0)
+}

@@ -1,0 +1,78 @@
+//! The policy files of PBS in force, kept by the process with the gateway (PBS-C-14).
+
+use muster_client::{Client, Endpoint};
+use muster_pbs_commands::policy_folder::{LoadError, Loaded, PolicyFolder};
+use std::{
+    path::{Path, PathBuf},
+    sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    time::Duration,
+};
+
+/// How soon a changed configuration, or a new month, makes another policy.
+const RENEW_EVERY: Duration = Duration::from_secs(60);
+/// The pause before a folder is tried again whose loading failed.
+const RETRY_AFTER: Duration = Duration::from_secs(10);
+
+/// The thread that follows a folder. It ends when this is dropped.
+pub struct Follower {
+    reload: Sender<()>,
+}
+
+impl Follower {
+    /// Puts the files of a folder in force, and follows it from then on. A failure is told in the log and tried again.
+    pub fn start(socket: &Path, folder: PathBuf) -> std::io::Result<Self> {
+        let (reload, requests) = channel();
+        let client = Client::new(Endpoint::Unix(socket.to_owned()));
+        let folder = PolicyFolder::new(client, folder);
+        std::thread::Builder::new().name("muster-pbs-policy".into()).spawn(move || follow(folder, &requests))?;
+        Ok(Self { reload })
+    }
+
+    /// Reads the files again.
+    pub fn reload(&self) {
+        // The thread ends with the process only.
+        let _ = self.reload.send(());
+    }
+}
+
+fn follow(mut folder: PolicyFolder, requests: &Receiver<()>) {
+    let mut is_loaded = load(&mut folder);
+    loop {
+        match requests.recv_timeout(if is_loaded { RENEW_EVERY } else { RETRY_AFTER }) {
+            Ok(()) => is_loaded = load(&mut folder),
+            Err(RecvTimeoutError::Timeout) if !is_loaded => is_loaded = load(&mut folder),
+            Err(RecvTimeoutError::Timeout) => {
+                if let Err(error) = folder.renew() {
+                    tracing::error!(%error, "the policy of PBS was not made again; the one in force stays");
+                }
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+/// Whether the files were read, with whatever result.
+fn load(folder: &mut PolicyFolder) -> bool {
+    let done = folder.load().and_then(|loaded| match loaded {
+        Loaded::InForce(warnings) => {
+            warnings.iter().for_each(|warning| tracing::warn!(warning, "a policy file of PBS"));
+            tracing::info!("the policy files of PBS are in force");
+            Ok(())
+        }
+        Loaded::Refused(mistakes) => {
+            mistakes.iter().for_each(|mistake| tracing::error!(mistake, "a policy file of PBS has a mistake"));
+            folder.start_nothing_without_policy(mistakes.len())
+        }
+    });
+    match done {
+        Ok(()) => true,
+        Err(error) => {
+            tell(&error);
+            false
+        }
+    }
+}
+
+fn tell(error: &LoadError) {
+    tracing::error!(%error, "the policy files of PBS were not put in force; it is tried again");
+}

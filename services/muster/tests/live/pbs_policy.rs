@@ -1,0 +1,142 @@
+//! The policy files of a PBS scheduler in force on a live system.
+
+use crate::{
+    slurm::Site,
+    system::{Output, System},
+};
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+/// A site that follows the folder `sched_priv`, with these files in it.
+fn site(files: &[(&str, &str)]) -> Site {
+    let system = System::stopped();
+    std::fs::create_dir(system.path("sched_priv")).expect("there is room");
+    files.iter().for_each(|(name, text)| system.write(&format!("sched_priv/{name}"), text));
+    let folder = system.path("sched_priv").display().to_string();
+    Site::on(system, &format!("{QUEUES}\n[pbs]\npolicy_folder = \"{folder}\"\n"))
+}
+
+const QUEUES: &str = r#"
+[cluster]
+name = "alpha"
+default_queue = "workq"
+
+[[queues]]
+name = "workq"
+
+[[queues]]
+name = "fast"
+priority = 5
+"#;
+
+fn policy(site: &Site) -> Value {
+    let text = site.system.ok(&["config", "show", "--policy", "--json"]);
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+fn reload(site: &Site, text: &str) {
+    site.system.write("sched_priv/sched_config", text);
+    site.system.signal(Signal::SIGHUP);
+}
+
+/// The numbers of jobs in the order of their starts.
+fn starts(site: &Site) -> Vec<String> {
+    let events = site.system.ok(&["events", "--kind", "job.started", "--json"]);
+    events.lines().map(started).collect()
+}
+
+/// The job of a line of events.
+fn started(line: &str) -> String {
+    let event: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+    event["data"]["job"].to_string()
+}
+
+/// PBS-C-14: broken files put nothing in force and keep everything from starting as long as none was; good ones are in force
+/// with their hashes; later ones with mistakes leave the policy as it is. Each is an event.
+#[test]
+fn files_are_put_in_force_together_or_not_at_all() {
+    let site = site(&[("sched_config", "by_queue: maybe\n"), ("holidays", "YEAR 1998\nweekday 0400 2460\n")]);
+    let name = |site: &Site| policy(site)["name"].as_str().unwrap_or_default().to_owned();
+    site.system.wait_until("nothing is in force", || name(&site) == "none (2 errors)");
+    let job = site.ok("echo true | qsub");
+    let waits = || site.system.ok(&["jobs", "--json"]);
+    site.system.wait_until("the job waits for a policy", || waits().contains("the policy files of PBS have 2 errors"));
+    let refused = site.system.ok(&["events", "--kind", "policy.refused", "--json"]);
+    assert!(refused.contains("sched_config:1: expected true or false (token 'maybe')"), "{refused}");
+    assert!(refused.contains("holidays:2: "), "{refused}");
+
+    site.system.write("sched_priv/holidays", "YEAR 1998\nweekday 0400 2300\n");
+    reload(&site, "by_queue: true\n");
+    site.system.wait_until("the files are in force", || name(&site) == "PBS fifo");
+    site.system.wait_until("the job is over", || site.run(&format!("qstat {job}")).status == 35);
+    let sources = policy(&site)["sources"].clone();
+    assert_eq!(sources[0]["name"], "sched_config");
+    let sum = site.ok("sha256sum < sched_priv/sched_config");
+    assert_eq!(sources[0]["sha256"].as_str(), sum.split_whitespace().next());
+
+    reload(&site, "by_queue: true\nsort_by: sortest_job_first\n");
+    let count = || site.system.ok(&["events", "--kind", "policy.refused", "--json"]).lines().count();
+    site.system.wait_until("the second mistake is on record", || count() == 2);
+    assert_eq!(policy(&site)["sources"], sources, "the policy in force stays");
+    let folder = site.system.path("sched_priv").display().to_string();
+    let Output { status, stdout, .. } = site.system.run(&["pbs", "load", &folder]);
+    assert_eq!(status, 2);
+    assert!(stdout.contains("sched_config:2: no such sort; is 'shortest_job_first' meant?"), "{stdout}");
+    let job = site.ok("echo true | qsub");
+    site.system.wait_until("jobs still start", || site.run(&format!("qstat {job}")).status == 35);
+}
+
+/// PBS-S-01, PBS-Q-02: jobs start in the order of the files, whatever dialect they were submitted in, and are held by limits
+/// that qmgr sets.
+#[test]
+fn jobs_start_in_the_order_of_the_files_and_within_the_limits_of_qmgr() {
+    let site =
+        site(&[("sched_config", "sort_by: shortest_job_first all\nround_robin: false all\nby_queue: true all\n")]);
+    site.ok("qstop workq fast");
+    site.ok("echo true | qsub -l cput=2:00:00");
+    site.ok("echo true | qsub -l cput=0:10:00");
+    site.ok("sbatch --wrap true");
+    site.ok("echo true | qsub -q fast -l cput=9:00:00");
+    site.ok("echo true | qsub -l cput=0:30:00");
+    site.ok("qmgr -c 'set server max_running = 1'");
+    site.system.ok(&["pbs", "load", &site.system.path("sched_priv").display().to_string()]);
+    let limits = policy(&site)["limits"].clone();
+    assert_eq!(limits[0]["max_running_jobs"], 1, "{limits}");
+    site.ok("qstart fast workq");
+    site.system.wait_until("all are over", || starts(&site).len() == 5);
+    // The queue with the higher priority first; a job without a value last.
+    assert_eq!(starts(&site), ["4", "2", "5", "1", "3"].map(|job| format!("\"{job}\"")));
+    let printed = site.ok("qmgr -c 'print server'");
+    assert!(printed.contains("set server max_running = 1"), "{printed}");
+}
+
+/// PBS-FS-05: what users have used is in the log, so it decides after a restart as well.
+#[test]
+fn who_has_used_less_goes_first_also_after_a_restart() {
+    let mut system = System::stopped();
+    std::fs::create_dir(system.path("sched_priv")).expect("there is room");
+    let files = "fair_share: true all\nmuster_fair_share_charge: ncpus*walltime\nby_queue: false all\n";
+    system.write("sched_priv/sched_config", files);
+    let folder = system.path("sched_priv").display().to_string();
+    let options = system.configure_for_others(1, &format!("[pbs]\npolicy_folder = \"{folder}\"\n"));
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    system.restart(&options);
+    let name = |system: &System| system.json(&["config", "show", "--policy", "--json"])["name"].to_string();
+    system.wait_until("the files are in force", || name(&system) == "\"PBS fifo\"");
+    let used = system.submit(&["-c", "4", "--", "sleep", "2"]);
+    system.wait_for_state(&used, "finished");
+    system.ok(&["pbs", "qstop", "default"]);
+    let of_root = system.submit(&["-c", "4", "--", "true"]);
+    let Output { status, stdout, stderr } = system.run_as_nobody(&["submit", "--parsable", "-c", "4", "--", "true"]);
+    assert_eq!(status, 0, "{stderr}");
+    let of_nobody = stdout.trim().to_owned();
+    system.stop();
+    system.restart(&options);
+    system.ok(&["pbs", "qstart", "default"]);
+    system.wait_for_state(&of_root, "finished");
+    system.wait_for_state(&of_nobody, "finished");
+    // The order of allocations: what nobody may do in the folder of the test does not matter.
+    let events = system.ok(&["events", "--kind", "job.allocated", "--json"]);
+    let started: Vec<String> = events.lines().map(started).collect();
+    assert_eq!(started, [used, of_nobody, of_root].map(|job| format!("\"{job}\"")), "{events}");
+}
