@@ -1,5 +1,6 @@
 //! Usage in fixed windows of time (OAR-A).
 
+use crate::resources::table::{Resource, Table};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The size of a window by default, in seconds.
@@ -43,6 +44,11 @@ pub struct Ended {
     pub stop: i64,
     /// Its walltime at the end.
     pub walltime: i64,
+}
+
+/// The number of resources that count: those of type default (OAR-A-07).
+pub fn counted(table: &Table, resources: &BTreeSet<u32>) -> u64 {
+    resources.iter().filter(|id| table.resource(**id).is_some_and(Resource::is_default)).count() as u64
 }
 
 /// Whose usage a row is, in which window.
@@ -98,6 +104,14 @@ impl Books {
     /// Books without rows, with windows of a size of at least one second.
     pub fn new(size: i64) -> Self {
         Self { size: size.max(1), rows: BTreeMap::new(), counted: BTreeSet::new() }
+    }
+
+    /// The books of all jobs that have ended, from the beginning. Windows of another size are never mixed with others
+    /// (OAR-A-08).
+    pub fn recomputed<'e>(size: i64, jobs: impl IntoIterator<Item = &'e Ended>) -> Self {
+        let mut books = Self::new(size);
+        jobs.into_iter().for_each(|job| books.count(job));
+        books
     }
 
     /// Counts a job. Each job counts once, and one that never started, or did not last, counts nothing.

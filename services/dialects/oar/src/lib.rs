@@ -7,7 +7,9 @@
 pub const NAME: &str = "oar";
 
 pub mod accounting;
+pub mod agent;
 pub mod fair_share;
+pub mod life;
 pub mod matching;
 pub mod mistake;
 pub mod options;
@@ -19,4 +21,5 @@ pub mod quotas;
 pub mod refusal;
 pub mod request;
 pub mod resources;
+pub mod show;
 pub mod text;

@@ -4,7 +4,7 @@ mod keep_alive;
 mod orders;
 
 pub use keep_alive::{KeepAlive, Stand, stand};
-pub use orders::{Idle, Pending, Timeouts, batches, may_sleep, to_wake};
+pub use orders::{Idle, KeptOrders, Pending, Timeouts, batches, may_sleep, to_wake};
 
 use crate::resources::{state::State, table::Resource};
 

@@ -2,6 +2,7 @@
 
 pub mod history;
 pub mod property;
+pub mod setting;
 pub mod state;
 pub mod table;
 pub mod value;

@@ -9,9 +9,16 @@ const MOST_EDITS: usize = 2;
 /// The longest word, in bytes, that is compared with known ones.
 const LONGEST_COMPARED: usize = 64;
 
-/// A word as messages repeat it: cut to a readable length, without control characters.
+/// The character in tables and messages: `?` for one that controls a terminal, is invisible, or turns the direction of
+/// writing.
+pub fn printable(character: char) -> char {
+    let is_invisible =
+        matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    if character.is_control() || is_invisible { '?' } else { character }
+}
+
+/// A word as messages repeat it: cut to a readable length, each character printable.
 pub fn shown(word: &str) -> String {
-    let printable = |c: char| if c.is_control() { '?' } else { c };
     let mut text: String = word.chars().take(MOST_SHOWN).map(printable).collect();
     if word.chars().nth(MOST_SHOWN).is_some() {
         text.push_str("...");

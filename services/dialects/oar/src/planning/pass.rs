@@ -31,12 +31,17 @@ impl Pass<'_> {
     /// Jobs inside a container follow it, wherever they are in the order. Every job gets a place or a reason (OAR-G-10),
     /// in the order given.
     pub fn run(&mut self, wishes: &[Wish]) -> Vec<Outcome> {
+        self.run_while(wishes, &mut || true)
+    }
+
+    /// The same as long as a condition holds (OAR-G-09); jobs that are left then have that as their reason.
+    pub fn run_while(&mut self, wishes: &[Wish], goes_on: &mut dyn FnMut() -> bool) -> Vec<Outcome> {
         let mut domains = self.running_domains();
         let mut outcomes: BTreeMap<usize, Outcome> = BTreeMap::new();
         let mut left: Vec<usize> = (0..wishes.len()).collect();
         while let Some(place) = next(&left, wishes, &domains) {
             let index = left.remove(place);
-            let outcome = self.place(&wishes[index], &domains);
+            let outcome = if goes_on() { self.place(&wishes[index], &domains) } else { Err(Reason::OutOfTime) };
             if let Ok(found) = &outcome {
                 open(&mut domains, &found.placement, self.now);
                 self.gantt.placements.push(found.placement.clone());

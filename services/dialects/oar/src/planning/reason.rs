@@ -34,6 +34,8 @@ pub enum Reason {
         /// The time that it has to keep.
         limit: i64,
     },
+    /// The pass had no time left for the job.
+    OutOfTime,
     /// A job that it depends on.
     Dependency(String),
 }
@@ -51,6 +53,7 @@ impl fmt::Display for Reason {
             Self::NotLongEnough(lack) => write!(f, "resources cannot be had for that long: {lack}"),
             Self::Limit(limit) => write!(f, "over a limit at any time: {limit}"),
             Self::TooLate { limit } => write!(f, "no place early enough to keep the time {limit}"),
+            Self::OutOfTime => f.write_str("the pass had no time left for the job"),
             Self::Dependency(why) => f.write_str(why),
         }
     }

@@ -42,6 +42,26 @@ impl Pending {
     }
 }
 
+/// Nodes that are to sleep although they are being woken (OAR-E-09): the order is kept until the wake-up is settled.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeptOrders(BTreeSet<String>);
+
+impl KeptOrders {
+    /// Whether a node is sent to sleep now; if not, the order is kept.
+    pub fn ask(&mut self, node: &str, pending: &BTreeMap<String, Pending>) -> bool {
+        let is_free = !pending.contains_key(node);
+        if !is_free {
+            self.0.insert(node.to_owned());
+        }
+        is_free
+    }
+
+    /// Whether a node whose wake-up is settled is sent to sleep now.
+    pub fn settle(&mut self, node: &str) -> bool {
+        self.0.remove(node)
+    }
+}
+
 /// A node without job.
 #[derive(Clone, Copy, Debug)]
 pub struct Idle {

@@ -2,6 +2,7 @@
 //! to W12 are its worked examples.
 
 mod filters;
+mod life;
 mod matches;
 mod options;
 mod planning;
@@ -9,4 +10,6 @@ mod power;
 mod quotas;
 mod requests;
 mod resources;
+mod shows;
+mod site;
 mod support;

@@ -1,0 +1,8 @@
+//! The tables and documents of `oarstat`, `oarnodes` and `oaraccounting`.
+
+pub mod accounting;
+pub mod document;
+pub mod jobs;
+pub mod nodes;
+pub mod query;
+pub mod submitted;
