@@ -1,6 +1,9 @@
 //! OAR's commands on a live system.
 
-use crate::{slurm::Site, system::Output};
+use crate::{
+    slurm::Site,
+    system::{Output, System},
+};
 
 const CONFIGURATION: &str = r#"
 [cluster]
@@ -186,7 +189,12 @@ fn requests_follow_hierarchies_and_properties() {
              properties = {{ switch = \"{switch}\", mem = {mem} }}\n"
         );
     }
-    let site = Site::with(&configuration);
+    let mut system = System::stopped();
+    system.write("site.toml", &configuration);
+    let config = system.path("site.toml").display().to_string();
+    system.restart(&["--config", &config]);
+    system.ok(&["install-commands", "bin"]);
+    let site = Site { system };
     let nodes = |line: &str| {
         let job: u64 = site
             .ok(&format!("oarsub {line} 'sort $OAR_NODEFILE | uniq -c'"))
@@ -304,7 +312,6 @@ fn shells_run_in_jobs() {
     wait_for(&site, 1, "Terminated");
     site.ok("oarsub 'sleep 600'");
     wait_for(&site, 2, "Running");
-    let typed = typed.replace("exit;", "exit;");
     let Output { stdout, .. } = site.run(&format!("{typed} | script -qec 'oarsub -C 2' /dev/null"));
     assert!(stdout.contains("<2 1>"), "{stdout}");
     assert_eq!(state(&site, 2), "Running");
