@@ -208,7 +208,7 @@ mod tests {
             ("/core=1/nodes=1", "-l /core=1/network_address=1: is not supported: levels go from groups"),
             ("/nodes=1/host=1", "each once"),
             ("/nodes=BESTHALF", "BESTHALF is not supported"),
-            ("{switch='s9'}/nodes=1", "no resource matches its filter (job id -5)"),
+            ("{besteffort='NO'}/nodes=1", "no resource matches its filter (job id -5)"),
             ("{core<3}/nodes=1", "chooses a single core"),
         ] {
             assert!(shown(text, &cluster).contains(why), "{text}: {}", shown(text, &cluster));
