@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The size of a window by default, in seconds.
 pub const WINDOW: i64 = 86_400;
 
-/// What is counted.
+/// The kind of usage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// Walltime times resources.
@@ -62,7 +62,7 @@ pub struct Key {
     pub project: String,
     /// The queue.
     pub queue: String,
-    /// What is counted.
+    /// The kind of usage.
     pub kind: Kind,
 }
 

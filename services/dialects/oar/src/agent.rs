@@ -11,7 +11,7 @@ pub const fn expiry(now: i64, period: i64) -> i64 {
     now.saturating_add(period.saturating_mul(3))
 }
 
-/// What is known about the host of an agent.
+/// The knowledge about the host of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Host {
     /// Nothing.

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// What is wrong in a text.
+/// A mistake in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
     /// The place of the first wrong character, in characters from 1. The end of the text is one place after the last.
     pub column: usize,
-    /// What was found, and what was expected.
+    /// The mistake, and the expected form.
     pub message: String,
 }
 

@@ -23,6 +23,9 @@ pub struct Key {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Order(pub Vec<Key>);
 
+/// A reservation that starts later than this, in seconds, says nothing about states and priorities at its start.
+pub const FAR: i64 = 300;
+
 /// The word that OAR has for the state as a number.
 const STATE_NUMBER: &str = "state_num";
 
@@ -43,6 +46,15 @@ impl Order {
     /// The order for a reservation that begins so late that states and priorities say nothing about its start.
     pub fn of_far_reservation() -> Self {
         Self(vec![Key { property: property::NODE.to_owned(), is_descending: false }])
+    }
+
+    /// The order for a job: the site's, unless it is a reservation whose start is more than [`FAR`] seconds ahead.
+    #[must_use]
+    pub fn of_job(&self, reservation_start: Option<i64>, now: i64) -> Self {
+        match reservation_start {
+            Some(start) if start - now > FAR => Self::of_far_reservation(),
+            _ => self.clone(),
+        }
     }
 
     /// Reads `SCHEDULER_RESOURCE_ORDER`: `scheduler_priority ASC, available_upto DESC`.

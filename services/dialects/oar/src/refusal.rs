@@ -96,7 +96,7 @@ pub struct Refusal {
     pub code: Code,
     /// The option or file with the mistake, and the place in its text; `None` if no single text is wrong.
     pub place: Option<(String, Option<usize>)>,
-    /// What is wrong, and what was expected.
+    /// The mistake, and the expected form.
     pub message: String,
 }
 

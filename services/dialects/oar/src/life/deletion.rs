@@ -47,7 +47,7 @@ pub fn suspected(nodes: &BTreeSet<String>, clean: &BTreeSet<String>, has_isolati
     if has_isolation { nodes - clean } else { nodes.clone() }
 }
 
-/// Who asks, and about what.
+/// The caller of `oardel`, and the job.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
     /// Whether the caller owns the job or is an administrator.

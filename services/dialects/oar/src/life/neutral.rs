@@ -14,7 +14,7 @@ pub struct Neutral<'n> {
     pub is_held: bool,
     /// Whether it is a reservation that nobody has accepted yet.
     pub is_unanswered: bool,
-    /// Whether it is suspended and somebody has asked that it goes on.
+    /// Whether it is suspended and somebody has asked that it continues.
     pub is_resuming: bool,
     /// Whether it has no command: then its walltime or its deletion is its normal end.
     pub is_noop: bool,

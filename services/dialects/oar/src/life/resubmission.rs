@@ -6,7 +6,7 @@ use crate::options::submission::{Array, Submission};
 pub const AGAIN: i32 = 99;
 /// A job that asks for another run must have run for longer than this, in seconds.
 pub const MINIMUM_RUN: i64 = 60;
-/// How often the jobs of a chain are made anew after failed preparations.
+/// How often the jobs of a chain are submitted again after failed preparations.
 pub const MOST_PREPARATIONS: u32 = 3;
 
 /// Why a job ended.

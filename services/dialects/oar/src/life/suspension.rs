@@ -4,7 +4,7 @@ use super::state::State;
 use crate::resources::{property::TYPE, table::Table};
 use std::collections::BTreeSet;
 
-/// Who asks, and about what.
+/// The caller of `oarhold` or `oarresume`, and the job.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
     /// Whether the caller owns the job or is an administrator.

@@ -14,7 +14,7 @@ use crate::{
 use std::{collections::BTreeSet, fmt};
 
 /// The greatest number of attempts to take one group. Beyond it a request counts as one that does not fit.
-const MOST_ATTEMPTS: usize = 20_000;
+const MOST_ATTEMPTS: usize = 5_000;
 
 /// Why a request does not fit.
 #[derive(Clone, Debug, PartialEq, Eq)]

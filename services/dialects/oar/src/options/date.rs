@@ -11,7 +11,7 @@ use jiff::{
 /// missing. A time that a change of clocks skips is the next one that exists, a doubled one is the first.
 ///
 /// # Errors
-/// What is wrong, as a sentence.
+/// The first mistake, as a sentence.
 pub fn seconds(text: &str, now: i64, zone: &TimeZone) -> Result<i64, String> {
     let text = text.trim();
     if text.eq_ignore_ascii_case("now") {

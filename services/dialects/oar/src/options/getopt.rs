@@ -254,7 +254,7 @@ fn read_letters<'w, W: Iterator<Item = &'w str>>(
 /// around it.
 ///
 /// # Errors
-/// What is wrong, as a sentence.
+/// The first mistake, as a sentence.
 pub fn read_directive(text: &str) -> Result<Given, String> {
     let text = text.trim();
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));

@@ -43,7 +43,7 @@ impl Tag {
     }
 }
 
-/// Who is told, and how.
+/// The receiver of a notification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sink {
     /// Mail to these addresses.
@@ -62,7 +62,7 @@ pub enum Sink {
 pub struct Notification {
     /// What it is about.
     pub tags: BTreeSet<Tag>,
-    /// Who is told.
+    /// The receiver.
     pub sink: Sink,
 }
 

@@ -49,7 +49,7 @@ pub fn file(stream: Stream, own: Option<&str>, job: u64, name: &str) -> String {
     }
 }
 
-/// The text with `%jobid%` and `%jobname%` filled in. What is filled in is not read again.
+/// The text with `%jobid%` and `%jobname%` filled in. Words inside the id or the name are not filled in.
 pub fn filled(text: &str, job: u64, name: &str) -> String {
     let mut filled = String::new();
     let mut rest = text;

@@ -16,7 +16,7 @@ pub struct Window {
 /// Reads `-r START[,END]` (OAR-G-12).
 ///
 /// # Errors
-/// What is wrong (exit 7).
+/// The first mistake (exit 7).
 pub fn read(text: &str, now: i64, zone: &TimeZone) -> Result<Window, Refusal> {
     let refused = |why: String| Refusal::option(Code::Reservation, "-r", why);
     let (start, end) = text.split_once(',').map_or((text, None), |(start, end)| (start, Some(end)));

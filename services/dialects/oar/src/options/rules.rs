@@ -54,7 +54,7 @@ impl Default for SiteRules {
     }
 }
 
-/// Who submits.
+/// The user who submits.
 #[derive(Clone, Debug, Default)]
 pub struct Caller {
     /// The user.

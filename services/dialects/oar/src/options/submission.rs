@@ -74,7 +74,7 @@ pub struct Submission {
     pub checkpoint: i64,
     /// The number of that signal.
     pub signal: u32,
-    /// Who is told.
+    /// The receiver of its notifications.
     pub notify: Option<Notification>,
     /// The file of `-O`.
     pub stdout: Option<String>,
@@ -84,7 +84,7 @@ pub struct Submission {
     pub is_held: bool,
     /// Its keys.
     pub keys: Option<Keys>,
-    /// What is sent with it.
+    /// The files that are sent with it.
     pub stage_in: Option<StageIn>,
     /// Strange but accepted, for people.
     pub warnings: Vec<String>,

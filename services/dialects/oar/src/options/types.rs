@@ -24,7 +24,7 @@ pub struct ShareForm {
 pub enum Kind {
     /// It makes way for jobs of other queues.
     BestEffort,
-    /// Its nodes may be installed anew; its command runs on the host for that.
+    /// Its nodes may be reinstalled; its command runs on the host for that.
     Deploy(Nodes),
     /// Its nodes belong to another system; its command runs on the host for that.
     Cosystem(Nodes),

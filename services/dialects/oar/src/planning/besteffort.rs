@@ -40,6 +40,19 @@ pub fn ending(checkpoint: i64, signalled_at: Option<i64>, now: i64) -> Step {
     }
 }
 
+/// What a running job becomes if an administrator turns it into best effort, or back (OAR-T-26).
+///
+/// # Errors
+/// The exit status of `oardel`: 1 without the right, 5 for a job that does not run.
+pub const fn turned(standing: Standing, is_running: bool, is_administrator: bool) -> Result<Standing, u8> {
+    match (is_administrator, is_running, standing) {
+        (false, ..) => Err(1),
+        (true, false, _) => Err(5),
+        (true, true, Standing::Firm) => Ok(Standing::BestEffort),
+        (true, true, Standing::BestEffort) => Ok(Standing::Firm),
+    }
+}
+
 /// From when on best-effort jobs end for a reservation on their resources (OAR-T-25).
 pub fn end_before_reservation(start: i64, guard: i64, kill_ahead: i64) -> i64 {
     start - guard.max(kill_ahead)

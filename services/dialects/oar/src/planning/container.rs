@@ -5,7 +5,7 @@ use super::{domain::Domain, gantt::Placement};
 /// What happens to running jobs inside a container that ends (OAR-T-16).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AtEnd {
-    /// They go on.
+    /// They continue.
     #[default]
     Leave,
     /// They end too.

@@ -71,13 +71,11 @@ impl Pass<'_> {
 
 /// The first job that does not wait for a container behind it in the order; else the first of all.
 fn next(left: &[usize], wishes: &[Wish], domains: &Domains) -> Option<usize> {
-    let opener = |key: &str, index: usize| {
-        left.iter().any(|other| *other != index && wishes[*other].placement.opens.as_deref() == Some(key))
-    };
+    let is_coming = |key: &str| left.iter().any(|other| wishes[*other].placement.opens.as_deref() == Some(key));
     let is_ready = |index: usize| match &wishes[index].placement.domain {
         Domain::Root => true,
         domain @ Domain::Inside(key) => {
-            domains.windows(domain).is_some_and(|windows| !windows.is_empty()) || !opener(key, index)
+            domains.windows(domain).is_some_and(|windows| !windows.is_empty()) || !is_coming(key)
         }
     };
     let first_ready = left.iter().position(|index| is_ready(*index));

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 pub struct Entry {
     /// The job.
     pub job: u64,
-    /// The user, who has only so many jobs in a pass under fair share.
+    /// The user, whose jobs in a pass are limited under fair share.
     pub user: String,
     /// The priority of its queue; higher ones go first.
     pub queue_priority: i64,

@@ -12,7 +12,7 @@ pub enum Reason {
     ContainerTooSmall {
         /// Its id or name.
         container: String,
-        /// What is missing.
+        /// The lack.
         lack: Lack,
     },
     /// The container has enough resources, but not for that long before it ends.

@@ -14,7 +14,7 @@ pub enum Answer {
     Ok(Placement),
     /// It has none; the same demand could run later, if ever.
     Ko {
-        /// What is missing at that time.
+        /// The obstacle at that time.
         why: String,
         /// When it could run, or why never.
         later: Result<i64, Reason>,

@@ -148,8 +148,10 @@ impl Scene<'_> {
         if let Some(container) = inside(&wish.placement.domain) {
             return Reason::NoRoomInContainer { container };
         }
+        // At the last moment nobody is in the way any more: the resources themselves are gone by then.
+        let last = self.moments(wish).last().copied().unwrap_or(wish.not_before);
         let Shape { forest, walltime } = &wish.shapes[shape];
-        let end = wish.not_before.saturating_add(*walltime);
+        let end = last.saturating_add(*walltime);
         let is_there =
             |id: u32| self.table.resource(id).is_some_and(|resource| is_available(resource, wish.purpose, end));
         match forest.find(&is_there) {

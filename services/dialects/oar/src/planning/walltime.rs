@@ -6,7 +6,7 @@ use super::gantt::{Gantt, Placement};
 /// result is in seconds, relative to the walltime so far.
 ///
 /// # Errors
-/// What is wrong, as a sentence.
+/// The first mistake, as a sentence.
 pub fn change(text: &str, walltime: i64) -> Result<i64, String> {
     let text = text.trim();
     match text.split_at_checked(1) {

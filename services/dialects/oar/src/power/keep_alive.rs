@@ -62,9 +62,9 @@ fn split_outside_quotes(text: &str, separator: char) -> Vec<&str> {
 /// How a rule stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stand {
-    /// So many nodes must be woken.
+    /// This number of nodes must be woken.
     Missing(usize),
-    /// So many of the idle nodes may sleep.
+    /// This number of the idle nodes may sleep.
     Spare(usize),
 }
 

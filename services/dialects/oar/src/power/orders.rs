@@ -98,7 +98,7 @@ impl Timeouts {
     /// Reads `900`, or `1:500 11:1000 21:2000` for 500 s up to 10 nodes, 1000 s up to 20, and 2000 s beyond.
     ///
     /// # Errors
-    /// What is wrong, as a sentence.
+    /// The first mistake, as a sentence.
     pub fn read(text: &str) -> Result<Self, String> {
         if let Some(seconds) = decimal(text.trim()) {
             return Ok(Self(vec![(1, seconds)]));

@@ -77,12 +77,13 @@ impl Calendar {
         changes
     }
 
+    /// The borders of the weeks, and the moments at which clocks change: these may lead over a border, or back over it.
     fn weekly_changes(&self, from: i64, to: i64) -> Vec<i64> {
-        let mut changes = Vec::new();
+        let is_between = |moment: &i64| from < *moment && *moment <= to;
+        let mut changes: Vec<i64> = self.clock_changes(from).take_while(|moment| *moment <= to).collect();
         let Some(mut monday) = self.monday_before(from) else { return changes };
-        // Clocks that change may move a border by some hours, so the weeks around are looked at too.
         while let Some(week) = self.borders_of(monday) {
-            changes.extend(week.iter().copied().filter(|moment| from < *moment && *moment <= to));
+            changes.extend(week.iter().copied().filter(is_between));
             let Ok(next) = monday.checked_add(jiff::Span::new().days(7)) else { break };
             monday = next;
             if week.first().is_none_or(|first| *first > to) {
@@ -92,6 +93,12 @@ impl Calendar {
         changes
     }
 
+    fn clock_changes(&self, from: i64) -> impl Iterator<Item = i64> {
+        let from = Timestamp::from_second(from).ok();
+        let following = from.into_iter().flat_map(|from| self.zone.following(from));
+        following.map(|change| change.timestamp().as_second())
+    }
+
     fn monday_before(&self, moment: i64) -> Option<DateTime> {
         let local = self.zone.to_datetime(Timestamp::from_second(moment).ok()?);
         let days = i64::from(local.weekday().to_monday_zero_offset());
@@ -99,14 +106,19 @@ impl Calendar {
         Some(monday.at(0, 0, 0, 0))
     }
 
-    /// The begins of the periods of the week that begins on a Monday.
+    /// The begins of the periods of the week that begins on a Monday. A local time that is doubled has two.
     fn borders_of(&self, monday: DateTime) -> Option<Vec<i64>> {
-        let border = |period: &Period| {
+        let mut borders = Vec::new();
+        for period in &self.week {
             let (days, seconds) = (period.begin / 86_400, period.begin % 86_400);
             let local = monday.checked_add(jiff::Span::new().days(days).seconds(seconds)).ok()?;
-            Some(self.zone.to_ambiguous_timestamp(local).compatible().ok()?.as_second())
-        };
-        self.week.iter().map(border).collect()
+            let instants = [
+                self.zone.to_ambiguous_timestamp(local).earlier().ok()?.as_second(),
+                self.zone.to_ambiguous_timestamp(local).later().ok()?.as_second(),
+            ];
+            borders.extend(instants);
+        }
+        Some(borders)
     }
 }
 

@@ -29,7 +29,7 @@ pub struct Broken {
     pub line: usize,
     /// The place in the line, in characters from 1.
     pub column: usize,
-    /// What is wrong, and what was expected.
+    /// The mistake, and the expected form.
     pub message: String,
 }
 

@@ -29,7 +29,7 @@ pub enum Json {
     Object(Vec<(usize, String, Node)>),
 }
 
-/// What is wrong, and the byte at which it is.
+/// A mistake, and the byte at which it is.
 pub type Wrong = (usize, String);
 
 /// Reads a text.

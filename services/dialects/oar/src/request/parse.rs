@@ -27,7 +27,7 @@ const MOST_ITEMS: u32 = 1_000_000;
 /// Reads the filter of `-p`.
 ///
 /// # Errors
-/// What is wrong, with its place (code -5).
+/// The first mistake, with its place (code -5).
 pub fn filter(text: &str, site: &Site) -> Result<Predicate, Refusal> {
     predicate::read(text, &site.fields).map_err(|mistake| Refusal::mistake(Code::Resources, "-p", mistake))
 }

@@ -8,7 +8,7 @@ pub const LONGEST: i64 = 10 * 365 * 86_400;
 /// The seconds of `H[:M[:S]]`. Minutes and seconds may be larger than 59.
 ///
 /// # Errors
-/// What is wrong, as a sentence.
+/// The first mistake, as a sentence.
 pub fn seconds(text: &str) -> Result<i64, String> {
     let parts: Option<Vec<i64>> = text.trim().split(':').map(decimal).collect();
     let (hours, minutes, seconds) = match parts.as_deref() {

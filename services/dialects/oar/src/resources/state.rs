@@ -35,7 +35,7 @@ impl State {
     }
 
     /// Whether setting a resource to this state ends the jobs on it (OAR-R-19). Jobs that only hold their nodes, of the
-    /// types cosystem and noop, go on.
+    /// types cosystem and noop, continue.
     pub const fn ends_jobs(self) -> bool {
         matches!(self, Self::Absent | Self::Dead)
     }
@@ -55,7 +55,7 @@ impl fmt::Display for State {
     }
 }
 
-/// What is known about a resource when its node is checked.
+/// The knowledge about a resource when its node is checked.
 #[derive(Clone, Copy, Debug)]
 pub struct Check {
     /// Its state.

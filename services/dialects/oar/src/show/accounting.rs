@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, fmt::Write};
 /// Reads the span of `--accounting "YYYY-MM-DD, YYYY-MM-DD"`: two midnights.
 ///
 /// # Errors
-/// What is wrong, as a sentence.
+/// The first mistake, as a sentence.
 pub fn span(text: &str, zone: &TimeZone) -> Result<(i64, i64), String> {
     let (from, to) = text.split_once(',').ok_or("expected two dates with a comma between")?;
     let midnight = |day: &str| date::seconds(&format!("{} 00:00:00", day.trim()), 0, zone);

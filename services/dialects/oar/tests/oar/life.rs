@@ -224,7 +224,7 @@ fn w7_a_deletion_with_a_dead_node() {
     assert_eq!(deletion::suspected(&nodes(&["n1", "n2"]), &nodes(&["n2"]), false), nodes(&["n1", "n2"]));
 }
 
-/// OAR-S-22, OAR-S-25: the right to delete, and what a deletion comes to.
+/// OAR-S-08, OAR-S-22, OAR-S-25: the right to delete, and what a deletion comes to.
 #[test]
 fn the_right_to_delete() {
     let request = |state| deletion::Request { has_right: true, state, is_being_deleted: false, is_interactive: false };

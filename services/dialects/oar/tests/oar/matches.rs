@@ -2,7 +2,7 @@
 
 use crate::support::{ids, nodes, s};
 use muster_oar::{
-    matching::{Forest, Lack},
+    matching::{Forest, Lack, possible},
     order::Order,
     request::{self, site::Site},
     resources::{
@@ -113,6 +113,11 @@ fn first_fit_in_the_order_of_the_site() {
     assert_eq!(placed(&table, "", "", "/nodes=1"), Ok(ids("1-4")));
     let far = Order::of_far_reservation().rank(table.resources());
     assert_eq!(far.iter().map(|one| one.id()).collect::<Vec<_>>(), ids("1-16"));
+    let of_job = |start| Order::default().of_job(start, 1000);
+    assert_eq!(
+        [None, Some(1300), Some(1301)].map(of_job),
+        [Order::default(), Order::default(), Order::of_far_reservation()]
+    );
     let read = Order::read("scheduler_priority, state_num ASC,  core desc", table.fields()).expect("an order");
     assert_eq!(read.rank(table.resources()).iter().map(|one| one.id()).take(5).collect::<Vec<_>>(), [4, 3, 2, 1, 16]);
     for (text, expected) in [
@@ -158,6 +163,27 @@ fn what_never_fits_says_what_is_missing() {
     assert!(placed(&table, "", "", "/nodes=4").is_ok(), "absent and suspected resources exist");
     table.set_state(&ids("1-4"), State::Dead).expect("set");
     assert!(placed(&table, "", "", "/nodes=4").is_err());
+}
+
+/// OAR-R-15, W2: a job is refused if no alternative can ever run; others are left out.
+#[test]
+fn a_job_that_can_never_run_is_refused() {
+    let mut table = s();
+    let site = Site::of(&table);
+    let always = muster_oar::predicate::Predicate::ALWAYS;
+    let check = |table: &Table, filter: &str, requests: &[&str]| {
+        let job = request::filter(filter, &site).expect("a filter");
+        possible(&request::alternatives(requests, &site).expect("requests"), table, &job, &always)
+    };
+    assert_eq!(check(&table, "", &["nodes=5", "nodes=4"]), Ok(vec![1]));
+    let refusal = check(&table, "", &["nodes=5", "nodes=6"]).expect_err("refused");
+    let expected = "there are not enough resources: nodes: 5 asked, 4 match, 4 of them fit (job id -5)";
+    assert_eq!((refusal.to_string().as_str(), refusal.code.exit_status()), (expected, 8));
+    assert!(check(&table, "core > 99", &["core=1"]).is_err());
+    table.set_state(&ids("1-16"), State::Suspected).expect("set");
+    assert_eq!(check(&table, "", &["nodes=4"]), Ok(vec![0]));
+    table.set_state(&[1], State::Dead).expect("set");
+    assert_eq!(check(&table, "", &["core=16"]).map_err(|refusal| refusal.code.job_id_code()), Err(Some(-5)));
 }
 
 #[test]

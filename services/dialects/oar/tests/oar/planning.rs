@@ -81,6 +81,11 @@ fn containers_nest_and_join() {
     assert_eq!(told(&plan(&table, 0, 400, std::slice::from_ref(&running), &late)[0]), "400 on 1");
     assert_eq!(told(&plan(&table, 0, 401, &[running], &late)[0]), "no room before container 9 ends");
     assert_eq!(Domains::default().windows(&Domain::Root), None);
+    let mut domains = Domains::default();
+    let window = |start, end| muster_oar::planning::domain::Window { start, end, resources: [1].into() };
+    domains.open("9", window(0, 1000), 400);
+    domains.open("9", window(0, 400), 400);
+    assert_eq!(domains.windows(&Domain::Inside("9".to_owned())), Some(&[window(400, 1000)][..]));
 }
 
 /// OAR-G-10: a job without a place has a reason, the others are planned, and the pass ends.
@@ -301,6 +306,28 @@ fn w5_a_checkpoint_before_the_end() {
     assert_eq!(besteffort::ending(30, Some(300), 331), Step::End);
 }
 
+/// OAR-T-26: administrators turn running jobs into best effort, and back.
+#[test]
+fn running_jobs_are_turned_into_best_effort() {
+    let (firm, best_effort) = (Standing::Firm, Standing::BestEffort);
+    assert_eq!(besteffort::turned(firm, true, true), Ok(best_effort));
+    assert_eq!(besteffort::turned(best_effort, true, true), Ok(firm));
+    assert_eq!((besteffort::turned(firm, true, false), besteffort::turned(firm, false, true)), (Err(1), Err(5)));
+}
+
+/// OAR-E-02, OAR-G-10: nodes that are busy until they go away are no place, and the reason says so.
+#[test]
+fn nodes_that_go_away_are_no_place() {
+    let mut table = nodes(2);
+    table.set(&[1, 2], AVAILABLE_UPTO, Some(muster_oar::resources::value::Value::Integer(150))).expect("set");
+    let running = [busy(9, "1-2", 0, 100)];
+    let place = |walltime: i64| {
+        told(&plan(&table, 0, 0, &running, &[wish(&table, 1, &[&format!("nodes=2,walltime=0:0:{walltime}")])])[0])
+    };
+    assert_eq!(place(50), "100 on 1-2");
+    assert_eq!(place(51), "resources cannot be had for that long: nodes: 2 asked, 2 match, 0 of them fit");
+}
+
 /// OAR-T-25: best-effort jobs end before a reservation.
 #[test]
 fn best_effort_ends_before_a_reservation() {
@@ -514,5 +541,30 @@ proptest! {
         }
         let fewer = plan(&table, guard, 0, &[], &wishes[..wishes.len() - 1]);
         prop_assert_eq!(&outcomes[..fewer.len()], &fewer[..]);
+    }
+
+    /// OAR-G-08: of all shapes the earliest end, counted second by second; of equal ends the first shape.
+    #[test]
+    fn the_shape_that_ends_first_is_chosen(
+        shapes in proptest::collection::vec((1..5_u32, 1..30_i64), 1..4),
+        others in proptest::collection::vec((1..5_u32, 0..40_i64, 1..30_i64), 0..4),
+        guard in 0..3_i64,
+    ) {
+        let table = nodes(4);
+        let running: Vec<Placement> = (10..).zip(&others)
+            .map(|(job, (node, start, length))| busy(job, &node.to_string(), *start, start + length)).collect();
+        let is_free = |node: u32, start: i64, walltime: i64| running.iter().all(|one| {
+            !one.resources.contains(&node) || start + walltime + guard <= one.start || one.end + guard <= start
+        });
+        let end_of = |(count, walltime): &(u32, i64)| {
+            let fits = |start: &i64| (1..=4).filter(|node| is_free(*node, *start, *walltime)).count() as u32 >= *count;
+            (0..200).find(fits).map(|start| start + walltime)
+        };
+        let best = shapes.iter().enumerate().filter_map(|(at, shape)| Some((end_of(shape)?, at))).min();
+        let requests: Vec<String> = shapes.iter().map(|(count, walltime)| format!("nodes={count},walltime=0:0:{walltime}")).collect();
+        let requests: Vec<&str> = requests.iter().map(String::as_str).collect();
+        let scene_gantt = Gantt { guard, placements: running.clone() };
+        let found = scene(&table, &scene_gantt).first_end(&wish(&table, 1, &requests));
+        prop_assert_eq!(found.map(|found| (found.placement.end, found.shape)).ok(), best);
     }
 }

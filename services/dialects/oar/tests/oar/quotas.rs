@@ -399,6 +399,8 @@ fn a_broken_file_is_refused_as_a_whole() {
     );
     let whole_days = r#"{"a": {}, "b": {}, "periodical": [["* sat-mon * *", "a"], ["* tue-fri * *", "b"]]}"#;
     assert_eq!(rules(whole_days).calendar.week.len(), 7);
+    let nights = r#"{"a": {}, "periodical": [["00:00-19:00 * * *", "a"], ["19:00-00:00 * * *", "a"]]}"#;
+    assert_eq!(rules(nights).calendar.week.len(), 14);
     assert!(broken(r#"{"a": {}, "periodical": [["* * * * *", "a"]]}"#).contains("expected \"hh:mm-hh:mm days * *\""));
 }
 
@@ -572,6 +574,25 @@ proptest! {
             prop_assert_eq!(quotas.calendar.at(at), quotas.calendar.at(at + (change - at) / 2));
             at = change.min(begin + length - 1);
         }
+    }
+}
+
+/// OAR-Q-10: where clocks change, rules change only where changes are told, too.
+#[test]
+fn rules_follow_clocks_that_change() {
+    let text =
+        r#"{"a": {"*,*,*,*": 1}, "b": {"*,*,*,*": 2}, "periodical": [["02:30-12:00 * * *", "a"], ["* * * *", "b"]]}"#;
+    let quotas = rules(text);
+    for day in ["2026-10-25", "2026-03-29", "2026-11-26"] {
+        let begin = local(&format!("{day} 00:00"));
+        let end = begin + 86_400;
+        let changes = quotas.calendar.changes(begin, end);
+        let moments = (begin + 60..=end).step_by(60);
+        let found: Vec<i64> =
+            moments.filter(|moment| quotas.calendar.at(*moment) != quotas.calendar.at(moment - 60)).collect();
+        assert!(found.iter().all(|moment| changes.contains(moment)), "{day}: {found:?} {changes:?}");
+        let expected = if day == "2026-10-25" { 4 } else { 2 };
+        assert_eq!(found.len(), expected, "{day}: half past two comes twice when clocks go back");
     }
 }
 

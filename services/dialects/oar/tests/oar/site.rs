@@ -8,7 +8,7 @@ use muster_oar::{
     life::{
         connect::{self, Candidate},
         failure::{Failure, Suspected, consequence},
-        report, resubmission,
+        launch, report, resubmission,
         state::State,
         target::Target,
     },
@@ -17,6 +17,7 @@ use muster_oar::{
         submission::{self, Array},
         types::{self, Reading},
     },
+    order::Order,
     planning::{
         container::{self, AtEnd},
         dependency::Policy,
@@ -26,11 +27,12 @@ use muster_oar::{
         queues::{Queue, Queues},
         reason::Reason,
         start::{self, Readiness},
+        walltime,
     },
     power::{KeptOrders, Pending},
     request::site::Site,
     resources::{property::TYPE, setting, value::Value},
-    show::submitted,
+    show::{accounting, query, submitted},
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -328,6 +330,21 @@ fn archives_are_kept_while_they_are_needed() {
 }
 
 proptest! {
+    /// OAR-R-12, OAR-C-11, OAR-C-14, OAR-G-16, OAR-A-06, OAR-X-02: any small text is read or refused.
+    #[test]
+    fn any_small_text_is_read_or_refused(text in prop_oneof![".{0,20}", "[a-z_]{0,8}[ =!,<>+-]{0,3}[0-9:a-zA-Z ,-]{0,12}"]) {
+        let table = s();
+        if let Err(mistake) = Order::read(&text, table.fields()) {
+            prop_assert!(mistake.column <= text.chars().count() + 1);
+        }
+        let _ = setting::property(&text, &table);
+        let _ = walltime::change(&text, 7200);
+        let _ = accounting::span(&text, &TimeZone::UTC);
+        let _ = launch::processors(&text);
+        let _ = query::read(&text);
+        let _ = Queues::default().add(&text, Queue { priority: 0, is_enabled: true, has_quotas: false, dependencies: None });
+    }
+
     /// OAR-K-11: no entry of an archive leads out of the directory of the job.
     #[test]
     fn no_entry_leads_out_of_the_directory(path in "[a./\\\\]{0,12}|.{0,12}") {
