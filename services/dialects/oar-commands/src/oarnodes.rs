@@ -44,7 +44,7 @@ pub fn run(connection: &ConnectionOptions, words: &[String]) -> Ended {
         print(USAGE);
         return Ok(0);
     }
-    for (option, instead) in [("events", "muster events --node NODE"), ("jobs", "oarstat -f")] {
+    for (option, instead) in [("events", "muster events"), ("jobs", "oarstat -f")] {
         if words.has(option) {
             return Err(Failure::new(format_args!("--{option} is not supported; `{instead}` shows it")));
         }

@@ -33,16 +33,21 @@ pub fn listed(site: &mut Site, user: Option<&str>, states: &[JobState]) -> Resul
     Ok(site.client.jobs(&query)?.jobs)
 }
 
-/// The jobs of an array, the first of which gives it its id.
+/// The jobs of an array, the first of which gives it its id. Their ids follow each other.
 pub fn of_array(site: &mut Site, array: u64) -> Result<Vec<JobDetail>, Failure> {
-    let first = by_ids(site, &[array])?;
-    let Some(owner) = first.first().map(|detail| detail.job.owner.clone()) else { return Ok(Vec::new()) };
-    let views = listed(site, Some(&owner), &JobState::ALL)?;
-    let later: Vec<u64> = views.iter().map(JobView::own_number).filter(|id| *id >= array).collect();
-    let mut found = by_ids(site, &later)?;
     let cluster = Cluster::default();
-    found.retain(|detail| jobs::detailed(detail, &cluster, Vec::new()).array == array);
-    Ok(found)
+    let (mut found, mut next) = (Vec::new(), array);
+    loop {
+        let ids: Vec<u64> = (next..next.saturating_add(AT_A_TIME as u64)).collect();
+        let mut details = by_ids(site, &ids)?;
+        details.retain(|detail| jobs::detailed(detail, &cluster, Vec::new()).array == array);
+        let is_last = details.len() < AT_A_TIME;
+        found.append(&mut details);
+        if is_last {
+            return Ok(found);
+        }
+        next = next.saturating_add(AT_A_TIME as u64);
+    }
 }
 
 /// The live jobs that a filter matches, with their details. A filter that names a state or a time of an end is asked about
