@@ -13,7 +13,8 @@ use muster_oar::{
 use muster_schemas::resources::{self as model, Alternative, Level, LevelCount, Request, Sharing};
 use std::collections::BTreeMap;
 
-/// A shape of a job as an alternative of the model.
+/// A shape of a job as an alternative of the model. The planner takes the requests in order, so those that fewer nodes can
+/// serve come first: they get theirs before others take them (OAR-R-09).
 ///
 /// # Errors
 /// What the planner cannot be told.
@@ -23,7 +24,10 @@ pub fn alternative(
     site: &Predicate,
     cluster: &Cluster,
 ) -> Result<Alternative, Refusal> {
-    let requests = shape.groups.iter().map(|group| request(group, job, site, cluster)).collect::<Result<_, _>>()?;
+    let requests = shape.groups.iter().map(|group| request(group, job, site, cluster)).collect::<Result<Vec<_>, _>>();
+    let mut requests = requests?;
+    requests.sort_by_key(|(nodes, _)| *nodes);
+    let requests = requests.into_iter().map(|(_, request)| request).collect();
     Ok(Alternative { requests, walltime_seconds: u64::try_from(shape.walltime).ok(), ..Alternative::default() })
 }
 
@@ -31,7 +35,8 @@ fn refused(group: &Group, why: impl Into<String>) -> Refusal {
     Refusal::option(Code::Syntax, &format!("-l {group}"), why)
 }
 
-fn request(group: &Group, job: &Predicate, site: &Predicate, cluster: &Cluster) -> Result<Request, Refusal> {
+/// The request of a group, and the number of nodes that match its filter.
+fn request(group: &Group, job: &Predicate, site: &Predicate, cluster: &Cluster) -> Result<(usize, Request), Refusal> {
     let whole = group.whole_filter(job, site);
     let filter = match condition(&whole, cluster) {
         Ok(Condition::Always) => None,
@@ -44,6 +49,7 @@ fn request(group: &Group, job: &Predicate, site: &Predicate, cluster: &Cluster) 
     let is_meant =
         |node: &&Known| cluster.table.resource(node.first).is_some_and(|resource| whole.matches(resource.values()));
     let nodes: Vec<&Known> = cluster.nodes.iter().filter(is_meant).collect();
+    let matching = nodes.len();
     let mut path = Vec::new();
     let mut regions = vec![Region { nodes, cores: None }];
     for step in &group.path {
@@ -77,7 +83,7 @@ fn request(group: &Group, job: &Predicate, site: &Predicate, cluster: &Cluster) 
         _ => false,
     };
     let sharing = if is_whole { Sharing::WholeNodes } else { Sharing::Shared };
-    Ok(Request { path, filter, sharing, ..Request::default() })
+    Ok((matching, Request { path, filter, sharing, ..Request::default() }))
 }
 
 const fn depth(level: &Level) -> u8 {
@@ -178,7 +184,7 @@ mod tests {
         shape.requests.iter().map(one).collect::<Vec<_>>().join(" + ")
     }
 
-    /// OAR-R-03, OAR-R-06, OAR-R-07, OAR-R-08, OAR-R-10
+    /// OAR-R-03, OAR-R-06, OAR-R-07, OAR-R-08, OAR-R-09, OAR-R-10
     #[test]
     fn paths_become_requests() {
         let cluster = fixture();
@@ -193,7 +199,7 @@ mod tests {
             ("/core=ALL", "/Core=16"),
             ("core=5", "/Core=5"),
             ("", "/Core=1"),
-            ("host=1+{switch='s1'}/nodes=2", "/Node=1 whole + /Node=2 whole switch=s1"),
+            ("host=1+{switch='s1'}/nodes=2", "/Node=2 whole switch=s1 + /Node=1 whole"),
         ] {
             assert_eq!(shown(text, &cluster), request, "{text}");
         }

@@ -179,7 +179,7 @@ fn the_shape_that_ends_first_is_taken() {
     assert_eq!(state(&site, 3), "Waiting");
 }
 
-/// OAR-R-05, OAR-R-07, OAR-R-13: hierarchies and filters over typed properties of nodes.
+/// OAR-R-05, OAR-R-07, OAR-R-09, OAR-R-13: hierarchies and filters over typed properties of nodes.
 #[test]
 fn requests_follow_hierarchies_and_properties() {
     let mut configuration = CONFIGURATION.to_owned();
