@@ -167,6 +167,12 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
         words: Vec<String>,
     },
+    /// OAR: oarsub, oarstat, oardel, oarhold, oarresume, oarnodes
+    Oar {
+        /// The command and its arguments
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
+        words: Vec<String>,
+    },
     /// PBS: qsub, qstat, qdel, qmgr, pbsnodes, tracejob and others; `muster pbs check DIR` checks the policy files of a scheduler, `muster pbs plan DIR --state FILE` plans one cycle under them
     Pbs {
         /// The command and its arguments
@@ -179,7 +185,7 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
         words: Vec<String>,
     },
-    /// Make links to the commands of the dialects in a folder: `job`, `jobtemplate`, `cluscfg`, `sbatch`, `squeue`, `qsub` ...
+    /// Make links to the commands of the dialects in a folder: `job`, `jobtemplate`, `cluscfg`, `sbatch`, `squeue`, `qsub`, `oarsub` ...
     InstallCommands {
         /// The folder; made if it is missing.
         dir: PathBuf,

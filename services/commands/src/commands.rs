@@ -25,6 +25,7 @@ use crate::{
 };
 use muster_cli::exit::CommandResult;
 use muster_hpcpack_commands as hpcpack;
+use muster_oar_commands as oar;
 use muster_pbs_commands as pbs;
 use muster_slurm_commands as slurm;
 
@@ -61,6 +62,7 @@ pub fn run(cli: Cli) -> CommandResult {
         Command::Jobtemplate { words } => hpcpack::template(connection, &words),
         Command::Cluscfg { words } => hpcpack::cluscfg(connection, &words),
         Command::Basl { words } => Ok(pbs::basl(&words)),
+        Command::Oar { words } => Ok(oar::words(connection, &words)),
         Command::Pbs { words } => Ok(pbs::words(connection, &words)),
         Command::Slurm { words } => Ok(slurm::words(connection, words)),
         Command::InstallCommands { dir } => install::install(&dir),

@@ -214,6 +214,14 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ),
     ("basl", &[("muster basl check policy.basl", "tells every mistake of a scheduling program")]),
     (
+        "oar",
+        &[
+            ("muster oar oarsub -l nodes=2,walltime=1 ./job.sh", "as oarsub does"),
+            ("muster oar oarstat -f -j 12", "as oarstat does"),
+            ("muster oar oarnodes -s", "the states of resources, as oarnodes does"),
+        ],
+    ),
+    (
         "pbs",
         &[
             ("muster pbs qsub job.sh", "as qsub does"),

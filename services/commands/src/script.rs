@@ -27,9 +27,10 @@ struct Stranger {
     advice: &'static str,
 }
 
-const STRANGERS: [Stranger; 3] = [
+const STRANGERS: [Stranger; 4] = [
     Stranger { marker: "#SBATCH", command: "sbatch", advice: "`muster slurm sbatch` reads them" },
     Stranger { marker: "#PBS", command: "qsub", advice: "write them as #MUSTER lines" },
+    Stranger { marker: "#OAR", command: "oarsub", advice: "`muster oar oarsub -S` reads them" },
     Stranger { marker: "#BSUB", command: "bsub", advice: "write them as #MUSTER lines" },
 ];
 

@@ -10,7 +10,8 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     muster_executor::serve_shims_if_asked(dialects::DIALECTS);
     die_quietly_when_nobody_reads();
-    if let Some(status) = muster_slurm_commands::link().or_else(muster_pbs_commands::link) {
+    let linked = muster_slurm_commands::link().or_else(muster_pbs_commands::link).or_else(muster_oar_commands::link);
+    if let Some(status) = linked {
         return status.into();
     }
     muster_commands::answer_if_asked();

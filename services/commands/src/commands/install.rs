@@ -3,6 +3,7 @@
 use crate::exit::{CommandResult, Failure};
 use muster_cli::stderr_line;
 use muster_hpcpack_commands as hpcpack;
+use muster_oar_commands as oar;
 use muster_pbs_commands as pbs;
 use muster_slurm_commands as slurm;
 use std::{
@@ -15,7 +16,8 @@ use std::{
 pub fn install(dir: &Path) -> CommandResult {
     let program =
         std::env::current_exe().map_err(|error| Failure::failed(format!("cannot tell where muster is: {error}")))?;
-    let mut links: Vec<PathBuf> = hpcpack::TOOLS.iter().chain(&slurm::TOOLS).map(|name| dir.join(name)).collect();
+    let mut links: Vec<PathBuf> =
+        hpcpack::TOOLS.iter().chain(&slurm::TOOLS).chain(&oar::TOOLS).map(|name| dir.join(name)).collect();
     // Other systems come with commands of PBS's names.
     let of_pbs = pbs::TOOLS.iter().map(|name| dir.join(name));
     let (foreign, own): (Vec<PathBuf>, Vec<PathBuf>) = of_pbs.partition(|path| is_foreign(path, &program));

@@ -31,6 +31,11 @@ pub trait Dialect: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Other variables with the path of the file of [`node_file`](Self::node_file).
+    fn node_file_aliases(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// The name of a variable that has the process id of a task, which only the task's process knows.
     fn process_id_variable(&self, _order: &LaunchOrder) -> Option<&'static str> {
         None

@@ -8,6 +8,7 @@ pub const NAME: &str = "oar";
 
 pub mod accounting;
 pub mod agent;
+pub mod dialect;
 pub mod fair_share;
 pub mod life;
 pub mod matching;
@@ -23,3 +24,5 @@ pub mod request;
 pub mod resources;
 pub mod show;
 pub mod text;
+
+pub use dialect::Oar;

@@ -30,8 +30,11 @@ pub(super) fn added_by(
     if let Some(remark) = added.remark {
         super::log(format_args!("job {}: {remark}", order.job));
     }
-    let file = dialect.node_file(order).map(|(variable, _)| (variable, folder.file(DIALECT_NODE_FILE)));
-    added.set.extend(file.map(|(variable, path)| (variable.to_owned(), path.to_string_lossy().into_owned())));
+    if let Some((variable, _)) = dialect.node_file(order) {
+        let path = folder.file(DIALECT_NODE_FILE).to_string_lossy().into_owned();
+        let names = dialect.node_file_aliases().iter().copied().chain([variable]);
+        added.set.extend(names.map(|name| (name.to_owned(), path.clone())));
+    }
     added.set
 }
 

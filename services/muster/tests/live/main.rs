@@ -15,6 +15,7 @@ mod hpcpack;
 mod hpcpack_lists;
 mod hpcpack_modes;
 mod mpi;
+mod oar;
 mod openapi;
 mod pbs;
 mod pbs_clients;

@@ -1,0 +1,242 @@
+//! `oardel`, `oarhold` and `oarresume`: each does one thing to each of the jobs that it names. A failure does not keep it
+//! from the next job; the exit status is that of the last failure.
+
+use super::{
+    cluster::Cluster,
+    ended::{Ended, Failure, print},
+    jobs, select,
+    site::Site,
+    words::{self, Known, Takes, Words},
+};
+use muster_cli::{connection::ConnectionOptions, stderr_line, values::parse_signal};
+use muster_client::ClientError;
+use muster_oar::{
+    life::{deletion, state::State},
+    text::shown,
+};
+use muster_schemas::{
+    CommandId,
+    command::JobSelection,
+    job::Holds,
+    views::{ErrorCode, HoldRequest, JobDetail, JobsRequest, ReleaseRequest, SignalRequest},
+};
+use std::collections::BTreeMap;
+
+const OPTIONS: [Known; 9] = [
+    ('\0', "array", Takes::Nothing),
+    ('\0', "sql", Takes::Value),
+    ('c', "checkpoint", Takes::Nothing),
+    ('s', "signal", Takes::Value),
+    ('b', "besteffort", Takes::Nothing),
+    ('r', "running", Takes::Nothing),
+    ('\0', "force-terminate-finishing-job", Takes::Nothing),
+    ('h', "help", Takes::Nothing),
+    ('V', "version", Takes::Nothing),
+];
+/// The signal of a checkpoint without another one: SIGUSR2.
+const CHECKPOINT_SIGNAL: u8 = 12;
+
+/// Runs a command line of one of these commands.
+pub fn run(connection: &ConnectionOptions, tool: &str, words: &[String]) -> Ended {
+    let own = |(_, name, _): &Known| match *name {
+        "checkpoint" | "signal" | "besteffort" | "force-terminate-finishing-job" => tool == "oardel",
+        "running" => tool == "oarhold",
+        _ => true,
+    };
+    let known: Vec<Known> = OPTIONS.into_iter().filter(|option| own(option)).collect();
+    let words = words::read(words, &known)?;
+    let usage = format!("usage: {tool} [OPTIONS] JOB ...\n       {tool} [OPTIONS] --sql FILTER\n");
+    if words.has("help") {
+        print(&usage);
+        return Ok(0);
+    }
+    for (option, why) in [
+        ("besteffort", "a job keeps its class; a new submission with -t besteffort has the other one"),
+        ("force-terminate-finishing-job", "a node that does not answer is lost after a while, and its jobs with it"),
+    ] {
+        if words.has(option) {
+            return Err(Failure {
+                text: format!("--{option} is not supported: {why}; nothing was changed"),
+                status: 8,
+            });
+        }
+    }
+    if words.operands.is_empty() && !words.has("sql") {
+        return Err(Failure::new(usage.trim_end()));
+    }
+    let signal = words.value("signal").map(parse_signal).transpose().map_err(Failure::new)?;
+    let mut site = Site::open(connection)?;
+    let (jobs, mut status) = meant(&mut site, tool, &words)?;
+    let act = Act { tool, signal, is_checkpoint: words.has("checkpoint"), running_too: words.has("running") };
+    let mut deleted = Vec::new();
+    for (id, detail) in jobs {
+        match act.on(&mut site, id, detail.as_ref()) {
+            Ok(is_deleted) => deleted.extend(is_deleted.then(|| id.to_string())),
+            Err(failure) => {
+                stderr_line!("{}", failure.text);
+                status = failure.status;
+            }
+        }
+    }
+    if !deleted.is_empty() {
+        print(&format!("The job(s) [ {} ] will be deleted in a near future.\n", deleted.join(" ")));
+    }
+    Ok(status)
+}
+
+type Meant = Vec<(u64, Option<JobDetail>)>;
+
+/// The jobs that the command line names, with `None` for those that do not exist, and the status for words that name none.
+fn meant(site: &mut Site, tool: &str, words: &Words) -> Result<(Meant, u8), Failure> {
+    let malformed = if tool == "oardel" { 4 } else { 2 };
+    let (mut found, mut status) = (Meant::new(), 0);
+    let mut ids = Vec::new();
+    for word in &words.operands {
+        match deletion::id(word) {
+            Ok(id) => ids.push(id),
+            Err(_) => {
+                let kind = if words.has("array") { "job array" } else { "job" };
+                stderr_line!("[ERROR] \"{}\" is not a valid {kind} identifier", shown(word));
+                status = malformed;
+            }
+        }
+    }
+    if words.has("array") {
+        for id in ids {
+            let jobs = select::of_array(site, id)?;
+            if jobs.is_empty() {
+                stderr_line!("[ERROR] \"{id}\" is not a valid array job");
+                status = malformed;
+            }
+            found.extend(jobs.into_iter().map(|detail| (detail.job.own_number(), Some(detail))));
+        }
+    } else {
+        let details = select::by_ids(site, &ids)?;
+        let mut by_id: BTreeMap<u64, JobDetail> =
+            details.into_iter().map(|detail| (detail.job.own_number(), detail)).collect();
+        found.extend(ids.into_iter().map(|id| (id, by_id.remove(&id))));
+    }
+    if let Some(filter) = words.value("sql") {
+        let jobs = select::by_filter(site, filter, &Cluster::default())?;
+        found.extend(jobs.into_iter().map(|(detail, job)| (job.id, Some(detail))));
+    }
+    Ok((found, status))
+}
+
+/// What a command does to its jobs.
+struct Act<'a> {
+    tool: &'a str,
+    signal: Option<u8>,
+    is_checkpoint: bool,
+    running_too: bool,
+}
+
+impl Act<'_> {
+    /// Does it to one job; says whether that is deleted.
+    fn on(&self, site: &mut Site, id: u64, detail: Option<&JobDetail>) -> Result<bool, Failure> {
+        let failed = |text: String, status: u8| Failure { text, status };
+        match self.tool {
+            "oarhold" | "oarresume" => {
+                let verb = if self.tool == "oarhold" { "hold" } else { "resume" };
+                let refused = |why: &str| failed(format!("/!\\ Cannot {verb} {id} : {why}"), 1);
+                let detail = detail.ok_or_else(|| refused("this job does not exist."))?;
+                let done = match verb {
+                    "hold" => hold(site, detail, self.running_too),
+                    _ => resume(site, detail),
+                };
+                done.map_err(|why| refused(&why))?;
+                let request = if verb == "hold" { "Hold" } else { "Resume" };
+                print(&format!("[{id}] {request} request was sent to the OAR server.\n"));
+                Ok(false)
+            }
+            _ if self.is_checkpoint || self.signal.is_some() => {
+                let word = if self.is_checkpoint { "checkpoint" } else { "signal" };
+                let refused = |why: &str, status| failed(format!("Cannot {word} {id} ; {why}"), status);
+                let detail = detail.ok_or_else(|| refused("This job does not exist.", 5))?;
+                self.send(site, detail).map_err(|(why, status)| refused(&why, status))?;
+                print(&format!("The job {id} was sent the signal.\n"));
+                Ok(false)
+            }
+            _ => {
+                print(&format!("Deleting the job = {id} ..."));
+                let done = detail
+                    .map_or_else(|| Err(("This job does not exist.".to_owned(), 4)), |detail| delete(site, detail));
+                print(if done.is_ok() { "REGISTERED.\n" } else { "ERROR.\n" });
+                done.map_err(|(why, status)| failed(format!("Cannot frag {id} ; {why}"), status))
+            }
+        }
+    }
+
+    /// OAR-S-31, OAR-S-32
+    fn send(&self, site: &mut Site, detail: &JobDetail) -> Result<(), (String, u8)> {
+        let state = jobs::state(detail);
+        let is_interactive = detail.spec.attributes.contains_key(super::lower::keys::INTERACTIVE);
+        let request = deletion::Request { has_right: true, state, is_being_deleted: false, is_interactive };
+        deletion::signal(request).map_err(|status| match status {
+            7 => ("The job is Interactive.".to_owned(), status),
+            _ => ("This job is not running.".to_owned(), status),
+        })?;
+        let own = detail.spec.checkpoint.map_or(CHECKPOINT_SIGNAL, |checkpoint| checkpoint.signal);
+        let signal = self.signal.filter(|_| !self.is_checkpoint).unwrap_or(own);
+        let request = SignalRequest { jobs: only(detail), signal };
+        site.client.signal(CommandId::new_now(), &request).map(drop).map_err(|error| match error.code() {
+            Some(ErrorCode::PermissionDenied) => ("You are not the right user.".to_owned(), 1),
+            Some(ErrorCode::Conflict) => ("This job is not running.".to_owned(), 5),
+            _ => (error.to_string(), 3),
+        })
+    }
+}
+
+fn only(detail: &JobDetail) -> JobSelection {
+    JobSelection::Ids(vec![detail.job.id])
+}
+
+/// OAR-S-20, OAR-S-22, OAR-S-25
+fn delete(site: &mut Site, detail: &JobDetail) -> Result<bool, (String, u8)> {
+    if detail.job.outcome.is_some() {
+        return Ok(false);
+    }
+    if detail.job.stopping.is_some() {
+        return Err(("This job was already killed.".to_owned(), 6));
+    }
+    let done = site.client.cancel(CommandId::new_now(), &JobsRequest { jobs: only(detail) });
+    done.map(|_| true).map_err(|error| match error.code() {
+        Some(ErrorCode::PermissionDenied) => ("You are not the right user.".to_owned(), 1),
+        Some(ErrorCode::Conflict) => ("This job was already killed.".to_owned(), 6),
+        _ => (error.to_string(), 1),
+    })
+}
+
+/// Why a job was neither held nor resumed, in OAR's words.
+fn refused(error: &ClientError) -> String {
+    match error.code() {
+        Some(ErrorCode::PermissionDenied) => format!("you are not the right user: {error}"),
+        Some(ErrorCode::Conflict) => format!("the job is not in the right state: {error}"),
+        _ => error.to_string(),
+    }
+}
+
+/// OAR-S-01, OAR-S-02
+fn hold(site: &mut Site, detail: &JobDetail, running_too: bool) -> Result<(), String> {
+    let id = CommandId::new_now();
+    let done = match jobs::state(detail) {
+        State::Waiting => {
+            let holds = Holds { user: true, ..Holds::default() };
+            site.client.hold(id, &HoldRequest { jobs: only(detail), holds, reason: "oarhold".to_owned() })
+        }
+        State::Running if running_too => site.client.suspend(id, &JobsRequest { jobs: only(detail) }),
+        _ => return Err("the job is not in the right state (try '-r' option).".to_owned()),
+    };
+    done.map(drop).map_err(|error| refused(&error))
+}
+
+/// OAR-S-01, OAR-S-03
+fn resume(site: &mut Site, detail: &JobDetail) -> Result<(), String> {
+    let id = CommandId::new_now();
+    let done = match jobs::state(detail) {
+        State::Hold => site.client.release(id, &ReleaseRequest { jobs: only(detail), holds: detail.job.holds }),
+        State::Suspended => site.client.resume(id, &JobsRequest { jobs: only(detail) }),
+        _ => return Err("the job is neither Hold nor Suspended.".to_owned()),
+    };
+    done.map(drop).map_err(|error| refused(&error))
+}

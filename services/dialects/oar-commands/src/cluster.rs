@@ -1,0 +1,232 @@
+//! The nodes of the cluster as resources of OAR: one for each core.
+
+use muster_oar::resources::{
+    property::{self, AVAILABLE_UPTO, BESTEFFORT, DEPLOY, NODE, STATE},
+    state::State,
+    table::Table,
+    value::{Kind, Value},
+};
+use muster_schemas::{
+    resources::{IndexSet, PropertyValue},
+    views::{NodeStateWord, NodeView},
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The level of sockets.
+pub const CPU: &str = "cpu";
+/// The level of cores.
+pub const CORE: &str = "core";
+/// Another name of the level of nodes.
+pub const HOST: &str = "host";
+
+/// A node of the cluster.
+#[derive(Clone, Debug)]
+pub struct Known {
+    /// Its name.
+    pub name: String,
+    /// The number of its first resource. The others follow.
+    pub first: u32,
+    /// The number of its cores.
+    pub cores: u32,
+    /// The cores of each of its sockets.
+    pub sockets: Vec<u32>,
+    /// Its properties, by their names in small letters.
+    pub properties: BTreeMap<String, PropertyValue>,
+}
+
+/// A property that nodes have.
+#[derive(Clone, Debug, Default)]
+pub struct Property {
+    /// Its name as nodes have it.
+    pub name: String,
+    /// The values that nodes have.
+    pub values: BTreeSet<PropertyValue>,
+}
+
+/// The nodes of the cluster, and their cores as resources. Resources are numbered from 1 in the order of the nodes.
+#[derive(Clone, Debug, Default)]
+pub struct Cluster {
+    /// The resources.
+    pub table: Table,
+    /// The nodes in their order.
+    pub nodes: Vec<Known>,
+    /// The properties of nodes that requests can name, by their names in small letters.
+    pub properties: BTreeMap<String, Property>,
+}
+
+impl Cluster {
+    /// The resources of these nodes. Properties that OAR could not name or hold are left out.
+    pub fn of(views: &[NodeView]) -> Self {
+        let mut cluster = Self { properties: properties(views), ..Self::default() };
+        for (name, kind) in [(HOST, Kind::Text), (CPU, Kind::Integer), (CORE, Kind::Integer)] {
+            let _ = cluster.table.add_property(name, kind);
+        }
+        let kinds: BTreeMap<String, Kind> =
+            cluster.properties.iter().map(|(name, property)| (name.clone(), kind(&property.values))).collect();
+        for (name, kind) in &kinds {
+            if cluster.table.add_property(name, *kind).is_err() {
+                cluster.properties.remove(name);
+            }
+        }
+        let mut socket = 0;
+        for view in views {
+            cluster.add(view, &mut socket);
+        }
+        cluster
+    }
+
+    fn add(&mut self, view: &NodeView, last_socket: &mut i64) {
+        let spec = &view.spec;
+        let properties: BTreeMap<String, PropertyValue> =
+            spec.properties.iter().map(|(name, value)| (name.to_lowercase(), value.clone())).collect();
+        let (state, upto) = state(view);
+        let mut common = vec![
+            (NODE, Value::text(&spec.name)),
+            (HOST, Value::text(&spec.name)),
+            (STATE, Value::text(state.word())),
+            (AVAILABLE_UPTO, Value::Integer(upto)),
+        ];
+        for name in [BESTEFFORT, DEPLOY] {
+            common.extend(properties.get(name).map(|value| (name, Value::text(&text(value)))));
+        }
+        for (name, value) in properties.iter().filter(|(name, _)| self.properties.contains_key(*name)) {
+            let Some(kind) = self.table.fields().get(name) else { continue };
+            common.extend(Value::read(*kind, &text(value)).map(|value| (name.as_str(), value)));
+        }
+        let (count, parts) = (spec.cores, spec.sockets.max(1));
+        let sockets: Vec<u32> = (0..parts).map(|part| count / parts + u32::from(part < count % parts)).collect();
+        let (mut first, mut added) = (None, 0u32);
+        for cores in sockets.iter().filter(|cores| **cores > 0) {
+            *last_socket += 1;
+            for _ in 0..*cores {
+                let next = before(&self.nodes) + i64::from(added) + 1;
+                let own = [(CPU, Value::Integer(*last_socket)), (CORE, Value::Integer(next))];
+                let values: Vec<(&str, Value)> = common.iter().cloned().chain(own).collect();
+                match self.table.add(&values) {
+                    Ok(id) => {
+                        first = first.or(Some(id));
+                        added += 1;
+                    }
+                    Err(_) => return,
+                }
+            }
+        }
+        let sockets = sockets.into_iter().filter(|cores| *cores > 0).collect();
+        let first = first.unwrap_or_default();
+        self.nodes.push(Known { name: spec.name.clone(), first, cores: spec.cores, sockets, properties });
+    }
+
+    /// The numbers of resources: cores of a node.
+    pub fn ids(&self, node: &str, cores: &IndexSet) -> Vec<u32> {
+        let known = self.nodes.iter().find(|known| known.name == node);
+        known.map(|known| cores.iter().map(|core| known.first.saturating_add(core)).collect()).unwrap_or_default()
+    }
+}
+
+/// The number of the resources before the next node.
+fn before(nodes: &[Known]) -> i64 {
+    nodes.last().map_or(0, |last| i64::from(last.first) + i64::from(last.cores) - 1)
+}
+
+/// The properties that requests can name: those of nodes, unless OAR has a meaning of its own for the name.
+fn properties(views: &[NodeView]) -> BTreeMap<String, Property> {
+    let mut found: BTreeMap<String, Property> = BTreeMap::new();
+    for (name, value) in views.iter().flat_map(|view| &view.spec.properties) {
+        let small = name.to_lowercase();
+        if property::is_built_in(&small) || [CPU, CORE, HOST].contains(&small.as_str()) {
+            continue;
+        }
+        let property = found.entry(small).or_insert_with(|| Property { name: name.clone(), ..Property::default() });
+        if property.name == *name {
+            property.values.insert(value.clone());
+        }
+    }
+    found
+}
+
+/// Numbers are integers unless another node has something else there.
+fn kind(values: &BTreeSet<PropertyValue>) -> Kind {
+    let all_numbers = values.iter().all(|value| matches!(value, PropertyValue::Number(_)));
+    if all_numbers { Kind::Integer } else { Kind::Text }
+}
+
+/// A value as OAR writes it: yes and no are texts there.
+pub fn text(value: &PropertyValue) -> String {
+    match value {
+        PropertyValue::Flag(true) => "YES".to_owned(),
+        PropertyValue::Flag(false) => "NO".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// The state of a node's resources, and until when they can be had. A node that takes no new jobs is absent on purpose.
+fn state(view: &NodeView) -> (State, i64) {
+    match view.state {
+        NodeStateWord::Up => (State::Alive, i64::from(i32::MAX)),
+        NodeStateWord::Lost => (State::Suspected, 0),
+        NodeStateWord::Drained | NodeStateWord::Unknown => (State::Absent, 0),
+    }
+}
+
+#[cfg(test)]
+pub mod testing {
+    use super::*;
+    use muster_schemas::resources::NodeSpec;
+
+    /// A node that is up.
+    pub fn node(name: &str, cores: u32, sockets: u32, properties: &[(&str, PropertyValue)]) -> NodeView {
+        let properties = properties.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+        let spec = NodeSpec { name: name.into(), cores, sockets, memory_bytes: 1 << 30, gpus: Vec::new(), properties };
+        NodeView {
+            spec,
+            state: NodeStateWord::Up,
+            reason: None,
+            cores_used: 0,
+            memory_used_bytes: 0,
+            gpus_used: 0,
+            jobs: Vec::new(),
+            is_down: false,
+            taken_out_by: None,
+            taken_out: None,
+            closures: Vec::new(),
+            reservations: Vec::new(),
+            gpu_faults: Vec::new(),
+        }
+    }
+
+    /// The fixture S of the specification: four nodes of two sockets with two cores on two switches.
+    pub fn fixture() -> Cluster {
+        let switch = |name: &str| [("switch", PropertyValue::Text(name.to_owned()))];
+        let mut views = Vec::new();
+        for (name, of) in [("n1", "s1"), ("n2", "s1"), ("n3", "s2"), ("n4", "s2")] {
+            views.push(node(name, 4, 2, &switch(of)));
+        }
+        Cluster::of(&views)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{testing::*, *};
+
+    /// OAR-R-01, OAR-R-18: each core is a resource with the properties of its node.
+    #[test]
+    fn each_core_is_a_resource() {
+        let cluster = fixture();
+        assert_eq!(cluster.table.resources().count(), 16);
+        let seven = cluster.table.resource(7).expect("there is one");
+        assert_eq!((seven.node(), seven.text("switch"), seven.integer(CPU), seven.integer(CORE)), ("n2", "s1", 4, 7));
+        assert_eq!(cluster.ids("n3", &IndexSet::from_range(1, 2)), [10, 11]);
+        assert_eq!(seven.state(), State::Alive);
+        let mut lost = node("n1", 1, 1, &[("GPU", PropertyValue::Flag(true)), ("mem", PropertyValue::Number(64))]);
+        lost.state = NodeStateWord::Lost;
+        let mut drained = node("n2", 1, 1, &[("mem", PropertyValue::Number(128))]);
+        drained.state = NodeStateWord::Drained;
+        let cluster = Cluster::of(&[lost, drained]);
+        let shown = |id| cluster.table.resource(id).map(|one| one.state().shown(one.available_upto(), 5));
+        assert_eq!((shown(1), shown(2)), (Some("Suspected"), Some("Absent")));
+        let one = cluster.table.resource(1).expect("there is one");
+        assert_eq!((one.text("gpu"), one.integer("mem")), ("YES", 64));
+        assert_eq!(cluster.properties["gpu"].name, "GPU");
+    }
+}

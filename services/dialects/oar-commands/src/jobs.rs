@@ -1,0 +1,219 @@
+//! Jobs of the system as OAR's tables have them.
+
+use super::{cluster::Cluster, lower::keys};
+use muster_oar::{
+    NAME,
+    dialect::NAMELESS,
+    life::{
+        launch::{self, Form, Message},
+        neutral::{self, Neutral},
+        state::State,
+    },
+    options::output::filled,
+    show::jobs::{Event, Job},
+    text::decimal,
+};
+use muster_schemas::{
+    Timestamp,
+    job::{ExitStatus, JobState, JobType, Outcome, Program},
+    views::{JobDetail, JobView, OutcomeView, OutcomeWord},
+};
+
+/// A time in seconds since the epoch.
+pub use super::site::seconds;
+
+/// The state of a job.
+pub fn state(detail: &JobDetail) -> State {
+    let is_reservation_ahead = false;
+    state_of(&detail.job, detail.spec.types.contains(&JobType::Noop), is_reservation_ahead)
+}
+
+/// The state of a job in a list, where its types are not known.
+pub fn listed_state(view: &JobView) -> State {
+    state_of(view, false, false)
+}
+
+fn state_of(view: &JobView, is_noop: bool, is_unanswered: bool) -> State {
+    let outcome = view.outcome.as_ref().map(outcome);
+    neutral::state(Neutral {
+        state: view.state,
+        outcome: outcome.as_ref(),
+        is_held: !view.holds.is_empty(),
+        is_unanswered,
+        is_resuming: false,
+        is_noop,
+    })
+}
+
+fn outcome(view: &OutcomeView) -> Outcome {
+    let detail = || view.detail.clone().unwrap_or_default();
+    match view.outcome {
+        OutcomeWord::Completed => Outcome::Completed,
+        OutcomeWord::Failed => Outcome::Failed(view.exit_status.unwrap_or(ExitStatus::Code(1))),
+        OutcomeWord::LaunchFailed => Outcome::LaunchFailed(detail()),
+        OutcomeWord::Cancelled => Outcome::Cancelled,
+        OutcomeWord::TimedOut => Outcome::TimedOut,
+        OutcomeWord::OutOfMemory => Outcome::OutOfMemory,
+        OutcomeWord::Preempted => Outcome::Preempted,
+        OutcomeWord::NodeLost => Outcome::NodeLost(detail()),
+        OutcomeWord::DeadlineMissed => Outcome::DeadlineMissed,
+        OutcomeWord::DependencyNeverMet => Outcome::DependencyNeverMet,
+        OutcomeWord::Requeued => Outcome::Requeued,
+        OutcomeWord::Refused => Outcome::Refused(detail()),
+        OutcomeWord::DeclaredFinished => Outcome::DeclaredFinished,
+    }
+}
+
+/// The name of a job; empty if it has none.
+fn name(view: &JobView) -> String {
+    let is_nameless = view.name == NAMELESS && view.dialect.as_deref() == Some(NAME);
+    if is_nameless { String::new() } else { view.name.clone() }
+}
+
+/// A job as the short table has it.
+pub fn listed(view: &JobView) -> Job {
+    let id = view.own_number();
+    let time = |time: Option<Timestamp>| time.map(seconds);
+    let wait_status = view.outcome.as_ref().and_then(|view| neutral::wait_status(&outcome(view)));
+    Job {
+        id,
+        array: id,
+        index: 1,
+        name: name(view),
+        project: view.account.clone().unwrap_or_default(),
+        owner: view.owner.clone(),
+        state: listed_state(view),
+        requests: Vec::new(),
+        types: Vec::new(),
+        dependencies: Vec::new(),
+        resources: Vec::new(),
+        nodes: view.nodes.clone(),
+        queue: view.queue.clone(),
+        command: String::new(),
+        wait_status,
+        directory: String::new(),
+        stdout: String::new(),
+        stderr: String::new(),
+        is_interactive: false,
+        properties: String::new(),
+        is_reservation: false,
+        walltime: view.walltime_seconds.and_then(|seconds| i64::try_from(seconds).ok()).unwrap_or(0),
+        submitted: seconds(view.submitted),
+        start: time(view.started),
+        stop: time(view.ended),
+        predicted_start: time(view.slot_start.or(view.predicted_start)).filter(|_| view.started.is_none()),
+        isolation_group: launch::isolation_group(&view.owner, id),
+        initial_request: String::new(),
+        message: String::new(),
+        replaces: 0,
+        events: Vec::new(),
+    }
+}
+
+/// A job with everything that is known about it.
+pub fn detailed(detail: &JobDetail, cluster: &Cluster, events: Vec<Event>) -> Job {
+    let given = |key: &str| detail.spec.attributes.get(key).cloned().unwrap_or_default();
+    let lines = |key: &str| given(key).lines().map(str::to_owned).collect::<Vec<_>>();
+    let mut job = listed(&detail.job);
+    job.index = decimal(&given(keys::INDEX)).unwrap_or(1);
+    job.array = job.id.saturating_sub(job.index - 1);
+    job.state = state(detail);
+    job.types = lines(keys::TYPES);
+    job.requests = lines(keys::REQUESTS);
+    if job.requests.is_empty() {
+        job.requests.push(format!("/core={},walltime={}", detail.job.cores, muster_oar::text::hours(job.walltime)));
+    }
+    let parts = detail.spec.components.iter();
+    let dependencies = parts.flat_map(|part| part.dependencies.all_of.iter().flatten());
+    job.dependencies = dependencies.filter_map(|one| one.job).map(|other| other.number).collect();
+    if let Some(run) = detail.runs.last() {
+        let ids = run.nodes.iter().flat_map(|part| cluster.ids(&part.node, &part.cores));
+        job.resources = ids.collect();
+        job.resources.sort_unstable();
+    }
+    job.command = command(detail, given(keys::COMMAND));
+    job.directory = detail.spec.working_directory.clone();
+    let launch = detail.spec.components.first().map(|part| &part.launch);
+    let file = |pattern: Option<&String>| {
+        let path = pattern.map(|pattern| filled(&pattern.replace("%J", "%jobid%"), job.id, "")).unwrap_or_default();
+        path.replace("%%", "%")
+    };
+    (job.stdout, job.stderr) =
+        launch.map(|one| (file(one.stdout.as_ref()), file(one.stderr.as_ref()))).unwrap_or_default();
+    job.is_interactive = !given(keys::INTERACTIVE).is_empty();
+    job.properties = given(keys::PROPERTIES);
+    job.is_reservation = !given(keys::RESERVATION).is_empty();
+    job.initial_request = given(keys::REQUEST);
+    job.replaces = decimal(&given(keys::REPLACES)).unwrap_or(0);
+    job.message = message(detail, &job);
+    job.events = events;
+    job
+}
+
+fn command(detail: &JobDetail, own: String) -> String {
+    if !own.is_empty() {
+        return own;
+    }
+    match detail.spec.components.first().map(|part| &part.launch.program) {
+        Some(Program::Tasks { argv }) => argv.join(" "),
+        Some(Program::Script { .. }) => detail.job.name.clone(),
+        Some(Program::None) | None => String::new(),
+    }
+}
+
+/// OAR-J-23
+fn message(detail: &JobDetail, job: &Job) -> String {
+    let form = match (job.is_interactive, job.is_reservation) {
+        (true, _) => Form::Interactive,
+        (false, true) => Form::Reservation,
+        (false, false) => Form::Batch,
+    };
+    let reason = detail.job.reason.as_ref().map(|reason| reason.text.clone());
+    let ended = detail.job.outcome.as_ref().map(ToString::to_string);
+    let remark = ended.or(reason).unwrap_or_else(|| detail.job.state.word().to_owned());
+    let counted = if job.resources.is_empty() { detail.job.cores as usize } else { job.resources.len() };
+    launch::message(&Message {
+        resources: counted,
+        walltime: job.walltime,
+        form,
+        name: &job.name,
+        queue: Some(&job.queue),
+        project: &job.project,
+        types: &job.types,
+        remark: &remark,
+    })
+}
+
+/// The states in which a job is listed when nobody asks for others.
+pub const LIVE: [JobState; 6] = [
+    JobState::Held,
+    JobState::Queued,
+    JobState::Launching,
+    JobState::Running,
+    JobState::Suspended,
+    JobState::Finishing,
+];
+
+/// The events of a job under OAR's names, if OAR has one for them (OAR-J-25); others keep their own.
+pub fn events(public: &[serde_json::Value]) -> Vec<Event> {
+    public.iter().filter_map(event).collect()
+}
+
+fn event(public: &serde_json::Value) -> Option<Event> {
+    let at = public["time"].as_str()?.parse::<jiff::Timestamp>().ok()?.as_second();
+    let own = public["type"].as_str()?.trim_start_matches("muster.").trim_end_matches(".v1");
+    let outcome = public["data"]["outcome"].as_str().or(public["data"]["outcome"]["outcome"].as_str());
+    let name = match (own, outcome) {
+        (_, Some("timed_out")) => "WALLTIME".to_owned(),
+        (_, Some("preempted")) => "BESTEFFORT_KILL".to_owned(),
+        ("job.cancelled" | "job.cancel_requested" | "job.stopping", _) => "FRAG_JOB_REQUEST".to_owned(),
+        ("job.requeued", _) => "RESUBMIT_JOB_AUTOMATICALLY".to_owned(),
+        (other, _) => other.replace(['.', '-'], "_").to_uppercase(),
+    };
+    let actor = public["data"]["actor"].as_str().map(|actor| format!(" by {actor}")).unwrap_or_default();
+    Some(Event {
+        at,
+        name,
+        text: format!("{own}{actor}{}", outcome.map(|word| format!(": {word}")).unwrap_or_default()),
+    })
+}

@@ -1,0 +1,71 @@
+//! The commands of the OAR dialect, under their own names or as `muster oar NAME`: they read files, ask the system and
+//! print. `muster-oar`, which does none of that, knows words and tables.
+
+mod answer;
+mod change;
+mod cluster;
+mod demand;
+mod ended;
+mod filter;
+mod interactive;
+mod jobs;
+mod lower;
+mod oarnodes;
+mod oarstat;
+mod oarsub;
+mod select;
+mod site;
+mod words;
+
+use ended::{Ended, print};
+use muster_cli::{
+    connection::ConnectionOptions,
+    link::{self, Linked},
+    stderr_line,
+};
+use muster_oar::NAME;
+
+/// The program names of this dialect's commands.
+pub const TOOLS: [&str; 6] = ["oarsub", "oarstat", "oardel", "oarhold", "oarresume", "oarnodes"];
+
+/// Carries the command line out if the program was called through the link of a command of OAR; `None` if it was not.
+pub fn link() -> Option<u8> {
+    match link::called_as(TOOLS)? {
+        Ok(Linked { tool, words, connection }) => Some(run(&connection, tool, &words)),
+        Err(status) => Some(status),
+    }
+}
+
+/// `muster oar NAME ...`.
+pub fn words(connection: &ConnectionOptions, words: &[String]) -> u8 {
+    let known = words.split_first().and_then(|(name, rest)| Some((TOOLS.into_iter().find(|tool| tool == name)?, rest)));
+    match known {
+        Some((tool, rest)) => run(connection, tool, rest),
+        None => {
+            stderr_line!("muster: usage: muster {NAME} {} ...", TOOLS.join("|"));
+            2
+        }
+    }
+}
+
+fn run(connection: &ConnectionOptions, tool: &'static str, words: &[String]) -> u8 {
+    if matches!(words, [word] if word == "-V" || word == "--version") {
+        print(&format!("OAR version: muster {}\n", env!("CARGO_PKG_VERSION")));
+        return 0;
+    }
+    let ended = match tool {
+        "oarsub" => oarsub::run(connection, words),
+        "oarstat" => oarstat::run(connection, words),
+        "oarnodes" => oarnodes::run(connection, words),
+        _ => change::run(connection, tool, words),
+    };
+    status_of(tool, ended)
+}
+
+/// The exit status of a command; a failure is told.
+fn status_of(tool: &str, ended: Ended) -> u8 {
+    ended.unwrap_or_else(|failure| {
+        stderr_line!("{tool}: {}", failure.text);
+        failure.status
+    })
+}

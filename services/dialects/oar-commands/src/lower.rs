@@ -1,0 +1,543 @@
+//! Turns a submission of OAR into jobs of the model.
+
+use super::{cluster::Cluster, demand};
+use muster_oar::{
+    NAME,
+    dialect::{INDEX, JOB_NAME, NAMELESS, PROJECT},
+    options::{
+        array,
+        getopt::{Name, Words},
+        notify::{self, Tag},
+        output,
+        submission::Submission,
+        types::{Kind, Nodes},
+    },
+    predicate::Predicate,
+    refusal::{Code, Refusal},
+    request::demand::Alternative as Shape,
+};
+use muster_schemas::{
+    JobId, Timestamp,
+    job::{
+        Checkpoint, Component, Dependencies, Dependency, DependencyKind, Holds, JobSpec, JobType, Launch, Notification,
+        Occasion, Program, RequeuePolicy, Sink,
+    },
+    resources::Alternative,
+};
+use std::collections::BTreeMap;
+
+/// The exit code after which an idempotent job runs again (OAR-T-30).
+const AGAIN: i32 = 99;
+/// The shell of a user without one.
+const DEFAULT_SHELL: &str = "/bin/sh";
+/// The shells that take `-l`.
+const LOGIN_SHELLS: [&str; 6] = ["bash", "dash", "ksh", "sh", "zsh", "ash"];
+/// Variables that a job gets from its submitter. The login shell that runs its command may set others.
+const INHERITED: [&str; 8] = ["HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TZ", "USER"];
+/// The class whose jobs make way (OAR-T-20).
+pub const BESTEFFORT_CLASS: &str = "besteffort";
+
+/// The keys of attributes.
+pub mod keys {
+    /// The index of a job in its array.
+    pub const INDEX: &str = "oar.array_index";
+    /// The command.
+    pub const COMMAND: &str = "oar.command";
+    /// The filter of `-p`.
+    pub const PROPERTIES: &str = "oar.properties";
+    /// The values of all `-t`, one in a line.
+    pub const TYPES: &str = "oar.types";
+    /// The values of all `-l`, one in a line.
+    pub const REQUESTS: &str = "oar.requests";
+    /// The command line of the submission.
+    pub const REQUEST: &str = "oar.initial_request";
+    /// Whether the job is a shell.
+    pub const INTERACTIVE: &str = "oar.interactive";
+    /// The start of a reservation, in seconds since the epoch.
+    pub const RESERVATION: &str = "oar.reservation";
+    /// The job that it takes the place of.
+    pub const REPLACES: &str = "oar.resubmit_job_id";
+}
+
+/// Who submits, and where.
+#[derive(Clone, Debug, Default)]
+pub struct Caller {
+    /// The login shell; may be empty.
+    pub shell: String,
+    /// The working directory.
+    pub directory: String,
+    /// The environment.
+    pub environment: Vec<(String, String)>,
+    /// The file mode creation mask.
+    pub umask: u32,
+}
+
+/// What a submission is made of, in addition to its settings.
+#[derive(Debug)]
+pub struct Context<'c> {
+    /// The cluster.
+    pub cluster: &'c Cluster,
+    /// The filter of the site for its resources.
+    pub site_filter: Predicate,
+    /// Who submits.
+    pub caller: &'c Caller,
+    /// Whether jobs of a class make way for others.
+    pub has_besteffort_class: bool,
+    /// The command line for people.
+    pub request: String,
+    /// The arguments of each job, of an array with a file of parameters.
+    pub parameters: Vec<String>,
+    /// The time, in seconds since the epoch.
+    pub now: i64,
+}
+
+/// The jobs to submit together. Those of an array get consecutive ids.
+///
+/// # Errors
+/// Why the submission is refused as a whole.
+pub fn lower(
+    submission: &Submission,
+    context: &Context<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<JobSpec>, Refusal> {
+    refuse_unsupported(submission, context, warnings)?;
+    let component = component(submission, context)?;
+    let first = JobSpec {
+        name: if submission.name.is_empty() { NAMELESS.to_owned() } else { submission.name.clone() },
+        working_directory: directory(submission, context.caller),
+        environment: environment(submission, context.caller),
+        umask: Some(context.caller.umask),
+        notifications: submission
+            .notify
+            .as_ref()
+            .map(|one| notifications(one, &submission.name, warnings))
+            .unwrap_or_default(),
+        checkpoint: checkpoint(submission),
+        requeue: RequeuePolicy {
+            on_exit_codes: if submission.is(|kind| *kind == Kind::Idempotent) { vec![AGAIN] } else { Vec::new() },
+            ..RequeuePolicy::default()
+        },
+        types: types(submission),
+        attributes: attributes(submission, context),
+        dialect: Some(NAME.to_owned()),
+        components: vec![component],
+        ..JobSpec::default()
+    };
+    let (command, shell) = (submission.command.clone().unwrap_or_default(), context.caller.shell.as_str());
+    let commands: Vec<String> = match submission.array {
+        muster_oar::options::submission::Array::Single => vec![command],
+        muster_oar::options::submission::Array::Equal(size) => vec![command; size],
+        muster_oar::options::submission::Array::Parameters(_) => {
+            context.parameters.iter().map(|arguments| array::command(&command, arguments)).collect()
+        }
+    };
+    Ok((1..).zip(commands).map(|(index, command)| one(&first, index, command, shell)).collect())
+}
+
+/// The job of an index.
+fn one(first: &JobSpec, index: usize, command: String, shell: &str) -> JobSpec {
+    let mut job = first.clone();
+    if !command.is_empty() {
+        job.attributes.insert(keys::COMMAND.to_owned(), command.clone());
+        for component in &mut job.components {
+            component.launch.program = program(&command, shell);
+        }
+    }
+    if index > 1 {
+        job.environment.insert(INDEX.to_owned(), index.to_string());
+        job.attributes.insert(keys::INDEX.to_owned(), index.to_string());
+    }
+    job
+}
+
+/// The user's login shell runs the command (OAR-J-05).
+fn program(command: &str, shell: &str) -> Program {
+    let words = shell_words(shell).into_iter().chain(["-c".to_owned(), command.to_owned()]);
+    Program::Script { text: "#!/bin/sh\nexec \"$@\"\n".to_owned(), args: words.collect() }
+}
+
+/// A login shell.
+pub fn shell_words(shell: &str) -> Vec<String> {
+    let shell = if shell.starts_with('/') { shell } else { DEFAULT_SHELL };
+    let takes_login = shell.rsplit('/').next().is_some_and(|name| LOGIN_SHELLS.contains(&name));
+    [shell.to_owned()].into_iter().chain(takes_login.then(|| "-l".to_owned())).collect()
+}
+
+/// What the planner and the nodes do not do is refused by name; what only has no effect is told.
+fn refuse_unsupported(
+    submission: &Submission,
+    context: &Context<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<(), Refusal> {
+    for one in &submission.types {
+        let why = match &one.kind {
+            Kind::Idempotent | Kind::Noop(Nodes::Alive) | Kind::Postpone(_) | Kind::Deadline(_) => continue,
+            Kind::NoQuotas => {
+                warnings.push("the type no_quotas has no effect here".to_owned());
+                continue;
+            }
+            Kind::BestEffort if context.has_besteffort_class => continue,
+            Kind::BestEffort => "it needs a service class 'besteffort' that another class preempts",
+            Kind::Expire(_) => "deadline= says when a job must have ended",
+            Kind::Noop(Nodes::Standby) | Kind::Permissive => "jobs are planned on nodes that take jobs",
+            _ => "jobs of this type are not planned here",
+        };
+        return Err(Refusal::option(Code::Rule, &format!("-t {}", one.text), format!("is not supported: {why}")));
+    }
+    if submission.stage_in.is_some() {
+        return Err(Refusal::option(Code::Usage, "--stagein", "is not supported: no node pulls its files"));
+    }
+    if submission.keys.is_some() {
+        warnings.push("keys have no effect here: nodes of a job are reached by muster's own commands".to_owned());
+    }
+    if submission.reservation.is_some() {
+        warnings.push(
+            "the start of -r is not promised: the job starts then or later, and ends in its window or never starts"
+                .to_owned(),
+        );
+    }
+    Ok(())
+}
+
+fn component(submission: &Submission, context: &Context<'_>) -> Result<Component, Refusal> {
+    let from = |seconds: i64| Timestamp(seconds.saturating_mul(1_000_000));
+    let mut begin = submission.reservation.map(|times| times.start);
+    let mut deadline = submission.reservation.map(|times| times.start.saturating_add(times.walltime));
+    for one in &submission.types {
+        match one.kind {
+            Kind::Postpone(start) => begin = Some(begin.map_or(start, |begin| begin.max(start))),
+            Kind::Deadline(end) => deadline = Some(deadline.map_or(end, |deadline| deadline.min(end))),
+            _ => {}
+        }
+    }
+    let after =
+        |job: &u64| Dependency { kind: DependencyKind::Succeeded, job: Some(JobId::job(*job)), delay_seconds: 0 };
+    let is_besteffort = submission.is(|kind| *kind == Kind::BestEffort);
+    Ok(Component {
+        queue: submission.queue.clone(),
+        account: Some(submission.project.clone()).filter(|project| !project.is_empty()),
+        class: is_besteffort.then(|| BESTEFFORT_CLASS.to_owned()),
+        begin: begin.filter(|begin| *begin > context.now).map(from),
+        deadline: deadline.map(from),
+        dependencies: Dependencies { all_of: submission.dependencies.iter().map(|job| vec![after(job)]).collect() },
+        holds: Holds { user: submission.is_held, ..Holds::default() },
+        launch: launch(submission),
+        alternatives: alternatives(submission, context)?,
+        ..Component::default()
+    })
+}
+
+/// The shapes that the cluster can serve at all, ignoring jobs and states; others are skipped (OAR-R-15, OAR-G-08).
+fn alternatives(submission: &Submission, context: &Context<'_>) -> Result<Vec<Alternative>, Refusal> {
+    use muster_oar::{matching::Forest, order::Order};
+    let table = &context.cluster.table;
+    let serve = |shape: &Shape| {
+        let forest = Forest::new(&shape.groups, table, &Order::default(), &submission.filter, &context.site_filter);
+        let lack = forest.find(&|_| true).err();
+        lack.map_or(Ok(()), |lack| Err(Refusal::option(Code::Resources, "-l", format!("not enough resources: {lack}"))))
+    };
+    let mut kept = Vec::new();
+    let mut first_lack = None;
+    for shape in &submission.alternatives {
+        let lowered = demand::alternative(shape, &submission.filter, &context.site_filter, context.cluster)
+            .and_then(|lowered| serve(shape).map(|()| lowered));
+        match lowered {
+            Ok(shape) => kept.push(shape),
+            Err(refusal) if refusal.code == Code::Resources && !refusal.message.contains("not supported") => {
+                first_lack.get_or_insert(refusal);
+            }
+            Err(refusal) => return Err(refusal),
+        }
+    }
+    match (kept.is_empty(), first_lack) {
+        (true, Some(lack)) => Err(lack),
+        _ => Ok(kept),
+    }
+}
+
+fn launch(submission: &Submission) -> Launch {
+    let mut launch = Launch { append_output: true, ..Launch::default() };
+    if submission.command.is_some() {
+        launch.stdout = Some(file(output::Stream::Output, submission.stdout.as_deref(), &submission.name));
+        launch.stderr = Some(file(output::Stream::Errors, submission.stderr.as_deref(), &submission.name));
+    }
+    launch
+}
+
+/// The pattern for a file: the id of the job is known later (OAR-J-16).
+fn file(stream: output::Stream, own: Option<&str>, name: &str) -> String {
+    const ID: &str = "\u{1}";
+    let name = name.replace('/', "_");
+    let filled = match own {
+        Some(own) => output::filled(&own.replace("%jobid%", ID), 0, &name),
+        None if name.is_empty() => default_name(stream, ID),
+        None => default_name(stream, &format!("{name}.{ID}")),
+    };
+    filled.replace('%', "%%").replace(ID, "%J")
+}
+
+fn default_name(stream: output::Stream, middle: &str) -> String {
+    let word = if stream == output::Stream::Output { "stdout" } else { "stderr" };
+    format!("OAR.{middle}.{word}")
+}
+
+fn directory(submission: &Submission, caller: &Caller) -> String {
+    match submission.directory.as_deref() {
+        Some(path) if path.starts_with('/') => path.to_owned(),
+        Some(path) => format!("{}/{path}", caller.directory.trim_end_matches('/')),
+        None => caller.directory.clone(),
+    }
+}
+
+fn environment(submission: &Submission, caller: &Caller) -> BTreeMap<String, String> {
+    let inherited = caller.environment.iter().filter(|(name, _)| INHERITED.contains(&name.as_str())).cloned();
+    let mut environment: BTreeMap<String, String> = inherited.collect();
+    for (name, value) in [(JOB_NAME, &submission.name), (PROJECT, &submission.project)] {
+        if !value.is_empty() {
+            environment.insert(name.to_owned(), value.clone());
+        }
+    }
+    environment
+}
+
+fn checkpoint(submission: &Submission) -> Option<Checkpoint> {
+    let seconds_before_end = u32::try_from(submission.checkpoint).ok().filter(|seconds| *seconds > 0)?;
+    Some(Checkpoint { signal: u8::try_from(submission.signal).ok()?, seconds_before_end })
+}
+
+fn types(submission: &Submission) -> Vec<JobType> {
+    let requeue = submission.is(|kind| *kind == Kind::Idempotent);
+    let kind = |one: &muster_oar::options::types::Type| match one.kind {
+        Kind::BestEffort => Some(JobType::BestEffort { requeue }),
+        Kind::Noop(_) => Some(JobType::Noop),
+        _ => None,
+    };
+    submission.types.iter().filter_map(kind).collect()
+}
+
+fn attributes(submission: &Submission, context: &Context<'_>) -> BTreeMap<String, String> {
+    let lines = |texts: Vec<String>| texts.join("\n");
+    let all = [
+        (
+            keys::PROPERTIES,
+            if submission.filter == Predicate::ALWAYS { String::new() } else { submission.filter.to_string() },
+        ),
+        (keys::TYPES, lines(submission.types.iter().map(|one| one.text.clone()).collect())),
+        (keys::REQUESTS, lines(submission.alternatives.iter().map(ToString::to_string).collect())),
+        (keys::REQUEST, context.request.clone()),
+        (keys::INTERACTIVE, if submission.is_interactive { "1".to_owned() } else { String::new() }),
+        (keys::RESERVATION, submission.reservation.map(|times| times.asked.to_string()).unwrap_or_default()),
+    ];
+    let given = all.into_iter().filter(|(_, text)| !text.is_empty());
+    given.map(|(key, text)| (key.to_owned(), text)).collect()
+}
+
+/// The command line of a submission for people. A private key is left out (OAR-X-10).
+pub fn request_of(words: &Words) -> String {
+    let option = |given: &muster_oar::options::getopt::Given| match given.name {
+        Name::ImportJobKeyInline => format!("{}=...", given.name.long()),
+        name if given.value.is_empty() => name.long(),
+        name => format!("{} {}", name.long(), given.value),
+    };
+    let words: Vec<String> = words.options.iter().map(option).chain(words.operands.iter().cloned()).collect();
+    words.join(" ")
+}
+
+/// Mails and programs, with the occasions for their tags (OAR-N-01, OAR-N-04).
+fn notifications(wanted: &notify::Notification, name: &str, warnings: &mut Vec<String>) -> Vec<Notification> {
+    let has = |tag: Tag| wanted.tags.contains(&tag);
+    let is_any = wanted.tags.len() == Tag::ALL.len();
+    let mut on = vec![Occasion::EachTask];
+    for (is_on, occasion) in [
+        (has(Tag::Running), Occasion::Started),
+        (has(Tag::End) || has(Tag::Error), Occasion::Ended),
+        (has(Tag::Suspended) || has(Tag::Resuming), Occasion::Suspended),
+    ] {
+        on.extend(is_on.then_some(occasion));
+    }
+    if has(Tag::Info) && !is_any {
+        warnings.push("the tag INFO has no effect here: the end of a deleted job is told as ERROR".to_owned());
+    }
+    if on.len() == 1 {
+        return Vec::new();
+    }
+    let one = |sink: Sink| Notification { on: on.clone(), sink, spares_cancelled: false };
+    match &wanted.sink {
+        notify::Sink::Mail(addresses) => {
+            if has(Tag::End) != has(Tag::Error) || has(Tag::Suspended) != has(Tag::Resuming) {
+                warnings.push("mails about END come with those about ERROR, and SUSPENDED with RESUMING".to_owned());
+            }
+            addresses.iter().map(|address| one(Sink::Mail(address.clone()))).collect()
+        }
+        notify::Sink::Exec { path, arguments } => vec![one(Sink::Exec(line(path, arguments, name, wanted)))],
+    }
+}
+
+/// The line of a shell that calls a program with the words of OAR (OAR-N-03), for the tags that are wanted.
+fn line(path: &str, arguments: &[String], name: &str, wanted: &notify::Notification) -> String {
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
+    let own: String = arguments.iter().map(|argument| format!(" {}", quoted(argument))).collect();
+    let tags: Vec<&str> = wanted.tags.iter().map(|tag| tag.word()).collect();
+    format!(
+        "case \"$MUSTER_EVENT\" in started) t=RUNNING;; completed|failed|declared_finished) t=END;; suspend*) \
+         t=SUSPENDED;; resum*|continu*) t=RESUMING;; *) t=ERROR;; esac\ncase \"$t\" in {}) exec {}{own} \
+         \"$MUSTER_JOB_ID\" {} \"$t\" \"$MUSTER_EVENT\";; esac\n",
+        tags.join("|"),
+        quoted(path),
+        quoted(name),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::testing::fixture;
+    use jiff::tz::TimeZone;
+    use muster_oar::{
+        options::{getopt, submission, types::Reading},
+        request::site::Site,
+    };
+
+    fn lowered(line: &[&str], has_besteffort_class: bool) -> Result<(Vec<JobSpec>, Vec<String>), Refusal> {
+        let cluster = fixture();
+        let words = getopt::read(line)?;
+        let reading = Reading { now: 1_000_000, zone: &TimeZone::UTC, site_types: &[] };
+        let submission = submission::read(&words, &Site::of(&cluster.table), reading)?;
+        let caller = Caller {
+            shell: "/bin/bash".into(),
+            directory: "/home/ann".into(),
+            environment: vec![("PATH".into(), "/bin".into()), ("SECRET".into(), "x".into())],
+            umask: 0o22,
+        };
+        let context = Context {
+            cluster: &cluster,
+            site_filter: Predicate::ALWAYS,
+            caller: &caller,
+            has_besteffort_class,
+            request: request_of(&words),
+            parameters: vec!["a b".into(), String::new()],
+            now: 1_000_000,
+        };
+        let mut warnings = Vec::new();
+        lower(&submission, &context, &mut warnings).map(|jobs| (jobs, warnings))
+    }
+
+    fn job(line: &[&str]) -> JobSpec {
+        lowered(line, true).expect("it is accepted").0.remove(0)
+    }
+
+    /// OAR-J-05, OAR-J-16, OAR-S-30, OAR-D-01, OAR-S-01, OAR-T-30
+    #[test]
+    fn options_become_parts_of_the_job() {
+        let spec = job(&[
+            "-n",
+            "my run",
+            "-l",
+            "nodes=2,walltime=1",
+            "-l",
+            "core=3",
+            "-a",
+            "5",
+            "--checkpoint",
+            "60",
+            "--project",
+            "bio",
+            "--hold",
+            "-t",
+            "idempotent",
+            "-O",
+            "100%.%jobid%.%jobname%",
+            "./run",
+            "x",
+        ]);
+        let part = &spec.components[0];
+        assert_eq!(
+            (part.launch.stdout.as_deref(), part.launch.stderr.as_deref()),
+            (Some("100%%.%J.my run"), Some("OAR.my run.%J.stderr"))
+        );
+        assert!(part.launch.append_output && part.holds.user);
+        assert_eq!(part.account.as_deref(), Some("bio"));
+        assert_eq!(part.dependencies.all_of[0][0].kind, DependencyKind::Succeeded);
+        assert_eq!(
+            part.alternatives.iter().map(|one| one.walltime_seconds).collect::<Vec<_>>(),
+            [Some(3600), Some(7200)]
+        );
+        assert_eq!(spec.checkpoint, Some(Checkpoint { signal: 12, seconds_before_end: 60 }));
+        assert_eq!(spec.requeue.on_exit_codes, [99]);
+        let Program::Script { args, .. } = &part.launch.program else { panic!("it has a script") };
+        assert_eq!(args[..], ["/bin/bash", "-l", "-c", "./run x"]);
+        assert_eq!(spec.environment.get("PATH").map(String::as_str), Some("/bin"));
+        assert!(!spec.environment.contains_key("SECRET"), "only what a login would have too");
+        assert_eq!(spec.dialect.as_deref(), Some("oar"));
+        let plain = job(&["true"]);
+        assert_eq!(plain.components[0].launch.stdout.as_deref(), Some("OAR.%J.stdout"));
+    }
+
+    /// OAR-C-06
+    #[test]
+    fn arrays_are_separate_jobs() {
+        let (jobs, _) = lowered(&["--array", "3", "true"], false).expect("it is accepted");
+        let index = |job: &JobSpec| job.environment.get(INDEX).cloned();
+        assert_eq!(jobs.iter().map(index).collect::<Vec<_>>(), [None, Some("2".into()), Some("3".into())]);
+        let (jobs, _) = lowered(&["--array-param-file", "f", "./run"], false).expect("it is accepted");
+        let command = |job: &JobSpec| job.attributes[keys::COMMAND].clone();
+        assert_eq!(jobs.iter().map(command).collect::<Vec<_>>(), ["./run a b", "./run"]);
+    }
+
+    /// OAR-T-01, OAR-T-20, OAR-G-17: types that jobs cannot have here are refused by name.
+    #[test]
+    fn types_are_honoured_or_refused_by_name() {
+        for kind in
+            ["container", "timesharing=*,*", "deploy", "cosystem", "placeholder=x", "expire=2030-01-01 00:00:00"]
+        {
+            let refusal = lowered(&["-t", kind, "true"], true).expect_err("it is refused");
+            assert_eq!(refusal.code, Code::Rule);
+            assert!(refusal.to_string().starts_with(&format!("-t {kind}: is not supported: ")), "{refusal}");
+        }
+        let refusal = lowered(&["-t", "besteffort", "true"], false).expect_err("no class makes way");
+        assert!(refusal.to_string().contains("needs a service class 'besteffort'"), "{refusal}");
+        let spec = job(&["-t", "besteffort", "-t", "idempotent", "true"]);
+        assert_eq!(spec.types, [JobType::BestEffort { requeue: true }]);
+        assert_eq!(spec.components[0].class.as_deref(), Some("besteffort"));
+        let noop = job(&["-t", "noop"]);
+        assert_eq!((noop.types, noop.components[0].launch.program.clone()), (vec![JobType::Noop], Program::None));
+        let late = job(&["-t", "postpone=1970-01-13 00:00:00", "-t", "deadline=1970-01-14 00:00:00", "true"]);
+        let part = &late.components[0];
+        assert_eq!(
+            (part.begin, part.deadline),
+            (Some(Timestamp(1_036_800_000_000)), Some(Timestamp(1_123_200_000_000)))
+        );
+    }
+
+    /// OAR-R-15, OAR-G-08
+    #[test]
+    fn shapes_that_never_fit_are_skipped() {
+        assert_eq!(job(&["-l", "nodes=5", "-l", "nodes=2", "true"]).components[0].alternatives.len(), 1);
+        let refusal = lowered(&["-l", "nodes=5", "true"], false).expect_err("it never fits");
+        assert_eq!(refusal.to_string(), "-l: not enough resources: nodes: 5 asked, 4 match, 4 of them fit (job id -5)");
+    }
+
+    /// OAR-X-10
+    #[test]
+    fn private_keys_are_nowhere_in_the_job() {
+        let (jobs, warnings) =
+            lowered(&["--import-job-key-inline", "SECRETKEY", "true"], false).expect("it is accepted");
+        assert!(!format!("{jobs:?}").contains("SECRETKEY"));
+        assert!(warnings[0].starts_with("keys have no effect here"));
+    }
+
+    /// OAR-N-03, OAR-N-05, W9: the words of an exec notification reach the program as they are.
+    #[test]
+    fn programs_are_told_with_the_words_of_the_original() {
+        let spec = job(&["-n", "my 'run", "--notify", "[END,RUNNING]exec:/bin/echo --site lyon", "true"]);
+        let Sink::Exec(line) = &spec.notifications[0].sink else { panic!("it is a program") };
+        let said = |event: &str| {
+            let mut command = std::process::Command::new("/bin/sh");
+            command.args(["-c", line]).env("MUSTER_EVENT", event).env("MUSTER_JOB_ID", "4242");
+            String::from_utf8(command.output().expect("there is a shell").stdout).expect("text")
+        };
+        assert_eq!(said("completed"), "--site lyon 4242 my 'run END completed\n");
+        assert_eq!(said("started"), "--site lyon 4242 my 'run RUNNING started\n");
+        assert_eq!(said("cancelled"), "", "ERROR is not wanted");
+    }
+}

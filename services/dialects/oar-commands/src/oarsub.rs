@@ -1,0 +1,253 @@
+//! `oarsub`.
+
+use super::{
+    answer::{refused, require_accepted},
+    ended::{Ended, Failure, print},
+    interactive,
+    jobs::{self, seconds},
+    lower::{self, BESTEFFORT_CLASS, Caller, Context, keys},
+    site::{Site, user_name},
+};
+use muster_cli::{caller, connection::ConnectionOptions, stderr_line, verdict::wait_until_decided};
+use muster_client::{ClientError, JobQuery, Moment};
+use muster_names::{User, group_name};
+use muster_oar::{
+    life::{
+        connect::{self, Candidate},
+        state::State,
+    },
+    options::{
+        array,
+        getopt::{self, Name, Words},
+        rules::{self, SiteRules},
+        script,
+        submission::{self, Array, Submission},
+        types::{Kind, Reading},
+    },
+    refusal::{Code, Refusal},
+    request::site::Site as Names,
+    show::{
+        document::{Form, written},
+        submitted,
+    },
+    text::{decimal, shown},
+};
+use muster_schemas::{
+    CommandId, JobId,
+    job::{JobSpec, JobState, JobType},
+    views::ErrorCode,
+};
+use nix::unistd::{Uid, getgroups};
+use std::io::Read as _;
+
+const USAGE: &str = "usage: oarsub [-I | -S] [-l REQUEST] [-p FILTER] [-q QUEUE] [-t TYPE] [-a JOB] [-n NAME] \
+                     [-d FOLDER] [-O FILE] [-E FILE] [-r START] [--array N] [--array-param-file FILE] [--hold] \
+                     [--project NAME] [--notify HOW] [--checkpoint SECONDS] [--signal N] [COMMAND]\n       \
+                     oarsub -C [JOB]\n       oarsub --resubmit JOB\n";
+/// The greatest script or file of parameters.
+const MAX_FILE_BYTES: u64 = 16 << 20;
+/// The exit status for a script or a file of parameters that cannot be read.
+const BAD_FILE: u8 = 12;
+
+/// Runs a command line of `oarsub`.
+pub fn run(connection: &ConnectionOptions, words: &[String]) -> Ended {
+    let mut words = getopt::read(words)?;
+    if words.has(Name::Help) {
+        print(USAGE);
+        return Ok(0);
+    }
+    let user = User::numbered(Uid::effective().as_raw());
+    let shell = user.map(|user| user.shell).unwrap_or_default();
+    if let Some(job) = words.value(Name::Connect) {
+        let named = if job.is_empty() { None } else { Some(id(job)?) };
+        return connect(&mut Site::open(connection)?, named, &shell);
+    }
+    if let Some(job) = words.value(Name::Resubmit) {
+        let job = id(job)?;
+        return resubmit(&mut Site::open(connection)?, job, &words);
+    }
+    let request = lower::request_of(&words);
+    let mut warnings = directives(&mut words)?;
+    let mut site = Site::open(connection)?;
+    let cluster = site.cluster()?;
+    let now = site.now();
+    let zone = site.zone.clone();
+    let reading = Reading { now, zone: &zone, site_types: &[] };
+    let mut submission = submission::read(&words, &Names::of(&cluster.table), reading)?;
+    let site_filter = apply_rules(&mut site, &mut submission)?;
+    warnings.append(&mut submission.warnings);
+    let process = caller::Caller::this_process(connection).map_err(|failure| Failure::new(failure.to_string()))?;
+    let caller = Caller {
+        shell: shell.clone(),
+        directory: process.directory,
+        environment: process.environment,
+        umask: process.umask,
+    };
+    let parameters = match &submission.array {
+        Array::Parameters(file) => array::parameters(&text_of(file)?)?,
+        _ => Vec::new(),
+    };
+    let has_besteffort_class = submission.is(|kind| *kind == Kind::BestEffort) && makes_way(&mut site)?;
+    let context =
+        Context { cluster: &cluster, site_filter, caller: &caller, has_besteffort_class, request, parameters, now };
+    let mut specs = lower::lower(&submission, &context, &mut warnings)?;
+    for spec in &mut specs {
+        for (name, value) in &process.instance {
+            spec.environment.entry((*name).to_owned()).or_insert_with(|| value.clone());
+        }
+    }
+    warnings.iter().for_each(|warning| stderr_line!("oarsub: warning: {warning}"));
+    match (submission.is_interactive, specs.pop()) {
+        (true, Some(spec)) => interactive::submit(&mut site, spec, &shell),
+        (_, last) => {
+            specs.extend(last);
+            let is_array = submission.array != Array::Single;
+            send(&mut site, specs, is_array, form(&words))
+        }
+    }
+}
+
+fn id(text: &str) -> Result<u64, Refusal> {
+    let wrong = || Refusal::new(Code::Usage, format!("expected the id of a job, found '{}'", shown(text)));
+    decimal::<u64>(text).filter(|job| *job > 0).ok_or_else(wrong)
+}
+
+fn form(words: &Words) -> Option<Form> {
+    let forms =
+        [(Name::Json, Form::Json), (Name::Yaml, Form::Yaml), (Name::Xml, Form::Xml), (Name::Dumper, Form::Dumper)];
+    forms.into_iter().find(|(name, _)| words.has(*name)).map(|(_, form)| form)
+}
+
+/// Adds the directives of the script that the command names (OAR-C-05).
+fn directives(words: &mut Words) -> Result<Vec<String>, Failure> {
+    if !words.has(Name::ScanScript) {
+        return Ok(Vec::new());
+    }
+    let command = words.operands.join(" ");
+    let file = command.split_whitespace().next().ok_or_else(|| {
+        Failure::from(Refusal::new(Code::NothingToRun, "nothing to run: -S reads the script of the command"))
+    })?;
+    let directives = script::directives(&text_of(file)?)?;
+    Ok(script::merge(words, directives))
+}
+
+/// The text of a file that belongs to the submission.
+fn text_of(path: &str) -> Result<String, Failure> {
+    let failed = |why: String| Failure { text: format!("{}: {why}", shown(path)), status: BAD_FILE };
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(|error| failed(error.to_string()))?;
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|error| failed(error.to_string()))?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(failed("it has more than 16 MiB".to_owned()));
+    }
+    // Only directives are read, so what is not text elsewhere does not matter.
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The default rules of OAR, with the queues of this system. Rights are the system's own.
+fn apply_rules(site: &mut Site, submission: &mut Submission) -> Result<muster_oar::predicate::Predicate, Failure> {
+    let config = site.client.config(Moment::Now)?;
+    let queues: Vec<String> = config.queues.iter().map(|queue| queue.name.clone()).collect();
+    let standard = SiteRules::default();
+    let default_queue = match config.settings.default_queue.is_empty() {
+        true => queues.first().cloned().unwrap_or_default(),
+        false => config.settings.default_queue.clone(),
+    };
+    let has_own = queues.contains(&standard.besteffort_queue);
+    let besteffort_queue = if has_own { standard.besteffort_queue.clone() } else { default_queue.clone() };
+    let rules = SiteRules { queues, default_queue, besteffort_queue, system_users: Vec::new(), ..standard };
+    let groups = getgroups().unwrap_or_default();
+    let caller = rules::Caller {
+        user: user_name(),
+        groups: groups.into_iter().filter_map(|group| group_name(group.as_raw())).collect(),
+        waiting_reservations: 0,
+    };
+    let was_besteffort = submission.is(|kind| *kind == Kind::BestEffort);
+    let filter = rules::apply(submission, &caller, &rules, &|_| {
+        Some(rules::Container { is_reservation: true, is_over: false })
+    })?;
+    if !has_own && !was_besteffort {
+        // The queue of a site without one for best effort is for all jobs.
+        submission.types.retain(|one| one.kind != Kind::BestEffort);
+    }
+    Ok(filter)
+}
+
+/// Whether jobs of the class for best effort make way for jobs of another one.
+fn makes_way(site: &mut Site) -> Result<bool, ClientError> {
+    let classes = site.client.accounts(Moment::Now)?.classes;
+    let is_known = classes.iter().any(|class| class.name == BESTEFFORT_CLASS);
+    Ok(is_known && classes.iter().any(|class| class.preempts.iter().any(|other| other == BESTEFFORT_CLASS)))
+}
+
+fn send(site: &mut Site, specs: Vec<JobSpec>, is_array: bool, form: Option<Form>) -> Ended {
+    let answer = site.client.submit(CommandId::new_now(), &specs).map_err(refused)?;
+    if answer.is_judged {
+        for job in &answer.jobs {
+            require_accepted(&wait_until_decided(&mut site.client, *job)?)?;
+        }
+    }
+    let ids: Vec<u64> = answer.jobs.iter().map(|job| job.number).collect();
+    match (form, &ids[..]) {
+        (None, _) => print(&submitted::lines(&ids, is_array)),
+        (Some(form), [id]) => print(&written(&serde_json::json!({ "job_id": id }), form)),
+        (Some(form), ids) => print(&written(&serde_json::json!({ "job_id": ids, "array_id": ids.first() }), form)),
+    }
+    Ok(0)
+}
+
+/// Opens a shell in a running job of the caller.
+fn connect(site: &mut Site, named: Option<u64>, shell: &str) -> Ended {
+    let query = match named {
+        Some(job) => JobQuery { ids: vec![JobId::job(job)], ..JobQuery::default() },
+        None => JobQuery { user: Some(user_name()), states: vec![JobState::Running], ..JobQuery::default() },
+    };
+    let own = user_name();
+    let ids: Vec<JobId> = site.client.jobs(&query)?.jobs.iter().map(|view| view.id).collect();
+    let details = if ids.is_empty() { Vec::new() } else { site.client.job_details(&ids, false)?.jobs };
+    let candidates: Vec<Candidate> = details
+        .iter()
+        .map(|detail| Candidate {
+            job: detail.job.own_number(),
+            state: jobs::state(detail),
+            // Whether operators may is decided by the system.
+            has_right: detail.job.owner == own || Uid::effective().is_root(),
+            is_own: detail.job.owner == own,
+            is_noop: detail.spec.types.contains(&JobType::Noop),
+        })
+        .collect();
+    let job = connect::choose(named, &candidates).map_err(|(status, text)| Failure { text, status })?;
+    interactive::connect(site, JobId::job(job), shell)
+}
+
+/// Submits a job that has ended again (OAR-J-22).
+fn resubmit(site: &mut Site, job: u64, words: &Words) -> Ended {
+    let refused_for = |code: i32, why: &str| {
+        Err(Failure::from(Refusal::new(Code::Resubmission(code), format!("job {job} is not submitted again: {why}"))))
+    };
+    let detail = match site.client.job(JobId::job(job), Moment::Now) {
+        Ok(detail) => detail,
+        Err(error) if error.code() == Some(ErrorCode::NotFound) => return refused_for(-2, "it does not exist"),
+        Err(error) => return Err(refused(error)),
+    };
+    let attribute = |key: &str| detail.spec.attributes.contains_key(key);
+    if detail.job.owner != user_name() {
+        return refused_for(-3, "it belongs to somebody else");
+    }
+    if attribute(keys::INTERACTIVE) || attribute(keys::RESERVATION) {
+        return refused_for(-1, "it is interactive or a reservation");
+    }
+    if !matches!(jobs::state(&detail), State::Terminated | State::Error | State::Finishing) {
+        return refused_for(-2, "it has not ended");
+    }
+    let mut spec = detail.spec;
+    spec.attributes.insert(keys::REPLACES.to_owned(), job.to_string());
+    spec.attributes.remove(keys::INDEX);
+    spec.environment.remove(muster_oar::dialect::INDEX);
+    let now = site.now();
+    for part in &mut spec.components {
+        part.begin = part.begin.filter(|begin| seconds(*begin) > now);
+        part.dependencies.all_of.clear();
+    }
+    send(site, vec![spec], false, form(words))
+}
