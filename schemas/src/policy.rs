@@ -49,7 +49,7 @@ pub struct Policy {
     /// Planning by turns, in place of backfilling and of the policies of queues; `None` means that jobs are planned with
     /// promises, as `backfill` says.
     pub turns: Option<Box<Turns>>,
-    /// Why nothing starts under it; `None` if jobs start. At most 1,024 bytes.
+    /// Why nothing starts under it; `None` if jobs start. At most 200 bytes.
     pub starts_nothing: Option<String>,
     /// The files that it was made of, at most 64; none if it was written as a policy.
     pub sources: Vec<PolicySource>,

@@ -24,6 +24,10 @@ pub const MOST_STARTS: u32 = 100_000;
 const MOST_TURN_QUEUES: usize = 10_000;
 /// Maximum number of groups and users in a table of shares.
 const MOST_SHARES: usize = 100_000;
+/// Maximum number of levels of such a table: parts are exact fractions, which grow with each.
+const MOST_SHARE_LEVELS: u32 = 32;
+/// Maximum length of the reason why nothing starts, in bytes.
+const MOST_WHY_BYTES: usize = 200;
 /// Maximum number of files that a policy is made of.
 const MOST_SOURCES: usize = 64;
 /// Maximum number of periods of planning by turns.
@@ -81,6 +85,9 @@ impl Policy {
         }
         if let Some(why) = &self.starts_nothing {
             faults.text("starts_nothing", why, "why nothing starts");
+            if why.len() > MOST_WHY_BYTES {
+                faults.add("starts_nothing", format!("expected at most {MOST_WHY_BYTES} bytes: each waiting job has it"));
+            }
         }
         faults.sources(&self.sources);
         if !(1..=MOST_STARTS).contains(&self.max_starts) {
@@ -242,8 +249,15 @@ impl Faults {
             self.text(&format!("{place}.windows.queue_prefix"), &windows.queue_prefix, "the beginning of a name");
             self.periods(&format!("{place}.windows.periods"), &windows.periods);
         }
+        // The levels of the whole machine and of the group of unknown users, then of the members.
+        let mut levels = vec![0, 1];
         for (index, share) in turns.shares.iter().flat_map(|shares| &shares.members).enumerate() {
             let place = format!("{place}.shares.members.{index}");
+            let level = levels.get(share.parent as usize).map_or(1, |level| level + 1);
+            levels.push(level);
+            if level > MOST_SHARE_LEVELS {
+                self.add(&place, format!("expected at most {MOST_SHARE_LEVELS} levels"));
+            }
             self.text(&place, &share.name, "the name of a group or user");
             if share.parent as usize >= index + 2 {
                 self.add(&place, "expected a parent that stands before it".into());

@@ -1,5 +1,5 @@
-//! Planning by turns: jobs are looked at one after the other, each starts if it fits when its turn comes, and no job is
-//! promised anything.
+//! Planning by turns: jobs are looked at one after the other, and each starts if it fits when its turn comes. Only routes
+//! promise starts.
 
 use super::{key::OrderKey, period::Period, routes::Routes};
 use crate::{

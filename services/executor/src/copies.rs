@@ -27,8 +27,9 @@ use std::{
 };
 use tokio::{sync::Semaphore, time};
 
-/// How many jobs have their files copied at a time; the others wait.
-const AT_ONCE: usize = 16;
+/// How many jobs have their files copied at a time, and how many of one owner; the others wait. Their time counts meanwhile.
+const AT_ONCE: usize = 64;
+const AT_ONCE_OF_OWNER: usize = 8;
 /// How many copies are remembered, so that an order which comes late is not obeyed again.
 const REMEMBERED: usize = 4_096;
 /// The pause before a report that the ledger has not taken is repeated.
@@ -47,6 +48,7 @@ pub struct Copies {
     copier: Arc<Copier>,
     known: BTreeMap<Sequence, Copying>,
     slots: Arc<Semaphore>,
+    slots_of_owners: BTreeMap<String, Arc<Semaphore>>,
 }
 
 /// A copying that was ordered.
@@ -59,9 +61,15 @@ struct Copying {
 }
 
 impl Copies {
-    /// No copying yet. `command` copies from and to other hosts.
+    /// No copying yet.
     pub fn new(ledger: LedgerClient, copier: Copier) -> Self {
-        Self { ledger, copier: Arc::new(copier), known: BTreeMap::new(), slots: Arc::new(Semaphore::new(AT_ONCE)) }
+        Self {
+            ledger,
+            copier: Arc::new(copier),
+            known: BTreeMap::new(),
+            slots: Arc::new(Semaphore::new(AT_ONCE)),
+            slots_of_owners: BTreeMap::new(),
+        }
     }
 
     /// Begins to copy, once for each order.
@@ -77,15 +85,27 @@ impl Copies {
         let is_stopped = Arc::new(AtomicBool::new(false));
         self.known.insert(order.copy, Copying { job: order.job, run: order.run, is_stopped: is_stopped.clone() });
         let (ledger, copier, slots) = (self.ledger.clone(), self.copier.clone(), self.slots.clone());
+        self.slots_of_owners.retain(|_, slots| slots.available_permits() < AT_ONCE_OF_OWNER);
+        let of_owner = self.slots_of_owners.entry(order.owner.user.clone());
+        let of_owner = of_owner.or_insert_with(|| Arc::new(Semaphore::new(AT_ONCE_OF_OWNER))).clone();
+        let began = Instant::now();
         tokio::spawn(async move {
+            // First those of its owner: whoever waits for them takes no slot from others.
+            let Ok(_slot_of_owner) = of_owner.acquire_owned().await else { return };
             let Ok(_slot) = slots.acquire_owned().await else { return };
             let (job, copy, actor) = (order.job, order.copy, Actor::Executor(copier.node.clone()));
             let stop = is_stopped.clone();
-            let copied = tokio::task::spawn_blocking(move || copier.copy(&order, &|| stop.load(Ordering::Relaxed)));
-            if let Ok(Some(report)) = copied.await {
-                tracing::debug!(%job, ?report, "files were copied");
-                tell(&ledger, actor, Command::NodeCopied { job, copy, report }, &is_stopped).await;
-            }
+            let copied = tokio::task::spawn_blocking(move || copier.copy(&order, began, &|| stop.load(Ordering::Relaxed)));
+            let report = match copied.await {
+                Ok(None) => return,
+                Ok(Some(report)) => report,
+                Err(error) => {
+                    let failure = Some(format!("the copying itself failed: {error}"));
+                    CopyReport { bytes: None, milliseconds: 0, failure }
+                }
+            };
+            tracing::debug!(%job, ?report, "files were copied");
+            tell(&ledger, actor, Command::NodeCopied { job, copy, report }, &is_stopped).await;
         });
     }
 
@@ -147,12 +167,16 @@ struct End {
 }
 
 impl Copier {
-    /// Copies what is ordered, in order, until the first failure. `None` if it was stopped.
-    pub fn copy(&self, order: &CopyOrder, is_stopped: &dyn Fn() -> bool) -> Option<CopyReport> {
+    /// Copies what is ordered, in order, until the first failure; its time counts from when it was ordered. `None` if it was
+    /// stopped.
+    pub fn copy(&self, order: &CopyOrder, ordered: Instant, is_stopped: &dyn Fn() -> bool) -> Option<CopyReport> {
+        if is_stopped() {
+            return None;
+        }
         let began = Instant::now();
         let mut job = Job {
             order,
-            deadline: began + Duration::from_secs(order.limit_seconds.into()),
+            deadline: ordered + Duration::from_secs(order.limit_seconds.into()),
             bytes: Some(0),
             is_stopped,
         };

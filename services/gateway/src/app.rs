@@ -208,6 +208,11 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
+    /// Who asks.
+    pub(crate) fn caller(&self) -> &Owner {
+        &self.owner
+    }
+
     /// Another attempt of the same request: the first is the command itself.
     pub(crate) fn attempt(&self, number: u32) -> Self {
         let id = match number {

@@ -300,10 +300,12 @@ impl<'c> Planner<'c> {
         ProposedPlan { seen: self.state().sequence(), at: now, reasons, external: true, ..ProposedPlan::default() }
     }
 
-    /// A cycle of the scheduling program, if one is due. Each of its starts is a plan, which the ledger judges before
-    /// the
-    /// program hears of it.
+    /// A cycle of the scheduling program, if one is due. Each of its starts is a plan, which the ledger judges
+    /// before the program hears of it. While scheduling is off there is none (PBS-C-03).
     async fn scripted_cycle(&mut self, now: Timestamp, epoch: u64) -> Result<(), BusError> {
+        if self.state().settings().is_idle {
+            return Ok(());
+        }
         let shown = picture(self.projection.state(), now);
         let Some(script) = self.script.as_mut() else { return Ok(()) };
         let mut events = script.begin(now.0.div_euclid(1_000_000), shown);

@@ -88,8 +88,6 @@ pub struct Engine {
     pub(crate) user_usage: BTreeMap<Arc<str>, u64>,
     /// The owners of runs.
     pub(crate) run_users: Users,
-    /// Until when a cycle by turns need not look at jobs that cannot fit and were told why they wait.
-    pub(crate) looks_hold_until: Option<Timestamp>,
     /// The facts of planning by turns with routes.
     pub(crate) conditions: Conditions,
 }
@@ -139,7 +137,6 @@ impl Engine {
             assumes_passes: false,
             user_usage: BTreeMap::new(),
             run_users: Users::default(),
-            looks_hold_until: None,
             conditions: Conditions::default(),
         };
         for (room, units) in rooms {

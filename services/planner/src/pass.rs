@@ -18,6 +18,7 @@ mod visits;
 mod yielding;
 
 pub use cycle::Plan;
+pub(crate) use trace::is_lack;
 pub use trace::{Look, Refusal};
 pub(crate) use visits::crossed;
 
@@ -102,13 +103,13 @@ impl Engine {
         };
         self.judge_classes();
         self.drop_broken_promises(&mut cycle);
-        if let Some(mode) = self.scheduling.mode {
-            self.by_mode(&mut cycle, mode);
-            return cycle;
-        }
         let policy = self.policy.clone();
         if let Some(why) = &policy.starts_nothing {
             self.start_nothing(&mut cycle, why);
+            return cycle;
+        }
+        if let Some(mode) = self.scheduling.mode {
+            self.by_mode(&mut cycle, mode);
             return cycle;
         }
         if let Some(turns) = policy.turns.as_deref() {
@@ -132,9 +133,12 @@ impl Engine {
 
     /// Under a policy that starts nothing, every job waits for another policy.
     fn start_nothing(&self, cycle: &mut Cycle, why: &str) {
-        let waiting: Vec<JobId> = self.queue.entries().map(|entry| entry.id).collect();
-        for job in waiting {
-            cycle.tell(job, WaitReason::Limit(format!("the policy in force starts nothing: {why}")));
+        if !self.tells_reasons {
+            return;
+        }
+        let reason = WaitReason::Limit(format!("the policy in force starts nothing: {why}"));
+        for entry in self.queue.entries().filter(|entry| entry.known_reason.as_deref() != Some(&reason)) {
+            cycle.tell(entry.id, reason.clone());
         }
     }
 

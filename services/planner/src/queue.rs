@@ -8,6 +8,7 @@ use crate::{
     PolicyError,
     class::{ClassId, Classes, Size},
     model::{Activation, Holder, QueuedJob, QueuedTasks, Slot},
+    pass::is_lack,
     users::Users,
 };
 use muster_schemas::{
@@ -159,8 +160,8 @@ pub(crate) struct Queue {
     pending: Vec<bool>,
     /// For each entry the last judgement of its class that is known as the reason why it waits; 0 for none.
     known_judgements: Vec<u64>,
-    /// For each place when its job arrived, and whether it is known why it waits: entries are large, and a cycle by turns asks
-    /// this of all.
+    /// For each place when its job arrived, and whether it is known that it does not fit: entries are large, and a cycle by
+    /// turns asks this of all.
     arrivals: Vec<Timestamp>,
     told: Vec<bool>,
     /// The owners of the jobs.
@@ -267,7 +268,7 @@ impl Queue {
         self.arrivals[place as usize]
     }
 
-    /// Whether it is known why the job at a place waits.
+    /// Whether it is known that the job at a place does not fit.
     pub fn is_told(&self, place: Place) -> bool {
         self.told[place as usize]
     }
@@ -303,7 +304,7 @@ impl Queue {
     /// Sets why a job waits, as far as that is known.
     pub fn set_known_reason(&mut self, id: JobId, reason: Option<Arc<WaitReason>>) {
         let Some(place) = self.place_of(id) else { return };
-        self.told[place as usize] = reason.is_some();
+        self.told[place as usize] = reason.as_deref().is_some_and(is_lack);
         if let Some(entry) = self.get_mut(place) {
             entry.known_reason = reason;
         }

@@ -8,7 +8,7 @@ use super::ended::{Ended, Failure, print};
 use jiff::{Timestamp, ToSpan, Zoned, tz::TimeZone};
 use muster_cli::{connection::ConnectionOptions, stderr_line, zone};
 use muster_client::{Client, ClientError, Moment};
-use muster_pbs::qmgr::{created, limits_of};
+use muster_pbs::qmgr::{amount, created, limits_of};
 use muster_pbs_policy::{
     check::{Checked, FileDigest, Policy as Tables, check},
     engine::{self, Limits, Range},
@@ -124,13 +124,13 @@ impl PolicyFolder {
         }
     }
 
-    /// Nothing starts as long as no policy of files was ever in force: no other one stands in for a broken file.
+    /// Nothing starts as long as no policy was ever put in force: the default does not stand in for a broken file.
     ///
     /// # Errors
     /// If the system does not answer.
     pub fn start_nothing_without_policy(&mut self, mistakes: usize) -> Result<(), LoadError> {
         let present = self.client.policy(Moment::Now)?;
-        if !present.sources.is_empty() && present.starts_nothing.is_none() {
+        if present != Policy::default() && present.starts_nothing.is_none() {
             return Ok(());
         }
         let why = format!("the policy files of PBS have {mistakes} errors");
@@ -184,9 +184,9 @@ fn limits(attributes: &BTreeMap<String, String>) -> Limits {
     let mut limits = Limits::default();
     for (name, resource, value) in limits_of(attributes) {
         match (name, resource) {
-            ("max_running", None) => limits.max_running = values::decimal(value),
-            ("max_user_run", None) => limits.max_user_run = values::decimal(value),
-            ("max_group_run", None) => limits.max_group_run = values::decimal(value),
+            ("max_running", None) => limits.max_running = value.parse().ok(),
+            ("max_user_run", None) => limits.max_user_run = value.parse().ok(),
+            ("max_group_run", None) => limits.max_group_run = value.parse().ok(),
             ("resources_available", Some(resource)) => {
                 limits.resources_available.extend(amount(resource, value).map(|most| (resource.to_owned(), most)));
             }
@@ -197,15 +197,6 @@ fn limits(attributes: &BTreeMap<String, String>) -> Limits {
         }
     }
     limits
-}
-
-/// Seconds, kilobytes or a number.
-fn amount(resource: &str, value: &str) -> Option<u64> {
-    match resource {
-        "cput" | "pcput" | "walltime" => values::seconds(value),
-        "mem" | "vmem" | "pmem" | "pvmem" | "file" => values::kilobytes(value),
-        _ => values::decimal(value),
-    }
 }
 
 fn hashes(digests: &[FileDigest]) -> Vec<PolicySource> {

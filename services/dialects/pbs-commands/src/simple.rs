@@ -90,7 +90,7 @@ fn stage_in(site: &mut Site, tool: &str, (node, jobs): &(Option<String>, Vec<Pbs
     })
 }
 
-/// Starts jobs at once, on these nodes if some are named (PBS-C-09). With `-a` nobody waits until they run.
+/// Starts jobs at once, on these nodes if some are named (PBS-C-09). Nobody waits until they run, so `-a` changes nothing.
 fn start(site: &mut Site, tool: &str, (_, nodes, jobs): (bool, Option<String>, Vec<PbsJobId>)) -> Ended {
     let request = RunJobRequest { nodes: nodes.as_deref().map(queries::run_nodes).transpose()?.unwrap_or_default() };
     each(site, tool, &jobs, |site, id, _| {

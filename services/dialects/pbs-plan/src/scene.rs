@@ -152,6 +152,7 @@ impl<'s> Scene<'s> {
                 name: queue.name.clone(),
                 priority: queue.priority.unwrap_or(0),
                 started: queue.started.unwrap_or(false),
+                enabled: queue.enabled.unwrap_or(true),
                 ..QueueSpec::default()
             });
         }

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 
 const DAY_SECONDS: i64 = 86_400;
 const ONE: u128 = 1_000_000;
-/// After so many days nothing is left, whatever the factor, unless that is 1.
+/// A longer time counts as so many days.
 const MOST_DAYS: i64 = 1_000_000;
 
 /// The number of whole days since the last decay, and the time of the new one.

@@ -76,6 +76,10 @@ impl Duplex {
     /// There is none.
     pub fn line(&mut self, deadline: Instant) -> Result<String, Broken> {
         loop {
+            // Lines that are there already must not make a cycle endless.
+            if Instant::now() >= deadline {
+                return Err(Broken::TimeOver);
+            }
             if let Some(line) = self.waiting()? {
                 return Ok(line);
             }

@@ -67,7 +67,7 @@ impl State {
         }
     }
 
-    /// The launch of a run is ordered now that its files are there.
+    /// The files of a run are there: its launch is ordered.
     fn files_came(&mut self, run: RunId) {
         let (since, timeout) = (self.sequence, self.settings.launch_timeout_seconds);
         let deadline = self.time.plus_seconds(i64::from(timeout));

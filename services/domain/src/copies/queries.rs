@@ -6,7 +6,7 @@ use crate::{
     state::State,
 };
 use muster_schemas::{
-    NodeId, Sequence,
+    JobId, NodeId, Sequence,
     cluster::NodeCondition,
     copies::{CopyDirection, FileCopies},
     resources::Placement,
@@ -31,6 +31,15 @@ impl CopyStage {
 }
 
 impl State {
+    /// A job whose files are on a node for its start, or on their way to it or from it.
+    pub(crate) fn job_with_files_on(&self, node: NodeId) -> Option<JobId> {
+        let has = |job: &Job| {
+            let is_bound = job.copies.as_ref().is_some_and(|copies| copies.is_bound) && job.files_at() == Some(node);
+            is_bound || job.copying().is_some_and(|(at, ..)| at == node)
+        };
+        self.jobs.values().find(|job| has(job)).map(|job| job.id)
+    }
+
     /// Whether a node that reports copies the results of a job that is over.
     pub(crate) fn has_results_on_their_way(&self, job: &Job) -> bool {
         let leaving = job.copying().filter(|(.., direction)| *direction == CopyDirection::Out);

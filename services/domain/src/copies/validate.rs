@@ -33,7 +33,9 @@ fn one(field: &str, file: &FileCopy) -> Result<(), Refusal> {
         no_nul(&field, path)?;
     }
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '@');
-    if file.host.starts_with('-') || !file.host.chars().all(is_plain) {
+    let parts: Vec<&str> = file.host.split('@').collect();
+    let is_whole = file.host.is_empty() || parts.len() <= 2 && parts.iter().all(|part| !part.is_empty());
+    if !is_whole || parts.iter().any(|part| part.starts_with('-')) || !file.host.chars().all(is_plain) {
         let host = crate::validate::shown(&file.host);
         return invalid(format!("{field}: host: `{host}`: expected letters, digits and `.-_@`"));
     }

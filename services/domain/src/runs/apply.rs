@@ -133,9 +133,7 @@ impl State {
         self.count_run(id, false);
         self.count_fair_use(id, &run, now);
         self.count_spent(id, &run, now);
-        if let Some(owner) = self.jobs.get(&id).map(|job| job.owner.clone()) {
-            self.count_share_use(&owner.user, &run, &usage, now);
-        }
+        self.count_share_use(id, &run, &usage, now);
         self.note_freed();
         self.change_job(id, |job| {
             if let Some(tasks) = &mut job.tasks {

@@ -93,6 +93,9 @@ pub(crate) async fn run(
     Json(request): Json<RunJobRequest>,
 ) -> Answered {
     let job = job_id(&id)?;
+    if !app.is_operator(asked.caller()) {
+        return Err(ApiError::new(ErrorCode::PermissionDenied, "only operators start jobs themselves"));
+    }
     let (projection, now) = projection_of(&app, MomentParams::default()).await?;
     if projection.state().job(job).is_none() && projection.state().job(job.whole()).is_none() {
         return Err(ApiError::new(ErrorCode::NotFound, format!("job {job} does not exist")));

@@ -892,7 +892,7 @@ const PBS: Section = Section {
             "policy_folder",
             Kind::Path,
             "",
-            "A `sched_priv` folder. The process with the gateway puts its policy files in force at its start and on SIGHUP, and makes the policy again when the configuration changes or a month begins. Its user must be an administrator. As long as no policy of files was ever in force, mistakes in them keep everything from starting.",
+            "A `sched_priv` folder. The process with the gateway puts its policy files in force at its start and on SIGHUP, and makes the policy again when the configuration changes or a month begins. Its user must be an administrator. As long as no policy was ever put in force, mistakes in them keep everything from starting.",
         ),
     ],
 };

@@ -2,6 +2,16 @@
 
 use muster_schemas::{JobId, Timestamp, job::WaitReason, policy::LimitPer};
 
+/// What a job lacks that waits for a time.
+const TIME: &str = "time";
+const QUEUE_TIME: &str = "a time of its queue";
+
+/// Whether a reason says that the job does not fit now. It stays true as long as the job does not fit, whatever else
+/// refuses it meanwhile.
+pub(crate) fn is_lack(reason: &WaitReason) -> bool {
+    matches!(reason, WaitReason::Resources(lacks) if !lacks.starts_with(TIME) && !lacks.starts_with(QUEUE_TIME))
+}
+
 /// A job, and what became of it in a cycle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Look {
@@ -97,11 +107,11 @@ impl Refusal {
         match self {
             Self::QueueStopped | Self::QueueIgnored => WaitReason::QueueStopped,
             Self::OtherQueuesTime { until: Some(until) } => {
-                WaitReason::Resources(format!("a time of its queue: other queues are served until {until}"))
+                WaitReason::Resources(format!("{QUEUE_TIME}: other queues are served until {until}"))
             }
-            Self::OtherQueuesTime { until: None } => WaitReason::Resources("a time of its queue".into()),
+            Self::OtherQueuesTime { until: None } => WaitReason::Resources(QUEUE_TIME.into()),
             Self::CrossesWindow(border) => {
-                WaitReason::Resources(format!("time: it may run past {border}, when other queues are served"))
+                WaitReason::Resources(format!("{TIME}: it may run past {border}, when other queues are served"))
             }
             Self::JobLimit { text, .. } | Self::AttributeLimit { text, .. } | Self::OtherLimit(text) => {
                 WaitReason::Limit(text.clone())

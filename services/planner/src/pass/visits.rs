@@ -1,12 +1,12 @@
 //! Planning by turns: each job is looked at once, in the order in which queues and jobs have their turns, and starts if
-//! it fits at that moment. Nobody is promised anything.
+//! it fits at that moment. Only routes promise starts.
 
 mod lanes;
 mod routes;
 
 use super::{
     Cycle, Verdict,
-    trace::{Look, Refusal},
+    trace::{Look, Refusal, is_lack},
 };
 use crate::{
     class::ClassId,
@@ -28,9 +28,6 @@ use std::{
 
 /// What jobs lack is found out for this many classes in a cycle: each takes a look at all nodes.
 const MOST_SHORTAGES: usize = 32;
-/// A job that certainly does not fit, and was told why it waits, is looked at this often at least, so that what it was told
-/// does not get older.
-const LOOKS_HOLD_SECONDS: i64 = 120;
 /// What the others lack.
 const SOME_RESOURCES: &str = "what it asks for";
 
@@ -84,12 +81,8 @@ impl Engine {
         });
         let (starving, seen, shortages) = (None, HashSet::new(), HashMap::new());
         let mut visits = Visits { turns, starving, seen, standing, shortages };
-        let leaves_out = self.may_leave_out(cycle, rules);
+        let leaves_out = self.may_leave_out(cycle, turns, rules);
         let mut lanes = self.lanes(cycle, turns, visits.standing.as_ref(), leaves_out);
-        if !leaves_out {
-            let change = turns.next_change(cycle.now).unwrap_or(Timestamp::MAX);
-            self.looks_hold_until = Some(cycle.now.plus_seconds(LOOKS_HOLD_SECONDS).min(change));
-        }
         self.visit_starving(cycle, &mut visits, &mut lanes);
         match rules.visit {
             Visit::QueuesInTurn => self.visit_in_turn(cycle, &mut visits, &mut lanes),
@@ -272,7 +265,10 @@ impl Engine {
         let is_known = matches!(refusal, Refusal::QueueStopped);
         if self.tells_reasons && !is_known {
             let reason = refusal.reason();
-            if entry.known_reason.as_deref() != Some(&reason) {
+            let known = entry.known_reason.as_deref();
+            // What it lacks is not always found out; what is known about it then stands.
+            let says_less = refusal == Refusal::NoRoom(SOME_RESOURCES) && known.is_some_and(is_lack);
+            if known != Some(&reason) && !says_less {
                 cycle.tell(id, reason);
             }
         }

@@ -8,7 +8,11 @@ use super::{
     queues::key,
     values::{assigned, bytes, count, seconds},
 };
-use crate::{refusal::shown, text::is_name};
+use crate::{
+    refusal::shown,
+    text::is_name,
+    value::{Size, parse_seconds},
+};
 use std::collections::BTreeMap;
 
 /// The beginning of the names of attributes that are kept for this dialect.
@@ -95,9 +99,18 @@ fn of_resource(change: &Change, resource: &str) -> Result<String, Problem> {
     match resource {
         "cput" | "pcput" | "walltime" => drop(seconds(change)?),
         "mem" | "vmem" | "pmem" | "pvmem" | "file" => drop(bytes(change)?),
-        _ => drop(count(change, None)?),
+        _ => return Ok(count(change, None)?.to_string()),
     }
     Ok(assigned(change)?.to_owned())
+}
+
+/// The amount of a resource that is kept: seconds, kilobytes rounded down, or a number.
+pub fn amount(resource: &str, value: &str) -> Option<u64> {
+    match resource {
+        "cput" | "pcput" | "walltime" => parse_seconds(value),
+        "mem" | "vmem" | "pmem" | "pvmem" | "file" => Size::parse(value).map(|size| size.bytes() / 1024),
+        _ => value.parse().ok(),
+    }
 }
 
 /// Gives a new queue its number in the order of creation.

@@ -227,6 +227,10 @@ fn requeue_finished(state: &State, job: &Job, chain: &mut u64) -> Result<Vec<Eve
             let whole = job.id.whole();
             Err(conflict(format!("job {}: the files of array {whole} have been staged out; submit it again", job.id)))
         }
+        // They would meet the files of the next run.
+        None if state.has_results_on_their_way(job) => {
+            Err(conflict(format!("job {}: its results are being copied; try again when they have been", job.id)))
+        }
         None => entry::enter_again(state, job, chain),
     }
 }

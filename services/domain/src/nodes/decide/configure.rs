@@ -232,6 +232,10 @@ fn remove_nodes(state: &State, config: &ClusterConfig, events: &mut Vec<Event>) 
         if let Some(job) = state.user_of(node) {
             return Err(conflict(format!("node `{}` cannot be removed: job {job} runs on it", node.spec.name)));
         }
+        if let Some(job) = state.job_with_files_on(node.id) {
+            let why = format!("files of job {job} are there or on their way");
+            return Err(conflict(format!("node `{}` cannot be removed: {why}", node.spec.name)));
+        }
         if let Some(reservation) = state.reservations_of(node.id).next() {
             let (node, name) = (&node.spec.name, &reservation.spec.name);
             return Err(conflict(format!("node `{node}` cannot be removed: it belongs to reservation `{name}`")));

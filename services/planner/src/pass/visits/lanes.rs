@@ -54,23 +54,24 @@ impl Lane {
 }
 
 impl Engine {
-    /// Whether jobs that cannot fit can be left out: their refusal changes nothing for others, and what they were told
-    /// about it is not old. It would change something if it used up the turn of a queue, or held up others.
-    pub(super) fn may_leave_out(&self, cycle: &Cycle, rules: &TurnRules) -> bool {
+    /// Whether jobs that do not fit, and were told so, can be left out: their refusal changes nothing for others, and what
+    /// they were told is still true. It would change something if it used up the turn of a queue, or held up others.
+    pub(super) fn may_leave_out(&self, cycle: &Cycle, turns: &Turns, rules: &TurnRules) -> bool {
         let is_harmless = rules.on_refusal == OnRefusal::Nothing && rules.visit != Visit::QueuesInTurn;
-        let is_told = !self.tells_reasons || self.looks_hold_until.is_some_and(|until| cycle.now < until);
         // Jobs with filters may have resources that are kept for them.
         let is_plain = cycle.trace.is_none() && self.queue.gates.jobs == 0;
-        is_harmless && is_told && is_plain && !self.has_starving(cycle, rules)
+        is_harmless && is_plain && !self.has_starving(cycle, turns, rules)
     }
 
-    fn has_starving(&self, cycle: &Cycle, rules: &TurnRules) -> bool {
+    fn has_starving(&self, cycle: &Cycle, turns: &Turns, rules: &TurnRules) -> bool {
         let Some(rule) = rules.starving else { return false };
-        let blocks = self.queue.blocks().into_iter();
-        let mut places = blocks.flat_map(|block| self.queue.sorted(block));
-        places.any(|place| {
-            self.queue.class_at(*place).is_some() && rule.is_starving(self.queue.arrival_at(*place), cycle.now)
-        })
+        let is_starving = |place: &Place| {
+            let Some(class) = self.queue.class_at(*place) else { return false };
+            rule.is_starving(self.queue.arrival_at(*place), cycle.now)
+                && !self.classes.is_hopeless(class)
+                && !turns.windows.as_ref().is_some_and(|own| own.owns(lead_queue(&self.classes.get(class).demand)))
+        };
+        self.queue.blocks().into_iter().flat_map(|block| self.queue.sorted(block)).any(is_starving)
     }
 
     /// The jobs that have turns in this cycle, queue by queue in their order, or all together. The others are told why
