@@ -4,6 +4,7 @@ use crate::{
     slurm::Site,
     system::{Output, System},
 };
+use std::path::Path;
 
 const CONFIGURATION: &str = r#"
 [cluster]
@@ -17,9 +18,9 @@ name = "default"
 name = "long"
 "#;
 
-/// A site of four nodes with four cores each.
+/// A site of four nodes with four cores each. Nodes have a `/tmp` of their own, and jobs wait for files of the test.
 fn site() -> Site {
-    Site::with(CONFIGURATION)
+    Site::on(System::stopped_in(Path::new("/var/tmp")), CONFIGURATION)
 }
 
 /// The state of a job, as `oarstat -s` tells it.
