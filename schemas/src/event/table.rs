@@ -1304,18 +1304,6 @@ macro_rules! event_table {
     is "crontab" "set", of [], plan Never, replay Left, concerns [],
     public Cluster(CrontabSet { user: user.clone(), jobs: jobs.iter().map(|job| job.job).collect() });
 
-    /// Files of a policy have mistakes: the policy in force stays.
-    PolicyRefused {
-        /// The name of the policy that was refused.
-        name: String,
-        /// The files that it was made of.
-        sources: Vec<PolicySource>,
-        /// The mistakes in them, for people.
-        mistakes: Vec<String>,
-    }
-    is "policy" "refused", of [], plan Never, replay Left, concerns [],
-    public Plan(PolicyRefused { name: name.clone(), sources: sources.clone(), mistakes: mistakes.clone() });
-
     /// A node copies files for a job: its run waits for them, or they are copied ahead, or the job is over (PBS-G-08).
     CopyingBegan {
         /// The job or task.
@@ -1379,6 +1367,18 @@ macro_rules! event_table {
         reason: reason.clone(),
         until: *until,
     });
+
+    /// Files of a policy have mistakes: the policy in force stays.
+    PolicyRefused {
+        /// The name of the policy that was refused.
+        name: String,
+        /// The files that it was made of.
+        sources: Vec<PolicySource>,
+        /// The mistakes in them, for people.
+        mistakes: Vec<String>,
+    }
+    is "policy" "refused", of [], plan Never, replay Left, concerns [],
+    public Plan(PolicyRefused { name: name.clone(), sources: sources.clone(), mistakes: mistakes.clone() });
 
     } };
 }

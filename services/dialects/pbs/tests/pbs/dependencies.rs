@@ -50,7 +50,7 @@ fn files_to_stage_have_two_places() {
     let files = staging::parse("-W stagein", "in.dat@fs1:/data/in.dat,'a,b'@fs1:\"/x y\",c\\,d@h:/e").unwrap();
     let shown: Vec<String> = files.iter().map(ToString::to_string).collect();
     assert_eq!(shown, ["in.dat@fs1:/data/in.dat", "a,b@fs1:/x y", "c,d@h:/e"]);
-    for text in ["", "a", "a@h", "@h:b", "a@:b", "a@h:", "-r@h:b", "a@-h:b", "a@h:-b", "a\n@h:b", "a@h:b,"] {
+    for text in ["", "a", "@h:b", "a@:b", "a@h:", "-r@h:b", "a@-h:b", "a@h:-b", "a\n@h:b", "a@h:b,"] {
         assert!(staging::parse("-W stagein", text).is_err(), "{text}");
     }
 }
