@@ -86,7 +86,8 @@ impl Policy {
         if let Some(why) = &self.starts_nothing {
             faults.text("starts_nothing", why, "why nothing starts");
             if why.len() > MOST_WHY_BYTES {
-                faults.add("starts_nothing", format!("expected at most {MOST_WHY_BYTES} bytes: each waiting job has it"));
+                faults
+                    .add("starts_nothing", format!("expected at most {MOST_WHY_BYTES} bytes: each waiting job has it"));
             }
         }
         faults.sources(&self.sources);

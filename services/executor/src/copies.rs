@@ -95,7 +95,8 @@ impl Copies {
             let Ok(_slot) = slots.acquire_owned().await else { return };
             let (job, copy, actor) = (order.job, order.copy, Actor::Executor(copier.node.clone()));
             let stop = is_stopped.clone();
-            let copied = tokio::task::spawn_blocking(move || copier.copy(&order, began, &|| stop.load(Ordering::Relaxed)));
+            let copied =
+                tokio::task::spawn_blocking(move || copier.copy(&order, began, &|| stop.load(Ordering::Relaxed)));
             let report = match copied.await {
                 Ok(None) => return,
                 Ok(Some(report)) => report,

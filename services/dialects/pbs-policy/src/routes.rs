@@ -251,7 +251,8 @@ impl Translation<'_> {
             .batch_queues
             .iter()
             .filter_map(|queue| self.site.queue(&queue.queue)?.resources_max.get("ncpus").copied());
-        let all = of_server.or(Some(hosts).filter(|hosts| *hosts > 0)).unwrap_or_else(|| queues.fold(0, u64::saturating_add));
+        let all =
+            of_server.or(Some(hosts).filter(|hosts| *hosts > 0)).unwrap_or_else(|| queues.fold(0, u64::saturating_add));
         all.saturating_mul(u64::from(self.config.fake_machine_multiplier)).max(1)
     }
 
