@@ -59,12 +59,14 @@ fn files_of_this_node_are_copied_as_they_are() {
     fs::write(at("-r/a b"), "text").expect("it is ours");
     // Words that look like options or commands are paths.
     for (host, copy) in [("", "one"), ("N1.example", "$(two)"), ("localhost", "three;x")] {
-        let report = copier.copy(&order(CopyDirection::In, vec![file(&at(copy), host, &at("-r/a b"))]), &never);
+        let report =
+            copier.copy(&order(CopyDirection::In, vec![file(&at(copy), host, &at("-r/a b"))]), Instant::now(), &never);
         let report = report.expect("nobody stops it");
         assert_eq!((report.failure, report.bytes), (None, Some(4)), "{host}");
         assert_eq!(fs::read_to_string(at(copy)).expect("it was copied"), "text");
     }
-    let report = copier.copy(&order(CopyDirection::Out, vec![file(&at("-r"), "", &at("whole"))]), &never);
+    let report =
+        copier.copy(&order(CopyDirection::Out, vec![file(&at("-r"), "", &at("whole"))]), Instant::now(), &never);
     assert_eq!(report.expect("nobody stops it").failure, None);
     assert_eq!(fs::read_to_string(at("whole/a b")).expect("folders are copied whole"), "text");
 }
@@ -76,11 +78,13 @@ fn other_hosts_are_the_business_of_the_copy_command() {
         place("[ \"$1\" = -x ] && shift; echo \"$*\" >> $(dirname $0)/said; cp \"${1#fs:}\" \"${2#fs:}\"");
     let at = |name: &str| folder.path().join(name);
     fs::write(at("from"), "12345").expect("it is ours");
-    let report =
-        copier.copy(&order(CopyDirection::In, vec![file(&at("here"), "fs", &at("from"))]), &never).expect("it");
+    let report = copier
+        .copy(&order(CopyDirection::In, vec![file(&at("here"), "fs", &at("from"))]), Instant::now(), &never)
+        .expect("it");
     assert_eq!((report.failure, report.bytes), (None, Some(5)));
-    let report =
-        copier.copy(&order(CopyDirection::Out, vec![file(&at("here"), "fs", &at("back"))]), &never).expect("it");
+    let report = copier
+        .copy(&order(CopyDirection::Out, vec![file(&at("here"), "fs", &at("back"))]), Instant::now(), &never)
+        .expect("it");
     assert_eq!((report.failure, report.bytes), (None, Some(5)));
     let [from, here, back] = ["from", "here", "back"].map(|name| at(name).display().to_string());
     let said = fs::read_to_string(at("said")).expect("it was called");
@@ -93,15 +97,18 @@ fn the_first_failure_ends_it_and_is_told_in_the_words_of_the_program() {
     let at = |name: &str| folder.path().join(name);
     fs::write(at("from"), "12345").expect("it is ours");
     let files = vec![file(&at("a"), "fs", &at("from")), file(&at("b"), "", &at("from"))];
-    let report = copier.copy(&order(CopyDirection::In, files), &never).expect("nobody stops it");
+    let report = copier.copy(&order(CopyDirection::In, files), Instant::now(), &never).expect("nobody stops it");
     let why = report.failure.expect("it failed");
     assert!(why.contains("could not be copied to") && why.ends_with("fs: no route to host (exit status: 3)"), "{why}");
     assert!(!at("b").exists(), "nothing is copied after a failure");
-    let report = copier.copy(&order(CopyDirection::In, vec![file(&at("c"), "", &at("none"))]), &never).expect("it");
+    let report = copier
+        .copy(&order(CopyDirection::In, vec![file(&at("c"), "", &at("none"))]), Instant::now(), &never)
+        .expect("it");
     assert!(report.failure.expect("there is no such file").contains("No such file or directory"));
     let unknown = Owner { user: "no-such-user-here".into(), uid: 5, gid: 5 };
     let order = CopyOrder { owner: unknown, ..order(CopyDirection::In, vec![file(&at("c"), "", &at("from"))]) };
-    let why = copier.copy(&order, &never).and_then(|report| report.failure).expect("nobody can copy it");
+    let why =
+        copier.copy(&order, Instant::now(), &never).and_then(|report| report.failure).expect("nobody can copy it");
     assert!(why.contains("no-such-user-here"), "{why}");
 }
 
@@ -115,23 +122,29 @@ fn time_and_size_are_limited_and_a_stop_is_obeyed() {
         ..order(CopyDirection::In, vec![file(&at("big"), "fs", Path::new("/big"))])
     };
     let began = Instant::now();
-    let why = copier.copy(&from_fs(1, 0), &never).and_then(|report| report.failure).expect("it takes too long");
+    let why = copier
+        .copy(&from_fs(1, 0), Instant::now(), &never)
+        .and_then(|report| report.failure)
+        .expect("it takes too long");
     assert!(why.ends_with("it took longer than 1 s"), "{why}");
     assert!(began.elapsed() < Duration::from_secs(20));
     // No file gets larger than the limit, whatever the command does.
-    copier.copy(&from_fs(1, 1_000), &never).and_then(|report| report.failure).expect("it is too large");
+    copier.copy(&from_fs(1, 1_000), Instant::now(), &never).and_then(|report| report.failure).expect("it is too large");
     assert!(fs::metadata(at("big")).expect("it was begun").len() <= 1_000);
     fs::write(at("small"), "12345").expect("it is ours");
     let files = vec![file(&at("copy"), "", &at("small")), file(&at("copy2"), "", &at("small"))];
     let order = CopyOrder { limit_bytes: 9, ..order(CopyDirection::In, files) };
-    let why = copier.copy(&order, &never).and_then(|report| report.failure).expect("together they are too large");
+    let why = copier
+        .copy(&order, Instant::now(), &never)
+        .and_then(|report| report.failure)
+        .expect("together they are too large");
     assert_eq!(why, "the files have 10 bytes, and at most 9 may be copied");
     let asked = Cell::new(0);
     let soon = || {
         asked.set(asked.get() + 1);
         asked.get() > 3
     };
-    assert_eq!(copier.copy(&from_fs(600, 0), &soon), None, "nobody wants a report");
+    assert_eq!(copier.copy(&from_fs(600, 0), Instant::now(), &soon), None, "nobody wants a report");
 }
 
 /// Root copies nothing for a user.
@@ -149,7 +162,7 @@ fn copies_are_made_by_the_owner_of_the_job() {
     let copy = |source: &str, host: &str, to: &str| {
         let owner = Owner { user: "nobody".into(), uid: nobody.uid.as_raw(), gid: nobody.gid.as_raw() };
         let order = CopyOrder { owner, ..order(CopyDirection::In, vec![file(&at(to), host, &at(source))]) };
-        copier.copy(&order, &never).expect("nobody stops it").failure
+        copier.copy(&order, Instant::now(), &never).expect("nobody stops it").failure
     };
     assert_eq!(copy("public", "", "plain"), None);
     assert_eq!(copy("public", "fs", "far"), None);

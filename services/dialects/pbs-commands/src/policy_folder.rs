@@ -12,7 +12,7 @@ use muster_pbs::qmgr::{amount, created, limits_of};
 use muster_pbs_policy::{
     check::{Checked, FileDigest, Policy as Tables, check},
     engine::{self, Limits, Range},
-    folder, values,
+    folder,
 };
 use muster_schemas::{
     CommandId,
