@@ -299,7 +299,10 @@ fn what_cannot_be_honoured_is_refused_by_name() {
              nothing was changed",
         ),
         ("set queue long total_jobs = 1", "long: total_jobs: cannot be set: the system does; nothing was changed"),
-        ("set server scheduling = perhaps", ": scheduling: "),
+        (
+            "set server scheduling = perhaps",
+            ": scheduling: illegal value `perhaps`: expected True or False; nothing was changed",
+        ),
         ("set server comment = x", ": comment: is not supported: the server has no comment here; nothing was changed"),
         (
             "set server log_events = 511",
