@@ -17,6 +17,9 @@ const ROOMS: [&str; 8] = [
     "services/planner-service",
 ];
 
+/// What is left out of them: scheduling programs are those of one dialect, and plan in place of the planner.
+const LEFT_OUT: [&str; 2] = ["services/planner-service/src/script.rs", "services/planner-service/src/script"];
+
 /// The names of dialects, and the prefixes of their variables.
 const WORDS: [&str; 7] = ["slurm", "sbatch", "hpcpack", "hpc pack", "ccp", "pbs", "oar"];
 
@@ -25,6 +28,9 @@ fn no_room_of_all_dialects_names_one() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut found = Vec::new();
     for file in ROOMS.iter().flat_map(|room| sources_below(&root.join(room).join("src"))) {
+        if LEFT_OUT.iter().any(|left_out| file.starts_with(root.join(left_out))) {
+            continue;
+        }
         let text = fs::read_to_string(&file).expect("a source is text");
         let shown = file.strip_prefix(&root).unwrap_or(&file).display();
         let lines = text.lines().zip(1..).filter_map(|(line, number)| Some((number, word_in(line)?)));

@@ -228,7 +228,7 @@ pub enum Reservations {
     None,
     /// They are kept until their jobs start or no longer wait, and move only to earlier times.
     Kept,
-    /// They are made anew in each cycle.
+    /// They are made again in each cycle.
     Renewed,
 }
 

@@ -39,7 +39,7 @@ pub struct Turns {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct UsageRule {
-    /// What is charged.
+    /// The part of a run that is charged.
     pub charge: Charge,
     /// After each such time all use is halved; 0 keeps it.
     pub half_life_seconds: u64,

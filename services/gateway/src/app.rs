@@ -208,7 +208,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Who asks.
+    /// The user who asks.
     pub(crate) fn caller(&self) -> &Owner {
         &self.owner
     }

@@ -1,9 +1,11 @@
 //! Settings of the planner.
 
-use crate::{external::External, script::Script};
+use crate::{
+    external::External,
+    script::{ProgramWord, Script, Setup},
+};
 use anyhow::{Context as _, bail};
 use muster_bus::SharedBus;
-use muster_pbs_script::{policy_word::ProgramWord, scheduler::Setup};
 use muster_planner::predict::Tolerance;
 use serde::Deserialize;
 use std::{path::PathBuf, time::Duration};
@@ -22,7 +24,7 @@ pub struct Config {
     pub max_waiting: usize,
     /// Whether to plan by the policy in force while it does not work, rather than start no job.
     pub fallback: bool,
-    /// A scheduling program of PBS that plans in place of the built-in planner, as `tcl:BODY[,INIT]`.
+    /// A scheduling program that plans in place of the built-in planner, as `tcl:BODY[,INIT]`.
     pub scheduler_policy: Option<String>,
     /// The folder with its files, in which it runs.
     pub scheduler_folder: Option<PathBuf>,
@@ -84,7 +86,7 @@ impl Config {
         })
     }
 
-    /// The scheduling program of PBS. Mistakes in it are reasons not to start, and all are told.
+    /// The scheduling program. Mistakes in it are reasons not to start, and all are told.
     pub(crate) fn script(&self) -> anyhow::Result<Option<Script>> {
         let Some(policy) = &self.scheduler_policy else { return Ok(None) };
         if !self.command.is_empty() || self.external.is_some() {

@@ -5,15 +5,11 @@ use crate::{
     Config, cycle_time,
     external::{self, External, Proposal},
     predictor::{Foreseen, Predictor},
-    script::{self, Asked, FromScript, Script, picture},
+    script::{self, Asked, Code, FromScript, Refusal, Script, Trigger, picture},
 };
 use futures::FutureExt as _;
 use muster_bus::{BusError, Feed, LedgerClient, SharedBus, load_snapshot};
 use muster_domain::State;
-use muster_pbs_script::{
-    action::{Code, Refusal},
-    trigger::Command as Trigger,
-};
 use muster_planner::projection::Projection;
 use muster_schemas::{
     JobId, NodeId, Sequence, Timestamp,

@@ -7,6 +7,12 @@ mod picture;
 mod site;
 
 pub(crate) use message::{Asked, FromScript};
+pub(crate) use muster_pbs_script::{
+    action::{Code, Refusal},
+    policy_word::ProgramWord,
+    scheduler::Setup,
+    trigger::Command as Trigger,
+};
 pub(crate) use outcome::{log, reasons, start_of};
 pub(crate) use picture::picture;
 
@@ -14,9 +20,7 @@ use anyhow::{Context as _, bail};
 use muster_pbs_plan::state_file::StateFile;
 use muster_pbs_script::{
     cycles::Cycles,
-    policy_word::ProgramWord,
-    scheduler::{Hour, Scheduler, Setup},
-    trigger::Command,
+    scheduler::{Hour, Scheduler},
 };
 use site::{Ask, LiveSite};
 use std::{
@@ -29,12 +33,12 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 #[derive(Debug)]
 pub(crate) struct Script {
     work: Sender<Work>,
-    triggers: Vec<Command>,
+    triggers: Vec<Trigger>,
 }
 
 /// A cycle to run, if one is due.
 struct Work {
-    triggers: Vec<Command>,
+    triggers: Vec<Trigger>,
     now: i64,
     state: StateFile,
     events: UnboundedSender<FromScript>,
@@ -67,7 +71,7 @@ impl Script {
     }
 
     /// Notes a trigger for the next cycle.
-    pub fn note(&mut self, trigger: Command) {
+    pub fn note(&mut self, trigger: Trigger) {
         if !self.triggers.contains(&trigger) {
             self.triggers.push(trigger);
         }

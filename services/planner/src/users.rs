@@ -1,4 +1,4 @@
-//! Who has jobs, counted as they come and go.
+//! The users who have jobs, counted as these come and go.
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -59,7 +59,7 @@ pub mod keys {
     pub const REPLACES: &str = "oar.resubmit_job_id";
 }
 
-/// Who submits, and where.
+/// The user who submits, and the place of the submission.
 #[derive(Clone, Debug, Default)]
 pub struct Caller {
     /// The login shell; may be empty.
@@ -79,7 +79,7 @@ pub struct Context<'c> {
     pub cluster: &'c Cluster,
     /// The filter of the site for its resources.
     pub site_filter: Predicate,
-    /// Who submits.
+    /// The user who submits.
     pub caller: &'c Caller,
     /// Whether jobs of a class make way for others.
     pub has_besteffort_class: bool,

@@ -177,7 +177,7 @@ fn fair_share(config: &SchedConfig) -> FairShare {
     }
 }
 
-/// What is charged and how fast it is forgotten (PBS-FS-05, PBS-FS-08, PBS-FS-12).
+/// The charge of a run, and how fast it is forgotten (PBS-FS-05, PBS-FS-08, PBS-FS-12).
 fn usage(config: &SchedConfig) -> UsageRule {
     let charge = match config.fair_share_charge {
         Charge::CpuTime => CoreCharge::CpuSeconds,

@@ -15,7 +15,7 @@ pub fn days_since(last_decay: Timestamp, now: Timestamp) -> (i64, Timestamp) {
     (days, decayed)
 }
 
-/// What is left of a usage after some days. Fractions are dropped each day.
+/// The rest of a usage after some days. Fractions are dropped each day.
 pub fn decayed(usage: u64, factor: Decimal, days: i64) -> u64 {
     let mut left = usage;
     for _ in 0..days.min(MOST_DAYS) {

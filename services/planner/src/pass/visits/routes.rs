@@ -177,7 +177,7 @@ impl Engine {
         self.walk(cycle, walk, &jobs, &[at]);
     }
 
-    /// Starts a job, or as many tasks of an array as may, in the first target that takes it. A job that cannot start may
+    /// Starts a job, or the tasks of an array that may start, in the first target that takes it. A job that cannot start may
     /// be promised a start.
     fn give_turn(
         &mut self,

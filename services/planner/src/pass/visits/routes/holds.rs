@@ -23,7 +23,7 @@ use muster_schemas::{
 };
 use std::sync::Arc;
 
-/// How many times a search for a start goes on from hours to room and back.
+/// How many times a search for a start continues from hours to room and back.
 const MOST_TRIES: usize = 256;
 
 impl Engine {

@@ -57,7 +57,7 @@ impl<'t> Walk<'t> {
     }
 }
 
-/// What is held for a job.
+/// The resources that are held for a job.
 pub(super) struct Hold {
     pub promised: Promised,
     pub demand: Arc<Demand>,
