@@ -1,6 +1,7 @@
 //! Plans, and the policy and settings that planners follow.
 
 mod apply;
+mod charges;
 pub(crate) mod decide;
 pub(crate) mod invariants;
 mod queries;

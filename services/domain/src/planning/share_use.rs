@@ -1,13 +1,6 @@
 //! What users have used, for the shares of a policy: whole seconds, halved after each half-life (PBS-FS-05, PBS-FS-08).
 
-use crate::{jobs::Job, runs::Run, state::State};
-use muster_schemas::{
-    JobId, Timestamp,
-    job::Usage,
-    policy::{Charge, UsageRule},
-    resources::ComponentPlacement,
-    shares::LEAST,
-};
+use muster_schemas::{Timestamp, policy::UsageRule, shares::LEAST};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -17,7 +10,7 @@ pub(crate) struct ShareUse {
     /// When the half-life began that has not passed.
     since: Timestamp,
     /// By user, only those above [`LEAST`].
-    users: BTreeMap<Arc<str>, u64>,
+    pub(super) users: BTreeMap<Arc<str>, u64>,
 }
 
 impl ShareUse {
@@ -34,7 +27,7 @@ impl ShareUse {
 
     /// Halves all use once for each whole half-life that has passed. Fractions are dropped, and the rest of the time counts
     /// toward the next halving: so it does not matter how often this is called.
-    fn decay(&mut self, half_life_seconds: u64, now: Timestamp) {
+    pub(super) fn decay(&mut self, half_life_seconds: u64, now: Timestamp) {
         let elapsed_seconds = u64::try_from(now.micros_since(self.since) / 1_000_000).unwrap_or(0);
         let Some(halvings) = elapsed_seconds.checked_div(half_life_seconds).filter(|halvings| *halvings > 0) else {
             return;
@@ -47,7 +40,7 @@ impl ShareUse {
         self.users.retain(|_, used| *used > LEAST);
     }
 
-    fn charge(&mut self, user: &str, amount: u64) {
+    pub(super) fn charge(&mut self, user: &str, amount: u64) {
         if amount == 0 {
             return;
         }
@@ -55,57 +48,6 @@ impl ShareUse {
             Some(used) => *used = used.saturating_add(amount),
             None => drop(self.users.insert(user.into(), LEAST.saturating_add(amount))),
         }
-    }
-}
-
-/// What a run is charged that lasts until a moment. Its present size counts for all of its time; components that ended alone
-/// count until then, with what they had.
-fn charged(rule: UsageRule, job: &Job, run: &Run, usage: Option<&Usage>, until: Timestamp) -> u64 {
-    match rule.charge {
-        Charge::CpuSeconds => usage.map_or(0, |usage| usage.cpu_time_micros / 1_000_000),
-        Charge::CoreSeconds => {
-            let Some(started) = run.started else { return 0 };
-            let used = |placed: &ComponentPlacement, until: Timestamp| {
-                let cores: u64 = placed.shares.iter().map(|share| share.cores.len()).sum();
-                cores.saturating_mul(u64::try_from(until.micros_since(started)).unwrap_or(0))
-            };
-            let over: BTreeMap<u32, (&ComponentPlacement, Timestamp)> =
-                job.components_over().map(|(number, over)| (number, (&over.placement, over.at))).collect();
-            let parts = (0..).zip(&run.placement.components).map(|(number, placed)| match over.get(&number) {
-                Some((placed, at)) => used(placed, *at),
-                None => used(placed, until),
-            });
-            parts.fold(0, u64::saturating_add) / 1_000_000
-        }
-    }
-}
-
-impl State {
-    fn usage_rule(&self) -> Option<UsageRule> {
-        self.planning.policy.as_ref()?.turns.as_ref()?.usage
-    }
-
-    /// Charges the owner of a run that ends now.
-    pub(crate) fn count_share_use(&mut self, id: JobId, run: &Run, usage: &Usage, now: Timestamp) {
-        let Some(rule) = self.usage_rule() else { return };
-        let Some(job) = self.jobs.get(&id) else { return };
-        let amount = charged(rule, job, run, Some(usage), now);
-        self.share_use.decay(rule.half_life_seconds, now);
-        self.share_use.charge(&job.owner.user, amount);
-    }
-
-    /// What users have used at a moment, as the policy in force counts it; those that are not there have used nothing.
-    pub fn share_use(&self, now: Timestamp) -> BTreeMap<Arc<str>, u64> {
-        let Some(rule) = self.usage_rule() else { return BTreeMap::new() };
-        let mut share_use = self.share_use.clone();
-        share_use.decay(rule.half_life_seconds, now);
-        if rule.charge == Charge::CoreSeconds {
-            for run in self.runs.values() {
-                let Some(job) = self.jobs.get(&run.job) else { continue };
-                share_use.charge(&job.owner.user, charged(rule, job, run, None, now));
-            }
-        }
-        share_use.users
     }
 }
 

@@ -5,8 +5,7 @@ use super::{
     command::Change,
     object::Setting,
     problem::Problem,
-    queues::key,
-    values::{assigned, bytes, count, seconds},
+    values::{assigned, bytes, count, key, seconds},
 };
 use crate::{
     refusal::shown,

@@ -4,8 +4,7 @@ use super::{
     command::{Change, ObjectKind, Operation},
     object::{Object, Printed, Setting},
     problem::Problem,
-    queues::key,
-    values::{assigned, bytes, change_list, count, entries, given},
+    values::{assigned, bytes, change_list, count, entries, given, key},
 };
 use crate::{
     flavour::Flavour,

@@ -6,7 +6,7 @@ use super::{
     object::{Object, Setting},
     problem::Problem,
     values::{
-        Limits, boolean, change_limits, change_list, change_users, count, entries, given, integer, seconds,
+        Limits, boolean, change_limits, change_list, change_users, count, entries, given, integer, key, seconds,
         show_boolean,
     },
 };
@@ -64,15 +64,6 @@ fn settings(spec: &QueueSpec, flavour: Flavour) -> Vec<Setting> {
     all.push(Setting::new("enabled", show_boolean(spec.enabled)));
     all.push(Setting::new("started", show_boolean(spec.started)));
     all
-}
-
-/// The name of an attribute with its resource, in small letters.
-pub(super) fn key(change: &Change) -> String {
-    let attribute = change.attribute.to_ascii_lowercase();
-    match &change.resource {
-        Some(resource) => format!("{attribute}.{}", resource.to_ascii_lowercase()),
-        None => attribute,
-    }
 }
 
 /// Sets an attribute.

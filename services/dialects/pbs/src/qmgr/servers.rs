@@ -5,9 +5,8 @@ use super::{
     limits,
     object::{Object, Setting},
     problem::Problem,
-    queues::key,
     values::{
-        Limits, assigned, boolean, bytes, change_limits, change_users, count, seconds, short_seconds, show_boolean,
+        Limits, assigned, boolean, bytes, change_limits, change_users, count, key, seconds, short_seconds, show_boolean,
     },
 };
 use crate::{

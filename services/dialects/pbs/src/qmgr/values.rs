@@ -19,6 +19,15 @@ const MOST_USER_BYTES: usize = 255;
 const YES: [&str; 5] = ["true", "t", "yes", "y", "1"];
 const NO: [&str; 5] = ["false", "f", "no", "n", "0"];
 
+/// The name of an attribute with its resource, in small letters.
+pub(super) fn key(change: &Change) -> String {
+    let attribute = change.attribute.to_ascii_lowercase();
+    match &change.resource {
+        Some(resource) => format!("{attribute}.{}", resource.to_ascii_lowercase()),
+        None => attribute,
+    }
+}
+
 /// The operation and the value of a change.
 pub(super) fn given(change: &Change) -> Result<(Operation, &str), Problem> {
     match &change.value {
