@@ -41,8 +41,8 @@ fn the_program_of_the_commands_is_small_and_has_no_storage_in_it() {
         let row = listed.lines().nth(1).unwrap_or_default();
         row.split_whitespace().nth(3).and_then(|bytes| bytes.parse::<u64>().ok()).unwrap_or_else(|| panic!("{listed}"))
     };
-    // An optimised build is a third of that.
-    let most = 40 << 20;
+    // Every dialect is in it; an optimised build is a third of that.
+    let most = 60 << 20;
     assert!(size(MUSTER) < most, "{} bytes of code and data", size(MUSTER));
     assert!(size(MUSTER) * 2 < size(SERVICES));
 }
