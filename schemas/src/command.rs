@@ -492,6 +492,11 @@ pub enum Command {
         /// The result.
         report: CopyReport,
     },
+    /// A node's executor has measured the load of its node. Repeated at an interval.
+    NodeLoadMeasured {
+        /// The average number of processes that run or could run, over the last minute, in millionths.
+        load_millionths: u64,
+    },
 }
 
 /// How to end jobs (HPC-C-06).

@@ -287,6 +287,21 @@ pub struct GpuFault {
     pub why: String,
 }
 
+/// A measured load of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct NodeLoad {
+    /// The average number of processes that ran or could run, over the last minute, in millionths.
+    pub millionths: u64,
+    /// When it was measured.
+    pub at: Timestamp,
+}
+
+/// A load in millionths, as people write it: with two digits behind the point.
+pub fn load_text(millionths: u64) -> String {
+    let hundredths = millionths.saturating_add(5_000) / 10_000;
+    format!("{}.{:02}", hundredths / 100, hundredths % 100)
+}
+
 /// A sign of life, sent by each executor at an interval well below `node_lost_after_seconds`. Not an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Heartbeat {

@@ -16,7 +16,8 @@ pub mod words;
 pub use crate::shares::Compare;
 pub use components::{ComponentPriority, ComponentStart, Components};
 pub use turns::{
-    Charge, FairShare, OnRefusal, OtherHours, Share, ShareTable, Starving, TurnRules, Turns, UsageRule, Visit, Windows,
+    ByLoad, Charge, FairShare, LoadTable, LoadedNode, OnRefusal, OtherHours, Share, ShareTable, Starving, TurnRules,
+    Turns, UsageRule, Visit, Windows,
 };
 
 pub use key::OrderKey;

@@ -27,7 +27,7 @@ use crate::{
     filter::StagingSettings,
     ids::{JobId, RunId, Sequence, StepId},
     job::{ExitStatus, Holds, JobSpec, JobState, Outcome, Usage, WaitReason},
-    node::GpuFault,
+    node::{GpuFault, NodeLoad},
     plan::NodeClosure,
     policy::PolicySource,
     resources::{IndexSet, NodeSpec},
@@ -667,6 +667,9 @@ pub struct NodeView {
     /// Its GPUs that take no new jobs, in order of their numbers.
     #[serde(default)]
     pub gpu_faults: Vec<GpuFault>,
+    /// Its last measured load; `None` if none was measured since it reports.
+    #[serde(default)]
+    pub load: Option<NodeLoad>,
 }
 
 impl NodeView {

@@ -356,6 +356,7 @@ fn events() -> Vec<Event> {
         sources: vec![PolicySource { name: "sched_config".into(), sha256: "0".repeat(64) }],
         mistakes: vec!["sched_config:1: expected true or false (token 'maybe')".into()],
     });
+    events.push(Event::NodeLoadMeasured { node, load_millionths: 1_250_000 });
     events
 }
 

@@ -1380,6 +1380,16 @@ macro_rules! event_table {
     is "policy" "refused", of [], plan Never, replay Left, concerns [],
     public Plan(PolicyRefused { name: name.clone(), sources: sources.clone(), mistakes: mistakes.clone() });
 
+    /// The load of a node was measured. Repeated at an interval if the site wants it.
+    NodeLoadMeasured {
+        /// The node.
+        node: NodeId,
+        /// The average number of processes that run or could run, over the last minute, in millionths.
+        load_millionths: u64,
+    }
+    is "node" "load_measured", of [], plan Never, replay Happens, concerns [],
+    public Node(NodeLoadMeasured { node: name_of(names, *node), load_millionths: *load_millionths });
+
     } };
 }
 pub(crate) use event_table;

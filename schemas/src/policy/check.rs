@@ -24,6 +24,8 @@ pub const MOST_STARTS: u32 = 100_000;
 const MOST_TURN_QUEUES: usize = 10_000;
 /// Maximum number of groups and users in a table of shares.
 const MOST_SHARES: usize = 100_000;
+/// Maximum number of nodes that are chosen by their load.
+const MOST_LOADED_NODES: usize = 100_000;
 /// Maximum number of levels of such a table: parts are exact fractions, which grow with each.
 const MOST_SHARE_LEVELS: u32 = 32;
 /// Maximum length of the reason why nothing starts, in bytes.
@@ -223,6 +225,7 @@ impl Faults {
         let lists = [
             ("ignored_queues", turns.ignored_queues.len(), MOST_TURN_QUEUES),
             ("queues", turns.queues.len(), MOST_TURN_QUEUES),
+            ("loads", turns.loads.as_ref().map_or(0, |loads| loads.nodes.len()), MOST_LOADED_NODES),
             ("shares", turns.shares.as_ref().map_or(0, |shares| shares.members.len()), MOST_SHARES),
             ("other_hours", turns.other_hours.as_ref().map_or(0, |other| other.periods.len()), MOST_PERIODS),
             ("windows", turns.windows.as_ref().map_or(0, |windows| windows.periods.len()), MOST_PERIODS),
@@ -242,6 +245,13 @@ impl Faults {
         if let Some(other) = &turns.other_hours {
             self.order(&format!("{place}.other_hours.order"), &other.order);
             self.periods(&format!("{place}.other_hours.periods"), &other.periods);
+        }
+        for (index, node) in turns.loads.iter().flat_map(|loads| &loads.nodes).enumerate().take(MOST_LOADED_NODES) {
+            self.text(&format!("{place}.loads.nodes[{index}].name"), &node.name, "the name of a node");
+            if node.ideal_millionths > node.max_millionths {
+                let message = "expected an ideal load that is not above the maximum";
+                self.add(&format!("{place}.loads.nodes[{index}].ideal_millionths"), message.into());
+            }
         }
         if let Some(routes) = &turns.routes {
             self.routes(&format!("{place}.routes"), routes);

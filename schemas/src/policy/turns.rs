@@ -33,6 +33,32 @@ pub struct Turns {
     /// Jobs start in other queues than those in which they wait. How queues take turns, starving jobs, fair share and
     /// windows have no effect then.
     pub routes: Option<Box<Routes>>,
+    /// The nodes that rules choose by their load; `None` if none does.
+    pub loads: Option<Box<LoadTable>>,
+}
+
+/// Nodes that are chosen by their load (PBS-L-01).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct LoadTable {
+    /// The nodes, in their order.
+    pub nodes: Vec<LoadedNode>,
+    /// The cores of a started job count in addition to the load of its node until a load is measured that is newer than the
+    /// start by this many seconds; 0 for only the rest of the cycle (PBS-L-05).
+    pub settle_seconds: u64,
+}
+
+/// A node that is chosen by its load, with its limits. A node that is not busy at all has the load 0, one with a process
+/// for each of its cores as many millions as cores.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct LoadedNode {
+    /// Its name.
+    pub name: String,
+    /// Up to this load, in millionths, it is among the first that are chosen.
+    pub ideal_millionths: u64,
+    /// Up to this load, in millionths, it is chosen at all.
+    pub max_millionths: u64,
 }
 
 /// What a run adds to the use of its owner, and how fast that is forgotten (PBS-FS-05, PBS-FS-08).
@@ -72,6 +98,23 @@ pub struct TurnRules {
     pub starving: Option<Starving>,
     /// Shares and usage choose the next job, in a queue or in the pool.
     pub fair_share: Option<FairShare>,
+    /// How the load of nodes chooses the node of a job that names no number of nodes; `None` if it does not.
+    pub by_load: Option<ByLoad>,
+}
+
+/// How the load of nodes chooses among those of [`Turns::loads`]. The load of a node counts with the cores that the job
+/// asks for (PBS-L-03).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ByLoad {
+    /// The least loaded of those within their ideal load, else of those within their maximum (PBS-L-04).
+    #[default]
+    Least,
+    /// The first within its maximum, from the one behind the node that was chosen last (PBS-L-07).
+    InTurn,
+    /// The first within its ideal load, else within its maximum, from the one behind the node that was chosen last
+    /// (PBS-L-07).
+    LeastInTurn,
 }
 
 /// How queues take turns.

@@ -1,7 +1,11 @@
 //! Nodes.
 
 use super::{declare::public_events, words::Because};
-use crate::{node::GpuFault, plan::NodeClosure, resources::NodeSpec};
+use crate::{
+    node::{GpuFault, load_text},
+    plan::NodeClosure,
+    resources::NodeSpec,
+};
 use std::sync::Arc;
 
 public_events! { NodeData
@@ -100,6 +104,15 @@ public_events! { NodeData
             write!(f, "{count} GPUs of node {node} are out of service, the first is {}: {}", first.gpu, first.why)
         }
     };
+
+    /// The load of a node was measured.
+    "node" "load_measured" NodeLoadMeasured about node {
+        /// Its name.
+        node: String,
+        /// The average number of processes that run or could run, over the last minute, in millionths.
+        load_millionths: u64,
+    }
+    says |data, f| write!(f, "node {} has a load of {}", data.node, load_text(data.load_millionths));
 }
 
 /// A node out of service.

@@ -43,6 +43,7 @@ impl State {
             Event::NodeLost { node, reason } => self.node_lost(*node, reason, now),
             Event::NodeResumed { node } => self.node_drained(*node, None),
             Event::NodeGpusChecked { node, faults } => self.node_gpus_checked(*node, faults),
+            Event::NodeLoadMeasured { node, load_millionths } => self.node_load_measured(*node, *load_millionths, now),
             Event::JobSubmitted { job, owner, spec, intake: None } => self.job_submitted(*job, owner, spec, record),
             Event::JobSubmitted { job, owner, spec, intake: Some(intake) } => {
                 self.job_received(*job, owner, spec, intake, record);

@@ -3,6 +3,7 @@
 mod apply;
 pub(crate) mod decide;
 pub(crate) mod invariants;
+pub(crate) mod loads;
 pub(crate) mod names;
 mod queries;
 mod shares;

@@ -10,7 +10,7 @@ use crate::{
     filters::state::FilterState,
     index::Index,
     jobs::{Job, Shapes, numbers::Numbers},
-    nodes::{Licence, Node, Queue, names::PastNames},
+    nodes::{Licence, Node, Queue, loads::Loads, names::PastNames},
     planning::{BackfillPasses, ShareUse, state::Planning},
     runs::Run,
     staging::state::Staging,
@@ -64,6 +64,7 @@ pub struct State {
     /// By user.
     pub(crate) crontabs: BTreeMap<String, Crontab>,
     pub(crate) share_use: ShareUse,
+    pub(crate) loads: Loads,
     #[serde(skip)]
     pub(crate) index: Index,
     #[serde(skip)]

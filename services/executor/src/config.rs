@@ -61,6 +61,10 @@ pub struct Config {
     /// The program that copies files of jobs from and to other hosts, with its first words; it gets two more, from and to, of
     /// which one is `HOST:PATH`. Default: `scp -Brp --`.
     pub copy_command: Vec<String>,
+    /// How often the load of the node is measured and recorded, in seconds; 1 to 3,600, or 0 for never. Default: 0.
+    pub load_interval_seconds: u32,
+    /// The file whose first word is the load of the node. Default: `/proc/loadavg`.
+    pub load_file: PathBuf,
     /// The program that shims are started from. It must be muster of this version, else the running one is used. Default:
     /// the running one.
     pub shim_program: Option<PathBuf>,
@@ -87,6 +91,8 @@ impl Default for Config {
             site_program_account: "nobody".into(),
             site_program_timeout_seconds: 30,
             copy_command: ["scp", "-Brp", "--"].map(str::to_owned).to_vec(),
+            load_interval_seconds: 0,
+            load_file: "/proc/loadavg".into(),
             shim_program: None,
         }
     }
@@ -126,6 +132,9 @@ impl Config {
             let is_absolute = program.as_ref().is_none_or(|program| program.is_absolute());
             anyhow::ensure!(is_absolute, "`{key}` is not an absolute path");
         }
+        let interval = self.load_interval_seconds;
+        anyhow::ensure!((0..=3600).contains(&interval), "`load_interval_seconds` is {interval}, not 0 to 3600");
+        anyhow::ensure!(self.load_file.is_absolute(), "`load_file` is not an absolute path");
         anyhow::ensure!(!self.copy_command.is_empty(), "`copy_command` is empty, and must name a program");
         self.configured_gpus().map(drop)
     }

@@ -29,6 +29,7 @@ pub mod identity;
 pub mod journal;
 pub mod key;
 pub mod launcher;
+mod load_reports;
 pub mod output;
 pub mod protocol;
 mod removal;

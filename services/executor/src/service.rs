@@ -13,6 +13,7 @@ use crate::{
     health,
     host::Plan,
     launcher::{About, Finding, Launcher, Settings, Size, Work},
+    load_reports,
     protocol::{self, Control, News, Notice},
     reports::{Report, Reports, Told},
     spool::{CONTROL, EXECUTOR_SOCKET, End, RunFolder, RunLog, Spool},
@@ -114,6 +115,8 @@ struct Executor {
     members: Arc<Members>,
     /// The checks of the node's health, if the site has some.
     health_task: Option<tokio::task::JoinHandle<()>>,
+    /// Tells the load of the node, if that is wanted.
+    load_task: Option<tokio::task::JoinHandle<()>>,
     /// Steps whose end is in the log and whose output a client may still want, since when they are done here.
     lingering: BTreeMap<RunKey, Instant>,
     /// Starts to report, in order of time.
@@ -191,6 +194,10 @@ impl Executor {
             let every = Duration::from_secs(config.health_check_interval_seconds.into());
             tokio::spawn(health::watch(ledger.clone(), config.node.clone(), site, every))
         });
+        let load_task = (config.load_interval_seconds > 0).then(|| {
+            let every = Duration::from_secs(config.load_interval_seconds.into());
+            tokio::spawn(load_reports::tell(ledger.clone(), config.node.clone(), config.load_file.clone(), every))
+        });
         let thread = std::thread::Builder::new().name("launcher".into()).spawn(move || launcher.run(&to_do))?;
         let executor = Self {
             orders: bus.subscribe(&subjects::node_orders(&config.node)).await?,
@@ -215,6 +222,7 @@ impl Executor {
             gpus_task,
             members: Arc::new(members),
             health_task,
+            load_task,
             lingering: BTreeMap::new(),
             starts: VecDeque::new(),
             undelivered: BTreeSet::new(),
@@ -232,6 +240,7 @@ impl Executor {
         self.leader_task.abort();
         self.gpus_task.iter().for_each(tokio::task::JoinHandle::abort);
         self.health_task.iter().for_each(tokio::task::JoinHandle::abort);
+        self.load_task.iter().for_each(tokio::task::JoinHandle::abort);
         if let Some(thread) = self.launcher_thread.take() {
             // It ends within about a second, or some more if a fork server starts; a panic in it has been logged.
             let _ = tokio::task::spawn_blocking(|| thread.join()).await;

@@ -136,6 +136,7 @@ fn concerns(own: JobId, command: &Command) -> bool {
         | Command::RunJob { .. }
         | Command::NodeSilent { .. }
         | Command::NodeGpusChecked { .. }
+        | Command::NodeLoadMeasured { .. }
         | Command::NotificationDone { .. }
         | Command::ClaimCalls { .. }
         | Command::ReportCalls { .. }

@@ -13,7 +13,7 @@ use crate::{
     class::{ClassId, Classes},
     limits::{Limits, Usage, Uses},
     machine::{Holding, Machine, Window},
-    model::{ActiveRun, Closure, ElasticRun, QueuedJob, Reservation, Slot, YieldingRun, lead_queue},
+    model::{ActiveRun, Closure, ElasticRun, NodeLoads, QueuedJob, Reservation, Slot, YieldingRun, lead_queue},
     queue::{Facts, Place, Queue},
     routes::{self, Conditions},
     search::Search,
@@ -90,6 +90,8 @@ pub struct Engine {
     pub(crate) run_users: Users,
     /// The facts of planning by turns with routes.
     pub(crate) conditions: Conditions,
+    /// The loads of nodes, for rules that choose by them.
+    pub(crate) loads: NodeLoads,
 }
 
 /// The owner of a bound.
@@ -138,6 +140,7 @@ impl Engine {
             user_usage: BTreeMap::new(),
             run_users: Users::default(),
             conditions: Conditions::default(),
+            loads: NodeLoads::default(),
         };
         for (room, units) in rooms {
             engine.machine.set_licence(&room, units);

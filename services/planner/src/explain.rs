@@ -14,7 +14,7 @@ use crate::{
     class::Size,
     engine::Engine,
     limits::Uses,
-    model::{Demand, QueuedJob},
+    model::{Demand, NodeLoads, QueuedJob},
     pass::{crossed, turn::Turn},
 };
 use muster_domain::{State, jobs::Job};
@@ -37,6 +37,7 @@ pub fn explain(engine: &Engine, state: &State, job: &Job, now: Timestamp) -> Opt
     engine.set_capacity_freed(state.capacity_freed());
     engine.set_spent(|counter| state.spent(counter, now));
     engine.set_user_usage(state.share_use(now));
+    engine.set_loads(NodeLoads::of(state));
     let gate = state.gate_reason(job);
     let Some(waiting) = engine.waiting_job(job.id) else { return Some(gated(state, job, gate)) };
     let outlook = Outlook::of(&engine, waiting, now);

@@ -1,9 +1,9 @@
 //! The planner's view: waiting jobs, runs that hold resources, and closures and reservations of nodes.
 
-use muster_domain::tasks::Elastic;
+use muster_domain::{State, tasks::Elastic};
 use muster_schemas::{
     JobId, NodeId, Timestamp,
-    resources::{Alternative, IndexSet, Placement},
+    resources::{Alternative, IndexSet, Placement, Request},
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,6 +16,26 @@ use std::{
 pub struct Demand {
     /// For each component of the job, at least one. They start together or not at all.
     pub components: Vec<ComponentDemand>,
+}
+
+impl Demand {
+    /// The same demand, on these nodes.
+    pub(crate) fn on_nodes(&self, on: &[String]) -> Self {
+        let mut demand = self.clone();
+        for component in &mut demand.components {
+            let mut alternatives = component.alternatives.to_vec();
+            for alternative in &mut alternatives {
+                if alternative.requests.is_empty() {
+                    alternative.requests.push(Request::default());
+                }
+                for request in &mut alternative.requests {
+                    request.nodes = on.to_vec();
+                }
+            }
+            component.alternatives = alternatives.into();
+        }
+        demand
+    }
 }
 
 /// The request of a component of a job.
@@ -199,4 +219,20 @@ pub struct Closure {
 /// The queue of the component whose number is the job's.
 pub(crate) fn lead_queue(demand: &Demand) -> &str {
     demand.components.first().map_or("", |component| &component.queue)
+}
+
+/// What is known of the loads of nodes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeLoads {
+    /// The loads that are known, in millionths, with the cores of runs that no measured load shows yet.
+    pub millionths: BTreeMap<NodeId, u64>,
+    /// The node that was chosen last.
+    pub last: Option<NodeId>,
+}
+
+impl NodeLoads {
+    /// What a policy that chooses nodes by their load goes by; nothing under other policies.
+    pub fn of(state: &State) -> Self {
+        Self { millionths: state.settled_loads(), last: state.last_chosen_by_load() }
+    }
 }

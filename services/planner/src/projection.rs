@@ -10,7 +10,7 @@ pub use jobs::{expected_end, facts_of};
 use crate::{
     PolicyError,
     engine::Engine,
-    model::{ActiveRun, Closure, ElasticRun, QueuedJob, Reservation},
+    model::{ActiveRun, Closure, ElasticRun, NodeLoads, QueuedJob, Reservation},
     pass::Plan,
 };
 use jobs::{Held, Holders};
@@ -121,7 +121,8 @@ impl Projection {
         if names_change || self.eligible != self.state.eligible_jobs() || effect == PlanEffect::Gates {
             self.tell_jobs();
         }
-        Ok(effect.can_change_plan() || has_other_size)
+        let is_of_choice = matches!(event, Event::NodeLoadMeasured { .. }) && self.engine.chooses_by_load();
+        Ok(effect.can_change_plan() || has_other_size || is_of_choice)
     }
 
     /// Plans for a time. Jobs are left out if a start of theirs was refused and nothing has changed since.
@@ -135,6 +136,7 @@ impl Projection {
         }
         self.engine.set_spent(|counter| self.state.spent(counter, now));
         self.engine.set_user_usage(self.state.share_use(now));
+        self.engine.set_loads(NodeLoads::of(&self.state));
         self.engine.set_backfill_passes(self.state.backfill_passes().clone());
         let passed = self.engine.pass(now, left_out);
         let Plan { starts, reasons, slots, is_cut_short, next_wake, facts, .. } = passed;

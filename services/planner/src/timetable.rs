@@ -8,6 +8,7 @@ use crate::{
     chart::{Bar, BarKind, Gantt, Row},
     engine::Engine,
     explain::nodes_of,
+    model::NodeLoads,
     projection::expected_end,
 };
 use muster_domain::{State, jobs::Job};
@@ -32,6 +33,7 @@ pub fn timetable(engine: &Engine, state: &State, now: Timestamp, part: &Part) ->
     let mut planned = engine.clone();
     planned.set_capacity_freed(state.capacity_freed());
     planned.set_user_usage(state.share_use(now));
+    planned.set_loads(NodeLoads::of(state));
     let before = planned.clone();
     let (plan, promises) = planned.pass_with_promises(now);
     let told: BTreeMap<JobId, &WaitReason> =

@@ -14,6 +14,7 @@ use muster_client::JobQuery;
 use muster_schemas::{
     CommandId, Timestamp,
     job::JobState,
+    node::load_text,
     resources::PropertyValue,
     views::{DrainRequest, NodeView, NodesPage, QueueView, QueuesPage, ResumeNodesRequest},
 };
@@ -214,6 +215,7 @@ fn print_node(node: &NodeView) -> std::io::Result<()> {
         ("State", Some(node.state.word().to_owned())),
         ("Reason", node.reason.clone()),
         ("CPUs", Some(format!("{} of {} in use, {} sockets", node.cores_used, node.spec.cores, node.spec.sockets))),
+        ("Load", node.load.map(|load| load_text(load.millionths))),
         ("Memory", Some(format!("{} of {} in use", memory.0, memory.1))),
         (
             "GPUs",

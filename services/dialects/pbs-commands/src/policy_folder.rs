@@ -13,11 +13,14 @@ use muster_pbs_policy::{
     check::{Checked, FileDigest, Policy as Tables, check},
     engine::{self, Limits, Range},
     folder,
+    nodes::MonitorConfig,
+    values::Decimal,
 };
 use muster_schemas::{
     CommandId,
     cluster::{ClusterConfig, QueueSpec},
-    policy::{Policy, PolicySource},
+    policy::{LoadedNode, Policy, PolicySource},
+    resources::{NodeSpec, PropertyValue},
     views::PolicyRefusal,
 };
 use std::{
@@ -167,8 +170,27 @@ pub fn policy(tables: &Tables, hashes: &[PolicySource], config: &ClusterConfig, 
     queues.sort_by_key(|queue| created(&queue.attributes));
     let of_queues: Vec<(String, Limits)> =
         queues.into_iter().map(|queue| (queue.name.clone(), limits(&queue.attributes))).collect();
-    let policy = engine::policy(tables, &limits(&config.settings.attributes), &of_queues, &range(now));
+    let server = limits(&config.settings.attributes);
+    let policy = engine::policy(tables, &server, &of_queues, timeshared(tables, config), &range(now));
     Policy { name: NAME.to_owned(), sources: hashes.to_vec(), ..policy }
+}
+
+/// The timeshared nodes of the file `nodes` that the cluster has (PBS-L-01). The properties `ideal_load` and `max_load` of a
+/// node stand for what the config of its monitor says of loads (PBS-L-02).
+fn timeshared(tables: &Tables, config: &ClusterConfig) -> Vec<LoadedNode> {
+    let known: BTreeMap<&str, &NodeSpec> = config.nodes.iter().map(|node| (node.name.as_str(), node)).collect();
+    let load = |node: &NodeSpec, name: &str| match node.properties.get(name)? {
+        PropertyValue::Number(number) => u32::try_from(*number).ok().map(Decimal::whole),
+        PropertyValue::Text(text) => Decimal::parse(text),
+        PropertyValue::Flag(_) => None,
+    };
+    let listed = tables.nodes.iter().flatten().filter(|node| node.is_timeshared);
+    let found = listed.filter_map(|node| known.get(node.name.as_str()));
+    let limits = |node: &&NodeSpec| {
+        let monitor = MonitorConfig { ideal: load(node, "ideal_load"), max: load(node, "max_load") };
+        engine::timeshared(&node.name, monitor, node.cores)
+    };
+    found.map(limits).collect()
 }
 
 /// From the first day of the month, so that the policy is the same all month.

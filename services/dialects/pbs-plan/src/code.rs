@@ -20,6 +20,7 @@ pub fn code(refusal: &Refusal) -> String {
         }
         Refusal::Starving(_) => "STARVING_DRAIN",
         Refusal::NoRoom(_) => "NO_NODES",
+        Refusal::NoNodeByLoad => "NO_NODE",
         Refusal::Hopeless(WaitReason::NeverFits(_)) => "NEVER_RUNNABLE",
         Refusal::Hopeless(_) => "NO_NODES",
         Refusal::BehindRefused(_) => "STRICT_ORDER",

@@ -1,5 +1,6 @@
 //! Requests for whole nodes (PBS-Q-10).
 
+use crate::resources::Resources;
 use muster_pbs_policy::values;
 use muster_schemas::resources::{
     Count, Level, LevelCount, Memory, NodeFilter, Per, PropertyValue, Relation, Request, Sharing,
@@ -22,6 +23,36 @@ pub fn property(name: &str) -> String {
 pub fn none() -> Request {
     let filter = Some(NodeFilter::Has(SERVER.into()));
     Request { tasks: Some(1), memory: Some(Memory { bytes: 0, per: Per::Node }), filter, ..Request::default() }
+}
+
+/// The property of nodes that jobs which ask for none share.
+pub const TIMESHARED: &str = "timeshared";
+/// The property with the memory of a timeshared node, in kilobytes.
+pub const MEMORY: &str = "memory";
+/// The properties with the name and the architecture of a timeshared node.
+const NAMED: [&str; 2] = ["host", "arch"];
+
+/// The name of the property that a resource asks for as text.
+pub fn named(resource: &str) -> String {
+    format!("the {resource}")
+}
+
+/// The request of a job that asks for no nodes if loads choose one (PBS-Q-09): `ncpus` and `mem` as numbers, `host` and
+/// `arch` as texts.
+pub fn timeshared(asked: &Resources) -> Request {
+    let at_least = |(resource, property): (&str, &str)| {
+        let value = PropertyValue::Number(i64::try_from(asked.number(resource)?).ok()?);
+        Some(NodeFilter::Compare { property: property.to_owned(), relation: Relation::GreaterOrEqual, value })
+    };
+    let equal = |resource: &str| {
+        let value = PropertyValue::Text(asked.text(resource)?.to_owned());
+        Some(NodeFilter::Compare { property: named(resource), relation: Relation::Equal, value })
+    };
+    let filters = [NodeFilter::Has(TIMESHARED.into())]
+        .into_iter()
+        .chain([("ncpus", PROCESSORS), ("mem", MEMORY)].into_iter().filter_map(at_least))
+        .chain(NAMED.into_iter().filter_map(equal));
+    Request { filter: Some(NodeFilter::All(filters.collect())), ..none() }
 }
 
 /// Reads `N`, `N:property`, `name` and `property`, joined by `+`; `ppn=N` asks for nodes with as many processors. The

@@ -36,6 +36,14 @@ impl Resources {
         }
     }
 
+    /// The text of a resource; `None` if it is unset or a number.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        match self.0.get(name)? {
+            Value::Text(text) => Some(text),
+            Value::Number(_) => None,
+        }
+    }
+
     /// All numbers.
     pub fn numbers(&self) -> impl Iterator<Item = (&str, u64)> {
         self.0.iter().filter_map(|(name, value)| match value {
@@ -65,10 +73,7 @@ impl Resources {
 
     /// The request for whole nodes.
     pub fn nodes(&self) -> Option<&str> {
-        match self.0.get(NODES)? {
-            Value::Text(text) => Some(text),
-            Value::Number(_) => None,
-        }
+        self.text(NODES)
     }
 
     /// These, and those of other lists that are not set here: the first list that has one decides.

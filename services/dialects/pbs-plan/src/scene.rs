@@ -16,6 +16,7 @@ use jiff::{Timestamp as Instant, ToSpan, tz::TimeZone};
 use muster_pbs_policy::{
     check::Policy as Tables,
     engine::{self, Limits, Range},
+    nodes::MonitorConfig,
     past_usage,
     preset::PresetConfig,
     routes,
@@ -24,12 +25,13 @@ use muster_pbs_policy::{
 };
 use muster_planner::{
     Engine,
-    model::{ActiveRun, ComponentDemand, Demand, Holder, QueuedJob},
+    model::{ActiveRun, ComponentDemand, Demand, Holder, NodeLoads, QueuedJob},
 };
 use muster_schemas::{
     JobId, NodeId, Timestamp,
     cluster::QueueSpec,
     command::Start,
+    policy::LoadedNode,
     resources::{Alternative, ComponentPlacement, IndexSet, NodeShare, NodeSpec, Placement, PropertyValue},
 };
 use std::{
@@ -56,6 +58,8 @@ pub struct Scene<'s> {
     queues: BTreeMap<&'s str, usize>,
     /// The nodes that jobs can have as a whole, by their numbers.
     nodes: BTreeMap<NodeId, &'s str>,
+    /// The nodes that jobs which ask for none share, by their numbers, if loads choose among them in this cycle.
+    timeshared: Option<BTreeMap<NodeId, &'s str>>,
     zone: TimeZone,
     groups: BTreeMap<&'s str, u32>,
     preset: Option<&'s PresetConfig>,
@@ -87,7 +91,7 @@ impl<'s> Scene<'s> {
         let days = past_usage::days_since(last_decay.unwrap_or(now), now);
         let mut warnings = Vec::new();
         let policy = match &tables.preset {
-            None => engine::policy(tables, &of_server, &of_queues, &range),
+            None => engine::policy(tables, &of_server, &of_queues, limits_of_loads(state), &range),
             Some(config) => {
                 let site = site::site(state, of_server, of_queues, range, &mut warnings);
                 routes::policy(config, tables, &site)
@@ -96,6 +100,7 @@ impl<'s> Scene<'s> {
         if let Some(fault) = policy.faults().first() {
             return Err(StateError::at("server", format!("the planner cannot follow it: {fault}")));
         }
+        let chooses = policy.turns.as_ref().is_some_and(|turns| turns.rules_at(micros(now)).by_load.is_some());
         let engine = Engine::new(Arc::new(policy)).map_err(|error| StateError::at("server", error.to_string()))?;
         let mut scene = Self {
             engine: engine.without_reasons(),
@@ -105,6 +110,7 @@ impl<'s> Scene<'s> {
             state,
             queues,
             nodes: BTreeMap::new(),
+            timeshared: chooses.then(BTreeMap::new),
             zone,
             groups: BTreeMap::new(),
             preset: tables.preset.as_ref(),
@@ -113,6 +119,7 @@ impl<'s> Scene<'s> {
         };
         scene.tell_queues();
         scene.tell_nodes()?;
+        scene.tell_loads();
         scene.tell_jobs()?;
         match scene.preset {
             None => scene.tell_usage(tables, now)?,
@@ -141,8 +148,9 @@ impl<'s> Scene<'s> {
 
     /// The nodes of a start, with a blank in front; nothing for a job that asks for none.
     pub fn shown(&self, start: &Start) -> String {
-        let names: Vec<&str> =
-            start.placement.shares().filter_map(|share| self.nodes.get(&share.node).copied()).collect();
+        let shared = |node: &NodeId| self.timeshared.as_ref()?.get(node);
+        let name = |share: &NodeShare| self.nodes.get(&share.node).or_else(|| shared(&share.node)).copied();
+        let names: Vec<&str> = start.placement.shares().filter_map(name).collect();
         if names.is_empty() { String::new() } else { format!(" {}", names.join("+")) }
     }
 
@@ -167,15 +175,28 @@ impl<'s> Scene<'s> {
             if !names.insert(node.name.as_str()) {
                 return Err(StateError::at(format!("nodes[{index}].name"), format!("{} stands twice", node.name)));
             }
+            let id = NodeId(u32::try_from(index).unwrap_or(u32::MAX).saturating_add(2));
             // Timeshared nodes are for jobs that ask for none.
             if node.ts {
+                if let Some(timeshared) = &mut self.timeshared {
+                    timeshared.insert(id, &node.name);
+                    self.engine.set_node(id, Arc::new(timeshared_spec(node, index)?), site::is_available(node));
+                }
                 continue;
             }
-            let id = NodeId(u32::try_from(index).unwrap_or(u32::MAX).saturating_add(2));
             self.engine.set_node(id, Arc::new(spec_of(node, index)?), site::is_available(node));
             self.nodes.insert(id, &node.name);
         }
         Ok(())
+    }
+
+    /// The loads of timeshared nodes; others are not chosen by them.
+    fn tell_loads(&mut self) {
+        let Some(timeshared) = &self.timeshared else { return };
+        let load = |name: &str| self.state.nodes.iter().find(|node| node.name == name)?.loadave;
+        let known = timeshared.iter().filter_map(|(id, name)| Some((*id, load(name)?.millionths())));
+        let millionths = known.collect();
+        self.engine.set_loads(NodeLoads { millionths, last: None });
     }
 
     fn tell_jobs(&mut self) -> Result<(), StateError> {
@@ -289,6 +310,7 @@ impl<'s> Scene<'s> {
         self.add_attributes(job, queue, &mut attributes);
         let whole = self.whole_nodes(&request);
         let requests = match whole.as_deref() {
+            None if self.timeshared.is_some() => vec![nodes::timeshared(&request)],
             None => vec![nodes::none()],
             Some(text) => {
                 let names = self.nodes.values().copied().collect();
@@ -414,6 +436,28 @@ fn spec_of(node: &NodeState, index: usize) -> Result<NodeSpec, StateError> {
     let mut properties: BTreeMap<String, PropertyValue> = node.properties.iter().map(flag).collect();
     properties.insert(nodes::PROCESSORS.to_owned(), PropertyValue::Number(cores.into()));
     Ok(NodeSpec { properties, ..node_spec(&node.name, cores, bytes) })
+}
+
+/// A timeshared node: as many jobs as its load allows share its processors and its memory.
+fn timeshared_spec(node: &NodeState, index: usize) -> Result<NodeSpec, StateError> {
+    let spec = spec_of(node, index)?;
+    let kilobytes = i64::try_from(spec.memory_bytes / 1024).unwrap_or(i64::MAX);
+    let text = |value: &String| PropertyValue::Text(value.clone());
+    let mut properties = spec.properties;
+    properties.insert(nodes::TIMESHARED.to_owned(), PropertyValue::Flag(true));
+    properties.insert(nodes::MEMORY.to_owned(), PropertyValue::Number(kilobytes));
+    properties.insert(nodes::named("host"), text(&node.name));
+    properties.extend(node.arch.iter().map(|arch| (nodes::named("arch"), text(arch))));
+    Ok(NodeSpec { properties, ..node_spec(&node.name, PLENTY_OF_CORES, PLENTY_OF_BYTES) })
+}
+
+/// The limits of the loads of timeshared nodes (PBS-L-02).
+fn limits_of_loads(state: &StateFile) -> Vec<LoadedNode> {
+    let limits = |node: &NodeState| {
+        let monitor = MonitorConfig { ideal: node.ideal_load, max: node.max_load };
+        engine::timeshared(&node.name, monitor, node.ncpus.unwrap_or(1))
+    };
+    state.nodes.iter().filter(|node| node.ts).map(limits).collect()
 }
 
 fn node_spec(name: &str, cores: u32, memory_bytes: u64) -> NodeSpec {

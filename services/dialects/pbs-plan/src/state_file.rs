@@ -231,6 +231,11 @@ pub struct NodeState {
     pub idle_cpus: Option<u32>,
 }
 
+/// A load in millionths as the state of a node has it.
+pub const fn load_of(millionths: u64) -> Decimal {
+    Decimal::from_millionths(millionths)
+}
+
 /// A job.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]

@@ -6,6 +6,7 @@
 use crate::{
     check::Policy as Tables,
     mode::Mode,
+    nodes::MonitorConfig,
     sched_config::{Charge, ModeOptions, ResourcesMax, SchedConfig, StartsBlocked, StrictOrder},
     sort::SortKey,
 };
@@ -13,8 +14,9 @@ use jiff::{Timestamp as Instant, tz::TimeZone};
 use muster_schemas::{
     Timestamp,
     policy::{
-        Backfill, Charge as CoreCharge, FairShare, Limit, LimitPer, MOST_STARTS, OnRefusal, OrderKey, OtherHours,
-        Period, Policy, ShareTable, Starving, TurnRules, Turns, UsageRule, Visit, Windows,
+        Backfill, ByLoad, Charge as CoreCharge, FairShare, Limit, LimitPer, LoadTable, LoadedNode, MOST_STARTS,
+        OnRefusal, OrderKey, OtherHours, Period, Policy, ShareTable, Starving, TurnRules, Turns, UsageRule, Visit,
+        Windows,
     },
 };
 use std::collections::BTreeMap;
@@ -64,8 +66,15 @@ pub fn resource(attribute: &str) -> &str {
     ATTRIBUTES.iter().find(|(_, name)| *name == attribute).map_or(attribute, |(resource, _)| resource)
 }
 
-/// The policy of the planner. Queues are in the order of their creation, each with its limits.
-pub fn policy(tables: &Tables, server: &Limits, queues: &[(String, Limits)], range: &Range) -> Policy {
+/// The policy of the planner. Queues are in the order of their creation, each with its limits; timeshared nodes are in the
+/// order of the file `nodes`.
+pub fn policy(
+    tables: &Tables,
+    server: &Limits,
+    queues: &[(String, Limits)],
+    timeshared: Vec<LoadedNode>,
+    range: &Range,
+) -> Policy {
     let config = &tables.sched_config;
     let (prime, non_prime) = (&config.modes.prime, &config.modes.non_prime);
     let other_hours = (prime != non_prime).then(|| OtherHours {
@@ -82,6 +91,8 @@ pub fn policy(tables: &Tables, server: &Limits, queues: &[(String, Limits)], ran
         queues: queues.iter().map(|(name, _)| name.clone()).collect(),
         usage: config.collects_usage().then(|| usage(config)),
         routes: None,
+        loads: balances(config)
+            .then(|| Box::new(LoadTable { nodes: timeshared, settle_seconds: config.load_settle_seconds })),
     };
     let of_queues = queues.iter().flat_map(|(name, own)| limits(config, own, Some(name)));
     Policy {
@@ -98,15 +109,33 @@ pub fn policy(tables: &Tables, server: &Limits, queues: &[(String, Limits)], ran
 
 /// The options that have been set and have no effect in the planner yet, each with the reason.
 pub fn without_effect(config: &SchedConfig) -> Vec<(&'static str, &'static str)> {
-    let is_set = |of: fn(&ModeOptions) -> bool| Mode::BOTH.iter().any(|mode| of(config.modes.get(*mode)));
-    let loads = "loads of nodes are not looked at: jobs that ask for no nodes are placed on none";
-    let options = [
-        (is_set(|options| options.load_balancing), "load_balancing", loads),
-        (is_set(|options| options.load_balancing_rr), "load_balancing_rr", loads),
-        (config.load_settle_seconds > 0, "muster_load_settle", loads),
-        (config.prestaged_jobs > 0, "muster_prestage", "no files are staged ahead"),
-    ];
+    let options = [(config.prestaged_jobs > 0, "muster_prestage", "no files are staged ahead")];
     options.into_iter().filter(|(is_set, ..)| *is_set).map(|(_, option, reason)| (option, reason)).collect()
+}
+
+/// Whether loads choose nodes at some time.
+pub fn balances(config: &SchedConfig) -> bool {
+    Mode::BOTH.iter().any(|mode| by_load(config.modes.get(*mode)).is_some())
+}
+
+/// How loads choose nodes (PBS-L-03, PBS-L-07, PBS-L-08).
+fn by_load(options: &ModeOptions) -> Option<ByLoad> {
+    match (options.load_balancing, options.load_balancing_rr) {
+        (true, false) => Some(ByLoad::Least),
+        (true, true) => Some(ByLoad::LeastInTurn),
+        (false, true) => Some(ByLoad::InTurn),
+        (false, false) => None,
+    }
+}
+
+/// A timeshared node with the limits of its load (PBS-L-02).
+pub fn timeshared(name: &str, monitor: MonitorConfig, processors: u32) -> LoadedNode {
+    let loads = monitor.loads(processors);
+    LoadedNode {
+        name: name.to_owned(),
+        ideal_millionths: loads.ideal.millionths(),
+        max_millionths: loads.max.millionths(),
+    }
 }
 
 /// The order of jobs (PBS-S-01). A key that stands twice decides once.
@@ -162,6 +191,7 @@ fn rules(config: &SchedConfig, options: &ModeOptions) -> TurnRules {
         on_refusal,
         starving: options.help_starving_jobs.then_some(starving),
         fair_share: options.fair_share.then(|| fair_share(config)),
+        by_load: by_load(options),
     }
 }
 

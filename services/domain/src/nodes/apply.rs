@@ -120,6 +120,7 @@ impl State {
             self.index.move_closure(id, node.closure_due(), None);
         }
         self.altered.nodes.remove(&id);
+        self.forget_load(id);
     }
 
     pub(crate) fn node_up(&mut self, id: NodeId, boot_id: &str, now: Timestamp) {
@@ -137,6 +138,7 @@ impl State {
             node.condition = NodeCondition::Lost(reason.to_owned());
             node.condition_since = now;
         }
+        self.forget_load(id);
     }
 
     pub(crate) fn node_gpus_checked(&mut self, id: NodeId, faults: &[GpuFault]) {

@@ -101,6 +101,12 @@ pub(crate) fn gpus_checked(access: &Access, report: &GpuReport) -> Result<Decisi
     Ok(Decision::done(is_news.then_some(Event::NodeGpusChecked { node, faults }).into_iter().collect()))
 }
 
+/// The load of a node. Each report is recorded: how old a load is matters as well (PBS-L-05).
+pub(crate) fn load_measured(access: &Access, load_millionths: u64) -> Result<Decision, Refusal> {
+    let node = access.require_node()?.id;
+    Ok(Decision::done(vec![Event::NodeLoadMeasured { node, load_millionths }]))
+}
+
 pub(crate) fn silent(access: &Access, id: NodeId, reason: &str, now: Timestamp) -> Result<Decision, Refusal> {
     access.require_ledger()?;
     let node = access.state.node(id).ok_or_else(|| not_found(format!("node {id} does not exist")))?;

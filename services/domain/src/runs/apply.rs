@@ -45,6 +45,7 @@ impl State {
         placement.shares().for_each(|share| self.take_share(run, share));
         self.use_licences(id, placement, u32::saturating_add);
         self.count_run(id, true);
+        self.note_chosen_by_load(placement);
         let timeout = self.settings.launch_timeout_seconds;
         let mut run = Run::new(run, id, placement, (now, self.sequence), timeout);
         run.waits_for_files = self.job(id).is_some_and(|job| job.waits_for_files(placement));

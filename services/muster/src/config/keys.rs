@@ -681,6 +681,13 @@ const EXECUTOR: Section = Section {
              which one is `HOST:PATH`, and runs as the owner of the job. Files of this host are copied with `cp -rp`.",
         ),
         key(
+            "load_interval_seconds",
+            from_to(0, 3600),
+            "0",
+            "How often the load of the node is measured, one record each time; 0 for never. Policies that choose nodes by their load need it.",
+        ),
+        key("load_file", Kind::Path, "\"/proc/loadavg\"", "The file whose first word is the load of the node."),
+        key(
             "shim_program",
             Kind::Path,
             "",

@@ -140,3 +140,29 @@ fn who_has_used_less_goes_first_also_after_a_restart() {
     let started: Vec<String> = events.lines().map(started).collect();
     assert_eq!(started, [used, of_nobody, of_root].map(|job| format!("\"{job}\"")), "{events}");
 }
+
+/// PBS-L-01, PBS-L-03, PBS-L-08: nodes measure their load, a job waits while it is high, and starts on a timeshared node once it
+/// is low; other commands show it.
+#[test]
+fn the_load_of_nodes_chooses_where_a_job_runs() {
+    let system = System::stopped();
+    std::fs::create_dir(system.path("sched_priv")).expect("there is room");
+    system.write("sched_priv/sched_config", "load_balancing: true\n");
+    system.write("sched_priv/nodes", "node2:ts np=4\nnode9:ts\n");
+    system.write("load", "5.50 1.00 1.00 1/80 11206\n");
+    let (folder, file) = (system.path("sched_priv"), system.path("load"));
+    let executor = format!("[executor]\nload_interval_seconds = 1\nload_file = \"{}\"\n", file.display());
+    let site = Site::on(system, &format!("{QUEUES}\n{executor}[pbs]\npolicy_folder = \"{}\"\n", folder.display()));
+    site.system.wait_until("the policy is in force", || policy(&site)["name"] == "PBS fifo");
+    site.system.wait_until("the load is known", || site.ok("sinfo -h -N -n node2 -O CPUsLoad").trim() == "5.50");
+    assert!(site.ok("scontrol show node node2").contains("CPULoad=5.50"));
+    let job = site.ok("echo sleep 60 | qsub");
+    let waits = || site.system.ok(&["jobs", "--json"]);
+    site.system.wait_until("the job waits", || waits().contains("a node with a low load and room for it"));
+    site.system.write("load", "0.25 1.00 1.00 1/80 11206\n");
+    let placed = || site.run(&format!("qstat -f {job}")).stdout.contains("exec_host = node2/0");
+    site.system.wait_until("the job runs on the timeshared node", placed);
+    let other = site.ok("echo sleep 60 | qsub -l nodes=node3");
+    let placed = || site.run(&format!("qstat -f {other}")).stdout.contains("exec_host = node3/0");
+    site.system.wait_until("a job that names a node runs there", placed);
+}

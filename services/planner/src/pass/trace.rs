@@ -59,6 +59,8 @@ pub enum Refusal {
     Starving(JobId),
     /// It does not fit now: what it lacks, for people.
     NoRoom(&'static str),
+    /// No node that is chosen by its load can take it.
+    NoNodeByLoad,
     /// The nodes and licences can never serve it as they are: why.
     Hopeless(WaitReason),
     /// This job was refused, and keeps those behind it from starting.
@@ -124,9 +126,13 @@ impl Refusal {
             Self::MachineJobs(most) => WaitReason::Limit(format!("{most} running jobs on its machine")),
             Self::OverAllocation => WaitReason::Limit("the allocation of its group".into()),
             Self::HourLimit => WaitReason::Limit("time of a job in the usual hours".into()),
-            Self::NoTarget | Self::Drain(_) | Self::Outage { .. } | Self::Fragment | Self::Load | Self::Oversold(_) => {
-                WaitReason::Resources(self.lack())
-            }
+            Self::NoTarget
+            | Self::Drain(_)
+            | Self::Outage { .. }
+            | Self::Fragment
+            | Self::Load
+            | Self::NoNodeByLoad
+            | Self::Oversold(_) => WaitReason::Resources(self.lack()),
         }
     }
 
@@ -134,6 +140,7 @@ impl Refusal {
     fn lack(&self) -> String {
         match self {
             Self::NoTarget => "a queue that takes it".into(),
+            Self::NoNodeByLoad => "a node with a low load and room for it".into(),
             Self::Drain(border) => format!("time: it would run on past {border}"),
             Self::Outage { until: Some(until) } => format!("the end of an outage, or its begin, at {until}"),
             Self::Outage { until: None } => "word of the outages of its machine".into(),

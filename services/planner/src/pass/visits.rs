@@ -2,6 +2,7 @@
 //! it fits at that moment. Only routes promise starts.
 
 mod lanes;
+mod loads;
 mod routes;
 
 use super::{
@@ -16,6 +17,7 @@ use crate::{
     queue::{Entry, Place},
 };
 use lanes::Lane;
+use loads::Balance;
 use muster_schemas::{
     JobId, Timestamp,
     policy::{FairShare, OnRefusal, ShareTable, Turns, Visit},
@@ -42,6 +44,8 @@ struct Visits<'t> {
     standing: Option<Standing>,
     /// What the jobs of a class lack.
     shortages: HashMap<ClassId, &'static str>,
+    /// The nodes among which the load chooses, if it does.
+    balance: Option<Balance>,
 }
 
 impl Engine {
@@ -80,7 +84,8 @@ impl Engine {
             Standing::new(share.compare, &self.share_tree(turns.shares.as_ref()), usage, self.users_seen())
         });
         let (starving, seen, shortages) = (None, HashSet::new(), HashMap::new());
-        let mut visits = Visits { turns, starving, seen, standing, shortages };
+        let balance = self.balance(cycle, turns);
+        let mut visits = Visits { turns, starving, seen, standing, shortages, balance };
         let leaves_out = self.may_leave_out(cycle, turns, rules);
         let mut lanes = self.lanes(cycle, turns, visits.standing.as_ref(), leaves_out);
         self.visit_starving(cycle, &mut visits, &mut lanes);
@@ -218,9 +223,7 @@ impl Engine {
             }
             return Ok(());
         }
-        let Some(placement) = self.place_now(cycle, place) else {
-            return Err(Refusal::NoRoom(self.lacks(cycle, visits, class_id)));
-        };
+        let placement = self.place_in_turn(cycle, visits, place)?;
         for in_queue in [true, false] {
             let found = self.limits.reached_by_attributes(&holder, &demand, attributes.as_deref(), in_queue);
             if let Some(found) = found {
@@ -230,6 +233,9 @@ impl Engine {
         let uses = Usage::of(&placement, &demand);
         if let Some(limit) = self.limits.reached(&holder, &demand, &uses, &self.queues) {
             return Err(Refusal::OtherLimit(limit));
+        }
+        if let Some(balance) = &mut visits.balance {
+            balance.started(&placement, self.cores_asked(place));
         }
         self.take_start(cycle, place, id, placement);
         self.charge(cycle, visits, &holder, attributes.as_deref());

@@ -3,7 +3,7 @@
 use super::{Projection, closures, jobs::Holders, tell_node};
 use crate::{
     engine::Engine,
-    model::{Demand, QueuedTasks, Reservation},
+    model::{QueuedTasks, Reservation},
 };
 use muster_domain::nodes::Node;
 use muster_schemas::{
@@ -38,7 +38,7 @@ impl Projection {
             .filter(|_| job.array.is_some())
             .map(|index| QueuedTasks { indices: IndexSet::from_range(index, index), headroom: 1 });
         if !on.is_empty() {
-            queued.demand = Arc::new(on_nodes(&queued.demand, on));
+            queued.demand = Arc::new(queued.demand.on_nodes(on));
         }
         engine.enqueue(queued);
         let plan = engine.pass(now, &BTreeSet::new());
@@ -83,22 +83,4 @@ impl Projection {
         }
         Ok(engine)
     }
-}
-
-/// The same demand, on these nodes.
-fn on_nodes(demand: &Demand, on: &[String]) -> Demand {
-    let mut demand = demand.clone();
-    for component in &mut demand.components {
-        let mut alternatives = component.alternatives.to_vec();
-        for alternative in &mut alternatives {
-            if alternative.requests.is_empty() {
-                alternative.requests.push(Default::default());
-            }
-            for request in &mut alternative.requests {
-                request.nodes = on.to_vec();
-            }
-        }
-        component.alternatives = alternatives.into();
-    }
-    demand
 }

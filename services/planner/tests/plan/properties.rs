@@ -126,7 +126,7 @@ prop_compose! {
     ) -> TurnRules {
         let starving = starving.map(|(after_seconds, only_for_resources)| Starving { after_seconds, only_for_resources });
         let fair_share = compare.map(|compare| FairShare { compare, charge: "cores".into(), times: None });
-        TurnRules { visit, by_creation, by_arrival, on_refusal, starving, fair_share }
+        TurnRules { visit, by_creation, by_arrival, on_refusal, starving, fair_share, by_load: None }
     }
 }
 

@@ -2,10 +2,14 @@
 
 use crate::world::{World, nodes, tasks};
 use muster_schemas::{
+    JobId,
     cluster::{ClusterConfig, QueueSpec},
+    command::Command,
+    event::Actor,
     job::{JobSpec, WaitReason},
     policy::{
-        Limit, LimitPer, OnRefusal, OrderKey, OtherHours, Period, Policy, Starving, TurnRules, Turns, Visit, Windows,
+        ByLoad, Limit, LimitPer, LoadTable, LoadedNode, OnRefusal, OrderKey, OtherHours, Period, Policy, Starving,
+        TurnRules, Turns, Visit, Windows,
     },
 };
 
@@ -153,4 +157,94 @@ fn windows_belong_to_their_queues() {
     world.pass(1000, runs_on);
     assert_eq!(world.settle(), [crosses]);
     assert!(world.state().job(runs_on).is_some_and(|job| job.run().is_some()), "it is left alone");
+}
+
+fn loads(settle_seconds: u64) -> Turns {
+    let node = |name: &str| LoadedNode { name: name.into(), ideal_millionths: 2_000_000, max_millionths: 3_000_000 };
+    Turns {
+        rules: TurnRules { by_load: Some(ByLoad::Least), ..TurnRules::default() },
+        loads: Some(Box::new(LoadTable { nodes: vec![node("n1"), node("n2")], settle_seconds })),
+        ..Turns::default()
+    }
+}
+
+fn by_load(settle_seconds: u64, measured: &[(&str, u64)]) -> World {
+    let queues = vec![QueueSpec { name: "default".into(), ..QueueSpec::default() }];
+    let mut world = World::configured(ClusterConfig { nodes: nodes(3, 4), queues, ..ClusterConfig::default() });
+    world.set_policy(by(loads(settle_seconds)));
+    measured.iter().for_each(|(node, tenths)| measure(&mut world, node, *tenths));
+    world
+}
+
+fn measure(world: &mut World, node: &str, tenths: u64) {
+    let command = Command::NodeLoadMeasured { load_millionths: tenths * 100_000 };
+    world.command(&Actor::Executor(node.into()), command).unwrap();
+}
+
+fn node_of(world: &World, job: JobId) -> String {
+    world.shares(job).into_iter().map(|(node, ..)| node).collect()
+}
+
+/// PBS-L-03, PBS-L-04: the least loaded node takes the job, whatever is free on others; jobs with names of nodes, or for
+/// several, are placed as ever.
+#[test]
+fn the_load_chooses_the_node() {
+    let mut world = by_load(0, &[("n1", 15), ("n2", 5), ("n3", 0)]);
+    let first = world.submit(tasks(1));
+    assert_eq!(world.settle(), [first]);
+    assert_eq!(node_of(&world, first), "n2");
+    let mut named = tasks(1);
+    named.components[0].alternatives[0].requests[0].nodes = vec!["n3".into()];
+    let named = world.submit(named);
+    assert_eq!(world.settle(), [named]);
+    assert_eq!(node_of(&world, named), "n3");
+}
+
+/// PBS-L-08: a node whose load is not known is not chosen; a load that is measured starts a waiting job.
+#[test]
+fn a_job_waits_for_a_node_with_a_low_load() {
+    let mut world = by_load(0, &[("n1", 21)]);
+    let job = world.submit(tasks(1));
+    assert_eq!(world.settle(), []);
+    assert_eq!(world.reason(job), Some(WaitReason::Resources("a node with a low load and room for it".into())));
+    measure(&mut world, "n2", 20);
+    assert_eq!(world.settle(), [job]);
+    assert_eq!(node_of(&world, job), "n2");
+}
+
+/// PBS-L-05: a start counts until a load is measured so much later.
+#[test]
+fn a_start_counts_until_the_load_shows_it() {
+    let mut world = by_load(60, &[("n1", 0), ("n2", 5)]);
+    let first = world.submit(tasks(2));
+    assert_eq!(world.settle(), [first]);
+    assert_eq!(node_of(&world, first), "n1");
+    world.report_start(first);
+    let second = world.submit(tasks(1));
+    assert_eq!(world.settle(), [second]);
+    assert_eq!(node_of(&world, second), "n2", "n1 counts 2 cores more than its load");
+    world.report_start(second);
+    world.pass(61, first);
+    measure(&mut world, "n1", 0);
+    measure(&mut world, "n2", 5);
+    let third = world.submit(tasks(1));
+    assert_eq!(world.settle(), [third]);
+    assert_eq!(node_of(&world, third), "n1");
+}
+
+/// PBS-L-07: the turn stays with the cluster over cycles.
+#[test]
+fn nodes_are_chosen_in_turn_over_cycles() {
+    let mut world = by_load(0, &[("n1", 0), ("n2", 0)]);
+    let mut turns = loads(0);
+    turns.rules.by_load = Some(ByLoad::InTurn);
+    world.set_policy(by(turns));
+    let chosen: Vec<String> = (0..3)
+        .map(|_| {
+            let job = world.submit(tasks(1));
+            assert_eq!(world.settle(), [job]);
+            node_of(&world, job)
+        })
+        .collect();
+    assert_eq!(chosen, ["n1", "n2", "n1"]);
 }

@@ -4,9 +4,9 @@ use muster_planner::policy_file::{self, MOST_BYTES, MOST_ERRORS, PolicyFileError
 use muster_schemas::{
     Timestamp,
     policy::{
-        BUILT_IN_POLICIES, Backfill, BackfillMode, CandidateOrder, Charge, Compare, ComponentPriority, ComponentStart,
-        Components, FairShare, Limit, LimitPer, OnRefusal, OrderKey, OtherHours, Period, Policy, QueuePolicy, Share,
-        ShareTable, Starving, TurnRules, Turns, UsageRule, Visit, Windows,
+        BUILT_IN_POLICIES, Backfill, BackfillMode, ByLoad, CandidateOrder, Charge, Compare, ComponentPriority,
+        ComponentStart, Components, FairShare, Limit, LimitPer, LoadTable, LoadedNode, OnRefusal, OrderKey, OtherHours,
+        Period, Policy, QueuePolicy, Share, ShareTable, Starving, TurnRules, Turns, UsageRule, Visit, Windows,
         formula::{Formula, Variable, Variables},
         order::CompiledOrder,
         routes::{HourRules, JobStanding, LongWait, Machine, Owners, Reservations, Routes, SizePart, Source, Target},
@@ -401,6 +401,7 @@ fn rules() -> impl Strategy<Value = TurnRules> {
     let on_refusal = vec![OnRefusal::Nothing, OnRefusal::BlocksQueue, OnRefusal::BlocksAll];
     let starving = (0..=i64::MAX as u64, any::<bool>())
         .prop_map(|(after_seconds, only_for_resources)| Starving { after_seconds, only_for_resources });
+    let by_load = proptest::sample::select(vec![ByLoad::Least, ByLoad::InTurn, ByLoad::LeastInTurn]);
     let compare = proptest::sample::select(vec![Compare::Users, Compare::Groups]);
     let fair_share = (compare, name(), proptest::option::of(name())).prop_map(|(compare, charge, times)| FairShare {
         compare,
@@ -412,14 +413,16 @@ fn rules() -> impl Strategy<Value = TurnRules> {
         proptest::sample::select(on_refusal),
         proptest::option::of(starving),
         proptest::option::of(fair_share),
+        proptest::option::of(by_load),
     )
-        .prop_map(|((visit, by_creation, by_arrival), on_refusal, starving, fair_share)| TurnRules {
+        .prop_map(|((visit, by_creation, by_arrival), on_refusal, starving, fair_share, by_load)| TurnRules {
             visit,
             by_creation,
             by_arrival,
             on_refusal,
             starving,
             fair_share,
+            by_load,
         })
 }
 
@@ -469,6 +472,13 @@ fn turns() -> impl Strategy<Value = Turns> {
     let charge = prop_oneof![Just(Charge::CpuSeconds), Just(Charge::CoreSeconds)];
     let usage =
         (charge, any::<u32>()).prop_map(|(charge, seconds)| UsageRule { charge, half_life_seconds: seconds.into() });
+    let loaded = (name(), any::<u32>(), any::<u32>()).prop_map(|(name, ideal, more)| LoadedNode {
+        name,
+        ideal_millionths: ideal.into(),
+        max_millionths: u64::from(ideal) + u64::from(more),
+    });
+    let loads = (proptest::collection::vec(loaded, 0..3), any::<u32>())
+        .prop_map(|(nodes, seconds)| LoadTable { nodes, settle_seconds: seconds.into() });
     let names = || proptest::collection::vec(name(), 0..3);
     (
         rules(),
@@ -479,8 +489,9 @@ fn turns() -> impl Strategy<Value = Turns> {
         names(),
         proptest::option::of(usage),
         proptest::option::of(routes().prop_map(Box::new)),
+        proptest::option::of(loads.prop_map(Box::new)),
     )
-        .prop_map(|(rules, other_hours, windows, ignored_queues, shares, queues, usage, routes)| Turns {
+        .prop_map(|(rules, other_hours, windows, ignored_queues, shares, queues, usage, routes, loads)| Turns {
             rules,
             other_hours,
             windows,
@@ -489,6 +500,7 @@ fn turns() -> impl Strategy<Value = Turns> {
             queues,
             usage,
             routes,
+            loads,
         })
 }
 

@@ -210,7 +210,7 @@ fn options_without_effect_are_told() {
     assert_eq!(dry(&config(""), &state).warnings, Vec::<String>::new());
     let warnings = dry(&config("load_balancing: true\nmuster_prestage: 3\n"), &state).warnings;
     let named: Vec<&str> = warnings.iter().filter_map(|warning| warning.split(' ').nth(1)).collect();
-    assert_eq!(named, ["load_balancing", "muster_prestage"]);
+    assert_eq!(named, ["muster_prestage"]);
 }
 
 /// The list is the order of arrival; a job that says otherwise is warned of.

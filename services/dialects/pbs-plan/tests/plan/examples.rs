@@ -206,3 +206,52 @@ fn w6_dedicated_time() {
         assert_eq!(found, expected.join(", "), "{now}");
     }
 }
+
+/// W7: PBS-L-02, PBS-L-03, PBS-L-04, PBS-L-05.
+#[test]
+fn w7_loads() {
+    let nodes = r#""nodes": [
+        {"name": "ts1", "ts": true, "state": "free", "ncpus": 4, "loadave": 0.8, "ideal_load": 2, "max_load": 4},
+        {"name": "ts2", "ts": true, "state": "free", "ncpus": 2, "loadave": 0.5, "ideal_load": 1, "max_load": 3},
+        {"name": "ts3", "ts": true, "state": "free", "ncpus": 4, "loadave": 3.2, "ideal_load": 3, "max_load": 4}]"#;
+    let jobs: Vec<String> = [("j1", "1"), ("j2", "1"), ("j3", "1"), ("j4", "1"), ("j5", "2")]
+        .map(|(id, cpus)| job(id, "work", "ann", "", &[("ncpus", cpus)]))
+        .to_vec();
+    let state = |nodes: &str| file(&format!("{NOW}, {nodes}"), &[queue("work", "")], &jobs);
+    let least = config("sort_by: no_sort\nload_balancing: true\n");
+    let placed = "j1 START ts1, j2 START ts2, j3 START ts2, j4 START ts1, j5 NO_NODE";
+    assert_eq!(lines(&least, &state(nodes)), placed);
+    let in_turn = config("sort_by: no_sort\nload_balancing_rr: true\n");
+    assert_eq!(
+        lines(&in_turn, &state(nodes)),
+        "j1 START ts1, j2 START ts2, j3 START ts1, j4 START ts2, j5 NO_NODE",
+        "PBS-L-07"
+    );
+    // PBS-L-08: without balancing no node is named.
+    let none = config("sort_by: no_sort\n");
+    assert!(lines(&none, &state(nodes)).starts_with("j1 START, j2 START"));
+}
+
+/// PBS-Q-09, PBS-L-08: what a timeshared node must have.
+#[test]
+fn timeshared_nodes_have_what_jobs_ask_for() {
+    let nodes = r#""nodes": [
+        {"name": "old", "ts": true, "state": "free", "ncpus": 8, "physmem": "1gb", "arch": "irix", "loadave": 3},
+        {"name": "new", "ts": true, "state": "free", "ncpus": 4, "physmem": "4gb", "arch": "linux", "loadave": 0},
+        {"name": "unknown", "ts": true, "state": "free", "ncpus": 8, "physmem": "8gb", "arch": "linux"},
+        {"name": "down", "ts": true, "state": "down", "ncpus": 8, "physmem": "8gb", "arch": "linux", "loadave": 0}]"#;
+    let placed = |request: &[(&str, &str)]| {
+        let jobs = [job("j", "work", "ann", "", request)];
+        lines(&config("load_balancing: true\n"), &file(&format!("{NOW}, {nodes}"), &[queue("work", "")], &jobs))
+    };
+    assert_eq!(placed(&[]), "j START new");
+    assert_eq!(placed(&[("ncpus", "5")]), "j START old");
+    assert_eq!(placed(&[("arch", "irix")]), "j START old");
+    assert_eq!(placed(&[("host", "old")]), "j START old");
+    assert_eq!(placed(&[("mem", "2gb"), ("ncpus", "4")]), "j START new");
+    assert_eq!(
+        placed(&[("mem", "5gb")]),
+        "j NO_NODE",
+        "the load of one with more memory is not known, the other is down"
+    );
+}

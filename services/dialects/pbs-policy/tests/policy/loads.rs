@@ -2,7 +2,6 @@
 
 use crate::support::{checked, shown};
 use muster_pbs_policy::{
-    balance::{Candidate, place},
     findings::Findings,
     nodes::{Loads, MonitorConfig, Node, read_monitor},
     values::Decimal,
@@ -79,36 +78,4 @@ fn mistakes_in_loads_are_errors() {
     );
     assert_eq!(monitor("ideal_load high\n").1, ["config:1: expected a load, such as 50 or 2.5 (token 'high')"]);
     assert_eq!(monitor("$max_load\n").1, ["config:1: expected a load, such as 50 or 2.5 (token '$max_load')"]);
-}
-
-/// W7: PBS-L-03, PBS-L-04, PBS-L-05.
-#[test]
-fn a_job_is_placed_on_the_least_loaded_node_of_the_best_class() {
-    let node = |load: &str, ideal: &str, max: &str| Candidate {
-        is_fit: true,
-        load: Some(decimal(load)),
-        loads: Loads { ideal: decimal(ideal), max: decimal(max) },
-    };
-    let mut nodes = [node("0.8", "2", "4"), node("0.5", "1", "3"), node("3.2", "3", "4")];
-    let placed = [1, 1, 1, 1, 2].map(|cpus| {
-        let place = place(&nodes, Some(cpus));
-        if let Some(place) = place {
-            nodes[place].load = nodes[place].load.map(|load| load.plus(Decimal::whole(cpus)));
-        }
-        place
-    });
-    assert_eq!(placed, [Some(0), Some(1), Some(1), Some(0), None]);
-}
-
-/// PBS-L-03, PBS-L-04: nodes that do not fit, unknown loads, ties, and jobs that ask for no CPUs.
-#[test]
-fn a_node_with_an_unknown_load_is_never_chosen() {
-    let loads = Loads { ideal: decimal("2"), max: decimal("2") };
-    let node = |is_fit, load: Option<&str>| Candidate { is_fit, load: load.map(decimal), loads };
-    assert_eq!(place(&[node(true, None), node(false, Some("0")), node(true, Some("0.5"))], None), Some(2));
-    assert_eq!(place(&[node(true, Some("1")), node(true, Some("1"))], None), Some(0));
-    assert_eq!(place(&[node(true, Some("1"))], Some(1)), Some(0));
-    assert_eq!(place(&[node(true, Some("1.000001"))], Some(1)), None);
-    assert_eq!(place(&[node(true, Some("1.5"))], None), None);
-    assert_eq!(place(&[], None), None);
 }

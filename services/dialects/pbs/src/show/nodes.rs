@@ -10,6 +10,7 @@ use crate::{
 };
 use jiff::tz::TimeZone;
 use muster_schemas::{
+    node::load_text,
     resources::{IndexSet, PropertyValue},
     views::{NodeStateWord, NodeView},
 };
@@ -128,10 +129,11 @@ fn of_torque(view: &NodeView, jobs: &[NodeJob]) -> Status {
         let memory = show_kilobytes(spec.memory_bytes);
         let free = show_kilobytes(spec.memory_bytes.saturating_sub(view.memory_used_bytes));
         let word = if state == "free" { "free" } else { "busy" };
+        let load = view.load.map(|load| format!("loadave={},", load_text(load.millionths))).unwrap_or_default();
         status.set(
             "status",
             format!(
-                "opsys=linux,ncpus={},physmem={memory},totmem={memory},availmem={free},jobs={},state={word}",
+                "opsys=linux,ncpus={},physmem={memory},totmem={memory},availmem={free},{load}jobs={},state={word}",
                 spec.cores,
                 names.join(" ")
             ),

@@ -32,8 +32,7 @@ pub(super) fn select(requests: &[Resource]) -> Result<Select, Refusal> {
 }
 
 /// Requests that are kept and shown: each with the reason why they have no effect.
-const WITHOUT_EFFECT: [(&str, &str); 9] = [
-    ("cput", "the processor time of a job is not limited; policies sort by it"),
+const WITHOUT_EFFECT: [(&str, &str); 8] = [
     ("vmem", "virtual memory is not counted; mem is"),
     ("nice", "the site's nodes decide how nice jobs are"),
     ("software", "no nodes are chosen by software"),
@@ -95,7 +94,7 @@ fn one(size: &mut Size, request: &Resource, rules: &Rules) -> Result<(), Refusal
         "cput" => {
             size.alternative.cpu_seconds = Some(seconds()?);
             shown = show_seconds(seconds()?);
-            size.warn("-l cput", WITHOUT_EFFECT[0].1);
+            size.tell("-l cput limits no job here: policies sort by it");
         }
         "pcput" => {
             size.limits.cpu_seconds = Some(seconds()?);

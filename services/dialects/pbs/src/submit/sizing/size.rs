@@ -65,7 +65,12 @@ impl Size {
 
     /// Says that a request has no effect.
     pub fn warn(&mut self, what: &str, why: &str) {
-        let warning = format!("warning: {what} has no effect here: {why}");
+        self.tell(&format!("{what} has no effect here: {why}"));
+    }
+
+    /// Adds a warning, once.
+    pub fn tell(&mut self, what: &str) {
+        let warning = format!("warning: {what}");
         if !self.warnings.contains(&warning) {
             self.warnings.push(warning);
         }

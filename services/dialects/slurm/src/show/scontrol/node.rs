@@ -2,7 +2,7 @@
 
 use super::{Lines, Record, moment, or_null};
 use crate::show::{Clock, sinfo::NodeRecord, tres};
-use muster_schemas::time::Timestamp;
+use muster_schemas::{node::load_text, time::Timestamp};
 
 /// Facts about a node in addition to its record.
 #[derive(Clone, Debug, Default)]
@@ -28,7 +28,7 @@ pub fn node(node: &NodeRecord, extras: &NodeExtras, lines: Lines, clock: &Clock)
         .pair("CPUAlloc", node.cpus_used)
         .pair("CPUEfctv", node.cpus)
         .pair("CPUTot", node.cpus)
-        .pair("CPULoad", "N/A");
+        .pair("CPULoad", node.load_millionths.map_or_else(|| "N/A".to_owned(), load_text));
     record.line().pair("AvailableFeatures", or_null(Some(&node.features)));
     record.line().pair("ActiveFeatures", or_null(Some(&node.features)));
     record.line().pair("Gres", or_null(Some(&node.gres)));

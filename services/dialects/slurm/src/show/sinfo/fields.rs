@@ -12,6 +12,7 @@ use crate::{
         columns::Field,
     },
 };
+use muster_schemas::node::load_text;
 
 macro_rules! field {
     ($letter:literal, $names:expr, $header:literal, $write:expr) => {
@@ -67,7 +68,7 @@ pub static FIELDS: &[Field<Group>] = &[
     field!('n', &["nodehost"], "HOSTNAMES", |group, _, out| first_name(group, out)),
     field!('N', &["nodelist"], "NODELIST", |group, _, out| out.push_str(&node_list(group))),
     field!('o', &["nodeaddr"], "NODE_ADDR", |group, _, out| first_name(group, out)),
-    field!('O', &["cpusload"], "CPU_LOAD", |_, _, out| out.push_str("N/A")),
+    field!('O', &["cpusload"], "CPU_LOAD", |group, _, out| loads(group, out)),
     field!('p', &["prioritytier"], "PRIO_TIER", |group, _, out| put(group.partition.spec.priority, out)),
     field!('P', &["partition"], "PARTITION", |group, _, out| out.push_str(&group.partition.starred())),
     field!('r', &["root"], "ROOT", |_, _, out| out.push_str("no")),
@@ -155,4 +156,14 @@ fn cpus_by_state(group: &Group, _: &Clock, out: &mut String) {
     }
     let [used, idle, other, all] = sum;
     put(format_args!("{used}/{idle}/{other}/{all}"), out);
+}
+
+/// The least and the greatest load of the nodes whose load is known.
+fn loads(group: &Group, out: &mut String) {
+    let known = || group.nodes.iter().filter_map(|node| node.load_millionths);
+    match (known().min().map(load_text), known().max().map(load_text)) {
+        (Some(least), Some(greatest)) if least != greatest => put(format_args!("{least}-{greatest}"), out),
+        (Some(load), _) => out.push_str(&load),
+        (None, _) => out.push_str("N/A"),
+    }
 }

@@ -43,6 +43,8 @@ pub struct NodeRecord {
     pub reason_user: Option<String>,
     /// When the reason was given.
     pub reason_time: Option<Timestamp>,
+    /// Its load in millionths, if it is measured.
+    pub load_millionths: Option<u64>,
 }
 
 impl NodeRecord {
@@ -74,6 +76,7 @@ impl NodeRecord {
             reason: view.reason.clone().filter(|reason| !reason.is_empty()).or_else(|| missing_gpus(view)),
             reason_user: view.taken_out_by.clone(),
             reason_time: view.taken_out,
+            load_millionths: view.load.map(|load| load.millionths),
         }
     }
 
