@@ -219,12 +219,12 @@ fn w7_loads() {
         .to_vec();
     let state = |nodes: &str| file(&format!("{NOW}, {nodes}"), &[queue("work", "")], &jobs);
     let least = config("sort_by: no_sort\nload_balancing: true\n");
-    let placed = "j1 START ts1, j2 START ts2, j3 START ts2, j4 START ts1, j5 NO_NODE";
+    let placed = "j1 ts1 START, j2 ts2 START, j3 ts2 START, j4 ts1 START, j5 NO_NODE";
     assert_eq!(lines(&least, &state(nodes)), placed);
     let in_turn = config("sort_by: no_sort\nload_balancing_rr: true\n");
     assert_eq!(
         lines(&in_turn, &state(nodes)),
-        "j1 START ts1, j2 START ts2, j3 START ts1, j4 START ts2, j5 NO_NODE",
+        "j1 ts1 START, j2 ts2 START, j3 ts1 START, j4 ts2 START, j5 NO_NODE",
         "PBS-L-07"
     );
     // PBS-L-08: without balancing no node is named.
@@ -244,11 +244,11 @@ fn timeshared_nodes_have_what_jobs_ask_for() {
         let jobs = [job("j", "work", "ann", "", request)];
         lines(&config("load_balancing: true\n"), &file(&format!("{NOW}, {nodes}"), &[queue("work", "")], &jobs))
     };
-    assert_eq!(placed(&[]), "j START new");
-    assert_eq!(placed(&[("ncpus", "5")]), "j START old");
-    assert_eq!(placed(&[("arch", "irix")]), "j START old");
-    assert_eq!(placed(&[("host", "old")]), "j START old");
-    assert_eq!(placed(&[("mem", "2gb"), ("ncpus", "4")]), "j START new");
+    assert_eq!(placed(&[]), "j new START");
+    assert_eq!(placed(&[("ncpus", "5")]), "j old START");
+    assert_eq!(placed(&[("arch", "irix")]), "j old START");
+    assert_eq!(placed(&[("host", "old")]), "j old START");
+    assert_eq!(placed(&[("mem", "2gb"), ("ncpus", "4")]), "j new START");
     assert_eq!(
         placed(&[("mem", "5gb")]),
         "j NO_NODE",
