@@ -7,6 +7,7 @@ mod cluster;
 mod configuration;
 mod demand;
 mod ended;
+mod events;
 mod filter;
 mod gantt;
 mod import;

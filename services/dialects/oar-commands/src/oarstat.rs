@@ -2,7 +2,7 @@
 
 use super::{
     ended::{Ended, Failure, print},
-    gantt,
+    events, gantt,
     jobs::{self, LIVE},
     oaraccounting, select,
     site::{Site, user_name},
@@ -123,7 +123,10 @@ fn shown_as(site: &mut Site, words: &Words, form: Option<Form>, details: &[JobDe
     let mut jobs = Vec::new();
     for detail in details {
         let events = match with_events && words.has("job") {
-            true => jobs::events(&site.client.job_events(detail.job.id, Moment::Now)?),
+            true => {
+                let signal = detail.spec.checkpoint.map(|checkpoint| checkpoint.signal);
+                events::named(&site.client.job_events(detail.job.id, Moment::Now)?, signal)
+            }
             false => Vec::new(),
         };
         jobs.push(jobs::detailed(detail, &cluster, events));
