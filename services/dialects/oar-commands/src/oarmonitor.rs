@@ -33,13 +33,13 @@ const WAIT_SECONDS: u32 = 60;
 /// The exit status if the job has no nodes.
 const NO_NODES: u8 = 4;
 /// Prints a line for each look: processes, seconds of processor time, and bytes of memory of the job on the node, without
-/// those that look. `$1` is the number of seconds between two looks, `$2` the name of the node, `$3` the job. The name of
-/// a process may have spaces and parentheses; the values stand behind the last of these.
+/// those that look. `$1` is the number of seconds between two looks. Processes of the run there are known by their variables.
+/// The name of a process may have spaces and parentheses; the values stand behind the last of these.
 const LOOK: &str = r#"tick=$(getconf CLK_TCK); page=$(getconf PAGESIZE)
 while :; do
-  for one in $(grep -lzxF "OAR_JOB_ID=$3" /proc/[0-9]*/environ 2>/dev/null); do
-    if ! grep -qzxF MUSTER_OAR_MONITOR=1 "$one" 2>/dev/null; then sed 's/.*) //' "${one%environ}stat" 2>/dev/null; fi
-  done | awk -v tick="$tick" -v page="$page" -v node="$2" -v now="$(date +%s)" '
+  for one in $(grep -lzxF "MUSTER_CONTAINMENT_ID=$MUSTER_CONTAINMENT_ID" /proc/[0-9]*/environ 2>/dev/null); do
+    grep -qzxF MUSTER_OAR_MONITOR=1 "$one" 2>/dev/null || sed 's/.*) //' "${one%environ}stat" 2>/dev/null
+  done | awk -v tick="$tick" -v page="$page" -v node="$MUSTER_NODE_NAME" -v now="$(date +%s)" '
     { processes++; cpu += $12 + $13; memory += $22 * page }
     END { printf "%d %s %d %.2f %.0f\n", now, node, processes, cpu / tick, memory; fflush() }'
   sleep "$1"
@@ -68,7 +68,7 @@ pub fn run(connection: &ConnectionOptions, line: &[String]) -> Ended {
         text: format!("The job {job} does not have currently assigned hostnames"),
         status: NO_NODES,
     })?;
-    let spec = spec(job, nodes, frequency);
+    let spec = spec(nodes, frequency);
     print("time node processes cpu_seconds memory_bytes\n");
     let answer = site.client.launch_step(CommandId::new_now(), job, &spec, WAIT_SECONDS)?;
     let address = StepAddress { job, run: answer.run, step: answer.step };
@@ -78,7 +78,7 @@ pub fn run(connection: &ConnectionOptions, line: &[String]) -> Ended {
 }
 
 /// One task on each node.
-fn spec(job: JobId, nodes: &[RunNodeView], frequency: u32) -> StepSpec {
+fn spec(nodes: &[RunNodeView], frequency: u32) -> StepSpec {
     let mut group = StepGroup {
         component: nodes.first().map_or(0, |node| node.component),
         environment: [("MUSTER_OAR_MONITOR".to_owned(), "1".to_owned()), ("LC_ALL".to_owned(), "C".to_owned())].into(),
@@ -86,7 +86,7 @@ fn spec(job: JobId, nodes: &[RunNodeView], frequency: u32) -> StepSpec {
     };
     for (rank, node) in (0..).zip(nodes.iter().filter(|node| node.component == group.component)) {
         let ranks = IndexSet::from_range(rank, rank);
-        let words = ["/bin/sh", "-c", LOOK, "oarmonitor", &frequency.to_string(), &node.node, &job.to_string()];
+        let words = ["/bin/sh", "-c", LOOK, "oarmonitor", &frequency.to_string()];
         group.places.push(StepPlace { node: node.node.clone(), ranks: ranks.clone(), cores: None });
         group.programs.push(StepProgram { ranks, argv: words.map(str::to_owned).to_vec() });
     }

@@ -21,7 +21,7 @@ fn commands_and_files_reach_the_nodes_of_a_job_alone() {
     let site = site();
     site.system.write(
         "job.sh",
-        "#!/bin/sh\nfor node in $(sort -u $OAR_NODEFILE); do oarsh -q $node 'echo $MUSTER_NODE $OAR_JOB_ID $(sort -u \
+        "#!/bin/sh\nfor node in $(sort -u $OAR_NODEFILE); do oarsh -q $node 'echo $MUSTER_NODE_NAME $OAR_JOB_ID $(sort -u \
          $OAR_NODEFILE | wc -l)'; done\noarsh node2 exit 7; echo status $?\necho given | oarsh node2 cat\n\
          oarsh node2 sleep 600 &\ntouch ready\nsleep 600\n",
     );
