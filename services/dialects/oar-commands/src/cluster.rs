@@ -231,6 +231,27 @@ pub mod testing {
 mod tests {
     use super::{testing::*, *};
 
+    /// OAR-R-18, OAR-R-21: a node that was taken out of service has the state that it was given.
+    #[test]
+    fn nodes_have_the_states_that_they_were_given() {
+        let marked = |word: &str| {
+            let mut view = node("n1", 1, 1, &[]);
+            (view.state, view.reason) = (NodeStateWord::Drained, Some(format!("{MARK}{word}")));
+            Cluster::of(&[view])
+        };
+        for (word, state, drains) in [
+            ("Suspected", State::Suspected, "NO"),
+            ("Dead", State::Dead, "NO"),
+            ("Absent", State::Absent, "NO"),
+            ("Maintenance", State::Absent, "NO"),
+            ("Drain", State::Alive, "YES"),
+        ] {
+            let cluster = marked(word);
+            let one = cluster.table.resource(1).expect("there is one");
+            assert_eq!((one.state(), one.text(DRAIN)), (state, drains), "{word}");
+        }
+    }
+
     /// OAR-R-01, OAR-R-18: each core is a resource with the properties of its node.
     #[test]
     fn each_core_is_a_resource() {

@@ -3,7 +3,9 @@
 use super::{
     cluster::{Cluster, state},
     ended::{Ended, Failure, print},
-    jobs, select,
+    jobs,
+    node_events::each_event,
+    select,
     site::{Site, seconds},
 };
 use muster_client::Moment;
@@ -19,6 +21,7 @@ use muster_schemas::{
     job::JobState,
     views::{JobDetail, JobView, Timetable},
 };
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Prints the jobs and the states of resources in a span. Without another form it is that of Perl.
@@ -93,25 +96,18 @@ fn states(site: &mut Site, from: i64, to: i64) -> Result<BTreeMap<String, States
         Err(error) if error.is_refusal() => Sequence(1),
         Err(error) => return Err(error.into()),
     };
-    let mut stream = site.client.events(Some(begin), None, &["node".to_owned()])?;
-    while let Some(event) = stream.next_until_caught_up()? {
-        let Ok(json) = serde_json::from_str::<serde_json::Value>(&event.json) else { continue };
-        let Some(at) = json["time"].as_str().and_then(|text| text.parse::<jiff::Timestamp>().ok()) else { continue };
-        if at.as_second() >= to {
-            break;
+    each_event(site, begin, to, |event| {
+        if let Some(state) = after(&event.kind, &event.data) {
+            states.entry(event.node.clone()).or_default().push((event.at, state));
         }
-        let (Some(node), Some(state)) = (json["data"]["node"].as_str(), after(&event.kind, &json["data"])) else {
-            continue;
-        };
-        states.entry(node.to_owned()).or_default().push((at.as_second(), state));
-    }
+    })?;
     Ok(states)
 }
 
 /// The state of a node after an event about it.
-fn after(kind: &str, data: &serde_json::Value) -> Option<State> {
+fn after(kind: &str, data: &Value) -> Option<State> {
     let word = || data["reason"].as_str().and_then(|reason| reason.strip_prefix(super::cluster::MARK));
-    match kind.trim_start_matches("muster.node.").trim_end_matches(".v1") {
+    match kind {
         "added" | "removed" => Some(State::Absent),
         "up" | "resumed" => Some(State::Alive),
         "lost" => Some(State::Suspected),

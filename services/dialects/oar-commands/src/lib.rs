@@ -14,6 +14,7 @@ mod import;
 mod interactive;
 mod jobs;
 mod lower;
+mod node_events;
 mod oaraccounting;
 mod oarmonitor;
 mod oarnodes;

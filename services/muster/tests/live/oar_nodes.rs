@@ -16,7 +16,7 @@ fn states(site: &Site, node: &str) -> Vec<String> {
     states
 }
 
-/// OAR-C-01, OAR-C-11, OAR-R-18, OAR-R-19, OAR-R-21: nodes change their states; jobs end where they go away, and go on where
+/// OAR-C-01, OAR-C-10, OAR-C-11, OAR-C-14, OAR-R-18, OAR-R-19, OAR-R-21: nodes change their states; jobs end where they go away, and go on where
 /// they drain or are suspected.
 #[test]
 fn nodes_change_their_states_and_jobs_end_with_those_that_go() {
@@ -50,6 +50,9 @@ fn nodes_change_their_states_and_jobs_end_with_those_that_go() {
     site.ok("oarnodesetting -d off -h node3");
     let all: Vec<String> = (1..=4).flat_map(|node| states(&site, &format!("node{node}"))).collect();
     assert_eq!(all, ["Alive"; 4]);
+    let events = site.ok("oarnodes -e '2026-01-01 00:00:00' node1");
+    let told = events.lines().filter(|line| line.contains("| node1| NODE_DRAINED: oarnodesetting: Absent")).count();
+    assert!(told == 1 && !events.contains("node2"), "{events}");
     for (line, text) in [
         ("oarnodesetting -s Absent -h node9", "no node is called 'node9'"),
         ("oarnodesetting -s Absent -r 1", "1 of the 4 resources of node1"),
