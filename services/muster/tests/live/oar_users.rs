@@ -14,7 +14,7 @@ fn site_with(lines: &str) -> Site {
     Site::on(System::stopped_in(Path::new("/var/tmp")), &format!("{CONFIGURATION}{lines}"))
 }
 
-/// OAR-C-13, OAR-X-04, OAR-X-09: commands and files reach the nodes of a job, from inside and by its id from outside, as parts
+/// OAR-C-13, OAR-X-04: commands and files reach the nodes of a job, from inside and by its id from outside, as parts
 /// of the job that end with it; other nodes, other jobs and callers without a job are refused.
 #[test]
 fn commands_and_files_reach_the_nodes_of_a_job_alone() {
