@@ -7,6 +7,7 @@ use super::{
     words::{self, Known, Takes, Words},
 };
 use muster_cli::{connection::ConnectionOptions, stderr_line};
+use muster_client::JobQuery;
 use muster_oar::text::{is_name, shown};
 use muster_schemas::cluster::{ClusterChange, ClusterConfig, QueueSpec, QueueSpecChange};
 
@@ -114,6 +115,7 @@ fn change(site: &mut Site, words: &Words) -> Result<(), Failure> {
     let removed: Vec<&str> = words.values("remove").chain(words.values("remove_queue")).collect();
     for name in &removed {
         require_known(&config, name)?;
+        require_unused(site, &config, name)?;
         said.push(format!("Removing queue {name}."));
     }
     let mut seen = std::collections::BTreeSet::new();
@@ -140,6 +142,18 @@ fn refused(why: impl std::fmt::Display) -> Failure {
 fn require_known(config: &ClusterConfig, name: &str) -> Result<(), Failure> {
     let is_known = config.queues.iter().any(|queue| queue.name == name);
     is_known.then_some(()).ok_or_else(|| refused(format_args!("no queue is called '{}'", shown(name))))
+}
+
+/// A queue that goes has no jobs that are not over, and jobs without a queue do not go there.
+fn require_unused(site: &mut Site, config: &ClusterConfig, name: &str) -> Result<(), Failure> {
+    if name == config.settings.default_queue {
+        return Err(refused(format_args!("{name} is the queue of jobs that name none")));
+    }
+    let query = JobQuery { queue: Some(name.to_owned()), limit: Some(1), ..JobQuery::default() };
+    match site.client.jobs_page(&query)?.jobs.first() {
+        Some(job) => Err(refused(format_args!("the queue {name} has jobs, among them {}", job.own_number()))),
+        None => Ok(()),
+    }
 }
 
 /// Reads `NAME,PRIORITY,POLICY`.

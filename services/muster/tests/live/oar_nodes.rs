@@ -132,6 +132,8 @@ fn queues_are_added_disabled_and_removed() {
     site.ok("oarsub -q fast true");
     wait_for(&site, 2, "Terminated");
     assert_eq!(state(&site, 1), "Waiting");
+    let (status, error) = site.fails("oarqueue --remove long");
+    assert!(status == 1 && error.contains("has jobs, among them 1"), "{error}");
     assert_eq!(site.ok("oarnotify -E"), "Enabling all queues.\n");
     wait_for(&site, 1, "Terminated");
     assert_eq!(site.ok("oarqueue --remove fast"), "Removing queue fast.\n");
@@ -170,4 +172,49 @@ fn rules_are_shown_and_the_site_has_one_of_its_own() {
     assert_eq!(site.ok("oaradmissionrules -d 15"), "Admission rule deleted: #15\n");
     site.ok("oarsub -n bad true");
     assert_eq!(site.fails("oaradmissionrules -s 15").0, 1);
+}
+
+/// OAR-C-11, OAR-C-13: users look at nodes, queues, rules and usage, and change none of them, nor the jobs of others.
+#[test]
+fn users_look_and_change_nothing() {
+    let system = System::start_for_others();
+    system.ok(&["oar", "oarsub", "-d", "/", "-O", "/dev/null", "-E", "/dev/null", "sleep 600"]);
+    let running = || system.ok(&["oar", "oarstat", "-s", "-j", "1"]) == "1: Running\n";
+    system.wait_until("it runs", running);
+    let oar = |line: &str| system.run_as_nobody(&[&["oar"][..], &line.split(' ').collect::<Vec<_>>()].concat());
+    for line in [
+        "oarnodes -s",
+        "oarnodes -e",
+        "oarqueue",
+        "oaradmissionrules -S",
+        "oarproperty -l",
+        "oarstat --accounting 2026-01-01,2100-01-01",
+        "oarstat --gantt 2026-01-01,2100-01-01",
+        "oarprint -j 1 host",
+        "oarwalltime 1",
+        "oaraccounting",
+    ] {
+        let said = oar(line);
+        assert!(said.status == 0 && !said.stdout.is_empty(), "{line}: {said:?}");
+    }
+    for (line, status) in [
+        ("oarnodesetting -s Absent -h node1", 1),
+        ("oarnodesetting -h node1 -p besteffort=NO", 1),
+        ("oarnodesetting -a -h node2", 1),
+        ("oarproperty -a mem", 1),
+        ("oarqueue -D", 1),
+        ("oarqueue --add mine,100", 1),
+        ("oaradmissionrules -n -r /bin/true", 1),
+        ("oaraccounting --delete-before=0", 1),
+        ("oarwalltime 1 -0:30", 3),
+        ("oarmonitor -j 1", 1),
+    ] {
+        let said = oar(line);
+        assert_eq!(said.status, status, "{line}: {said:?}");
+        assert!(!said.stderr.is_empty() && said.stdout.is_empty() || line.contains("oarmonitor"), "{line}: {said:?}");
+    }
+    assert!(running(), "{}", system.log());
+    assert_eq!(system.ok(&["oar", "oarnodes", "-s"]).matches("Alive").count(), 4);
+    assert!(system.ok(&["oar", "oarqueue"]).lines().count() == 4);
+    assert_eq!(system.ok(&["oar", "oaradmissionrules", "-S", "-I"]).lines().count(), 14);
 }
