@@ -74,7 +74,7 @@ pub fn run(connection: &ConnectionOptions, line: &[String]) -> Ended {
     let address = StepAddress { job, run: answer.run, step: answer.step };
     let ended = attend(site.client.another(), address, &spec, &Attendance::by("oarmonitor"));
     // It never ends by itself: the end of the job ends it.
-    ended.map(|_| 0).map_err(|failure| Failure::new(failure))
+    ended.map(|_| 0).map_err(Failure::new)
 }
 
 /// One task on each node.

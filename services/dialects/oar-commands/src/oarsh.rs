@@ -144,7 +144,7 @@ pub fn run(connection: &ConnectionOptions, line: &[String]) -> Ended {
     let answer = site.client.launch_step(CommandId::new_now(), job, &spec, WAIT_SECONDS).map_err(failed)?;
     let address = StepAddress { job, run: answer.run, step: answer.step };
     let status = attend(site.client.another(), address, &spec, &Attendance::by("oarsh"));
-    status.map_err(|failure| failed(failure))
+    status.map_err(failed)
 }
 
 /// The step: a line for the login shell, or that shell alone.

@@ -32,12 +32,12 @@ fn commands_and_files_reach_the_nodes_of_a_job_alone() {
     assert_eq!(said.lines().collect::<Vec<_>>(), ["node1 1 2", "node2 1 2", "status 7", "given"], "{said}");
     // From outside, with the id of the job.
     assert_eq!(site.ok("OAR_JOB_ID=1 oarsh root@node2 -- echo '$((1+1))'"), "2\n");
-    site.ok("mkdir -p data/deep");
-    site.system.write("data/a file", "content\n");
-    site.system.write("data/deep/b", "more\n");
-    site.ok("mkdir there && OAR_JOB_ID=1 oarcp 'data/a file' node2:$PWD/there");
+    site.ok("mkdir -p files/deep");
+    site.system.write("files/a file", "content\n");
+    site.system.write("files/deep/b", "more\n");
+    site.ok("mkdir there && OAR_JOB_ID=1 oarcp 'files/a file' node2:$PWD/there");
     assert_eq!(site.system.read("there/a file"), "content\n");
-    site.ok("OAR_JOB_ID=1 oarcp -r node1:$PWD/data node2:$PWD/there/copy");
+    site.ok("OAR_JOB_ID=1 oarcp -r node1:$PWD/files node2:$PWD/there/copy");
     assert_eq!(site.system.read("there/copy/deep/b"), "more\n");
     site.ok("OAR_JOB_ID=1 oarcp \"node2:$PWD/there/a file\" here.txt");
     assert_eq!(site.system.read("here.txt"), "content\n");
@@ -48,7 +48,7 @@ fn commands_and_files_reach_the_nodes_of_a_job_alone() {
         ("OAR_JOB_ID=1 oarsh -l nobody node1 true", 255, "not a job of user 'nobody'"),
         ("OAR_JOB_ID=x oarsh node1 true", 255, "'x' is no id of a job"),
         ("OAR_JOB_ID=77 oarsh node1 true", 255, "77"),
-        ("OAR_JOB_ID=1 oarcp data node1:$PWD/there", 1, "is a directory"),
+        ("OAR_JOB_ID=1 oarcp files node1:$PWD/there", 1, "is a directory"),
         ("OAR_JOB_ID=1 oarcp nothing node1:$PWD/there", 1, "does not exist"),
         ("OAR_JOB_ID=1 oarcp here.txt node3:/tmp", 1, "is no node of job 1"),
         ("oarcp one", 1, "usage: oarcp"),
@@ -200,7 +200,8 @@ fn events_have_their_names() {
         assert_eq!(all.iter().filter(|known| *known == name).count(), 1, "job {job}, {name}: {all:?}");
     };
     site.ok("oarsub -l walltime=0:0:1 'sleep 600'");
-    site.ok("oarsub 'trap \"\" USR2; sleep 600'");
+    site.ok("oarsub 'trap \"\" USR2; touch ready; sleep 600'");
+    site.system.wait_until("it ignores the signal", || site.system.path("ready").exists());
     wait_for(&site, 2, "Running");
     site.ok("oarhold -r 2");
     wait_for(&site, 2, "Suspended");
