@@ -366,12 +366,12 @@ fn usage_of_a_user_has_its_projects() {
     let text = accounting::of_user("ann", Some(sum), &projects, &TimeZone::UTC);
     for line in [
         "Usage summary for user 'ann':",
-        "      Start of the first window: 1970-01-01 00:00:00",
-        "             Asked consumption: 7200 (2:0:0)",
-        "  bio:",
-        "        Used: 60 (0:1:0)",
+        "Start of the first window: 1970-01-01 00:00:00",
+        "Asked consumption: 7200 (2:0:0)",
+        "bio:",
+        "Used: 60 (0:1:0)",
     ] {
-        assert!(text.lines().any(|known| known == line), "{line}:\n{text}");
+        assert!(text.lines().any(|known| known.trim_start() == line), "{line}:\n{text}");
     }
     assert!(accounting::of_user("bob", None, &projects, &TimeZone::UTC).starts_with("No usage of user 'bob'"));
     assert_eq!(accounting::document(&projects, &projects)["users"]["bio"]["ASKED"], 7200);
