@@ -167,7 +167,7 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
         words: Vec<String>,
     },
-    /// OAR: oarsub, oarstat, oardel, oarhold, oarresume, oarnodes
+    /// OAR: oarsub, oarstat, oardel, oarnodes, oarnodesetting and others; `muster oar import` writes a configuration from OAR's
     Oar {
         /// The command and its arguments
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]

@@ -219,6 +219,8 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("muster oar oarsub -l nodes=2,walltime=1 ./job.sh", "as oarsub does"),
             ("muster oar oarstat -f -j 12", "as oarstat does"),
             ("muster oar oarnodes -s", "the states of resources, as oarnodes does"),
+            ("muster oar oarnodesetting -s Absent -h n7", "takes a node out of service, as oarnodesetting does"),
+            ("muster oar import --nodes nodes.json --conf oar.conf", "writes a configuration from that of OAR"),
         ],
     ),
     (

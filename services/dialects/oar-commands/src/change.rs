@@ -4,6 +4,7 @@
 use super::{
     cluster::Cluster,
     ended::{Ended, Failure, print},
+    events::CHECKPOINT_SIGNAL,
     jobs, select,
     site::Site,
     words::{self, Known, Takes, Words},
@@ -33,8 +34,6 @@ const OPTIONS: [Known; 9] = [
     ('h', "help", Takes::Nothing),
     ('V', "version", Takes::Nothing),
 ];
-/// The signal of a checkpoint without another one: SIGUSR2.
-const CHECKPOINT_SIGNAL: u8 = 12;
 
 /// Runs a command line of one of these commands.
 pub fn run(connection: &ConnectionOptions, tool: &str, words: &[String]) -> Ended {

@@ -1,7 +1,7 @@
 //! The nodes of the cluster as resources of OAR: one for each core.
 
 use muster_oar::resources::{
-    property::{self, AVAILABLE_UPTO, BESTEFFORT, DEPLOY, NODE, STATE},
+    property::{self, AVAILABLE_UPTO, BESTEFFORT, DEPLOY, DRAIN, NODE, STATE},
     state::State,
     table::Table,
     value::{Kind, Value},
@@ -18,6 +18,8 @@ pub const CPU: &str = "cpu";
 pub const CORE: &str = "core";
 /// Another name of the level of nodes.
 pub const HOST: &str = "host";
+/// How the reason of a node begins that `oarnodesetting` took out of service; the word for its state follows.
+pub const MARK: &str = "oarnodesetting: ";
 
 /// A node of the cluster.
 #[derive(Clone, Debug)]
@@ -86,6 +88,7 @@ impl Cluster {
             (STATE, Value::text(state.word())),
             (AVAILABLE_UPTO, Value::Integer(upto)),
         ];
+        common.extend(mark(view).filter(|word| *word == "Drain").map(|_| (DRAIN, Value::text("YES"))));
         for name in [BESTEFFORT, DEPLOY] {
             common.extend(properties.get(name).map(|value| (name, Value::text(&text(value)))));
         }
@@ -114,6 +117,14 @@ impl Cluster {
         let sockets = sockets.into_iter().filter(|cores| *cores > 0).collect();
         let first = first.unwrap_or_default();
         self.nodes.push(Known { name: spec.name.clone(), first, cores: spec.cores, sockets, properties });
+    }
+
+    /// Adds properties that no node has a value of. Those that nodes have stay as they are.
+    pub fn declare(&mut self, properties: &BTreeMap<String, Kind>) {
+        for (name, kind) in properties {
+            // One that cannot be added, since its name has another meaning, is as if it was not there.
+            let _ = self.table.add_property(name, *kind);
+        }
     }
 
     /// The numbers of resources: cores of a node.
@@ -159,8 +170,19 @@ pub fn text(value: &PropertyValue) -> String {
     }
 }
 
-/// The state of a node's resources, and until when they can be had. A node that takes no new jobs is absent on purpose.
-fn state(view: &NodeView) -> (State, i64) {
+/// The word that `oarnodesetting` left about a node that it took out of service.
+fn mark(view: &NodeView) -> Option<&str> {
+    view.reason.as_deref().filter(|_| view.state == NodeStateWord::Drained)?.strip_prefix(MARK)
+}
+
+/// The state of a node's resources, and until when they can be had. A node that takes no new jobs is absent on purpose,
+/// unless `oarnodesetting` says otherwise.
+pub fn state(view: &NodeView) -> (State, i64) {
+    match mark(view) {
+        Some("Drain") => return (State::Alive, i64::from(i32::MAX)),
+        Some(word) => return (State::named(word).unwrap_or(State::Absent), 0),
+        None => {}
+    }
     match view.state {
         NodeStateWord::Up => (State::Alive, i64::from(i32::MAX)),
         NodeStateWord::Lost => (State::Suspected, 0),
@@ -209,6 +231,27 @@ pub mod testing {
 #[cfg(test)]
 mod tests {
     use super::{testing::*, *};
+
+    /// OAR-R-18, OAR-R-21: a node that was taken out of service has the state that it was given.
+    #[test]
+    fn nodes_have_the_states_that_they_were_given() {
+        let marked = |word: &str| {
+            let mut view = node("n1", 1, 1, &[]);
+            (view.state, view.reason) = (NodeStateWord::Drained, Some(format!("{MARK}{word}")));
+            Cluster::of(&[view])
+        };
+        for (word, state, drains) in [
+            ("Suspected", State::Suspected, "NO"),
+            ("Dead", State::Dead, "NO"),
+            ("Absent", State::Absent, "NO"),
+            ("Maintenance", State::Absent, "NO"),
+            ("Drain", State::Alive, "YES"),
+        ] {
+            let cluster = marked(word);
+            let one = cluster.table.resource(1).expect("there is one");
+            assert_eq!((one.state(), one.text(DRAIN)), (state, drains), "{word}");
+        }
+    }
 
     /// OAR-R-01, OAR-R-18: each core is a resource with the properties of its node.
     #[test]

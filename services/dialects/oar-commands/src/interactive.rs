@@ -119,7 +119,7 @@ fn run(site: &mut Site, job: JobId, shell: &str, interrupts: &Interrupts, status
 }
 
 /// One task with a terminal, which has all the cores of the job on its node.
-fn step(words: Vec<String>, node: &RunNodeView, hosts: Option<String>) -> StepSpec {
+pub fn step(words: Vec<String>, node: &RunNodeView, hosts: Option<String>) -> StepSpec {
     let rank = IndexSet::first_n(1);
     let group = StepGroup {
         component: node.component,

@@ -193,27 +193,3 @@ pub const LIVE: [JobState; 6] = [
     JobState::Suspended,
     JobState::Finishing,
 ];
-
-/// The events of a job under OAR's names, if OAR has one for them (OAR-J-25); others keep their own.
-pub fn events(public: &[serde_json::Value]) -> Vec<Event> {
-    public.iter().filter_map(event).collect()
-}
-
-fn event(public: &serde_json::Value) -> Option<Event> {
-    let at = public["time"].as_str()?.parse::<jiff::Timestamp>().ok()?.as_second();
-    let own = public["type"].as_str()?.trim_start_matches("muster.").trim_end_matches(".v1");
-    let outcome = public["data"]["outcome"].as_str().or(public["data"]["outcome"]["outcome"].as_str());
-    let name = match (own, outcome) {
-        (_, Some("timed_out")) => "WALLTIME".to_owned(),
-        (_, Some("preempted")) => "BESTEFFORT_KILL".to_owned(),
-        ("job.cancelled" | "job.cancel_requested" | "job.stopping", _) => "FRAG_JOB_REQUEST".to_owned(),
-        ("job.requeued", _) => "RESUBMIT_JOB_AUTOMATICALLY".to_owned(),
-        (other, _) => other.replace(['.', '-'], "_").to_uppercase(),
-    };
-    let actor = public["data"]["actor"].as_str().map(|actor| format!(" by {actor}")).unwrap_or_default();
-    Some(Event {
-        at,
-        name,
-        text: format!("{own}{actor}{}", outcome.map(|word| format!(": {word}")).unwrap_or_default()),
-    })
-}

@@ -3,12 +3,14 @@
 use super::{
     cluster::Cluster,
     ended::{Ended, Failure, print},
+    node_events,
     site::Site,
     words::{self, Known, Takes},
 };
 use muster_cli::{connection::ConnectionOptions, stderr_line};
 use muster_client::Moment;
 use muster_oar::{
+    options::date,
     predicate,
     resources::table::Resource,
     show::{
@@ -34,7 +36,7 @@ const OPTIONS: [Known; 12] = [
     ('h', "help", Takes::Nothing),
     ('V', "version", Takes::Nothing),
 ];
-const USAGE: &str = "usage: oarnodes [-s | -l | -J | -Y | -X | -D] [NODE ...]\n       oarnodes [-J | -Y | -X | -D] \
+const USAGE: &str = "usage: oarnodes [-s | -l | -J | -Y | -X | -D] [NODE ...]\n       oarnodes -e [SINCE] [NODE ...]\n       oarnodes [-J | -Y | -X | -D] \
                      -r RESOURCE | --sql FILTER\n";
 
 /// Runs a command line of `oarnodes`.
@@ -44,10 +46,17 @@ pub fn run(connection: &ConnectionOptions, words: &[String]) -> Ended {
         print(USAGE);
         return Ok(0);
     }
-    for (option, instead) in [("events", "muster events"), ("jobs", "oarstat -f")] {
-        if words.has(option) {
-            return Err(Failure::new(format_args!("--{option} is not supported; `{instead}` shows it")));
-        }
+    if words.has("jobs") {
+        return Err(Failure::new("--jobs is not supported; `oarstat -f` shows it"));
+    }
+    if let Some(since) = words.value("events") {
+        let mut site = Site::open(connection)?;
+        let since = match since {
+            "" => i64::MIN,
+            text => date::seconds(text, site.now(), &site.zone).map_err(Failure::new)?,
+        };
+        print(&node_events::listed(&mut site, &words.operands, since)?);
+        return Ok(0);
     }
     let forms = [("json", Form::Json), ("yaml", Form::Yaml), ("xml", Form::Xml), ("dumper", Form::Dumper)];
     let form = forms.into_iter().find(|(name, _)| words.has(name)).map(|(_, form)| form);

@@ -2,8 +2,9 @@
 
 use super::{
     ended::{Ended, Failure, print},
+    events, gantt,
     jobs::{self, LIVE},
-    select,
+    oaraccounting, select,
     site::{Site, user_name},
     words::{self, Known, Takes, Words},
 };
@@ -13,7 +14,7 @@ use muster_oar::{
     life::deletion,
     show::{
         document::{Form, written},
-        jobs::{Job, array_table, document, full, states, table},
+        jobs::{Job, array_table, compact_table, document, full, states, table},
     },
     text::shown,
 };
@@ -39,7 +40,8 @@ const OPTIONS: [Known; 17] = [
     ('V', "version", Takes::Nothing),
 ];
 const USAGE: &str = "usage: oarstat [-f | -s | -e | -p | -J | -Y | -X | -D] [-j JOB] [-u [USER]] [--array [JOB]] \
-                     [--sql FILTER]\n";
+                     [--sql FILTER] [-c]\n       oarstat [-J | -Y | -X | -D] --gantt \"FROM, TO\"\n       oarstat [-J | -Y | -X | -D] \
+                     --accounting \"YYYY-MM-DD, YYYY-MM-DD\" [-u [USER]]\n";
 
 /// Runs a command line of `oarstat`.
 pub fn run(connection: &ConnectionOptions, words: &[String]) -> Ended {
@@ -51,15 +53,18 @@ pub fn run(connection: &ConnectionOptions, words: &[String]) -> Ended {
     if let Some(word) = words.operands.first() {
         return Err(Failure::new(format_args!("expected an option, found '{}'; -j names a job", shown(word))));
     }
-    for (option, instead) in [("gantt", "muster plan"), ("accounting", "muster usage"), ("compact", "oarstat --array")]
-    {
-        if words.has(option) {
-            return Err(Failure::new(format_args!("--{option} is not supported; `{instead}` shows it")));
-        }
+    let form = form(&words);
+    if words.has("compact") && (form.is_some() || words.has("full")) {
+        return Err(Failure::new("/!\\ ERROR: compact view cannot be used with exports or full view"));
     }
     let mut site = Site::open(connection)?;
-    let form = form(&words);
-    let is_short = form.is_none() && !["full", "events", "properties"].iter().any(|name| words.has(name));
+    if let Some(text) = words.value("gantt") {
+        return gantt::shown_for(&mut site, text, form);
+    }
+    if let Some(text) = words.value("accounting") {
+        return oaraccounting::shown_for(&mut site, text, &words, form);
+    }
+    let is_short = form.is_none() && !["full", "events", "properties", "compact"].iter().any(|name| words.has(name));
     let is_any = !words.has("job") && !words.has("sql") && words.value("array").is_none();
     if is_short && is_any {
         let jobs: Vec<Job> = live(&mut site, &words)?.iter().map(jobs::listed).collect();
@@ -118,7 +123,10 @@ fn shown_as(site: &mut Site, words: &Words, form: Option<Form>, details: &[JobDe
     let mut jobs = Vec::new();
     for detail in details {
         let events = match with_events && words.has("job") {
-            true => jobs::events(&site.client.job_events(detail.job.id, Moment::Now)?),
+            true => {
+                let signal = detail.spec.checkpoint.map(|checkpoint| checkpoint.signal);
+                events::named(&site.client.job_events(detail.job.id, Moment::Now)?, signal)
+            }
             false => Vec::new(),
         };
         jobs.push(jobs::detailed(detail, &cluster, events));
@@ -129,6 +137,7 @@ fn shown_as(site: &mut Site, words: &Words, form: Option<Form>, details: &[JobDe
         None if words.has("events") => muster_oar::show::jobs::events(&jobs, &site.zone),
         None if words.has("properties") => properties(&jobs, &cluster),
         None if words.has("full") => full(&jobs, &site.zone),
+        None if words.has("compact") => compact_table(&jobs, &site.zone),
         None if words.has("array") => array_table(&jobs, &site.zone),
         None => table(&jobs, &site.zone),
     };

@@ -10,6 +10,7 @@ pub mod accounting;
 pub mod agent;
 pub mod dialect;
 pub mod fair_share;
+pub mod import;
 pub mod life;
 pub mod matching;
 pub mod mistake;

@@ -6,7 +6,8 @@ use crate::{
 };
 use std::path::Path;
 
-const CONFIGURATION: &str = r#"
+/// The lines of its configuration.
+pub const CONFIGURATION: &str = r#"
 [cluster]
 name = "alpha"
 default_queue = "default"
@@ -19,17 +20,18 @@ name = "long"
 "#;
 
 /// A site of four nodes with four cores each. Nodes have a `/tmp` of their own, and jobs wait for files of the test.
-fn site() -> Site {
+pub fn site() -> Site {
     Site::on(System::stopped_in(Path::new("/var/tmp")), CONFIGURATION)
 }
 
 /// The state of a job, as `oarstat -s` tells it.
-fn state(site: &Site, job: u64) -> String {
+pub fn state(site: &Site, job: u64) -> String {
     let said = site.ok(&format!("oarstat -s -j {job}"));
     said.trim().rsplit(": ").next().unwrap_or_default().to_owned()
 }
 
-fn wait_for(site: &Site, job: u64, wanted: &str) {
+/// Waits until a job is in a state.
+pub fn wait_for(site: &Site, job: u64, wanted: &str) {
     site.system.wait_until(&format!("job {job} is {wanted}"), || state(site, job) == wanted);
 }
 
@@ -249,7 +251,7 @@ fn what_cannot_be_is_refused_by_name() {
         ("oarsub --stagein x true", 1, "--stagein: is not supported"),
         ("oarsub -a 99 true", 8, "job 99"),
         ("oarnodes nope", 1, "no node is called 'nope'"),
-        ("oarstat --gantt x", 1, "is not supported"),
+        ("oarstat --gantt x", 1, "Bad syntax for --gantt"),
         ("oardel -b 1", 8, "is not supported"),
     ] {
         let line = line.replace("exec:/bin/x;y", "'exec:/bin/x;y'");

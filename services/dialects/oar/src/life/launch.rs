@@ -90,14 +90,18 @@ pub fn node_file(table: &Table, resources: &BTreeSet<u32>, form: &NodeFile) -> V
     lines
 }
 
-/// The lines of the file of resource properties (OAR-J-15).
+/// The lines of the file of resource properties (OAR-J-15). A quote inside a value is doubled.
 pub fn property_file(table: &Table, resources: &BTreeSet<u32>) -> Vec<String> {
     let line = |id: &u32| {
         let values = table.resource(*id)?.values().iter().filter(|(name, _)| !is_system(name));
-        let pairs: Vec<String> = values.map(|(name, value)| format!("{name} = '{value}'")).collect();
+        let pairs: Vec<String> = values.map(|(name, value)| pair(name, &value.to_string())).collect();
         Some(pairs.join(", "))
     };
     resources.iter().filter_map(line).collect()
+}
+
+fn pair(name: &str, value: &str) -> String {
+    format!("{name} = '{}'", value.replace('\'', "''"))
 }
 
 /// The nodes of a job, each once, the first of which runs its command (OAR-J-05). `ranked` has its resources in the order

@@ -11,6 +11,24 @@ use crate::{
     text::{shown, suggestion},
 };
 
+/// The rules that [`apply`] follows, in their order, as administrators are shown them.
+pub const DEFAULT_RULES: [&str; 14] = [
+    "A job without queue goes to the default queue; a queue that does not exist is refused",
+    "Accounts of the system submit no jobs",
+    "Resources that drain take no new jobs",
+    "The queue of administrators is for their group",
+    "System properties are no levels of requests",
+    "Best-effort jobs and the queue for them belong together, and take resources with besteffort='YES'",
+    "An inner job is a reservation only in a container that is one",
+    "Deploy jobs take whole nodes with deploy='YES'",
+    "Jobs for agents take resources with desktop_computing='YES', others never do",
+    "A user has a limited number of reservations that wait",
+    "Interactive jobs have a longest walltime",
+    "A job without walltime gets the default one",
+    "Types of jobs that nobody knows are refused",
+    "A group without a word about the type asks for resources of type default",
+];
+
 /// What a site decides about submissions.
 #[derive(Clone, Debug)]
 pub struct SiteRules {

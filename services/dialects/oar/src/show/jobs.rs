@@ -87,28 +87,27 @@ pub struct Job {
     pub events: Vec<Event>,
 }
 
+const HEADER: &str = "Job id     Name           User           Submission Date     S Queue\n\
+                      ---------- -------------- -------------- ------------------- - ----------\n";
+
 /// The table of jobs.
 pub fn table(jobs: &[Job], zone: &TimeZone) -> String {
     if jobs.is_empty() {
         return String::new();
     }
-    let mut out = String::from(
-        "Job id     Name           User           Submission Date     S Queue\n\
-         ---------- -------------- -------------- ------------------- - ----------\n",
-    );
-    for job in jobs {
-        let _ = writeln!(
-            out,
-            "{} {} {} {} {} {}",
-            cell(&job.id.to_string(), 10),
-            cell(&job.name, 14),
-            cell(&job.owner, 14),
-            cell(&date::written(job.submitted, zone), 19),
-            job.state.letter(),
-            cell(&job.queue, 10)
-        );
-    }
-    out
+    let rows = jobs.iter().map(|job| row(job, &job.id.to_string(), job.state.letter(), zone));
+    rows.fold(HEADER.to_owned(), |out, row| out + &row)
+}
+
+fn row(job: &Job, id: &str, letter: char, zone: &TimeZone) -> String {
+    format!(
+        "{} {} {} {} {letter} {}\n",
+        cell(id, 10),
+        cell(&job.name, 14),
+        cell(&job.owner, 14),
+        cell(&date::written(job.submitted, zone), 19),
+        cell(&job.queue, 10)
+    )
 }
 
 /// The table of the jobs of arrays: `oarstat --array`.
@@ -133,6 +132,28 @@ pub fn array_table(jobs: &[Job], zone: &TimeZone) -> String {
             job.state.letter(),
             cell(&job.queue, 8)
         );
+    }
+    out
+}
+
+/// The table of jobs with one line for each array: `oarstat --compact`. Its number has an `@`, and its state is a dash
+/// unless all its jobs have the same.
+pub fn compact_table(jobs: &[Job], zone: &TimeZone) -> String {
+    let mut arrays: BTreeMap<u64, Vec<&Job>> = BTreeMap::new();
+    for job in jobs {
+        arrays.entry(job.array).or_default().push(job);
+    }
+    let mut out = if jobs.is_empty() { String::new() } else { HEADER.to_owned() };
+    for (array, members) in arrays {
+        match members[..] {
+            [only] => out += &row(only, &only.id.to_string(), only.state.letter(), zone),
+            [first, ..] => {
+                let letter = first.state.letter();
+                let is_same = members.iter().all(|member| member.state.letter() == letter);
+                out += &row(first, &format!("{array}@"), if is_same { letter } else { '-' }, zone);
+            }
+            [] => {}
+        }
     }
     out
 }

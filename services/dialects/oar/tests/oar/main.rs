@@ -7,6 +7,7 @@ mod matches;
 mod options;
 mod planning;
 mod power;
+mod prints;
 mod quotas;
 mod requests;
 mod resources;

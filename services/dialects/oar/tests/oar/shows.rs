@@ -340,3 +340,39 @@ proptest! {
         prop_assert_eq!(jobs::full(std::slice::from_ref(&one), &TimeZone::UTC).lines().count(), 33);
     }
 }
+
+/// OAR-C-08: an array is one line, with a dash if its jobs are in different states.
+#[test]
+fn arrays_are_one_line() {
+    let member = |id: u64, state| Job { id, array: 7, index: id - 6, state, ..job() };
+    let mixed = [member(7, State::Running), member(8, State::Waiting), job()];
+    let expected = "\
+Job id     Name           User           Submission Date     S Queue
+---------- -------------- -------------- ------------------- - ----------
+7@         my run         ann            2026-11-26 10:00:00 - default   
+5725       my run         ann            2026-11-26 10:00:00 T default   
+";
+    assert_eq!(jobs::compact_table(&mixed, &TimeZone::UTC), expected);
+    let same = [member(7, State::Hold), member(8, State::Hold)];
+    assert!(jobs::compact_table(&same, &TimeZone::UTC).contains("10:00:00 H "));
+    assert_eq!(jobs::compact_table(&[], &TimeZone::UTC), "");
+}
+
+/// OAR-A-06: the usage of one user, with the part of each project.
+#[test]
+fn usage_of_a_user_has_its_projects() {
+    let sum = muster_oar::accounting::Summary { asked: 7200, used: 60, first: 0, last: 86_399 };
+    let projects = BTreeMap::from([("bio".to_owned(), sum)]);
+    let text = accounting::of_user("ann", Some(sum), &projects, &TimeZone::UTC);
+    for line in [
+        "Usage summary for user 'ann':",
+        "Start of the first window: 1970-01-01 00:00:00",
+        "Asked consumption: 7200 (2:0:0)",
+        "bio:",
+        "Used: 60 (0:1:0)",
+    ] {
+        assert!(text.lines().any(|known| known.trim_start() == line), "{line}:\n{text}");
+    }
+    assert!(accounting::of_user("bob", None, &projects, &TimeZone::UTC).starts_with("No usage of user 'bob'"));
+    assert_eq!(accounting::document(&projects, &projects)["users"]["bio"]["ASKED"], 7200);
+}

@@ -1,0 +1,142 @@
+//! The events of a job under the names that OAR has for them (OAR-J-25).
+
+use muster_oar::show::jobs::Event;
+use serde_json::Value;
+
+/// The signal of a checkpoint without another one: SIGUSR2.
+pub const CHECKPOINT_SIGNAL: u8 = 12;
+
+const KILLED: &str = "FRAG_JOB_REQUEST";
+const HELD: &str = "HOLD_RUNNING_JOB";
+const RESUMED: &str = "RESUME_JOB";
+const IN_ERROR: &str = "SWITCH_INTO_ERROR_STATE";
+
+/// The events of a job, oldest first, as OAR calls them; those that it has no name for keep their own. `signal` is the
+/// job's own for checkpoints.
+pub fn named(public: &[Value], signal: Option<u8>) -> Vec<Event> {
+    let signal = signal.unwrap_or(CHECKPOINT_SIGNAL);
+    let mut events: Vec<Event> = Vec::new();
+    for one in public {
+        let Some((at, own)) = at_and_type(one) else { continue };
+        let text = text(own, one);
+        let has = |name: &str| events.iter().any(|event| event.name == name);
+        let resumes_again = events.iter().rev().find(|event| [HELD, RESUMED].contains(&event.name.as_str()));
+        let is_resumed = resumes_again.is_some_and(|event| event.name == RESUMED);
+        let mut names = names(own, &one["data"], signal);
+        // A job that waits ends at once, without being stopped first.
+        let is_killed_at_once = own == "job.finished" && word(&one["data"]["outcome"]) == "cancelled" && !has(KILLED);
+        if is_killed_at_once {
+            names.insert(0, KILLED.to_owned());
+        }
+        if own == "job.resumed" && is_resumed {
+            names = vec!["JOB_RESUMED".to_owned()];
+        }
+        events.extend(names.into_iter().map(|name| Event { at, name, text: text.clone() }));
+    }
+    events
+}
+
+fn at_and_type(public: &Value) -> Option<(i64, &str)> {
+    let at = public["time"].as_str()?.parse::<jiff::Timestamp>().ok()?.as_second();
+    Some((at, public["type"].as_str()?.trim_start_matches("muster.").trim_end_matches(".v1")))
+}
+
+/// A word, or the first key of something that has more to say.
+fn word(value: &Value) -> &str {
+    let key = || value.as_object().and_then(|entries| entries.keys().next()).map(String::as_str);
+    value.as_str().or_else(key).unwrap_or_default()
+}
+
+fn text(own: &str, public: &Value) -> String {
+    let actor = public["data"]["actor"].as_str().or(public["actor"].as_str());
+    let actor = actor.map(|actor| format!(" by {actor}")).unwrap_or_default();
+    let why = ["outcome", "reason"].map(|key| word(&public["data"][key])).into_iter().find(|why| !why.is_empty());
+    let detail = public["data"]["detail"].as_str().map(|detail| format!(" ({detail})")).unwrap_or_default();
+    format!("{own}{actor}{}{detail}", why.map(|why| format!(": {why}")).unwrap_or_default())
+}
+
+/// The names of an event: one, or none for what OAR does not tell.
+fn names(own: &str, data: &Value, signal: u8) -> Vec<String> {
+    let name = match (own, word(&data["reason"])) {
+        ("job.finished", _) => return vec![end(data).to_owned()],
+        ("job.stopping", "cancelled" | "cancelled_at_once") => KILLED,
+        ("job.stopping", "preempted") => "BESTEFFORT_KILL",
+        ("job.stopping", "node_lost") => "EXTERMINATE_JOB",
+        ("job.requeued", _) => "RESUBMIT_JOB_AUTOMATICALLY",
+        ("job.held", _) => "HOLD_WAITING_JOB",
+        ("job.suspended", _) => HELD,
+        ("job.released" | "job.resuming" | "job.resumed", _) => RESUMED,
+        ("job.signalled", _) if data["signal"].as_u64() == Some(u64::from(signal)) => "CHECKPOINT",
+        (other, _) => return vec![other.replace(['.', '-'], "_").to_uppercase()],
+    };
+    vec![name.to_owned()]
+}
+
+/// The name of a job's end.
+fn end(data: &Value) -> &'static str {
+    let detail = || data["detail"].as_str().unwrap_or_default().to_lowercase();
+    match word(&data["outcome"]) {
+        "completed" | "failed" | "declared_finished" => "SWITCH_INTO_TERMINATE_STATE",
+        "timed_out" => "WALLTIME",
+        "node_lost" => "EXTERMINATE_JOB",
+        "launch_failed" if detail().contains("directory") => "WORKING_DIRECTORY",
+        "launch_failed" if ["stdout", "stderr", "output"].iter().any(|word| detail().contains(word)) => "OUTPUT_FILES",
+        _ => IN_ERROR,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn event(kind: &str, data: &Value) -> Value {
+        json!({ "type": format!("muster.{kind}.v1"), "time": "2026-11-26T10:00:00Z", "data": data })
+    }
+
+    fn names_of(events: &[(&str, Value)]) -> Vec<String> {
+        let events: Vec<Value> = events.iter().map(|(kind, data)| event(kind, data)).collect();
+        named(&events, None).into_iter().map(|event| event.name).collect()
+    }
+
+    /// OAR-J-25
+    #[test]
+    fn each_event_has_one_name() {
+        let told = names_of(&[
+            ("job.submitted", json!({})),
+            ("job.suspended", json!({})),
+            ("job.resuming", json!({})),
+            ("job.resumed", json!({})),
+            ("job.suspended", json!({})),
+            ("job.resumed", json!({})),
+            ("job.signalled", json!({ "signal": 12 })),
+            ("job.signalled", json!({ "signal": 1 })),
+            ("job.stopping", json!({ "reason": "cancelled" })),
+            ("job.finished", json!({ "outcome": "cancelled" })),
+        ]);
+        assert_eq!(
+            told,
+            [
+                "JOB_SUBMITTED",
+                "HOLD_RUNNING_JOB",
+                "RESUME_JOB",
+                "JOB_RESUMED",
+                "HOLD_RUNNING_JOB",
+                "RESUME_JOB",
+                "CHECKPOINT",
+                "JOB_SIGNALLED",
+                "FRAG_JOB_REQUEST",
+                "SWITCH_INTO_ERROR_STATE"
+            ]
+        );
+        let finished = |outcome: &str, detail: &str| {
+            names_of(&[("job.finished", json!({ "outcome": outcome, "detail": detail }))]).join(" ")
+        };
+        assert_eq!(finished("cancelled", ""), "FRAG_JOB_REQUEST SWITCH_INTO_ERROR_STATE");
+        assert_eq!(finished("timed_out", ""), "WALLTIME");
+        assert_eq!(finished("failed", ""), "SWITCH_INTO_TERMINATE_STATE");
+        assert_eq!(finished("launch_failed", "working directory '/x': gone"), "WORKING_DIRECTORY");
+        assert_eq!(names_of(&[("job.stopping", json!({ "reason": "preempted" }))]), ["BESTEFFORT_KILL"]);
+        assert_eq!(names_of(&[("job.stopping", json!({ "reason": { "concluded": 0 } }))]), ["JOB_STOPPING"]);
+    }
+}
