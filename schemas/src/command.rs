@@ -18,7 +18,7 @@ use crate::{
     node::{Briefing, GpuReport, Mark},
     plan::{NodeClosure, ProposedPlan, ReservationSpec},
     policy::{Policy, PolicySource},
-    resources::Placement,
+    resources::{NodeSpec, Placement},
     scheduling::SchedulingSettings,
     steps::{StepSpec, TaskStatus},
     tasks::TaskList,
@@ -491,6 +491,12 @@ pub enum Command {
         copy: Sequence,
         /// The result.
         report: CopyReport,
+    },
+    /// A node that no order reaches comes into the cluster: its agent asks for work. The node itself, if the settings let
+    /// agents make their nodes.
+    AgentJoins {
+        /// The node, under the name of the sender; it gets the property [`NodeSpec::PULL`].
+        node: Box<NodeSpec>,
     },
 }
 

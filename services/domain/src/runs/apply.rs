@@ -45,7 +45,7 @@ impl State {
         placement.shares().for_each(|share| self.take_share(run, share));
         self.use_licences(id, placement, u32::saturating_add);
         self.count_run(id, true);
-        let timeout = self.settings.launch_timeout_seconds;
+        let timeout = self.launch_timeout(placement);
         let mut run = Run::new(run, id, placement, (now, self.sequence), timeout);
         run.waits_for_files = self.job(id).is_some_and(|job| job.waits_for_files(placement));
         self.index.move_run(run.id, None, run.due());
