@@ -1,5 +1,6 @@
 //! The grammar of the command line.
 
+mod agent;
 mod columns;
 mod filters;
 mod logs;
@@ -17,6 +18,7 @@ pub use overview::{ShellOptions, StatusOptions, TopOptions};
 pub use plans::{ExplainOptions, PlanOptions, ReplayOptions};
 pub use query::QueryOptions;
 pub use reservations::{CloseOptions, ReservationsOptions, ReserveOptions};
+pub use agent::{AgentCommand, AgentOptions};
 pub use simulations::{SimulateOptions, WhatifOptions};
 pub use steps::{
     BindOptions, MpiKind, RshOptions, StepAttachOptions, StepCommand, StepListOptions, StepName, StepRunOptions,
@@ -149,6 +151,9 @@ pub enum Command {
     Config(ConfigCommand),
     /// Say what is wrong with this installation
     Doctor(DoctorOptions),
+    /// Run the agent of a node that only reaches a gateway, or make a token for one
+    #[command(args_conflicts_with_subcommands = true)]
+    Agent(AgentOptions),
     /// HPC Pack: show and change job templates and their filters; `jobtemplate /help` lists the verbs
     Jobtemplate {
         /// Its arguments

@@ -129,7 +129,7 @@ fn write_settings(text: &mut String, settings: &ClusterSettings) {
     if *is_idle {
         let _ = writeln!(text, "is_idle = true");
     }
-    write_optional(text, "agent_lost_after_seconds", *agent_lost_after_seconds);
+    write_optional(text, "agent_lost_after_seconds", agent_lost_after_seconds.map(u64::from));
     if *agents_make_nodes {
         let _ = writeln!(text, "agents_make_nodes = true");
     }

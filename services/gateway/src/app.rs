@@ -2,7 +2,7 @@
 
 use crate::{
     Config,
-    agents::{AgentTokens, Archives},
+    agents::{archives::Archives, tidying, tokens::AgentTokens},
     budgets::Budgets,
     caller::Callers,
     error::ApiError,
@@ -122,7 +122,8 @@ impl App {
         tokio::spawn(async move {
             let events = app.live.pump(app.bus.clone(), app.reader.clone(), &app.counts);
             let gauges = app.gauges.keep(&app.reader);
-            tokio::join!(events, gauges, app.reader.forget_past_states(), app.planning.forget());
+            let tidying = tidying::keep_tidy(&app.archives, &app.reader, &app.ledger);
+            tokio::join!(events, gauges, app.reader.forget_past_states(), app.planning.forget(), tidying);
         })
     }
 

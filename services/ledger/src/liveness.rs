@@ -1,8 +1,8 @@
 //! Which nodes have reported lately. This is not history: a ledger that starts gives every node a full interval.
 
 use crate::beats::Beats;
-use muster_domain::State;
-use muster_schemas::{cluster::NodeCondition, ids::NodeId, resources::NodeSpec};
+use muster_domain::{State, nodes::Node};
+use muster_schemas::{agent::LEAVING, cluster::NodeCondition, ids::NodeId, resources::NodeSpec};
 use std::{
     collections::HashMap,
     time::{Duration, Instant},
@@ -62,7 +62,9 @@ impl Liveness {
         let patience = |spec: &NodeSpec| Duration::from_secs(state.settings().lost_after_seconds(spec).into());
         let since = self.since;
         let last_heard = |node: NodeId| self.heard.get(&node).copied().unwrap_or(since).max(since);
-        let up = state.nodes().filter(|node| node.condition == NodeCondition::Up);
+        // An agent that was told to quit is expected to be silent once its jobs have ended (OAR-K-10).
+        let has_left = |node: &Node| node.drained.as_deref() == Some(LEAVING) && node.runs.is_empty();
+        let up = state.nodes().filter(|node| node.condition == NodeCondition::Up && !has_left(node));
         up.filter_map(|node| {
             let silence = now.saturating_duration_since(last_heard(node.id));
             let reason = || format!("not heard of for {} seconds", silence.as_secs());

@@ -1,7 +1,7 @@
 //! The nodes of the cluster as resources of OAR: one for each core.
 
 use muster_oar::resources::{
-    property::{self, AVAILABLE_UPTO, BESTEFFORT, DEPLOY, NODE, STATE},
+    property::{self, AVAILABLE_UPTO, BESTEFFORT, DEPLOY, DESKTOP_COMPUTING, NODE, STATE},
     state::State,
     table::Table,
     value::{Kind, Value},
@@ -85,6 +85,7 @@ impl Cluster {
             (HOST, Value::text(&spec.name)),
             (STATE, Value::text(state.word())),
             (AVAILABLE_UPTO, Value::Integer(upto)),
+            (DESKTOP_COMPUTING, Value::text(&text(&PropertyValue::Flag(spec.is_pulled())))),
         ];
         for name in [BESTEFFORT, DEPLOY] {
             common.extend(properties.get(name).map(|value| (name, Value::text(&text(value)))));

@@ -15,6 +15,7 @@ mod oarstat;
 mod oarsub;
 mod select;
 mod site;
+mod staging;
 mod words;
 
 use ended::{Ended, print};

@@ -1,7 +1,6 @@
 //! An agent asks for its orders (OAR-K-02).
 
-use super::Agent;
-use crate::{app::App, error::ApiError};
+use crate::{agents::identity::Agent, app::App, error::ApiError};
 use muster_schemas::{
     CommandId, PartId,
     agent::{AgentOrder, AgentOrders, AgentPull, LEAVING, MAX_PARTS},

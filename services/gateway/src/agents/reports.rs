@@ -1,7 +1,10 @@
 //! What agents tell of the parts of runs that they have, and the files that come and go with them.
 
-use super::{Agent, archives::Piece, unpacking};
-use crate::{app::App, error::ApiError};
+use crate::{
+    agents::{archives::Piece, identity::Agent, unpacking},
+    app::App,
+    error::ApiError,
+};
 use bytes::Bytes;
 use muster_schemas::{
     CommandId, JobId, PartId,
@@ -17,14 +20,14 @@ use std::sync::Arc;
 const MAX_REASON_BYTES: usize = 1_024;
 
 /// The job whose part an agent has.
-pub(crate) struct PartJob {
+struct PartJob {
     job: JobId,
     owner: Arc<Owner>,
 }
 
 /// The job of a part on the agent's node. A part on another node, or one that no run has had yet, is a lie; one that is over
 /// is not found.
-pub(crate) async fn job_of(app: &App, agent: &Agent, part: PartId) -> Result<PartJob, ApiError> {
+async fn job_of(app: &App, agent: &Agent, part: PartId) -> Result<PartJob, ApiError> {
     app.reader.catch_up(None).await?;
     let found = app.reader.projection().read(|state| {
         let node = state.node_by_name(&agent.0).filter(|node| node.spec.is_pulled())?;

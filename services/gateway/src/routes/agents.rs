@@ -1,7 +1,7 @@
 //! Agents, and the archives of jobs that run at them.
 
 use crate::{
-    agents::{self, Agent, archives::NewPiece},
+    agents::{archives::NewPiece, identity::Agent, orders, reports},
     app::{App, Caller},
     body::{self, Raw},
     error::ApiError,
@@ -102,7 +102,7 @@ pub(crate) async fn pull(
     agent: Agent,
     Raw(bytes): Raw,
 ) -> Result<axum::Json<AgentOrders>, ApiError> {
-    agents::pull(&app, &agent, body::parse(&bytes)?).await.map(axum::Json)
+    orders::pull(&app, &agent, body::parse(&bytes)?).await.map(axum::Json)
 }
 
 /// Report that a part of a run has started or ended
@@ -116,7 +116,7 @@ pub(crate) async fn report(
     agent: Agent,
     Raw(bytes): Raw,
 ) -> Result<axum::Json<serde_json::Value>, ApiError> {
-    agents::report(&app, &agent, body::parse(&bytes)?).await?;
+    reports::report(&app, &agent, body::parse(&bytes)?).await?;
     Ok(axum::Json(serde_json::json!({})))
 }
 
@@ -132,7 +132,7 @@ pub(crate) async fn stage_in(
     Params(params): Params<StagedParams>,
 ) -> Result<Response, ApiError> {
     let part = PartId::from_number(params.part);
-    let piece = agents::stage_in_piece(&app, &agent, (part, &sum), params.offset).await?;
+    let piece = reports::stage_in_piece(&app, &agent, (part, &sum), params.offset).await?;
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], piece.bytes).into_response())
 }
 
@@ -149,7 +149,7 @@ pub(crate) async fn output(
     Raw(bytes): Raw,
 ) -> Result<axum::Json<ArchiveProgress>, ApiError> {
     let part = PartId::from_number(part);
-    agents::output_piece(&app, &agent, part, params.offset, bytes).await.map(axum::Json)
+    reports::output_piece(&app, &agent, part, params.offset, bytes).await.map(axum::Json)
 }
 
 /// Show whether the gateway keeps an archive of the caller
