@@ -77,7 +77,7 @@ async fn take_in(
     output: &AgentOutput,
 ) -> Result<(), ApiError> {
     let archive = app.archives.whole_output(&agent.0, part, output).await?;
-    let spec = spec_of(app, of.job).await?;
+    let spec = spec_of(app, of.job.whole()).await?;
     let unpacked = unpacking::unpack(&app.config, archive, &of.owner, &spec.working_directory).await;
     let Err(why) = unpacked else { return Ok(()) };
     app.archives.forget_output(&agent.0, part).await;
@@ -115,7 +115,7 @@ pub(crate) async fn stage_in_piece(
     offset: u64,
 ) -> Result<Piece, ApiError> {
     let of = job_of(app, agent, part).await?;
-    let spec = spec_of(app, of.job).await?;
+    let spec = spec_of(app, of.job.whole()).await?;
     let is_named = |archive: &StageIn| archive.sum == sum;
     if !spec.components.iter().filter_map(|one| one.launch.stage_in.as_ref()).any(is_named) {
         let why = format!("it asks for files that job {} does not bring", of.job);
