@@ -59,7 +59,12 @@ pub async fn agents(bench: &Bench) -> Result<Vec<Figure>> {
     let answered = times.len();
     Ok(vec![
         Figure::rate(format!("questions answered, {of}"), answered, elapsed, "1/s", wanted * 0.9),
-        Figure { measure: "those without an answer".into(), value: f64::from(lost), unit: "", target: Target::AtMost(0.0) },
+        Figure {
+            measure: "those without an answer".into(),
+            value: f64::from(lost),
+            unit: "",
+            target: Target::AtMost(0.0),
+        },
         Figure::time("a question of an agent, p50", quantile(&mut times, 0.5), 50.0),
         Figure::time("a question of an agent, p99", quantile(&mut times, 0.99), 500.0),
     ])

@@ -501,9 +501,7 @@ fn never_ran(cause: EndCause) -> NodeExit {
     NodeExit { status: None, cause, usage: Usage::default(), started: None, ended: Timestamp::now() }
 }
 
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> anyhow::Result<T> + Send + 'static,
-) -> anyhow::Result<T> {
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> anyhow::Result<T> + Send + 'static) -> anyhow::Result<T> {
     tokio::task::spawn_blocking(work).await.context("this agent ends")?
 }
 

@@ -66,7 +66,8 @@ struct Limited<R> {
 impl<R: Read> Read for Limited<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
-        self.left = self.left.checked_sub(read as u64).ok_or_else(|| io::Error::other("it unpacks to too many bytes"))?;
+        self.left =
+            self.left.checked_sub(read as u64).ok_or_else(|| io::Error::other("it unpacks to too many bytes"))?;
         Ok(read)
     }
 }

@@ -107,9 +107,11 @@ pub fn unpack_if_asked() -> Option<ExitCode> {
     }
     let folder = words.next().unwrap_or_default();
     let bytes = words.next().and_then(|word| word.to_str()?.parse().ok()).unwrap_or_default();
-    let unpacked = io::stdin().as_fd().try_clone_to_owned().map_err(ArchiveError::from).and_then(|input| {
-        unpack(&mut File::from(input), Path::new(&folder), Limits::of_bytes(bytes))
-    });
+    let unpacked = io::stdin()
+        .as_fd()
+        .try_clone_to_owned()
+        .map_err(ArchiveError::from)
+        .and_then(|input| unpack(&mut File::from(input), Path::new(&folder), Limits::of_bytes(bytes)));
     Some(match unpacked {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

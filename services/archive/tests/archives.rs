@@ -60,11 +60,13 @@ fn hostile_archives_are_refused_as_a_whole() {
         let said = refusal(&[good, (kind, name, b"")]);
         assert!(said.contains(why), "{name}: {said}");
     }
-    let said = refusal(&[good, (EntryType::GNULongName, "././@LongLink", b"../../out"), (EntryType::Regular, "short", b"")]);
+    let said =
+        refusal(&[good, (EntryType::GNULongName, "././@LongLink", b"../../out"), (EntryType::Regular, "short", b"")]);
     assert!(said.contains("leads out"), "{said}");
     let said = refusal(&[good, (EntryType::XHeader, "pax", b"15 path=../out\n"), (EntryType::Regular, "short", b"")]);
     assert!(said.contains("leads out"), "{said}");
-    let said = refusal(&[good, (EntryType::GNULongName, "././@LongLink", &[b'a'; 5000]), (EntryType::Regular, "x", b"")]);
+    let said =
+        refusal(&[good, (EntryType::GNULongName, "././@LongLink", &[b'a'; 5000]), (EntryType::Regular, "x", b"")]);
     assert!(said.contains("more than 4096 bytes"), "{said}");
 }
 

@@ -11,6 +11,7 @@ mod reservations;
 mod simulations;
 mod steps;
 
+pub use agent::{AgentCommand, AgentOptions};
 pub use columns::{JobColumn, SortKey};
 pub use filters::{FilterCommand, FilterTestOptions};
 pub use logs::LogsOptions;
@@ -18,7 +19,6 @@ pub use overview::{ShellOptions, StatusOptions, TopOptions};
 pub use plans::{ExplainOptions, PlanOptions, ReplayOptions};
 pub use query::QueryOptions;
 pub use reservations::{CloseOptions, ReservationsOptions, ReserveOptions};
-pub use agent::{AgentCommand, AgentOptions};
 pub use simulations::{SimulateOptions, WhatifOptions};
 pub use steps::{
     BindOptions, MpiKind, RshOptions, StepAttachOptions, StepCommand, StepListOptions, StepName, StepRunOptions,

@@ -129,7 +129,9 @@ mod tests {
         let event = Event::NodeChanged { node: NodeId(0), spec: Arc::new(spec) };
         let (actor, command) = (Arc::new(Actor::Ledger), CommandId::derived(&[]));
         let trace = TraceContext::default();
-        state.apply(&Record { sequence: Sequence(3), time: Timestamp(0), actor, command, trace, event, epoch: 0 }).unwrap();
+        state
+            .apply(&Record { sequence: Sequence(3), time: Timestamp(0), actor, command, trace, event, epoch: 0 })
+            .unwrap();
         reports(&beats, begin);
         let mut silent = |second: u32| !liveness.silent(&state, &beats, begin + SECOND * second).is_empty();
         assert_eq!((1..=200).find(|second| silent(*second)), Some(91));

@@ -104,7 +104,8 @@ fn token_of(file: &Path) -> Result<String, Failure> {
     }
     let text = std::fs::read_to_string(file).map_err(|error| failed(error.to_string()))?;
     let token = text.trim();
-    let is_token = !token.is_empty() && token.len() <= MAX_TOKEN_BYTES && token.bytes().all(|byte| byte.is_ascii_graphic());
+    let is_token =
+        !token.is_empty() && token.len() <= MAX_TOKEN_BYTES && token.bytes().all(|byte| byte.is_ascii_graphic());
     if is_token { Ok(token.to_owned()) } else { Err(failed("it does not hold a token".to_owned())) }
 }
 

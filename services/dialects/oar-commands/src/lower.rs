@@ -171,7 +171,11 @@ fn refuse_unsupported(
 ) -> Result<(), Refusal> {
     for one in &submission.types {
         let why = match &one.kind {
-            Kind::DesktopComputing | Kind::Idempotent | Kind::Noop(Nodes::Alive) | Kind::Postpone(_) | Kind::Deadline(_) => continue,
+            Kind::DesktopComputing
+            | Kind::Idempotent
+            | Kind::Noop(Nodes::Alive)
+            | Kind::Postpone(_)
+            | Kind::Deadline(_) => continue,
             Kind::NoQuotas => {
                 warnings.push("the type no_quotas has no effect here".to_owned());
                 continue;
@@ -515,10 +519,8 @@ mod tests {
     fn jobs_of_desktops_are_for_nodes_whose_agent_asks() {
         let cluster = {
             let pulled = [("pull", muster_schemas::resources::PropertyValue::Flag(true))];
-            let views = [
-                crate::cluster::testing::node("near", 4, 1, &[]),
-                crate::cluster::testing::node("far", 4, 1, &pulled),
-            ];
+            let views =
+                [crate::cluster::testing::node("near", 4, 1, &[]), crate::cluster::testing::node("far", 4, 1, &pulled)];
             crate::cluster::Cluster::of(&views)
         };
         let lowered = |line: &[&str]| {
@@ -526,11 +528,8 @@ mod tests {
             let reading = Reading { now: 1_000_000, zone: &TimeZone::UTC, site_types: &[] };
             let mut submission = submission::read(&words, &Site::of(&cluster.table), reading)?;
             let rules = muster_oar::options::rules::SiteRules { queues: vec!["default".into()], ..Default::default() };
-            let user = muster_oar::options::rules::Caller {
-                user: "ann".into(),
-                groups: Vec::new(),
-                waiting_reservations: 0,
-            };
+            let user =
+                muster_oar::options::rules::Caller { user: "ann".into(), groups: Vec::new(), waiting_reservations: 0 };
             let site_filter = muster_oar::options::rules::apply(&mut submission, &user, &rules, &|_| None)?;
             let caller = Caller::default();
             let context = Context {

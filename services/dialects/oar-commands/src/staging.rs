@@ -20,7 +20,8 @@ pub fn send(client: &mut Client, wanted: &StageIn) -> Result<Archive, Failure> {
     {
         return Ok(known);
     }
-    let unreadable = |error: ArchiveError| Failure { text: format!("{}: {error}", shown(&wanted.path)), status: BAD_FILE };
+    let unreadable =
+        |error: ArchiveError| Failure { text: format!("{}: {error}", shown(&wanted.path)), status: BAD_FILE };
     let mut file = open(Path::new(&wanted.path)).map_err(unreadable)?;
     let (sum, bytes) = sum_of(&mut file).map_err(|error| unreadable(error.into()))?;
     let mut known = client.archive(&sum)?;

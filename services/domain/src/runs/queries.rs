@@ -23,7 +23,8 @@ impl State {
     pub(crate) fn launch_timeout(&self, placement: &Placement) -> u32 {
         let settings = self.settings();
         let is_pulled = |node| self.node(node).is_some_and(|node| node.spec.is_pulled());
-        let patience = if placement.shares().any(|share| is_pulled(share.node)) { settings.agent_patience() } else { 0 };
+        let patience =
+            if placement.shares().any(|share| is_pulled(share.node)) { settings.agent_patience() } else { 0 };
         settings.launch_timeout_seconds.max(patience)
     }
 }

@@ -101,7 +101,10 @@ fn agents_make_their_nodes_if_they_may() {
     cluster.refused(&user("ada"), join("ada"), RefusalCode::PermissionDenied, "only its own agent");
     cluster.refused(&executor("node1"), join("node1"), RefusalCode::PermissionDenied, "no agent asks");
     let events = cluster.ok(&executor("far"), join("far"));
-    assert!(matches!(&events[..], [Event::NodeAdded { spec, .. }] if spec.is_pulled() && spec.cores == 2), "{events:?}");
+    assert!(
+        matches!(&events[..], [Event::NodeAdded { spec, .. }] if spec.is_pulled() && spec.cores == 2),
+        "{events:?}"
+    );
     assert_eq!(cluster.ok(&executor("far"), join("far")), [], "once is enough");
     cluster.hello("far", "boot", &[]);
     assert_eq!(cluster.state.node_by_name("far").expect("it was made").condition, NodeCondition::Up);
@@ -128,7 +131,8 @@ fn nodes_come_back_with_their_agent() {
 #[test]
 fn launches_wait_for_the_agent() {
     let mut config = config();
-    config.settings = ClusterSettings { launch_timeout_seconds: 10, agent_lost_after_seconds: Some(50), ..config.settings };
+    config.settings =
+        ClusterSettings { launch_timeout_seconds: 10, agent_lost_after_seconds: Some(50), ..config.settings };
     config.nodes.push(far("far"));
     let mut cluster = Cluster::with(config);
     let job = cluster.submit("ada", pulled(1));

@@ -225,10 +225,12 @@ impl Archives {
         if offset > 0 {
             return Ok(());
         }
-        let used: u64 = entries(folder).iter().filter_map(|path| fs::metadata(path).ok()).map(|facts| facts.len()).sum();
+        let used: u64 =
+            entries(folder).iter().filter_map(|path| fs::metadata(path).ok()).map(|facts| facts.len()).sum();
         let most = self.max_bytes.saturating_mul(ARCHIVES_PER_USER);
         if used.saturating_add(total) > most {
-            let message = format!("your archives have {used} bytes, and {most} are the most; unused ones go after a day");
+            let message =
+                format!("your archives have {used} bytes, and {most} are the most; unused ones go after a day");
             return Err(ApiError::new(ErrorCode::LimitReached, message));
         }
         Ok(())

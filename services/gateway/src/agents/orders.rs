@@ -55,9 +55,8 @@ pub(crate) async fn pull(app: &App, agent: &Agent, pull: AgentPull) -> Result<Ag
 fn standing(app: &App, agent: &Agent, pull: &AgentPull) -> Option<Standing> {
     app.reader.projection().read(|state| {
         let node = state.node_by_name(&agent.0)?;
-        let is_foreign = |part: &&PartId| {
-            state.run(part.run()).is_some_and(|run| run.parts_on(node.id).next().is_none())
-        };
+        let is_foreign =
+            |part: &&PartId| state.run(part.run()).is_some_and(|run| run.parts_on(node.id).next().is_none());
         Some(Standing {
             is_pulled: node.spec.is_pulled(),
             is_up: node.condition == NodeCondition::Up,
@@ -112,12 +111,7 @@ async fn brief(app: &App, agent: &Agent, pull: &AgentPull, is_up: bool) -> Resul
 }
 
 /// The orders as agents get them. Those that an agent cannot obey are left out: they come for no job that may run there.
-async fn translate(
-    app: &App,
-    agent: &Agent,
-    briefing: Briefing,
-    is_leaving: bool,
-) -> Result<AgentOrders, ApiError> {
+async fn translate(app: &App, agent: &Agent, briefing: Briefing, is_leaving: bool) -> Result<AgentOrders, ApiError> {
     let mut orders = AgentOrders { mark: briefing.mark.map(Into::into), ..AgentOrders::default() };
     for order in briefing.orders {
         let order = match order {

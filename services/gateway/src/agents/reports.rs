@@ -69,13 +69,7 @@ pub(crate) async fn report(app: &App, agent: &Agent, report: AgentReport) -> Res
 }
 
 /// Unpacks what a job has left, as its owner, in the folder that it was submitted in.
-async fn take_in(
-    app: &App,
-    agent: &Agent,
-    part: PartId,
-    of: &PartJob,
-    output: &AgentOutput,
-) -> Result<(), ApiError> {
+async fn take_in(app: &App, agent: &Agent, part: PartId, of: &PartJob, output: &AgentOutput) -> Result<(), ApiError> {
     let archive = app.archives.whole_output(&agent.0, part, output).await?;
     let spec = spec_of(app, of.job.whole()).await?;
     let unpacked = unpacking::unpack(&app.config, archive, &of.owner, &spec.working_directory).await;

@@ -105,7 +105,8 @@ mod tests {
     #[test]
     fn files_that_cannot_be_trusted_are_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let error = |text: &str, mode| format!("{:#}", AgentTokens::open(&file(folder.path(), text, mode)).unwrap_err());
+        let error =
+            |text: &str, mode| format!("{:#}", AgentTokens::open(&file(folder.path(), text, mode)).unwrap_err());
         assert!(error("", 0o666).contains("written by others"));
         assert!(error("\nsecret far1\n", 0o600).contains("agents:2: a line is"));
     }

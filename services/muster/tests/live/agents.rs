@@ -140,7 +140,8 @@ impl Site {
 
     fn node_state(&self, node: &str) -> String {
         let nodes = self.system.json(&["nodes", "--json"]);
-        let found = nodes["nodes"].as_array().and_then(|all| all.iter().find(|one| one["spec"]["name"] == node).cloned());
+        let found =
+            nodes["nodes"].as_array().and_then(|all| all.iter().find(|one| one["spec"]["name"] == node).cloned());
         found.unwrap_or_default()["state"].as_str().unwrap_or_default().to_owned()
     }
 
@@ -272,7 +273,10 @@ fn files_come_with_a_job_and_go_back_to_where_it_was_submitted() {
     assert!(said.contains(&format!("OAR_JOBID={job}\n")) && said.contains(&format!("MUSTER_JOB_ID={job}\n")), "{said}");
     assert!(!said.contains("MUSTER_TOKEN"), "{said}");
     assert_eq!(read(&format!("OAR.{job}.stderr")), "bad\n");
-    assert_eq!((read("new.txt"), read("deep/er"), read("sub/changes")), ("new\n".into(), "deep\n".into(), "before\nafter\n".into()));
+    assert_eq!(
+        (read("new.txt"), read("deep/er"), read("sub/changes")),
+        ("new\n".into(), "deep\n".into(), "before\nafter\n".into())
+    );
     assert!(!Path::new(&home).join("in.txt").exists(), "it has not changed");
     let nobody = nix::unistd::User::from_name("nobody").unwrap().unwrap().uid.as_raw();
     for name in ["new.txt", "deep", "deep/er", &format!("OAR.{job}.stdout")] {
@@ -330,7 +334,8 @@ fn a_job_that_is_ended_leaves_nothing() {
     let agent = site.agent("far1");
     site.wait(&never, "Error");
     let pids = site.home("pids");
-    let line = format!("touch left; setsid sh -c 'echo $$ > {pids}/own; exec sleep 1000' & echo $$ > {pids}/main; wait");
+    let line =
+        format!("touch left; setsid sh -c 'echo $$ > {pids}/own; exec sleep 1000' & echo $$ > {pids}/main; wait");
     let job = site.submit(&["-d", &home, &line]);
     let pid = |name: &str| fs::read_to_string(format!("{pids}/{name}")).unwrap_or_default();
     wait_for("the processes", || !pid("own").is_empty() && !pid("main").is_empty());
@@ -351,7 +356,11 @@ fn an_agent_quits_in_two_steps() {
     let site = Site::start("agent_lost_after_seconds = 4");
     let home = site.home("home");
     let agent = site.agent("far1");
-    let job = site.submit(&["-d", &home, &format!("touch {home}/runs; until [ -e {home}/go ]; do sleep 0.05; done; echo done")]);
+    let job = site.submit(&[
+        "-d",
+        &home,
+        &format!("touch {home}/runs; until [ -e {home}/go ]; do sleep 0.05; done; echo done"),
+    ]);
     wait_for("the job", || Path::new(&home).join("runs").exists());
     agent.signal(Signal::SIGTERM);
     site.system.wait_until("the node is out of service", || site.node_state("far1") == "drained");
@@ -384,7 +393,9 @@ fn an_agent_quits_in_two_steps() {
 fn jobs_survive_their_agent_and_the_gateway() {
     let mut site = Site::start("");
     let home = site.home("home");
-    let waits = |name: &str| format!("touch {home}/{name}; until [ -e {home}/{name}.go ]; do sleep 0.05; done; echo {name} > out.{name}");
+    let waits = |name: &str| {
+        format!("touch {home}/{name}; until [ -e {home}/{name}.go ]; do sleep 0.05; done; echo {name} > out.{name}")
+    };
     let go = |name: &str| fs::write(Path::new(&home).join(format!("{name}.go")), "").unwrap();
     let there = |name: &str| Path::new(&home).join(name).exists();
     let agent = site.agent("far1");
@@ -486,9 +497,11 @@ fn hostile_agents_are_refused_and_put_on_record() {
         assert_eq!(site.http(&site.token("far1"), "PUT", &path, b"x").0, 403);
     }
     site.has_record("which is not on its node");
-    let (status, _) = site.http(&site.token("far1"), "GET", &format!("/v1/agent/stage-in/{}?part={part}", "a".repeat(64)), b"");
+    let (status, _) =
+        site.http(&site.token("far1"), "GET", &format!("/v1/agent/stage-in/{}?part={part}", "a".repeat(64)), b"");
     assert_eq!(status, 403);
-    let (status, told) = site.http(&site.token("far2"), "GET", &format!("/v1/agent/stage-in/{}?part={part}", "a".repeat(64)), b"");
+    let (status, told) =
+        site.http(&site.token("far2"), "GET", &format!("/v1/agent/stage-in/{}?part={part}", "a".repeat(64)), b"");
     assert!(status == 403 && told.contains("does not bring"), "{status} {told}");
     assert!(!site.is(&job, "Terminated") && !site.is(&job, "Error"), "nothing of this counts");
     // Archives that lead out of the folder.
