@@ -11,7 +11,7 @@ use std::{
     fs::{self, File},
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::TcpStream,
-    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    os::unix::fs::{MetadataExt as _, PermissionsExt},
     path::Path,
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
