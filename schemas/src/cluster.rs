@@ -98,6 +98,26 @@ pub struct ClusterSettings {
     pub attributes: BTreeMap<String, String>,
     /// Whether the planner starts no jobs. Running jobs continue, and jobs can be submitted (PBS-C-03).
     pub is_idle: bool,
+    /// A node whose agent asks for its orders is lost when it has not asked for this long (OAR-K-03); `None` means
+    /// [`ClusterSettings::AGENT_LOST_AFTER_SECONDS`].
+    pub agent_lost_after_seconds: Option<u32>,
+    /// Whether an agent with a token for a node that does not exist makes the node (OAR-K-04).
+    pub agents_make_nodes: bool,
+}
+
+impl ClusterSettings {
+    /// Three times the period of an agent.
+    pub const AGENT_LOST_AFTER_SECONDS: u32 = 90;
+
+    /// How long a node may be silent before it is lost, in seconds.
+    pub fn lost_after_seconds(&self, node: &NodeSpec) -> u32 {
+        if node.is_pulled() { self.agent_patience() } else { self.node_lost_after_seconds }
+    }
+
+    /// How long an agent may be silent, in seconds.
+    pub fn agent_patience(&self) -> u32 {
+        self.agent_lost_after_seconds.unwrap_or(Self::AGENT_LOST_AFTER_SECONDS)
+    }
 }
 
 impl Default for ClusterSettings {
@@ -116,6 +136,8 @@ impl Default for ClusterSettings {
             max_jobs: 10_000_000,
             attributes: BTreeMap::new(),
             is_idle: false,
+            agent_lost_after_seconds: None,
+            agents_make_nodes: false,
         }
     }
 }

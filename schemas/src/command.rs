@@ -18,7 +18,7 @@ use crate::{
     node::{Briefing, GpuReport, Mark},
     plan::{NodeClosure, ProposedPlan, ReservationSpec},
     policy::{Policy, PolicySource},
-    resources::Placement,
+    resources::{NodeSpec, Placement},
     scheduling::SchedulingSettings,
     steps::{StepSpec, TaskStatus},
     tasks::TaskList,
@@ -496,6 +496,12 @@ pub enum Command {
     NodeLoadMeasured {
         /// The average number of processes that run or could run, over the last minute, in millionths.
         load_millionths: u64,
+    },
+    /// A node that no order reaches comes into the cluster: its agent asks for work. The node itself, if the settings let
+    /// agents make their nodes.
+    AgentJoins {
+        /// The node, under the name of the sender; it gets the property [`NodeSpec::PULL`].
+        node: Box<NodeSpec>,
     },
 }
 

@@ -119,6 +119,21 @@ pub struct Launch {
     /// file, or a name that the nodes' container runtime understands; at most 4,096 bytes, and it does not begin with
     /// `-`. `None`: no container.
     pub container: Option<String>,
+    /// Files that are brought to its folder on a node whose agent asks for its orders (OAR-K-07); elsewhere they have no
+    /// effect.
+    pub stage_in: Option<StageIn>,
+}
+
+/// An archive that a gateway keeps for a job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StageIn {
+    /// The BLAKE3 hash of its bytes, in 64 hexadecimal digits.
+    pub sum: String,
+    /// Its size, in bytes.
+    pub bytes: u64,
+    /// Whether it is compressed by gzip; otherwise it is a plain archive of tar.
+    pub is_gzip: bool,
 }
 
 /// The image of a container as its nodes understand it: a path that begins with `.` is one of the folder of the caller.

@@ -3,6 +3,7 @@
 
 pub mod accounts;
 pub mod address;
+pub mod agent;
 pub mod binding;
 pub mod cause;
 pub mod cluster;

@@ -335,6 +335,9 @@ fn one() -> u32 {
 }
 
 impl NodeSpec {
+    /// The property of nodes that no order reaches: their agent asks for its orders (OAR-K-01). Only jobs that ask for this
+    /// property run there.
+    pub const PULL: &str = "pull";
     /// The property with a node's weight.
     pub const WEIGHT: &str = "weight";
     /// The weight of nodes without that property.
@@ -346,6 +349,33 @@ impl NodeSpec {
             Some(PropertyValue::Number(weight)) => *weight,
             _ => Self::DEFAULT_WEIGHT,
         }
+    }
+
+    /// Whether its agent asks for its orders: its property `pull` is true.
+    pub fn is_pulled(&self) -> bool {
+        self.properties.get(Self::PULL) == Some(&PropertyValue::Flag(true))
+    }
+}
+
+impl NodeFilter {
+    /// Whether only nodes whose agent asks for its orders can match (OAR-K-05).
+    pub fn asks_for_pull(&self) -> bool {
+        match self {
+            Self::Has(property) => property == NodeSpec::PULL,
+            Self::Compare { property, relation: Relation::Equal, value } => {
+                property == NodeSpec::PULL && *value == PropertyValue::Flag(true)
+            }
+            Self::All(filters) => filters.iter().any(Self::asks_for_pull),
+            Self::Any(filters) => !filters.is_empty() && filters.iter().all(Self::asks_for_pull),
+            Self::Compare { .. } | Self::Not(_) => false,
+        }
+    }
+}
+
+impl Request {
+    /// Whether it is for nodes whose agent asks for its orders.
+    pub fn asks_for_pull(&self) -> bool {
+        self.filter.as_ref().is_some_and(NodeFilter::asks_for_pull)
     }
 }
 

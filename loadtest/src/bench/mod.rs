@@ -1,5 +1,6 @@
 //! The benchmarks of `docs/performance.md`, one for each row of its table.
 
+mod agents;
 mod bed;
 mod beside;
 mod commands;
@@ -127,6 +128,8 @@ enum Row {
     FilterScaling,
     /// Jobs without filters while filters of others hang.
     FilterHung,
+    /// 10,000 agents that ask one gateway for their orders every 30 s.
+    Agents,
 }
 
 /// Runs what was asked for and prints its figures.
@@ -193,6 +196,7 @@ async fn measure(bench: &Arc<Bench>, row: Row) -> Result<Vec<Figure>> {
         Row::FilterPersistent => filters::persistent(bench).await,
         Row::FilterScaling => filters::scaling(bench).await,
         Row::FilterHung => filters::hung(bench).await,
+        Row::Agents => agents::agents(bench).await,
     }
 }
 

@@ -52,6 +52,8 @@ pub struct ClusterSettingsChange {
     pub max_jobs: Option<u64>,
     pub attributes: Option<BTreeMap<String, String>>,
     pub is_idle: Option<bool>,
+    pub agent_lost_after_seconds: Option<u32>,
+    pub agents_make_nodes: Option<bool>,
 }
 
 /// The named part of a [`QueueSpec`], which explains the fields.
@@ -166,6 +168,8 @@ impl ClusterSettingsChange {
             max_jobs: named.max_jobs.unwrap_or(base.max_jobs),
             attributes: named.attributes.unwrap_or(base.attributes),
             is_idle: named.is_idle.unwrap_or(base.is_idle),
+            agent_lost_after_seconds: named.agent_lost_after_seconds.or(base.agent_lost_after_seconds),
+            agents_make_nodes: named.agents_make_nodes.unwrap_or(base.agents_make_nodes),
         }
     }
 }
@@ -238,6 +242,8 @@ impl From<ClusterSettings> for ClusterSettingsChange {
             max_jobs: Some(settings.max_jobs),
             attributes: Some(settings.attributes),
             is_idle: Some(settings.is_idle),
+            agent_lost_after_seconds: settings.agent_lost_after_seconds,
+            agents_make_nodes: Some(settings.agents_make_nodes),
         }
     }
 }

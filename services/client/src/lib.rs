@@ -2,6 +2,7 @@
 //! persistent connection. It starts no thread and no runtime, so a command costs little more than its round trip.
 
 mod accounts;
+mod agents;
 mod connection;
 mod crontabs;
 mod error;

@@ -1,5 +1,6 @@
 //! The grammar of the command line.
 
+mod agent;
 mod columns;
 mod filters;
 mod logs;
@@ -10,6 +11,7 @@ mod reservations;
 mod simulations;
 mod steps;
 
+pub use agent::{AgentCommand, AgentOptions};
 pub use columns::{JobColumn, SortKey};
 pub use filters::{FilterCommand, FilterTestOptions};
 pub use logs::LogsOptions;
@@ -149,6 +151,9 @@ pub enum Command {
     Config(ConfigCommand),
     /// Say what is wrong with this installation
     Doctor(DoctorOptions),
+    /// Run the agent of a node that only reaches a gateway, or make a token for one
+    #[command(args_conflicts_with_subcommands = true)]
+    Agent(AgentOptions),
     /// HPC Pack: show and change job templates and their filters; `jobtemplate /help` lists the verbs
     Jobtemplate {
         /// Its arguments

@@ -111,6 +111,8 @@ fn write_settings(text: &mut String, settings: &ClusterSettings) {
         max_jobs,
         attributes,
         is_idle,
+        agent_lost_after_seconds,
+        agents_make_nodes,
     } = settings;
     let _ = writeln!(text, "name = {}", quote(name));
     let _ = writeln!(text, "default_queue = {}", quote(default_queue));
@@ -126,6 +128,10 @@ fn write_settings(text: &mut String, settings: &ClusterSettings) {
     write_attributes(text, attributes);
     if *is_idle {
         let _ = writeln!(text, "is_idle = true");
+    }
+    write_optional(text, "agent_lost_after_seconds", agent_lost_after_seconds.map(u64::from));
+    if *agents_make_nodes {
+        let _ = writeln!(text, "agents_make_nodes = true");
     }
 }
 

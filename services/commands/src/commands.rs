@@ -1,5 +1,6 @@
 //! The commands, one file for each group.
 
+mod agent;
 mod config;
 mod events;
 mod explain;
@@ -70,6 +71,7 @@ pub fn run(cli: Cli) -> CommandResult {
         Command::Man { dir } => manual::man(&dir),
         Command::Version => manual::version(),
         Command::Audit(AuditCommand::Verify { offline: false, json, .. }) => audit::verify(connection, json),
+        Command::Agent(options) => agent::token(&options),
         Command::Up(_)
         | Command::Serve(_)
         | Command::Audit(_)

@@ -55,6 +55,14 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ("step list", &[("muster step list 7", "the steps of job 7")]),
     ("step attach", &[("muster step attach 7.1", "what step 1 of job 7 says")]),
     ("step signal", &[("muster step signal USR1 7.1", "SIGUSR1 to step 1 of job 7")]),
+    (
+        "agent",
+        &[(
+            "muster agent --server https://head.example.org:7457 --token-file token",
+            "ask this gateway for jobs, and run them here",
+        )],
+    ),
+    ("agent token", &[("muster agent token home1 > token", "a token for the agent of node home1")]),
     ("step end", &[("muster step end 7.1", "end step 1 of job 7")]),
     ("rsh", &[("muster rsh node2 hostname", "in a script of a job on node2 and others")]),
     ("status", &[("muster status", "the cluster in a few lines"), ("muster status 7", "one job")]),

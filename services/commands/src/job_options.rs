@@ -304,6 +304,7 @@ impl JobOptions {
                 .map(|before| WarningSignal { signal: before.signal, seconds_before_end: before.seconds_before_end }),
             kill_grace_seconds: self.kill_grace,
             container: self.container.clone(),
+            stage_in: None,
         }
     }
 

@@ -129,6 +129,7 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         Command::CopyAhead { job, node } => copies::decide::ahead(&access, job, node.as_deref()),
         Command::NodeCopied { job, copy, report } => copies::decide::copied(&access, job, copy, report, now),
         Command::ChangeClass { jobs, class } => accounts::decide::change_class(&access, &jobs, &class),
+        Command::AgentJoins { node } => nodes::decide::agents::join(&access, *node),
     }?;
     arrays::finish(state, &mut decision.events);
     consequences::add(state, &mut decision.events);

@@ -6,6 +6,7 @@ pub(crate) mod decide;
 pub(crate) mod gates;
 pub(crate) mod invariants;
 pub(crate) mod numbers;
+mod pulled;
 pub(crate) mod queries;
 mod shape;
 mod state;

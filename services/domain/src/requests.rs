@@ -2,6 +2,7 @@
 //! placement is checked.
 
 pub(crate) mod fits;
+mod pulled;
 pub(crate) mod validate;
 
 use crate::nodes::state::gpu_count;
@@ -103,9 +104,11 @@ pub fn least(count: Count) -> u64 {
 }
 
 /// Whether a node is suitable for a request: its properties match, it is not excluded, and if nodes are named, it is
-/// one of them. Free resources are not considered.
+/// one of them. Nodes whose agent asks for its orders serve requests for those, and no others (OAR-K-05). Free resources are
+/// not considered.
 pub fn node_serves(node: &NodeSpec, request: &Request) -> bool {
-    (request.nodes.is_empty() || request.nodes.contains(&node.name))
+    node.is_pulled() == request.asks_for_pull()
+        && (request.nodes.is_empty() || request.nodes.contains(&node.name))
         && !request.excluded_nodes.contains(&node.name)
         && request.filter.as_ref().is_none_or(|filter| matches(node, filter))
         && request.gpus.as_ref().is_none_or(|gpus| gpus.count == 0 || model_count(node, gpus.model.as_deref()) > 0)

@@ -2,6 +2,7 @@
 
 use crate::{
     Config,
+    agents::{archives::Archives, tidying, tokens::AgentTokens},
     budgets::Budgets,
     caller::Callers,
     error::ApiError,
@@ -67,6 +68,9 @@ pub(crate) struct Shared {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) gauges: Gauges,
     pub(crate) shutdown: CancellationToken,
+    /// The tokens of agents, if agents are let in.
+    pub(crate) agents: Option<AgentTokens>,
+    pub(crate) archives: Archives,
 }
 
 impl Deref for App {
@@ -82,6 +86,8 @@ impl App {
     pub(crate) async fn open(bus: SharedBus, config: Config, shutdown: CancellationToken) -> anyhow::Result<Self> {
         let budgets = Budgets::new(&config);
         let callers = Callers::new(config.tokens_file.as_deref(), budgets.clone())?;
+        let agents = config.agents_file.as_deref().map(AgentTokens::open).transpose()?;
+        let archives = Archives::new(config.agents_folder.clone(), config.max_archive_bytes);
         let projection = Projection::open(bus.clone()).await.context("the gateway cannot get the state")?;
         let head = projection.read(ClusterState::sequence);
         let ledger = LedgerClient::new(bus.clone());
@@ -105,6 +111,8 @@ impl App {
             metrics: Arc::new(Metrics::new()),
             gauges: Gauges::new(),
             shutdown,
+            agents,
+            archives,
         })))
     }
 
@@ -114,7 +122,8 @@ impl App {
         tokio::spawn(async move {
             let events = app.live.pump(app.bus.clone(), app.reader.clone(), &app.counts);
             let gauges = app.gauges.keep(&app.reader);
-            tokio::join!(events, gauges, app.reader.forget_past_states(), app.planning.forget());
+            let tidying = tidying::keep_tidy(&app.archives, &app.reader, &app.ledger);
+            tokio::join!(events, gauges, app.reader.forget_past_states(), app.planning.forget(), tidying);
         })
     }
 

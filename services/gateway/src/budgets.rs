@@ -53,6 +53,8 @@ pub(crate) enum Account {
     Address(IpAddr),
     /// The kernel does not say.
     Unknown,
+    /// The agent of a node, by a hash of the node's name.
+    Agent([u8; 16]),
 }
 
 impl Account {
@@ -270,8 +272,18 @@ impl Admission {
 
     /// Assigns the connection to this user, whose token was shown.
     pub(crate) fn belongs_to(&self, uid: u32) -> Result<(), ApiError> {
+        self.belongs_to_account(Account::User(uid))
+    }
+
+    /// Assigns the connection to the agent of this node, whose token was shown.
+    pub(crate) fn belongs_to_agent(&self, node: &str) -> Result<(), ApiError> {
+        let mut key = [0; 16];
+        key.copy_from_slice(&blake3::hash(node.as_bytes()).as_bytes()[..16]);
+        self.belongs_to_account(Account::Agent(key))
+    }
+
+    fn belongs_to_account(&self, user: Account) -> Result<(), ApiError> {
         let mut account = self.account();
-        let user = Account::User(uid);
         if *account == user {
             return Ok(());
         }

@@ -101,7 +101,7 @@ impl Callers {
 }
 
 /// The text after `Bearer`.
-fn bearer(authorization: &str) -> Option<&str> {
+pub(crate) fn bearer(authorization: &str) -> Option<&str> {
     let (scheme, token) = authorization.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }

@@ -38,6 +38,16 @@ pub struct Config {
     pub head_seconds: u32,
     /// How long the body of a request may make no progress, in seconds: 1 to 3,600.
     pub body_seconds: u32,
+    /// The tokens of agents: on each line the BLAKE3 hash of a token and the name of its node. It is read again when it
+    /// changes. Without it agents are refused.
+    pub agents_file: Option<PathBuf>,
+    /// Where archives of jobs on their way to agents and back are kept; without it there are none.
+    pub agents_folder: Option<PathBuf>,
+    /// The largest archive, in bytes, as it is sent and as it is unpacked.
+    pub max_archive_bytes: u64,
+    /// The program that unpacks archives as the owners of jobs, with its first argument.
+    #[serde(skip)]
+    pub unpacker: Option<(PathBuf, String)>,
     /// Settings for the commands of dialects, by dialect and name. The gateway only passes them on.
     #[serde(skip)]
     pub dialects: BTreeMap<String, BTreeMap<String, String>>,
@@ -59,6 +69,10 @@ impl Default for Config {
             max_bytes_in_flight_per_caller: 128 << 20,
             head_seconds: 30,
             body_seconds: 20,
+            agents_file: None,
+            agents_folder: None,
+            max_archive_bytes: 1 << 30,
+            unpacker: None,
             dialects: BTreeMap::new(),
         }
     }
@@ -69,8 +83,8 @@ impl Config {
         if self.socket.is_none() && self.listen.is_none() {
             bail!("the gateway has nothing to listen on: set `socket` or `listen`");
         }
-        if self.listen.is_some() && self.tokens_file.is_none() {
-            bail!("the gateway listens on TCP but has no `tokens_file`, so nobody could use it");
+        if self.listen.is_some() && self.tokens_file.is_none() && self.agents_file.is_none() {
+            bail!("the gateway listens on TCP but has no `tokens_file` or `agents_file`, so nobody could use it");
         }
         if self.tls_certificate.is_some() != self.tls_key.is_some() {
             bail!("`tls_certificate` and `tls_key` need each other");

@@ -4,6 +4,7 @@
 //! everything that this or any other gateway has answered. The API is described by `schemas/openapi.json`, which
 //! [`openapi`] makes from the code.
 
+mod agents;
 mod app;
 mod authentication;
 mod body;

@@ -144,6 +144,7 @@ fn concerns(own: JobId, command: &Command) -> bool {
         | Command::RunnersMissing { .. }
         | Command::Checkpoint { .. }
         | Command::Archived { .. }
+        | Command::AgentJoins { .. }
         | Command::Tick => false,
     }
 }

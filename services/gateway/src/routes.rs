@@ -1,6 +1,7 @@
 //! The API's addresses.
 
 mod accounts;
+mod agents;
 mod commands;
 mod crontabs;
 mod described;
@@ -106,11 +107,20 @@ pub(crate) fn router(app: App) -> Router {
         .route("/v1/records", get(log::records))
         .route("/v1/audit/verify", get(log::verify))
         .route("/metrics", get(system::metrics))
+        .route("/v1/archives/{sum}", get(agents::known_archive).put(agents::archive_piece))
         .layer(middleware::from_fn_with_state(app.clone(), authenticate));
+    let agents = Router::new()
+        .route("/v1/agent/cluster", get(agents::cluster))
+        .route("/v1/agent/pull", post(agents::pull))
+        .route("/v1/agent/report", post(agents::report))
+        .route("/v1/agent/stage-in/{sum}", get(agents::stage_in))
+        .route("/v1/agent/output/{part}", put(agents::output))
+        .layer(middleware::from_fn_with_state(app.clone(), agents::authenticate));
     Router::new()
         .route("/healthz", get(system::healthz))
         .route("/openapi.json", get(openapi::openapi_json))
         .merge(known_callers)
+        .merge(agents)
         .fallback(no_such_address)
         .method_not_allowed_fallback(wrong_method)
         .with_state(app)

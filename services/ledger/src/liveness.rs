@@ -1,8 +1,8 @@
 //! Which nodes have reported lately. This is not history: a ledger that starts gives every node a full interval.
 
 use crate::beats::Beats;
-use muster_domain::State;
-use muster_schemas::{cluster::NodeCondition, ids::NodeId};
+use muster_domain::{State, nodes::Node};
+use muster_schemas::{agent::LEAVING, cluster::NodeCondition, ids::NodeId, resources::NodeSpec};
 use std::{
     collections::HashMap,
     time::{Duration, Instant},
@@ -59,14 +59,16 @@ impl Liveness {
             self.since = now;
         }
         self.next_check = now + CHECK_EVERY;
-        let patience = Duration::from_secs(u64::from(state.settings().node_lost_after_seconds));
+        let patience = |spec: &NodeSpec| Duration::from_secs(state.settings().lost_after_seconds(spec).into());
         let since = self.since;
         let last_heard = |node: NodeId| self.heard.get(&node).copied().unwrap_or(since).max(since);
-        let up = state.nodes().filter(|node| node.condition == NodeCondition::Up);
+        // An agent that was told to quit is expected to be silent once its jobs have ended (OAR-K-10).
+        let has_left = |node: &Node| node.drained.as_deref() == Some(LEAVING) && node.runs.is_empty();
+        let up = state.nodes().filter(|node| node.condition == NodeCondition::Up && !has_left(node));
         up.filter_map(|node| {
             let silence = now.saturating_duration_since(last_heard(node.id));
             let reason = || format!("not heard of for {} seconds", silence.as_secs());
-            (silence > patience).then(|| (node.id, reason()))
+            (silence > patience(&node.spec)).then(|| (node.id, reason()))
         })
         .collect()
     }
@@ -79,7 +81,6 @@ mod tests {
         event::{Actor, Event, Record, TraceContext},
         ids::{CommandId, Sequence},
         node::Heartbeat,
-        resources::NodeSpec,
         time::Timestamp,
     };
     use std::{collections::BTreeMap, sync::Arc};
@@ -114,6 +115,26 @@ mod tests {
         let (node, boot_id) = ("n1".to_owned(), "boot".to_owned());
         let beat = Heartbeat { node, boot_id, parts: Vec::new(), highest_run: None, as_of: None };
         beats.arrive(beat, Box::new(drop), at);
+    }
+
+    /// OAR-K-03: a node whose agent asks for its orders has the time of three periods.
+    #[test]
+    fn agents_have_more_time() {
+        let (begin, beats) = (Instant::now(), Beats::new());
+        let mut liveness = Liveness::new(begin);
+        let mut state = state();
+        let properties = BTreeMap::from([(NodeSpec::PULL.to_owned(), true.into())]);
+        let node = state.node_by_name("n1").expect("it was added");
+        let spec = NodeSpec { properties, ..(*node.spec).clone() };
+        let event = Event::NodeChanged { node: NodeId(0), spec: Arc::new(spec) };
+        let (actor, command) = (Arc::new(Actor::Ledger), CommandId::derived(&[]));
+        let trace = TraceContext::default();
+        state
+            .apply(&Record { sequence: Sequence(3), time: Timestamp(0), actor, command, trace, event, epoch: 0 })
+            .unwrap();
+        reports(&beats, begin);
+        let mut silent = |second: u32| !liveness.silent(&state, &beats, begin + SECOND * second).is_empty();
+        assert_eq!((1..=200).find(|second| silent(*second)), Some(91));
     }
 
     /// Looks each second; returns the first second, if any, after which a node is silent.

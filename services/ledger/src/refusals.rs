@@ -2,6 +2,7 @@
 //! themselves; and only a limited number for each user in a short time, so that nobody can fill the log with refusals.
 
 use muster_schemas::{
+    agent::AGENT_NOTE,
     command::{Command, Refusal, RefusalCode},
     event::{Actor, Event},
     views::RefusalNote,
@@ -76,7 +77,12 @@ pub(crate) fn noted(command: &Command) -> Option<(String, Refusal)> {
 impl Refusals {
     /// The record of a refusal, if it leaves one.
     pub fn record(&mut self, actor: &Actor, command: &str, refusal: &Refusal, now: Instant) -> Option<Event> {
-        let Actor::User(owner) = actor else { return None };
+        let who = match actor {
+            Actor::User(owner) => &owner.user,
+            // No user has such a name.
+            Actor::Executor(node) if command == AGENT_NOTE => &format!("{AGENT_NOTE}/{node}"),
+            _ => return None,
+        };
         // It waits for others and will ask again.
         if refusal.code == RefusalCode::Busy {
             return None;
@@ -88,10 +94,10 @@ impl Refusals {
             self.users.retain(|_, counts| counts.unrecorded > 0);
             self.users.values_mut().for_each(|counts| counts.recorded = 0);
         }
-        if !self.users.contains_key(&owner.user) && self.users.len() >= MOST_USERS {
+        if !self.users.contains_key(who) && self.users.len() >= MOST_USERS {
             return None;
         }
-        let counts = self.users.entry(owner.user.clone()).or_default();
+        let counts = self.users.entry(who.clone()).or_default();
         if counts.recorded >= MOST_RECORDS {
             counts.unrecorded += 1;
             return None;

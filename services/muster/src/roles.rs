@@ -322,7 +322,10 @@ impl Host {
                 let shown = shown.into_iter().filter(|(_, value)| !value.is_empty());
                 let settings = settings.into_iter().chain(shown);
                 let slurm = settings.map(|(name, value)| (name.to_owned(), value)).collect();
+                let agents_folder = configuration.gateway.agents_folder.clone();
                 let config = muster_gateway::Config {
+                    agents_folder: Some(agents_folder.unwrap_or_else(|| self.data_dir.join("agents"))),
+                    unpacker: self.unpacker(),
                     socket: Some(self.socket()),
                     dialects: [("pbs".to_owned(), pbs), ("slurm".to_owned(), slurm)].into(),
                     ..configuration.gateway.clone()
@@ -334,6 +337,12 @@ impl Host {
                 Ok(())
             }
         }
+    }
+
+    /// Archives of agents are unpacked by the small program, as the owners of jobs.
+    fn unpacker(&self) -> Option<(PathBuf, String)> {
+        let program = self.executor().shim_program.or_else(|| std::env::current_exe().ok())?;
+        Some((program, muster_archive::UNPACK.to_owned()))
     }
 
     /// Shims are started from the small program if it is installed near this one, since their tasks are forks of them.

@@ -25,6 +25,9 @@ fn main() -> ExitCode {
     muster_executor::serve_shims_if_asked(DIALECTS);
     muster_filter_runner::supervise_filters_if_asked();
     muster_notifier::supervise_commands_if_asked();
+    if let Some(status) = muster_archive::unpack_if_asked() {
+        return status;
+    }
     if std::env::args_os().nth(1).is_some_and(|first| first == muster_executor::PMIX_SERVER) {
         return pmix::serve();
     }

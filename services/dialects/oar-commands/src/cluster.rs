@@ -1,7 +1,7 @@
 //! The nodes of the cluster as resources of OAR: one for each core.
 
 use muster_oar::resources::{
-    property::{self, AVAILABLE_UPTO, BESTEFFORT, DEPLOY, DRAIN, NODE, STATE},
+    property::{self, AVAILABLE_UPTO, BESTEFFORT, DEPLOY, DESKTOP_COMPUTING, DRAIN, NODE, STATE},
     state::State,
     table::Table,
     value::{Kind, Value},
@@ -87,6 +87,7 @@ impl Cluster {
             (HOST, Value::text(&spec.name)),
             (STATE, Value::text(state.word())),
             (AVAILABLE_UPTO, Value::Integer(upto)),
+            (DESKTOP_COMPUTING, Value::text(&text(&PropertyValue::Flag(spec.is_pulled())))),
         ];
         common.extend(mark(view).filter(|word| *word == "Drain").map(|_| (DRAIN, Value::text("YES"))));
         for name in [BESTEFFORT, DEPLOY] {

@@ -4,11 +4,11 @@ use super::cluster::{CORE, CPU, Cluster, HOST, text};
 use muster_oar::{
     predicate::{Comparison, Operand, Predicate, like},
     resources::{
-        property::{DRAIN, ID, NODE, STATE, is_system},
+        property::{DESKTOP_COMPUTING, DRAIN, ID, NODE, STATE, is_system},
         value::Value,
     },
 };
-use muster_schemas::resources::{NodeFilter, PropertyValue, Relation};
+use muster_schemas::resources::{NodeFilter, NodeSpec, PropertyValue, Relation};
 
 /// The fact about every node that has its name.
 const NAME: &str = "name";
@@ -115,6 +115,13 @@ fn of_system(leaf: &Predicate, negated: bool, name: &str, cluster: &Cluster) -> 
     };
     match (is_planners, negated, name, wanted) {
         (true, false, STATE, "Alive") | (true, false, DRAIN, "NO") => return Ok(Condition::Always),
+        // Jobs that do not ask for such nodes never get them.
+        (false, false, DESKTOP_COMPUTING, "YES") | (false, true, DESKTOP_COMPUTING, "NO") => {
+            return Ok(equal(NodeSpec::PULL, PropertyValue::Flag(true)));
+        }
+        (false, false, DESKTOP_COMPUTING, "NO") | (false, true, DESKTOP_COMPUTING, "YES") => {
+            return Ok(Condition::Always);
+        }
         (true, ..) => return Err(format!("'{leaf}': jobs are planned on nodes that take jobs, and on no others")),
         _ => {}
     }

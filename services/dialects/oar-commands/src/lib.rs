@@ -29,6 +29,7 @@ mod rules;
 mod select;
 mod setting;
 mod site;
+mod staging;
 mod words;
 
 use ended::{Ended, print};

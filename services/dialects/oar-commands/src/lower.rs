@@ -171,7 +171,11 @@ fn refuse_unsupported(
 ) -> Result<(), Refusal> {
     for one in &submission.types {
         let why = match &one.kind {
-            Kind::Idempotent | Kind::Noop(Nodes::Alive) | Kind::Postpone(_) | Kind::Deadline(_) => continue,
+            Kind::DesktopComputing
+            | Kind::Idempotent
+            | Kind::Noop(Nodes::Alive)
+            | Kind::Postpone(_)
+            | Kind::Deadline(_) => continue,
             Kind::NoQuotas => {
                 warnings.push("the type no_quotas has no effect here".to_owned());
                 continue;
@@ -184,8 +188,9 @@ fn refuse_unsupported(
         };
         return Err(Refusal::option(Code::Rule, &format!("-t {}", one.text), format!("is not supported: {why}")));
     }
-    if submission.stage_in.is_some() {
-        return Err(Refusal::option(Code::Usage, "--stagein", "is not supported: no node pulls its files"));
+    let is_pulled = submission.is(|kind| *kind == Kind::DesktopComputing);
+    if submission.stage_in.is_some() && !is_pulled {
+        return Err(Refusal::option(Code::Usage, "--stagein", "is for jobs of the type desktop_computing"));
     }
     if submission.keys.is_some() {
         warnings.push("keys have no effect here: nodes of a job are reached by muster's own commands".to_owned());
@@ -507,6 +512,47 @@ mod tests {
             (part.begin, part.deadline),
             (Some(Timestamp(1_036_800_000_000)), Some(Timestamp(1_123_200_000_000)))
         );
+    }
+
+    /// OAR-K-05: such a job is for nodes whose agent asks, and for those alone; files go only there.
+    #[test]
+    fn jobs_of_desktops_are_for_nodes_whose_agent_asks() {
+        let cluster = {
+            let pulled = [("pull", muster_schemas::resources::PropertyValue::Flag(true))];
+            let views =
+                [crate::cluster::testing::node("near", 4, 1, &[]), crate::cluster::testing::node("far", 4, 1, &pulled)];
+            crate::cluster::Cluster::of(&views)
+        };
+        let lowered = |line: &[&str]| {
+            let words = getopt::read(line)?;
+            let reading = Reading { now: 1_000_000, zone: &TimeZone::UTC, site_types: &[] };
+            let mut submission = submission::read(&words, &Site::of(&cluster.table), reading)?;
+            let rules = muster_oar::options::rules::SiteRules { queues: vec!["default".into()], ..Default::default() };
+            let user =
+                muster_oar::options::rules::Caller { user: "ann".into(), groups: Vec::new(), waiting_reservations: 0 };
+            let site_filter = muster_oar::options::rules::apply(&mut submission, &user, &rules, &|_| None)?;
+            let caller = Caller::default();
+            let context = Context {
+                cluster: &cluster,
+                site_filter,
+                caller: &caller,
+                has_besteffort_class: true,
+                request: String::new(),
+                parameters: Vec::new(),
+                now: 1_000_000,
+            };
+            lower(&submission, &context, &mut Vec::new())
+        };
+        let asks = |jobs: &[JobSpec]| jobs[0].components[0].alternatives[0].requests[0].asks_for_pull();
+        assert!(asks(&lowered(&["-t", "desktop_computing", "true"]).expect("far serves it")));
+        assert!(!asks(&lowered(&["true"]).expect("near serves it")));
+        let never = lowered(&["-t", "desktop_computing", "-l", "nodes=2", "true"]).expect_err("only far is one");
+        assert_eq!(never.code, Code::Resources);
+        assert_eq!(lowered(&["-l", "nodes=2", "true"]).expect_err("only near is one").code, Code::Resources);
+        let away = lowered(&["-s", "/tmp", "true"]).expect_err("no files go to near");
+        assert!(away.to_string().contains("for jobs of the type desktop_computing"), "{away}");
+        let shell = lowered(&["-I", "-t", "desktop_computing"]).expect_err("there is no way to it");
+        assert_eq!(shell.code.exit_status(), 17);
     }
 
     /// OAR-R-15, OAR-G-08

@@ -7,6 +7,7 @@ use super::{
     jobs::{self, seconds},
     lower::{self, BESTEFFORT_CLASS, Caller, Context, keys},
     site::{Site, user_name},
+    staging,
 };
 use muster_cli::{caller, connection::ConnectionOptions, stderr_line, verdict::wait_until_decided};
 use muster_client::{ClientError, JobQuery, Moment};
@@ -42,7 +43,8 @@ use std::io::Read as _;
 
 const USAGE: &str = "usage: oarsub [-I | -S] [-l REQUEST] [-p FILTER] [-q QUEUE] [-t TYPE] [-a JOB] [-n NAME] \
                      [-d FOLDER] [-O FILE] [-E FILE] [-r START] [--array N] [--array-param-file FILE] [--hold] \
-                     [--project NAME] [--notify HOW] [--checkpoint SECONDS] [--signal N] [COMMAND]\n       \
+                     [--project NAME] [--notify HOW] [--checkpoint SECONDS] [--signal N] [-s FOLDER|TGZ] \
+                     [--stagein-md5sum SUM] [COMMAND]\n       \
                      oarsub -C [JOB]\n       oarsub --resubmit JOB\n";
 /// The greatest script or file of parameters.
 const MAX_FILE_BYTES: u64 = 16 << 20;
@@ -91,6 +93,11 @@ pub fn run(connection: &ConnectionOptions, words: &[String]) -> Ended {
     let context =
         Context { cluster: &cluster, site_filter, caller: &caller, has_besteffort_class, request, parameters, now };
     let mut specs = lower::lower(&submission, &context, &mut warnings)?;
+    if let Some(wanted) = &submission.stage_in {
+        let archive = staging::send(&mut site.client, wanted)?;
+        let components = specs.iter_mut().flat_map(|spec| &mut spec.components);
+        components.for_each(|component| component.launch.stage_in = Some(archive.clone()));
+    }
     for spec in &mut specs {
         for (name, value) in &process.instance {
             spec.environment.entry((*name).to_owned()).or_insert_with(|| value.clone());

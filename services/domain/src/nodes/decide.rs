@@ -1,5 +1,6 @@
 //! Draining, taking down and resuming nodes; nodes that no longer report.
 
+pub(crate) mod agents;
 pub(crate) mod configure;
 
 use crate::{
@@ -69,6 +70,9 @@ fn taken_out(node: &Node, reason: &str, is_down: bool) -> Event {
 }
 
 pub(crate) fn resume(access: &Access, names: &[String]) -> Result<Decision, Refusal> {
+    if let Actor::Executor(own) = access.actor {
+        return agents::come_back(access, own, names);
+    }
     access.require_operator("resume nodes")?;
     let nodes = find(access, names)?;
     let changed = nodes.into_iter().filter(|node| node.drained.is_some());

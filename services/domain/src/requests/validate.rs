@@ -1,5 +1,6 @@
 //! Limits on requests.
 
+use crate::requests::pulled;
 use crate::validate::{
     MAX_COUNT, MAX_FILTER_DEPTH, MAX_LIST, MAX_MEMORY_BYTES, MAX_NODE_NAMES, count, invalid, name, number, optional,
     walltime,
@@ -25,7 +26,8 @@ fn alternative(alternative: &Alternative) -> Result<(), Refusal> {
         number("licences: a number", u64::from(*wanted), 1, u64::from(MAX_COUNT))?;
     }
     count("requests", alternative.requests.len(), MAX_LIST)?;
-    alternative.requests.iter().try_for_each(request)
+    alternative.requests.iter().try_for_each(request)?;
+    pulled::alternative(alternative)
 }
 
 fn request(request: &Request) -> Result<(), Refusal> {

@@ -46,7 +46,7 @@ impl State {
         self.use_licences(id, placement, u32::saturating_add);
         self.count_run(id, true);
         self.note_chosen_by_load(placement);
-        let timeout = self.settings.launch_timeout_seconds;
+        let timeout = self.launch_timeout(placement);
         let mut run = Run::new(run, id, placement, (now, self.sequence), timeout);
         run.waits_for_files = self.job(id).is_some_and(|job| job.waits_for_files(placement));
         self.index.move_run(run.id, None, run.due());

@@ -305,7 +305,7 @@ fn outcome(state: &State, job: &Job, run: &Run, exits: &[(&Part, &NodeExit)]) ->
         Some(StopReason::Preempted) => Outcome::Preempted,
         Some(StopReason::NodeLost) => Outcome::NodeLost(how_lost(state, run, exits)),
         Some(StopReason::LaunchTimeout) => {
-            let seconds = state.settings().launch_timeout_seconds;
+            let seconds = state.launch_timeout(&run.placement);
             Outcome::LaunchFailed(format!("not all nodes confirmed the launch within {seconds} s"))
         }
         Some(StopReason::Finished | StopReason::FinishedAtOnce) => Outcome::DeclaredFinished,

@@ -1,6 +1,7 @@
 //! The rules of muster through their public interface: commands in, events and answers out.
 
 mod accounts;
+mod agents;
 mod altered;
 mod arrays;
 mod cluster;

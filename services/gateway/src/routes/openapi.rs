@@ -1,7 +1,7 @@
 //! The OpenAPI document of the API.
 
 use super::{
-    accounts, commands, crontabs, described, document::Complete, events, filters, jobs, lists, log, plans,
+    accounts, agents, commands, crontabs, described, document::Complete, events, filters, jobs, lists, log, plans,
     reservations, state, steps, system, triggers,
 };
 use axum::{
@@ -112,6 +112,13 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         log::verify,
         system::metrics,
         system::healthz,
+        agents::cluster,
+        agents::pull,
+        agents::report,
+        agents::stage_in,
+        agents::output,
+        agents::known_archive,
+        agents::archive_piece,
         openapi_json,
     )
 )]

@@ -230,6 +230,18 @@ const CLUSTER: Section = Section {
             "The planner starts no jobs. Running jobs continue, and jobs can be submitted.",
         ),
         key(
+            "agent_lost_after_seconds",
+            from_to(2, 86_400),
+            "90",
+            "A node with the property `pull` is lost when its agent has not asked for work for this long. Three times the period of the agent is good.",
+        ),
+        key(
+            "agents_make_nodes",
+            Kind::Boolean,
+            "false",
+            "An agent whose token is for a node that does not exist makes the node.",
+        ),
+        key(
             "first_job_number",
             from_to(1, 1 << 40),
             "",
@@ -991,6 +1003,24 @@ const GATEWAY: Section = Section {
             Kind::Path,
             "",
             "The tokens that are accepted over TCP: on each line a token of at least 16 characters and the login name of its user. Its mode is 0600. It is read again when it changes.",
+        ),
+        key(
+            "agents_file",
+            Kind::Path,
+            "",
+            "The tokens of agents: on each line what `muster agent token NODE` prints, the hash of a token and the name of its node. It is read again when it changes. Without it agents are refused.",
+        ),
+        key(
+            "agents_folder",
+            Kind::Path,
+            "",
+            "Where the gateway keeps the files of jobs on their way to agents and back. Without it `agents` in the data folder.",
+        ),
+        key(
+            "max_archive_bytes",
+            from_to(1024, 1 << 40),
+            "1073741824",
+            "The largest archive of a job's files, as it is sent and as it is unpacked.",
         ),
         key("max_body_bytes", from_to(1024, 1 << 30), "67108864", "The largest request body."),
         key(

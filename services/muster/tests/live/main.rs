@@ -1,5 +1,6 @@
 //! The real program: `muster up` in a temporary folder, and the commands that people type.
 
+mod agents;
 mod binding;
 mod book;
 mod clients;

@@ -107,5 +107,7 @@ fn of_settings(before: &ClusterSettings, after: &ClusterSettings, loss: &mut Los
         max_jobs: changed(&before.max_jobs, &after.max_jobs),
         attributes: changed(&before.attributes, &after.attributes),
         is_idle: changed(&before.is_idle, &after.is_idle),
+        agent_lost_after_seconds: loss.optional(before.agent_lost_after_seconds, after.agent_lost_after_seconds),
+        agents_make_nodes: changed(&before.agents_make_nodes, &after.agents_make_nodes),
     }
 }

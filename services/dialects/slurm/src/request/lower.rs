@@ -292,6 +292,7 @@ impl Submission<'_> {
                 .map(|ahead| WarningSignal { signal: ahead.signal, seconds_before_end: ahead.seconds_before_end }),
             kill_grace_seconds: None,
             container,
+            stage_in: None,
         }
     }
 }

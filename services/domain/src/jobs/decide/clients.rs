@@ -8,7 +8,7 @@ use crate::{
 use muster_schemas::{
     JobId, Timestamp,
     command::{JobEnding, Refusal},
-    event::{Event, StopReason},
+    event::{Actor, Event, StopReason},
     job::{ExitStatus, Outcome},
     views::RefusalNote,
 };
@@ -51,7 +51,10 @@ pub(crate) fn keep(access: &Access, id: JobId, seconds: Option<u32>) -> Result<D
 
 /// A client itself refused something: nothing changes, and the ledger decides how much of it is recorded.
 pub(crate) fn note_refusal(access: &Access, what: &str, why: &str) -> Result<Decision, Refusal> {
-    access.require_user()?;
+    // What an agent did wrong is noted too (OAR-K-11).
+    if !matches!(access.actor, Actor::Executor(_)) {
+        access.require_user()?;
+    }
     for (name, text, most) in [("what", what, RefusalNote::MOST_WHAT_BYTES), ("why", why, RefusalNote::MOST_WHY_BYTES)]
     {
         if text.trim().is_empty() || text.len() > most {

@@ -128,6 +128,7 @@ fn validate_settings(settings: &ClusterSettings) -> Result<(), Refusal> {
     let at_least_one = [
         ("node_lost_after_seconds", settings.node_lost_after_seconds),
         ("launch_timeout_seconds", settings.launch_timeout_seconds),
+        ("agent_lost_after_seconds", settings.agent_patience()),
     ];
     match at_least_one.iter().find(|(_, value)| *value == 0) {
         Some((name, _)) => Err(invalid(format!("{name}: is 0, at least 1 is needed"))),
