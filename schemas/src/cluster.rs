@@ -4,7 +4,9 @@ mod change;
 
 pub use change::{ClusterChange, ClusterSettingsChange, NodeSpecChange, QueueSpecChange};
 
-use crate::{accounts::AccountSettings, filter::StagingSettings, ids::NodeId, resources::NodeSpec};
+use crate::{
+    accounts::AccountSettings, energy::EnergySettings, filter::StagingSettings, ids::NodeId, resources::NodeSpec,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
@@ -98,6 +100,8 @@ pub struct ClusterSettings {
     pub attributes: BTreeMap<String, String>,
     /// Whether the planner starts no jobs. Running jobs continue, and jobs can be submitted (PBS-C-03).
     pub is_idle: bool,
+    /// Nodes that sleep while nothing runs on them; `None` if none does.
+    pub energy: Option<EnergySettings>,
 }
 
 impl Default for ClusterSettings {
@@ -116,6 +120,7 @@ impl Default for ClusterSettings {
             max_jobs: 10_000_000,
             attributes: BTreeMap::new(),
             is_idle: false,
+            energy: None,
         }
     }
 }

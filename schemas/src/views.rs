@@ -23,6 +23,7 @@ use crate::{
     cluster::QueueSpec,
     command::{FaultKind, JobSelection, Refusal, RefusalCode},
     copies::CopyReport,
+    energy::PowerView,
     event::{JobChange, NodeExit, StopReason},
     filter::StagingSettings,
     ids::{JobId, RunId, Sequence, StepId},
@@ -667,6 +668,9 @@ pub struct NodeView {
     /// Its GPUs that take no new jobs, in order of their numbers.
     #[serde(default)]
     pub gpu_faults: Vec<GpuFault>,
+    /// Its power state, if it is not simply awake.
+    #[serde(default)]
+    pub power: Option<PowerView>,
 }
 
 impl NodeView {

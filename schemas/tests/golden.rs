@@ -38,6 +38,8 @@ mod accounts;
 mod chains;
 #[path = "golden/components.rs"]
 mod components;
+#[path = "golden/power.rs"]
+mod power;
 #[path = "golden/steps.rs"]
 mod steps;
 
@@ -356,6 +358,7 @@ fn events() -> Vec<Event> {
         sources: vec![PolicySource { name: "sched_config".into(), sha256: "0".repeat(64) }],
         mistakes: vec!["sched_config:1: expected true or false (token 'maybe')".into()],
     });
+    events.extend(power::events(&fixture));
     events
 }
 

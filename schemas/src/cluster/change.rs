@@ -3,6 +3,7 @@
 use super::{ClusterConfig, ClusterSettings, QueueSpec};
 use crate::{
     accounts::AccountSettings,
+    energy::EnergySettings,
     filter::StagingSettings,
     resources::{NodeSpec, PropertyValue},
 };
@@ -52,6 +53,7 @@ pub struct ClusterSettingsChange {
     pub max_jobs: Option<u64>,
     pub attributes: Option<BTreeMap<String, String>>,
     pub is_idle: Option<bool>,
+    pub energy: Option<EnergySettings>,
 }
 
 /// The named part of a [`QueueSpec`], which explains the fields.
@@ -166,6 +168,7 @@ impl ClusterSettingsChange {
             max_jobs: named.max_jobs.unwrap_or(base.max_jobs),
             attributes: named.attributes.unwrap_or(base.attributes),
             is_idle: named.is_idle.unwrap_or(base.is_idle),
+            energy: named.energy.or(base.energy),
         }
     }
 }
@@ -238,6 +241,7 @@ impl From<ClusterSettings> for ClusterSettingsChange {
             max_jobs: Some(settings.max_jobs),
             attributes: Some(settings.attributes),
             is_idle: Some(settings.is_idle),
+            energy: settings.energy,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Nodes.
 
 use super::{declare::public_events, words::Because};
-use crate::{node::GpuFault, plan::NodeClosure, resources::NodeSpec};
+use crate::{energy::PowerWay, node::GpuFault, plan::NodeClosure, resources::NodeSpec};
 use std::sync::Arc;
 
 public_events! { NodeData
@@ -100,6 +100,24 @@ public_events! { NodeData
             write!(f, "{count} GPUs of node {node} are out of service, the first is {}: {}", first.gpu, first.why)
         }
     };
+
+    /// A node that was ordered to sleep does not report any more.
+    "node" "asleep" NodeAsleep about node {
+        /// Its name.
+        node: String,
+    }
+    says |data, f| write!(f, "node {} sleeps", data.node);
+
+    /// A node did not obey an order to sleep, and is drained; or one to wake, and is lost.
+    "node" "power_failed" NodePowerFailed about node {
+        /// Its name.
+        node: String,
+        /// What it was ordered to do.
+        way: PowerWay,
+        /// Why it has failed.
+        reason: String,
+    }
+    says |data, f| write!(f, "node {} did not {}: {}", data.node, data.way, data.reason);
 }
 
 /// A node out of service.

@@ -111,6 +111,7 @@ fn write_settings(text: &mut String, settings: &ClusterSettings) {
         max_jobs,
         attributes,
         is_idle,
+        energy,
     } = settings;
     let _ = writeln!(text, "name = {}", quote(name));
     let _ = writeln!(text, "default_queue = {}", quote(default_queue));

@@ -251,6 +251,7 @@ pub(crate) fn node_view(state: &State, node: &Node) -> NodeView {
         closures: node.closures.clone(),
         reservations: state.reservations_of(node.id).map(|reservation| reservation.spec.name.clone()).collect(),
         gpu_faults: node.gpu_faults.clone(),
+        power: state.power_view(node),
     }
 }
 

@@ -176,6 +176,7 @@ fn item(sink: Sink) -> NotifyItem {
         dialect: None,
         is_tried_once: false,
         why: None,
+        program: None,
     }
 }
 

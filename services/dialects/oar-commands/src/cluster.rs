@@ -191,6 +191,7 @@ pub mod testing {
             closures: Vec::new(),
             reservations: Vec::new(),
             gpu_faults: Vec::new(),
+            power: None,
         }
     }
 

@@ -23,7 +23,7 @@ pub(crate) fn picture(state: &State, now: Timestamp) -> StateFile {
     StateFile {
         server: Attributes { name: Some("muster".into()), ..Attributes::default() },
         queues: state.queues().map(queue).collect(),
-        nodes: state.nodes().map(|one| node(one, now)).collect(),
+        nodes: state.nodes().map(|one| node(state, one, now)).collect(),
         jobs: jobs.into_iter().map(|one| job(state, one, startable.contains(&one.id))).collect(),
         ..StateFile::at(time(now))
     }
@@ -45,9 +45,9 @@ fn queue(queue: &Queue) -> QueueState {
     }
 }
 
-fn node(node: &Node, now: Timestamp) -> NodeState {
-    let state = match () {
-        () if !node.is_available() => "down",
+fn node(state: &State, node: &Node, now: Timestamp) -> NodeState {
+    let word = match () {
+        () if !state.takes_jobs(node) => "down",
         () if node.closure_at(now).is_some() => "offline",
         () if node.exclusive.is_some() || node.free_cores.is_empty() => "job-exclusive",
         () => "free",
@@ -58,7 +58,7 @@ fn node(node: &Node, now: Timestamp) -> NodeState {
         name: node.spec.name.clone(),
         // Several jobs can share a node as long as cores are free.
         ts: true,
-        state: Some(state.into()),
+        state: Some(word.into()),
         ncpus: Some(node.spec.cores),
         physmem: Some(format!("{}kb", node.spec.memory_bytes / 1024)),
         arch: arch.and_then(|value| if let PropertyValue::Text(text) = value { Some(text.clone()) } else { None }),
