@@ -8,6 +8,7 @@ pub mod cluster_toml;
 mod commands;
 mod complete;
 mod examples;
+pub mod energy_toml;
 pub mod filters;
 mod grammar;
 mod job_options;

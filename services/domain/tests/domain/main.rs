@@ -19,6 +19,7 @@ mod notifications;
 mod numbers;
 mod orders;
 mod planning;
+mod power;
 mod plans;
 mod properties;
 mod requests;
