@@ -23,7 +23,7 @@ use crate::{
     cluster::QueueSpec,
     command::{FaultKind, JobSelection, Refusal, RefusalCode},
     copies::CopyReport,
-    energy::PowerView,
+    energy::{PowerView, PowerWay},
     event::{JobChange, NodeExit, StopReason},
     filter::StagingSettings,
     ids::{JobId, RunId, Sequence, StepId},
@@ -990,6 +990,16 @@ pub struct DrainRequest {
 pub struct ResumeNodesRequest {
     /// Their names.
     pub nodes: Vec<String>,
+}
+
+/// Nodes that should sleep or wake.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PowerRequest {
+    /// Their names.
+    pub nodes: Vec<String>,
+    /// What they are to do.
+    pub way: PowerWay,
 }
 
 /// The result of a command, which is on the ledger's disk.

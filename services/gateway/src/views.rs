@@ -229,7 +229,9 @@ pub(crate) fn nodes_page(state: &State) -> NodesPage {
 
 /// One node.
 pub(crate) fn node_view(state: &State, node: &Node) -> NodeView {
+    let power = state.power_view(node);
     let lost = match &node.condition {
+        NodeCondition::Lost(_) if power.is_some() => None,
         NodeCondition::Lost(reason) => Some(reason.clone()),
         _ => None,
     };
@@ -251,7 +253,7 @@ pub(crate) fn node_view(state: &State, node: &Node) -> NodeView {
         closures: node.closures.clone(),
         reservations: state.reservations_of(node.id).map(|reservation| reservation.spec.name.clone()).collect(),
         gpu_faults: node.gpu_faults.clone(),
-        power: state.power_view(node),
+        power,
     }
 }
 
