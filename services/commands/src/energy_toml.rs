@@ -165,7 +165,10 @@ mod tests {
     fn mistakes_have_a_place() {
         let mistake = |text: &str| toml::from_str::<EnergyEntry>(text).unwrap().settings().unwrap_err();
         let wrong = mistake("keep_awake = [\"1\", \"gpu:x\"]");
-        assert_eq!(wrong, "energy.keep_awake[1]: expected PROPERTY=VALUE,...:NODES or a number of nodes, found `gpu:x`");
+        assert_eq!(
+            wrong,
+            "energy.keep_awake[1]: expected PROPERTY=VALUE,...:NODES or a number of nodes, found `gpu:x`"
+        );
         assert_eq!(mistake("wake_timeouts = [\"5\"]"), "energy.wake_timeouts[0]: expected NODES:SECONDS, found `5`");
     }
 }

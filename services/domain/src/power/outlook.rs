@@ -46,7 +46,9 @@ impl<'a> Outlook<'a> {
         }
         let mut due = match way {
             PowerWay::Wake => self.wakes().into_iter().filter(|(at, _)| *at <= now).collect::<Vec<_>>(),
-            PowerWay::Sleep => self.sleeps().filter(|sleep| sleep.is_due(now)).map(|sleep| (sleep.at, sleep.id)).collect(),
+            PowerWay::Sleep => {
+                self.sleeps().filter(|sleep| sleep.is_due(now)).map(|sleep| (sleep.at, sleep.id)).collect()
+            }
         };
         due.sort_unstable();
         let mut nodes: Vec<NodeId> = due.into_iter().map(|(_, node)| node).collect();
@@ -61,9 +63,8 @@ impl<'a> Outlook<'a> {
     /// When something is next due; it can be in the past.
     pub(crate) fn next(&self) -> Option<Timestamp> {
         let EnergySettings { nodes_at_once, pause_seconds, .. } = *self.energy;
-        let in_period = |way: PowerWay, at: Timestamp| {
-            at.max(self.state.power.period(way).reopens(nodes_at_once, pause_seconds))
-        };
+        let in_period =
+            |way: PowerWay, at: Timestamp| at.max(self.state.power.period(way).reopens(nodes_at_once, pause_seconds));
         let wake = || self.wakes().into_iter().map(|(at, _)| in_period(PowerWay::Wake, at)).min();
         let sleep = || {
             let counts = self.idle_counts(None);
@@ -159,16 +160,16 @@ impl<'a> Outlook<'a> {
     /// Whether each group that counts a node has enough idle nodes without it.
     fn is_spare(&self, id: NodeId, counts: &[usize]) -> bool {
         let groups = self.energy.keep_awake.iter().zip(counts);
-        let counted = |(group, _): &(&KeepAwake, &usize)| self.state.node(id).is_some_and(|node| group.counts(&node.spec));
+        let counted =
+            |(group, _): &(&KeepAwake, &usize)| self.state.node(id).is_some_and(|node| group.counts(&node.spec));
         groups.filter(counted).all(|(group, count)| *count > group.nodes as usize)
     }
 
     /// How many idle nodes each group has, without some.
     fn idle_counts(&self, without: Option<&BTreeSet<NodeId>>) -> Vec<usize> {
         let is_there = |node: &&Node| self.is_idle(node) && without.is_none_or(|gone| !gone.contains(&node.id));
-        let count = |group: &KeepAwake| {
-            self.state.nodes().filter(is_there).filter(|node| group.counts(&node.spec)).count()
-        };
+        let count =
+            |group: &KeepAwake| self.state.nodes().filter(is_there).filter(|node| group.counts(&node.spec)).count();
         self.energy.keep_awake.iter().map(count).collect()
     }
 

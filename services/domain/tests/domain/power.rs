@@ -40,7 +40,8 @@ fn oper() -> Actor {
 
 /// The orders among events: way and names.
 fn ordered(cluster: &Cluster, events: &[Event]) -> Vec<(PowerWay, Vec<String>)> {
-    let name = |order: &Arc<PowerOrder>| order.nodes.iter().map(|node| cluster.state.node_name(*node).into_owned()).collect();
+    let name =
+        |order: &Arc<PowerOrder>| order.nodes.iter().map(|node| cluster.state.node_name(*node).into_owned()).collect();
     let of = |event: &Event| match event {
         Event::PowerOrdered { order } => Some((order.way, name(order))),
         _ => None,
@@ -293,7 +294,8 @@ fn an_order_waits_until_the_one_before_is_settled() {
 #[test]
 fn some_idle_nodes_are_kept_awake() {
     let mut settings = energy();
-    settings.keep_awake = vec![KeepAwake { properties: [("gpu".to_owned(), PropertyValue::Flag(true))].into(), nodes: 1 }];
+    settings.keep_awake =
+        vec![KeepAwake { properties: [("gpu".to_owned(), PropertyValue::Flag(true))].into(), nodes: 1 }];
     let mut config = with(settings);
     property(&mut config, 1, "gpu", PropertyValue::Flag(true));
     property(&mut config, 2, "gpu", PropertyValue::Flag(true));
@@ -467,7 +469,10 @@ fn without_programs_no_node_sleeps() {
 fn settings_that_cannot_be_used_are_refused() {
     let mut cluster = cluster();
     let bad: [(EnergySettings, &str); 7] = [
-        (EnergySettings { sleep_program: vec!["sleep".into()], ..energy() }, "energy.sleep_program: `sleep` is not a full path"),
+        (
+            EnergySettings { sleep_program: vec!["sleep".into()], ..energy() },
+            "energy.sleep_program: `sleep` is not a full path",
+        ),
         (EnergySettings { account: "root".into(), ..energy() }, "energy.account: is root"),
         (EnergySettings { nodes_at_once: 0, ..energy() }, "energy.nodes_at_once"),
         (EnergySettings { idle_seconds: 0, ..energy() }, "energy.idle_seconds"),

@@ -13,8 +13,8 @@ use muster_schemas::{
     policy::Policy,
     views::{
         CommandAnswer, CopyAheadRequest, DrainRequest, ErrorBody, HoldRequest, JobsRequest, ModifyRequest,
-        PolicyRefusal, PowerRequest, RefusalNote, ReleaseRequest, RequeueRequest, ResumeNodesRequest, ShrinkRequest, SignalRequest,
-        SubmitRequest, TellRequest,
+        PolicyRefusal, PowerRequest, RefusalNote, ReleaseRequest, RequeueRequest, ResumeNodesRequest, ShrinkRequest,
+        SignalRequest, SubmitRequest, TellRequest,
     },
 };
 use serde::Deserialize;

@@ -61,7 +61,9 @@ fn energy(connection: &ConnectionOptions, options: &WhatifOptions, idle_seconds:
     let mut occupation = Occupation::default();
     records::each(connection, &mut |record| occupation.add(record))?;
     let Some(watts) = occupation.watts() else {
-        return Err(Failure::usage("the settings do not say what nodes use: set energy.watts_busy, watts_idle and so on"));
+        return Err(Failure::usage(
+            "the settings do not say what nodes use: set energy.watts_busy, watts_idle and so on",
+        ));
     };
     let policy = SleepPolicy { idle_seconds: Some(idle_seconds), wake_up_seconds: options.wake_up, watts };
     let awake = occupation.estimate(&SleepPolicy { idle_seconds: None, ..policy });

@@ -10,7 +10,7 @@ use muster_schemas::{
     event::Actor,
     job::JobSpec,
     policy::{Backfill, BackfillMode, Policy},
-    resources::{Alternative, Count, Level, LevelCount, PropertyValue, Request},
+    resources::{Alternative, Count, Level, LevelCount, PropertyValue, Request, Sharing},
 };
 
 /// Four nodes, of which some can be had until a time.
@@ -33,10 +33,10 @@ fn config(until: Option<Timestamp>, some: &[&str]) -> ClusterConfig {
     }
 }
 
-/// A job on this many nodes for this many seconds.
+/// A job that has this many nodes to itself for this many seconds.
 fn job(nodes: u32, seconds: u64) -> JobSpec {
     let path = vec![LevelCount { level: Level::Node, count: Count::exactly(nodes) }];
-    let request = Request { path, ..Request::default() };
+    let request = Request { path, sharing: Sharing::Exclusive, ..Request::default() };
     let alternative =
         Alternative { requests: vec![request], walltime_seconds: Some(seconds), ..Alternative::default() };
     crate::world::job_of(crate::world::component(vec![alternative]))

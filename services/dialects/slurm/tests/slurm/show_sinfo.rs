@@ -214,7 +214,10 @@ fn nodes_that_sleep_have_their_marks() {
         NodeState::of(&view, NodeFacts::default(), clock().now)
     };
     let asleep = record("asleep", "lost");
-    assert_eq!((asleep.short(), asleep.long(), asleep.flags()), ("idle~".into(), "idle~".into(), "IDLE+POWERED_DOWN".into()));
+    assert_eq!(
+        (asleep.short(), asleep.long(), asleep.flags()),
+        ("idle~".into(), "idle~".into(), "IDLE+POWERED_DOWN".into())
+    );
     assert_eq!(record("waking", "lost").short(), "idle#");
     assert_eq!(record("falling_asleep", "up").short(), "idle%");
     let test = |word: &str| StateTest::parse(word).expect("a word");
