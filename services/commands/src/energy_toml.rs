@@ -73,7 +73,7 @@ fn group(text: &str) -> Result<KeepAwake, String> {
     let wrong = || format!("expected PROPERTY=VALUE,...:NODES or a number of nodes, found `{text}`");
     let (wanted, nodes) = text.rsplit_once(':').unwrap_or(("", text));
     let nodes = nodes.parse().map_err(|_| wrong())?;
-    let pair = |pair: &str| {
+    let pair = |pair: &str| -> Result<(String, PropertyValue), String> {
         let (name, value) = pair.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(wrong)?;
         let number = || value.parse().map(PropertyValue::Number).ok();
         let value = match value {
@@ -110,7 +110,7 @@ pub(crate) fn write(text: &mut String, settings: &EnergySettings) {
     let steps: Vec<String> = wake_timeouts.iter().map(|step| format!("{}:{}", step.nodes, step.seconds)).collect();
     let groups: Vec<String> = keep_awake.iter().map(group_text).collect();
     let _ = writeln!(text, "\n[energy]");
-    for (key, texts) in [("sleep_program", &sleep_program[..]), ("wake_program", wake_program)] {
+    for (key, texts) in [("sleep_program", &sleep_program[..]), ("wake_program", &wake_program[..])] {
         let _ = writeln!(text, "{key} = {}", list(texts));
     }
     let _ = writeln!(text, "account = {}", quote(account));
