@@ -4,7 +4,9 @@ mod change;
 
 pub use change::{ClusterChange, ClusterSettingsChange, NodeSpecChange, QueueSpecChange};
 
-use crate::{accounts::AccountSettings, filter::StagingSettings, ids::NodeId, resources::NodeSpec};
+use crate::{
+    accounts::AccountSettings, energy::EnergySettings, filter::StagingSettings, ids::NodeId, resources::NodeSpec,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
@@ -103,6 +105,8 @@ pub struct ClusterSettings {
     pub agent_lost_after_seconds: Option<u32>,
     /// Whether an agent with a token for a node that does not exist makes the node (OAR-K-04).
     pub agents_make_nodes: bool,
+    /// Nodes that sleep while nothing runs on them; `None` if none does.
+    pub energy: Option<EnergySettings>,
 }
 
 impl ClusterSettings {
@@ -138,6 +142,7 @@ impl Default for ClusterSettings {
             is_idle: false,
             agent_lost_after_seconds: None,
             agents_make_nodes: false,
+            energy: None,
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::{
     cluster::ClusterChange,
     copies::CopyReport,
     crontab::CronEntry,
+    energy::PowerWay,
     event::{Actor, Commit, DeliveryResult, Intake, JobChange, NodeExit, TraceContext, Validated},
     filter::{CallId, FilterReport, FilterSettings, JobDocument, TemplateSpec},
     ids::{CommandId, JobId, NodeId, PartId, RunId, Sequence, StepId},
@@ -502,6 +503,13 @@ pub enum Command {
     AgentJoins {
         /// The node, under the name of the sender; it gets the property [`NodeSpec::PULL`].
         node: Box<NodeSpec>,
+    },
+    /// Put nodes to sleep, or wake them, as soon as nothing keeps them from it (OAR-E-09, OAR-E-10). Operators.
+    SetPower {
+        /// Their names.
+        nodes: Vec<String>,
+        /// What they are to do.
+        way: PowerWay,
     },
 }
 

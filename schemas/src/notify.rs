@@ -2,6 +2,7 @@
 //! notifiers need no state.
 
 use crate::{
+    energy::SiteProgram,
     event::Owner,
     ids::{JobId, RunId, Sequence},
     job::{Occasion, Outcome, Sink},
@@ -56,6 +57,8 @@ pub struct NotifyItem {
     pub is_tried_once: bool,
     /// The reason, if the event has one.
     pub why: Option<String>,
+    /// A program of the site that is run instead of a sink, as the owner, who is never root.
+    pub program: Option<SiteProgram>,
 }
 
 impl NotifyItem {

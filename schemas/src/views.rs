@@ -23,6 +23,7 @@ use crate::{
     cluster::QueueSpec,
     command::{FaultKind, JobSelection, Refusal, RefusalCode},
     copies::CopyReport,
+    energy::{PowerView, PowerWay},
     event::{JobChange, NodeExit, StopReason},
     filter::StagingSettings,
     ids::{JobId, RunId, Sequence, StepId},
@@ -670,6 +671,9 @@ pub struct NodeView {
     /// Its last measured load; `None` if none was measured since it reports.
     #[serde(default)]
     pub load: Option<NodeLoad>,
+    /// Its power state, if it is not simply awake.
+    #[serde(default)]
+    pub power: Option<PowerView>,
 }
 
 impl NodeView {
@@ -989,6 +993,16 @@ pub struct DrainRequest {
 pub struct ResumeNodesRequest {
     /// Their names.
     pub nodes: Vec<String>,
+}
+
+/// Nodes that should sleep or wake.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PowerRequest {
+    /// Their names.
+    pub nodes: Vec<String>,
+    /// What they are to do.
+    pub way: PowerWay,
 }
 
 /// The result of a command, which is on the ledger's disk.

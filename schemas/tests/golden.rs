@@ -38,6 +38,8 @@ mod accounts;
 mod chains;
 #[path = "golden/components.rs"]
 mod components;
+#[path = "golden/power.rs"]
+mod power;
 #[path = "golden/steps.rs"]
 mod steps;
 
@@ -357,6 +359,7 @@ fn events() -> Vec<Event> {
         mistakes: vec!["sched_config:1: expected true or false (token 'maybe')".into()],
     });
     events.push(Event::NodeLoadMeasured { node, load_millionths: 1_250_000 });
+    events.extend(power::events(&fixture));
     events
 }
 

@@ -3,6 +3,7 @@
 use super::{ClusterConfig, ClusterSettings, QueueSpec};
 use crate::{
     accounts::AccountSettings,
+    energy::EnergySettings,
     filter::StagingSettings,
     resources::{NodeSpec, PropertyValue},
 };
@@ -54,6 +55,7 @@ pub struct ClusterSettingsChange {
     pub is_idle: Option<bool>,
     pub agent_lost_after_seconds: Option<u32>,
     pub agents_make_nodes: Option<bool>,
+    pub energy: Option<EnergySettings>,
 }
 
 /// The named part of a [`QueueSpec`], which explains the fields.
@@ -170,6 +172,7 @@ impl ClusterSettingsChange {
             is_idle: named.is_idle.unwrap_or(base.is_idle),
             agent_lost_after_seconds: named.agent_lost_after_seconds.or(base.agent_lost_after_seconds),
             agents_make_nodes: named.agents_make_nodes.unwrap_or(base.agents_make_nodes),
+            energy: named.energy.or(base.energy),
         }
     }
 }
@@ -244,6 +247,7 @@ impl From<ClusterSettings> for ClusterSettingsChange {
             is_idle: Some(settings.is_idle),
             agent_lost_after_seconds: settings.agent_lost_after_seconds,
             agents_make_nodes: Some(settings.agents_make_nodes),
+            energy: settings.energy,
         }
     }
 }

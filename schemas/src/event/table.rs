@@ -1390,6 +1390,70 @@ macro_rules! event_table {
     is "node" "load_measured", of [], plan Never, replay Happens, concerns [],
     public Node(NodeLoadMeasured { node: name_of(names, *node), load_millionths: *load_millionths });
 
+    /// An operator asked for nodes to sleep or to wake (OAR-E-09). It is ordered as soon as nothing keeps them from it.
+    PowerAsked {
+        /// What they are to do.
+        way: PowerWay,
+        /// The nodes.
+        nodes: Vec<NodeId>,
+    }
+    is "power" "asked", of [], plan Never, replay Left, concerns [],
+    public Cluster(PowerAsked { way: *way, nodes: nodes.iter().map(|node| name_of(names, *node)).collect() });
+
+    /// Nodes are put to sleep or woken: a notifier runs the program of the order once.
+    PowerOrdered {
+        /// The order. Its number is that of the record.
+        order: Arc<PowerOrder>,
+    }
+    is "power" "ordered", of [], plan Cluster, replay Left, concerns [Notices],
+    public Cluster(PowerOrdered {
+        way: order.way,
+        nodes: order.nodes.iter().map(|node| name_of(names, *node)).collect(),
+        until: order.until,
+    });
+
+    /// The program of an order has ended.
+    PowerTold {
+        /// The record of the order.
+        order: Sequence,
+        /// What the nodes do.
+        way: PowerWay,
+        /// Why it has failed, if it has.
+        error: Option<String>,
+    }
+    is "power" "told", of [], plan Never, replay Left, concerns [],
+    public Cluster(PowerTold { order: *order, way: *way, error: error.clone() });
+
+    /// A node that was ordered to sleep does not report any more.
+    NodeAsleep {
+        /// Its number.
+        node: NodeId,
+    }
+    is "node" "asleep", of [], plan Cluster, replay Left, concerns [],
+    public Node(NodeAsleep { node: name_of(names, *node) });
+
+    /// A node did not obey an order to sleep, and is drained; or one to wake, and is lost (OAR-E-06, OAR-E-08).
+    NodePowerFailed {
+        /// Its number.
+        node: NodeId,
+        /// What it was ordered to do.
+        way: PowerWay,
+        /// Why it has failed, for people.
+        reason: String,
+    }
+    is "node" "power_failed", of [], plan Cluster, replay Left, concerns [],
+    public Node(NodePowerFailed { node: name_of(names, *node), way: *way, reason: reason.clone() });
+
+    /// All nodes of a run are awake: its launch is ordered (OAR-E-03).
+    RunAwake {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+    }
+    is "job" "awake", of [job, run], plan Never, replay Left, concerns [Orders],
+    public Run(JobAwake { job: *job, run: *run });
+
     } };
 }
 pub(crate) use event_table;

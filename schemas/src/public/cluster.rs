@@ -3,7 +3,9 @@
 use super::declare::public_events;
 use crate::{
     cluster::{ClusterSettings, QueueSpec},
+    energy::PowerWay,
     ids::{JobId, RunId, Sequence},
+    time::Timestamp,
     trigger::TriggerOn,
 };
 use std::{fmt, sync::Arc};
@@ -134,6 +136,40 @@ public_events! { ClusterData
     }
     says |data, f| {
         write!(f, "records {} to {} were moved to archive {}", data.first, data.last, data.file)
+    };
+
+    /// An operator asked for nodes to sleep or to wake.
+    "power" "asked" PowerAsked about cluster {
+        /// What they are to do.
+        way: PowerWay,
+        /// Their names.
+        nodes: Vec<String>,
+    }
+    says |data, f| write!(f, "{} nodes are to {}", data.nodes.len(), data.way);
+
+    /// Nodes are put to sleep or woken by a program of the site.
+    "power" "ordered" PowerOrdered about cluster {
+        /// What they do.
+        way: PowerWay,
+        /// Their names.
+        nodes: Vec<String>,
+        /// When they have failed if they have not obeyed.
+        until: Timestamp,
+    }
+    says |data, f| write!(f, "{} nodes are ordered to {}: {}", data.nodes.len(), data.way, data.nodes.join(", "));
+
+    /// The program that puts nodes to sleep or wakes them has ended.
+    "power" "told" PowerTold about cluster {
+        /// The record of the order.
+        order: Sequence,
+        /// What the nodes do.
+        way: PowerWay,
+        /// Why the program has failed, if it has.
+        error: Option<String>,
+    }
+    says |data, f| match &data.error {
+        None => write!(f, "the program for nodes to {} has ended", data.way),
+        Some(error) => write!(f, "the program for nodes to {} has failed: {error}", data.way),
     };
 }
 

@@ -2,6 +2,7 @@
 
 use super::{declare::public_events, words::Because};
 use crate::{
+    energy::PowerWay,
     node::{GpuFault, load_text},
     plan::NodeClosure,
     resources::NodeSpec,
@@ -113,6 +114,24 @@ public_events! { NodeData
         load_millionths: u64,
     }
     says |data, f| write!(f, "node {} has a load of {}", data.node, load_text(data.load_millionths));
+
+    /// A node that was ordered to sleep does not report any more.
+    "node" "asleep" NodeAsleep about node {
+        /// Its name.
+        node: String,
+    }
+    says |data, f| write!(f, "node {} sleeps", data.node);
+
+    /// A node did not obey an order to sleep, and is drained; or one to wake, and is lost.
+    "node" "power_failed" NodePowerFailed about node {
+        /// Its name.
+        node: String,
+        /// What it was ordered to do.
+        way: PowerWay,
+        /// Why it has failed.
+        reason: String,
+    }
+    says |data, f| write!(f, "node {} did not {}: {}", data.node, data.way, data.reason);
 }
 
 /// A node out of service.

@@ -258,4 +258,13 @@ public_events! { RunData
     says |data, f| {
         write!(f, "{} has ended: {}", Whole(data.job, Some(data.component)), data.outcome)
     };
+
+    /// All nodes of a run are awake: its launch is ordered.
+    "job" "awake" JobAwake about job {
+        /// The job.
+        job: JobId,
+        /// The run.
+        run: RunId,
+    }
+    says |data, f| write!(f, "the nodes of job {} are awake", data.job);
 }

@@ -32,9 +32,9 @@ use muster_schemas::{
     usage::{UsageAnswer, UsageQuery},
     views::{
         CommandAnswer, CopyAheadRequest, DialectsView, DrainRequest, HoldRequest, InfoView, JobDetail, JobDetailsPage,
-        JobView, JobsPage, JobsRequest, ModifyRequest, NodeView, NodesPage, PolicyRefusal, QueuesPage, ReasonWord,
-        RefusalNote, ReleaseRequest, RequeueRequest, ResumeNodesRequest, RunJobRequest, ShrinkRequest, SignalRequest,
-        StepDetail, TellRequest, VerifyProgress,
+        JobView, JobsPage, JobsRequest, ModifyRequest, NodeView, NodesPage, PolicyRefusal, PowerRequest, QueuesPage,
+        ReasonWord, RefusalNote, ReleaseRequest, RequeueRequest, ResumeNodesRequest, RunJobRequest, ShrinkRequest,
+        SignalRequest, StepDetail, TellRequest, VerifyProgress,
     },
 };
 use query::encode;
@@ -236,6 +236,14 @@ impl Client {
     /// As [`submit`](Self::submit).
     pub fn resume_nodes(&mut self, id: CommandId, request: &ResumeNodesRequest) -> Result<CommandAnswer, ClientError> {
         self.command(id, "POST", "/v1/nodes/actions/resume", request)
+    }
+
+    /// Puts nodes to sleep, or wakes them, as soon as nothing keeps them from it.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn set_power(&mut self, id: CommandId, request: &PowerRequest) -> Result<CommandAnswer, ClientError> {
+        self.command(id, "POST", "/v1/nodes/actions/power", request)
     }
 
     /// Replaces the cluster's configuration. With `keep_unnamed`, whatever it does not name stays as it is.

@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use muster_schemas::{
     Timestamp,
     job::JobState,
-    views::{ArrayView, JobView, NodeStateWord, OutcomeWord},
+    views::{ArrayView, JobView, NodeStateWord, NodeView, OutcomeWord},
 };
 
 /// A job's state, or its outcome once it has ended.
@@ -31,7 +31,7 @@ pub fn state_cell(job: &JobView) -> Cell {
 }
 
 /// A node's state.
-pub fn node_state_cell(state: NodeStateWord) -> Cell {
+fn node_state_cell(state: NodeStateWord) -> Cell {
     let style = match state {
         NodeStateWord::Up => Style::Good,
         NodeStateWord::Drained => Style::Warning,
@@ -39,6 +39,14 @@ pub fn node_state_cell(state: NodeStateWord) -> Cell {
         NodeStateWord::Unknown => Style::Dim,
     };
     Cell::styled(state.word(), style)
+}
+
+/// A node's state, or its power state if it is not simply awake.
+pub fn node_cell(node: &NodeView) -> Cell {
+    match node.power {
+        Some(power) if node.state != NodeStateWord::Drained => Cell::styled(power.phase.to_string(), Style::Dim),
+        _ => node_state_cell(node.state),
+    }
 }
 
 /// An id as people read it. For an array it includes the tasks that have not started: `12_[4-9%2]`.

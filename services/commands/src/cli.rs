@@ -587,6 +587,16 @@ pub enum NodeCommand {
         /// The nodes, such as `node[1-4]`
         nodes: String,
     },
+    /// Put nodes to sleep that have no job, by the site's program
+    Sleep {
+        /// The nodes, such as `node[1-4]`
+        nodes: String,
+    },
+    /// Wake nodes, by the site's program
+    Wake {
+        /// The nodes, such as `node[1-4]`
+        nodes: String,
+    },
     /// Close nodes to jobs for a time known in advance; no job starts that would run into it
     Close(CloseOptions),
     /// Remove all closures of nodes

@@ -1,6 +1,6 @@
 //! A cluster's configuration as text: the part of a configuration file that belongs to the cluster.
 
-use crate::values;
+use crate::{energy_toml, values};
 use muster_schemas::{
     accounts::AccountSettings,
     cluster::{ClusterConfig, ClusterSettings, QueueSpec},
@@ -36,6 +36,9 @@ pub fn cluster_to_toml(config: &ClusterConfig) -> String {
         }
     }
     write_staging(&mut text, &config.staging);
+    if let Some(energy) = &config.settings.energy {
+        energy_toml::write(&mut text, energy);
+    }
     if let Some(accounts) = config.accounts.as_ref().filter(|accounts| **accounts != AccountSettings::default()) {
         write_accounts(&mut text, accounts);
     }
@@ -113,6 +116,7 @@ fn write_settings(text: &mut String, settings: &ClusterSettings) {
         is_idle,
         agent_lost_after_seconds,
         agents_make_nodes,
+        energy: _,
     } = settings;
     let _ = writeln!(text, "name = {}", quote(name));
     let _ = writeln!(text, "default_queue = {}", quote(default_queue));

@@ -132,6 +132,8 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ("node show", &[("muster node show node1", "everything known about a node")]),
     ("node drain", &[("muster node drain --reason 'new disk' node[1-4]", "no new jobs there")]),
     ("node resume", &[("muster node resume node[1-4]", "they take jobs again")]),
+    ("node sleep", &[("muster node sleep node[1-4]", "they sleep as soon as they have no job")]),
+    ("node wake", &[("muster node wake node1", "it is woken, although no job needs it")]),
     (
         "node close",
         &[("muster node close --from +2h --until +4h --reason 'new switch' node[1-2]", "no jobs there for two hours")],

@@ -7,6 +7,7 @@ pub mod cli;
 pub mod cluster_toml;
 mod commands;
 mod complete;
+pub mod energy_toml;
 mod examples;
 pub mod filters;
 mod grammar;

@@ -157,6 +157,12 @@ impl State {
             Event::CopyingBegan { .. } | Event::CopyingEnded { .. } | Event::CopyingFailed { .. } => {
                 self.copying_changed(record);
             }
+            Event::PowerAsked { .. }
+            | Event::PowerOrdered { .. }
+            | Event::PowerTold { .. }
+            | Event::NodeAsleep { .. }
+            | Event::NodePowerFailed { .. }
+            | Event::RunAwake { .. } => self.power_changed(record),
             Event::JobTold { .. }
             | Event::CommandRefused { .. }
             | Event::Checkpoint { .. }

@@ -15,7 +15,7 @@ use crate::{
     lending,
     nodes::{self, decide::configure},
     planning::{self, decide::plan},
-    reservations,
+    power, reservations,
     runs::{self, decide::Known, shrink},
     state::State,
     steps::{self, decide::launch},
@@ -128,9 +128,11 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
         Command::RunJob { job, placement } => plan::run(&access, job, placement, now),
         Command::CopyAhead { job, node } => copies::decide::ahead(&access, job, node.as_deref()),
         Command::NodeCopied { job, copy, report } => copies::decide::copied(&access, job, copy, report, now),
+        Command::SetPower { nodes, way } => power::decide::set(&access, &nodes, way),
         Command::ChangeClass { jobs, class } => accounts::decide::change_class(&access, &jobs, &class),
         Command::AgentJoins { node } => nodes::decide::agents::join(&access, *node),
     }?;
+    power::decide::add(state, &mut decision.events);
     arrays::finish(state, &mut decision.events);
     consequences::add(state, &mut decision.events);
     copies::decide::add(state, &mut decision.events);
@@ -139,7 +141,12 @@ pub fn decide_owned(state: &State, actor: &Actor, command: Command, now: Timesta
 
 /// A notification ends once; a job that the state has forgotten needs none.
 fn notification_done(state: &State, event: Event) -> Decision {
-    let Event::NotificationDone { job, of, notification, .. } = &event else { return Decision::done(vec![event]) };
+    let Event::NotificationDone { job, of, notification, result, .. } = &event else {
+        return Decision::done(vec![event]);
+    };
+    if job.number == 0 {
+        return Decision::done(power::decide::told(state, *of, result));
+    }
     let wanted = state.job(*job).is_some_and(|job| {
         let known = (*notification as usize) < job.notifications().len();
         known && !job.notified.as_ref().is_some_and(|done| done.contains(&(*of, *notification)))

@@ -48,6 +48,8 @@ pub(crate) struct JobKeys {
     elastic: bool,
     /// The node that copies files for it.
     copying: Option<NodeId>,
+    /// Whether a planner has promised it a start.
+    promised: bool,
     /// The staging that the job itself is ready for, with the extras that name the buffers it needs.
     pub(crate) to_stage: Option<(FilterKind, Option<Arc<JobExtras>>)>,
 }
@@ -71,6 +73,7 @@ impl JobKeys {
         let counts = job.id.index.is_none() && !job.is_finished();
         let copying = job.copying().map(|(node, ..)| node);
         let keys = Self { namesake: counts.then(|| (job.owner.clone(), job.name.clone())), copying, ..keys };
+        let keys = Self { promised: job.slot.is_some(), ..keys };
         match &job.staging {
             None => keys,
             Some(_) => Self { to_stage: job.staging_due().map(|kind| (kind, job.extras.clone())), ..keys },
@@ -213,6 +216,8 @@ pub(crate) struct Index {
     pub(crate) closures_due: BTreeSet<(Timestamp, NodeId)>,
     /// The jobs that each node copies files for.
     pub(crate) copying: BTreeMap<NodeId, BTreeSet<JobId>>,
+    /// The jobs that a planner has promised a start.
+    pub(crate) promised: BTreeSet<JobId>,
     /// The number of each node name.
     pub(crate) node_names: BTreeMap<String, NodeId>,
     /// The jobs of each owner.
@@ -305,6 +310,13 @@ impl Index {
             after.copying.iter().for_each(|node| {
                 self.copying.entry(*node).or_default().insert(id);
             });
+        }
+        if before.promised != after.promised {
+            if after.promised {
+                self.promised.insert(id)
+            } else {
+                self.promised.remove(&id)
+            };
         }
         if before.targets != after.targets {
             before.targets.into_iter().for_each(|target| remove_member(&mut self.dependents, &target, id));

@@ -1,6 +1,6 @@
 //! The notifications that follow from a record.
 
-use crate::{copies, jobs::Job, state::State, triggers};
+use crate::{copies, jobs::Job, power, state::State, triggers};
 use muster_schemas::{
     JobId, RunId, Timestamp,
     event::{Event, Record},
@@ -18,6 +18,9 @@ use std::sync::Arc;
 pub fn items(state: &State, record: &Record) -> Vec<NotifyItem> {
     if copies::notices::is_told(&record.event) {
         return copies::notices::items(state, record);
+    }
+    if power::notices::is_told(&record.event) {
+        return power::notices::item(state, record).into_iter().collect();
     }
     let Some(happened) = Happened::of(&record.event) else {
         return triggers::notices::item(state, record).into_iter().collect();
@@ -52,6 +55,7 @@ pub fn items(state: &State, record: &Record) -> Vec<NotifyItem> {
                 dialect: job.dialect.as_deref().map(str::to_owned),
                 is_tried_once: false,
                 why: None,
+                program: None,
             }
         })
         .collect()
@@ -165,7 +169,7 @@ mod tests {
                 _ => {}
             }
             let is_of_job = Happened::of(&event).is_some() || copies::notices::is_told(&event);
-            is_of_job || triggers::notices::item(&State::default(), record).is_some()
+            is_of_job || power::notices::is_told(&event) || triggers::notices::item(&State::default(), record).is_some()
         });
     }
 }

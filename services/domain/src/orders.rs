@@ -41,7 +41,7 @@ pub fn follow_up(state: &State, record: &Record) -> Vec<(NodeId, OrderSeed)> {
 /// The same; `None` for events without orders.
 fn orders_of(state: &State, record: &Record) -> Option<Vec<(NodeId, OrderSeed)>> {
     Some(match &record.event {
-        Event::RunAllocated { run, .. } => launching(state, *run),
+        Event::RunAllocated { run, .. } | Event::RunAwake { run, .. } => launching(state, *run),
         Event::RunGrown { run, added, .. } => grown(state, *run, added),
         Event::RunShrunk { run, removed, .. } => shrunk(state, *run, removed),
         Event::RunShrinking { run, reason: ShrinkReason::Asked, .. } => to_unended(state, *run, |run, of_run, part| {
@@ -95,7 +95,7 @@ fn to_lead(state: &State, run: RunId, order: impl Fn(PartId) -> OrderSeed) -> Ve
 
 fn launching(state: &State, run: RunId) -> Vec<(NodeId, OrderSeed)> {
     to_unended(state, run, |run, of_run, part| {
-        let is_ready = run.stopping.is_none() && !run.waits_for_files;
+        let is_ready = run.stopping.is_none() && run.may_launch();
         let is_due = is_ready && of_run.state == PartState::Launching;
         is_due.then(|| launch(state, run, part)).flatten()
     })
@@ -227,7 +227,7 @@ fn missed(state: &State, run: &Run, (part, id): (&Part, PartId), is_known: bool)
         return vec![stop];
     }
     let mut orders = Vec::new();
-    if !is_known && part.state == PartState::Launching && !run.waits_for_files {
+    if !is_known && part.state == PartState::Launching && run.may_launch() {
         orders.extend(launch(state, run, id));
     }
     let tasks = state.job(run.job).and_then(|job| job.tasks.as_ref());

@@ -12,6 +12,7 @@ use crate::{
     jobs::{Job, Shapes, numbers::Numbers},
     nodes::{Licence, Node, Queue, loads::Loads, names::PastNames},
     planning::{BackfillPasses, ShareUse, state::Planning},
+    power::Power,
     runs::Run,
     staging::state::Staging,
     state::{altered::Altered, pool::Pool},
@@ -65,6 +66,7 @@ pub struct State {
     pub(crate) crontabs: BTreeMap<String, Crontab>,
     pub(crate) share_use: ShareUse,
     pub(crate) loads: Loads,
+    pub(crate) power: Power,
     #[serde(skip)]
     pub(crate) index: Index,
     #[serde(skip)]
@@ -148,7 +150,7 @@ impl State {
         let closure = self.index.closures_due.first().map(|(time, _)| *time);
         let kept = self.clients.kept.values().map(|kept| kept.until).min();
         let first = self.index.due.first().map(|(time, _)| *time);
-        let others = [reservation, closure, kept, self.next_trigger()];
+        let others = [reservation, closure, kept, self.next_trigger(), self.next_power()];
         first.into_iter().chain(others.into_iter().flatten()).min()
     }
 }

@@ -112,6 +112,7 @@ fn concerns(own: JobId, command: &Command) -> bool {
         | Command::EnterJob { .. }
         | Command::Configure { .. }
         | Command::DrainNodes { .. }
+        | Command::SetPower { .. }
         | Command::ResumeNodes { .. }
         | Command::SetNodeClosures { .. }
         | Command::SetPolicy { .. }

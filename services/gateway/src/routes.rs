@@ -78,6 +78,7 @@ pub(crate) fn router(app: App) -> Router {
         .route("/v1/nodes/{name}", get(state::node))
         .route("/v1/nodes/actions/drain", post(commands::drain))
         .route("/v1/nodes/actions/resume", post(commands::resume_nodes))
+        .route("/v1/nodes/actions/power", post(commands::power))
         .route("/v1/nodes/actions/set-closures", post(reservations::set_closures))
         .route("/v1/reservations", get(reservations::list).post(reservations::reserve))
         .route("/v1/crontab", put(crontabs::set))

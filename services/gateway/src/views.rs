@@ -229,7 +229,9 @@ pub(crate) fn nodes_page(state: &State) -> NodesPage {
 
 /// One node.
 pub(crate) fn node_view(state: &State, node: &Node) -> NodeView {
+    let power = state.power_view(node);
     let lost = match &node.condition {
+        NodeCondition::Lost(_) if power.is_some() => None,
         NodeCondition::Lost(reason) => Some(reason.clone()),
         _ => None,
     };
@@ -252,6 +254,7 @@ pub(crate) fn node_view(state: &State, node: &Node) -> NodeView {
         reservations: state.reservations_of(node.id).map(|reservation| reservation.spec.name.clone()).collect(),
         gpu_faults: node.gpu_faults.clone(),
         load: state.node_load(node.id),
+        power,
     }
 }
 

@@ -60,6 +60,7 @@ pub(crate) const fn audited(command: &Command) -> Option<&'static str> {
         Command::EndStep { .. } => "end_step",
         Command::Configure { .. } => "configure",
         Command::DrainNodes { .. } => "drain_nodes",
+        Command::SetPower { .. } => "set_power",
         Command::ResumeNodes { .. } => "resume_nodes",
         Command::Reserve { .. } => "reserve",
         Command::ChangeReservation { .. } => "change_reservation",

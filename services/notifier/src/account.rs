@@ -31,6 +31,18 @@ pub(crate) struct Numbers {
 /// # Errors
 /// There is no such account here, or it is root's.
 pub(crate) fn of_mail(name: &str) -> anyhow::Result<Account> {
+    unprivileged(name, "mail programs")
+}
+
+/// The same for programs of the site that put nodes to sleep and wake them.
+///
+/// # Errors
+/// As [`of_mail`].
+pub(crate) fn of_site(name: &str) -> anyhow::Result<Account> {
+    unprivileged(name, "programs of the site")
+}
+
+fn unprivileged(name: &str, what: &str) -> anyhow::Result<Account> {
     let own = Uid::effective();
     if !own.is_root() {
         let user = User::from_uid(own).ok().flatten();
@@ -38,8 +50,8 @@ pub(crate) fn of_mail(name: &str) -> anyhow::Result<Account> {
         return Ok(Account { name, home, change: None });
     }
     let user = User::from_name(name).with_context(|| format!("the account `{name}` cannot be looked up"))?;
-    let Some(user) = user else { bail!("the account `{name}` of the mail program does not exist on this host") };
-    ensure!(!user.uid.is_root(), "the account `{name}` is root's, and mail programs never run as root");
+    let Some(user) = user else { bail!("the account `{name}` of {what} does not exist on this host") };
+    ensure!(!user.uid.is_root(), "the account `{name}` is root's, and {what} never run as root");
     changed_to(&user)
 }
 
@@ -92,7 +104,7 @@ mod tests {
         let root = of_mail("root").unwrap_err().to_string();
         assert_eq!(root, "the account `root` is root's, and mail programs never run as root");
         let unknown = of_mail("no-such-account").unwrap_err().to_string();
-        assert_eq!(unknown, "the account `no-such-account` of the mail program does not exist on this host");
+        assert_eq!(unknown, "the account `no-such-account` of mail programs does not exist on this host");
         assert_ne!(of_mail("nobody").unwrap().change.unwrap().uid, 0);
     }
 

@@ -6,7 +6,7 @@ use crate::{
     message,
     supervisor::{ARGUMENT, Order, Report},
 };
-use muster_schemas::notify::NotifyItem;
+use muster_schemas::{energy::SiteProgram, notify::NotifyItem};
 use serde::Deserialize;
 use std::{
     os::unix::process::ExitStatusExt as _,
@@ -56,6 +56,24 @@ pub(crate) fn of_owner(config: &CommandConfig, item: &NotifyItem, command: &str)
         input: String::new(),
         account: account.change,
         limit_seconds: config.time_limit_seconds.max(1),
+        lingers: false,
+    })
+}
+
+/// The order to run a program of the site with its own words, without a shell. It never runs as root: if the notifier is
+/// root, it runs as the item's owner.
+pub(crate) fn of_site(item: &NotifyItem, program: &SiteProgram) -> Result<Order, DeliveryError> {
+    let unusable = |error: anyhow::Error| DeliveryError::Permanent(error.to_string());
+    let account = account::of_site(&item.owner.user).map_err(unusable)?;
+    let (path, words) =
+        program.words.split_first().ok_or_else(|| DeliveryError::Permanent("no program is named".into()))?;
+    Ok(Order {
+        program: path.clone(),
+        arguments: words.to_vec(),
+        environment: environment(item, &account),
+        input: program.input.clone(),
+        account: account.change,
+        limit_seconds: u64::from(program.limit_seconds.max(1)),
         lingers: false,
     })
 }

@@ -138,6 +138,10 @@ impl Notifier {
     }
 
     async fn deliver(&self, item: &NotifyItem) -> Result<(), DeliveryError> {
+        if let Some(program) = &item.program {
+            let order = command::of_site(item, program)?;
+            return command::run(&self.config.supervisor, &order, self.config.command.max_output_bytes).await;
+        }
         match &item.sink {
             Sink::Mail(address) => {
                 let subject = message::subject(item, self.dialects);
@@ -198,6 +202,7 @@ async fn acknowledge(work: WorkItem) {
 
 fn count(item: &NotifyItem, result: &'static str) {
     let sink = match item.sink {
+        _ if item.program.is_some() => "program",
         Sink::Mail(_) => "mail",
         Sink::Exec(_) => "exec",
     };

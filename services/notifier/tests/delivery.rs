@@ -176,6 +176,7 @@ fn item(sink: Sink) -> NotifyItem {
         dialect: None,
         is_tried_once: false,
         why: None,
+        program: None,
     }
 }
 
@@ -658,4 +659,40 @@ async fn a_ledger_that_is_away_learns_the_result_later_under_the_same_command() 
     let envelope: CommandEnvelope = request.message.decode().expect("a command");
     let key = item.key();
     assert_eq!(envelope.id, muster_schemas::CommandId::derived(&[b"notification", key.as_bytes()]));
+}
+
+/// OAR-E-03, OAR-E-08: a program of the site gets its own words as they are and the names of nodes on its standard input. It
+/// runs once, within its time, and never as root.
+#[tokio::test]
+async fn a_program_of_the_site_gets_names_on_its_standard_input() {
+    use muster_schemas::energy::SiteProgram;
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).expect("it is ours");
+    let file = folder.path().join("seen");
+    let mut world = World::start(exec_config(CommandConfig::default(), 3)).await;
+    let program = |script: &str, account: &str, of| {
+        let script = script.replace("FILE", &file.display().to_string());
+        let words = ["/bin/sh", "-c", &script, "$(id)", "a b;c"].map(str::to_owned).to_vec();
+        let program = SiteProgram { words, input: "node1\nnode2\n".into(), limit_seconds: 1 };
+        let owner = Owner { user: account.into(), uid: u32::MAX, gid: u32::MAX };
+        let (job, sink) = (JobId::job(0), Sink::Exec("exit 9".into()));
+        NotifyItem { job, of: Sequence(of), owner, is_tried_once: true, program: Some(program), ..item(sink) }
+    };
+    world.enqueue(&program("echo \"$0|$1|$(id -u)\" > FILE; cat >> FILE", "nobody", 1)).await;
+    assert_eq!(world.result().await, DeliveryResult::Delivered);
+    let seen = std::fs::read_to_string(&file).expect("written");
+    let uid =
+        if nix::unistd::Uid::effective().is_root() { "65534".to_owned() } else { nix::unistd::getuid().to_string() };
+    assert_eq!(seen, format!("$(id)|a b;c|{uid}\nnode1\nnode2\n"));
+    world.enqueue(&program("echo no power >&2; exit 3", "nobody", 2)).await;
+    let (attempts, error) = world.given_up().await;
+    assert!(attempts == 1 && error.contains("no power"), "{error}");
+    world.enqueue(&program("sleep 100", "nobody", 3)).await;
+    assert!(world.given_up().await.1.contains("killed after 1 s"));
+    if nix::unistd::Uid::effective().is_root() {
+        world.enqueue(&program("true", "root", 4)).await;
+        let (_, error) = world.given_up().await;
+        assert!(error.contains("never run as root"), "{error}");
+    }
 }

@@ -76,6 +76,7 @@
 
 pub mod chart;
 mod class;
+pub mod energy;
 mod engine;
 pub mod explain;
 pub mod forecast;

@@ -22,10 +22,12 @@ use muster_schemas::{
     JobId, NodeId, RunId, Timestamp,
     cluster::QueueSpec,
     command::Start,
+    energy::PowerRule,
     event::{Event, PlanEffect, Record, WaitingJob},
     job::WaitReason,
     plan::{PlannedSlot, ProposedPlan, SlotSpec},
     policy::Policy,
+    resources::{NodeSpec, PropertyValue},
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -219,7 +221,7 @@ impl Projection {
             self.engine.set_licence(name, licence.total);
         }
         for node in self.state.nodes() {
-            tell_node(&mut self.engine, node);
+            tell_node(&mut self.engine, &self.state, node);
             self.engine.set_closures(node.id, closures(node));
         }
         let reservations: Vec<Arc<str>> =
@@ -298,22 +300,26 @@ impl Projection {
             Event::SettingsChanged { settings } => {
                 self.engine.set_default_memory_per_core_bytes(settings.default_memory_per_core_bytes);
                 self.tell_queues();
+                self.tell_sleepers();
             }
             Event::QueueSet { .. } => self.tell_queues(),
             Event::QueueRemoved { name } => self.engine.remove_queue(name),
             Event::LicenceSet { name, total } => self.engine.set_licence(name, *total),
             Event::NodeRemoved { node } => self.engine.remove_node(*node),
-            Event::NodeAdded { node, .. }
-            | Event::NodeChanged { node, .. }
-            | Event::NodeUp { node, .. }
+            Event::NodeAdded { node, .. } | Event::NodeChanged { node, .. } => {
+                self.tell_node(*node);
+                // Its properties can say when it goes away.
+                let closures = self.state.node(*node).map_or_else(Vec::new, closures);
+                self.engine.set_closures(*node, closures);
+            }
+            Event::NodeUp { node, .. }
             | Event::NodeLost { node, .. }
             | Event::NodeTakenOut { node, .. }
             | Event::NodeGpusChecked { node, .. }
-            | Event::NodeResumed { node } => {
-                if let Some(node) = self.state.node(*node) {
-                    tell_node(&mut self.engine, node);
-                }
-            }
+            | Event::NodeAsleep { node }
+            | Event::NodePowerFailed { node, .. }
+            | Event::NodeResumed { node } => self.tell_node(*node),
+            Event::PowerOrdered { order } => order.nodes.iter().for_each(|node| self.tell_node(*node)),
             Event::NodeClosuresSet { node, .. } => {
                 let closures = self.state.node(*node).map_or_else(Vec::new, closures);
                 self.engine.set_closures(*node, closures);
@@ -323,6 +329,20 @@ impl Projection {
             _ => return false,
         }
         true
+    }
+
+    fn tell_node(&mut self, id: NodeId) {
+        if let Some(node) = self.state.node(id) {
+            tell_node(&mut self.engine, &self.state, node);
+        }
+    }
+
+    /// Tells the engine about the nodes that sleep: whether they can be woken depends on the settings.
+    fn tell_sleepers(&mut self) {
+        let asleep = self.state.nodes().filter(|node| self.state.power_of(node.id).is_some());
+        for id in asleep.map(|node| node.id).collect::<Vec<_>>() {
+            self.tell_node(id);
+        }
     }
 
     fn tell_reservation(&mut self, name: &str) {
@@ -483,13 +503,26 @@ fn engine_for(policy: &Arc<Policy>) -> Engine {
     Engine::new(policy.clone()).unwrap_or_else(plain)
 }
 
-fn tell_node(engine: &mut Engine, node: &Node) {
-    engine.set_node(node.id, node.spec.clone(), node.is_available());
+fn tell_node(engine: &mut Engine, state: &State, node: &Node) {
+    let spec = if state.power_of(node.id).is_some() { heavier(&node.spec) } else { node.spec.clone() };
+    engine.set_node(node.id, spec, state.takes_jobs(node));
     engine.set_faulty_gpus(node.id, node.faulty_gpus());
 }
 
+/// A node that sleeps weighs more than any that is awake, so that jobs get those first.
+fn heavier(spec: &NodeSpec) -> Arc<NodeSpec> {
+    const ASLEEP: i64 = 1 << 40;
+    let mut spec = spec.clone();
+    let weight = PropertyValue::Number(spec.weight().saturating_add(ASLEEP));
+    spec.properties.insert(NodeSpec::WEIGHT.to_owned(), weight);
+    Arc::new(spec)
+}
+
+/// The times in which a node serves no job, and the end of its time if it has one (OAR-E-02).
 fn closures(node: &Node) -> Vec<Closure> {
-    node.closures.iter().map(|closure| Closure { from: closure.from, until: closure.until }).collect()
+    let set = node.closures.iter().map(|closure| Closure { from: closure.from, until: closure.until });
+    let gone = PowerRule::of(&node.spec).until.map(|from| Closure { from, until: Timestamp::MAX });
+    set.chain(gone).collect()
 }
 
 /// Whether a reason holds at the head of the order only.

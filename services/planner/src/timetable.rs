@@ -76,7 +76,7 @@ pub fn timetable(engine: &Engine, state: &State, now: Timestamp, part: &Part) ->
         closures: closures(state),
         unavailable_nodes: state
             .nodes()
-            .filter(|node| !node.is_available())
+            .filter(|node| !state.takes_jobs(node))
             .map(|node| node.spec.name.clone())
             .collect(),
     }

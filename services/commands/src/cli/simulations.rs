@@ -63,4 +63,10 @@ pub struct WhatifOptions {
     /// Draw waits, utilization and queue length before and after as SVG
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
+    /// Instead tell the energy that nodes would have used by the log's own runs if they slept after this time without job
+    #[arg(long, value_name = "SECONDS")]
+    pub sleep_after: Option<u32>,
+    /// How long nodes take to wake, and to fall asleep, with `--sleep-after`
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, requires = "sleep_after")]
+    pub wake_up: u32,
 }

@@ -10,13 +10,14 @@ use crate::{
     terminal::{self, waiting},
     values::{compress_hosts, format_duration, format_size, parse_hosts},
 };
-use muster_client::JobQuery;
+use muster_client::{Client, JobQuery};
 use muster_schemas::{
     CommandId, Timestamp,
+    energy::PowerWay,
     job::JobState,
     node::load_text,
     resources::PropertyValue,
-    views::{DrainRequest, NodeView, NodesPage, QueueView, QueuesPage, ResumeNodesRequest},
+    views::{DrainRequest, NodeView, NodesPage, PowerRequest, QueueView, QueuesPage, ResumeNodesRequest},
 };
 use std::collections::BTreeSet;
 
@@ -107,7 +108,8 @@ fn nodes_summary(nodes: &[NodeView]) -> Table {
     ]);
     let alike = |one: &NodeView, other: &NodeView| {
         let size = |node: &NodeView| (node.state, node.spec.cores, node.spec.memory_bytes, node.gpus_in_service());
-        size(one) == size(other) && one.spec.properties == other.spec.properties
+        let phase = |node: &NodeView| node.power.map(|power| power.phase);
+        size(one) == size(other) && phase(one) == phase(other) && one.spec.properties == other.spec.properties
     };
     let mut groups: Vec<Vec<&NodeView>> = Vec::new();
     for node in nodes {
@@ -124,7 +126,7 @@ fn nodes_summary(nodes: &[NodeView]) -> Table {
         let names: Vec<String> = group.iter().map(|node| node.spec.name.clone()).collect();
         table.push([
             group.len().to_string().into(),
-            cells::node_state_cell(group[0].state),
+            cells::node_cell(group[0]),
             format!("{}/{}", sum(&|node| node.cores_used.into()), sum(&|node| node.spec.cores.into())).into(),
             format!("{}/{}", format_size(memory.0), format_size(memory.1)).into(),
             if gpus == (0, 0) { "".into() } else { format!("{}/{}", gpus.0, gpus.1).into() },
@@ -156,7 +158,7 @@ fn nodes_table(page: &NodesPage) -> Table {
         };
         table.push([
             (&node.spec.name).into(),
-            cells::node_state_cell(node.state),
+            cells::node_cell(node),
             format!("{}/{}", node.cores_used, node.spec.cores).into(),
             format!("{}/{}", format_size(node.memory_used_bytes), format_size(node.spec.memory_bytes)).into(),
             gpus.into(),
@@ -201,10 +203,18 @@ pub fn node(connection: &ConnectionOptions, command: NodeCommand) -> CommandResu
             let nodes = parse_hosts(&nodes).map_err(Failure::usage)?;
             client.resume_nodes(CommandId::new_now(), &ResumeNodesRequest { nodes })?;
         }
+        NodeCommand::Sleep { nodes } => set_power(&mut client, &nodes, PowerWay::Sleep)?,
+        NodeCommand::Wake { nodes } => set_power(&mut client, &nodes, PowerWay::Wake)?,
         NodeCommand::Close(options) => return reservations::close(connection, options),
         NodeCommand::Open { nodes } => return reservations::open(connection, &nodes),
     }
     Ok(0)
+}
+
+fn set_power(client: &mut Client, nodes: &str, way: PowerWay) -> Result<(), Failure> {
+    let nodes = parse_hosts(nodes).map_err(Failure::usage)?;
+    client.set_power(CommandId::new_now(), &PowerRequest { nodes, way })?;
+    Ok(())
 }
 
 fn print_node(node: &NodeView) -> std::io::Result<()> {
@@ -213,6 +223,7 @@ fn print_node(node: &NodeView) -> std::io::Result<()> {
     show::print_fields(&[
         ("Node", Some(node.spec.name.clone())),
         ("State", Some(node.state.word().to_owned())),
+        ("Power", node.power.map(|power| format!("{} since {}", power.phase, power.since))),
         ("Reason", node.reason.clone()),
         ("CPUs", Some(format!("{} of {} in use, {} sockets", node.cores_used, node.spec.cores, node.spec.sockets))),
         ("Load", node.load.map(|load| load_text(load.millionths))),

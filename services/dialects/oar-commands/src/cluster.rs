@@ -1,5 +1,6 @@
 //! The nodes of the cluster as resources of OAR: one for each core.
 
+use muster_oar::power::{ALWAYS, NEVER, NEVER_SLEEPS, NEVER_WOKEN};
 use muster_oar::resources::{
     property::{self, AVAILABLE_UPTO, BESTEFFORT, DEPLOY, DESKTOP_COMPUTING, DRAIN, NODE, STATE},
     state::State,
@@ -7,7 +8,8 @@ use muster_oar::resources::{
     value::{Kind, Value},
 };
 use muster_schemas::{
-    resources::{IndexSet, PropertyValue},
+    energy::PowerRule,
+    resources::{IndexSet, NodeSpec, PropertyValue},
     views::{NodeStateWord, NodeView},
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -176,25 +178,41 @@ fn mark(view: &NodeView) -> Option<&str> {
     view.reason.as_deref().filter(|_| view.state == NodeStateWord::Drained)?.strip_prefix(MARK)
 }
 
-/// The state of a node's resources, and until when they can be had. A node that takes no new jobs is absent on purpose,
-/// unless `oarnodesetting` says otherwise.
+/// The state of a node's resources, and until when they can be had (OAR-E-01). A node that takes no new jobs is absent on
+/// purpose, unless `oarnodesetting` says otherwise, and so is one that sleeps; if that one can be woken, it stands by
+/// (OAR-R-18).
 pub fn state(view: &NodeView) -> (State, i64) {
+    let upto = available_upto(&view.spec);
     match mark(view) {
-        Some("Drain") => return (State::Alive, i64::from(i32::MAX)),
-        Some(word) => return (State::named(word).unwrap_or(State::Absent), 0),
+        Some("Drain") => return (State::Alive, upto),
+        Some(word) => return (State::named(word).unwrap_or(State::Absent), NEVER),
         None => {}
     }
-    match view.state {
-        NodeStateWord::Up => (State::Alive, i64::from(i32::MAX)),
-        NodeStateWord::Lost => (State::Suspected, 0),
-        NodeStateWord::Drained | NodeStateWord::Unknown => (State::Absent, 0),
+    match (view.state, view.power) {
+        (NodeStateWord::Drained, _) => (State::Absent, NEVER),
+        (_, Some(power)) if power.wakes => (State::Absent, upto),
+        (_, Some(_)) => (State::Absent, NEVER),
+        (NodeStateWord::Up, None) => (State::Alive, upto),
+        (NodeStateWord::Lost, None) => (State::Suspected, NEVER),
+        (NodeStateWord::Unknown, None) => (State::Absent, NEVER),
+    }
+}
+
+/// What may be done with a node, as OAR's number for it.
+fn available_upto(spec: &NodeSpec) -> i64 {
+    let rule = PowerRule::of(spec);
+    match (rule.until, rule.wakes, rule.sleeps) {
+        (Some(until), ..) => until.unix_seconds(),
+        (None, true, true) => ALWAYS,
+        (None, true, false) => NEVER_SLEEPS,
+        (None, false, true) => NEVER_WOKEN,
+        (None, false, false) => NEVER,
     }
 }
 
 #[cfg(test)]
 pub mod testing {
     use super::*;
-    use muster_schemas::resources::NodeSpec;
 
     /// A node that is up.
     pub fn node(name: &str, cores: u32, sockets: u32, properties: &[(&str, PropertyValue)]) -> NodeView {
@@ -215,6 +233,7 @@ pub mod testing {
             reservations: Vec::new(),
             gpu_faults: Vec::new(),
             load: None,
+            power: None,
         }
     }
 
@@ -232,6 +251,10 @@ pub mod testing {
 #[cfg(test)]
 mod tests {
     use super::{testing::*, *};
+    use muster_schemas::{
+        energy::{PowerPhase, PowerView},
+        time::Timestamp,
+    };
 
     /// OAR-R-18, OAR-R-21: a node that was taken out of service has the state that it was given.
     #[test]
@@ -273,5 +296,31 @@ mod tests {
         let one = cluster.table.resource(1).expect("there is one");
         assert_eq!((one.text("gpu"), one.integer("mem")), ("YES", 64));
         assert_eq!(cluster.properties["gpu"].name, "GPU");
+    }
+    /// OAR-R-18, OAR-E-01: a node that sleeps and can be woken stands by, until its date; a drained one never does.
+    #[test]
+    fn a_node_that_sleeps_stands_by() {
+        let shown = |view: NodeView, now| {
+            let cluster = Cluster::of(&[view]);
+            let one = cluster.table.resource(1).expect("there is one");
+            (one.state().shown(one.available_upto(), now), one.available_upto())
+        };
+        let asleep = |wakes, properties: &[(&str, PropertyValue)]| NodeView {
+            state: NodeStateWord::Lost,
+            power: Some(PowerView { phase: PowerPhase::Asleep, since: Timestamp(0), wakes }),
+            ..node("n1", 1, 1, properties)
+        };
+        assert_eq!(shown(asleep(true, &[]), 5), ("StandBy", 2_147_483_646));
+        assert_eq!(shown(asleep(false, &[]), 5), ("Absent", 0));
+        let until = [(PowerRule::UNTIL, PropertyValue::Number(5_000))];
+        assert_eq!(shown(asleep(true, &until), 5_000), ("StandBy", 5_000));
+        assert_eq!(shown(asleep(true, &until), 5_001), ("Absent", 5_000));
+        let drained = NodeView { state: NodeStateWord::Drained, ..asleep(true, &[]) };
+        assert_eq!(shown(drained, 5), ("Absent", 0));
+        let no = |name| (name, PropertyValue::Flag(false));
+        assert_eq!(shown(node("n1", 1, 1, &[no(PowerRule::SLEEPS)]), 5), ("Alive", 2_147_483_647));
+        assert_eq!(shown(node("n1", 1, 1, &[no(PowerRule::WAKES)]), 5), ("Alive", 1));
+        let neither = [no(PowerRule::SLEEPS), no(PowerRule::WAKES)];
+        assert_eq!(shown(node("n1", 1, 1, &neither), 5), ("Alive", 0));
     }
 }

@@ -51,6 +51,7 @@ pub(crate) fn items(state: &State, record: &Record) -> Vec<NotifyItem> {
         dialect: job.dialect.as_deref().map(str::to_owned),
         is_tried_once: false,
         why: Some(reason.clone()),
+        program: None,
     };
     (0..).zip(to).map(item).collect()
 }

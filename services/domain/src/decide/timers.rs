@@ -8,7 +8,7 @@ use crate::{
         Component, Job,
         decide::{clients, endings::given_up},
     },
-    lending, reservations, staging,
+    lending, power, reservations, staging,
     state::State,
     tasks::outlook,
     triggers,
@@ -53,6 +53,7 @@ pub(crate) fn tick(access: &Access, now: Timestamp) -> Result<Decision, Refusal>
     events.extend(staging::decide::due(state, &ended, MAX_AT_ONCE));
     events.extend(reservations::decide::due(state, now, MAX_AT_ONCE));
     events.extend(triggers::decide::due(state, now).take(MAX_AT_ONCE));
+    events.extend(power::decide::due(state, now));
     Ok(Decision::done(events))
 }
 

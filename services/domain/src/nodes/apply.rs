@@ -23,7 +23,8 @@ impl State {
         if *old != settings.name {
             self.past_names.clusters.push((by, old.clone()));
         }
-        self.settings = settings.clone();
+        let before = std::mem::replace(&mut self.settings, settings.clone());
+        self.energy_changed(&before);
     }
 
     pub(crate) fn queue_set(&mut self, spec: &Arc<QueueSpec>) {
@@ -54,6 +55,7 @@ impl State {
         let lent = if self.lends_on(share.node) { self.idle_cores(share.node, run) } else { IndexSet::new() };
         let taken = self.nodes.get_mut(&share.node).map(|node| node.take(run, share, &lent));
         self.require(taken.unwrap_or(Ok(())));
+        self.note_idle(share.node, self.time);
     }
 
     /// A run gives back a share of a node, if the node exists.
@@ -61,6 +63,7 @@ impl State {
         let given_back = self.nodes.get_mut(&share.node).map(|node| node.give_back(run, share, lends_cores));
         self.require(given_back.unwrap_or(Ok(())));
         self.keep_from_free(share.node, run);
+        self.note_idle(share.node, self.time);
     }
 
     /// A run gives back part of its share of a node, and keeps the rest, if any.
@@ -68,6 +71,7 @@ impl State {
         let given_back = self.nodes.get_mut(&part.node).map(|node| node.give_back_part(run, part, how));
         self.require(given_back.unwrap_or(Ok(())));
         self.keep_from_free(part.node, run);
+        self.note_idle(part.node, self.time);
     }
 
     /// A condition that must hold for the record that is being applied. The first violation is reported.
@@ -121,6 +125,7 @@ impl State {
         }
         self.altered.nodes.remove(&id);
         self.forget_load(id);
+        self.forget_power(id);
     }
 
     pub(crate) fn node_up(&mut self, id: NodeId, boot_id: &str, now: Timestamp) {
@@ -130,6 +135,7 @@ impl State {
             node.boot_id = boot_id.to_owned();
             node.greeted = self.sequence;
         }
+        self.node_awake(id);
         self.note_freed();
     }
 

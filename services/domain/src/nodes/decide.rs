@@ -117,5 +117,8 @@ pub(crate) fn silent(access: &Access, id: NodeId, reason: &str, now: Timestamp) 
     if node.condition != NodeCondition::Up {
         return Ok(Decision::done(Vec::new()));
     }
+    if access.state.is_falling_asleep(id) {
+        return Ok(Decision::done(vec![Event::NodeAsleep { node: id }]));
+    }
     Ok(Decision::done(runs::decide::node_lost(access.state, node, reason, now)))
 }

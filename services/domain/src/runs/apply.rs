@@ -49,6 +49,11 @@ impl State {
         let timeout = self.launch_timeout(placement);
         let mut run = Run::new(run, id, placement, (now, self.sequence), timeout);
         run.waits_for_files = self.job(id).is_some_and(|job| job.waits_for_files(placement));
+        let waits_for_nodes = placement.nodes().any(|node| !self.is_awake(node));
+        run.waits_for_nodes = waits_for_nodes;
+        if run.waits_for_nodes {
+            self.power.waiting.insert(run.id);
+        }
         self.index.move_run(run.id, None, run.due());
         self.runs.insert(run.id, Box::new(run));
         if id.index.is_some() {
@@ -127,6 +132,7 @@ impl State {
         self.withdraw_growth(id);
         let Some(run) = self.runs.remove(&run) else { return };
         self.clients.steps.remove(&run.id);
+        self.power.waiting.remove(&run.id);
         self.index.move_run(run.id, run.due(), None);
         run.placement.shares().for_each(|share| self.give_back_share(run.id, share, run.has_lent()));
         self.index.lent.remove(&run.id);

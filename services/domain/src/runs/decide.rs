@@ -297,6 +297,15 @@ fn end_run(state: &State, job: &Job, run: &Run, last: &Part, exit: NodeExit, rep
     [Event::RunEnded { job: run.job, run: run.id, last, outcome, usage }, next]
 }
 
+/// The end of a run that was never launched and is stopped, and what becomes of its job.
+pub(crate) fn never_launched(state: &State, run: &Run, reason: StopReason) -> Vec<Event> {
+    let Some(job) = state.job(run.job) else { return Vec::new() };
+    let stopped = Run { stopping: Some(reason), ..run.clone() };
+    let outcome = outcome(state, job, &stopped, &[]);
+    let next = aftermath(state, job, &outcome);
+    vec![Event::RunEnded { job: run.job, run: run.id, last: None, outcome, usage: Usage::default() }, next]
+}
+
 /// The outcome of a run: the reason for which it was stopped, else what its nodes report.
 fn outcome(state: &State, job: &Job, run: &Run, exits: &[(&Part, &NodeExit)]) -> Outcome {
     match run.stopping {

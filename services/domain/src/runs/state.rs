@@ -56,6 +56,8 @@ pub struct Run {
     pub left_usage: Usage,
     /// Whether its launch waits until files are copied to its first node (PBS-G-01).
     pub waits_for_files: bool,
+    /// Whether its launch waits until all its nodes are awake (OAR-E-03).
+    pub waits_for_nodes: bool,
 }
 
 /// Whether the processes of a run are stopped. Having continued differs from never having been stopped, because the
@@ -129,6 +131,7 @@ impl Run {
             giving_up: BTreeSet::new(),
             left_usage: Usage::default(),
             waits_for_files: false,
+            waits_for_nodes: false,
         }
     }
 
@@ -251,9 +254,14 @@ impl Run {
         }
     }
 
+    /// Whether nothing keeps its launch.
+    pub(crate) fn may_launch(&self) -> bool {
+        !self.waits_for_files && !self.waits_for_nodes
+    }
+
     /// When it is next due: the end of its launch timeout, until it has started or is being stopped.
     pub(crate) fn due(&self) -> Option<Timestamp> {
-        let is_launching = self.started.is_none() && self.stopping.is_none() && !self.waits_for_files;
+        let is_launching = self.started.is_none() && self.stopping.is_none() && self.may_launch();
         is_launching.then_some(self.launch_deadline)
     }
 }

@@ -48,6 +48,7 @@ pub(crate) fn item(state: &State, record: &Record) -> Option<NotifyItem> {
         dialect: known.and_then(|job| job.dialect.as_deref().map(str::to_owned)),
         is_tried_once: true,
         why: None,
+        program: None,
     })
 }
 

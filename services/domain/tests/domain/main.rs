@@ -21,6 +21,7 @@ mod numbers;
 mod orders;
 mod planning;
 mod plans;
+mod power;
 mod properties;
 mod requests;
 mod runs;

@@ -13,8 +13,8 @@ use muster_schemas::{
     policy::Policy,
     views::{
         CommandAnswer, CopyAheadRequest, DrainRequest, ErrorBody, HoldRequest, JobsRequest, ModifyRequest,
-        PolicyRefusal, RefusalNote, ReleaseRequest, RequeueRequest, ResumeNodesRequest, ShrinkRequest, SignalRequest,
-        SubmitRequest, TellRequest,
+        PolicyRefusal, PowerRequest, RefusalNote, ReleaseRequest, RequeueRequest, ResumeNodesRequest, ShrinkRequest,
+        SignalRequest, SubmitRequest, TellRequest,
     },
 };
 use serde::Deserialize;
@@ -177,6 +177,15 @@ pub(crate) async fn resume_nodes(
     Json(request): Json<ResumeNodesRequest>,
 ) -> Answered {
     app.jobs_command(asked, Command::ResumeNodes { nodes: request.nodes }).await
+}
+
+/// Put nodes to sleep, or wake them
+#[utoipa::path(post, path = "/v1/nodes/actions/power", tag = "nodes", request_body = PowerRequest,
+    params(("Idempotency-Key" = Option<String>, Header, description = "A repeated command has the same.")),
+    responses((status = 200, body = CommandAnswer), (status = "default", body = ErrorBody)))]
+pub(crate) async fn power(State(app): State<App>, asked: Asked, Json(request): Json<PowerRequest>) -> Answered {
+    let PowerRequest { nodes, way } = request;
+    app.jobs_command(asked, Command::SetPower { nodes, way }).await
 }
 
 /// How a configuration is applied.

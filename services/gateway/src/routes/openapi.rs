@@ -46,6 +46,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         commands::note_refusal,
         commands::drain,
         commands::resume_nodes,
+        commands::power,
         commands::configure,
         commands::set_policy,
         commands::refuse_policy,

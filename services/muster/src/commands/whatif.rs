@@ -11,6 +11,7 @@ use crate::{
 };
 use muster_planner::{
     chart::courses,
+    energy::{Estimate, Occupation, SleepPolicy},
     whatif::{Group, History, JobDifference, Notes, Report, courses_of, replay},
 };
 use muster_schemas::policy::Policy;
@@ -23,6 +24,9 @@ const SHOWN_USERS: usize = 20;
 
 /// Replays the log and prints the differences.
 pub fn whatif(connection: &ConnectionOptions, options: &WhatifOptions) -> CommandResult {
+    if let Some(idle_seconds) = options.sleep_after {
+        return energy(connection, options, idle_seconds);
+    }
     if !(options.tolerance.is_finite() && options.tolerance >= 0.0) {
         return Err(Failure::usage("--tolerance must be 0 or more seconds"));
     }
@@ -49,6 +53,30 @@ pub fn whatif(connection: &ConnectionOptions, options: &WhatifOptions) -> Comman
     } else {
         tell(&report)?;
     }
+    Ok(0)
+}
+
+/// Tells the energy that the nodes would have used if they slept while nothing ran on them.
+fn energy(connection: &ConnectionOptions, options: &WhatifOptions, idle_seconds: u32) -> CommandResult {
+    let mut occupation = Occupation::default();
+    records::each(connection, &mut |record| occupation.add(record))?;
+    let Some(watts) = occupation.watts() else {
+        return Err(Failure::usage(
+            "the settings do not say what nodes use: set energy.watts_busy, watts_idle and so on",
+        ));
+    };
+    let policy = SleepPolicy { idle_seconds: Some(idle_seconds), wake_up_seconds: options.wake_up, watts };
+    let awake = occupation.estimate(&SleepPolicy { idle_seconds: None, ..policy });
+    let asleep = occupation.estimate(&policy);
+    if options.json {
+        print_json(&serde_json::json!({ "always_awake": awake, "sleeping": asleep }))?;
+        return Ok(0);
+    }
+    let kilowatt_hours = |estimate: &Estimate| estimate.joules as f64 / 3_600_000.0;
+    let saved = kilowatt_hours(&awake) - kilowatt_hours(&asleep);
+    println!("if no node slept:                {:.3} kWh", kilowatt_hours(&awake));
+    println!("if nodes slept after {idle_seconds} s idle: {:.3} kWh, {saved:.3} kWh less", kilowatt_hours(&asleep));
+    println!("nodes would have been woken {} times, each for up to {} s", asleep.wakes, options.wake_up);
     Ok(0)
 }
 

@@ -1,7 +1,7 @@
 //! The part of a configuration that belongs to the cluster, and its conversion for the ledger.
 
 use crate::{exit::Failure, values};
-use muster_commands::cluster_toml::ENFORCED;
+use muster_commands::{cluster_toml::ENFORCED, energy_toml::EnergyEntry};
 use muster_schemas::{
     accounts::AccountSettings,
     cluster::{ClusterChange, ClusterConfig, ClusterSettingsChange, NodeSpecChange, QueueSpec, QueueSpecChange},
@@ -11,7 +11,7 @@ use muster_schemas::{
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// `[cluster]`, `[[queues]]`, `[[nodes]]`, `[licences]`, `[staging]` and `[accounts]` of a file.
+/// `[cluster]`, `[[queues]]`, `[[nodes]]`, `[licences]`, `[staging]`, `[accounts]` and `[energy]` of a file.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct ClusterFile {
@@ -21,6 +21,7 @@ pub struct ClusterFile {
     licences: BTreeMap<String, u32>,
     staging: Option<StagingSettings>,
     accounts: Option<AccountsEntry>,
+    energy: Option<EnergyEntry>,
 }
 
 /// `[accounts]`: which rules about accounts and classes are enforced.
@@ -123,7 +124,8 @@ impl ClusterFile {
     /// The change that the file describes. A default queue that it names but does not describe is created if the
     /// cluster lacks it.
     pub fn to_change(&self) -> Result<ClusterChange, String> {
-        let ClusterEntry { settings, first_job_number } = self.cluster.clone();
+        let ClusterEntry { mut settings, first_job_number } = self.cluster.clone();
+        settings.energy = self.energy.as_ref().map(EnergyEntry::settings).transpose()?.or(settings.energy);
         let mut queues = self.queues.clone();
         let default = settings.default_queue.clone().filter(|name| !queues.iter().any(|queue| queue.name == *name));
         queues.extend(default.map(|name| QueueSpecChange { name, ..QueueSpecChange::default() }));

@@ -149,6 +149,7 @@ pub const SECTIONS: &[Section] = &[
     LICENCES,
     STAGING,
     ACCOUNTS,
+    ENERGY,
     BUS,
     TELEMETRY,
     LEDGER,
@@ -380,6 +381,81 @@ const ACCOUNTS: Section = Section {
             "",
             "After how long what jobs used counts half for [`fair_share`](policy.md#fair-share). Without it nothing is counted.",
         ),
+    ],
+};
+
+const ENERGY: Section = Section {
+    name: "energy",
+    shape: Shape::Table,
+    cluster: true,
+    doc: "Nodes that sleep while nothing runs on them ([energy](../energy.md)). Without programs no node is put to sleep or woken.",
+    keys: &[
+        key(
+            "sleep_program",
+            Kind::Texts,
+            "[]",
+            "The program that puts nodes to sleep, with its words; it gets their names on its standard input, one a line.",
+        ),
+        key("wake_program", Kind::Texts, "[]", "The program that wakes nodes, in the same way."),
+        key(
+            "account",
+            Kind::Text,
+            "nobody",
+            "The account that both run as, if the notifier runs as root. It must not be root's.",
+        ),
+        key(
+            "idle_seconds",
+            from_to(1, 604_800),
+            "600",
+            "A node is put to sleep after it has been without job for this long.",
+        ),
+        key(
+            "sleep_seconds",
+            from_to(0, 604_800),
+            "600",
+            "It is not put to sleep if something is planned on it within this time.",
+        ),
+        key(
+            "wake_up_seconds",
+            from_to(0, 604_800),
+            "600",
+            "How long a node takes to wake: it is woken so long before something is planned on it.",
+        ),
+        key(
+            "wake_timeouts",
+            Kind::Texts,
+            "[]",
+            "How long nodes may take to report after their wake-up was ordered, by their number: `[\"1:500\", \"11:1000\"]`. Without steps 900 s.",
+        ),
+        key(
+            "sleep_timeout_seconds",
+            from_to(1, 604_800),
+            "900",
+            "How long a node may go on reporting after it was ordered to sleep.",
+        ),
+        key(
+            "program_timeout_seconds",
+            from_to(1, 604_800),
+            "120",
+            "A program is killed after this time and has failed.",
+        ),
+        key(
+            "nodes_at_once",
+            from_to(1, 10_000),
+            "25",
+            "The most nodes that are woken, and that are put to sleep, in one period.",
+        ),
+        key("pause_seconds", from_to(0, 604_800), "60", "The length of a period."),
+        key(
+            "keep_awake",
+            Kind::Texts,
+            "[]",
+            "Idle nodes that are kept awake: `[\"2\", \"gpu=true,rack=r1:1\"]` keeps two, and one with these properties.",
+        ),
+        key("watts_busy", from_to(0, U32_MAX), "", "What a node with jobs uses, in watts, for estimates."),
+        key("watts_idle", from_to(0, U32_MAX), "", "What it uses awake without jobs."),
+        key("watts_asleep", from_to(0, U32_MAX), "", "What it uses asleep."),
+        key("watts_waking", from_to(0, U32_MAX), "", "What it uses while it falls asleep or wakes."),
     ],
 };
 

@@ -118,7 +118,7 @@ struct Placer<'a> {
 
 impl<'a> Placer<'a> {
     fn new(state: &'a State, now: Timestamp) -> Self {
-        let open = state.nodes().filter(|node| node.is_available() && node.closure_at(now).is_none());
+        let open = state.nodes().filter(|node| state.takes_jobs(node) && node.closure_at(now).is_none());
         let nodes = open.map(|node| FreeNode {
             node: node.id,
             spec: &node.spec,

@@ -38,7 +38,7 @@ pub(crate) fn cycle(state: &State, at: Timestamp, max_waiting: usize, refused: V
         at,
         max_starts: state.policy().max_starts,
         policy: state.policy().clone(),
-        nodes: state.nodes().map(|node| node_view(node, at)).collect(),
+        nodes: state.nodes().map(|node| node_view(state, node, at)).collect(),
         licences: state
             .licences()
             .map(|(name, licence)| CycleLicence { name: name.into(), total: licence.total, free: licence.free() })
@@ -82,11 +82,11 @@ fn reservations(state: &State) -> Vec<CycleReservation> {
     state.reservations().map(reservation).collect()
 }
 
-fn node_view(node: &Node, at: Timestamp) -> CycleNode {
+fn node_view(state: &State, node: &Node, at: Timestamp) -> CycleNode {
     let free_gpus = node.free_gpus.difference(&node.faulty_gpus());
     CycleNode {
         name: node.spec.name.clone(),
-        available: node.is_available() && node.closure_at(at).is_none(),
+        available: state.takes_jobs(node) && node.closure_at(at).is_none(),
         cores: node.spec.cores,
         free_cores: count(&node.free_cores),
         free_core_list: node.free_cores.clone(),

@@ -47,7 +47,7 @@ fn queue(queue: &Queue) -> QueueState {
 
 fn node(state: &State, node: &Node, now: Timestamp) -> NodeState {
     let word = match () {
-        () if !node.is_available() => "down",
+        () if !state.takes_jobs(node) => "down",
         () if node.closure_at(now).is_some() => "offline",
         () if node.exclusive.is_some() || node.free_cores.is_empty() => "job-exclusive",
         () => "free",

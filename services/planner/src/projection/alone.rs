@@ -62,7 +62,7 @@ impl Projection {
         }
         for node in state.nodes() {
             let node: &Node = node;
-            tell_node(&mut engine, node);
+            tell_node(&mut engine, state, node);
             engine.set_closures(node.id, closures(node));
         }
         for reservation in state.reservations().filter(|reservation| !reservation.nodes.is_empty()) {

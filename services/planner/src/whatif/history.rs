@@ -3,6 +3,7 @@
 use muster_domain::State;
 use muster_schemas::{
     JobId, RunId, Timestamp,
+    cluster::ClusterSettings,
     command::{Command, JobSelection},
     event::{Actor, Event, Record, Replay},
     job::{JobSpec, Launch, Outcome, Program},
@@ -164,7 +165,7 @@ impl History {
     /// What a record brings in from outside, if it is not a consequence.
     fn input(&self, record: &Record) -> Option<What> {
         match record.event.replay() {
-            Replay::Happens => Some(What::Event(record.event.clone())),
+            Replay::Happens => Some(What::Event(awake(&record.event))),
             Replay::Asked => self.asked(record),
             Replay::Left => None,
         }
@@ -289,5 +290,16 @@ mod tests {
             let is_input = History::default().input(&record).is_some();
             assert_eq!(is_input, record.event.replay() != Replay::Left, "{:?}", record.event);
         }
+    }
+}
+
+/// An event as it happens where no node sleeps.
+fn awake(event: &Event) -> Event {
+    match event {
+        Event::SettingsChanged { settings } if settings.energy.is_some() => {
+            let settings = ClusterSettings { energy: None, ..(**settings).clone() };
+            Event::SettingsChanged { settings: Arc::new(settings) }
+        }
+        other => other.clone(),
     }
 }

@@ -6,7 +6,7 @@ use crate::projection::Projection;
 use muster_domain::{State, decide_owned, runs::Run};
 use muster_schemas::{
     CommandId, JobId, NodeId, PartId, RunId, Timestamp,
-    cluster::NodeCondition,
+    cluster::{ClusterSettings, NodeCondition},
     command::{Command, JobSelection, Refusal, Reply},
     event::{Actor, EndCause, Event, NodeExit, Record, TraceContext},
     job::{ExitStatus, Outcome, Usage},
@@ -122,11 +122,25 @@ impl<'h> Cluster<'h> {
             idle_steps: 0,
             result: Replayed::default(),
         };
+        cluster.wake_all();
         if let Some(policy) = policy {
             cluster.apply(&ledger(), Event::PolicySet { policy: policy.clone() });
         }
         cluster.go_on_with_runs();
         cluster
+    }
+
+    /// No node sleeps in a replay: nobody would run the programs.
+    fn wake_all(&mut self) {
+        let state = self.projection.state();
+        let settings = ClusterSettings { energy: None, ..state.settings().clone() };
+        let nodes: Vec<NodeId> = state.nodes().map(|node| node.id).filter(|id| state.power_of(*id).is_some()).collect();
+        if state.settings().energy.is_some() {
+            self.apply(&ledger(), Event::SettingsChanged { settings: Arc::new(settings) });
+        }
+        for node in nodes {
+            self.apply(&ledger(), Event::NodeUp { node, boot_id: "awake".to_owned() });
+        }
     }
 
     /// Runs that hold resources when the replay begins end when they did.

@@ -7,6 +7,7 @@ mod placement;
 mod properties;
 #[path = "../common/requests.rs"]
 mod requests;
+mod sleeping;
 mod suspended;
 mod turns;
 mod world;

@@ -1,6 +1,7 @@
 //! The states of nodes (SL-C-28).
 
 use muster_schemas::{
+    energy::PowerPhase,
     time::Timestamp,
     views::{NodeStateWord, NodeView},
 };
@@ -52,12 +53,16 @@ pub struct NodeState {
     pub is_planned: bool,
     /// It does not answer: shown as `*` after the word.
     pub is_silent: bool,
+    /// Its power state, if it is not simply awake: shown as `~`, `%` or `#` after the word.
+    pub power: Option<PowerPhase>,
 }
 
 impl NodeState {
     /// The state of a node at a moment.
     pub fn of(node: &NodeView, facts: NodeFacts, now: Timestamp) -> Self {
+        let power = node.power.map(|power| power.phase);
         let base = match node.state {
+            NodeStateWord::Lost if power.is_some() && !facts.is_declared_down => used(node, facts),
             NodeStateWord::Lost => NodeBase::Down,
             NodeStateWord::Up | NodeStateWord::Drained | NodeStateWord::Unknown if facts.is_declared_down => {
                 NodeBase::Down
@@ -72,7 +77,8 @@ impl NodeState {
             is_maintained: node.closures.iter().any(|closure| closure.from <= now && now < closure.until),
             is_reserved: facts.is_reserved,
             is_planned: facts.is_planned,
-            is_silent: matches!(node.state, NodeStateWord::Lost | NodeStateWord::Unknown),
+            is_silent: power.is_none() && matches!(node.state, NodeStateWord::Lost | NodeStateWord::Unknown),
+            power,
         }
     }
 
@@ -119,8 +125,14 @@ impl NodeState {
     }
 
     fn with_star(self, word: &str) -> String {
-        let star = if self.is_silent { "*" } else { "" };
-        format!("{word}{star}")
+        let mark = match self.power {
+            Some(PowerPhase::Asleep) => "~",
+            Some(PowerPhase::FallingAsleep) => "%",
+            Some(PowerPhase::Waking) => "#",
+            None if self.is_silent => "*",
+            None => "",
+        };
+        format!("{word}{mark}")
     }
 
     /// As `scontrol show node` shows it: `IDLE+DRAIN`, `DOWN*`, `MIXED`.
@@ -132,8 +144,12 @@ impl NodeState {
             NodeBase::Allocated => "ALLOCATED",
             NodeBase::Mixed => "MIXED",
         };
-        let mut text = self.with_star(base);
+        let star = if self.is_silent { "*" } else { "" };
+        let mut text = format!("{base}{star}");
         let flags = [
+            (self.power == Some(PowerPhase::Asleep), "+POWERED_DOWN"),
+            (self.power == Some(PowerPhase::FallingAsleep), "+POWERING_DOWN"),
+            (self.power == Some(PowerPhase::Waking), "+POWERING_UP"),
             (self.is_completing, "+COMPLETING"),
             (self.is_draining, "+DRAIN"),
             (self.is_maintained, "+MAINTENANCE"),
@@ -198,6 +214,7 @@ impl StateTest {
         ("future", Self::Word("future")),
         ("power_down", Self::Word("power_down")),
         ("power_up", Self::Word("power_up")),
+        // These are the power states of nodes.
         ("powered_down", Self::Word("powered_down")),
         ("powering_down", Self::Word("powering_down")),
         ("powering_up", Self::Word("powering_up")),
@@ -212,6 +229,9 @@ impl StateTest {
     /// Whether a node's state matches.
     pub fn takes(self, state: NodeState) -> bool {
         match self {
+            Self::Word("powered_down") => state.power == Some(PowerPhase::Asleep),
+            Self::Word("powering_down") => state.power == Some(PowerPhase::FallingAsleep),
+            Self::Word("powering_up") => state.power == Some(PowerPhase::Waking),
             Self::Word(word) => state.words().0 == word,
             Self::Drain => state.is_draining,
             Self::Silent => state.is_silent,

@@ -34,6 +34,7 @@ fn item(occasion: Occasion, outcome: Option<Outcome>) -> NotifyItem {
         dialect: Some("slurm".into()),
         is_tried_once: false,
         why: None,
+        program: None,
     }
 }
 

@@ -505,6 +505,7 @@ fn nodes_are_taken_out_of_service_only_with_a_reason() {
         is_reserved: false,
         is_planned: false,
         is_silent: false,
+        power: None,
     };
     let invalid = error("slurm_update error: Invalid node state specified");
     assert_eq!(refusal(check_node_change(NodeChange::Resume, idle)), invalid);

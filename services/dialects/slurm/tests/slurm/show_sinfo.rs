@@ -8,7 +8,7 @@ use muster_slurm::{
         sinfo::{self, Arrangement, NodeRecord, Overview, Partition},
         squeue::Format,
     },
-    words::{NodeFacts, StateTest},
+    words::{NodeFacts, NodeState, StateTest},
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -203,4 +203,24 @@ fn cores_are_with_jobs_free_or_of_no_use() {
     assert_eq!(counts("up", 1), [1, 3, 0, 4]);
     assert_eq!(counts("drained", 1), [1, 0, 3, 4]);
     assert_eq!(counts("drained", 0), [0, 0, 4, 4]);
+}
+
+/// Nodes that sleep are marked as Slurm marks them, and are neither down nor silent.
+#[test]
+fn nodes_that_sleep_have_their_marks() {
+    let record = |phase: &str, state: &str| {
+        let mut view = node(1, state, 0, Value::Null);
+        view.power = serde_json::from_value(json!({ "phase": phase, "since": 0, "wakes": true })).expect("a state");
+        NodeState::of(&view, NodeFacts::default(), clock().now)
+    };
+    let asleep = record("asleep", "lost");
+    assert_eq!(
+        (asleep.short(), asleep.long(), asleep.flags()),
+        ("idle~".into(), "idle~".into(), "IDLE+POWERED_DOWN".into())
+    );
+    assert_eq!(record("waking", "lost").short(), "idle#");
+    assert_eq!(record("falling_asleep", "up").short(), "idle%");
+    let test = |word: &str| StateTest::parse(word).expect("a word");
+    assert!(test("powered_down").takes(asleep) && test("idle").takes(asleep));
+    assert!(!test("powering_up").takes(asleep) && !test("down").takes(asleep) && !test("no_respond").takes(asleep));
 }

@@ -5,7 +5,7 @@ use crate::{
     decide::{Access, Decision, conflict, invalid},
     jobs,
     nodes::{self, Node, state::gpu_count},
-    staging,
+    power, staging,
     state::State,
     validate,
 };
@@ -125,6 +125,7 @@ fn validate_settings(settings: &ClusterSettings) -> Result<(), Refusal> {
     for user in settings.operators.iter().chain(&settings.administrators) {
         validate::name("operators and administrators", user)?;
     }
+    settings.energy.as_ref().map_or(Ok(()), power::validate::energy)?;
     let at_least_one = [
         ("node_lost_after_seconds", settings.node_lost_after_seconds),
         ("launch_timeout_seconds", settings.launch_timeout_seconds),

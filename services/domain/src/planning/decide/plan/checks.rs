@@ -10,7 +10,8 @@ use crate::{
     tasks,
 };
 use muster_schemas::{
-    NodeId, RunId,
+    NodeId, RunId, Timestamp,
+    energy::PowerRule,
     resources::{Alternative, ComponentPlacement, NodeShare, Placement, Sharing},
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -131,7 +132,8 @@ impl Plan<'_> {
                 let because = if closure.reason.is_empty() { String::new() } else { format!(": {}", closure.reason) };
                 return Err(format!("node {name} is closed until {}{because}", closure.until));
             }
-            check_share(node, share, own)?;
+            check_share(self.state, node, share, own)?;
+            check_stay(node, alternative, self.now)?;
         }
         Ok(())
     }
@@ -180,11 +182,13 @@ fn join(all: &mut NodeShare, share: &NodeShare) -> Result<(), &'static str> {
 }
 
 /// Whether a share is free on its node.
-fn check_share(node: &Node, share: &NodeShare, own: Option<RunId>) -> Result<(), String> {
+fn check_share(state: &State, node: &Node, share: &NodeShare, own: Option<RunId>) -> Result<(), String> {
     let name = &node.spec.name;
     let is_other = |run: &RunId| Some(*run) != own;
     let gets = |gpu: u32| share.gpus.contains(gpu);
-    let problem = if !node.is_available() {
+    // A run that grows cannot wait for a node to wake.
+    let takes_jobs = if own.is_some() { state.takes_jobs_now(node) } else { state.takes_jobs(node) };
+    let problem = if !takes_jobs {
         "is not available"
     } else if node.exclusive.as_ref().is_some_and(is_other) {
         "is used exclusively by another job"
@@ -205,6 +209,18 @@ fn check_share(node: &Node, share: &NodeShare, own: Option<RunId>) -> Result<(),
         return Ok(());
     };
     Err(format!("node {name} {problem}"))
+}
+
+/// Whether a node stays long enough (OAR-E-02). A plan is a little older than its check.
+fn check_stay(node: &Node, alternative: &Alternative, now: Timestamp) -> Result<(), String> {
+    const PLAN_AGE_SECONDS: i64 = 60;
+    let Some(until) = PowerRule::of(&node.spec).until else { return Ok(()) };
+    let walltime = alternative.walltime_seconds.map(|seconds| i64::try_from(seconds).unwrap_or(i64::MAX));
+    let end = walltime.map_or(Timestamp::MAX, |seconds| now.plus_seconds(seconds.saturating_sub(PLAN_AGE_SECONDS)));
+    if now < until && end <= until {
+        return Ok(());
+    }
+    Err(format!("node {} can be had until {until}, which is not long enough", node.spec.name))
 }
 
 /// Whether a placement is sufficient for an alternative.
