@@ -4,7 +4,9 @@ mod change;
 
 pub use change::{ClusterChange, ClusterSettingsChange, NodeSpecChange, QueueSpecChange};
 
-use crate::{accounts::AccountSettings, filter::StagingSettings, ids::NodeId, resources::NodeSpec};
+use crate::{
+    accounts::AccountSettings, filter::StagingSettings, ids::NodeId, quota::QuotaTable, resources::NodeSpec,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
@@ -98,6 +100,8 @@ pub struct ClusterSettings {
     pub attributes: BTreeMap<String, String>,
     /// Whether the planner starts no jobs. Running jobs continue, and jobs can be submitted (PBS-C-03).
     pub is_idle: bool,
+    /// Limits on what jobs hold at once, by queue, account, kind and user; `None` limits nothing (OAR-Q-01).
+    pub quotas: Option<Box<QuotaTable>>,
 }
 
 impl Default for ClusterSettings {
@@ -116,6 +120,7 @@ impl Default for ClusterSettings {
             max_jobs: 10_000_000,
             attributes: BTreeMap::new(),
             is_idle: false,
+            quotas: None,
         }
     }
 }

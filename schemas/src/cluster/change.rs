@@ -4,6 +4,7 @@ use super::{ClusterConfig, ClusterSettings, QueueSpec};
 use crate::{
     accounts::AccountSettings,
     filter::StagingSettings,
+    quota::QuotaTable,
     resources::{NodeSpec, PropertyValue},
 };
 use serde::{Deserialize, Serialize};
@@ -52,6 +53,8 @@ pub struct ClusterSettingsChange {
     pub max_jobs: Option<u64>,
     pub attributes: Option<BTreeMap<String, String>>,
     pub is_idle: Option<bool>,
+    /// An empty table removes all quotas. They always stay unchanged if they are not named.
+    pub quotas: Option<Box<QuotaTable>>,
 }
 
 /// The named part of a [`QueueSpec`], which explains the fields.
@@ -166,6 +169,7 @@ impl ClusterSettingsChange {
             max_jobs: named.max_jobs.unwrap_or(base.max_jobs),
             attributes: named.attributes.unwrap_or(base.attributes),
             is_idle: named.is_idle.unwrap_or(base.is_idle),
+            quotas: named.quotas.or(base.quotas).filter(|table| !table.sets.is_empty()),
         }
     }
 }
@@ -238,6 +242,7 @@ impl From<ClusterSettings> for ClusterSettingsChange {
             max_jobs: Some(settings.max_jobs),
             attributes: Some(settings.attributes),
             is_idle: Some(settings.is_idle),
+            quotas: settings.quotas,
         }
     }
 }

@@ -20,6 +20,7 @@ pub mod nodes;
 pub mod notify;
 pub mod orders;
 pub mod planning;
+pub mod quotas;
 pub mod requests;
 pub mod reservations;
 pub mod runs;

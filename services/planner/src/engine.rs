@@ -4,8 +4,10 @@
 //! another order, or was built from the outcome, makes the same plans.
 
 mod held;
+mod quotas;
 mod run;
 
+pub(crate) use quotas::{Claim, parts};
 pub(crate) use run::Run;
 
 use crate::{
@@ -23,6 +25,7 @@ use crate::{
 use muster_domain::{
     accounts::{Accounts, Counter, Spending},
     planning::BackfillPasses,
+    quotas::Book,
 };
 use muster_schemas::{
     JobId, NodeId, Timestamp,
@@ -90,6 +93,8 @@ pub struct Engine {
     pub(crate) run_users: Users,
     /// The facts of planning by turns with routes.
     pub(crate) conditions: Conditions,
+    /// What runs and promises hold of quotas.
+    pub(crate) quotas: Book<Claim>,
 }
 
 /// The owner of a bound.
@@ -138,6 +143,7 @@ impl Engine {
             user_usage: BTreeMap::new(),
             run_users: Users::default(),
             conditions: Conditions::default(),
+            quotas: Book::default(),
         };
         for (room, units) in rooms {
             engine.machine.set_licence(&room, units);
@@ -402,12 +408,15 @@ impl Engine {
         let demand = job.demand.clone();
         self.jobs_with_components += usize::from(demand.components.len() > 1);
         let facts = Facts { size: self.classes.get(class).size, queue: lead_queue(&demand) };
+        let id = job.id;
         self.queue.insert(job, class, &facts, &self.queues);
+        self.queue.place_of(id).into_iter().for_each(|place| self.count_promise(place));
     }
 
     /// A job no longer waits.
     pub fn dequeue(&mut self, id: JobId) {
         let Some(entry) = self.queue.remove(id) else { return };
+        self.quotas.release(Claim::Promise(id));
         let components = self.classes.get(entry.class).demand.components.len();
         self.jobs_with_components -= usize::from(components > 1);
         if let Some(slot) = &entry.slot {
@@ -445,6 +454,7 @@ impl Engine {
             self.machine.take(demand, &new.placement, Holding::Promise { start: new.start });
         }
         entry.slot = slot;
+        self.count_promise(place);
     }
 
     /// The promise of a waiting job.
@@ -475,12 +485,14 @@ impl Engine {
         self.limits.begin(&run.holder, &run.demand, &usage, run.attributes.as_deref());
         self.ends.insert((assumed_end, run.job));
         self.run_users.add(&run.holder.user);
-        self.runs.insert(run.job, Run { run, assumed_end, usage });
+        let run = Run { run, assumed_end, usage };
+        self.insert_run(run.clone());
+        self.slots_in_doubt |= self.breaks_quotas(&run);
     }
 
     /// A run has ended.
     pub fn end(&mut self, job: JobId) {
-        let Some(Run { run, assumed_end, usage }) = self.runs.remove(&job) else { return };
+        let Some(Run { run, assumed_end, usage }) = self.remove_run(job) else { return };
         self.ends.remove(&(assumed_end, job));
         self.run_users.remove(&run.holder.user);
         self.machine.give_back(&run.demand, &run.placement, Holding::Run { until: assumed_end });
@@ -492,12 +504,12 @@ impl Engine {
         let assumed_end = run.expected_end;
         self.ends.insert((assumed_end, run.job));
         self.run_users.add(&run.holder.user);
-        self.runs.insert(run.job, Run { run, assumed_end, usage });
+        self.insert_run(Run { run, assumed_end, usage });
     }
 
     /// The pass in which a job starts is over.
     pub(crate) fn forget_start(&mut self, job: JobId) {
-        if let Some(run) = self.runs.remove(&job) {
+        if let Some(run) = self.remove_run(job) {
             self.ends.remove(&(run.assumed_end, job));
             self.run_users.remove(&run.run.holder.user);
         }
@@ -523,7 +535,7 @@ impl Engine {
     pub(crate) fn extend_overdue(&mut self, now: Timestamp) {
         while let Some((assumed_end, job)) = self.ends.first().copied().filter(|(end, _)| *end <= now) {
             self.ends.remove(&(assumed_end, job));
-            let Some(mut known) = self.runs.remove(&job) else { continue };
+            let Some(mut known) = self.remove_run(job) else { continue };
             self.machine.lend(&known.run.demand, &known.run.placement, Holding::Run { until: assumed_end });
             // Counted from the expected end, so that it does not matter when this was last looked at.
             let over = now.micros_since(known.run.expected_end) / (OVERRUN_SECONDS * 1_000_000);
@@ -531,7 +543,7 @@ impl Engine {
             self.machine.take(&known.run.demand, &known.run.placement, Holding::Run { until: known.assumed_end });
             self.slots_in_doubt |= self.is_in_the_way(&known.run, known.assumed_end);
             self.ends.insert((known.assumed_end, job));
-            self.runs.insert(job, known);
+            self.insert_run(known);
         }
     }
 

@@ -85,7 +85,8 @@ impl Turn {
     fn limit(&self, job: &QueuedJob, demand: &Demand) -> Option<String> {
         let engine = self.engine();
         let more = engine.least_of(demand);
-        engine.limits.reached(&job.holder, demand, &more, &engine.queues)
+        let of_quota = || engine.quota_reached(&job.holder, demand, &more, self.now()).map(|breach| breach.to_string());
+        engine.limits.reached(&job.holder, demand, &more, &engine.queues).or_else(of_quota)
     }
 }
 

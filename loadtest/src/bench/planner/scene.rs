@@ -255,6 +255,7 @@ fn holder(number: usize) -> Arc<Holder> {
         group: number as u32 % 10,
         account: None,
         charges: Vec::new(),
+        marks: None,
     })
 }
 

@@ -23,7 +23,11 @@ impl State {
         if *old != settings.name {
             self.past_names.clusters.push((by, old.clone()));
         }
+        let has_other_quotas = self.settings.quotas != settings.quotas;
         self.settings = settings.clone();
+        if has_other_quotas {
+            self.note_freed();
+        }
     }
 
     pub(crate) fn queue_set(&mut self, spec: &Arc<QueueSpec>) {

@@ -91,6 +91,10 @@ pub(super) struct Cycle<'c> {
     pub components: Components,
     /// What became of the jobs looked at, if that is wanted.
     pub trace: Option<Vec<Look>>,
+    /// With quotas, the earliest start found in this cycle for the jobs of a class and a user. They are only looked up.
+    pub quota_hints: HashMap<(ClassId, Arc<Holder>), Timestamp>,
+    /// Jobs that hold a part of quotas for this cycle only.
+    pub quota_places: Vec<Place>,
 }
 
 /// What limits count for a job that starts.

@@ -231,6 +231,10 @@ impl Engine {
         if let Some(limit) = self.limits.reached(&holder, &demand, &uses, &self.queues) {
             return Err(Refusal::OtherLimit(limit));
         }
+        if let Some(breach) = self.quota_reached(&holder, &demand, &uses, cycle.now) {
+            self.quotas.next_change(cycle.now).into_iter().for_each(|change| cycle.wake_at(change));
+            return Err(Refusal::OtherLimit(breach.to_string()));
+        }
         self.take_start(cycle, place, id, placement);
         self.charge(cycle, visits, &holder, attributes.as_deref());
         look(cycle, id, None);

@@ -5,6 +5,7 @@ mod forecast;
 mod ordering;
 mod placement;
 mod properties;
+mod quotas;
 #[path = "../common/requests.rs"]
 mod requests;
 mod suspended;
