@@ -6,6 +6,7 @@ mod logs;
 mod overview;
 mod plans;
 mod query;
+mod quotas;
 mod reservations;
 mod simulations;
 mod steps;
@@ -16,6 +17,7 @@ pub use logs::LogsOptions;
 pub use overview::{ShellOptions, StatusOptions, TopOptions};
 pub use plans::{ExplainOptions, PlanOptions, ReplayOptions};
 pub use query::QueryOptions;
+pub use quotas::QuotaCommand;
 pub use reservations::{CloseOptions, ReservationsOptions, ReserveOptions};
 pub use simulations::{SimulateOptions, WhatifOptions};
 pub use steps::{
@@ -147,6 +149,9 @@ pub enum Command {
     /// Show, check or apply the cluster's configuration
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Show, check or set quotas: limits on what jobs of queues, accounts, kinds and users hold at once
+    #[command(subcommand)]
+    Quota(QuotaCommand),
     /// Say what is wrong with this installation
     Doctor(DoctorOptions),
     /// HPC Pack: show and change job templates and their filters; `jobtemplate /help` lists the verbs

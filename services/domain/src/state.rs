@@ -11,7 +11,7 @@ use crate::{
     index::Index,
     jobs::{Job, Shapes, numbers::Numbers},
     nodes::{Licence, Node, Queue, names::PastNames},
-    planning::{BackfillPasses, ShareUse, state::Planning},
+    planning::{BackfillPasses, ShareUse, WindowUse, state::Planning},
     runs::Run,
     staging::state::Staging,
     state::{altered::Altered, pool::Pool},
@@ -64,6 +64,7 @@ pub struct State {
     /// By user.
     pub(crate) crontabs: BTreeMap<String, Crontab>,
     pub(crate) share_use: ShareUse,
+    pub(crate) window_use: WindowUse,
     #[serde(skip)]
     pub(crate) index: Index,
     #[serde(skip)]

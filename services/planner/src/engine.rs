@@ -33,7 +33,7 @@ use muster_schemas::{
     fair_tree::Factors,
     filter::ActivationOrdering,
     job::WaitReason,
-    policy::{ComponentStart, Components, Policy, routes::Routes},
+    policy::{ComponentStart, Components, Policy, UseSums, routes::Routes},
     resources::{IndexSet, NodeShare, NodeSpec, Placement},
     scheduling::SchedulingSettings,
 };
@@ -240,6 +240,16 @@ impl Engine {
     /// Sets the factors of users in accounts that orders use from now on.
     pub fn set_fair_factors(&mut self, factors: Factors) {
         self.queue.fair_factors = factors;
+    }
+
+    /// Whether the order of jobs depends on what users and accounts used in a window of time.
+    pub fn uses_window(&self) -> bool {
+        self.queue.uses_window()
+    }
+
+    /// Sets what users and accounts used and asked for in each queue in that window.
+    pub fn set_window_use(&mut self, sums: BTreeMap<Arc<str>, UseSums>) {
+        self.queue.window_use = sums;
     }
 
     /// Sets what users have used so far, in the unit that the shares of planning by turns charge. Users who have jobs that

@@ -37,6 +37,7 @@ pub fn explain(engine: &Engine, state: &State, job: &Job, now: Timestamp) -> Opt
     engine.set_capacity_freed(state.capacity_freed());
     engine.set_spent(|counter| state.spent(counter, now));
     engine.set_user_usage(state.share_use(now));
+    engine.set_window_use(state.window_use(now));
     let gate = state.gate_reason(job);
     let Some(waiting) = engine.waiting_job(job.id) else { return Some(gated(state, job, gate)) };
     let outlook = Outlook::of(&engine, waiting, now);

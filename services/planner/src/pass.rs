@@ -15,6 +15,7 @@ mod reasons;
 mod renewal;
 mod trace;
 pub(crate) mod turn;
+mod users_most;
 mod visits;
 mod yielding;
 
@@ -101,6 +102,7 @@ impl Engine {
             swapped: Vec::new(),
             components: self.open_components(now),
             trace,
+            beyond_users_most: self.beyond_users_most(),
             quota_hints: HashMap::new(),
             quota_places: Vec::new(),
         };

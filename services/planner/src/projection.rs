@@ -137,6 +137,9 @@ impl Projection {
         if self.engine.uses_fair_share() {
             self.engine.set_fair_factors(self.state.fair_factors(now));
         }
+        if self.engine.uses_window() {
+            self.engine.set_window_use(self.state.window_use(now));
+        }
         self.engine.set_spent(|counter| self.state.spent(counter, now));
         self.engine.set_user_usage(self.state.share_use(now));
         self.engine.set_backfill_passes(self.state.backfill_passes().clone());

@@ -13,6 +13,7 @@ mod lower;
 mod oarnodes;
 mod oarstat;
 mod oarsub;
+pub mod quota_file;
 mod select;
 mod site;
 mod words;

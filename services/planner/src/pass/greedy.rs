@@ -97,6 +97,7 @@ impl Engine {
     pub(super) fn may_be_planned(&self, cycle: &Cycle, place: Place) -> bool {
         let Some(entry) = self.queue.get(place) else { return false };
         !cycle.left_out.contains(&entry.id)
+            && !cycle.beyond_users_most.contains(&place)
             && !self.is_shut(cycle, entry)
             && self.blocker(cycle, place).is_none()
             && self.queues_start(place)

@@ -10,4 +10,5 @@ mod quotas;
 mod requests;
 mod suspended;
 mod turns;
+mod use_share;
 mod world;
