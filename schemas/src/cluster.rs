@@ -4,9 +4,7 @@ mod change;
 
 pub use change::{ClusterChange, ClusterSettingsChange, NodeSpecChange, QueueSpecChange};
 
-use crate::{
-    accounts::AccountSettings, filter::StagingSettings, ids::NodeId, quota::QuotaTable, resources::NodeSpec,
-};
+use crate::{accounts::AccountSettings, filter::StagingSettings, ids::NodeId, quota::QuotaTable, resources::NodeSpec};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;

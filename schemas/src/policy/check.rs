@@ -153,7 +153,10 @@ impl Faults {
         }
         for (key, targets) in [("account_targets", &rule.account_targets), ("user_targets", &rule.user_targets)] {
             if targets.len() > MOST_SHARES {
-                self.add(&format!("use_share.{key}"), format!("expected at most {MOST_SHARES}, found {}", targets.len()));
+                self.add(
+                    &format!("use_share.{key}"),
+                    format!("expected at most {MOST_SHARES}, found {}", targets.len()),
+                );
             }
             for (name, target) in targets.iter().take(MOST_SHARES) {
                 self.text(&format!("use_share.{key}"), name, "a name");

@@ -90,9 +90,8 @@ impl UseSums {
         let share = |sums: &BTreeMap<Arc<str>, u64>, of: &str, all: u64| {
             sums.get(of).copied().unwrap_or(0) as f64 / all.max(1) as f64
         };
-        let target = |targets: &BTreeMap<String, u32>, of: &str| {
-            f64::from(targets.get(of).copied().unwrap_or(0)) / 100.0
-        };
+        let target =
+            |targets: &BTreeMap<String, u32>, of: &str| f64::from(targets.get(of).copied().unwrap_or(0)) / 100.0;
         let (of_account, of_user) = (target(&rule.account_targets, account), target(&rule.user_targets, user));
         let percent = |coefficient: u32, above: f64| f64::from(coefficient) / 100.0 * above;
         percent(rule.account_percent, share(&self.used_by_accounts, account, self.used) - of_account)

@@ -137,7 +137,10 @@ mod tests {
     fn spans_go_before_the_week() {
         let span = QuotaSpan { begin: at(4 * DAY), end: at(5 * DAY), set: 2 };
         let table = QuotaTable { spans: vec![span], ..table() };
-        assert_eq!([at(4 * DAY - 1), at(4 * DAY), at(5 * DAY - 1), at(5 * DAY)].map(|at| table.set_at(at)), [0, 2, 2, 1]);
+        assert_eq!(
+            [at(4 * DAY - 1), at(4 * DAY), at(5 * DAY - 1), at(5 * DAY)].map(|at| table.set_at(at)),
+            [0, 2, 2, 1]
+        );
         assert_eq!(table.next_change(at(4 * DAY - 1)), Some(at(4 * DAY)));
         assert_eq!(table.last_named(), Some(at(5 * DAY)));
     }

@@ -111,6 +111,8 @@ fn write_settings(text: &mut String, settings: &ClusterSettings) {
         max_jobs,
         attributes,
         is_idle,
+        // They have a file of their own.
+        quotas: _,
     } = settings;
     let _ = writeln!(text, "name = {}", quote(name));
     let _ = writeln!(text, "default_queue = {}", quote(default_queue));

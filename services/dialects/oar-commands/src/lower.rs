@@ -175,11 +175,9 @@ fn refuse_unsupported(
 ) -> Result<(), Refusal> {
     for one in &submission.types {
         let why = match &one.kind {
-            Kind::Idempotent
-            | Kind::Noop(Nodes::Alive)
-            | Kind::Postpone(_)
-            | Kind::Deadline(_)
-            | Kind::NoQuotas => continue,
+            Kind::Idempotent | Kind::Noop(Nodes::Alive) | Kind::Postpone(_) | Kind::Deadline(_) | Kind::NoQuotas => {
+                continue;
+            }
             Kind::BestEffort if context.has_besteffort_class => continue,
             Kind::BestEffort => "it needs a service class 'besteffort' that another class preempts",
             Kind::Expire(_) => "deadline= says when a job must have ended",

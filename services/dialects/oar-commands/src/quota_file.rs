@@ -74,7 +74,8 @@ pub fn read(file: &Path) -> Result<QuotaTable, Broken> {
     let mut bytes = Vec::new();
     let opened = File::open(file).and_then(|opened| opened.take(MOST_BYTES + 1).read_to_end(&mut bytes));
     opened.map_err(Broken::Unreadable)?;
-    let text = String::from_utf8(bytes).map_err(|error| wrong_byte(error.as_bytes(), error.utf8_error().valid_up_to()))?;
+    let text =
+        String::from_utf8(bytes).map_err(|error| wrong_byte(error.as_bytes(), error.utf8_error().valid_up_to()))?;
     let zone = zone::of_process();
     let parsed = quotas::parse(&text, &zone);
     let parsed = parsed.map_err(|quotas::Broken { line, column, message }| Broken::Wrong { line, column, message })?;

@@ -96,11 +96,17 @@ impl Engine {
 
     /// The first start of a job around all runs and promises at which all limits of quotas hold. While promises are only made, an
     /// equal job of the same user never fits earlier than the last one did. If limits never hold, it is told so.
-    pub(super) fn first_start_in_quotas(&mut self, cycle: &mut Cycle, place: Place, class_id: ClassId) -> Option<Found> {
+    pub(super) fn first_start_in_quotas(
+        &mut self,
+        cycle: &mut Cycle,
+        place: Place,
+        class_id: ClassId,
+    ) -> Option<Found> {
         let holder = self.queue.get(place)?.holder.clone();
         let class = self.classes.get(class_id);
         let search = self.search(cycle.now);
-        let is_steady = !class.has_choice() && (search.as_pool(&class.demand).is_some() || search.is_monotone(&class.demand));
+        let is_steady =
+            !class.has_choice() && (search.as_pool(&class.demand).is_some() || search.is_monotone(&class.demand));
         let key = (class_id, holder);
         let hint = cycle.quota_hints.get(&key).copied().filter(|_| is_steady);
         if !search.only_grows {

@@ -100,7 +100,8 @@ impl Engine {
                 continue;
             }
             let old = old.clone();
-            let is_by_gaps = self.quotas.is_empty() && self.search(cycle.now).goes_by_gaps(self.classes.get(entry.class));
+            let is_by_gaps =
+                self.quotas.is_empty() && self.search(cycle.now).goes_by_gaps(self.classes.get(entry.class));
             let better = match is_by_gaps {
                 true => self.better_by_chance(cycle, &mut chances, *place, &old),
                 false => self.better(cycle, *place, &old),

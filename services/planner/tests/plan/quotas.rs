@@ -47,7 +47,8 @@ fn world<const N: usize>(policy: &str, rules: [(&str, [i64; 3]); N]) -> World {
 fn cores(count: u32, walltime_seconds: u64, account: Option<&str>) -> JobSpec {
     let request = Request { tasks: Some(count), ..Request::default() };
     let walltime_seconds = Some(walltime_seconds);
-    let mut component = component(vec![Alternative { requests: vec![request], walltime_seconds, ..Alternative::default() }]);
+    let mut component =
+        component(vec![Alternative { requests: vec![request], walltime_seconds, ..Alternative::default() }]);
     component.account = account.map(Into::into);
     job_of(component)
 }
@@ -96,7 +97,8 @@ fn a_waiting_job_is_told_the_rule() {
     assert_eq!(world.settle(), [a, c]);
     assert_eq!(world.reason(b), Some(WaitReason::Limit("quota `*,*,*,ann`: 12 cores".into())));
     assert_eq!(world.reason(d), Some(WaitReason::Limit("quota `*,bio,*,*`: 1 job".into())));
-    let explained = explain(world.engine(), world.state(), world.state().job(d).unwrap(), world.state().time()).unwrap();
+    let explained =
+        explain(world.engine(), world.state(), world.state().job(d).unwrap(), world.state().time()).unwrap();
     let told: Vec<_> = explained.limits.iter().map(|one| (one.text.as_str(), one.used, one.wanted, one.most)).collect();
     assert_eq!(told, [("quota `*,bio,*,*`: 1 job", 1, 1, 1)]);
     let wait = explained.expected_start.map(|start| start.micros_since(world.state().time()) / 1_000_000);
@@ -130,7 +132,8 @@ fn the_ledger_refuses_a_start_that_breaks_a_rule() {
     let mut without = World::new(nodes(4, 4));
     let same = four_jobs(&mut without);
     let starts = without.plan().plan.starts;
-    let placement = |job: usize| starts.iter().find(|start| start.job == same[job]).map(|start| start.placement.clone());
+    let placement =
+        |job: usize| starts.iter().find(|start| start.job == same[job]).map(|start| start.placement.clone());
     let start = |job, at| placement(at).map(|placement| Start { job, placement });
     let plan = ProposedPlan {
         seen: world.state().sequence(),
@@ -155,7 +158,8 @@ fn a_job_waits_for_the_period_whose_rules_it_fits() {
         let begin = day * 86_400;
         [period(begin, begin + 6 * 3600, 0), period(begin + 6 * 3600, begin + 86_400, 1)]
     });
-    let table = QuotaTable { sets: vec![set("day", 4), set("night", 16)], week: week.collect(), ..QuotaTable::default() };
+    let table =
+        QuotaTable { sets: vec![set("day", 4), set("night", 16)], week: week.collect(), ..QuotaTable::default() };
     assert_eq!(table.week.last().unwrap().end, WEEK_SECONDS);
     for policy in ["conservative", "easy"] {
         let mut world = World::new(nodes(4, 4));
@@ -219,7 +223,10 @@ fn jobs_that_make_way_count_among_themselves() {
     let mut world = world("easy", [("*,*,*,/", [4, -1, -1])]);
     let class = |name: &str, preempts: &[&str]| {
         let preempts = preempts.iter().map(|name| (*name).to_owned()).collect();
-        AccountChange::Class { before: None, after: Some(ClassSpec { name: name.into(), preempts, ..ClassSpec::default() }) }
+        AccountChange::Class {
+            before: None,
+            after: Some(ClassSpec { name: name.into(), preempts, ..ClassSpec::default() }),
+        }
     };
     let changes = vec![class("spare", &[]), class("urgent", &["spare"])];
     world.command(&Actor::Ledger, Command::ChangeAccounts { changes }).unwrap();
@@ -297,7 +304,9 @@ fn promises_follow_the_rules() {
     assert_eq!(world.settle(), [first]);
     let promised = |world: &World| {
         let began = world.state().runs().next().unwrap().allocated;
-        others.map(|job| world.state().job(job).unwrap().slot.as_ref().map(|slot| slot.start.micros_since(began) / 1_000_000))
+        others.map(|job| {
+            world.state().job(job).unwrap().slot.as_ref().map(|slot| slot.start.micros_since(began) / 1_000_000)
+        })
     };
     assert_eq!(promised(&world), [Some(100), Some(100)]);
     try_set_quotas(&mut world, table([("*,*,*,*", [-1, 1, -1])])).unwrap();
@@ -415,4 +424,3 @@ proptest! {
         }
     }
 }
-

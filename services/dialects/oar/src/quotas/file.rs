@@ -163,7 +163,7 @@ fn rules(node: &Node) -> Result<BTreeMap<Pattern, Limits<QuotaAmount>>, Wrong> {
 
 fn limits(node: &Node) -> Result<Limits<QuotaAmount>, Wrong> {
     let Json::List(values) = &node.value else {
-        return Ok(Limits { resources: limit(node, 1)?, ..Limits::default() });
+        return Ok(Limits { resources: limit(node, 1)?, jobs: None, resource_seconds: None });
     };
     let [resources, jobs, hours] = values.as_slice() else {
         return Err((node.at, format!("expected [resources, jobs, hours], found {} values", values.len())));
@@ -184,7 +184,8 @@ fn limit(node: &Node, units: u64) -> Result<Option<QuotaAmount>, Wrong> {
     let amount = match word.strip_suffix(ALL) {
         None => scaled(word, units).map(QuotaAmount::Fixed),
         Some(rest) => {
-            let factor = if rest.is_empty() { "1" } else { rest.trim_end().strip_suffix('*').unwrap_or("?").trim_end() };
+            let factor =
+                if rest.is_empty() { "1" } else { rest.trim_end().strip_suffix('*').unwrap_or("?").trim_end() };
             scaled(factor, BILLION * units).map(QuotaAmount::BillionthsOfCores)
         }
     };

@@ -9,7 +9,7 @@ use jiff::{Timestamp, ToSpan, tz::TimeZone};
 use muster_schemas::quota::{QuotaAmount, QuotaPeriod, QuotaRule, QuotaSet, QuotaSpan, QuotaTable, ZoneOffset};
 use std::collections::BTreeMap;
 
-/// For how many days from now the changes of the clocks are known to the model, in years of 366 days.
+/// For this many years of 366 days from now the model knows the changes of the clocks.
 const KNOWN_YEARS: i64 = 10;
 
 impl File {

@@ -5,8 +5,7 @@ use crate::{
     decide::{Access, Decision, conflict, invalid},
     jobs,
     nodes::{self, Node, state::gpu_count},
-    quotas,
-    staging,
+    quotas, staging,
     state::State,
     validate,
 };

@@ -126,7 +126,11 @@ fn a_job_across_periods_fits_the_rules_of_each() {
     let monday = 4 * 86_400;
     let first = |cores, walltime, from| book.first_start(&[part("ann", "", cores, walltime)], at(from));
     assert_eq!(first(16, 3600, monday), Ok(at(monday)));
-    assert_eq!(first(16, 3600, monday + 7 * 3600), Ok(at(monday + 7 * 3600)), "until the second in which the day begins");
+    assert_eq!(
+        first(16, 3600, monday + 7 * 3600),
+        Ok(at(monday + 7 * 3600)),
+        "until the second in which the day begins"
+    );
     assert_eq!(first(16, 3601, monday + 7 * 3600), Ok(at(monday + 19 * 3600)), "it would run into the day");
     assert_eq!(first(4, 3600 * 20, monday), Ok(at(monday)), "it fits both");
     assert_eq!(first(1, 3600, 11 * 86_400 + 5), Ok(at(12 * 86_400)), "a single span goes first");
@@ -170,9 +174,8 @@ fn holds(rules: &[([&str; 2], i64, i64, i64)], placed: &[Placed], candidate: Pla
                 && matches(fields[0], ACCOUNTS[candidate.3], ACCOUNTS[job.3])
                 && matches(fields[1], USERS[candidate.2], USERS[job.2])
         });
-        let sums = counted.fold((0, 0, 0), |sums, job| {
-            (sums.0 + job.4 as i64, sums.1 + 1, sums.2 + job.4 as i64 * (job.1 - job.0))
-        });
+        let sums = counted
+            .fold((0, 0, 0), |sums, job| (sums.0 + job.4 as i64, sums.1 + 1, sums.2 + job.4 as i64 * (job.1 - job.0)));
         let within = |limit: i64, sum: i64| limit < 0 || sum <= limit;
         within(*cores, sums.0) && within(*jobs, sums.1) && within(*seconds, sums.2)
     })
