@@ -30,7 +30,7 @@ pub struct UseShare {
     pub account_targets: BTreeMap<String, u32>,
     /// The parts that users should have.
     pub user_targets: BTreeMap<String, u32>,
-    /// So many of the first jobs of a user are planned in each queue in a cycle; 0 plans all.
+    /// Number of the first jobs of a user that are planned in each queue in a cycle; 0 plans all.
     pub most_jobs_per_user: u32,
 }
 

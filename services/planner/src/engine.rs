@@ -93,7 +93,7 @@ pub struct Engine {
     pub(crate) run_users: Users,
     /// The facts of planning by turns with routes.
     pub(crate) conditions: Conditions,
-    /// What runs and promises hold of quotas.
+    /// The parts of quotas that runs and promises hold.
     pub(crate) quotas: Book<Claim>,
 }
 

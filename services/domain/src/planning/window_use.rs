@@ -68,7 +68,7 @@ impl State {
         self.window_use.count(rule, job, run, now);
     }
 
-    /// Another policy is in force: use is counted anew if its slices have another length, and not at all without a rule.
+    /// Another policy is in force: use is counted from the beginning if its slices have another length, and not at all without a rule.
     pub(crate) fn window_rule_changed(&mut self, old: Option<u64>) {
         if self.use_share().map(|rule| rule.slice_seconds) != old {
             self.window_use = WindowUse::default();

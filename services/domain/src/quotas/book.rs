@@ -1,4 +1,4 @@
-//! What is held, and the first start within all limits.
+//! The holdings, and the first start within all limits.
 
 use super::{
     line::{Line, Sum},

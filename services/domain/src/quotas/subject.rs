@@ -58,7 +58,7 @@ impl Subject {
     }
 
     /// The number of the rule that applies (OAR-Q-04): queue, account, kind and user are decided in that order, each by its own
-    /// name, else `/`, else `*`. What is decided stays, even if no rule matches behind it.
+    /// name, else `/`, else `*`. A decision stays, even if no rule matches behind it.
     pub(super) fn rule_of(&self, rules: &[QuotaRule], counted_kinds: &[String]) -> Option<usize> {
         let [queue, account, user] = self.values();
         let kinds = || self.kinds().iter().filter(|kind| counted_kinds.contains(kind)).map(String::as_str);

@@ -1,4 +1,4 @@
-//! What runs and promises hold of quotas (OAR-Q-05).
+//! The parts of quotas that runs and promises hold (OAR-Q-05).
 
 use super::{Engine, Run};
 use crate::{

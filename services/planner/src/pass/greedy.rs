@@ -1,6 +1,6 @@
 //! Backfill modes `none` and `easy`: each cycle plans from scratch, and at most the first waiting jobs get a promise.
 
-use super::{Cycle, Verdict, components::Ruled};
+use super::{Cycle, Verdict, components::Ruled, quotas::NeverHolds};
 use crate::{
     engine::Engine,
     limits::{Usage, queues},
@@ -147,7 +147,10 @@ impl Engine {
         let search = Search { known, ways: ways.as_deref(), ..self.search(cycle.now) };
         let found = match self.quotas.is_empty() {
             true => search.earliest(class, cycle.now, Timestamp::MAX),
-            false => self.first_start_in_quotas(cycle, place, class_id),
+            false => match self.first_start_in_quotas(cycle, place, class_id) {
+                Ok(found) => found,
+                Err(NeverHolds) => return false,
+            },
         };
         let Some(found) = found else { return self.tell_no_start(cycle, place) };
         if self.is_limited_to_less(cycle, place, &Usage::of(&found.placement, &demand)) {

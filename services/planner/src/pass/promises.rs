@@ -1,6 +1,6 @@
 //! Backfill mode `conservative`: every waiting job is promised a start, and the promise is kept.
 
-use super::{Cycle, Verdict};
+use super::{Cycle, Verdict, quotas::NeverHolds};
 use crate::{
     class::ClassId,
     engine::Engine,
@@ -99,7 +99,10 @@ impl Engine {
         let Some(class_id) = self.queue.class_at(place) else { return false };
         let found = match self.quotas.is_empty() {
             true => self.first_start(cycle, place, class_id),
-            false => self.first_start_in_quotas(cycle, place, class_id),
+            false => match self.first_start_in_quotas(cycle, place, class_id) {
+                Ok(found) => found,
+                Err(NeverHolds) => return false,
+            },
         };
         match found {
             // The job could not start, and would only keep others from the promised resources.

@@ -18,6 +18,9 @@ use std::sync::Arc;
 /// no promise in this cycle.
 const MOST_TRIES: u32 = 10_000;
 
+/// The limits of a quota never hold for a job.
+pub(super) struct NeverHolds;
+
 impl Engine {
     /// The limit of a quota that a job would break if it started at a time and used this much.
     pub(crate) fn quota_reached(
@@ -95,14 +98,17 @@ impl Engine {
     }
 
     /// The first start of a job around all runs and promises at which all limits of quotas hold. While promises are only made, an
-    /// equal job of the same user never fits earlier than the last one did. If limits never hold, it is told so.
+    /// equal job of the same user never fits earlier than the last one did.
+    ///
+    /// # Errors
+    /// Its limits never hold. It is told so, and holds up nobody.
     pub(super) fn first_start_in_quotas(
         &mut self,
         cycle: &mut Cycle,
         place: Place,
         class_id: ClassId,
-    ) -> Option<Found> {
-        let holder = self.queue.get(place)?.holder.clone();
+    ) -> Result<Option<Found>, NeverHolds> {
+        let Some(holder) = self.queue.get(place).map(|entry| entry.holder.clone()) else { return Ok(None) };
         let class = self.classes.get(class_id);
         let search = self.search(cycle.now);
         let is_steady =
@@ -114,14 +120,15 @@ impl Engine {
         }
         let found = self.find_in_quotas(cycle, place, (hint.unwrap_or(cycle.now), Timestamp::MAX));
         match found {
-            Ok(Some(found)) => {
-                cycle.quota_hints.insert(key, found.start);
-                Some(found)
+            Ok(found) => {
+                if let Some(found) = &found {
+                    cycle.quota_hints.insert(key, found.start);
+                }
+                Ok(found)
             }
-            Ok(None) => None,
             Err(breach) => {
                 self.hold_for_quota(cycle, place, &breach);
-                None
+                Err(NeverHolds)
             }
         }
     }
@@ -213,7 +220,7 @@ impl Engine {
         cycle.quota_places.push(place);
     }
 
-    /// What is held for this cycle only is given back.
+    /// Gives back the parts that are held for this cycle only.
     pub(super) fn forget_promises_for_now(&mut self, cycle: &mut Cycle) {
         cycle.quota_places.drain(..).for_each(|place| self.count_promise(place));
     }

@@ -196,7 +196,7 @@ fn only_operators_lift_quotas() {
     let mut world = world("easy", [("*,*,*,*", [4, -1, -1])]);
     let free = JobSpec { exceeds_quotas: true, ..cores(8, 60, None) };
     let refusal = world.try_submit("ann", free.clone()).unwrap_err();
-    assert_eq!(refusal.code, RefusalCode::Forbidden);
+    assert_eq!(refusal.code, RefusalCode::PermissionDenied);
     let named = ClusterSettingsChange { operators: Some(vec!["oper".into()]), ..ClusterSettingsChange::default() };
     let change = Box::new(ClusterChange { settings: named, ..ClusterChange::default() });
     world.command(&Actor::Ledger, Command::Configure { change, keep_unnamed: true }).unwrap();

@@ -212,7 +212,7 @@ proptest! {
                 placed.push(at_second(start));
             }
         }
-        // What is released leaves no trace.
+        // A holding that is released leaves no trace.
         for name in 0..10 {
             book.release(name);
         }
