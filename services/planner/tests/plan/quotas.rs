@@ -397,7 +397,8 @@ proptest! {
                         world.end_run(run);
                     }
                     let now = world.state().time();
-                    if let Some(job) = world.state().jobs().next().map(|job| job.id).filter(|_| now < later) {
+                    let job = world.state().jobs().find(|job| job.is_waiting()).map(|job| job.id);
+                    if let Some(job) = job.filter(|_| now < later) {
                         world.pass(later.micros_since(now) / 1_000_000, job);
                     }
                 }
