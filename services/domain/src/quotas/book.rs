@@ -100,7 +100,7 @@ fn amount(measure: Measure, limit: u64) -> String {
     let (word, whole) = match measure {
         Measure::Cores => ("core", limit),
         Measure::Jobs => ("job", limit),
-        Measure::CoreSeconds if limit % 3600 == 0 => ("core-hour", limit / 3600),
+        Measure::CoreSeconds if limit.is_multiple_of(3600) => ("core-hour", limit / 3600),
         Measure::CoreSeconds => ("core-second", limit),
     };
     format!("{whole} {word}{}", if whole == 1 { "" } else { "s" })

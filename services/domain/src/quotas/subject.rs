@@ -72,8 +72,8 @@ impl Subject {
 
     /// The values that tell the counters of a rule apart, if the rule counts this at all (OAR-Q-03).
     pub(super) fn counted_by(&self, rule: &QuotaRule, counted_kinds: &[String]) -> Option<Box<[Arc<str>]>> {
-        let is_of_kind = rule.kind == ALL_TOGETHER
-            || counted_kinds.contains(&rule.kind) && self.kinds().iter().any(|kind| *kind == rule.kind);
+        let is_of_kind =
+            rule.kind == ALL_TOGETHER || counted_kinds.contains(&rule.kind) && self.kinds().contains(&rule.kind);
         let fields = [&rule.queue, &rule.account, &rule.user];
         let mut own = Vec::new();
         for (field, value) in fields.into_iter().zip(self.values()) {
